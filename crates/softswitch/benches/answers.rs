@@ -14,12 +14,12 @@
 //!   queue full.
 //! * `busy`: the same entries are written while packets come at 5,000 per second. `pause` is the
 //!   longest time between two packets that leave, and `lost` is the same count as above.
-//! * Rates are by the clock, and in brackets by the processor time of the control plane's thread,
-//!   for machines that are busy with other work too.
-//! * `memory`: the memory that the process has gained since before the entries came, while they are
-//!   there and after they are gone.
+//! * `inserted` and `deleted` are rates by wall-clock time and, in brackets, by the processor time
+//!   of the control plane's thread, which stays comparable on a machine with other load.
+//! * `memory` is the growth of the process's resident memory while the entries are there, and after
+//!   they are deleted.
 //!
-//! Nothing passes or fails here.
+//! The benchmark only reports; no figure makes it fail.
 
 #[path = "../tests/running/support.rs"]
 #[expect(dead_code, reason = "what only the tests need")]
@@ -41,15 +41,15 @@ use std::thread;
 use std::time::{Duration, Instant};
 use support::{CPU_PORT, Controller, DEVICE};
 
-/// The path of the switches that `support` starts; here each case has its own.
+/// The execution path of switches that `support` starts. The cases here choose their own paths.
 const PATH: softswitch::Path = softswitch::Path::Compiled;
-/// Packets per second.
+/// The rate of packets, per second.
 const RATE: f64 = 5_000.0;
-/// Packets that wait for a port.
+/// The number of packets that a port's queue holds.
 const QUEUE: usize = 1_024;
-/// Updates of a Write.
+/// The number of updates per Write.
 const BATCH: usize = 1_000;
-/// Members and groups that entries of a table with a profile share.
+/// The number of members and groups that the entries of a table with an action profile share.
 const SHARED: u32 = 256;
 
 const PROGRAM: &str = r#"
@@ -80,7 +80,7 @@ control d(packet_out b, in headers h) { apply { b.emit(h.h); } }
 V1Switch(p(), v(), i(), e(), v(), d()) main;
 "#;
 
-/// Kinds of tables with the entries that they are measured with.
+/// The kinds of tables, each with the number of entries that it is measured with.
 const KINDS: [(&str, u32); 8] = [
     ("exact", 1_000_000),
     ("sharded", 200_000),
@@ -171,7 +171,7 @@ impl Case {
         let first = outcome.first.map_or(f64::NAN, |first| (first - answered).as_secs_f64() * 1e3);
         let with = resident();
         let deleted = self.write(&mut running.controller, Type::Delete).await;
-        // The controller's own memory goes too.
+        // The controller is dropped first, so that its memory is not counted.
         drop(running.controller);
         thread::sleep(Duration::from_millis(500));
         let without = resident();
@@ -201,7 +201,7 @@ impl Case {
         )
     }
 
-    /// Members and groups.
+    /// Writes the members and groups that entries refer to.
     async fn shared(&self, controller: &mut Controller) {
         if self.kind != "member" && self.kind != "group" {
             return;
@@ -235,7 +235,7 @@ impl Case {
         let before = threads::ran("p4runtime");
         for chunk in numbers.chunks(BATCH) {
             let updates = chunk.iter().map(|number| self.update(*number, kind)).collect();
-            // Making the messages is the controller's own affair.
+            // Building the messages is the controller's work and is not timed.
             let start = Instant::now();
             let written = controller.client.write(updates, Atomicity::ContinueOnError).await;
             written.expect("all of it is right");
@@ -255,10 +255,11 @@ impl Case {
         v1::Action { action_id: forward.expect("it has it").id, params: vec![port] }
     }
 
-    /// A key that the entry with this number alone matches.
+    /// Returns a key that only the entry with this number matches.
     fn key(&self, number: u32) -> u32 {
         match self.kind.as_str() {
-            // Half of the prefixes have 24 bits, the others 28 in the other half of all addresses.
+            // Half of the prefixes have 24 bits, the rest 28 bits in the upper half of the address
+            // space.
             "lpm" if number == u32::MAX => u32::MAX,
             "lpm" if number.is_multiple_of(2) => ((number / 2) << 8) | 7,
             "lpm" => 1 << 31 | ((number / 2) << 4) | 7,
@@ -282,7 +283,7 @@ impl Case {
                 FieldMatchType::Lpm(v1::field_match::Lpm { value, prefix_len: length })
             }
             "ternary" => {
-                // Two, three or four bits are left open.
+                // The mask leaves two, three or four low bits open.
                 let mask = u32::MAX << (2 + number % 3);
                 let value = bytes(key & mask);
                 FieldMatchType::Ternary(v1::field_match::Ternary { value, mask: bytes(mask) })
@@ -344,11 +345,11 @@ impl Running {
 
 /// The times and losses of packets.
 struct Outcome {
-    /// When the first one left.
+    /// The time at which the first packet left.
     first: Option<Instant>,
-    /// The longest time between two that left.
+    /// The longest interval between two packets that left.
     pause: Duration,
-    /// Those that found the queue full.
+    /// The number of packets that found the queue full.
     lost: u64,
 }
 
@@ -400,7 +401,7 @@ impl Traffic {
     }
 }
 
-/// Megabytes of this process that are in memory.
+/// Returns the resident memory of this process in megabytes.
 fn resident() -> f64 {
     let text = std::fs::read_to_string("/proc/self/statm").unwrap_or_default();
     let pages = text.split(' ').nth(1).and_then(|pages| pages.parse::<f64>().ok());

@@ -1,13 +1,15 @@
-//! How fast a switch is told, asked and heard, while it forwards.
+//! The rates at which a switch accepts writes, answers reads, and exchanges packets with its
+//! controller, while it forwards.
 //!
 //!     cargo bench -p softswitch --bench control [-- ENTRIES] [state]
 //!
-//! A switch with one worker, its control plane and a controller share the machine; packets go
-//! through the switch at a fixed low rate all the while, and those lost are said. Each figure is
-//! the median of the trials, with the lowest and the highest behind it. Reading is also told by the
-//! processor time of the switch alone: the controller here decodes all that it gets, on the other
-//! core, and may be the slower one. With `state`, the switch keeps what it is told in a file beside
-//! the build, as `planimeter switch --state` does. Nothing passes or fails here.
+//! A switch with one worker, its control plane and a controller share the machine. Packets go
+//! through the switch at a fixed low rate throughout, and lost packets are reported. Each figure is
+//! the median of the trials, followed by the lowest and the highest. Reads are also reported by the
+//! processor time of the switch alone, because the controller, which decodes every entry on another
+//! core, may be the bottleneck. With `state`, the switch keeps what controllers write in a file
+//! beside the build, as `planimeter switch --state` does. The benchmark only reports; no figure
+//! makes it fail.
 
 #[path = "../tests/running/support.rs"]
 #[expect(dead_code, reason = "what only the tests need")]
@@ -25,13 +27,13 @@ use std::thread;
 use std::time::{Duration, Instant};
 use support::{Bench, Controller, Names, PROGRAM};
 
-/// How packets go.
+/// The execution path of the switch.
 const PATH: softswitch::Path = softswitch::Path::Interpreter;
 const TRIALS: usize = 5;
-/// Packets per second that are forwarded beside what is measured.
+/// The rate of packets that are forwarded during the measurements, per second.
 const BACKGROUND: f64 = 5_000.0;
 const PACKETS: usize = 200_000;
-/// Writes that are under way at once, where they are not batched.
+/// The number of concurrent Writes in the measurement without batches.
 const AT_ONCE: usize = 16;
 
 #[tokio::main(flavor = "current_thread")]
@@ -101,7 +103,7 @@ async fn inserted_in_batches(controller: &mut Controller, names: &Names, entries
     let mut spent = Duration::ZERO;
     for chunk in numbers.chunks(1_000) {
         let updates = chunk.iter().map(|to| update(entry(names, *to, Type::Insert))).collect();
-        // Making the messages is the controller's own affair.
+        // Building the messages is the controller's work and is not timed.
         let start = Instant::now();
         let written = controller.client.write(updates, Atomicity::ContinueOnError).await;
         written.expect("all of it is right");
@@ -150,13 +152,13 @@ async fn read_all(controller: &mut Controller, names: &Names, entries: u32) -> f
 }
 
 async fn packets_in(bench: &mut Bench, controller: &mut Controller) -> f64 {
-    // To an address that is not there.
+    // No entry has this address, so the packet becomes a packet-in.
     let packet = [0xfe, 0, 0, 0, 1, 0];
     let start = Instant::now();
     let mut sent = 0;
     let mut heard = 0;
     while heard < PACKETS {
-        // No more than the controller can have waiting.
+        // The bound keeps the controller's queue from overflowing.
         while sent < PACKETS && sent - heard < 20_000 {
             bench.send(1, &packet);
             sent += 1;
@@ -178,11 +180,11 @@ async fn packets_out(bench: &mut Bench, controller: &Controller) -> f64 {
     let start = Instant::now();
     let (mut sent, mut left) = (0, 0);
     while left < PACKETS {
-        // No more than the switch can have waiting.
+        // The bound keeps the switch's queue from overflowing.
         if sent < PACKETS && sent - left < 20_000 {
             sent += controller.sender.packet_outs(packets.iter().cloned());
         }
-        // The connection has its turn.
+        // Lets the connection's task run.
         tokio::task::yield_now().await;
         burst.clear();
         left += bench.lines[1].queues[0].receive(&mut burst).expect("a line is never down");
@@ -190,7 +192,7 @@ async fn packets_out(bench: &mut Bench, controller: &Controller) -> f64 {
     PACKETS as f64 / start.elapsed().as_secs_f64()
 }
 
-/// Packets that go through the switch at a fixed rate.
+/// Packets that go through the switch at a fixed rate during a measurement.
 struct Background {
     stop: Arc<AtomicBool>,
     sent: Arc<AtomicU64>,
@@ -238,7 +240,7 @@ impl Background {
     }
 }
 
-/// Megabytes of this process that are in memory.
+/// Returns the resident memory of this process in MiB.
 fn resident() -> u64 {
     let text = std::fs::read_to_string("/proc/self/statm").unwrap_or_default();
     let pages = text.split(' ').nth(1).and_then(|pages| pages.parse::<u64>().ok());

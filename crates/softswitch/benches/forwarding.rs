@@ -1,21 +1,29 @@
-//! How fast a switch forwards on each kind of ports: on both paths, beside the bare loop between the same ports.
+//! The rates at which a switch forwards on each kind of port, on both execution paths, compared
+//! with a loop that only moves packets between the same ports.
 //!
 //!     cargo bench -p softswitch --bench forwarding [--features dpdk] [-- [--compiled] [--capacity] KIND...]
 //!
-//! `--compiled` leaves the interpreter out, `--capacity` whatever is not measured under a flood.
+//! `--compiled` skips the interpreter. `--capacity` measures only under a flood.
 //!
-//! A switch with one worker forwards 64 B frames (60 without the FCS) from one port to another; a
-//! generator on another core sends them and takes them in. On veth the generator's core also does
-//! the kernel's work of receiving. `flooded` is what comes through when more is sent than that;
-//! `loss-free` is the highest rate of a search at which nothing is lost; latency is that of single
-//! packets, from before the generator's call to after it sees the packet. The bare loop receives and
-//! transmits and looks at nothing; `by hand` is one that routes, without P4: as far as it stays behind the bare
-//! loop, that is what routing takes there, and not P4. In each trial all of them have their turn, on ports opened anew.
-//! `capacity` is what the forwarding thread does per second of its processor time while it is flooded,
-//! which other load on the machine changes little, and `of bare` its share of the bare loop's in the
-//! same trial. Looking for packets in vain is in it, for the bare loop as for the switch: both look as often before
-//! they wait. Each figure is the median
-//! of the trials, with the lowest and the highest behind it. Nothing passes or fails here.
+//! A switch with one worker forwards 64-byte frames (60 bytes without the FCS) from one port to
+//! another. A generator on another core sends and receives them. On veth, the generator's core also
+//! does the kernel's receive work. The figures are:
+//!
+//! * `flooded`: the rate that comes through when more is offered.
+//! * `loss-free`: the highest rate in a search at which no packet is lost.
+//! * latency: the time of single packets, from before the generator's send call until the generator
+//!   sees the packet again.
+//! * `capacity`: the number of packets that the forwarding thread processes per second of its
+//!   processor time while it is flooded. Other load on the machine changes this figure little. It
+//!   includes polling that finds no packet, and the bare loop polls as often as the switch does
+//!   before it waits.
+//! * `of bare`: the capacity as a share of the bare loop's capacity in the same trial.
+//!
+//! The bare loop receives and transmits without looking at packets. The loop called `by hand`
+//! routes without P4: the gap between these two loops is the cost of routing itself and not of P4.
+//! Each trial measures all forwarders, on freshly opened ports. A figure is the median of the
+//! trials, followed by the lowest and the highest. The benchmark only reports; no figure makes it
+//! fail.
 
 #[path = "support/by_hand.rs"]
 mod by_hand;
@@ -43,7 +51,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 const TRIALS: usize = 5;
 const PROBES: usize = 2_000;
 
-/// Forwards by the destination address.
+/// A program that forwards by the destination MAC address.
 const L2: &str = r#"
 #include <v1model.p4>
 header ethernet_t { bit<48> dst; bit<48> src; bit<16> type; }
@@ -68,7 +76,8 @@ control d(packet_out b, in headers h) { apply { b.emit(h.ethernet); } }
 V1Switch(p(), v(), i(), e(), v(), d()) main;
 "#;
 
-/// Routes IPv4: longest prefix, new addresses, time to live, checksum; drops what has a wrong one.
+/// A program that routes IPv4: longest-prefix match, new addresses, TTL and checksum. It drops
+/// packets with a wrong checksum.
 const L3: &str = r#"
 #include <v1model.p4>
 header ethernet_t { bit<48> dst; bit<48> src; bit<16> type; }
@@ -126,11 +135,11 @@ control d(packet_out b, in headers h) { apply { b.emit(h.ethernet); b.emit(h.ipv
 V1Switch(p(), v(), i(), e(), k(), d()) main;
 "#;
 
-/// What forwards.
+/// The forwarder that a measurement uses.
 #[derive(Clone, Copy)]
 enum Forwarder {
     Bare,
-    /// What [`L3`] says, written by hand for its entries.
+    /// The behaviour of [`L3`] with its entries, written by hand.
     ByHand,
     Switch {
         program: &'static str,
@@ -162,7 +171,7 @@ fn main() {
     }
 }
 
-/// Lets all forwarders have a turn in each trial.
+/// Measures all forwarders in each trial.
 fn measured(kind: &Kind) {
     let mut figures: [[Vec<f64>; 6]; Forwarder::ALL.len()] = Default::default();
     let without_interpreter = std::env::args().any(|word| word == "--compiled");
@@ -205,15 +214,16 @@ fn measured(kind: &Kind) {
     }
 }
 
-/// Capacity, flooded and loss-free rate in thousands per second, latency.
+/// Returns the capacity, the flooded rate and the loss-free rate in thousands per second, and the
+/// latencies.
 fn through(forwarder: Forwarder, ports: [Port; 4]) -> [f64; 5] {
     let [send, receive, transmit, count] = ports;
     let (program, path) = match forwarder {
-        Forwarder::Bare => return looped([send, count], [receive, transmit], pass_on),
+        Forwarder::Bare => return measured_loop([send, count], [receive, transmit], pass_on),
         Forwarder::ByHand => {
             let mut router = Router::new();
             let route = move |burst: &Burst, queue: &mut dyn Queue| router.route(burst, queue);
-            return looped([send, count], [receive, transmit], route);
+            return measured_loop([send, count], [receive, transmit], route);
         }
         Forwarder::Switch { program, path } => (program, path),
     };
@@ -246,8 +256,9 @@ fn through(forwarder: Forwarder, ports: [Port; 4]) -> [f64; 5] {
     figures(&mut Bench::around([send, count], done))
 }
 
-/// The figures of a loop that receives, hands over, and does as a worker does when nothing comes.
-fn looped(
+/// Returns the figures of a loop that receives and hands over bursts, and waits like a worker if no
+/// packet arrives.
+fn measured_loop(
     outer: [Port; 2],
     inner: [Port; 2],
     hand_over: impl FnMut(&Burst, &mut dyn Queue) + Send,
@@ -272,7 +283,7 @@ fn forward(
     mut hand_over: impl FnMut(&Burst, &mut dyn Queue),
     (packets, stop): (&AtomicU64, &AtomicBool),
 ) {
-    /// As the worker has them.
+    /// These values are those of the switch's worker.
     const ROUNDS: u32 = 16;
     const ROUNDS_UNANNOUNCED: u32 = 1024;
     const SHORT_WAIT: Timespec = Timespec { tv_sec: 0, tv_nsec: 50_000 };
@@ -288,7 +299,7 @@ fn forward(
         if idle > if descriptor.is_some() { ROUNDS } else { ROUNDS_UNANNOUNCED } {
             let input =
                 descriptor.map(|descriptor| PollFd::from_borrowed_fd(descriptor, PollFlags::IN));
-            // Whatever it says, the next round looks.
+            // The result of `poll` does not matter: the next round looks at the queue itself.
             let _ = poll(input.into_iter().collect::<Vec<_>>().as_mut_slice(), Some(&SHORT_WAIT));
             idle = 0;
         }
@@ -305,7 +316,7 @@ fn figures(bench: &mut Bench<'_>) -> [f64; 5] {
     [capacity / 1e3, peak / 1e3, loss_free(bench, peak) / 1e3, p50, p99]
 }
 
-/// From 10.9.9.9 to 10.1.2.3; both programs send it out of port 2.
+/// Returns a packet from 10.9.9.9 to 10.1.2.3, which both programs send to port 2.
 fn ipv4() -> Vec<u8> {
     let mut packet = vec![2, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 2, 8, 0];
     let header = [0x45, 0, 0, 46, 0, 1, 0, 0, 64, 253, 0, 0, 10, 9, 9, 9, 10, 1, 2, 3];

@@ -1,4 +1,5 @@
-//! The rate of one TCP connection through a switch, beside the kernel's bridge in the same run.
+//! The throughput of one TCP connection through a switch, compared with the kernel's bridge in the
+//! same run.
 //!
 //!     cargo bench -p softswitch --bench tcp [-- [--seconds N] [--trials N] NAME...]
 //!
@@ -70,7 +71,7 @@ fn main() {
     }
 }
 
-/// Gbit/s.
+/// Returns the throughput in Gbit/s.
 fn rate(network: &Network, between: Between, seconds: usize) -> f64 {
     let [one, two] = &network.hosts;
     match between {
@@ -93,7 +94,7 @@ fn iperf(one: &Namespace, two: &Namespace, address: &str, seconds: usize) -> f64
     let mut server = two.command("iperf3");
     server.args(["-s", "-1", "--forceflush", "-B", address]).stdout(Stdio::piped());
     let mut server = server.spawn().expect("iperf3, which conformance/install.sh installs");
-    // It says that it listens.
+    // iperf3 prints a line once it listens.
     let mut said = BufReader::new(server.stdout.take().expect("it is piped")).lines();
     let listens = said.by_ref().any(|line| line.is_ok_and(|line| line.contains("listening")));
     assert!(listens, "iperf3 does not listen");

@@ -1,4 +1,4 @@
-//! A device: what its worker threads and its control plane share.
+//! The state of a device that its worker threads and its control plane share.
 
 use crate::entry_controller::EntryController;
 use crate::log::{Log, Verbosity};
@@ -21,59 +21,61 @@ use std::time::Duration;
 use tables::DigestError;
 use tokio::sync::Notify;
 
-/// A device of a switch.
+/// The configuration of one device of a switch.
 #[derive(Debug)]
 pub struct DeviceConfig {
-    /// Its id in P4Runtime.
+    /// The P4Runtime device id.
     pub id: u64,
-    /// The port that stands for the controllers: packets that leave through it are packet-ins, and
-    /// packet-outs come from it. PSA has a number of its own for it, which works as well.
+    /// The port that stands for the controllers: packets sent to it become packet-ins, and
+    /// packet-outs enter through it. PSA's own CPU port number works as well.
     pub cpu_port: u32,
-    /// How packets go through programs. A program that cannot go that way is refused.
+    /// The execution path of programs. A program that this path does not support is refused.
     pub path: Path,
-    /// What programs of v1model are run with.
+    /// The v1model settings that programs run with.
     pub v1model: V1ModelSettings,
-    /// What it runs before a controller pushes something else.
+    /// The pipeline that runs until a controller pushes another one.
     pub pipeline: Option<ForwardingPipelineConfig>,
-    /// What is written to it before any controller comes.
+    /// The updates that are written before any controller connects.
     pub updates: Vec<Update>,
-    /// The file in which what controllers write is kept over a restart; `None` keeps nothing.
+    /// The file that keeps controllers' writes over a restart. `None` keeps nothing.
     pub state: Option<PathBuf>,
-    /// What an answer means for what is kept.
+    /// When an answered Write is safe on disk.
     pub durability: Durability,
-    /// Its ports by their number, each with one queue per worker.
+    /// The ports by number, each with one queue per worker.
     pub ports: Vec<(u32, Port)>,
 }
 
-/// What a device did since it started, but for its ports' own counters.
+/// The counters of a device since its start, apart from those of its ports.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Activity {
-    /// Packets that were to leave through a port that there is not.
+    /// Packets that were sent to a port that does not exist.
     pub no_such_port: u64,
-    /// Packets that came in by a port that is disabled, or were to leave through one.
+    /// Packets that arrived on, or were sent to, a disabled port.
     pub port_disabled: u64,
-    /// Packets for controllers.
+    /// Packets for controllers (packet-ins).
     pub packet_ins: u64,
-    /// Of these, packets that no controller was there for, or that found no room in its queue.
+    /// Packet-ins that were dropped because no controller was connected or its queue was full.
     pub packet_ins_dropped: u64,
-    /// Packets of controllers.
+    /// Packets from controllers (packet-outs).
     pub packet_outs: u64,
-    /// Of these, packets that were refused or found no room.
+    /// Packet-outs that were refused or found a full queue.
     pub packet_outs_dropped: u64,
-    /// Messages of the program to controllers.
+    /// Digests that the program sent.
     pub digests: u64,
-    /// Entries that the switch's own controller wrote for packets, in tables that packets do not write themselves
-    /// (`update = "digest"`).
+    /// Entries that the switch's internal controller wrote on behalf of packets, in tables with
+    /// `update = "digest"`, where packets do not write entries themselves.
     pub entry_changes: u64,
-    /// Of these, entries that were something else by then than the packet had found, which is lost.
+    /// Those of `entry_changes` that overwrote a newer value than the one that the packet had read.
+    /// The newer value is lost.
     pub entry_changes_overwritten: u64,
-    /// Messages of packets for that controller that found no room, or no entry to change.
+    /// Entry changes that were lost because the channel to the internal controller was full or the
+    /// entry was gone.
     pub entry_changes_lost: u64,
-    /// Entities that controllers wrote.
+    /// Entities that controllers wrote, including refused ones.
     pub writes: u64,
-    /// Of these, entities that were refused.
+    /// Entities whose write was refused.
     pub writes_refused: u64,
-    /// Streams of controllers that are open.
+    /// Open controller streams.
     pub controllers: u64,
     /// Pipelines that were committed.
     pub pipelines: u64,
@@ -118,25 +120,27 @@ impl Tally {
     }
 }
 
-/// What threads share of a device.
+/// The part of a device that its threads share.
 #[derive(Debug)]
 pub(crate) struct Shared {
     pub(crate) id: u64,
-    /// Its place in the configuration.
+    /// The index of the device in the configuration.
     pub(crate) index: usize,
-    /// Where the time of its packets begins.
+    /// The origin of the packets' timestamps.
     pub(crate) started: Nanos,
     pub(crate) cpu_port: u32,
     pub(crate) tallies: Tallies,
     pub(crate) log: Arc<Log>,
-    /// There may be digests to fetch.
+    /// Notified when digests may be waiting.
     pub(crate) digests_wait: Notify,
-    /// Of the worker that packets of controllers go to: one, so that they stay in order.
+    /// The mailbox of the worker that processes packet-outs. One worker processes all of them, so
+    /// that they stay in order.
     pub(crate) mailbox: Arc<Mailbox>,
-    /// How controller headers are written at the moment. Kept here, since to ask the device would
-    /// make packets wait for large writes.
+    /// The running pipeline, which defines the controller headers. A copy is kept here because
+    /// locking the device would make packets wait for large writes.
     running: Mutex<Option<Arc<Pipeline>>>,
-    /// Once packets have asked for it; nothing if it has no socket.
+    /// The internal controller, started when packets first need it. `None` inside if its socket
+    /// could not be created.
     entry_controller: OnceLock<Option<EntryController>>,
     plane: pipeline::Ports,
 }
@@ -180,17 +184,17 @@ impl Shared {
         }
     }
 
-    /// Sends what packets would have their entries be to who writes them.
+    /// Sends entry changes that packets requested to the internal controller.
     pub(crate) fn send_entry_changes(&self, changes: &[EntryChange]) {
         let controller = self.entry_controller.get_or_init(|| {
             let started = EntryController::start(self.plane.clone());
-            let say = |error: &DigestError| {
+            let log_error = |error: &DigestError| {
                 let id = self.id;
-                let said =
+                let message =
                     format_args!("device {id}: packets change no entries by messages: {error}");
-                self.log.line(Verbosity::Error, said);
+                self.log.line(Verbosity::Error, message);
             };
-            started.inspect_err(say).ok()
+            started.inspect_err(log_error).ok()
         });
         if let Some(controller) = controller {
             controller.send(changes);
@@ -200,8 +204,8 @@ impl Shared {
     pub(crate) fn set_running(&self, pipeline: Option<Arc<Pipeline>>) {
         let layout = pipeline.as_deref().and_then(|pipeline| pipeline.packet_in());
         if let Some(Err(error)) = layout.map(PacketInLayout::check_untranslated) {
-            let said = format_args!("device {}: packet-ins are dropped: {error}", self.id);
-            self.log.line(Verbosity::Warn, said);
+            let message = format_args!("device {}: packet-ins are dropped: {error}", self.id);
+            self.log.line(Verbosity::Warn, message);
         }
         *self.lock() = pipeline;
         for (place, what) in self.plane.interpreted_steps() {
@@ -218,7 +222,7 @@ impl Shared {
     }
 }
 
-/// Hears what controllers do.
+/// Counts and logs the actions of controllers.
 pub(crate) struct Observer(pub(crate) Arc<Shared>);
 
 impl DeviceObserver for Observer {
@@ -291,11 +295,11 @@ impl DeviceObserver for Observer {
     }
 
     fn sample_interval_raised(&self, _device: &DeviceHandle, asked: Duration, kept: Duration) {
-        let said = format_args!(
+        let message = format_args!(
             "device {}: a gNMI client asked for samples every {asked:?} and gets them every {kept:?}, which \
              is the shortest interval",
             self.0.id
         );
-        self.0.log.line(Verbosity::Warn, said);
+        self.0.log.line(Verbosity::Warn, message);
     }
 }

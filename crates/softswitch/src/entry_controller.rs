@@ -1,31 +1,34 @@
-//! The controller of tables whose entries it writes and packets do not (`update = "digest"` of `@tableconfig`).
+//! The internal controller that writes entries on behalf of packets (`update = "digest"` of
+//! `@tableconfig`).
 //!
-//! As in the paper's base system it is behind a socket (Simon et al., ANCS 2021, section 3): what a packet made of its entry
-//! goes there, and the entry is changed when it comes back. It accepts all. At most 1,024 messages are under way; one that
-//! finds no room is dropped.
+//! As in the base system of Simon et al. (ANCS 2021, section 3), this controller sits behind a
+//! socket: the entry that a packet computed is sent there, and the table changes when the message
+//! returns. The controller accepts every change. At most 1,024 messages are in flight; further
+//! messages are dropped.
 
 use pipeline::EntryChange;
 use tables::{DigestError, DigestLoop, DigestSender};
 
-/// See the module.
+/// The controller's socket loop and the sender for its messages.
 pub(crate) struct EntryController {
     digests: DigestLoop,
     sender: DigestSender,
 }
 
-/// What became of messages.
+/// The outcomes of messages to the controller.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct EntryChangeCounts {
-    /// Came back and changed their entry.
+    /// Messages that returned and changed their entry.
     pub(crate) written: u64,
-    /// Of these, changed something else than their packet had found, which is lost.
+    /// Those of `written` that overwrote a newer value than their packet had read. The newer value
+    /// is lost.
     pub(crate) overwritten: u64,
-    /// Found no room, or no entry to change.
+    /// Messages that were dropped because the channel was full, or whose entry no longer exists.
     pub(crate) lost: u64,
 }
 
 impl EntryController {
-    /// For the device with this plane.
+    /// Starts the controller of the device with this data plane.
     pub(crate) fn start(plane: pipeline::Ports) -> Result<Self, DigestError> {
         let apply = move |message: &[u8]| plane.apply_change(message);
         let (digests, sender) = DigestLoop::between(|message| Some(message.to_vec()), apply)?;

@@ -1,14 +1,15 @@
-//! A switch: a P4 program on ports, driven by P4Runtime controllers.
+//! A software switch: P4 programs that forward packets between ports under the control of P4Runtime
+//! controllers.
 //!
-//! One process holds any number of devices behind one gRPC address. Packets never meet the control
-//! plane's threads: each worker thread owns one queue of every port, takes what came in, runs the
-//! program on it and hands out what leaves ([`worker`](self)); a thread of its own serves gRPC. The
-//! two share the state of the running program, through [`pipeline`], and three narrow ways: packets
-//! that controllers send are posted to a worker, packets for controllers go into the outboxes of
-//! their streams, and digests are fetched by the thread that serves.
+//! One process holds any number of devices behind one gRPC address. Packets never meet the threads
+//! of the control plane: each worker thread owns one queue of every port, receives packets, runs
+//! the program and transmits the results ([`worker`](self)); a separate thread serves gRPC. Both
+//! sides share the state of the running program through [`pipeline`]. Beyond that, only three
+//! channels connect them: packet-outs are posted to a worker's mailbox, packet-ins go into the
+//! outboxes of the controllers' streams, and the serving thread fetches digests.
 //!
-//! What a controller pushes as device configuration is taken in whatever form it comes
-//! ([`p4lang::device_config`]): BMv2 JSON, our own compiled form, P4 source.
+//! A controller may push its device configuration in any form that [`p4lang::device_config`]
+//! recognises: BMv2 JSON, this project's compiled form, or P4 source.
 
 mod device;
 mod entry_controller;

@@ -1,4 +1,4 @@
-//! The limits of a switch on what its peers can make it hold.
+//! Limits on the resources that peers can make a switch hold, and the log of peers that meet them.
 
 use crate::log::{Log, Verbosity};
 use p4runtime::server::{ConnectionObserver, Limit, Limits};
@@ -7,17 +7,17 @@ use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// The time between two lines of the log about limits.
+/// The minimum time between two log lines about limits.
 const SPACING: Duration = Duration::from_secs(1);
 
-/// What controllers, and whoever else reaches the port of P4Runtime, can make a switch hold.
+/// The resources that controllers and other peers of the P4Runtime port can make a switch hold.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SwitchLimits {
     /// The limits of the gRPC server.
     pub server: Limits,
-    /// The metadata that a controller may keep with an entity, in bytes.
+    /// The size in bytes of the metadata that a controller may attach to one entity.
     pub metadata: usize,
-    /// The number of entries of a table with a ternary, range or optional field.
+    /// The number of entries in a table with a ternary, range or optional match field.
     pub searched_entries: u64,
 }
 
@@ -27,7 +27,8 @@ impl Default for SwitchLimits {
     }
 }
 
-/// Logs which peers met which limit, at most one line in a second, since whoever attacks would fill the disk otherwise.
+/// Logs the peers that meet a limit. It writes at most one line per second, so that an attacker
+/// cannot fill the disk.
 pub(crate) struct LimitLog {
     log: Arc<Log>,
     state: Mutex<LogState>,
@@ -36,7 +37,7 @@ pub(crate) struct LimitLog {
 #[derive(Default)]
 struct LogState {
     last: Option<Instant>,
-    /// The number of connections since the last line.
+    /// The number of events since the last line that were not logged.
     passed_over: u64,
 }
 
@@ -45,7 +46,8 @@ impl LimitLog {
         Self { log, state: Mutex::default() }
     }
 
-    /// Returns the number of connections that had no line of their own, if it is time for one.
+    /// Returns the number of events that were not logged since the last line, if it is time for
+    /// another line.
     fn passed_over(&self, now: Instant) -> Option<u64> {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         if state.last.is_some_and(|last| now.saturating_duration_since(last) < SPACING) {
@@ -64,8 +66,8 @@ impl ConnectionObserver for LimitLog {
             0 => String::new(),
             others => format!("; {others} others were closed since the last such line"),
         };
-        let said = format_args!("the connection of {peer} was closed: {limit}{others}");
-        self.log.line(Verbosity::Warn, said);
+        let message = format_args!("the connection of {peer} was closed: {limit}{others}");
+        self.log.line(Verbosity::Warn, message);
     }
 }
 

@@ -1,68 +1,69 @@
-//! What a switch says of itself, line by line.
+//! The log of a switch, line by line.
 
 use pipeline::{Event, Trace};
 use std::fmt::Display;
 use std::io::Write;
 use std::sync::{Mutex, PoisonError};
 
-/// How much is said, in the words of BMv2's `--log-level`.
+/// The verbosity of the log, named as in BMv2's `--log-level`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Verbosity {
-    /// Nothing.
+    /// No lines.
     Off,
-    /// What went wrong.
+    /// Errors.
     Error,
-    /// What may be wrong: packets that end in a fault, ports that go down.
+    /// Possible problems: packets that end in a fault, ports that go down.
     Warn,
-    /// What changes: controllers, pipelines, ports.
+    /// Changes of controllers, pipelines and ports.
     #[default]
     Info,
-    /// What happens to each packet: its tables, entries and actions.
+    /// The processing of each packet: its tables, entries and actions.
     Debug,
-    /// And what a program reads and writes.
+    /// The values that a program reads and writes, in addition to the above.
     Trace,
 }
 
-/// Where lines go. They are whole, whoever writes them.
+/// A log that several threads write to. Each line is written as a whole.
 pub struct Log {
     verbosity: Verbosity,
-    /// How many bytes of packets that come and leave are shown, if any.
+    /// The number of bytes that are shown of each received and transmitted packet.
     packet_bytes: usize,
     sink: Mutex<Box<dyn Write + Send>>,
 }
 
 impl Log {
-    /// Lines up to this verbosity go to `sink`.
+    /// Creates a log that writes lines up to this verbosity to `sink`.
     #[must_use]
     pub fn new(verbosity: Verbosity, sink: Box<dyn Write + Send>) -> Self {
         Self { verbosity, packet_bytes: 0, sink: Mutex::new(sink) }
     }
 
-    /// Shows the first bytes, at most so many, of packets as they come and as they leave, whatever the verbosity but
-    /// `Off`: BMv2's `--dump-packet-data`.
+    /// Logs at most the first `bytes` bytes of each received and transmitted packet, whatever the
+    /// verbosity unless it is `Off`. This is BMv2's `--dump-packet-data`.
     #[must_use]
     pub fn showing_packets(self, bytes: usize) -> Self {
         Self { packet_bytes: bytes, ..self }
     }
 
-    /// No lines.
+    /// Creates a log that writes nothing.
     #[must_use]
     pub fn off() -> Self {
         Self::new(Verbosity::Off, Box::new(std::io::sink()))
     }
 
-    /// Whether lines of this kind are wanted.
+    /// Whether lines of this verbosity are written.
     #[must_use]
     pub fn wants(&self, verbosity: Verbosity) -> bool {
         verbosity <= self.verbosity
     }
 
-    /// Whether there is a line for each packet.
+    /// Whether the log has a line for each packet.
     pub(crate) fn shows_packets(&self) -> bool {
         self.packet_bytes > 0 || self.wants(Verbosity::Debug)
     }
 
-    /// Shows packets where that was asked for; `way` is the sentence around the length of each and its port.
+    /// Logs packets if their bytes are to be shown. `way` holds the words before the length of each
+    /// packet and between the length and the port.
     #[inline]
     pub(crate) fn packets<'p>(
         &self,
@@ -78,18 +79,20 @@ impl Log {
 
     #[cold]
     fn show(&self, device: u64, [did, by]: [&str; 2], port: u32, packet: &[u8]) {
-        // Nor is a line wanted where the verbosity is `Off`.
+        // `packet_bytes` may be set even though the verbosity is `Off`.
         if self.verbosity == Verbosity::Off {
             return;
         }
         let length = packet.len();
         let shown = packet.get(..self.packet_bytes).unwrap_or(packet);
         let bytes: String = shown.iter().map(|byte| format!("{byte:02x}")).collect();
-        let said = format_args!("device {device}: {did} {length} bytes {by} port {port}: {bytes}");
-        self.line(self.verbosity, said);
+        let message =
+            format_args!("device {device}: {did} {length} bytes {by} port {port}: {bytes}");
+        self.line(self.verbosity, message);
     }
 
-    /// Writes a line, if wanted. A sink that fails is no reason to stop forwarding.
+    /// Writes a line if its verbosity is enabled. Errors of the sink are ignored: they must not
+    /// stop forwarding.
     pub fn line(&self, verbosity: Verbosity, text: impl Display) {
         if self.wants(verbosity) {
             let mut sink = self.sink.lock().unwrap_or_else(PoisonError::into_inner);
@@ -115,7 +118,7 @@ fn letter(verbosity: Verbosity) -> char {
     }
 }
 
-/// Tells what happens to one packet.
+/// Logs the events of one packet.
 pub(crate) struct PacketLog<'a> {
     pub(crate) log: &'a Log,
     pub(crate) device: u64,

@@ -1,4 +1,4 @@
-//! What other threads ask of a worker, and how they wake it.
+//! The mailbox through which other threads give orders and packets to a worker, and wake it.
 
 use bytes::Bytes;
 use packetio::Queue;
@@ -8,34 +8,35 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-/// Packets of controllers that may wait for a worker; more are dropped, as a full port does.
+/// The number of packet-outs that may wait for a worker. Further ones are dropped, as at a full
+/// port.
 const MOST_PACKETS: usize = 65_536;
 
-/// Something that a worker is to do. Devices are counted in the order of the configuration.
+/// An order to a worker. Devices are identified by their index in the configuration.
 #[derive(Debug)]
 pub(crate) enum Order {
-    /// Serve a queue.
+    /// Start to serve a queue.
     Attach { device: usize, port: u32, queue: Box<dyn Queue> },
-    /// Let a port go.
+    /// Stop serving a port.
     Detach { device: usize, port: u32 },
-    /// Let packets pass a port or not.
+    /// Enable or disable a port.
     Enable { device: usize, port: u32, enabled: bool },
 }
 
-/// A worker's mailbox.
+/// The mailbox of one worker.
 #[derive(Debug)]
 pub(crate) struct Mailbox {
-    /// Whether there is anything in it, so that a worker that is busy looks without a lock.
+    /// Whether the mailbox holds anything. A busy worker checks this without taking the lock.
     is_filled: AtomicBool,
     contents: Mutex<Contents>,
     wake: OwnedFd,
 }
 
-/// What was found in a mailbox.
+/// The contents of a mailbox.
 #[derive(Debug, Default)]
 pub(crate) struct Contents {
     pub(crate) orders: Vec<Order>,
-    /// Packets from controllers, with their controller headers, by device.
+    /// Packets from controllers, with their controller headers, and the index of their device.
     pub(crate) packets: Vec<(usize, Bytes)>,
 }
 
@@ -49,7 +50,8 @@ impl Mailbox {
         self.put(|contents| contents.orders.push(order));
     }
 
-    /// Posts packets; returns how many found no room.
+    /// Posts packets and returns the number of packets that were refused because the mailbox was
+    /// full.
     pub(crate) fn packets(&self, device: usize, packets: impl Iterator<Item = Bytes>) -> usize {
         let mut refused = 0;
         self.put(|contents| {
@@ -64,14 +66,15 @@ impl Mailbox {
         refused
     }
 
-    /// Makes a worker that waits look around.
+    /// Wakes the worker if it is waiting.
     pub(crate) fn wake(&self) {
-        // The counter can only be full of earlier calls, which wake as well.
+        // The counter can be full only because of earlier wake-ups, and those wake the worker too.
         let _ = rustix::io::write(&self.wake, &1_u64.to_ne_bytes());
     }
 
     pub(crate) fn take(&self) -> Option<Contents> {
-        // Asked in every turn of the worker, and nearly always in vain: then the line stays with all who have it.
+        // The worker checks every turn and almost never finds anything. A plain load leaves the
+        // cache line shared between cores.
         if !self.is_filled.load(Ordering::Relaxed) || !self.is_filled.swap(false, Ordering::Acquire)
         {
             return None;
@@ -80,7 +83,7 @@ impl Mailbox {
         Some(std::mem::take(&mut *contents))
     }
 
-    /// To be polled; [`Self::quiet`] when it was readable.
+    /// Returns the descriptor to poll. Call [`Self::quiet`] once it has become readable.
     pub(crate) fn descriptor(&self) -> BorrowedFd<'_> {
         self.wake.as_fd()
     }

@@ -1,4 +1,4 @@
-//! What a switch counts, for Prometheus (text format 0.0.4).
+//! The counters of a switch for Prometheus (text format 0.0.4).
 
 use crate::ports::PortState;
 use crate::server::Look;
@@ -14,14 +14,14 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::net::TcpListener;
 
-/// How long a client may take to send its request.
+/// The time within which a client must send its request.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// Serves `/metrics` until it is dropped.
+/// Serves `/metrics` until the future is dropped.
 pub(crate) async fn serve(listener: TcpListener, look: Look) {
     loop {
         let Ok((stream, _)) = listener.accept().await else {
-            // Out of descriptors: others will be closed.
+            // No descriptors are left. Other connections will close and free some.
             tokio::time::sleep(PATIENCE / 50).await;
             continue;
         };
@@ -34,7 +34,7 @@ pub(crate) async fn serve(listener: TcpListener, look: Look) {
         http.timer(TokioTimer::new()).header_read_timeout(PATIENCE);
         let connection = http.serve_connection(TokioIo::new(stream), answer);
         tokio::spawn(async move {
-            // Whoever hangs up has what it wanted.
+            // A client that hangs up is no error.
             let _ = connection.await;
         });
     }
@@ -57,7 +57,7 @@ fn answer(
     response
 }
 
-/// One metric of each device, port or table.
+/// One metric with a sample for each device, port or table.
 struct Family<'a> {
     name: &'a str,
     kind: &'a str,
@@ -76,7 +76,7 @@ fn text(devices: &[DeviceState]) -> String {
 impl Family<'_> {
     fn write(self, out: &mut String, samples: impl Iterator<Item = (String, u64)>) {
         let Self { name, kind, help } = self;
-        // To write into a string does not fail.
+        // Writing to a string never fails.
         let _ = writeln!(out, "# HELP planimeter_switch_{name} {help}");
         let _ = writeln!(out, "# TYPE planimeter_switch_{name} {kind}");
         for (labels, value) in samples {
@@ -210,7 +210,7 @@ fn control(out: &mut String, devices: &[DeviceState]) {
     write(counter("writes_refused_total", "Entities that were refused."), |a| a.writes_refused);
 }
 
-/// As the value of a label.
+/// Escapes a string for use as a label's value.
 fn escaped(text: &str) -> String {
     text.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n")
 }

@@ -1,5 +1,6 @@
-//! The ports of a device: which there are, and which of them are up. Kept here and nowhere else; whoever
-//! finds out that something has changed says it here, and all who have to know hear it from here.
+//! The ports of a device and whether each is up. This module is the single record of that state:
+//! workers and the owner of the switch report changes here, and the data plane and gNMI clients are
+//! notified from here.
 
 use crate::mailbox::{Mailbox, Order};
 use p4runtime::gnmi::{self, PortSource, Watchers};
@@ -9,28 +10,28 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// What a port is at some moment.
+/// The state of a port at one moment.
 #[derive(Clone, Debug)]
 pub struct PortState {
-    /// What programs call it.
+    /// The number by which programs know the port.
     pub number: u32,
-    /// What it is called where it comes from.
+    /// The name of the port where it was opened, such as its interface.
     pub name: String,
-    /// Whether packets pass it: it is enabled, its link is up as far as the switch was told, and no
-    /// worker has lost it.
+    /// Whether packets pass the port: it is enabled, its link is up as far as the switch knows, and
+    /// no worker has lost its queue.
     pub up: bool,
-    /// Whether the owner of the switch wants packets to pass it.
+    /// Whether the port is administratively enabled.
     pub enabled: bool,
-    /// What passed it.
+    /// The port's packet and byte counters.
     pub counters: Counters,
-    /// What ended a capture of it before its time.
+    /// The error that ended a capture of the port early, if one did.
     pub recording_fault: Option<io::ErrorKind>,
 }
 
-/// See the module.
+/// The ports of one device, with the parties that are notified of changes.
 #[derive(Debug)]
 pub(crate) struct Ports {
-    /// Of the device, in the order of the configuration.
+    /// The index of the device in the configuration.
     index: usize,
     plane: pipeline::Ports,
     mailboxes: Vec<Arc<Mailbox>>,
@@ -43,12 +44,12 @@ struct Known {
     name: String,
     enabled: bool,
     has_link: bool,
-    /// Workers whose queue of the port is gone.
+    /// The workers whose queue of the port is gone.
     lost: BTreeSet<usize>,
     counters: Arc<PortCounters>,
     recording: Option<Recording>,
-    /// That its recording ended was said.
-    is_fault_told: bool,
+    /// Whether the end of the recording has been reported.
+    is_fault_reported: bool,
 }
 
 impl Ports {
@@ -57,7 +58,7 @@ impl Ports {
         Self { index, plane, mailboxes, watchers, known }
     }
 
-    /// Gives the device a port, in the place of one with the same number.
+    /// Adds a port to the device, replacing one with the same number.
     pub(crate) fn attach(&self, number: u32, port: Port) {
         let Port { name, queues, counters, recording } = port;
         let known = Known {
@@ -67,7 +68,7 @@ impl Ports {
             lost: BTreeSet::new(),
             counters,
             recording,
-            is_fault_told: false,
+            is_fault_reported: false,
         };
         let mut ports = self.lock();
         for (mailbox, queue) in self.mailboxes.iter().zip(queues) {
@@ -75,32 +76,33 @@ impl Ports {
         }
         let after = known.shown(number);
         let before = ports.insert(number, known).map(|before| before.shown(number));
-        // One with another name is another port to those who know it by its name.
+        // A port with another name is a different port to gNMI clients, which identify ports by
+        // name.
         if before.as_ref().is_some_and(|before| before.name != after.name) {
-            self.tell(before.as_ref(), None);
-            self.tell(None, Some(&after));
+            self.notify(before.as_ref(), None);
+            self.notify(None, Some(&after));
         } else {
-            self.tell(before.as_ref(), Some(&after));
+            self.notify(before.as_ref(), Some(&after));
         }
     }
 
-    /// Takes a port away; false if there is none with this number.
+    /// Removes a port. Returns false if no port has this number.
     pub(crate) fn detach(&self, number: u32) -> bool {
         let mut ports = self.lock();
         let Some(known) = ports.remove(&number) else { return false };
         for mailbox in &self.mailboxes {
             mailbox.order(Order::Detach { device: self.index, port: number });
         }
-        self.tell(Some(&known.shown(number)), None);
+        self.notify(Some(&known.shown(number)), None);
         true
     }
 
-    /// The link of a port is there or not.
+    /// Records whether the link of a port is up.
     pub(crate) fn set_link(&self, number: u32, is_there: bool) {
         self.change(number, |known| known.has_link = is_there);
     }
 
-    /// A worker has its queue of a port, or has lost it.
+    /// Records whether a worker has its queue of a port or has lost it.
     pub(crate) fn set_queue(&self, number: u32, worker: usize, is_there: bool) {
         self.change(number, |known| {
             if is_there {
@@ -111,7 +113,7 @@ impl Ports {
         });
     }
 
-    /// What each port is at the moment, by their number.
+    /// Returns the current state of each port, ordered by number.
     pub(crate) fn state(&self) -> Vec<PortState> {
         let state = |(number, known): (&u32, &Known)| {
             let gnmi::Port { name, number, up, enabled } = known.shown(*number);
@@ -121,17 +123,19 @@ impl Ports {
         self.lock().iter().map(state).collect()
     }
 
-    /// Recordings that ended since this was asked last: the number of the port, its name and why.
+    /// Returns the recordings that ended since the last call: the number of the port, its name and
+    /// the error.
     pub(crate) fn ended_recordings(&self) -> Vec<(u32, String, io::ErrorKind)> {
         let ended = |(number, known): (&u32, &mut Known)| {
-            let fault = known.fault().filter(|_| !known.is_fault_told)?;
-            known.is_fault_told = true;
+            let fault = known.fault().filter(|_| !known.is_fault_reported)?;
+            known.is_fault_reported = true;
             Some((*number, known.name.clone(), fault))
         };
         self.lock().iter_mut().filter_map(ended).collect()
     }
 
-    /// Changes what is known of a port, and tells what follows from it; false if there is none.
+    /// Changes the record of a port and notifies others of the consequences. Returns false if no
+    /// port has this number.
     fn change(&self, number: u32, change: impl FnOnce(&mut Known)) -> bool {
         let mut ports = self.lock();
         let Some(known) = ports.get_mut(&number) else { return false };
@@ -145,14 +149,14 @@ impl Ports {
             }
         }
         if before != after {
-            self.tell(Some(&before), Some(&after));
+            self.notify(Some(&before), Some(&after));
         }
         true
     }
 
-    /// Tells the data plane and clients of gNMI. Called with the lock held, so that they hear of
-    /// changes in their order.
-    fn tell(&self, before: Option<&gnmi::Port>, after: Option<&gnmi::Port>) {
+    /// Notifies the data plane and the gNMI clients. The caller holds the lock, so that they see
+    /// changes in order.
+    fn notify(&self, before: Option<&gnmi::Port>, after: Option<&gnmi::Port>) {
         if let Some(port) = after.or(before) {
             self.plane.set_port_up(port.number, after.is_some_and(|after| after.up));
         }

@@ -1,8 +1,8 @@
-//! The part of a device's state that is kept over a restart, as records of a journal.
+//! The encoding of a device's persistent state as journal records.
 //!
-//! Kept are the pipeline, entries, default entries, members, groups, multicast groups, clone
-//! sessions, value sets, and the configuration of meters and digests. Not kept is what packets left
-//! behind: counters, registers, and entries that packets added.
+//! The record covers the pipeline, entries, default entries, members, groups, multicast groups,
+//! clone sessions, value sets, and the configuration of meters and digests. It excludes state that
+//! packets produce: counters, registers, and entries that packets added.
 
 use journal::{Kind, Unreadable};
 use p4runtime::proto::v1::{
@@ -12,16 +12,16 @@ use p4runtime::proto::v1::{
 use prost::Message;
 use prost::encoding::message;
 
-/// A pipeline, which runs from here on with nothing but its own entries.
+/// The kind of a record that starts a new pipeline without any entries but its own.
 pub(crate) const PIPELINE: Kind = Kind(1);
-/// Updates that took effect.
+/// The kind of a record of updates that took effect.
 pub(crate) const WRITE: Kind = Kind(2);
-/// The number of updates of one record of a list that replaces another.
+/// The number of updates per record when the journal is rewritten.
 const CHUNK: usize = 1_000;
 /// The tag of `WriteRequest.updates`.
 const UPDATES: u32 = 4;
 
-/// A record, decoded.
+/// A decoded record.
 pub(crate) enum Record {
     Pipeline(Box<ForwardingPipelineConfig>),
     Write(Vec<Update>),
@@ -42,7 +42,7 @@ pub(crate) fn decode(record: journal::Record<'_>) -> Result<Record, Unreadable> 
     }
 }
 
-/// The body of a record of updates, as a `WriteRequest` with nothing else.
+/// The body of a record of updates, encoded as a `WriteRequest` that has no other fields.
 #[derive(Debug, Default)]
 pub(crate) struct Updates {
     bytes: Vec<u8>,
@@ -50,7 +50,7 @@ pub(crate) struct Updates {
 }
 
 impl Updates {
-    /// Adds an update as far as it is kept.
+    /// Adds the persistent part of an update.
     pub(crate) fn push(&mut self, update: &Update) {
         match reduced(update) {
             Reduced::Same => message::encode(UPDATES, update, &mut self.bytes),
@@ -64,21 +64,21 @@ impl Updates {
         self.count >= CHUNK
     }
 
-    /// Returns the body and begins another one; `None` if nothing was added.
+    /// Returns the body and starts another one. Returns `None` if no update was added.
     pub(crate) fn take(&mut self) -> Option<Vec<u8>> {
         let Self { bytes, count } = std::mem::take(self);
         (count > 0).then_some(bytes)
     }
 }
 
-/// The part of an update that is kept.
+/// The persistent part of an update.
 enum Reduced {
     Same,
     Other(Box<Update>),
     Nothing,
 }
 
-/// Whether nothing of an update is left out of a record, so that a request may be recorded as its
+/// Whether a record keeps every part of an update. If so, the request can be recorded as its
 /// controller encoded it.
 pub(crate) fn is_kept_whole(update: &Update) -> bool {
     match update.entity.as_ref().and_then(|entity| entity.entity.as_ref()) {
@@ -92,7 +92,7 @@ pub(crate) fn is_kept_whole(update: &Update) -> bool {
     }
 }
 
-/// Whether an entry has what packets left behind.
+/// Whether an entry carries values that packets produced.
 fn has_counts(entry: &TableEntry) -> bool {
     entry.counter_data.is_some()
         || entry.meter_counter_data.is_some()

@@ -1,4 +1,4 @@
-//! What was kept of an earlier run.
+//! The state that an earlier run of a device left in its journal.
 
 use crate::log::{Log, Verbosity};
 use crate::record::{self, Record};
@@ -7,12 +7,12 @@ use p4runtime::proto::v1::{ForwardingPipelineConfig, Update};
 use p4runtime::session::Device;
 use std::path::Path;
 
-/// The last pipeline, and what was written to it since.
+/// The last pipeline, and the updates written to it since.
 #[derive(Debug, Default)]
 pub(crate) struct Restored(Option<(ForwardingPipelineConfig, Vec<Vec<Update>>)>);
 
 impl Restored {
-    /// Reads the file, and returns the journal, which ends there.
+    /// Reads the journal file. Returns the restored state and the journal, ready to append to.
     pub(crate) fn read(path: &Path, log: &Log) -> Result<(Self, Journal<Disk>), OpenError> {
         let mut restored = None;
         let (journal, torn) = Journal::open(Disk, path, &mut |record| {
@@ -40,7 +40,8 @@ impl Restored {
         Ok((Self(restored), journal))
     }
 
-    /// What the device had; nothing if it is to run another program now.
+    /// Returns the restored state, or `None` if the device is configured to run another program
+    /// now.
     pub(crate) fn take(
         self,
         device: u64,
@@ -62,24 +63,25 @@ impl Restored {
             );
             return None;
         }
-        let said = format_args!("device {device}: a pipeline and {entities} writes are restored");
-        log.line(Verbosity::Info, said);
+        let message =
+            format_args!("device {device}: a pipeline and {entities} writes are restored");
+        log.line(Verbosity::Info, message);
         Some((pipeline, writes))
     }
 }
 
-/// Copies what is intact of a file of [`DeviceConfig::state`](crate::DeviceConfig::state) into another
-/// file, which does not exist yet.
+/// Copies the intact part of a [`DeviceConfig::state`](crate::DeviceConfig::state) file into a new
+/// file.
 ///
 /// # Errors
 ///
-/// If nothing can be read, or nothing be written.
+/// Returns an error if nothing can be read, if `to` exists already, or if it cannot be written.
 pub fn repair(from: &Path, to: &Path) -> Result<RepairReport, RepairError> {
     journal::repair(&Disk, from, to)
 }
 
-/// Writes a batch again, and returns whether all of it was accepted. What is refused, since the
-/// program's own limits may be others by now, is logged and left out.
+/// Writes a batch again and returns whether all of it was accepted. A refused update is logged and
+/// left out; the program's limits may have changed since it was recorded.
 pub(crate) fn install(device: &mut Device, updates: &[Update], log: &Log) -> bool {
     let now = p4runtime::server::now();
     if device.install(updates, now).is_ok() {
@@ -88,8 +90,9 @@ pub(crate) fn install(device: &mut Device, updates: &[Update], log: &Log) -> boo
     for update in updates {
         if let Err((_, error)) = device.install(std::slice::from_ref(update), now) {
             let id = device.id();
-            let said = format_args!("device {id}: an entity is not restored: {}", error.message());
-            log.line(Verbosity::Warn, said);
+            let message =
+                format_args!("device {id}: an entity is not restored: {}", error.message());
+            log.line(Verbosity::Warn, message);
         }
     }
     false

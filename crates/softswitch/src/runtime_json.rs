@@ -1,8 +1,9 @@
-//! The `runtime.json` of the p4lang tutorials: a pipeline and its entries, by name.
+//! The `runtime.json` of the p4lang tutorials: a pipeline and its entries, all referred to by name.
 //!
-//! Format: p4lang/tutorials, utils/p4runtime_lib/simple_controller.py and helper.py. Values are
-//! numbers, or texts that are IPv4 or Ethernet addresses; any other text stands for its own bytes. Beyond
-//! that format, texts may be numbers as P4 writes them (`0x800`) and IPv6 addresses.
+//! The format is that of p4lang/tutorials, utils/p4runtime_lib/simple_controller.py and helper.py.
+//! Values are numbers, or strings that hold IPv4 or Ethernet addresses; any other string stands for
+//! its own bytes. As an extension, strings may also hold numbers in P4's notation (`0x800`) and
+//! IPv6 addresses.
 
 use p4runtime::proto::config::{P4Info, Preamble, Table, match_field};
 use p4runtime::proto::v1::{
@@ -15,14 +16,14 @@ use serde_json::Value;
 use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, Ipv6Addr};
 
-/// What the file says. Paths are as it has them.
+/// The contents of the file. Paths are unchanged from the file.
 #[derive(Debug, Default, Deserialize)]
 pub struct RuntimeJson {
-    /// Whom it is for; `bmv2` is the only one there is.
+    /// The target. Only `bmv2` exists.
     pub target: Option<String>,
-    /// Path of the P4Info.
+    /// The path of the P4Info.
     pub p4info: Option<String>,
-    /// Path of the BMv2 JSON.
+    /// The path of the BMv2 JSON.
     pub bmv2_json: Option<String>,
     #[serde(default)]
     table_entries: Vec<TableEntryJson>,
@@ -67,53 +68,54 @@ struct ReplicaJson {
     instance: u32,
 }
 
-/// Why a file cannot be used.
+/// The reason why a file cannot be used.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum RuntimeJsonError {
-    /// It is no JSON, or of another form.
+    /// The file is not JSON, or its structure is different.
     #[error("not a runtime.json of the p4lang tutorials: {0}")]
     Form(#[from] serde_json::Error),
-    /// Nothing in it is of such a file.
+    /// The file has none of the fields of a `runtime.json`.
     #[error(
         "not a runtime.json of the p4lang tutorials: it has no entries and names no program; one has table_entries, and a \
          topology.json, with hosts and links, is another file"
     )]
     Empty,
-    /// It is for somebody else.
+    /// The file is for another target.
     #[error("it is for target '{0}'; bmv2 is the only one that there is")]
     Target(String),
-    /// The P4Info does not have what an entry names.
+    /// An entry names an object that the P4Info lacks.
     #[error("entry {entry}: the P4Info has no {kind} '{name}'; it has {known}")]
     Unknown {
-        /// Its place among the entries of its kind, from 1.
+        /// The position of the entry among those of its kind, counted from 1.
         entry: usize,
-        /// What it names.
+        /// The kind of the object.
         kind: &'static str,
-        /// By which name.
+        /// The name that was not found.
         name: String,
-        /// What there is of that kind.
+        /// The names of the existing objects of that kind.
         known: String,
     },
-    /// A value cannot be that of its field.
+    /// A value does not fit its field.
     #[error("entry {entry}: {value} is no value for '{name}': {reason}")]
     Value {
-        /// Its place among the entries of its kind, from 1.
+        /// The position of the entry among those of its kind, counted from 1.
         entry: usize,
         /// The field or parameter.
         name: String,
         /// The value.
         value: String,
-        /// Why not.
+        /// The reason.
         reason: &'static str,
     },
 }
 
 impl RuntimeJson {
-    /// Reads a file's text.
+    /// Parses the text of a file.
     ///
     /// # Errors
-    /// If it is of another form or for another target.
+    ///
+    /// Returns an error if the text has another structure or is for another target.
     pub fn parse(text: &str) -> Result<Self, RuntimeJsonError> {
         let parsed: Self = serde_json::from_str(text)?;
         match &parsed.target {
@@ -132,10 +134,11 @@ impl RuntimeJson {
             && self.clone_session_entries.is_empty()
     }
 
-    /// Its entries as updates.
+    /// Returns the file's entries as updates.
     ///
     /// # Errors
-    /// If they do not fit the P4Info.
+    ///
+    /// Returns an error if an entry does not fit the P4Info.
     pub fn updates(&self, p4info: &P4Info) -> Result<Vec<Update>, RuntimeJsonError> {
         let mut updates = Vec::new();
         for (position, entry) in self.table_entries.iter().enumerate() {
@@ -162,7 +165,7 @@ impl RuntimeJson {
     }
 }
 
-/// A P4Info by its names, for one entry.
+/// Name lookups in a P4Info on behalf of one entry.
 #[derive(Clone, Copy)]
 struct Names<'a> {
     p4info: &'a P4Info,
@@ -187,7 +190,7 @@ impl TableEntryJson {
         }
         let matches = self.r#match.iter().flatten();
         let fields = matches.map(|(name, value)| names.field(table, name, value));
-        // The tutorials leave out what matches everything.
+        // The tutorials' files omit fields that match everything.
         let fields = fields.filter_map(Result::transpose).collect::<Result<_, _>>()?;
         let id = |preamble: &Option<Preamble>| preamble.as_ref().map_or(0, |preamble| preamble.id);
         let call = v1::Action { action_id: id(&action.preamble), params };
@@ -238,7 +241,7 @@ impl Names<'_> {
         RuntimeJsonError::Value { entry: self.entry, name, value, reason }
     }
 
-    /// A match; `None` if it lets everything pass.
+    /// Returns a match of one field, or `None` if it matches every value.
     fn field(
         self,
         table: &Table,
@@ -303,7 +306,7 @@ impl Names<'_> {
         Ok(Some(FieldMatch { field_id: field.id, field_match_type: Some(found) }))
     }
 
-    /// The bytes of a value; one in a list of its own is as good as without.
+    /// Returns the bytes of a value. A list with one value stands for that value.
     fn value(self, name: &str, value: &Value, bits: i32) -> Result<Vec<u8>, RuntimeJsonError> {
         let bytes = match value {
             Value::Array(one) if one.len() == 1 => {
@@ -324,7 +327,7 @@ impl Names<'_> {
         let needed = canonical
             .first()
             .map_or(0, |byte| canonical.len() as u64 * 8 - u64::from(byte.leading_zeros().min(7)));
-        // A field without width is a text.
+        // A field without a width is a string.
         if bits > 0 && needed > u64::from(bits.unsigned_abs()) {
             let reason = match value {
                 Value::String(text) if bytes == text.as_bytes() => {

@@ -1,4 +1,4 @@
-//! The thread of the control plane: serves gRPC and fetches digests.
+//! The thread of the control plane, which serves gRPC and fetches digests.
 
 use crate::device::Shared;
 use crate::log::{Log, Verbosity};
@@ -14,13 +14,14 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 use tokio::sync::oneshot;
 
-/// Between two looks for digests: what packets send meanwhile goes together.
+/// The interval between fetches of digests. Digests that packets send within one interval are
+/// bundled.
 const DIGEST_SPACING: Duration = Duration::from_micros(500);
 
-/// Between two looks for captures that ended.
+/// The interval between checks for captures that have ended.
 const RECORDING_SPACING: Duration = Duration::from_secs(1);
 
-/// A device as the control plane's thread sees it.
+/// The part of a device that the control plane's thread uses.
 pub(crate) struct Served {
     pub(crate) shared: Arc<Shared>,
     pub(crate) handle: DeviceHandle,
@@ -28,7 +29,7 @@ pub(crate) struct Served {
     pub(crate) ports: Arc<Ports>,
 }
 
-/// Looks at all devices.
+/// A function that returns the state of all devices.
 pub(crate) type Look = Arc<dyn Fn() -> Vec<DeviceState> + Send + Sync>;
 
 /// The port on which clients of Thrift are referred to P4Runtime, and the address of P4Runtime.
@@ -38,7 +39,7 @@ pub(crate) struct ThriftPort {
     pub(crate) log: Arc<Log>,
 }
 
-/// The thread, until it is told to end.
+/// The running thread. It ends when asked to.
 #[derive(Debug)]
 pub(crate) struct ServerThread {
     end: Option<oneshot::Sender<()>>,
@@ -78,7 +79,7 @@ impl ServerThread {
                 beside.extend(thrift.map(tokio::spawn));
                 server
                     .serve(listener, async {
-                        // To drop the sender is to end as well.
+                        // Dropping the sender also ends the server.
                         let _ = ended.await;
                     })
                     .await;
@@ -92,7 +93,7 @@ impl ServerThread {
     pub(crate) fn end(&mut self) {
         self.end.take();
         if let Some(thread) = self.thread.take() {
-            // What went wrong has been said where it happened.
+            // An error of the thread was reported where it happened.
             let _ = thread.join();
         }
     }
@@ -107,7 +108,8 @@ fn registered(
     tokio::net::TcpListener::from_std(listener)
 }
 
-/// Hands what programs tell controllers to the state machine, which bundles it as they asked.
+/// Passes digests from programs to the session's state machine, which bundles them as controllers
+/// configured.
 async fn fetch_digests(Served { shared, handle, plane, .. }: Served) {
     loop {
         shared.digests_wait.notified().await;
@@ -120,16 +122,16 @@ async fn fetch_digests(Served { shared, handle, plane, .. }: Served) {
     }
 }
 
-/// Says which captures ended before their time, as on a full disk.
+/// Logs captures that ended early, for example because the disk is full.
 async fn watch_recordings(shared: Arc<Shared>, ports: Arc<Ports>) {
     loop {
         for (number, name, fault) in ports.ended_recordings() {
             let id = shared.id;
-            let said = format_args!(
+            let message = format_args!(
                 "device {id}: port {number}: a capture of {name} has ended: {fault}; the port goes \
                  on, and what passes it now is not recorded"
             );
-            shared.log.line(Verbosity::Error, said);
+            shared.log.line(Verbosity::Error, message);
         }
         tokio::time::sleep(RECORDING_SPACING).await;
     }

@@ -1,8 +1,9 @@
-//! The record of a device in a file, so that the device is there again after a restart.
+//! The write log of a device in a file, from which the device is restored after a restart.
 //!
-//! The kernel has a record before the controller has its answer. Every accepted request therefore
-//! survives the end of the process. A batch survives whole or not at all. A thread brings records to the medium: within a second, or, with [`Durability::Medium`], before
-//! the answer; one sync then serves all answers that wait.
+//! Records are handed to the kernel before the controller is answered, so every accepted request
+//! survives the end of the process. A batch survives as a whole or not at all. A separate thread
+//! syncs records to the medium: within a second, or, with [`Durability::Medium`], before the
+//! answer. One sync then serves all answers that wait.
 
 use crate::log::{Log, Verbosity};
 use crate::record::{self, PIPELINE, Updates, WRITE};
@@ -17,20 +18,20 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 use tokio::sync::watch;
 
-/// The longest time that a record stays in the hands of the kernel alone.
+/// The longest time that a record may be held by the kernel without having reached the medium.
 const SYNC_EVERY: Duration = Duration::from_secs(1);
 
-/// The promise of an answer to a Write.
+/// The meaning of an answer to a Write: how safely the write is stored by then.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Durability {
-    /// It survives the end of the process; the last second may be lost with the power.
+    /// The write survives the end of the process. The last second may be lost in a power failure.
     #[default]
     Kernel,
-    /// It is on the medium.
+    /// The write is on the medium.
     Medium,
 }
 
-/// The record of one device.
+/// The write log of one device.
 #[derive(Debug)]
 pub(crate) struct StateLog {
     shared: Arc<Shared>,
@@ -43,7 +44,7 @@ pub(crate) struct StateLog {
 struct Shared {
     device: u64,
     state: Mutex<State>,
-    /// There is something to sync, or the end has come.
+    /// Signalled when there is something to sync, and when the thread must end.
     wake: Condvar,
     log: Arc<Log>,
 }
@@ -51,27 +52,28 @@ struct Shared {
 #[derive(Debug)]
 struct State {
     journal: Journal<Disk>,
-    /// The number of records that were appended, over all replacements.
+    /// The number of records that were ever appended, including those that a rewrite has replaced.
     appended: u64,
     /// Whether an answer waits for the medium.
     is_awaited: bool,
-    /// Whether the last request was refused, so that the log has the reason.
+    /// Whether the last request was refused. The reason has been logged in that case.
     is_refusing: bool,
     has_ended: bool,
     synced: watch::Sender<Synced>,
 }
 
-/// The part of the record that is on the medium.
+/// The progress of syncing.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Synced {
     /// The number of appended records that are on the medium.
     UpTo(u64),
-    /// The medium failed, for this reason.
+    /// The medium failed, with the reason.
     Failed(String),
 }
 
 impl StateLog {
-    /// Keeps a record in a journal that says what the device is, or is given that at once.
+    /// Starts the log on a journal. The journal already describes the device's state, or the caller
+    /// writes that state next.
     pub(crate) fn start(
         device: u64,
         journal: Journal<Disk>,
@@ -137,9 +139,9 @@ impl WriteLog for StateLog {
             });
             outcome?;
             if let Err(error) = visited {
-                let said = error.message().to_owned();
+                let message = error.message().to_owned();
                 unreadable = Some(error);
-                return Err(AppendError::Owner(said));
+                return Err(AppendError::Owner(message));
             }
             updates.take().map_or(Ok(()), |body| append(WRITE, &body))
         });
@@ -160,12 +162,12 @@ impl WriteLog for StateLog {
     }
 
     fn not_replaced(&mut self, error: &EntityError) {
-        let said = format_args!(
+        let message = format_args!(
             "device {}: the file of its state grows on, since it cannot be shortened: {}",
             self.shared.device,
             error.message()
         );
-        self.shared.log.line(Verbosity::Warn, said);
+        self.shared.log.line(Verbosity::Warn, message);
     }
 
     fn durable(&self) -> Option<Durable> {
@@ -204,7 +206,7 @@ impl Drop for StateLog {
         self.shared.lock().has_ended = true;
         self.shared.wake.notify_one();
         if let Some(thread) = self.thread.take() {
-            // It has said what went wrong.
+            // The thread has logged its errors itself.
             let _ = thread.join();
         }
     }
@@ -225,12 +227,12 @@ impl Shared {
         Ok(())
     }
 
-    /// Returns what a controller gets whose request cannot be recorded. The first of several is
-    /// logged.
+    /// Returns the error for a request that could not be recorded. Only the first of several
+    /// consecutive failures is logged.
     fn refusal(&self, state: &mut State, error: &AppendError) -> EntityError {
         if !std::mem::replace(&mut state.is_refusing, true) {
-            let said = format_args!("device {}: writes are refused: {error}", self.device);
-            self.log.line(Verbosity::Error, said);
+            let message = format_args!("device {}: writes are refused: {error}", self.device);
+            self.log.line(Verbosity::Error, message);
         }
         let message = format!("It was undone, because it cannot be kept over a restart: {error}");
         EntityError::new(Code::Unavailable, message)
@@ -281,11 +283,11 @@ impl Shared {
     }
 
     fn report_failure(&self, state: &State, reason: &str) {
-        let said = format_args!(
+        let message = format_args!(
             "device {}: what was written last may be lost with the power: {reason}",
             self.device
         );
-        self.log.line(Verbosity::Error, said);
+        self.log.line(Verbosity::Error, message);
         state.synced.send_replace(Synced::Failed(reason.to_owned()));
     }
 }

@@ -1,4 +1,4 @@
-//! A switch from its start to its end.
+//! The switch itself, from its start to its end.
 
 use crate::device::{Activity, DeviceConfig, Observer, Shared};
 use crate::limits::{LimitLog, SwitchLimits};
@@ -25,109 +25,109 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-/// How long the end waits for controllers to hang up.
+/// The time that a stopping switch waits for controllers to disconnect.
 const GRACE: Duration = Duration::from_millis(200);
 
-/// How a switch is run.
+/// The options of a switch.
 #[derive(Debug)]
 pub struct Options {
-    /// Where controllers dial.
+    /// The address at which P4Runtime is served.
     pub address: SocketAddr,
-    /// Certificates; `None` serves plain gRPC.
+    /// The TLS identity. `None` serves plain gRPC.
     pub tls: Option<ServerTls>,
-    /// Threads that process packets, one at least.
+    /// The number of worker threads. At least one is started.
     pub workers: usize,
-    /// Where Prometheus may ask for `/metrics`; `None` answers nobody.
+    /// The address at which Prometheus can fetch `/metrics`. `None` serves no metrics.
     pub metrics: Option<SocketAddr>,
-    /// The address at which clients of Thrift are referred to P4Runtime; `None` serves no such
-    /// client.
+    /// The address at which Thrift clients are referred to P4Runtime. `None` serves no Thrift
+    /// clients.
     pub thrift: Option<SocketAddr>,
-    /// What peers can make it hold.
+    /// The limits on the resources of peers.
     pub limits: SwitchLimits,
-    /// Where it says what happens.
+    /// The log.
     pub log: Log,
-    /// Whether TCP segments may leave in one piece.
+    /// Whether TCP segments may leave as one super-frame.
     pub segments: Segments,
-    /// How the pipelines are loaded that controllers push.
+    /// The isolation and the limits of loading pushed pipelines.
     pub pushes: Pushes,
 }
 
-/// The treatment of TCP segments that the kernel hands over in one piece.
+/// The treatment of TCP segments that the kernel hands over as one super-frame.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Segments {
-    /// The program processes each segment by its headers. The segments stay in one piece if all of
-    /// them leave as such a piece would. Packets and counters are the same as with [`Self::Split`].
+    /// The program processes each segment by its headers. The segments stay in one frame if their
+    /// results equal one. Packets and counters are the same as with [`Self::Split`].
     #[default]
     Whole,
-    /// They are cut before the program sees them.
+    /// The super-frame is cut into segments before the program runs.
     Split,
 }
 
-/// Why a switch could not be started.
+/// The reason why a switch could not be started.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum StartError {
-    /// Nothing can be served there.
+    /// The address cannot be listened on.
     #[error("cannot listen on {address}: {cause}")]
     Listen {
-        /// Where.
+        /// The address.
         address: SocketAddr,
-        /// Why not.
+        /// The cause.
         cause: io::Error,
     },
     /// A device, or its TLS identity, cannot be served.
     #[error(transparent)]
     Serve(#[from] ServeError),
-    /// A device cannot run the program that it was given.
+    /// A device cannot run its configured program.
     #[error("device {device} cannot run its program: {}", cause.message())]
     Program {
-        /// Its id.
+        /// The device id.
         device: u64,
-        /// Why not.
+        /// The cause.
         cause: EntityError,
     },
-    /// A device refuses what is to be written to it at first.
+    /// A device refuses one of its configured updates.
     #[error("device {device} refuses entry {position}: {}", cause.message())]
     Entry {
-        /// Its id.
+        /// The device id.
         device: u64,
-        /// The place of the entry among all, from 1.
+        /// The position of the update among all updates, counted from 1.
         position: usize,
-        /// Why.
+        /// The cause.
         cause: EntityError,
     },
-    /// A port was opened for another number of workers.
+    /// A port was opened with another number of queues than there are workers.
     #[error("port {port} of device {device} has {queues} queues for {workers} workers")]
     Queues {
-        /// The device.
+        /// The device id.
         device: u64,
-        /// The port.
+        /// The port number.
         port: u32,
-        /// How many queues it has.
+        /// The number of queues of the port.
         queues: usize,
-        /// How many workers there are.
+        /// The number of workers.
         workers: usize,
     },
-    /// Pipelines of controllers cannot be tried in a process of their own.
+    /// Pushed pipelines cannot be rehearsed in a separate process.
     #[error("{0}; if that cannot be mended, --push-isolation thread does without it")]
     Rehearsal(#[from] RehearsalError),
-    /// What was kept cannot be used.
+    /// The file of a device's state cannot be used.
     #[error(transparent)]
     State(#[from] OpenError),
-    /// What a device is cannot be kept.
+    /// The state of a device cannot be saved.
     #[error("device {device}: {}", cause.message())]
     Keep {
-        /// Its id.
+        /// The device id.
         device: u64,
-        /// Why not.
+        /// The cause.
         cause: EntityError,
     },
-    /// The system gives no threads, descriptors or memory.
+    /// The system has no threads, descriptors or memory left.
     #[error("cannot start: {0}")]
     System(#[from] io::Error),
 }
 
-/// A switch that runs, until it is dropped.
+/// A running switch. Dropping it stops the switch.
 #[derive(Debug)]
 pub struct Switch {
     address: SocketAddr,
@@ -140,7 +140,7 @@ pub struct Switch {
     server: ServerThread,
 }
 
-/// A device that runs.
+/// A running device.
 #[derive(Debug)]
 struct Running {
     shared: Arc<Shared>,
@@ -149,26 +149,28 @@ struct Running {
     ports: Arc<Ports>,
 }
 
-/// What a device is at some moment.
+/// The state of a device at one moment.
 #[derive(Clone, Debug, Default)]
 pub struct DeviceState {
-    /// Its id.
+    /// The device id.
     pub id: u64,
-    /// What controllers did, and what was for them.
+    /// The counters of controllers' actions and of messages to them.
     pub activity: Activity,
-    /// What became of the packets that came in, by ports or from controllers.
+    /// The outcomes of packets that arrived on ports or from controllers.
     pub packets: PacketCounts,
-    /// How full its tables are, and what packets found there.
+    /// The usage and the lookups of each table.
     pub tables: Vec<TableUsage>,
-    /// Its ports, by their number.
+    /// The ports, ordered by number.
     pub ports: Vec<PortState>,
 }
 
 impl Switch {
-    /// Starts a switch; it forwards and serves from now on.
+    /// Starts a switch, which forwards and serves from then on.
     ///
     /// # Errors
-    /// If something that it was given cannot be used; nothing runs then.
+    ///
+    /// Returns an error if one of the options or devices cannot be used. No thread is left running
+    /// in that case.
     pub fn start(options: Options, devices: Vec<DeviceConfig>) -> Result<Self, StartError> {
         let Options { address, tls, workers, metrics, thrift, limits, log, segments, pushes } =
             options;
@@ -234,26 +236,29 @@ impl Switch {
         for (device, number, port) in ports {
             switch.attach(device, number, port)?;
         }
-        // When all ports are there: a packet that came by one would find no other to leave by.
+        // Workers start only after all ports are attached. Otherwise a packet could arrive before
+        // the port that it must leave by exists.
         for (number, worker) in ready.into_iter().enumerate() {
             let thread = thread::Builder::new().name(format!("worker-{number}"));
-            // Programs nest, and with them the interpreter and the calls of machine code.
+            // Programs nest deeply, and with them the calls of the interpreter and of machine code.
             let thread = thread.stack_size(WORKER_STACK_BYTES);
             switch.workers.push(thread.spawn(move || worker.run())?);
         }
         Ok(switch)
     }
 
-    /// Where controllers dial.
+    /// Returns the address at which P4Runtime is served.
     #[must_use]
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// Gives a device a port while it runs, in the place of one with the same number.
+    /// Adds a port to a running device, replacing one with the same number. An unknown device is
+    /// ignored.
     ///
     /// # Errors
-    /// If the port was opened for another number of workers. An unknown device is passed over.
+    ///
+    /// Returns an error if the port was opened for another number of workers.
     pub fn attach(&self, device: u64, number: u32, port: Port) -> Result<(), StartError> {
         let (queues, workers) = (port.queues.len(), self.mailboxes.len());
         if queues != workers {
@@ -264,26 +269,28 @@ impl Switch {
         Ok(())
     }
 
-    /// Says that the link of a port went up or down: controllers are told over gNMI, and members of
-    /// groups that watch it are used or not. Ports that are gone are found out without this.
+    /// Records that the link of a port went up or down. gNMI clients are notified, and groups use
+    /// or skip the members that watch the port. Ports that disappear are detected without this
+    /// call.
     pub fn set_port_link(&self, device: u64, number: u32, is_up: bool) {
         if let Some(running) = self.device(device) {
             running.ports.set_link(number, is_up);
         }
     }
 
-    /// Lets packets pass a port or not, as gNMI's `config/enabled` does; false if the device has none
-    /// with this number.
+    /// Enables or disables a port, as gNMI's `config/enabled` does. Returns false if the device has
+    /// no port with this number.
     pub fn set_port_enabled(&self, device: u64, number: u32, enabled: bool) -> bool {
         self.device(device).is_some_and(|running| running.ports.set_enabled(number, enabled))
     }
 
-    /// Takes a port away while the device runs; false if it has none with this number.
+    /// Removes a port from a running device. Returns false if the device has no port with this
+    /// number.
     pub fn detach(&self, device: u64, number: u32) -> bool {
         self.device(device).is_some_and(|running| running.ports.detach(number))
     }
 
-    /// Where Prometheus may ask.
+    /// Returns the address at which Prometheus can fetch `/metrics`.
     #[must_use]
     pub fn metrics_address(&self) -> Option<SocketAddr> {
         self.metrics
@@ -295,7 +302,7 @@ impl Switch {
         self.thrift
     }
 
-    /// What each device is at the moment, in the order of the configuration.
+    /// Returns the current state of each device, in the order of the configuration.
     #[must_use]
     pub fn state(&self) -> Vec<DeviceState> {
         self.devices.iter().map(Running::state).collect()
@@ -312,7 +319,7 @@ impl Drop for Switch {
         self.stop.store(true, Ordering::Relaxed);
         self.mailboxes.iter().for_each(|mailbox| mailbox.wake());
         for worker in self.workers.drain(..) {
-            // A worker that panicked has said so.
+            // A worker that panicked has already printed its message.
             let _ = worker.join();
         }
     }
@@ -325,13 +332,13 @@ fn listen(address: SocketAddr) -> Result<(TcpListener, SocketAddr), StartError> 
     Ok((listener, address))
 }
 
-/// Gives a device its program, if there is one.
+/// Loads the configured program of a device, if it has one.
 fn preload(device: &mut Device, config: &mut DeviceConfig) -> Result<(), StartError> {
     let refused = |cause| StartError::Program { device: config.id, cause };
     config.pipeline.take().map_or(Ok(()), |pipeline| device.preload(pipeline).map_err(refused))
 }
 
-/// How pipelines are loaded, with the places for rehearsals that devices share.
+/// The settings for loading pipelines, and the rehearsal processes that devices share.
 struct Loading {
     pushes: Pushes,
     rehearsals: Vec<Arc<Rehearsals>>,
@@ -343,7 +350,8 @@ impl Loading {
         Settings { limits: self.pushes.limits, path, v1model }
     }
 
-    /// Returns the place where pipelines are tried first, if there is to be one.
+    /// Returns the rehearsal process in which pipelines are tried first, unless isolation is
+    /// switched off.
     fn rehearsals(
         &mut self,
         settings: Settings,

@@ -1,7 +1,7 @@
-//! The port on which simple_switch serves Thrift. Networks such as those of p4-utils wait until a
-//! process listens there before they go on. This switch has no such control plane. It answers the
-//! first call of a client with an exception that says what to use instead, so that the client ends
-//! with that sentence and not with a connection that no process serves.
+//! The port on which simple_switch serves Thrift. Emulated networks such as those of p4-utils wait
+//! until a process listens there. This switch has no Thrift control plane: it answers the first
+//! call of a client with an exception that says what to use instead, so that the client ends with a
+//! clear message and not with a refused connection.
 
 mod message;
 
@@ -17,40 +17,40 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
 use tokio::time::{sleep, timeout};
 
-/// The most connections at a time; more are closed at once.
+/// The number of concurrent connections. Further ones are closed at once.
 const CONNECTIONS: usize = 64;
-/// The time that a client may take from the first byte of its call to the last byte of its header,
-/// and the time that it may take to hang up once it was answered.
+/// The time within which a client must complete the header of its call, counted from its first
+/// byte, and within which it must hang up after the answer.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// The most bytes that are read of what follows the header of a call.
+/// The number of bytes that are read after the header of a call.
 const READ_LIMIT: u64 = 1 << 20;
-/// The pause before another try when no connection can be accepted.
+/// The pause before another attempt when no connection can be accepted.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
-/// Answers clients until it is dropped. `grpc` is where P4Runtime is served.
+/// Answers clients until the future is dropped. `grpc` is the address of P4Runtime.
 pub(crate) async fn serve(listener: TcpListener, grpc: SocketAddr, log: Arc<Log>) {
     let places = Arc::new(Semaphore::new(CONNECTIONS));
     loop {
         let Ok((stream, peer)) = listener.accept().await else {
-            // Out of descriptors: others will be closed.
+            // No descriptors are left. Other connections will close and free some.
             sleep(ACCEPT_PAUSE).await;
             continue;
         };
         let Ok(place) = Arc::clone(&places).try_acquire_owned() else {
-            let said = format_args!("Thrift: {peer} is one client too many and is cut off");
-            log.line(Verbosity::Warn, said);
+            let message = format_args!("Thrift: {peer} is one client too many and is cut off");
+            log.line(Verbosity::Warn, message);
             continue;
         };
         let log = Arc::clone(&log);
         tokio::spawn(async move {
-            // Whoever hangs up wants no answer.
+            // A client that hangs up needs no answer.
             let _ = answer(stream, peer, grpc, &log).await;
             drop(place);
         });
     }
 }
 
-/// The sentence that a client is answered with.
+/// The message that a client receives.
 struct Instead<'a> {
     called: &'a str,
     grpc: SocketAddr,
@@ -82,7 +82,7 @@ async fn answer(
     grpc: SocketAddr,
     log: &Log,
 ) -> io::Result<()> {
-    // A client may wait with its first call for as long as it likes.
+    // A client may wait with its first call for any length of time.
     stream.readable().await?;
     match timeout(PATIENCE, call(&mut stream)).await {
         Ok(Ok(Parsed::Call(call))) => {
@@ -93,29 +93,29 @@ async fn answer(
                 stream.write_all(&exception).await?;
             }
             stream.shutdown().await?;
-            // Hanging up with bytes unread would take the answer away from a client that has not
-            // read it yet.
+            // Closing a socket with unread bytes resets the connection, and the client might lose
+            // the answer.
             let rest = async {
                 tokio::io::copy(&mut stream.take(READ_LIMIT), &mut tokio::io::sink()).await
             };
             let _ = timeout(PATIENCE, rest).await;
         }
-        // Somebody who looked whether the port is open.
+        // The client only checked whether the port is open.
         Ok(Ok(Parsed::Beginning)) => {}
         Ok(Ok(Parsed::Foreign)) => {
-            let said = format_args!("Thrift: {peer} speaks another protocol and is cut off");
-            log.line(Verbosity::Warn, said);
+            let message = format_args!("Thrift: {peer} speaks another protocol and is cut off");
+            log.line(Verbosity::Warn, message);
         }
         Ok(Err(error)) => return Err(error),
         Err(_) => {
-            let said = format_args!("Thrift: {peer} began a call and did not end it: cut off");
-            log.line(Verbosity::Warn, said);
+            let message = format_args!("Thrift: {peer} began a call and did not end it: cut off");
+            log.line(Verbosity::Warn, message);
         }
     }
     Ok(())
 }
 
-/// Reads the header of the first call, or what there is of it if the client hangs up.
+/// Reads the header of the first call, or as much of it as arrives before the client hangs up.
 async fn call(stream: &mut TcpStream) -> io::Result<Parsed> {
     let mut bytes = Vec::new();
     loop {

@@ -1,32 +1,34 @@
 //! The `topology.json` of the p4lang tutorials: hosts, switches and links.
 //!
-//! Format: p4lang/tutorials, utils/run_exercise.py. A link names its ends, `h1` or `s1-p2`; what follows (delay, bandwidth) is
-//! for those who emulate it. Hosts have one port.
+//! The format is that of p4lang/tutorials, utils/run_exercise.py. A link names its two ends, such
+//! as `h1` or `s1-p2`. The delay and bandwidth that may follow are ignored; they concern only
+//! emulators. Each host has one port.
 
 use std::collections::BTreeMap;
 
 use serde::Deserialize;
 use serde_json::Value;
 
-/// What the file says.
+/// The contents of the file.
 #[derive(Debug)]
 pub struct TopologyJson {
-    /// Names of hosts.
+    /// The names of the hosts.
     pub hosts: Vec<String>,
-    /// Switches by name.
+    /// The switches by name.
     pub switches: BTreeMap<String, SwitchJson>,
-    /// Both ends of each link.
+    /// The two ends of each link.
     pub links: Vec<[Attachment; 2]>,
 }
 
 /// A switch of the file.
 #[derive(Debug, Default, Deserialize)]
 pub struct SwitchJson {
-    /// Path of its entries, as the file has it.
+    /// The path of its entries, unchanged from the file.
     pub runtime_json: Option<String>,
-    /// Path of its program, as the file has it, where it does not run what all others do.
+    /// The path of its program, unchanged from the file, if it differs from that of the other
+    /// switches.
     pub program: Option<String>,
-    /// Commands for simple_switch_CLI, which nothing else can read.
+    /// The commands for simple_switch_CLI. Only simple_switch_CLI can read them.
     pub cli_input: Option<String>,
 }
 
@@ -37,26 +39,26 @@ pub enum Attachment {
     Host(String),
     /// A port of a switch.
     Switch {
-        /// Its name.
+        /// The name of the switch.
         name: String,
-        /// Its number.
+        /// The port number.
         port: u32,
     },
 }
 
-/// Why a file is no topology.
+/// The reason why a file is not a topology.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum TopologyJsonError {
-    /// It is no JSON, or of another form.
+    /// The file is not JSON, or its structure is different.
     #[error("not a topology.json of the p4lang tutorials: {0}")]
     Form(#[from] serde_json::Error),
-    /// An end of a link is nothing of the file.
+    /// An end of a link is neither a host nor a switch of the file.
     #[error(
         "link {link}: '{end}' is neither a host of the file nor a port of a switch such as s1-p2"
     )]
     End {
-        /// Its place among the links, from 1.
+        /// The position of the link, counted from 1.
         link: usize,
         /// The end.
         end: String,
@@ -64,10 +66,10 @@ pub enum TopologyJsonError {
     /// A link does not have two ends.
     #[error("link {0} does not have two ends, such as [\"h1\", \"s1-p1\"]")]
     Ends(usize),
-    /// Two links end at one port, or a host has two.
+    /// Two links end at the same port, or a host has two links.
     #[error("link {link}: something is attached to '{end}' already")]
     Taken {
-        /// Its place among the links, from 1.
+        /// The position of the link, counted from 1.
         link: usize,
         /// The end.
         end: String,
@@ -84,10 +86,12 @@ struct Form {
 }
 
 impl TopologyJson {
-    /// Reads a file's text.
+    /// Parses the text of a file.
     ///
     /// # Errors
-    /// If it is of another form, or a link ends nowhere or where another one does.
+    ///
+    /// Returns an error if the text has another structure, or if an end of a link is unknown or
+    /// already taken.
     pub fn parse(text: &str) -> Result<Self, TopologyJsonError> {
         let Form { hosts, switches, links } = serde_json::from_str(text)?;
         let mut taken = Vec::new();

@@ -1,9 +1,11 @@
-//! A worker thread: takes packets from its queues, runs programs on them, hands out what leaves.
+//! The worker thread: it receives packets from its queues, runs programs on them and transmits the
+//! packets that the programs send.
 //!
-//! It runs to completion: a burst is taken from one port and goes through the program as a batch,
-//! what leaves is copied to where it leaves, and when all ports had their turn everything is
-//! flushed at once. While packets come, it does not sleep and makes no system call but those of
-//! its queues; when nothing came for some rounds it waits for all of them together.
+//! Packets run to completion: a worker takes a burst from one port, runs the program on the burst
+//! as one batch, and copies the resulting packets to their output queues. It flushes all queues
+//! together after every port has had its turn. While packets arrive, the worker does not sleep and
+//! makes no system calls other than those of its queues. After several rounds without a packet it
+//! waits for all queues at once.
 
 mod segments;
 
@@ -20,30 +22,32 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-/// Rounds without a packet before the thread waits.
+/// The number of consecutive rounds without a packet after which the worker waits.
 const ROUNDS: u32 = 16;
-/// The same where packets do not announce themselves: a look at such a port takes some nanoseconds, and a wait 50 us.
+/// The counterpart of [`ROUNDS`] for ports without a descriptor to poll: looking at such a port
+/// takes some nanoseconds, while a wait takes 50 µs.
 const ROUNDS_UNANNOUNCED: u32 = 1024;
-/// How long it waits where packets do not announce themselves.
+/// The longest wait if some port has no descriptor to poll.
 const SHORT_WAIT: Timespec = Timespec { tv_sec: 0, tv_nsec: 50_000 };
-/// How long it waits otherwise; ports that are down are tried after this.
+/// The longest wait if every port has a descriptor to poll. Ports that are down are retried after
+/// it.
 const LONG_WAIT: Timespec = Timespec { tv_sec: 0, tv_nsec: 200_000_000 };
-/// Spacing of attempts to get a port back.
+/// The interval between attempts to reopen a port that is down.
 const RETRY: Duration = Duration::from_millis(200);
-/// `PSA_PORT_CPU`.
+/// The number of PSA's CPU port, `PSA_PORT_CPU`.
 const PSA_PORT_CPU: u32 = 0xffff_fffd;
 
-/// See the module.
+/// A worker thread with its share of every device. The module's documentation describes its loop.
 pub(crate) struct Worker {
     pub(crate) mailbox: Arc<Mailbox>,
-    /// One for each device.
+    /// One lane for each device, in the order of the configuration.
     pub(crate) lanes: Vec<Lane>,
     pub(crate) stop: Arc<AtomicBool>,
 }
 
-/// A device as one worker serves it.
+/// The part of a device that one worker serves.
 pub(crate) struct Lane {
-    /// Which of the workers this one is.
+    /// The index of this worker among all workers.
     worker: usize,
     shared: Arc<Shared>,
     handle: DeviceHandle,
@@ -51,14 +55,14 @@ pub(crate) struct Lane {
     known: Arc<Ports>,
     ports: Vec<Attached>,
     batch: Batch,
-    /// Memory that is used again for packets on their way in and out; empty in between.
+    /// Buffers that are reused for received and transmitted packets. They are empty between bursts.
     from_port: Vec<(u32, &'static [u8])>,
-    together: Vec<&'static [u8]>,
+    pending: Vec<&'static [u8]>,
     packet_ins: Vec<Bytes>,
-    /// TCP segments that come in one piece may leave so.
+    /// Whether TCP segments that arrive as one super-frame may leave as one.
     keeps_whole: bool,
-    /// Memory that is used again for segments: how much is behind the head of each, and one that is
-    /// put together.
+    /// Buffers that are reused for segments: the number of bytes beyond the head of each segment,
+    /// and one reassembled segment.
     beyond: Vec<u64>,
     segment: Vec<u8>,
 }
@@ -67,9 +71,9 @@ struct Attached {
     number: u32,
     queue: Box<dyn Queue>,
     is_enabled: bool,
-    /// When to try again, if it is down.
+    /// The time of the next attempt to reopen the port, if it is down.
     retry: Option<Instant>,
-    /// Something is to be flushed.
+    /// Whether packets wait to be flushed.
     is_dirty: bool,
 }
 
@@ -90,7 +94,7 @@ impl Worker {
             if idle > ROUNDS && (idle > ROUNDS_UNANNOUNCED || self.are_announced()) {
                 self.wait();
                 idle = 0;
-                // What a full queue left behind.
+                // Flushes the packets that a full queue left behind.
                 for lane in &mut self.lanes {
                     lane.hand_out();
                 }
@@ -133,13 +137,13 @@ impl Worker {
         }
     }
 
-    /// Whether a descriptor becomes ready with the next packet of any port.
+    /// Whether every port that is up has a descriptor that becomes readable with its next packet.
     fn are_announced(&self) -> bool {
         let mut ports = self.lanes.iter().flat_map(|lane| &lane.ports);
         ports.all(|attached| attached.retry.is_some() || attached.queue.descriptor().is_some())
     }
 
-    /// Waits until there may be something to do.
+    /// Waits until a descriptor becomes readable or the timeout passes.
     fn wait(&self) {
         let ports = || self.lanes.iter().flat_map(|lane| &lane.ports);
         let mut timeout = LONG_WAIT;
@@ -156,7 +160,7 @@ impl Worker {
         if ports().any(|attached| attached.is_dirty) {
             timeout = SHORT_WAIT;
         }
-        // Whatever poll says, the next round looks for itself.
+        // The result of `poll` does not matter: the next round looks at every queue itself.
         let _ = poll(&mut descriptors, Some(&timeout));
         if descriptors.first().is_some_and(|wake| wake.revents().contains(PollFlags::IN)) {
             self.mailbox.quiet();
@@ -181,7 +185,7 @@ impl Lane {
             ports: Vec::new(),
             batch: Batch::default(),
             from_port: Vec::new(),
-            together: Vec::new(),
+            pending: Vec::new(),
             packet_ins: Vec::new(),
             keeps_whole: false,
             beyond: Vec::new(),
@@ -189,7 +193,8 @@ impl Lane {
         }
     }
 
-    /// Lets TCP segments that come in one piece leave so, where that makes no difference.
+    /// Lets TCP segments that arrived as one super-frame leave as one, wherever the result is
+    /// equivalent.
     pub(crate) fn with_whole_segments(self) -> Self {
         Self { keeps_whole: true, ..self }
     }
@@ -197,11 +202,11 @@ impl Lane {
     fn attach(&mut self, number: u32, queue: Box<dyn Queue>) {
         self.ports.retain(|attached| attached.number != number);
         self.ports.push(Attached { number, queue, is_enabled: true, retry: None, is_dirty: false });
-        // The one that had this number may have been lost just now.
+        // The previous port with this number may have been lost just now.
         self.known.set_queue(number, self.worker, true);
     }
 
-    /// Takes a burst from each port; false if nothing came.
+    /// Processes one burst from each port. Returns false if no packet arrived.
     fn turn(&mut self, burst: &mut Burst) -> bool {
         let mut worked = false;
         burst.take_heads(self.head());
@@ -212,8 +217,8 @@ impl Lane {
                 Up::Again => {
                     let (id, number) = (self.shared.id, attached.number);
                     self.known.set_queue(number, self.worker, true);
-                    let said = format_args!("device {id}: port {number} is back");
-                    self.shared.log.line(Verbosity::Info, said);
+                    let message = format_args!("device {id}: port {number} is back");
+                    self.shared.log.line(Verbosity::Info, message);
                 }
                 Up::Not => continue,
             }
@@ -245,14 +250,14 @@ impl Lane {
         worked
     }
 
-    /// Runs the program on packets of one port.
+    /// Runs the program on packets that arrived on one port.
     fn process<'p>(&mut self, port: u32, packets: impl Iterator<Item = &'p [u8]>) {
-        let mut from_port = emptied(std::mem::take(&mut self.from_port));
+        let mut from_port = recycled(std::mem::take(&mut self.from_port));
         from_port.extend(packets.map(|packet| (port, packet)));
         if !from_port.is_empty() {
             self.process_all(port, &from_port);
         }
-        self.from_port = emptied(from_port);
+        self.from_port = recycled(from_port);
     }
 
     fn process_all(&mut self, port: u32, from_port: &[(u32, &[u8])]) {
@@ -263,18 +268,19 @@ impl Lane {
             from_port.iter().for_each(|(_, packet)| self.process_traced(port, packet, now));
             return;
         }
-        // What one packet adds to a queue the next one finds there.
-        let together = if self.tell_queues(false) { 1 } else { from_port.len() };
-        for packets in from_port.chunks(together) {
+        // If the program reads queue depths, packets run one at a time, so that each sees the
+        // packets that the previous ones added to a queue.
+        let batch_size = if self.set_queue_depths(false) { 1 } else { from_port.len() };
+        for packets in from_port.chunks(batch_size) {
             let mut batch = std::mem::take(&mut self.batch);
             self.program.process_batch(packets, now, &mut batch);
             for (_, fault) in batch.errors() {
-                self.say(port, fault);
+                self.log_fault(port, fault);
             }
             self.send_all(batch.sent().map(|(_, port, packet)| (port, packet)));
             self.batch = batch;
-            if together == 1 {
-                self.tell_queues(true);
+            if batch_size == 1 {
+                self.set_queue_depths(true);
             }
         }
     }
@@ -284,21 +290,22 @@ impl Lane {
         Duration::from_nanos(p4runtime::server::now().0.saturating_sub(self.shared.started.0))
     }
 
-    /// Runs the program on a packet and says what happens to it.
+    /// Runs the program on one packet and logs each event.
     fn process_traced(&mut self, port: u32, packet: &[u8], now: Duration) {
-        self.tell_queues(false);
+        self.set_queue_depths(false);
         let (shared, mut outputs) = (&self.shared, Vec::new());
         let mut log = PacketLog { log: &shared.log, device: shared.id };
         let outcome = self.program.process_traced(port, packet, now, &mut log, &mut outputs);
         if let Err(fault) = outcome {
-            self.say(port, &fault);
+            self.log_fault(port, &fault);
         }
         self.send_all(outputs.iter().map(|output| (output.port, &output.packet[..])));
     }
 
-    /// Tells a program that asks how many packets wait for each port, or for those that something was sent to; false if
-    /// none has a queue, or the program does not ask.
-    fn tell_queues(&mut self, only_dirty: bool) -> bool {
+    /// Passes the number of packets that wait for each port to the program, if the program reads
+    /// queue depths. With `only_dirty`, covers only ports with unflushed packets. Returns false if
+    /// no port has a queue or the program does not read queue depths.
+    fn set_queue_depths(&mut self, only_dirty: bool) -> bool {
         let mut queues = false;
         if self.program.asks_for_queues() {
             let ports = self.ports.iter_mut().filter(|attached| attached.retry.is_none());
@@ -311,25 +318,25 @@ impl Lane {
         queues
     }
 
-    fn say(&self, port: u32, fault: &RunError) {
+    fn log_fault(&self, port: u32, fault: &RunError) {
         let id = self.shared.id;
-        let said = format_args!("device {id}: a packet from port {port} is dropped: {fault}");
-        self.shared.log.line(Verbosity::Warn, said);
+        let message = format_args!("device {id}: a packet from port {port} is dropped: {fault}");
+        self.shared.log.line(Verbosity::Warn, message);
     }
 
-    /// Sends packets on their ways, those one behind the other that leave by one port together.
+    /// Sends packets to their ports. Consecutive packets for one port are handed over together.
     fn send_all<'p>(&mut self, packets: impl Iterator<Item = (u32, &'p [u8])>) {
-        let (mut to, mut together) = (0, emptied(std::mem::take(&mut self.together)));
+        let (mut to, mut pending) = (0, recycled(std::mem::take(&mut self.pending)));
         for (port, packet) in packets {
             if port != to {
-                self.send(to, &together);
-                together.clear();
+                self.send(to, &pending);
+                pending.clear();
                 to = port;
             }
-            together.push(packet);
+            pending.push(packet);
         }
-        self.send(to, &together);
-        self.together = emptied(together);
+        self.send(to, &pending);
+        self.pending = recycled(pending);
     }
 
     fn send(&mut self, port: u32, packets: &[&[u8]]) {
@@ -346,13 +353,14 @@ impl Lane {
             Some(attached) if !attached.is_enabled => {
                 self.shared.tallies.port_disabled.add(packets.len());
             }
-            // What is not taken the port has counted.
+            // The port itself counts the packets that it does not accept.
             Some(attached) => attached.is_dirty |= attached.queue.transmit_all(packets) > 0,
             None => self.shared.tallies.no_such_port.add(packets.len()),
         }
     }
 
-    /// Lets everything go that earlier packets left behind.
+    /// Flushes everything that earlier packets left behind: queues, packet-ins, entry changes and
+    /// digests.
     fn hand_out(&mut self) {
         for attached in self.ports.iter_mut().filter(|attached| attached.is_dirty) {
             attached.is_dirty = !attached.queue.flush();
@@ -364,7 +372,8 @@ impl Lane {
         if !changes.is_empty() {
             self.shared.send_entry_changes(&changes);
         }
-        // Whoever fetches them is a thread of its own: to wake it takes as long as many packets.
+        // Digests are fetched by another thread. Waking that thread costs as much as processing
+        // several packets, so it is done once per round.
         if self.program.has_digests() {
             self.shared.digests_wait.notify_one();
         }
@@ -377,7 +386,7 @@ impl Lane {
         let running = self.shared.running();
         let layout = running.as_deref().and_then(|pipeline| pipeline.packet_in());
         if layout.is_some_and(|layout| layout.check_untranslated().is_err()) {
-            // The log says so once, when the pipeline is committed.
+            // The log already said so when the pipeline was committed.
             self.packet_ins.clear();
             tallies.packet_ins_dropped.add(count);
             return;
@@ -396,23 +405,25 @@ impl Lane {
     }
 }
 
-/// Without what it holds, to hold the same borrowed for another time: what is collected from a list takes its memory over.
-fn emptied<Held, Other>(mut list: Vec<Held>) -> Vec<Other> {
+/// Empties a list and returns its memory as a list with another lifetime of borrows: a `Vec` that
+/// is collected from a `Vec` reuses its allocation.
+fn recycled<Held, Other>(mut list: Vec<Held>) -> Vec<Other> {
     const { assert!(size_of::<Held>() == size_of::<Other>()) };
     list.clear();
     list.into_iter().filter_map(|_| None).collect()
 }
 
-/// Whether a port is there.
+/// Whether a port is up.
 enum Up {
     Always,
-    /// It was gone until now.
+    /// The port was down and has just been reopened.
     Again,
     Not,
 }
 
 impl Attached {
-    /// Whether the port is there; tries to get it back if it is time.
+    /// Returns whether the port is up. Tries to reopen a port that is down if its retry time has
+    /// come.
     fn is_up(&mut self) -> Up {
         let Some(retry) = self.retry else { return Up::Always };
         let now = Instant::now();

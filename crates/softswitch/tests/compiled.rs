@@ -1,4 +1,5 @@
-//! The tests of `running`, with programs as machine code: nothing may be different.
+//! Runs the tests of `running` with programs compiled to machine code: every result must be the
+//! same.
 
 use softswitch::Path;
 
@@ -29,7 +30,8 @@ mod translation;
 
 use support::{Bench, Controller, Names, PROGRAM, pushed};
 
-/// A program that cannot be compiled is refused with what it lacks and where, never run another way.
+/// A program that cannot be compiled is refused with the unsupported construct and its position. It
+/// is never silently interpreted.
 #[tokio::test]
 async fn a_program_that_does_not_compile_is_refused_and_the_old_one_stays() {
     use p4runtime::proto::v1::set_forwarding_pipeline_config_request::Action;
@@ -48,7 +50,7 @@ async fn a_program_that_does_not_compile_is_refused_and_the_old_one_stays() {
     assert_eq!(bench.receive(2, 1), [[20, 1]]);
 }
 
-/// What is interpreted after all is said.
+/// Steps of a compiled program that the interpreter executes are reported in the log.
 #[tokio::test]
 async fn steps_that_the_interpreter_does_are_in_the_log() {
     let (bench, log) = Bench::logging(2);

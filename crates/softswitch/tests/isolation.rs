@@ -1,8 +1,8 @@
-//! Pushes that break the process that tries them, while packets go through the switch.
+//! Pushes that crash the process in which pipelines are tried, while packets go through the switch.
 //!
-//! This program is switch, controller and traffic. Started with an argument of its own, it is the
-//! process that tries a pipeline, and fails there in the way that a comment of the P4 program
-//! says. The outcome does not depend on what panics do in this build.
+//! This test program is the switch, the controller and the traffic. Started with a special
+//! argument, it is the process that tries a pipeline, and fails in the way that a comment of the P4
+//! program asks for. The outcome does not depend on how this build handles panics.
 
 #[path = "running/support.rs"]
 #[expect(dead_code, reason = "what only the other tests need")]
@@ -25,10 +25,10 @@ use support::{Bench, Controller, Names, PATIENCE, PROGRAM, options, pushed};
 
 pub(crate) const PATH: softswitch::Path = softswitch::Path::Interpreter;
 
-/// The argument that makes this program the process that tries a pipeline.
+/// The argument that turns this program into the process that tries a pipeline.
 const LOAD: &str = "--as-process-that-tries";
 
-/// Packets that are under way at most.
+/// The maximum number of packets in flight.
 const UNDER_WAY: u64 = 64;
 
 fn main() -> ExitCode {
@@ -43,7 +43,7 @@ fn main() -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// A target that fails as the program says.
+/// A target that fails in the way that the program asks for.
 #[derive(Debug)]
 struct Breaking(InterpreterTarget);
 
@@ -116,7 +116,7 @@ async fn pushes_that_break_their_process_harm_nothing_else() {
         assert_eq!(status.code(), code, "{fault}: {status}");
         assert!(status.message().contains(reason), "{fault}: {status}");
         assert!(start.elapsed() < Duration::from_secs(5), "{fault}: {:?}", start.elapsed());
-        // The next one writes to the same pipeline, and is answered.
+        // A write to the same pipeline still succeeds after the failed push.
         let config = controller.client.get_pipeline(Default::default()).await;
         config.expect("the old pipeline runs");
         println!("{fault}: {status} after {:?}", start.elapsed());
@@ -125,7 +125,7 @@ async fn pushes_that_break_their_process_harm_nothing_else() {
     let packets = bench.switch.state()[0].packets.clone();
     assert_eq!((packets.received, packets.without_output), (sent, 0), "{packets:?}");
     assert_eq!(bench.switch.state()[0].activity.pipelines, 1);
-    // The next push is like any other.
+    // A later push succeeds as usual.
     controller.push(&format!("{PROGRAM}// no fault")).await;
     assert_eq!(bench.switch.state()[0].activity.pipelines, 2);
     println!("{sent} packets went through meanwhile, all of them");
@@ -139,7 +139,8 @@ async fn a_switch_stops_at_once_while_a_pipeline_is_tried() {
     let pushing = tokio::spawn(async move {
         client.set_pipeline(Action::VerifyAndCommit, Some(broken("sleep"))).await
     });
-    // There is nothing to commit, but that is only said while no pipeline is loaded.
+    // A Commit without a saved pipeline is refused with NOT_FOUND, but only while no pipeline is
+    // being loaded.
     loop {
         let second = controller.client.set_pipeline(Action::Commit, None).await;
         match second.expect_err("nothing is saved").code() {
@@ -162,7 +163,7 @@ fn a_switch_that_cannot_try_pipelines_does_not_start() {
     let cases = [
         Pushes { isolation: Isolation::Process(missing), ..Pushes::default() },
         Pushes { limits: tight, ..pushes(PATIENCE) },
-        // A program that is no such process.
+        // `/bin/true` does not speak the protocol of such a process.
         Pushes {
             isolation: Isolation::Process(Executable {
                 program: "/bin/true".into(),
@@ -180,7 +181,7 @@ fn a_switch_that_cannot_try_pipelines_does_not_start() {
     }
 }
 
-/// Packets from port 1 to port 2 that are counted, in a thread of their own.
+/// Counted packets from port 1 to port 2, sent by a separate thread.
 struct Traffic {
     stop: Arc<AtomicBool>,
     thread: JoinHandle<u64>,
@@ -194,7 +195,7 @@ impl Traffic {
         Self { stop, thread }
     }
 
-    /// Returns the number of packets, once all of them have left.
+    /// Returns the number of packets after all of them have left.
     fn stop(self) -> u64 {
         self.stop.store(true, Ordering::Relaxed);
         self.thread.join().expect("every packet left")

@@ -1,11 +1,12 @@
-//! Everything at once, for a while: traffic, writes, reads, pushes, ports and controllers that come and go,
-//! digests that nobody reads. Nothing panics, what comes in is accounted for, and neither memory nor
-//! descriptors grow.
+//! A soak test: traffic, writes, reads, pushes, ports and controllers that come and go, and digests
+//! that no controller reads, all at once. Nothing may panic, every received packet must be
+//! accounted for, and neither memory nor descriptors may grow.
 //!
 //!     PLANIMETER_SOAK=600 cargo test --release -p softswitch --test soak -- --nocapture
 //!
-//! It takes as many seconds as the variable says, 15 without it. What is done next is chosen by a
-//! generator whose seed is printed (`PLANIMETER_SOAK_SEED` sets it); how the threads meet is not.
+//! `PLANIMETER_SOAK` is the duration in seconds, 15 by default. A random generator chooses each
+//! step; its seed is printed and can be set with `PLANIMETER_SOAK_SEED`. The interleaving of
+//! threads is not reproducible.
 
 const PATH: softswitch::Path = softswitch::Path::Interpreter;
 
@@ -27,13 +28,13 @@ use std::thread;
 use std::time::{Duration, Instant};
 use support::{Bench, Controller, DEVICE, Names, PATIENCE, PROGRAM, options, pushed};
 
-/// Ports that packets come in by.
+/// The number of ports on which packets arrive.
 const SOURCES: u32 = 2;
-/// A port that is switched off and on.
+/// The port that is disabled and enabled again.
 const SWITCHED: u32 = 3;
-/// A port that is taken away, exchanged, and goes down.
+/// The port that is removed, replaced, and goes down.
 const PASSING: u32 = 4;
-/// Megabytes that may come with fragmentation and with tables that fill.
+/// The allowed growth in MiB for fragmentation and for tables that fill.
 const SLACK: u64 = 48;
 
 static PANICS: AtomicUsize = AtomicUsize::new(0);
@@ -59,7 +60,7 @@ fn everything_at_once() {
     let stop = AtomicBool::new(false);
     let switch = &bench.switch;
     let attached = |number| {
-        // Short, so that little is on its way when the traffic ends.
+        // The queue is short, so that few packets are in flight when the traffic ends.
         let [near, far] = memory::line("lasting", 256);
         switch.attach(DEVICE, number, near).expect("one queue for one worker");
         far
@@ -89,14 +90,15 @@ fn everything_at_once() {
         assert!(start.elapsed() < PATIENCE, "{idle} descriptors became {}", descriptors());
         thread::sleep(Duration::from_millis(10));
     }
-    // And what was kept is what there was.
+    // The restored entries equal those before the restart.
     let before = entries(switch);
     drop(bench);
     let again = Bench::with_state(0, &state);
     assert_eq!(entries(&again.switch), before);
 }
 
-/// Looks at the switch as its users do, and at the memory; the most of each quarter of the time.
+/// Polls the state of the switch and the memory in use. Returns the maximum of each quarter of the
+/// run.
 fn watched(switch: &Switch, duration: Duration) -> [u64; 4] {
     let start = Instant::now();
     let mut most = [0; 4];
@@ -110,14 +112,14 @@ fn watched(switch: &Switch, duration: Duration) -> [u64; 4] {
     most
 }
 
-/// Packets of all kinds into the sources; what leaves anywhere is taken.
+/// Sends packets of all kinds into the source ports and takes everything that leaves.
 fn traffic(lines: &mut [Port], stop: &AtomicBool, seed: u64) {
     let mut random = Rng::with_seed(seed);
     let mut burst = Burst::new(256);
     while !stop.load(Ordering::Relaxed) {
         for _ in 0..16 {
             let source = random.usize(..SOURCES as usize);
-            // Too short for a header, short, or, seldom, long.
+            // Lengths are mostly short, some too short for a header, and rarely long.
             let length = match random.u64(..200) {
                 0 => 9_000,
                 1 => 1_514,
@@ -137,7 +139,7 @@ fn traffic(lines: &mut [Port], stop: &AtomicBool, seed: u64) {
     }
 }
 
-/// Switches one port off and on, and another one comes, goes down, is back, and is exchanged.
+/// Disables and enables one port, while another port appears, goes down, returns and is replaced.
 fn exchange(switch: &Switch, ports: &Ports, stop: &AtomicBool, seed: u64) {
     let mut random = Rng::with_seed(seed);
     while !stop.load(Ordering::Relaxed) {
@@ -152,7 +154,7 @@ fn exchange(switch: &Switch, ports: &Ports, stop: &AtomicBool, seed: u64) {
     }
 }
 
-/// Controllers, one after the other and side by side.
+/// Runs controllers, both consecutive and concurrent ones.
 fn control(switch: &Switch, stop: &AtomicBool, seed: u64) {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     runtime.expect("a runtime").block_on(async {
@@ -171,7 +173,7 @@ struct Control<'a> {
     programs: Vec<v1::ForwardingPipelineConfig>,
     election: u128,
     primary: Controller,
-    /// Former primaries, which do not read their streams.
+    /// Former primary controllers, which do not read their streams.
     others: Vec<Controller>,
 }
 
@@ -194,7 +196,7 @@ impl<'a> Control<'a> {
         control
     }
 
-    /// Most packets find an entry.
+    /// Inserts enough entries that most packets find one.
     async fn fill(&mut self) {
         let entries = (0..200).map(|to| self.names.entry(to, "forward", &[1 + to % 5]));
         self.primary.insert(entries).await;
@@ -233,7 +235,7 @@ impl<'a> Control<'a> {
                 self.primary.sender.packet_outs((0..100).map(|last| out(port, last)));
             }
             17 => {
-                // Whoever is primary reads now and then; whoever was does not.
+                // The primary reads its stream occasionally. Former primaries do not read theirs.
                 let mut messages = Vec::new();
                 while let Ok(read) = {
                     let next = self.primary.receiver.next_batch(&mut messages, 4_096);
@@ -245,7 +247,7 @@ impl<'a> Control<'a> {
             }
             18 => self.succeed().await,
             _ => {
-                // Gone, perhaps in the middle of a Write.
+                // The controller disconnects, perhaps in the middle of a Write.
                 let updates = self.updates();
                 let write = self.primary.client.write(updates, Atomicity::ContinueOnError);
                 let _ = tokio::time::timeout(Duration::from_micros(200), write).await;
@@ -255,7 +257,7 @@ impl<'a> Control<'a> {
         }
     }
 
-    /// Another controller is primary.
+    /// Makes a new controller the primary.
     async fn succeed(&mut self) {
         self.election += 1;
         let next = Controller::of(self.switch, self.election).await;
@@ -284,7 +286,7 @@ impl<'a> Control<'a> {
         let mode = modes[self.random.usize(..3)];
         let updates = self.updates();
         if let Err(refused) = self.primary.client.write(updates, mode).await {
-            // Some of the entries are there already, or are not.
+            // Some of the entries already exist or are missing, so refusals are expected.
             let refused = format!("{refused:?}");
             assert!(!refused.contains("Unavailable"), "{refused}");
         }
@@ -307,12 +309,12 @@ impl<'a> Control<'a> {
             r#type: Type::Insert as i32,
             entity: Some(v1::Entity { entity: Some(Kind::DigestEntry(entry)) }),
         };
-        // It may be there already.
+        // The digest may be enabled already.
         let _ = self.primary.client.write(vec![update], Atomicity::ContinueOnError).await;
     }
 }
 
-/// The ports that were made while it runs.
+/// The ports that were created during the run.
 #[derive(Default)]
 struct Ports {
     is_up: Arc<AtomicBool>,
@@ -320,7 +322,7 @@ struct Ports {
 }
 
 impl Ports {
-    /// A port that is up while `is_up` says so; nobody is at its other end.
+    /// Opens a port that is up while `is_up` is set. Its other end is not connected.
     fn open(&self) -> Port {
         let [near, _far] = memory::line("passing", 64);
         let mut queues = near.queues;
@@ -375,7 +377,7 @@ impl Queue for Passing {
     }
 }
 
-/// What became of all packets.
+/// The sums of packets by outcome.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Counted {
     received: u64,
@@ -410,7 +412,8 @@ impl Counted {
         }
     }
 
-    /// Every packet is somewhere: the program makes one of each, or none.
+    /// Checks that every packet is accounted for. The program produces at most one packet from
+    /// each.
     fn check(&self) {
         assert_eq!(self.received + self.packet_outs, self.processed, "came in");
         let left = self.transmitted
@@ -432,7 +435,7 @@ impl Counted {
     }
 }
 
-/// What has become of all packets when nothing moves any more.
+/// Returns the counts once no packet moves any more.
 fn settled(switch: &Switch, ports: &Ports) -> Counted {
     let start = Instant::now();
     let mut before = Counted::default();
@@ -447,7 +450,7 @@ fn settled(switch: &Switch, ports: &Ports) -> Counted {
     }
 }
 
-/// The entries of the table, in an order of their own.
+/// Returns the entries of the table in a canonical order.
 fn entries(switch: &Switch) -> Vec<String> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     runtime.expect("a runtime").block_on(async {
@@ -466,7 +469,7 @@ fn descriptors() -> usize {
     std::fs::read_dir("/proc/self/fd").map_or(0, Iterator::count)
 }
 
-/// Megabytes of this process that are in memory.
+/// Returns the resident memory of this process in MiB.
 fn resident() -> u64 {
     let text = std::fs::read_to_string("/proc/self/statm").unwrap_or_default();
     let pages = text.split(' ').nth(1).and_then(|pages| pages.parse::<u64>().ok());

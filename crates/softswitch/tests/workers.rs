@@ -1,4 +1,5 @@
-//! Two workers on the same ports: all packets pass, each flow in its order, on both paths.
+//! Two workers share the ports: all packets pass and each flow stays in order, on both execution
+//! paths.
 
 #[path = "../../packetio/tests/interfaces/namespace.rs"]
 #[expect(dead_code, reason = "what only the tests of the ports need")]
@@ -12,7 +13,7 @@ use std::time::{Duration, Instant};
 
 const FLOWS: u16 = 32;
 const ROUNDS: u16 = 200;
-/// Packets that are under way at most: fewer than any queue holds.
+/// The maximum number of packets in flight, fewer than any queue holds.
 const UNDER_WAY: usize = 256;
 const PATIENCE: Duration = Duration::from_secs(20);
 
@@ -82,7 +83,8 @@ fn switch(path: Path, receive: Port, transmit: Port) -> Switch {
         updates: Vec::new(),
         state: None,
         durability: softswitch::Durability::default(),
-        // The input last: ports are attached one after the other.
+        // The input port is attached last, since ports are attached in this order and packets
+        // arrive at once.
         ports: vec![(2, transmit), (1, receive)],
     };
     let address = "127.0.0.1:0".parse().expect("an address");
@@ -100,7 +102,7 @@ fn switch(path: Path, receive: Port, transmit: Port) -> Switch {
     Switch::start(options, vec![device]).expect("it starts")
 }
 
-/// A UDP datagram from 10.0.0.1 to 10.0.0.2; its flow is the source port.
+/// Returns a UDP datagram from 10.0.0.1 to 10.0.0.2 whose source port identifies the flow.
 fn packet(flow: u16, round: u16) -> Vec<u8> {
     let mut packet = vec![2, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 2, 8, 0];
     packet.extend([0x45, 0, 0, 46, 0, 0, 0x40, 0, 64, 17, 0x26, 0xbd, 10, 0, 0, 1, 10, 0, 0, 2]);
@@ -116,12 +118,12 @@ fn transmit(queue: &mut dyn Queue, packet: &[u8]) {
     queue.flush();
 }
 
-/// Takes packets until so many have come; each must be the next of its flow.
+/// Receives packets until `until` have arrived. Each must be the next of its flow.
 fn take(port: &mut Port, next: &mut [u16], received: &mut usize, until: usize) {
-    let began = Instant::now();
+    let start = Instant::now();
     let mut burst = Burst::new(64);
     while *received < until {
-        assert!(began.elapsed() < PATIENCE, "{received} of {until} packets came");
+        assert!(start.elapsed() < PATIENCE, "{received} of {until} packets came");
         burst.clear();
         port.queues[0].receive(&mut burst).expect("the port is up");
         for bytes in burst.frames().iter().map(Frame::bytes) {

@@ -1,24 +1,27 @@
-//! What is passed on without a switch: packets as they are, and routed by hand. The second is what a program in P4 is up
-//! against: little more than what routing takes on top of receiving and transmitting.
+//! Two forwarding loops without a switch: one passes packets on unchanged, the other routes them
+//! with handwritten code. The second is the bar for a P4 program that routes: it does little beyond
+//! receiving, routing and transmitting.
 
 use packetio::{BURST, Burst, Frame, Queue};
 
-/// The longest packet that is routed.
+/// The length of the longest packet that is routed, in bytes.
 const LONGEST: usize = 128;
-/// Ethernet and IPv4 without options.
+/// The length of an Ethernet header and an IPv4 header without options, in bytes.
 const HEADERS: usize = 34;
 
-/// Hands over a burst as it is, one packet after the other: handed over together they were no faster in memory.
+/// Hands over the packets of a burst unchanged, one by one. Handing them over together was no
+/// faster between ports in memory.
 pub(crate) fn pass_on(burst: &Burst, transmit: &mut dyn Queue) {
     for packet in burst.frames() {
         transmit.transmit(packet.bytes());
     }
 }
 
-/// Routes short packets of IPv4 as the benchmark's program for layer 3 does, with its entries: verifies the checksum, looks
-/// for the longest prefix, writes addresses and time to live, and the checksum as RFC 1624 updates it.
+/// A router of short IPv4 packets that behaves like the benchmark's layer-3 program with its
+/// entries: it verifies the checksum, finds the longest prefix, rewrites addresses and TTL, and
+/// updates the checksum as in RFC 1624.
 pub(crate) struct Router {
-    /// Where packets leave from.
+    /// The buffers from which routed packets are transmitted.
     room: [[u8; LONGEST]; BURST],
 }
 
@@ -40,7 +43,7 @@ impl Router {
     }
 }
 
-/// The packet as it leaves, if it does.
+/// Returns the routed packet, or `None` if it is dropped.
 fn routed<'r>((packet, room): (&[u8], &'r mut [u8; LONGEST])) -> Option<&'r [u8]> {
     let leaving = room.get_mut(..packet.len()).filter(|_| packet.len() >= HEADERS)?;
     leaving.copy_from_slice(packet);
@@ -63,7 +66,8 @@ fn routed<'r>((packet, room): (&[u8], &'r mut [u8; LONGEST])) -> Option<&'r [u8]
     Some(leaving)
 }
 
-/// The sum of 16-bit words in ones' complement, in whatever order their bytes are: all ones for a header that is whole.
+/// Returns the ones' complement sum of 16-bit words in native byte order. The sum of a header with
+/// a correct checksum has all bits set.
 fn folded(header: &[u8]) -> u64 {
     let words = header.as_chunks::<4>().0.iter();
     let sum: u64 = words.map(|word| u64::from(u32::from_ne_bytes(*word))).sum();

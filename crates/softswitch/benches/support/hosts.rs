@@ -1,8 +1,9 @@
-//! Two hosts in network namespaces, each on a cable to a third namespace where a switch is.
+//! Two hosts in network namespaces, each connected by a cable to a third namespace, which holds the
+//! switch.
 //!
 //! For switches and bridges, both hosts have addresses in 10.0.9.0/24 and fd00::/64. For routers,
-//! each host has an address in a network of its own, 10.0.1.0/24 or 10.0.2.0/24, to which the
-//! entries of `programs/router.p4` have routes. Neighbours are static.
+//! each host has an address in its own network, 10.0.1.0/24 or 10.0.2.0/24, and the entries of
+//! `programs/router.p4` have routes to these. Neighbour entries are static.
 
 use crate::namespace::Namespace;
 use p4lang::device_config::{from_device_config, to_pipeline_config};
@@ -10,11 +11,12 @@ use packetio::af_packet;
 use softswitch::runtime_json::RuntimeJson;
 use softswitch::{DeviceConfig, Log, Options, Path, Segments, Switch, V1ModelSettings};
 
-/// Interfaces of the switch.
+/// The interfaces of the switch.
 pub(crate) const PORTS: [&str; 2] = ["s1", "s2"];
 
-/// Address of the second host for switches, and for routers.
+/// The address of the second host in the switched network.
 pub(crate) const SWITCHED: &str = "10.0.9.2";
+/// The address of the second host in the routed network.
 pub(crate) const ROUTED: &str = "10.0.2.1";
 
 pub(crate) const L2: &str = include_str!("../../../../programs/l2.p4");
@@ -34,7 +36,8 @@ pub(crate) struct Network {
 }
 
 impl Network {
-    /// Lays cables with these MTUs; `None`, loudly, where namespaces cannot be made.
+    /// Lays cables with the given MTUs. Prints a message and returns `None` where namespaces cannot
+    /// be created.
     pub(crate) fn new(mtus: [u32; 2]) -> Option<Self> {
         let network =
             Self { hosts: [Namespace::new()?, Namespace::new()?], switch: Namespace::new()? };
@@ -43,7 +46,7 @@ impl Network {
             network.switch.link(PORTS[index], host, "eth0", mtu);
             host.ip(&format!("link set eth0 address 02:00:00:00:00:0{own}"));
             host.run(|| {
-                // A kernel without IPv6 has no such file.
+                // A kernel without IPv6 lacks this file.
                 let _ = std::fs::write("/proc/sys/net/ipv6/conf/eth0/disable_ipv6", "0");
             });
             host.ip(&format!("address add 10.0.9.{own}/24 dev eth0"));
@@ -59,7 +62,7 @@ impl Network {
         Some(network)
     }
 
-    /// Starts a switch that runs one of the programs on the ports.
+    /// Starts a switch that runs one of the programs on these ports.
     pub(crate) fn start(&self, program: &str, path: Path, segments: Segments) -> Switch {
         let compiled = from_device_config(program.as_bytes()).expect("it compiles");
         let pipeline = to_pipeline_config(&compiled).expect("it has a P4Info");

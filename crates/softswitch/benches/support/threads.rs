@@ -1,9 +1,9 @@
-//! How long threads of this process ran.
+//! The processor time of threads of this process.
 
 use std::fs::{self, DirEntry};
 use std::time::Duration;
 
-/// Processor time of all threads of a name so far.
+/// Returns the processor time so far of all threads with this name.
 pub(crate) fn ran(name: &str) -> Duration {
     let tasks = fs::read_dir("/proc/self/task").expect("there is a proc");
     let of_task = |task: DirEntry| {

@@ -90,7 +90,7 @@ fn groups_and_sessions_have_their_replicas() {
 }
 
 #[test]
-fn another_file_of_the_tutorials_is_told_from_one_without_entries() {
+fn another_file_of_the_tutorials_is_distinguished_from_one_without_entries() {
     let refused = RuntimeJson::parse(r#"{"hosts": {}, "switches": {}, "links": []}"#);
     let error = refused.expect_err("a topology").to_string();
     assert!(error.contains("topology.json"), "{error}");

@@ -1,29 +1,30 @@
-//! The part of Thrift's binary protocol that answers a call with an exception: the header of a
-//! message, and a `TApplicationException` (doc/specs/thrift-binary-protocol.md and thrift-rpc.md of
-//! Apache Thrift). Messages may be framed, as a transport wraps them, and old clients write them
-//! without a version.
+//! The part of Thrift's binary protocol that is needed to answer a call with an exception: the
+//! message header and `TApplicationException` (doc/specs/thrift-binary-protocol.md and
+//! thrift-rpc.md of Apache Thrift). Messages may be framed by their transport, and old clients
+//! write them without a version.
 
 /// The upper half of the first word of a message with a version.
 const VERSION: u32 = 0x8001_0000;
 const VERSION_MASK: u32 = 0xffff_0000;
 
-/// The longest name of a method in bytes, with that of its service: those of BMv2 have below 60.
+/// The longest accepted name of a method in bytes, including its service. BMv2's names have fewer
+/// than 60.
 const NAME_LIMIT: usize = 256;
-/// The separator between service and method, in the calls of a client whose services share a
+/// The separator between service and method that clients use when several services share a
 /// connection.
 const SEPARATOR: u8 = b':';
 
-/// Types of messages.
+/// The types of messages.
 const CALL: u8 = 1;
 const EXCEPTION: u8 = 3;
 const ONE_WAY: u8 = 4;
 
-/// Types of fields.
+/// The types of fields.
 const STOP: u8 = 0;
 const I32: u8 = 8;
 const STRING: u8 = 11;
 
-/// A `TApplicationException` of the type UNKNOWN_METHOD.
+/// The `UNKNOWN_METHOD` type of a `TApplicationException`.
 const UNKNOWN_METHOD: u32 = 1;
 
 /// The header of a message that calls a method.
@@ -36,22 +37,22 @@ pub(crate) struct Call {
     is_one_way: bool,
 }
 
-/// The meaning of the first bytes of a connection.
+/// The result of parsing the first bytes of a connection.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Parsed {
-    /// The beginning of a header; more bytes are needed.
+    /// An incomplete header; more bytes are needed.
     Beginning,
     Call(Call),
-    /// No call in this protocol.
+    /// Bytes that are not a call in this protocol.
     Foreign,
 }
 
-/// Reads the header of the first message of a connection.
+/// Parses the header of the first message of a connection.
 pub(crate) fn parse(bytes: &[u8]) -> Parsed {
     let Some((first, rest)) = word(bytes) else { return Parsed::Beginning };
     let Some((second, _)) = word(rest) else { return Parsed::Beginning };
     // A frame begins with its length. A message without a version begins with the length of its
-    // name, which has no control characters.
+    // name, whose first byte is not a control character.
     let is_framed = first >> 31 == 0 && (second & VERSION_MASK == VERSION || second >> 24 == 0);
     let message = if is_framed { rest } else { bytes };
     match header(message, is_framed) {
@@ -60,7 +61,8 @@ pub(crate) fn parse(bytes: &[u8]) -> Parsed {
     }
 }
 
-/// Reads a header behind its frame's length; `None` if more bytes are needed.
+/// Parses a header that follows the frame length, if there is one. Returns `None` if more bytes are
+/// needed.
 fn header(bytes: &[u8], is_framed: bool) -> Option<Parsed> {
     let (first, rest) = word(bytes)?;
     let has_version = first >> 31 == 1;
@@ -76,7 +78,7 @@ fn header(bytes: &[u8], is_framed: bool) -> Option<Parsed> {
     }
     let (name, rest) = rest.split_at_checked(length)?;
     let (kind, rest) = match has_version {
-        // The lowest byte of the word; the one above it is not used.
+        // The lowest byte of the word holds the type; the byte above it is unused.
         true => (first.to_be_bytes()[3], rest),
         false => rest.split_first().map(|(kind, rest)| (*kind, rest))?,
     };
@@ -94,20 +96,20 @@ fn word(bytes: &[u8]) -> Option<(u32, &[u8])> {
 }
 
 impl Call {
-    /// The method, with its service before it where the client names one.
+    /// Returns the method, preceded by its service if the client names one.
     pub(crate) fn name(&self) -> String {
         String::from_utf8_lossy(&self.name).into_owned()
     }
 
-    /// Returns the message that answers the call with an exception, in the form of the call. `None`
-    /// if the client waits for no answer.
-    pub(crate) fn exception(&self, said: &str) -> Option<Vec<u8>> {
+    /// Returns the exception that answers the call, in the encoding of the call. Returns `None` if
+    /// the client waits for no answer.
+    pub(crate) fn exception(&self, text: &str) -> Option<Vec<u8>> {
         if self.is_one_way {
             return None;
         }
-        // The service is taken away on the way to the method, so that answers have none.
+        // The client's multiplexer strips the service from the method, so answers do not carry it.
         let method = self.name.rsplit(|byte| *byte == SEPARATOR).next().unwrap_or_default();
-        let mut message = Vec::with_capacity(64 + method.len() + said.len());
+        let mut message = Vec::with_capacity(64 + method.len() + text.len());
         if self.has_version {
             put(&mut message, VERSION | u32::from(EXCEPTION));
             put_bytes(&mut message, method);
@@ -117,7 +119,7 @@ impl Call {
         }
         put(&mut message, self.sequence);
         message.extend([STRING, 0, 1]);
-        put_bytes(&mut message, said.as_bytes());
+        put_bytes(&mut message, text.as_bytes());
         message.extend([I32, 0, 2]);
         put(&mut message, UNKNOWN_METHOD);
         message.push(STOP);
@@ -134,7 +136,7 @@ fn put(message: &mut Vec<u8>, word: u32) {
     message.extend(word.to_be_bytes());
 }
 
-/// Appends the length of `bytes`, which always fits in 32 bits, and `bytes`.
+/// Appends the length of `bytes`, which always fits in 32 bits, followed by `bytes`.
 fn put_bytes(message: &mut Vec<u8>, bytes: &[u8]) {
     put(message, u32::try_from(bytes.len()).unwrap_or(u32::MAX));
     message.extend_from_slice(bytes);
@@ -144,7 +146,8 @@ fn put_bytes(message: &mut Vec<u8>, bytes: &[u8]) {
 mod tests {
     use super::*;
 
-    /// A call of `m` with the sequence number 7, in each form, written from the specification.
+    /// A call of `m` with the sequence number 7, in each encoding, written by hand from the
+    /// specification.
     const FORMS: [&[u8]; 4] = [
         b"\x80\x01\x00\x01\x00\x00\x00\x01m\x00\x00\x00\x07\x00",
         b"\x00\x00\x00\x0e\x80\x01\x00\x01\x00\x00\x00\x01m\x00\x00\x00\x07\x00",
@@ -174,7 +177,7 @@ mod tests {
         }
     }
 
-    /// A client of several services calls `service:method`, and is answered by the method.
+    /// A client of several services calls `service:method` and expects the answer from `method`.
     #[test]
     fn a_service_is_taken_away_from_the_answer() {
         let call = called(b"\x80\x01\x00\x01\x00\x00\x00\x0bstandard:bm\x00\x00\x00\x00");
@@ -189,8 +192,8 @@ mod tests {
         assert_eq!(call.exception("no"), None);
     }
 
-    /// Bytes may arrive in pieces of any size: each prefix of a header is a beginning, and no bytes
-    /// behind the header are needed.
+    /// Bytes may arrive in pieces of any size: each proper prefix of a header is incomplete, and no
+    /// bytes after the header are needed.
     #[test]
     fn a_beginning_waits_for_more() {
         for form in FORMS {
@@ -202,8 +205,8 @@ mod tests {
         }
     }
 
-    /// Bytes that are no call of this protocol are recognised at the first wrong one, so the switch
-    /// does not wait for many bytes.
+    /// Bytes of another protocol are recognised at the first wrong byte, so the switch does not
+    /// wait for more.
     #[test]
     fn other_protocols_are_foreign() {
         for bytes in [
@@ -222,7 +225,7 @@ mod tests {
         }
     }
 
-    /// Whatever comes, there is an answer, and no more than the longest header is waited for.
+    /// Any bytes produce a result, and the parser never waits for more than the longest header.
     #[test]
     fn any_bytes_are_something() {
         let seed = fastrand::u64(..);

@@ -1,13 +1,15 @@
-//! TCP segments that come in one piece, a super-frame, and may leave so.
+//! Forwarding of TCP super-frames: segments that the kernel hands over as one frame, and that may
+//! leave as one frame.
 //!
-//! The program runs on the head of each segment, with the segment's length. So everything that it
-//! counts, meters or tells a controller is the same as if the segments had been cut. If what became
-//! of all heads is what a cut would make of one frame, one frame leaves
-//! ([`packetio::offload::SuperFrame`] has the rule). Otherwise each segment gets its payload back.
+//! The program runs on the head of each segment, together with the segment's length. Counters,
+//! meters and messages to controllers are therefore the same as if the frame had been cut into
+//! segments. If the processed heads are those that cutting one single frame would produce, that one
+//! frame is sent ([`packetio::offload::SuperFrame`] defines the rule). Otherwise each segment gets
+//! its payload back and is sent by itself.
 //!
-//! A head has at least the bytes that the program may read ([`pipeline::Core::head_bytes`]). A
-//! program that does more with the other bytes than to pass them on gets whole segments, and so
-//! does a log of packets.
+//! A head holds at least the bytes that the program may read ([`pipeline::Core::head_bytes`]). A
+//! program that does more with the remaining bytes than pass them on receives whole segments, and
+//! so does a log of packets.
 
 use super::Lane;
 use crate::log::Verbosity;
@@ -15,13 +17,13 @@ use packetio::offload::SuperFrame;
 use packetio::{Burst, Frame};
 use pipeline::{Batch, Heads};
 
-/// A packet that leaves: the position in its burst of the packet that it comes from, its port, and
-/// its bytes without those behind the head.
+/// A packet that the program sends: the position in the burst of the packet that it was made from,
+/// its output port, and its bytes up to the end of the head.
 type Sent<'b> = (usize, u32, &'b [u8]);
 
 impl Lane {
-    /// Returns how many bytes of a segment are enough for the program and whoever looks at packets;
-    /// `None` if all are needed.
+    /// Returns the number of bytes at the start of a segment that the program and the packet log
+    /// need, or `None` if they need the whole segment.
     pub(super) fn head(&mut self) -> Option<usize> {
         if !self.keeps_whole || self.shared.log.shows_packets() {
             return None;
@@ -29,7 +31,7 @@ impl Lane {
         self.program.head_bytes().and_then(|bytes| usize::try_from(bytes).ok())
     }
 
-    /// Runs the program on packets of one port, among which are heads of segments.
+    /// Runs the program on a burst from one port in which some packets are heads of segments.
     pub(super) fn process_heads(&mut self, port: u32, burst: &Burst) {
         let packets = burst.frames().iter().map(|frame| (port, frame.bytes()));
         let packets: Vec<(u32, &[u8])> = packets.collect();
@@ -49,19 +51,19 @@ impl Lane {
         self.beyond = beyond;
         if has_run {
             for (_, fault) in batch.errors() {
-                self.say(port, fault);
+                self.log_fault(port, fault);
             }
             self.send_heads(burst, &batch);
             self.batch = batch;
             return;
         }
-        // Another pipeline was committed since the burst came, which needs more of a packet.
+        // A pipeline that needs more of each packet was committed after the burst was received.
         self.batch = batch;
         let segments = whole_packets(burst);
         self.process(port, segments.iter().map(Vec::as_slice));
     }
 
-    /// Sends what the packets of a burst became, in order.
+    /// Sends the packets that a batch produced, in order.
     fn send_heads(&mut self, burst: &Burst, batch: &Batch) {
         let sent: Vec<Sent<'_>> = batch.sent().collect();
         let mut rest = &sent[..];
@@ -78,8 +80,8 @@ impl Lane {
         self.send_all(rest.iter().map(|&(_, port, packet)| (port, packet)));
     }
 
-    /// Sends what the segments of a super-frame became: in one piece by each port to which all went
-    /// alike, and otherwise one by one.
+    /// Sends the packets that the segments of a super-frame became. On each port where all segments
+    /// were treated alike they leave as one frame, otherwise one by one.
     fn send_segments(&mut self, frame: &SuperFrame, sent: &[Sent<'_>]) {
         let Some(ports) = ports_of_all(frame, sent) else {
             return self.send_one_by_one(frame, sent.iter().copied());
@@ -93,8 +95,8 @@ impl Lane {
         }
     }
 
-    /// Sends a super-frame in one piece, with what the program made of its heads. Returns false,
-    /// with nothing done, if the frame must be cut.
+    /// Sends a super-frame as one frame, with the heads as the program rewrote them. Returns false
+    /// and sends nothing if the frame must be cut.
     fn send_whole(&mut self, port: u32, frame: &SuperFrame, heads: &[&[u8]]) -> bool {
         let is_for_controllers = port == self.shared.cpu_port || port == super::PSA_PORT_CPU;
         let mut ports = self.ports.iter_mut().filter(|_| !is_for_controllers);
@@ -106,7 +108,7 @@ impl Lane {
         has_left
     }
 
-    /// Puts the payload behind what the program made of heads, and sends them.
+    /// Appends to each head the payload of its segment, and sends the segments one by one.
     fn send_one_by_one<'b>(&mut self, frame: &SuperFrame, sent: impl Iterator<Item = Sent<'b>>) {
         let mut segment = std::mem::take(&mut self.segment);
         for (position, port, head) in sent {
@@ -114,21 +116,22 @@ impl Lane {
             if frame.complete(index, head, &mut segment) {
                 self.send(port, &[&segment]);
             } else {
-                // A program whose packets lose what is behind their heads has no head.
+                // Unreachable: programs that lose the bytes behind the head are given whole
+                // segments.
                 let id = self.shared.id;
-                let said = format_args!(
+                let message = format_args!(
                     "device {id}: internal error: a segment for port {port} has lost its end, and is \
                      dropped; --segments split avoids this"
                 );
-                self.shared.log.line(Verbosity::Error, said);
+                self.shared.log.line(Verbosity::Error, message);
             }
         }
         self.segment = segment;
     }
 }
 
-/// Returns the ports to which each segment of a super-frame goes, in order. `None` if the ports
-/// differ from segment to segment, or a port occurs twice.
+/// Returns the output ports of a super-frame, if every segment goes to the same distinct ports in
+/// the same order, and `None` otherwise.
 fn ports_of_all(frame: &SuperFrame, sent: &[Sent<'_>]) -> Option<Vec<u32>> {
     let positions = frame.positions();
     let copies = sent.len() / positions.len();
@@ -145,7 +148,7 @@ fn ports_of_all(frame: &SuperFrame, sent: &[Sent<'_>]) -> Option<Vec<u32>> {
     (alike && distinct.len() == first.len()).then_some(first)
 }
 
-/// Returns the packets of a burst, with their payload.
+/// Returns the packets of a burst with their whole payload.
 fn whole_packets(burst: &Burst) -> Vec<Vec<u8>> {
     let mut packets: Vec<Vec<u8>> =
         burst.frames().iter().map(|frame| Frame::bytes(frame).to_vec()).collect();

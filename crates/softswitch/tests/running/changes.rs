@@ -1,9 +1,10 @@
-//! Entries that the switch's own controller writes for packets (`update = "digest"`).
+//! Entries that the switch's internal controller writes on behalf of packets (`update = "digest"`).
 
 use crate::support::{Bench, Controller, Names, PATIENCE};
 use std::time::Instant;
 
-/// Counts the packets of a station in its entry, and tells the packet.
+/// A program that counts the packets of a station in its entry, and writes the count into the
+/// packet.
 const COUNTING: &str = r#"
 #include <v1model.p4>
 header h_t { bit<8> to; bit<8> seen; }
@@ -38,10 +39,10 @@ async fn a_packet_finds_what_the_one_before_wrote_when_the_controller_has_answer
     for number in 0..PACKETS {
         bench.send(1, &[20, 0]);
         assert_eq!(bench.receive(2, 1), [vec![20, number as u8]]);
-        // It is handed out behind the packet, on another thread.
-        let began = Instant::now();
+        // Another thread writes the entry, after the packet has been processed.
+        let start = Instant::now();
         while bench.switch.state()[0].activity.entry_changes <= number {
-            assert!(began.elapsed() < PATIENCE, "the entry is not written");
+            assert!(start.elapsed() < PATIENCE, "the entry is not written");
             tokio::task::yield_now().await;
         }
     }

@@ -50,16 +50,16 @@ async fn devices_behind_one_address_are_apart() {
     assert!(received(&mut other[1], Duration::from_millis(20)).is_empty());
 }
 
-/// `--drop-port` and `--priority-queues` of simple_switch.
+/// The settings correspond to `--drop-port` and `--priority-queues` of simple_switch.
 #[test]
-fn v1model_is_run_as_the_device_is_told() {
+fn v1model_runs_with_the_settings_of_the_device() {
     let ingress = "if (h.h.to == 1) { mark_to_drop(s); } \
                    else { s.egress_spec = 511; s.priority = (bit<3>)h.h.to; }";
     let program = pushed(&PROGRAM.replace("stations.apply();", ingress));
     let ([near, mut dropped], [other_near, mut last]) =
         (memory::line("drop", 8), memory::line("last", 8));
     let [input, mut far] = memory::line("in", 8);
-    // The input last: ports are attached one after the other.
+    // The input port is attached last, since ports are attached in this order.
     let ports = vec![(300, near), (511, other_near), (1, input)];
     let device = DeviceConfig {
         v1model: V1ModelSettings { drop_port: 300, priority_queues: 4 },
@@ -67,7 +67,8 @@ fn v1model_is_run_as_the_device_is_told() {
         ..device(1, ports)
     };
     let switch = Switch::start(options(), vec![device]).expect("it starts");
-    // Dropped by the program; no queue of that priority; the last of them leaves.
+    // The program drops the first packet, the second has a priority without a queue, and only the
+    // third leaves.
     for packet in [[1, 0], [4, 0], [3, 0]] {
         far.queues[0].transmit(&packet);
     }

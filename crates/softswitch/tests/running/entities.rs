@@ -1,4 +1,4 @@
-//! What controllers write and read while packets run.
+//! Entities that controllers write and read while packets are processed.
 
 use crate::support::{Bench, Controller, Names, PROGRAM};
 use p4runtime::client::WriteError;
@@ -30,7 +30,9 @@ async fn counters_count_packets() {
     assert_eq!((counted.packet_count, counted.byte_count), (10, 40));
 }
 
-/// v1model: a group is named by 16 bits, a session by 15 of them.
+/// v1model identifies a multicast group by 16 bits and a clone session by 15 of them, so packets
+/// cannot refer to larger ids.
+/// refer to larger ids.
 #[tokio::test]
 async fn what_no_packet_could_name_is_refused() {
     let bench = Bench::new(1);
@@ -55,7 +57,8 @@ async fn what_no_packet_could_name_is_refused() {
     assert_eq!(refused, [(1, Code::InvalidArgument), (3, Code::InvalidArgument)]);
 }
 
-/// One Write with as many entries as controllers send at once: taken whole, read back, and undone whole if the last is wrong.
+/// A Write with ten thousand entries is accepted as a whole, is read back, and is undone as a whole
+/// if its last entry is wrong.
 #[tokio::test]
 async fn a_batch_of_ten_thousand_entries_is_taken_or_refused_whole() {
     const BATCH: u16 = 10_000;

@@ -1,4 +1,5 @@
-//! Controllers that go away, fight, or do not read; packets of any shape.
+//! Controllers that disconnect, compete for mastership or do not read their streams, and packets of
+//! any shape.
 
 use crate::support::{Bench, Controller, Names, PATIENCE, PROGRAM};
 use p4runtime::arbitration::ElectionId;
@@ -15,7 +16,8 @@ fn inserts(names: &Names, range: std::ops::Range<u8>) -> Vec<v1::Update> {
     range.map(update).collect()
 }
 
-/// Whoever has the highest election id writes, whatever the others try, and packets go on.
+/// Only the controller with the highest election id can write, whatever the others try, and packets
+/// keep flowing.
 #[tokio::test]
 async fn of_two_controllers_that_fight_one_writes() {
     let mut bench = Bench::new(2);
@@ -35,7 +37,8 @@ async fn of_two_controllers_that_fight_one_writes() {
     }
 }
 
-/// A connection that ends in the middle of a Write leaves whole updates, and the switch goes on.
+/// A connection that ends in the middle of a Write leaves only complete updates, and the switch
+/// keeps running.
 #[tokio::test]
 async fn a_controller_that_is_gone_in_a_write_leaves_whole_entries() {
     let mut bench = Bench::new(2);
@@ -49,7 +52,7 @@ async fn a_controller_that_is_gone_in_a_write_leaves_whole_entries() {
         let stream = client.become_primary("", ElectionId(election), PATIENCE).await;
         let _stream = stream.expect("nobody else is there");
         let write = client.write(inserts(&names, 0..200), Atomicity::ContinueOnError);
-        // Sent or not, answered or not.
+        // The Write may be cut off before it is sent or before it is answered.
         let _ = tokio::time::timeout(Duration::from_micros(300 * election as u64), write).await;
     }
     let mut last = Controller::of(&bench.switch, 100).await;
@@ -60,7 +63,8 @@ async fn a_controller_that_is_gone_in_a_write_leaves_whole_entries() {
     assert_eq!(bench.receive(2, 200).len(), 200);
 }
 
-/// What waits for a controller that does not read has an end, and packets do not wait for it.
+/// The queue for a controller that does not read is bounded, and packets do not wait for that
+/// controller.
 #[tokio::test]
 async fn a_slow_reader_of_digests_and_packet_ins_stops_nothing() {
     let mut bench = Bench::new(2);
@@ -70,7 +74,7 @@ async fn a_slow_reader_of_digests_and_packet_ins_stops_nothing() {
         v1::digest_entry::Config { max_timeout_ns: 0, max_list_size: 1, ack_timeout_ns: 1 };
     let digest = v1::DigestEntry { digest_id: names.digest(), config: Some(config) };
     controller.insert([Kind::DigestEntry(digest), names.entry(20, "forward", &[2])]).await;
-    // This task does not read the stream, and misses make a packet-in and a digest each.
+    // This task does not read its stream, while each miss produces a packet-in and a digest.
     for number in 0..4_000_u32 {
         let packet = [[200, number as u8], [number as u8, (number >> 8) as u8]].concat();
         if bench.lines[0].queues[0].transmit(&packet) != Transmitted::Taken {
@@ -82,7 +86,7 @@ async fn a_slow_reader_of_digests_and_packet_ins_stops_nothing() {
     assert!(controller.next_update().await.is_some(), "the stream is still there");
 }
 
-/// No packet makes a worker stop: every length, every byte.
+/// No packet stops a worker, whatever its length and bytes.
 #[tokio::test]
 async fn packets_of_any_shape_are_survived() {
     let mut bench = Bench::new(2);

@@ -1,6 +1,8 @@
-//! A switch in this process, driven by a P4Runtime client over loopback, its ports in memory.
+//! Tests of a switch in this process, which has ports in memory and is driven by a P4Runtime client
+//! over loopback.
 
-/// How packets go; `tests/compiled.rs` has the same tests with the other one.
+/// The execution path of the switches. `tests/compiled.rs` runs the same tests with compiled
+/// programs.
 const PATH: softswitch::Path = softswitch::Path::Interpreter;
 
 mod changes;

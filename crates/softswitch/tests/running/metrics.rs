@@ -1,4 +1,4 @@
-//! What Prometheus is told.
+//! The metrics that Prometheus fetches.
 
 use crate::support::{Bench, Controller, Names, PROGRAM};
 use std::io::{Read, Write};

@@ -1,4 +1,4 @@
-//! Packets from port to port, to controllers and from them.
+//! Packets between ports, and between ports and controllers.
 
 use crate::support::{Bench, Controller, Names, PATIENCE, PROGRAM};
 use p4runtime::proto::v1::{self, entity::Entity as Kind, stream_message_response::Update};
@@ -98,7 +98,7 @@ fn first_byte(data: &v1::P4Data) -> u8 {
 }
 
 #[tokio::test]
-async fn packets_are_in_the_log_where_that_was_asked_for() {
+async fn packets_are_in_the_log_on_request() {
     let (mut bench, log) = Bench::logging(2);
     let mut controller = Controller::with(&bench.switch, PROGRAM).await;
     controller.insert([Names::new().entry(20, "forward", &[2])]).await;
@@ -109,11 +109,11 @@ async fn packets_are_in_the_log_where_that_was_asked_for() {
     assert!(text.contains("[I] device 7: transmitting 3 bytes out of port 2: 1407\n"), "{text}");
 }
 
-/// v1model: "The clock is set to 0 every time the switch starts".
+/// The v1model specification says: "The clock is set to 0 every time the switch starts".
 #[tokio::test]
 async fn time_stamps_count_microseconds_since_the_start() {
     let mut bench = Bench::new(2);
-    let began = std::time::Instant::now();
+    let start = std::time::Instant::now();
     let source =
         PROGRAM.replace("bit<8> to; bit<8> from;", "bit<8> to; bit<8> from; bit<48> time;");
     let source = source
@@ -122,12 +122,12 @@ async fn time_stamps_count_microseconds_since_the_start() {
     bench.send(1, &[0; 8]);
     let left = bench.receive(2, 1);
     let stamp = left[0][2..8].iter().fold(0_u128, |stamp, byte| stamp << 8 | u128::from(*byte));
-    // The switch started a little before `began`.
-    assert!(stamp > 0 && stamp < began.elapsed().as_micros() + PATIENCE.as_micros(), "{stamp}");
+    // The switch started a little before `start`.
+    assert!(stamp > 0 && stamp < start.elapsed().as_micros() + PATIENCE.as_micros(), "{stamp}");
 }
 
 impl Controller {
-    /// What the switch says next.
+    /// Returns the next message from the switch.
     pub(crate) async fn next_update(&mut self) -> Option<Update> {
         let next = tokio::time::timeout(PATIENCE, self.receiver.next()).await;
         next.expect("it comes in time").expect("the stream goes on")

@@ -1,4 +1,4 @@
-//! Programs that are pushed, refused and exchanged.
+//! Programs that are pushed, refused and replaced.
 
 use crate::support::{Bench, Controller, Names, PATIENCE, PROGRAM, pushed};
 use p4runtime::proto::v1::set_forwarding_pipeline_config_request::Action;
@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 use std::time::{Duration, Instant};
 
-/// As [`PROGRAM`], but with an extern that nobody has.
+/// Returns [`PROGRAM`] with a call of an unknown extern.
 fn broken() -> String {
     PROGRAM.replace("apply {\n        if", "apply { nothing_like_this();\n        if")
 }
@@ -34,7 +34,7 @@ async fn a_refused_program_leaves_the_old_one_running() {
 #[tokio::test]
 async fn a_push_under_traffic_loses_nothing_that_is_in() {
     let mut bench = Bench::new(2);
-    // Everything goes to port 2, marked by which program it went through.
+    // Each program sends everything to port 2 and marks the packets with its number.
     let source = |mark: u8| {
         PROGRAM.replace("stations.apply();", &format!("s.egress_spec = 2; h.h.from = {mark};"))
     };
@@ -54,16 +54,16 @@ async fn a_push_under_traffic_loses_nothing_that_is_in() {
     assert!(marks.iter().filter(|mark| **mark == 1).count() >= 100);
 }
 
-/// Packets that are under way at most.
+/// The maximum number of packets in flight.
 const UNDER_WAY: u32 = 256;
 
-/// Packets come without a break while programs are exchanged: all of them leave, each once, in their order, and each through
-/// one program or the next.
+/// Packets arrive continuously while programs are replaced. All of them leave, once, in order, and
+/// each is processed entirely by one program.
 #[tokio::test]
 async fn programs_are_exchanged_under_traffic_without_a_lost_packet() {
     const PUSHES: u8 = 12;
     let mut bench = Bench::new(2);
-    // Programs of several shapes, which mark packets; all of them send them to port 2.
+    // The programs differ in shape, mark packets with their number, and send all of them to port 2.
     let source = |mark: u8| {
         let looks = if mark.is_multiple_of(3) { "stations.apply();" } else { "" };
         let leaves =
@@ -100,7 +100,7 @@ async fn programs_are_exchanged_under_traffic_without_a_lost_packet() {
     assert!(packets.errors.is_empty() && seen.load(Ordering::Relaxed) == PUSHES, "{packets:?}");
 }
 
-/// Ends the traffic, whatever becomes of the test.
+/// Stops the traffic when dropped, even if the test panics.
 struct Stop(Arc<AtomicBool>);
 
 impl Drop for Stop {
@@ -109,8 +109,9 @@ impl Drop for Stop {
     }
 }
 
-/// Sends numbered packets until it is told to stop, and takes what leaves: each must be the next one, and marked by the
-/// program that marked the one before, or a later one. Returns how many were sent.
+/// Sends numbered packets until told to stop, and receives the results. Each packet must be the
+/// next one, and carry the mark of the previous packet's program or of a later program. Returns the
+/// number of packets sent.
 fn traffic(lines: &mut [Port], stop: &AtomicBool, seen: &AtomicU8) -> u32 {
     let (mut sent, mut received, mut last) = (0_u32, 0_u32, 0_u8);
     let mut burst = Burst::new(64);

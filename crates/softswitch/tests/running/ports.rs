@@ -1,4 +1,4 @@
-//! Ports that go down, are switched off, are exchanged, and whose captures end.
+//! Ports that go down, are disabled, are replaced, or whose captures end.
 
 use crate::metrics::get;
 use crate::support::{Bench, Controller, DEVICE, Names, PATIENCE, PROGRAM};
@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
-/// A port that is there as long as it is told to be.
+/// A port that exists while its flag is set.
 #[derive(Debug)]
 struct Fragile(Arc<AtomicBool>);
 
@@ -61,7 +61,7 @@ impl Bench {
     }
 }
 
-/// What a worker finds out is what everybody is told.
+/// The loss of a queue that a worker detects is reported to every observer.
 #[test]
 fn a_port_that_a_worker_loses_is_down_until_it_is_back() {
     let bench = Bench::with_metrics(1);
@@ -75,7 +75,7 @@ fn a_port_that_a_worker_loses_is_down_until_it_is_back() {
     is_there.store(false, Ordering::Relaxed);
     bench.wait_for(2, |port| !port.up);
     assert!(get(address, "/metrics").contains(&sample(0)));
-    // That its link is there does not bring back the queue.
+    // A link that is up does not restore the lost queue.
     bench.switch.set_port_link(DEVICE, 2, false);
     bench.switch.set_port_link(DEVICE, 2, true);
     assert!(bench.port(2).is_some_and(|port| !port.up && port.enabled));
@@ -83,7 +83,7 @@ fn a_port_that_a_worker_loses_is_down_until_it_is_back() {
     bench.wait_for(2, |port| port.up);
 }
 
-/// As much as was lost with a port is lost with it: another one in its place is up.
+/// A port that replaces a lost port is up: the loss is forgotten with the old port.
 #[test]
 fn a_port_in_the_place_of_one_that_was_lost_is_up() {
     let bench = Bench::new(0);
@@ -106,7 +106,7 @@ async fn nothing_passes_a_port_that_is_switched_off() {
     assert!(bench.switch.set_port_enabled(DEVICE, 2, false));
     assert!(!bench.switch.set_port_enabled(DEVICE, 9, false));
     assert!(bench.port(2).is_some_and(|port| !port.up && !port.enabled));
-    // In by it and out through it, then past it.
+    // One packet would leave by the disabled port, and one arrives on it.
     bench.send(2, &[30, 1]);
     bench.send(1, &[20, 1]);
     let start = Instant::now();
@@ -122,9 +122,9 @@ async fn nothing_passes_a_port_that_is_switched_off() {
     assert_eq!(bench.receive(2, 1), [[20, 3]]);
 }
 
-/// A full disk is told everywhere, once in the log, and the port goes on.
+/// A full disk is reported to every observer, once in the log, and the port keeps forwarding.
 #[tokio::test]
-async fn a_capture_that_ends_on_a_full_disk_is_told() {
+async fn a_capture_that_ends_on_a_full_disk_is_reported() {
     let directory = tempfile::tempdir().expect("a directory");
     for way in ["in", "out"] {
         let capture = directory.path().join(format!("lastinga_{way}.pcap"));

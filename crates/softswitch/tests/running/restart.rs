@@ -1,4 +1,4 @@
-//! What is there again after a restart.
+//! The state that is restored after a restart.
 
 use crate::support::{Bench, Controller, DEVICE, Names, PATIENCE, PROGRAM, options, pushed};
 use fastrand::Rng;
@@ -21,8 +21,8 @@ async fn entries(controller: &mut Controller) -> Vec<v1::Entity> {
     read.await.expect("it is there")
 }
 
-/// A switch that was told something, and was let go.
-async fn told(state: &Path) {
+/// Starts a switch, writes entries to it and stops it.
+async fn start_write_stop(state: &Path) {
     let bench = Bench::with_state(2, state);
     let mut controller = Controller::with(&bench.switch, PROGRAM).await;
     let names = Names::new();
@@ -33,7 +33,7 @@ async fn told(state: &Path) {
 async fn entries_are_there_again_and_forward() {
     let directory = tempfile::tempdir().expect("a directory");
     let state = directory.path().join("state");
-    told(&state).await;
+    start_write_stop(&state).await;
     let mut bench = Bench::with_state(2, &state);
     bench.send(1, &[99, 1]);
     assert_eq!(bench.receive(2, 1), [[99, 1]]);
@@ -41,13 +41,14 @@ async fn entries_are_there_again_and_forward() {
     assert_eq!(entries(&mut controller).await.len(), 100);
 }
 
-/// A file that was cut off after the switch had ended lacks what was acknowledged: the start is refused, the file stays
-/// as it is, and a repaired copy has what is left.
+/// A file that was truncated after the switch had ended lacks acknowledged writes. The switch
+/// refuses to start from it, the file stays unchanged, and a repaired copy holds the remaining
+/// writes.
 #[tokio::test]
 async fn a_file_that_was_cut_off_is_refused_and_can_be_repaired() {
     let directory = tempfile::tempdir().expect("a directory");
     let [state, repaired] = ["state", "repaired"].map(|name| directory.path().join(name));
-    told(&state).await;
+    start_write_stop(&state).await;
     let whole = std::fs::read(&state).expect("it is there");
     for missing in [1, 100, 1_000] {
         let cut = &whole[..whole.len() - missing];
@@ -64,7 +65,7 @@ async fn a_file_that_was_cut_off_is_refused_and_can_be_repaired() {
     }
 }
 
-/// With the medium behind each answer the same is there again.
+/// The same state is restored if answers wait for the medium.
 #[tokio::test]
 async fn answers_may_wait_for_the_medium() {
     let directory = tempfile::tempdir().expect("a directory");
@@ -82,8 +83,9 @@ async fn answers_may_wait_for_the_medium() {
     assert_eq!(entries(&mut controller).await.len(), 20);
 }
 
-/// Between VERIFY_AND_SAVE and COMMIT writes are for a pipeline that does not run yet: a restart
-/// brings back what runs, as it is, and what was saved is gone; after COMMIT it runs with its entries.
+/// Between VERIFY_AND_SAVE and COMMIT, writes go to a pipeline that does not run yet. A restart
+/// before COMMIT restores the running pipeline unchanged and forgets the saved one; after COMMIT,
+/// it restores the committed pipeline with its entries.
 #[tokio::test]
 async fn what_is_written_to_a_saved_pipeline_is_kept_when_it_is_committed() {
     let directory = tempfile::tempdir().expect("a directory");
@@ -96,7 +98,7 @@ async fn what_is_written_to_a_saved_pipeline_is_kept_when_it_is_committed() {
     let client = &mut controller.client;
     client.set_pipeline(Action::VerifyAndSave, Some(pushed(PROGRAM))).await.expect("it is right");
     controller.insert((5..25).map(|to| names.entry(to, "forward", &[1]))).await;
-    // What `kill -9` leaves: records are in the file before they are answered.
+    // The copy is what `kill -9` leaves: records are in the file before they are answered.
     std::fs::copy(&state, &before).expect("it is copied");
     controller.client.set_pipeline(Action::Commit, None).await.expect("one is saved");
     std::fs::copy(&state, &after).expect("it is copied");

@@ -1,4 +1,4 @@
-//! What the tests share: a switch with lines in memory, and a controller.
+//! The switch with in-memory ports, and the controller, that the tests share.
 
 use p4runtime::arbitration::ElectionId;
 use p4runtime::client::{Client, ClientOptions, StreamReceiver, StreamSender};
@@ -21,7 +21,7 @@ pub(crate) const DEVICE: u64 = 7;
 pub(crate) const CPU_PORT: u32 = 255;
 pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Forwards by the first byte; what it does not know goes to the controller and is told as a digest.
+/// A program that forwards by the first byte. An unknown byte produces a packet-in and a digest.
 pub(crate) const PROGRAM: &str = r#"
 #include <v1model.p4>
 @controller_header("packet_in") header packet_in_t { bit<9> ingress_port; bit<7> _pad; }
@@ -72,7 +72,7 @@ control d(packet_out b, in headers h) {
 V1Switch(p(), v(), i(), e(), v(), d()) main;
 "#;
 
-/// A program as a controller pushes it, as source.
+/// Returns a program as a controller pushes it, in source form.
 pub(crate) fn pushed(source: &str) -> v1::ForwardingPipelineConfig {
     let program =
         p4lang::device_config::from_device_config(source.as_bytes()).expect("it compiles");
@@ -80,7 +80,7 @@ pub(crate) fn pushed(source: &str) -> v1::ForwardingPipelineConfig {
     v1::ForwardingPipelineConfig { p4_device_config: source.to_owned().into(), ..compiled }
 }
 
-/// A switch and the far ends of its ports 1 to `ports`.
+/// A switch and the far ends of its ports, which are numbered from 1.
 #[derive(Debug)]
 pub(crate) struct Bench {
     pub(crate) switch: Switch,
@@ -92,13 +92,13 @@ impl Bench {
         Self::start(ports, None, options())
     }
 
-    /// One that Prometheus may ask.
+    /// Starts a switch that serves metrics to Prometheus.
     pub(crate) fn with_metrics(ports: u32) -> Self {
         let address = Some("127.0.0.1:0".parse().expect("an address"));
         Self::start(ports, None, Options { metrics: address, ..options() })
     }
 
-    /// One that Prometheus and clients of Thrift may ask, and what it says.
+    /// Starts a switch that serves metrics and Thrift clients, and returns it with its log.
     pub(crate) fn logging(ports: u32) -> (Self, Said) {
         let said = Said::default();
         let log = Log::new(Verbosity::Info, Box::new(said.clone())).showing_packets(2);
@@ -107,7 +107,7 @@ impl Bench {
         (Self::start(ports, None, Options { metrics, thrift, log, ..options() }), said)
     }
 
-    /// One that keeps what it is told.
+    /// Starts a switch that keeps its state in a file.
     pub(crate) fn with_state(ports: u32, state: &Path) -> Self {
         Self::try_start(ports, state).expect("it starts")
     }
@@ -149,7 +149,7 @@ impl Bench {
         self.lines[port - 1].queues[0].flush();
     }
 
-    /// The next packets that leave through a port, as many as are asked for.
+    /// Returns the next `count` packets that leave by a port.
     pub(crate) fn receive(&mut self, port: usize, count: usize) -> Vec<Vec<u8>> {
         let mut burst = Burst::new(count);
         let start = Instant::now();
@@ -161,7 +161,7 @@ impl Bench {
     }
 }
 
-/// The lines of a log.
+/// The text of a log.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Said(Arc<Mutex<Vec<u8>>>);
 
@@ -196,7 +196,7 @@ pub(crate) fn options() -> Options {
     }
 }
 
-/// The far ends of some ports, and the near ones with their numbers from 1.
+/// Returns the far ends of `ports` ports, and the near ends with their numbers from 1.
 pub(crate) fn lines(ports: u32) -> (Vec<Port>, Vec<(u32, Port)>) {
     let numbered = (1..=ports).map(|number| {
         let [near, far] = memory::line(&format!("port{number}-"), 1 << 20);
@@ -205,7 +205,7 @@ pub(crate) fn lines(ports: u32) -> (Vec<Port>, Vec<(u32, Port)>) {
     numbered.unzip()
 }
 
-/// A controller that is primary.
+/// A primary controller.
 pub(crate) struct Controller {
     pub(crate) client: Client,
     pub(crate) sender: StreamSender,
@@ -226,7 +226,7 @@ impl Controller {
         Self { client, sender, receiver }
     }
 
-    /// Primary, and the program runs.
+    /// Connects a primary controller and pushes the program.
     pub(crate) async fn with(switch: &Switch, source: &str) -> Self {
         let mut controller = Self::of(switch, 1).await;
         controller.push(source).await;
@@ -248,7 +248,7 @@ impl Controller {
     }
 }
 
-/// Names of [`PROGRAM`] as identifiers.
+/// The identifiers of the names in [`PROGRAM`].
 pub(crate) struct Names {
     schema: Arc<Schema>,
 }
@@ -283,7 +283,7 @@ impl Names {
         digest.preamble.as_ref().expect("it has one").id
     }
 
-    /// An entry of the table: an address, an action, and its parameter if it has one.
+    /// Returns a table entry with an address, an action, and the action's parameter if it has one.
     pub(crate) fn entry(&self, to: u8, action: &str, parameter: &[u8]) -> Kind {
         let params = (!parameter.is_empty())
             .then(|| v1::action::Param { param_id: 1, value: parameter.to_vec().into() });

@@ -1,4 +1,4 @@
-//! Clients of Thrift, which are referred to P4Runtime.
+//! Thrift clients, which are referred to P4Runtime.
 
 use crate::support::{Bench, Said};
 use std::io::{Read, Write};
@@ -14,15 +14,15 @@ fn connect(bench: &Bench) -> TcpStream {
     stream
 }
 
-/// Returns the bytes that arrive until the other side hangs up.
+/// Returns the bytes that arrive until the switch hangs up.
 fn answer(mut stream: TcpStream) -> Vec<u8> {
     let mut answer = Vec::new();
     stream.read_to_end(&mut answer).expect("it answers and hangs up");
     answer
 }
 
-/// Returns a call as a client of several services writes it, with a version: see the specification
-/// of the binary protocol.
+/// Returns a call with a version, as a client of several services encodes it according to the
+/// specification of the binary protocol.
 fn call(name: &str, arguments: &[u8]) -> Vec<u8> {
     let length = u32::try_from(name.len()).expect("short").to_be_bytes();
     let head = [&[0x80, 1, 0, 1][..], &length, name.as_bytes(), &[0, 0, 0, 9]].concat();
@@ -37,7 +37,8 @@ fn wait_for(said: &Said, line: &str) {
     }
 }
 
-/// The first call is answered with what to use, however its bytes come, and the log has it too.
+/// The first call is answered with the replacement to use, however its bytes are split, and the log
+/// reports it too.
 #[test]
 fn a_client_is_referred_to_p4runtime() {
     let (bench, said) = Bench::logging(1);
@@ -45,7 +46,7 @@ fn a_client_is_referred_to_p4runtime() {
     let calls = [
         ("standard:bm_get_config", &[0][..]),
         ("simple_switch:get_time_elapsed_us", &[0]),
-        // What is behind the header is not needed, and is not in the way of the answer either.
+        // The bytes after the header are not needed, and do not prevent the answer.
         ("standard:bm_mt_add_entry", &[7; 100_000]),
     ];
     for (name, arguments) in calls {
@@ -56,7 +57,7 @@ fn a_client_is_referred_to_p4runtime() {
                 message.splice(0..0, length);
             }
             let mut stream = connect(&bench);
-            // In pieces, the first of them a byte at a time.
+            // The message is sent in pieces, the first of which are single bytes.
             for byte in &message[..12] {
                 stream.write_all(&[*byte]).expect("it reads");
             }
@@ -80,7 +81,8 @@ fn a_client_is_referred_to_p4runtime() {
     }
 }
 
-/// Whoever looks whether the port is open, hangs up, or speaks something else is no burden.
+/// Clients that only probe the port, hang up, or speak another protocol are cut off and hold no
+/// resources.
 #[test]
 fn others_are_cut_off() {
     let (bench, said) = Bench::logging(1);
@@ -94,7 +96,7 @@ fn others_are_cut_off() {
     let mut stream = connect(&bench);
     stream.write_all(b"GET / HTTP/1.1\r\n\r\n").expect("it reads");
     let mut rest = Vec::new();
-    // The connection may end with a reset, since the switch does not read the whole request.
+    // The connection may end with a reset, because the switch does not read the whole request.
     let _ = stream.read_to_end(&mut rest);
     assert_eq!(rest, b"");
     wait_for(&said, "speaks another protocol");

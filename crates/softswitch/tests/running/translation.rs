@@ -1,5 +1,5 @@
-//! Programs with types that are strings for controllers: what needs no translation works, and what
-//! needs one is refused with an error that names it.
+//! Programs with types that controllers see as strings: operations that need no translation work,
+//! and those that need one are refused with an error that names the translated type.
 
 use crate::support::{Bench, Controller, PATIENCE, pushed};
 use p4runtime::client::WriteError;
@@ -11,8 +11,9 @@ use p4runtime::proto::v1::{
 use p4runtime::status::{Code, batch_errors};
 use std::sync::Arc;
 
-/// Names of ports as strings wherever P4Runtime can have one: in keys of each kind, parameters,
-/// defaults, constant entries, members, registers, digests and the headers of controllers.
+/// A program that uses a string-translated port name wherever P4Runtime allows one: in match fields
+/// of each kind, parameters, default actions, constant entries, members, registers, digests and
+/// controller headers.
 const NAMED: &str = r#"
 #include <core.p4>
 #include <v1model.p4>
@@ -60,12 +61,12 @@ control d(packet_out b, in headers h) { apply { b.emit(h.packet_in); b.emit(h.h)
 V1Switch(p(), v(), i(), e(), v(), d()) main;
 "#;
 
-/// A parser that takes what controllers send.
+/// A parser that also extracts the header of packet-outs.
 const START: &str = "transition select(s.ingress_port) { 255: of_controller; default: body; } }
     state of_controller { b.extract(h.packet_out); transition body; }
     state body { b.extract(h.h); transition accept; }";
 
-/// Identifiers by the alias of an object.
+/// The identifiers of a program's objects, looked up by alias.
 struct Ids(Arc<Schema>);
 
 impl Ids {
@@ -79,7 +80,7 @@ impl Ids {
         actions.iter().find(|action| action.alias == alias).expect(alias).id.0
     }
 
-    /// The call of an action with one parameter.
+    /// Returns the call of an action with one parameter.
     fn call(&self, action: &str, argument: &'static [u8]) -> v1::Action {
         let params = vec![v1::action::Param { param_id: 1, value: argument.into() }];
         v1::Action { action_id: self.action(action), params }
@@ -109,7 +110,7 @@ fn optional(field_id: u32, value: &'static [u8]) -> v1::FieldMatch {
     v1::FieldMatch { field_id, field_match_type }
 }
 
-/// Writes one entity and returns why it was refused.
+/// Writes one entity and returns the reason for which it was refused.
 async fn refused(controller: &mut Controller, kind: v1::update::Type, entity: Kind) -> String {
     let update =
         v1::Update { r#type: kind as i32, entity: Some(v1::Entity { entity: Some(entity) }) };
@@ -119,7 +120,7 @@ async fn refused(controller: &mut Controller, kind: v1::update::Type, entity: Ki
     refused[0].message.clone()
 }
 
-/// Reads entities; why it was refused, if it was.
+/// Reads entities, or returns the reason for which the read was refused.
 async fn read(controller: &mut Controller, entity: Kind) -> Result<Vec<Kind>, String> {
     let read = controller.client.read(vec![v1::Entity { entity: Some(entity) }]).await;
     read.map(|found| found.into_iter().filter_map(|entity| entity.entity).collect()).map_err(
@@ -141,7 +142,7 @@ async fn started(ports: u32) -> (Bench, Controller, Ids) {
 #[tokio::test]
 async fn what_needs_no_translation_works() {
     let (mut bench, mut controller, ids) = started(3).await;
-    // The program's own default, which only it can say.
+    // The packet hits the default entry of the program, which controllers cannot express.
     bench.send(1, &[7, 7]);
     assert_eq!(bench.receive(2, 1), [[7, 7]]);
     let entries = [
@@ -150,7 +151,7 @@ async fn what_needs_no_translation_works() {
         ids.entry("maybe", vec![exact(2, &[22])], ids.call("forward", &[3])),
     ];
     let maybe = |kind: &mut Kind| match kind {
-        // A field that is left out needs no translation.
+        // An omitted field needs no translation.
         Kind::TableEntry(entry) if entry.table_id == ids.table("maybe") => entry.priority = 1,
         _ => {}
     };
@@ -245,7 +246,7 @@ async fn writes_that_need_a_translation_are_refused_by_name() {
         }
         assert!(message.contains("translation to strings is not served yet"), "{message}");
     }
-    // What they were to change is as it was.
+    // The refused write left the entry unchanged.
     bench.send(1, &[1, 9]);
     assert_eq!(bench.receive(2, 1), [[1, 9]]);
 }
@@ -274,8 +275,8 @@ async fn reads_that_need_a_translation_are_refused_by_name() {
     }
 }
 
-/// The switch has no translation, so a number in the place of a name would be arbitrary: packet-ins
-/// are dropped, counted and logged, and packet-outs are refused.
+/// The switch has no translation table, so any number sent in the place of a name would be
+/// arbitrary: packet-ins are dropped, counted and logged, and packet-outs are refused.
 #[tokio::test]
 async fn packets_of_controllers_need_a_translation() {
     let (mut bench, said) = Bench::logging(2);
@@ -302,7 +303,8 @@ async fn packets_of_controllers_need_a_translation() {
     assert!(said.contains("(ingress_port) is translated to a string"), "{said}");
 }
 
-/// Numbers of another width are no strings: they are translated as they were.
+/// Translated types with another bit width are numbers and not strings, and are converted as
+/// before.
 #[tokio::test]
 async fn numbers_of_another_width_are_translated() {
     let source = NAMED.replace("\"example.org/name\", string", "\"example.org/name\", 32");
@@ -316,8 +318,8 @@ async fn numbers_of_another_width_are_translated() {
     assert_eq!(bench.receive(2, 1), [[1, 2]]);
 }
 
-/// A number of 32 bits for controllers is one of 9 bits in the header of a program, with seven more
-/// bits beside it.
+/// A port number of 32 bits for controllers has 9 bits in the program's header, followed by seven
+/// bits of padding.
 #[tokio::test]
 async fn controller_headers_have_the_widths_of_the_program() {
     let source = NAMED.replace("\"example.org/name\", string", "\"example.org/name\", 32");
@@ -327,7 +329,8 @@ async fn controller_headers_have_the_widths_of_the_program() {
         "if (h.packet_out.isValid()) { \
         s.egress_spec = (bit<9>) h.packet_out.egress_port; h.packet_out.setInvalid(); return; }",
     );
-    // BMv2 JSON has no annotations: there the names of the fields say which header it is.
+    // BMv2 JSON has no annotations, so the controller headers are recognised by the names of their
+    // fields.
     let unnamed = source
         .replace("@controller_header(\"packet_in\")", "")
         .replace("@controller_header(\"packet_out\")", "");
@@ -356,7 +359,7 @@ async fn check_widths(pipeline: v1::ForwardingPipelineConfig) {
         payload: (&[9, 8, 7][..]).into(),
         metadata: vec![metadata(1, port), metadata(2, &[0])],
     };
-    // A port that the program has no bits for is refused, and not another one.
+    // A port that does not fit the program's 9 bits is refused, not truncated.
     assert_eq!(controller.sender.packet_outs([out(&[2, 2]), out(&[2])]), 2);
     let next = tokio::time::timeout(PATIENCE, controller.receiver.next()).await;
     let Ok(Some(Response::Error(error))) = next.expect("in time") else { panic!("no error") };

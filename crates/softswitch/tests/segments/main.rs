@@ -1,4 +1,5 @@
-//! Checks that the same packets leave, and the same is counted, with segments whole and split.
+//! Checks that super-frames produce the same packets and the same counters whether segments stay
+//! whole or are split.
 
 #[path = "../../benches/support/hosts.rs"]
 mod hosts;

@@ -1,4 +1,4 @@
-//! Programs of all kinds, on super-frames of all kinds.
+//! Programs of all kinds, run on super-frames of all kinds.
 
 use crate::hosts::{L2, L2_ENTRIES, ROUTER, ROUTER_ENTRIES};
 use crate::wire::{Given, Handed};
@@ -7,7 +7,8 @@ use fastrand::Rng;
 use packetio::offload::VIRTIO_HEADER;
 use softswitch::{Path, Segments};
 
-/// Does in ingress what is asked of it, with an Ethernet, an IPv4 and a TCP header.
+/// Returns a program with Ethernet, IPv4 and TCP headers that executes the given statements in
+/// ingress.
 fn program(parser: &str, statements: &str, update: &str) -> String {
     format!(
         r#"#include <core.p4>
@@ -57,7 +58,7 @@ const TCP: &str = "update_checksum_with_payload(h.tcp.isValid(), { h.ipv4.src, h
     h.ipv4.length - 20, h.tcp.src, h.tcp.dst, h.tcp.seq, h.tcp.ack, h.tcp.words, h.tcp.none, h.tcp.flags,
     h.tcp.window, h.tcp.urgent }, h.tcp.checksum, HashAlgorithm.csum16);";
 
-/// The share of frames that must stay in one piece.
+/// The expected share of frames that stay in one piece.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Whole {
     All,
@@ -65,7 +66,7 @@ enum Whole {
     None,
 }
 
-/// Statement, update of checksums, what may stay in one piece.
+/// Returns the cases: a name, a program, its entries, and the expected share of whole frames.
 fn cases() -> Vec<(&'static str, String, &'static str, Whole)> {
     let own = |name, parser, statements: &str, update: &str, whole| {
         (name, program(parser, statements, update), GROUP, whole)
@@ -76,14 +77,14 @@ fn cases() -> Vec<(&'static str, String, &'static str, Whole)> {
     let both = format!("{IPV4} {TCP}");
     vec![
         ("l2.p4", L2.to_owned(), L2_ENTRIES, Whole::All),
-        // It drops what is not IPv4.
+        // The router drops packets that are not IPv4.
         ("router.p4", ROUTER.to_owned(), ROUTER_ENTRIES, Whole::Some),
         own("forwarded", "accept", "", "", Whole::All),
         own("routed", "ipv4", route, IPV4, Whole::All),
-        // A wrong checksum leaves as wrong as it is.
+        // A wrong checksum leaves as wrong as it arrived.
         own("without a checksum", "ipv4", route, "", Whole::Some),
         own("tagged", "accept", tag, "", Whole::All),
-        // A checksum of TCP that is not made anew leaves as wrong as it is.
+        // A TCP checksum that the program does not update leaves as wrong as it arrived.
         own("translated", "ipv4", "h.ipv4.dst = 0x0a000909;", IPV4, Whole::Some),
         own(
             "translated with its port",
@@ -153,7 +154,7 @@ fn cases() -> Vec<(&'static str, String, &'static str, Whole)> {
             Whole::All,
         ),
         own("to all", "accept", "s.mcast_grp = 7;", "", Whole::All),
-        // Copies of a segment come before those of the next.
+        // Copies of a segment are sent before those of the next segment.
         own("twice", "accept", "s.mcast_grp = 8;", "", Whole::None),
         own(
             "again",
@@ -208,7 +209,7 @@ fn what_leaves_and_is_counted_is_that_of_segments() {
                 assert!(longest.is_none_or(|longest| longest <= 1014), "{name}");
             }
         }
-        // Half of the frames for the short link are too long for it.
+        // Half of the frames to the short link exceed its MTU.
         match whole {
             Whole::All => assert!(left.0 * 2 > left.1, "{name}: {left:?}"),
             Whole::Some => assert!(left.0 > 0 && left.0 < left.1, "{name}: {left:?}"),
@@ -217,7 +218,7 @@ fn what_leaves_and_is_counted_is_that_of_segments() {
     }
 }
 
-/// A packet that comes in by a port, mostly a TCP super-frame.
+/// Returns a packet that arrives on a port, in most cases a TCP super-frame.
 fn packet(random: &mut Rng, port: u8) -> Handed {
     let (own, other) = (port, 3 - port);
     let mac = |number| [2, 0, 0, 0, 0, number];
@@ -267,7 +268,8 @@ fn packet(random: &mut Rng, port: u8) -> Handed {
             header[2 + 2 * position..4 + 2 * position]
                 .copy_from_slice(&(word as u16).to_ne_bytes());
         }
-        // A kernel leaves the sum of the pseudo-header there. A program must not see what is there.
+        // A kernel leaves the pseudo-header's sum in the checksum field. A program must not see
+        // that value, so it is random here.
         packet[transport + 16..transport + 18].copy_from_slice(&random.u16(..).to_be_bytes());
     }
     (header, packet)

@@ -1,4 +1,4 @@
-//! TCP between hosts in network namespaces.
+//! TCP transfers between hosts in network namespaces.
 
 use crate::hosts::{L2, Network, PORTS, ROUTED, ROUTER, SWITCHED};
 use crate::namespace::Namespace;
@@ -15,7 +15,7 @@ fn data() -> Vec<u8> {
     (0..BYTES).map(|index| (index ^ (index >> 8) ^ (index >> 16)) as u8).collect()
 }
 
-/// Sends bytes over TCP from one host to the other, and back.
+/// Sends bytes over TCP from one host to the other and back.
 fn transfer([one, two]: [&Namespace; 2], address: &str) {
     let listener = two.run(|| TcpListener::bind(format!("{address}:0")).expect("an address"));
     let address = listener.local_addr().expect("it has one");
@@ -37,7 +37,8 @@ fn transfer([one, two]: [&Namespace; 2], address: &str) {
     });
 }
 
-/// Packets that the kernel has sent by an interface of the switch, super-frames as one.
+/// Returns the number of packets that the kernel sent by an interface of the switch. A super-frame
+/// counts as one.
 fn handed_over(network: &Network, interface: &str) -> u64 {
     let text = network.switch.run(|| std::fs::read_to_string("/proc/thread-self/net/dev"));
     let text = text.expect("statistics");
@@ -46,13 +47,15 @@ fn handed_over(network: &Network, interface: &str) -> u64 {
     word.and_then(|word| word.parse().ok()).expect("a number of packets")
 }
 
-/// Packets that a port of the switch has sent, and that were too long for it.
+/// Returns the number of packets that a port of the switch has sent, and the number that were too
+/// long for it.
 fn counted(switch: &Switch, port: usize) -> (u64, u64) {
     let counters = switch.state()[0].ports[port].counters;
     (counters.transmitted_packets, counters.bad_length)
 }
 
-/// Runs transfers, and returns how many packets left by port 2 for each that the kernel was handed.
+/// Runs transfers and returns the number of packets that left by port 2 per frame that the kernel
+/// received.
 fn packets_per_frame(network: &Network, switch: &Switch, transfers: impl FnOnce()) -> f64 {
     let before = (counted(switch, 1).0, handed_over(network, PORTS[1]));
     transfers();
@@ -83,7 +86,8 @@ fn transfers_arrive_whole_and_split() {
         let routed = ratio(&switch, &[ROUTED]);
         match segments {
             Segments::Whole => assert!(switched > 2.0 && routed > 2.0, "{switched} {routed}"),
-            // What a stack says of itself besides is not counted by the switch.
+            // Other traffic of the hosts' network stacks is sent by the kernel too, but the switch
+            // does not count it.
             Segments::Split => assert!(switched < 1.01 && routed < 1.01, "{switched} {routed}"),
         }
     }
@@ -116,11 +120,11 @@ fn a_link_with_a_smaller_mtu_gets_segments_that_fit() {
     let Some(network) = Network::new([1500, 1300]) else { return };
     let [one, two] = &network.hosts;
     let switch = network.start(L2, Path::Compiled, Segments::Whole);
-    // The hosts agree on what fits.
+    // The hosts agree on a segment size that fits the link.
     let ratio = packets_per_frame(&network, &switch, || transfer([one, two], SWITCHED));
     assert!(ratio > 2.0, "{ratio}");
     assert_eq!(counted(&switch, 1).1, 0);
-    // Nor do they know now what lies between them.
+    // The hosts now assume a larger MTU than the link between them has.
     two.ip("link set eth0 mtu 1500");
     let listener = two.run(|| TcpListener::bind(format!("{SWITCHED}:0")).expect("an address"));
     let address = listener.local_addr().expect("it has one");
@@ -135,7 +139,7 @@ fn a_link_with_a_smaller_mtu_gets_segments_that_fit() {
         }
         receiver.set_nonblocking(true).expect("a socket");
         assert!(receiver.read(&mut [0; 1]).is_err(), "a segment passed that is too long");
-        // The port notices that the link takes them.
+        // The port notices that the link accepts the segments.
         network.switch.ip(&format!("link set {} mtu 1500", PORTS[1]));
         receiver.set_nonblocking(false).expect("a socket");
         let mut found = vec![0; BYTES];
@@ -144,7 +148,7 @@ fn a_link_with_a_smaller_mtu_gets_segments_that_fit() {
     });
 }
 
-/// A discipline that shapes or loses packets must see each.
+/// A queueing discipline that shapes or drops packets must see each segment.
 #[test]
 fn a_discipline_that_shapes_gets_segments() {
     let Some(network) = Network::new([1500; 2]) else { return };

@@ -1,4 +1,4 @@
-//! A switch between ports in memory that hand over and take super-frames, as packet sockets do.
+//! A switch between in-memory ports that send and receive super-frames, as packet sockets do.
 
 use p4lang::device_config::{from_device_config, to_pipeline_config};
 use packetio::offload::{Restorer, VIRTIO_HEADER, Whole};
@@ -13,21 +13,21 @@ use std::time::{Duration, Instant};
 
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// A packet as a kernel hands it over.
+/// A packet as the kernel hands it over: its virtio header and its bytes.
 pub(crate) type Handed = ([u8; VIRTIO_HEADER], Vec<u8>);
 
 /// The program, the ports and the packets of a test.
 pub(crate) struct Given<'g> {
     pub(crate) program: &'g str,
-    /// A `runtime.json`.
+    /// The text of a `runtime.json`.
     pub(crate) entries: &'g str,
-    /// The MTU of each port, from port 1 on.
+    /// The MTU of each port, starting with port 1.
     pub(crate) mtus: &'g [usize],
-    /// The packets that come in by port 1, and by port 2.
+    /// The packets that arrive on port 1 and on port 2.
     pub(crate) packets: [Vec<Handed>; 2],
 }
 
-/// The packets that left, and all counters.
+/// The packets that left the switch, and all counters.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Seen {
     /// The packets that left by each port.
@@ -110,7 +110,7 @@ impl Queue for Wire {
 }
 
 impl Given<'_> {
-    /// Lets a switch process all packets. Returns the outcome, and the number of frames that left
+    /// Processes all packets in a switch. Returns the outcome, and the number of frames that left
     /// in one piece.
     pub(crate) fn run(&self, path: Path, segments: Segments) -> (Seen, usize) {
         let wires: Vec<(Arc<Mutex<Outside>>, Arc<PortCounters>)> =
@@ -166,8 +166,8 @@ impl Given<'_> {
             assert!(started.elapsed() < PATIENCE, "{:?} of {expected}", switch.state()[0].packets);
             std::thread::yield_now();
         }
-        // The worker may be about to send, or to hand packets to controllers. It drops the queue of
-        // a detached port after that.
+        // The worker may still be sending packets or passing them to controllers. It drops the
+        // queue of a detached port only after that.
         assert!(switch.detach(1, self.mtus.len() as u32));
         let (last, _) = wires.last().expect("a port");
         while Arc::strong_count(last) > 1 {
@@ -193,7 +193,7 @@ impl Given<'_> {
     }
 }
 
-/// Returns the number of packets that a super-frame becomes.
+/// Returns the number of segments in a super-frame.
 fn count((header, packet): &Handed) -> u64 {
     let (mut restorer, mut burst) = (Restorer::default(), Burst::new(4096));
     restorer.take(header, None, packet, &mut burst).expect("it is sound").0
