@@ -1,13 +1,15 @@
-//! Which connections a server keeps: a state machine without sockets and without a clock.
+//! The admission of connections within the limits of a server: a state machine without sockets and
+//! without a clock.
 //!
-//! A connection is in one of three stages. It is *handshaking* until the client's SETTINGS have
-//! come, *silent* while it has no call that brought a message, and *serving* otherwise. A
-//! serving connection with the stream of a primary is *protected*.
+//! A connection is in one of three stages. It is *handshaking* until the client's SETTINGS frame
+//! has arrived, *silent* while it has no call that has received a message, and *serving* otherwise.
+//! A serving connection with the stream of a primary is *protected*.
 //!
-//! At a limit on numbers, the oldest handshaking or silent connection of the address that has most
-//! connections makes room for a new one. So connections that do nothing give way to a client that
-//! does something, and a serving one never does. At the limit on bytes, the connection for which
-//! most bytes are held goes, unless it is protected.
+//! When a limit on the number of connections is reached, a new connection evicts the oldest
+//! handshaking or silent connection of the address that has the most connections. Idle connections
+//! thus give way to clients that are active, and a serving connection never gives way. When the
+//! limit on memory is reached, the connection that holds the most is evicted, unless it is
+//! protected.
 
 mod limits;
 mod peer;
@@ -20,18 +22,18 @@ use std::{
     time::Instant,
 };
 
-pub(crate) use self::peer::{Doors, OpenCall, Peer};
+pub(crate) use self::peer::{OpenCall, Peer, SharedAdmission};
 pub use self::{
     limits::{Limit, Limits},
     peer::Held,
 };
 use crate::window::{CONNECTION_WINDOW, FIRST_WINDOW};
 
-/// A number that a connection has to itself.
+/// The unique number of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ConnectionId(u64);
 
-/// A connection that has to be closed, and the limit that it met.
+/// A connection that must be closed, with the limit that it met.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Eviction {
     /// The connection.
@@ -40,7 +42,8 @@ pub struct Eviction {
     pub limit: Limit,
 }
 
-/// The addresses that count as one: those of IPv6 by their network, since a host has all of it.
+/// An address for the purpose of limits. IPv6 addresses are reduced to their /64 network, because
+/// one host controls the whole network.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 struct Address(IpAddr);
 
@@ -67,16 +70,16 @@ enum Stage {
 struct Connection {
     address: Address,
     stage: Stage,
-    /// When the stage began.
+    /// The time at which the stage began.
     since: Instant,
-    /// The number of its streams that are primary.
+    /// The number of the connection's streams that are primary.
     primaries: usize,
     held: usize,
-    /// Whether [`CONNECTION_WINDOW`] is held for it.
+    /// Whether the full [`CONNECTION_WINDOW`] is accounted for the connection.
     is_wide: bool,
 }
 
-/// The connections of a server, within its limits.
+/// The connections of a server, and the memory that they hold, within the limits.
 #[derive(Debug)]
 pub struct Admission {
     limits: Limits,
@@ -88,7 +91,7 @@ pub struct Admission {
 }
 
 impl Admission {
-    /// No connections yet.
+    /// Creates a state without connections.
     #[must_use]
     pub fn new(limits: Limits) -> Self {
         Self {
@@ -101,17 +104,18 @@ impl Admission {
         }
     }
 
-    /// The limits.
+    /// Returns the limits.
     #[must_use]
     pub fn limits(&self) -> &Limits {
         &self.limits
     }
 
-    /// Admits a connection that was accepted; those that make room for it are appended to `evicted`.
+    /// Admits an accepted connection. Appends the connections that must make room for it to
+    /// `evicted`.
     ///
     /// # Errors
     ///
-    /// The limit, if no connection may make room.
+    /// Returns the limit that was met if no connection can make room.
     pub fn arrive(
         &mut self,
         from: IpAddr,
@@ -142,8 +146,8 @@ impl Admission {
         Ok(id)
     }
 
-    /// Evicts the oldest connection that does nothing, of those that `may_go`, at the address that
-    /// has most connections.
+    /// Evicts the oldest idle connection that satisfies `may_go`, at the address with the most
+    /// connections.
     fn make_room(
         &mut self,
         limit: Limit,
@@ -154,7 +158,8 @@ impl Admission {
             .connections
             .iter()
             .filter(|(_, one)| one.stage != Stage::Serving && one.primaries == 0 && may_go(one));
-        // The map is in the order of arrival, and the last of several maxima is returned.
+        // The map is in the order of arrival, and `max_by_key` returns the last of several maxima,
+        // so the iteration is reversed.
         let first = idle.rev().max_by_key(|(_, one)| {
             let siblings = self.by_address.get(&one.address).copied().unwrap_or_default();
             (siblings, std::cmp::Reverse(one.since))
@@ -165,20 +170,20 @@ impl Admission {
         Ok(())
     }
 
-    /// Records that the client's SETTINGS have come.
+    /// Records that the client's SETTINGS frame has arrived.
     pub fn negotiated(&mut self, id: ConnectionId, now: Instant) {
         if self.handshaking.remove(&id) {
             self.enter(id, Stage::Silent, now);
         }
     }
 
-    /// Records that a message has come whole.
+    /// Records that a complete message has arrived.
     pub fn serving(&mut self, id: ConnectionId, now: Instant) {
         self.negotiated(id, now);
         self.enter(id, Stage::Serving, now);
     }
 
-    /// Records that no call is open any more.
+    /// Records that the last open call has ended.
     pub fn silent(&mut self, id: ConnectionId, now: Instant) {
         if !self.handshaking.contains(&id) {
             self.enter(id, Stage::Silent, now);
@@ -193,7 +198,8 @@ impl Admission {
         }
     }
 
-    /// Protects a connection for as long as this is called with true more often than with false.
+    /// Protects the connection while it has at least one primary: calls with true must exceed calls
+    /// with false.
     pub fn protect(&mut self, id: ConnectionId, is_primary: bool) {
         if let Some(connection) = self.connections.get_mut(&id) {
             let primaries = &mut connection.primaries;
@@ -201,14 +207,14 @@ impl Admission {
         }
     }
 
-    /// When [`Admission::expire`] has something to do.
+    /// Returns the time at which [`Admission::expire`] must be called next.
     #[must_use]
     pub fn deadline(&self) -> Option<Instant> {
         let first = self.connections.get(self.handshaking.first()?)?;
         first.since.checked_add(self.limits.handshake)
     }
 
-    /// Evicts connections whose handshake has taken too long.
+    /// Evicts connections that have exceeded the time for their handshake.
     pub fn expire(&mut self, now: Instant, evicted: &mut Vec<Eviction>) {
         while self.deadline().is_some_and(|deadline| deadline <= now)
             && let Some(id) = self.handshaking.first().copied()
@@ -218,12 +224,13 @@ impl Admission {
         }
     }
 
-    /// Holds so many bytes more for a connection; those that make room for them are appended to
-    /// `evicted`. A connection that is not there any more holds nothing.
+    /// Accounts `bytes` more for a connection. Appends the connections that must make room for them
+    /// to `evicted`.
     ///
     /// # Errors
     ///
-    /// The limit, if they must not be held.
+    /// Returns the limit that was met if the bytes may not be held, or [`Limit::Held`] if the
+    /// connection no longer exists.
     pub fn hold(
         &mut self,
         id: ConnectionId,
@@ -241,7 +248,7 @@ impl Admission {
         Ok(())
     }
 
-    /// Evicts the largest holders until so many bytes more may be held.
+    /// Evicts the largest holders until `bytes` more may be held.
     fn make_room_for(&mut self, bytes: usize, evicted: &mut Vec<Eviction>) -> Result<(), Limit> {
         while self.held.saturating_add(bytes) > self.limits.held {
             let unprotected = self.connections.iter().filter(|(_, one)| one.primaries == 0);
@@ -253,7 +260,7 @@ impl Admission {
         Ok(())
     }
 
-    /// Returns bytes that were held for a connection.
+    /// Releases bytes that were accounted for a connection.
     pub fn release(&mut self, id: ConnectionId, bytes: usize) {
         if let Some(connection) = self.connections.get_mut(&id) {
             connection.held = connection.held.saturating_sub(bytes);
@@ -261,8 +268,9 @@ impl Admission {
         }
     }
 
-    /// Whether a serving connection may have a full window, which is held for it from then on.
-    /// Others than protected ones share a half of what may be held, so that windows evict nobody.
+    /// Whether a serving connection may have a full window, which is accounted from then on. All
+    /// unprotected connections together may use only half of the total memory for this, so that
+    /// windows evict no connection.
     pub fn widen(&mut self, id: ConnectionId) -> bool {
         let more = (CONNECTION_WINDOW - FIRST_WINDOW) as usize;
         let Some(connection) = self.connections.get_mut(&id) else { return false };
@@ -293,13 +301,13 @@ impl Admission {
         }
     }
 
-    /// The bytes that are held for all connections.
+    /// Returns the number of bytes that are accounted for all connections.
     #[must_use]
     pub fn held(&self) -> usize {
         self.held
     }
 
-    /// The number of connections.
+    /// Returns the number of connections.
     #[must_use]
     pub fn connections(&self) -> usize {
         self.connections.len()

@@ -1,10 +1,11 @@
-//! What both ends share over HTTP/2: a connection with all its calls as one task, and writing out
-//! of turn.
+//! The HTTP/2 layer that both ends share. It sits between h2 and the RPCs.
 //!
-//! This is what lies between h2 and the RPCs. tonic's own transport is not used, since it gives no
-//! way to write a packet when it is due: there the message is queued for a task, that wakes
-//! another one, and the runtime comes to both when it has polled everything that woke earlier.
-//! Over 100 connections, a packet-in and its answer also cost a quarter less without those layers.
+//! A connection and all its calls are one task of the runtime. One poll of that task is called a
+//! *turn*. A message can also be written *out of turn*: the caller writes it to the socket itself,
+//! without waiting for the runtime to poll the task. tonic's own transport is not used because it
+//! does not allow this: there a message is queued for a task, which wakes another task, and the
+//! runtime polls both only after everything that woke earlier. With 100 connections, a packet-in
+//! and its answer also cost a quarter less without those layers.
 
 mod body;
 mod error;

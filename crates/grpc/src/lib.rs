@@ -1,15 +1,17 @@
-//! gRPC over HTTP/2, for both ends, in a loop that the caller owns; and TLS and TCP as a measurement wants them.
+//! gRPC over HTTP/2 for both ends, in a runtime that the caller owns, with TLS and TCP settings
+//! suited to measurements.
 //!
-//! What lies between h2 and the calls is ours (`http2`, private): a connection with all its calls is one task, and a
-//! message can be written when it is due instead of when the runtime comes to it. Messages, metadata and statuses are
-//! tonic's, and so are calls that nobody is in a hurry for.
+//! The layer between h2 and the calls (`http2`, private) is this crate's own: a connection with all
+//! its calls is one task, and a message can be written immediately instead of when the runtime next
+//! polls that task. Messages, metadata and statuses are tonic's, and so are calls that are not
+//! time-critical.
 //!
-//! * [`server`]: accepts connections for [`server::Services`], which serve most calls as futures, and some as
-//!   [`server::Channel`]s: long calls whose messages are written out of turn.
-//! * [`client`]: a connection that the clients use which tonic generates, and that opens such calls too.
-//! * [`Outbox`]: where the messages of such a call wait, and from where they leave in one frame.
+//! * [`server`]: accepts connections for [`server::Services`], which serve most calls as futures,
+//!   and some as [`server::Channel`]s: long calls whose messages can be written immediately.
+//! * [`client`]: a connection for the clients that tonic generates, which can open such calls too.
+//! * [`Outbox`]: the queue of such a call's messages, which leave together in one frame.
 //!
-//! Nothing here knows of a service.
+//! The crate knows nothing of particular services.
 //!
 //! ```no_run
 //! use grpc::client::{DialOptions, Line};
@@ -24,7 +26,7 @@
 //! # }
 //! ```
 //!
-//! What waits in an outbox is limited, and what does not fit is told:
+//! The queue of an outbox is bounded, and the number of messages that fit is returned:
 //!
 //! ```
 //! use grpc::{Outbox, QueueLimit, When};

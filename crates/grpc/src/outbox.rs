@@ -1,9 +1,9 @@
-//! The outgoing side of a stream: a shared queue that its reader empties in one go.
+//! The outgoing side of a stream: a shared queue that its reader empties at once.
 //!
-//! A channel wakes, synchronises and yields once for every message. Here the reader swaps the
-//! whole queue for an empty one under a single lock, so that the encoder above it finds every
-//! waiting message ready and puts them into one buffer and one HTTP/2 DATA frame. At packet-in
-//! rates this decides the throughput of a stream.
+//! A channel wakes, synchronises and yields once per message. Here the reader swaps the whole queue
+//! for an empty one under a single lock, so the encoder finds every waiting message ready and puts
+//! all of them into one buffer and one HTTP/2 DATA frame. At packet-in rates this decides the
+//! throughput of a stream.
 
 use std::{
     collections::VecDeque,
@@ -22,20 +22,21 @@ use crate::{
     http2::{Link, When},
 };
 
-/// Above this capacity (in messages) an idle queue gives its memory back.
+/// The capacity in messages above which an idle queue frees its memory.
 const RETAINED: usize = 4096;
 
-/// What may wait in an outbox: as many messages as this, and as many bytes, or one message that has more.
+/// The limit of an outbox in messages and in bytes. One message may exceed the limit of bytes if it
+/// waits alone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct QueueLimit {
-    /// Messages.
+    /// The maximum number of messages.
     pub messages: usize,
-    /// Bytes of messages, as they are sent or about as many.
+    /// The maximum size of the messages in bytes, exact or approximate.
     pub bytes: usize,
 }
 
 impl QueueLimit {
-    /// So many messages, and the usual number of bytes: 64 MiB.
+    /// Returns a limit of `messages` messages and the usual number of bytes, 64 MiB.
     #[must_use]
     pub const fn of_messages(messages: usize) -> Self {
         Self { messages, bytes: 64 << 20 }
@@ -48,9 +49,9 @@ impl Default for QueueLimit {
     }
 }
 
-/// What waits in an outbox.
+/// An item with a size, which can wait in an outbox.
 pub trait Weighed {
-    /// How much of the limit it takes.
+    /// Returns the item's share of the limit in bytes.
     fn bytes(&self) -> usize;
 }
 
@@ -60,7 +61,7 @@ impl<M: Message> Weighed for M {
     }
 }
 
-/// The writing side; cheap to share behind an [`Arc`].
+/// The writing side of a stream's queue. It is shared behind an [`Arc`].
 #[derive(Debug)]
 pub struct Outbox<T> {
     state: Mutex<State<T>>,
@@ -71,43 +72,44 @@ pub struct Outbox<T> {
 #[derive(Debug)]
 struct State<T> {
     items: VecDeque<T>,
-    /// Of the items.
+    /// The total size of the items.
     bytes: usize,
-    /// Messages and bytes that the reader took with its latest swap; they count against the limit.
+    /// The messages and bytes that the reader took with its latest swap. They count against the
+    /// limit.
     in_hand: (usize, usize),
     phase: Phase,
     reader: Option<Waker>,
-    /// Who wants to know that the outbox is closed: the task that reads the other direction.
+    /// The waker of the task that reads the other direction, which waits for the outbox to close.
     watcher: Option<Waker>,
-    /// The peer took no more when it was last asked.
+    /// Whether the peer accepted no more data when last checked.
     is_full: bool,
-    /// What waits, as the account of the peer has it.
+    /// The account of the waiting items.
     held: Held,
 }
 
 #[derive(Debug)]
 enum Phase {
     Open,
-    /// The reader still gets what is queued, then the status, then the end.
+    /// The reader still receives the queued items, then the status, then the end.
     Ending(Option<Status>),
     /// The reader is gone or has seen the end.
     Gone,
 }
 
 impl<T> State<T> {
-    /// Messages and bytes that wait.
+    /// Returns the number of messages that wait, and their bytes.
     fn waiting(&self) -> (usize, usize) {
         (self.items.len() + self.in_hand.0, self.bytes + self.in_hand.1)
     }
 }
 
 impl<T: Weighed> Outbox<T> {
-    /// An outbox for what may wait by `limit`, and its reading side.
+    /// Creates an outbox with this limit, and its reading side.
     pub fn new(limit: QueueLimit) -> (Arc<Self>, OutboxReader<T>) {
         Self::on(limit, None)
     }
 
-    /// The same, for messages that the connection behind `link` carries.
+    /// Creates an outbox whose messages the connection behind `link` carries, and its reading side.
     pub fn on(limit: QueueLimit, link: Option<Link>) -> (Arc<Self>, OutboxReader<T>) {
         let outbox = Arc::new(Self {
             state: Mutex::new(State {
@@ -127,8 +129,8 @@ impl<T: Weighed> Outbox<T> {
         (outbox, reader)
     }
 
-    /// Queues what fits, to be written `when`, and returns how many messages did; the rest are
-    /// dropped.
+    /// Queues the messages that fit, to be written at the time `when`. Returns the number of queued
+    /// messages; the rest are dropped.
     pub fn push_all(&self, items: impl IntoIterator<Item = T>, when: When) -> usize {
         let queued = self.push(items);
         let write_out = |link: &Link| when != When::InTurn && link.write_out(when);
@@ -159,8 +161,8 @@ impl<T: Weighed> Outbox<T> {
         state.items.len() - before
     }
 
-    /// Queues one message that must not be lost, such as an arbitration result. A peer that lets
-    /// twice the limit pile up is not reading, and its stream is ended instead.
+    /// Queues one message that must not be lost, such as an arbitration result. If twice the limit
+    /// has accumulated, the peer is not reading, and the stream is ended instead.
     pub fn push_always(&self, item: T) {
         let mut state = self.lock();
         if !matches!(state.phase, Phase::Open) {
@@ -192,8 +194,8 @@ impl<T> Outbox<T> {
         }
     }
 
-    /// Lets the reader finish what is queued, then ends it, with a status if there is one. The
-    /// first end counts.
+    /// Ends the outbox after the queued messages, with a status if there is one. Only the first
+    /// call has an effect.
     pub fn end(&self, status: Option<Status>) {
         let mut state = self.lock();
         if !matches!(state.phase, Phase::Open) {
@@ -203,30 +205,30 @@ impl<T> Outbox<T> {
         wake_both(state);
     }
 
-    /// Records whether the messages are for a primary, whose connection is closed for no limit.
+    /// Records whether the messages are for a primary, whose connection is protected from eviction.
     pub fn set_primary(&self, is_primary: bool) {
         let mut state = self.lock();
         let is_open = matches!(state.phase, Phase::Open);
         state.held.set_primary(is_primary && is_open);
     }
 
-    /// Messages that wait to be encoded.
+    /// Returns the number of messages that wait to be encoded.
     pub fn waiting(&self) -> usize {
         self.lock().waiting().0
     }
 
-    /// Whether messages wait that the peer did not take.
+    /// Whether messages wait that the peer did not accept.
     pub fn refuses(&self) -> bool {
         let state = self.lock();
         state.is_full && state.waiting().0 > 0
     }
 
-    /// Whether nothing queued now would arrive any more.
+    /// Whether messages queued from now on would no longer be sent.
     pub fn is_closed(&self) -> bool {
         !matches!(self.lock().phase, Phase::Open)
     }
 
-    /// Ready once the outbox is closed; `context` is woken when that happens.
+    /// Ready once the outbox is closed. Registers `context` to be woken then.
     pub fn poll_closed(&self, context: &mut Context<'_>) -> Poll<()> {
         let mut state = self.lock();
         if !matches!(state.phase, Phase::Open) {
@@ -237,7 +239,7 @@ impl<T> Outbox<T> {
     }
 
     fn lock(&self) -> MutexGuard<'_, State<T>> {
-        // No code panics while it holds the lock, and a queue is valid at any moment.
+        // No code panics while it holds the lock, so the queue is always valid.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -255,7 +257,7 @@ fn remember(slot: &mut Option<Waker>, context: &Context<'_>) {
     }
 }
 
-/// The reading side. Dropping it closes the outbox.
+/// The reading side of an outbox. Dropping it closes the outbox.
 #[derive(Debug)]
 pub struct OutboxReader<T> {
     outbox: Arc<Outbox<T>>,
@@ -263,7 +265,7 @@ pub struct OutboxReader<T> {
 }
 
 impl<T> OutboxReader<T> {
-    /// Notes whether the peer takes more.
+    /// Records whether the peer accepts no more data.
     pub(crate) fn set_full(&self, is_full: bool) {
         self.outbox.lock().is_full = is_full;
     }
@@ -281,7 +283,7 @@ impl<T: Unpin> Stream for OutboxReader<T> {
         mem::swap(&mut state.items, &mut this.batch);
         state.in_hand = (this.batch.len(), mem::take(&mut state.bytes));
         let in_hand = state.in_hand.1;
-        // It is not more than before.
+        // The account only shrinks here, which cannot fail.
         let _ = state.held.set(in_hand);
         if let Some(item) = this.batch.pop_front() {
             return Poll::Ready(Some(Ok(item)));
@@ -371,18 +373,18 @@ mod tests {
 
     #[test]
     fn bytes_are_limited_as_messages_are() {
-        // As messages, numbers below 128 have two bytes.
+        // The messages are numbers below 128, which have two bytes each.
         let (outbox, mut reader) = Outbox::new(QueueLimit { messages: 100, bytes: 5 });
         assert_eq!(outbox.push_all([1, 2, 3], When::InTurn), 2);
         assert_eq!(take(&mut reader, Waker::noop()), Poll::Ready(Some(Ok(1))));
-        // What the reader has in hand counts.
+        // Messages that the reader has taken count against the limit.
         assert_eq!(outbox.push_all([3], When::InTurn), 0);
         assert_eq!(take(&mut reader, Waker::noop()), Poll::Ready(Some(Ok(2))));
         assert_eq!(take(&mut reader, Waker::noop()), Poll::Pending);
         assert_eq!(outbox.push_all([3], When::InTurn), 1);
         (0..10).for_each(|number| outbox.push_always(number + 1));
         assert!(outbox.is_closed(), "twice the limit is not read");
-        // One that is larger than the limit may wait alone.
+        // A message that exceeds the limit may wait alone.
         let (outbox, _reader) = Outbox::new(QueueLimit { messages: 100, bytes: 1 });
         assert_eq!(outbox.push_all([1, 2], When::InTurn), 1);
     }

@@ -1,7 +1,7 @@
-//! A gRPC server: connections, their calls, and an orderly end.
+//! A gRPC server: its connections, their calls, and an orderly shutdown.
 //!
-//! One server serves one listener; a process may run thousands of them on one runtime. What calls do is up to the
-//! [`Services`] that it is given.
+//! One server serves one listener, and a process may run thousands of servers on one runtime. The
+//! [`Services`] decide what the calls do.
 
 mod call;
 mod connection;
@@ -26,20 +26,20 @@ use self::incoming::{Accepted, Incoming};
 pub use crate::admission::{Admission, ConnectionId, Eviction, Limit, Limits};
 use crate::{
     Call, Link, QueueLimit,
-    admission::Doors,
+    admission::SharedAdmission,
     tls::{ServerTls, TlsError},
 };
 
-/// What a server serves; every connection has a clone.
+/// The services of a server. Every connection has a clone.
 pub trait Services: Clone + Send + 'static {
-    /// The calls that are served out of turn.
+    /// The type of calls whose messages can be written immediately.
     type Channel: Channel;
 
-    /// Whether the method at this path is served as a [`Channel`]. A call whose messages are compressed goes to
-    /// [`Services::call`] all the same.
+    /// Whether the method at this path is served as a [`Channel`]. A call with compressed messages
+    /// is passed to [`Services::call`] in any case.
     fn is_channel(&self, path: &str) -> bool;
 
-    /// Opens such a call. What it sends can be written out of turn through `link`.
+    /// Opens a channel. Its messages can be written immediately through `link`.
     fn open(&self, requests: RecvStream, respond: SendResponse<Bytes>, link: Link)
     -> Self::Channel;
 
@@ -47,44 +47,45 @@ pub trait Services: Clone + Send + 'static {
     fn call(&mut self, request: http::Request<Body>)
     -> BoxFuture<http::Response<Body>, Infallible>;
 
-    /// The details of a status in fewer bytes, for a client that does not take them whole; empty if they have no
-    /// shorter form.
+    /// Returns the details of a status in fewer bytes, for a client with a small metadata limit.
+    /// Returns no bytes if there is no shorter form.
     fn shorter_details(details: &[u8]) -> Bytes;
 }
 
-/// A call with messages in both directions that are not served as a future.
+/// A call with messages in both directions that is not served as a future.
 pub trait Channel: Call {
-    /// Ends the call with a status, after what waits to be sent.
+    /// Ends the call with a status, after the messages that wait to be sent.
     fn end(&self, status: Status);
 }
 
-/// How a server is run.
+/// The options of a server.
 #[derive(Clone)]
 pub struct ServerOptions {
-    /// The certificate, and whether clients must show one. `None` serves plain HTTP/2.
+    /// The certificate, and whether clients must present one. `None` serves plain HTTP/2.
     pub tls: Option<ServerTls>,
-    /// What may wait on one channel.
+    /// The limit of each channel's queue.
     pub queue_limit: QueueLimit,
-    /// The largest request in bytes. Device configurations of real targets are megabytes.
+    /// The maximum size of a request in bytes. Device configurations of real targets have
+    /// megabytes.
     pub request_limit: usize,
-    /// What clients may take.
+    /// The limits on clients.
     pub limits: Limits,
-    /// How long a shutdown waits for clients to go before it leaves them alone.
+    /// The time that a shutdown waits for clients to disconnect before it closes their connections.
     pub grace: Duration,
-    /// Hears of connections.
+    /// The observer of connections.
     pub observer: Option<Arc<dyn ConnectionObserver>>,
-    /// Hears when a connection has its turn.
+    /// The owner's hook around the turns of connections.
     pub urgency: Option<Arc<dyn Urgency>>,
 }
 
-/// An owner that has more urgent things to do than to serve.
+/// An owner that has more urgent work than serving connections.
 pub trait Urgency: Send + Sync + 'static {
-    /// A connection has something to read or to write and its turn has come: what must not wait
-    /// for that can be done now, such as writing to other connections.
+    /// Called when a connection is about to be polled. Urgent work, such as writing to other
+    /// connections, can be done now.
     fn before_turn(&self);
 
-    /// Whether [`Urgency::before_turn`] would have something to do: a connection whose turn it is
-    /// breaks off then and goes on in another one.
+    /// Whether [`Urgency::before_turn`] has work to do. If so, the current turn is interrupted and
+    /// continues later.
     fn is_urgent(&self) -> bool;
 }
 
@@ -102,25 +103,26 @@ impl Default for ServerOptions {
     }
 }
 
-/// A server whose options can be used.
+/// A server with valid options.
 pub struct Server {
     tls: Option<TlsAcceptor>,
     options: ServerOptions,
 }
 
 impl Server {
-    /// Checks the options.
+    /// Checks the options and creates a server.
     ///
     /// # Errors
     ///
-    /// When the TLS identity cannot be used, as one whose key does not fit its certificate.
+    /// Returns an error if the TLS identity cannot be used, for example because the key does not
+    /// fit the certificate.
     pub fn new(options: ServerOptions) -> Result<Self, TlsError> {
         let tls = options.tls.as_ref().map(acceptor).transpose()?;
         Ok(Self { tls, options })
     }
 
-    /// Serves the listener until `shutdown` is ready, then ends all channels with UNAVAILABLE and
-    /// waits for the clients to go, for as long as the options say.
+    /// Serves the listener until `shutdown` completes. Then ends all channels with UNAVAILABLE and
+    /// waits for the clients to disconnect, at most for the grace period in the options.
     pub async fn serve(
         self,
         listener: TcpListener,
@@ -129,13 +131,13 @@ impl Server {
     ) {
         let Self { tls, options } = self;
         let observer = options.observer.clone();
-        let tell = move |peer, limit| {
+        let on_limit = move |peer, limit| {
             if let Some(observer) = &observer {
                 observer.limit_met(peer, limit);
             }
         };
-        let doors = Doors::new(options.limits.clone(), Arc::new(tell));
-        let mut incoming = Incoming::new(listener, doors.clone(), options.observer.clone());
+        let admission = SharedAdmission::new(options.limits.clone(), Arc::new(on_limit));
+        let mut incoming = Incoming::new(listener, admission.clone(), options.observer.clone());
         let (close, closed) = watch::channel(false);
         let mut connections = JoinSet::new();
         let mut shutdown = pin!(shutdown);
@@ -150,19 +152,19 @@ impl Server {
                     };
                     connections.spawn(attend(accepted, tls, services, options, closing));
                 }
-                () = doors.expired() => {}
+                () = admission.expired() => {}
                 Some(_) = connections.join_next() => {}
             }
         }
         drop(incoming);
         close.send_replace(true);
         let all = async { while connections.join_next().await.is_some() {} };
-        // What is still open then is dropped.
+        // Connections that are still open are dropped.
         let _ = time::timeout(options.grace, all).await;
     }
 }
 
-/// Serves a connection until it ends or has to make room for others.
+/// Serves a connection until it ends or is evicted.
 async fn attend(
     accepted: Accepted,
     tls: Option<TlsAcceptor>,

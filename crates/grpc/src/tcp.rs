@@ -1,24 +1,25 @@
-//! What a measurement asks of its TCP sockets.
+//! The TCP socket options that a measurement needs.
 
 use std::io;
 use std::os::fd::AsFd;
 
 use rustix::net::sockopt;
 
-/// Congestion controls that space segments out by themselves begin with this (`bbr`, `bbr2`).
+/// The prefix of congestion controls that pace segments (`bbr`, `bbr2`).
 const PACING: &str = "bbr";
-/// What is asked for instead, in order. Without privilege a system may refuse the first; the
-/// second it grants always.
+/// The replacements, in order of preference. An unprivileged process may be refused the first; the
+/// second is always allowed.
 const UNPACED: [&str; 2] = ["cubic", "reno"];
 
-/// Makes sure that TCP sends what it is given at once: where the system's congestion control paces
-/// by itself, another one is asked for. BBR holds segments back to its estimate of the bandwidth
-/// and drains its window every few seconds (draft-ietf-ccwg-bbr, section 5.3), which would be
-/// measured as latency of the peer. Connections that a listener accepts inherit the choice.
+/// Ensures that TCP sends data at once: replaces the congestion control if the system's default
+/// paces segments. BBR delays segments according to its bandwidth estimate and drains its window
+/// every few seconds (draft-ietf-ccwg-bbr, section 5.3), which would be measured as latency of the
+/// peer. Connections that a listener accepts inherit its congestion control.
 ///
 /// # Errors
 ///
-/// When the socket is no TCP socket, or the system grants no other congestion control.
+/// Returns an error if the socket is not a TCP socket, or if the system allows no other congestion
+/// control.
 pub fn send_unpaced(socket: impl AsFd) -> io::Result<()> {
     if !sockopt::tcp_congestion(&socket)?.starts_with(PACING) {
         return Ok(());
@@ -42,7 +43,7 @@ mod tests {
     #[test]
     fn neither_end_paces_afterwards() {
         let listener = TcpListener::bind("127.0.0.1:0").expect("bound");
-        // Where the system has it, so that there is something to change.
+        // BBR is selected, if the system has it, so that there is something to replace.
         let had_bbr = sockopt::set_tcp_congestion(&listener, "bbr").is_ok();
         send_unpaced(&listener).expect("granted");
         let dialled = TcpStream::connect(listener.local_addr().expect("bound")).expect("connected");

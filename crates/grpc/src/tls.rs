@@ -1,5 +1,5 @@
-//! TLS settings from PEM, for both ends: controllers and switches are servers or clients,
-//! depending on the protocol.
+//! TLS settings from PEM for both ends. Controllers and switches are servers or clients, depending
+//! on the protocol.
 
 use std::sync::Arc;
 
@@ -9,38 +9,39 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::server::{VerifierBuilderError, WebPkiClientVerifier};
 use rustls::{ClientConfig, RootCertStore, ServerConfig};
 
-/// How a server identifies itself, and whom it trusts, in PEM.
+/// The identity of a server and the clients that it trusts, in PEM.
 #[derive(Clone)]
 pub struct ServerTls {
     /// The server's certificate, followed by those of its issuers.
     pub certificate: Vec<u8>,
     /// The private key of the certificate.
     pub key: Vec<u8>,
-    /// If set, clients must show a certificate that one of these has issued (mutual TLS).
+    /// The authorities of client certificates. If set, clients must present a certificate issued by
+    /// one of them (mutual TLS).
     pub client_authorities: Option<Vec<u8>>,
 }
 
 impl std::fmt::Debug for ServerTls {
-    /// Without the key.
+    /// Formats the settings without the key.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let mutual = self.client_authorities.is_some();
         f.debug_struct("ServerTls").field("mutual", &mutual).finish_non_exhaustive()
     }
 }
 
-/// Whom a client trusts and how it identifies itself, in PEM.
+/// The servers that a client trusts and its own identity, in PEM.
 #[derive(Clone, Default)]
 pub struct ClientTls {
     /// The authorities that may have issued the server's certificate.
     pub authorities: Vec<u8>,
-    /// The name that the certificate must be for, if it is not the host of the address.
+    /// The name that the certificate must be valid for, if it is not the host of the address.
     pub server_name: Option<String>,
     /// The client's own certificate and key (mutual TLS).
     pub identity: Option<(Vec<u8>, Vec<u8>)>,
 }
 
 impl std::fmt::Debug for ClientTls {
-    /// Without the key.
+    /// Formats the settings without the key.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("ClientTls")
             .field("server_name", &self.server_name)
@@ -49,22 +50,22 @@ impl std::fmt::Debug for ClientTls {
     }
 }
 
-/// Why certificates or keys cannot be used.
+/// The reason why certificates or keys cannot be used.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum TlsError {
     /// A text is not PEM.
     #[error("the {what} cannot be read: {cause}; PEM is wanted")]
     Pem {
-        /// Which text it is.
+        /// The role of the text.
         what: &'static str,
-        /// What is wrong with it.
+        /// The parse error.
         cause: pem::Error,
     },
     /// A text holds no certificate.
     #[error("the {0} holds no certificate; PEM with one is wanted")]
     NoCertificate(&'static str),
-    /// Certificate and key do not fit, or are of a kind that is not supported.
+    /// Certificate and key do not match, or are of an unsupported kind.
     #[error("the TLS certificates or the key cannot be used: {0}")]
     Setup(#[from] rustls::Error),
     /// The authorities cannot be used.
@@ -73,12 +74,12 @@ pub enum TlsError {
 }
 
 impl ServerTls {
-    /// The settings as rustls takes them.
+    /// Returns the settings in rustls's form.
     ///
     /// # Errors
     ///
-    /// When a text is no PEM or holds no certificate, or when certificate, key and authorities
-    /// cannot be used.
+    /// Returns an error if a text is not PEM or contains no certificate, or if certificate, key and
+    /// authorities cannot be used together.
     pub fn config(&self) -> Result<ServerConfig, TlsError> {
         let provider = Arc::new(ring::default_provider());
         let builder = ServerConfig::builder_with_provider(provider.clone())
@@ -103,11 +104,12 @@ impl ServerTls {
 }
 
 impl ClientTls {
-    /// The settings as rustls takes them.
+    /// Returns the settings in rustls's form.
     ///
     /// # Errors
     ///
-    /// When a text is no PEM or holds no certificate, or when certificate and key cannot be used.
+    /// Returns an error if a text is not PEM or contains no certificate, or if certificate and key
+    /// cannot be used together.
     pub fn config(&self) -> Result<ClientConfig, TlsError> {
         let mut roots = RootCertStore::empty();
         for certificate in certificates(&self.authorities, "list of authorities for servers")? {

@@ -1,4 +1,4 @@
-//! Functions as gRPC methods.
+//! Adapters that turn functions into gRPC methods.
 
 use std::{
     future::{Ready, ready},
@@ -10,7 +10,7 @@ use tonic::{
     server::{ServerStreamingService, UnaryService},
 };
 
-/// A method whose answer is there when the function returns.
+/// A method whose response is ready when the function returns.
 pub struct Method<F>(pub F);
 
 impl<Q, A, F> UnaryService<Q> for Method<F>
@@ -25,7 +25,7 @@ where
     }
 }
 
-/// A method whose answer may have to wait.
+/// A method whose response may have to wait.
 pub struct Later<F>(pub F);
 
 impl<Q, A, W, F> UnaryService<Q> for Later<F>
@@ -42,7 +42,7 @@ where
     }
 }
 
-/// A method whose answer is a stream.
+/// A method whose response is a stream.
 pub struct Streaming<F>(pub F);
 
 impl<Q, A, S, F> ServerStreamingService<Q> for Streaming<F>

@@ -1,4 +1,4 @@
-//! One emulated device that says what controllers do to it.
+//! One emulated device that prints what controllers do to it.
 //!
 //!     cargo run -p p4runtime --example device -- 127.0.0.1:9559
 
@@ -65,13 +65,13 @@ async fn main() -> Result<(), Box<dyn Error>> {
     device.set_ports((1..=4).map(port).collect());
     let server = Server::new([device.clone()], ServerOptions::default())?;
 
-    // Once a second a packet comes in on port 1.
+    // Once a second, a packet arrives on port 1.
     tokio::spawn(async move {
         loop {
             sleep(Duration::from_secs(1)).await;
             let payload = vec![0xff; 60].into();
             let metadata = PacketInMetadata::IngressPort(1);
-            // Nobody may be there to receive it.
+            // Sending fails if no controller is connected.
             let _ = device.send(PacketIn { payload, metadata, tag: 0 });
         }
     });

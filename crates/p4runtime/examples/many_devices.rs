@@ -1,9 +1,9 @@
-//! How long it takes to connect many emulated devices, and how much memory each costs.
+//! Measures the time to connect many emulated devices, and the memory that each takes.
 //!
-//! The devices are in this process, the controller in a second one, so that the memory is that
-//! of the devices alone. Every device is arbitrated for, gets the same pipeline, and keeps its
-//! stream open. A controller needs one file descriptor for each device, the devices one each and
-//! one for every listener: mind `ulimit -n`.
+//! The devices are in this process and the controller in a second one, so that the measured memory
+//! is that of the devices alone. The controller arbitrates for every device, pushes the same
+//! pipeline, and keeps the stream open. The controller needs one file descriptor per device; the
+//! devices need one each and one for every listener, so `ulimit -n` may have to be raised.
 //!
 //!     cargo run --release -p p4runtime --example many_devices -- [devices] [devices per listener]
 
@@ -39,7 +39,7 @@ impl DeviceObserver for Count {
     }
 }
 
-/// Resident memory of this process in bytes, as Linux counts it.
+/// Returns the resident memory of this process in bytes, as Linux counts it.
 fn resident() -> Result<u64, Failure> {
     let status = std::fs::read_to_string("/proc/self/status")?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap_or_default();

@@ -1,7 +1,7 @@
-//! How many packet-in/packet-out pairs per second go through gRPC.
+//! Measures the number of packet-in/packet-out pairs per second through gRPC.
 //!
-//! Emulated devices on one thread, a null controller on another that echoes every packet-in. In
-//! a closed loop each device keeps `outstanding` packet-ins on the way.
+//! Emulated devices run on one thread; a null controller on another thread echoes every packet-in.
+//! Each device keeps `outstanding` packet-ins in flight, as a closed loop.
 //!
 //!     cargo run --release -p p4runtime --example packet_rate -- [devices] [outstanding] [seconds]
 
@@ -37,7 +37,7 @@ use tokio::{net::TcpListener, runtime};
 
 type Failure = Box<dyn Error + Send + Sync>;
 
-/// Keeps a number of packet-ins on the way and counts those that came back.
+/// A closed loop that keeps a number of packet-ins in flight and counts the echoes.
 struct Loop {
     outstanding: u64,
     payload: Bytes,
@@ -120,10 +120,10 @@ async fn echo(address: SocketAddr, device_id: u64) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Processor time of both threads so far; Linux counts it in hundredths of a second.
+/// Returns the processor time of both threads so far. Linux counts it in hundredths of a second.
 fn cpu_seconds() -> Result<f64, Failure> {
     let stat = std::fs::read_to_string("/proc/self/stat")?;
-    // The name of the command, in parentheses, may itself contain spaces.
+    // The command name, in parentheses, may contain spaces.
     let fields = stat.rsplit(')').next().unwrap_or_default();
     let ticks: Vec<u64> = fields.split_whitespace().skip(11).take(2).flat_map(str::parse).collect();
     Ok(ticks.iter().sum::<u64>() as f64 / 100.0)

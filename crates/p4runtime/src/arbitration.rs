@@ -1,12 +1,13 @@
-//! Who may write: client arbitration of one device, as a state machine without I/O.
+//! Client arbitration of one device, which decides who may write, as a state machine without I/O.
 //!
-//! Source: P4Runtime specification 1.5, section "Client Arbitration and Controller Replication".
-//! For every role the device remembers the highest election id it has ever been shown. The
-//! controller that holds exactly this id is primary; when it leaves or lowers its id nobody is
-//! promoted, and the role is without a primary until a controller shows an id at least as high.
+//! The rules are those of the P4Runtime specification 1.5, section "Client Arbitration and
+//! Controller Replication". For every role the device remembers the highest election id that any
+//! controller has shown. The controller that holds exactly this id is the primary. When the primary
+//! leaves or lowers its id, no other controller is promoted: the role has no primary until a
+//! controller shows an id at least as high.
 //!
-//! Controllers and roles are few, so both are plain vectors: an emulated device with one
-//! controller costs a few hundred bytes here.
+//! Controllers and roles are few, so both are plain vectors. For an emulated device with one
+//! controller they take a few hundred bytes.
 
 use std::fmt;
 
@@ -16,18 +17,19 @@ use thiserror::Error;
 
 use crate::proto::{rpc, v1};
 
-/// The election ids of a role are remembered for as long as the device lives, so their number is
-/// bounded: a client could otherwise fill the memory with role names.
+/// The maximum number of roles. Their election ids are remembered for the lifetime of the device,
+/// so a client could otherwise fill the memory with role names.
 const MAX_ROLES: usize = 1024;
 
-/// A number that the owner of the transport gives to every stream; never reused within a device.
+/// An identifier that the owner of the transport assigns to every stream. It is never reused within
+/// a device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct StreamId(pub u64);
 
-/// The 128-bit number by which controllers agree, outside P4Runtime, on who is primary.
+/// The 128-bit number by which controllers agree, outside P4Runtime, on the primary.
 ///
-/// Zero is an id like any other (the lowest one). A controller that must never become primary
-/// leaves the id unset, which this crate writes as `Option::<ElectionId>::None`.
+/// Zero is a valid id, the lowest one. A controller that must never become primary leaves the id
+/// unset, which this crate represents as `Option::<ElectionId>::None`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ElectionId(pub u128);
 
@@ -50,20 +52,21 @@ impl fmt::Display for ElectionId {
     }
 }
 
-/// The name under which a share of the control plane has a primary of its own.
+/// The identity of a role: a share of the control plane with a primary of its own.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum RoleKey {
     /// The default role: full access to the pipeline.
     #[default]
     Default,
-    /// A role with a name, as P4Runtime has it since 1.3.
+    /// A named role, as P4Runtime has them since 1.3.
     Named(String),
-    /// A role with a number, as older controllers have it (`Role.id`, deprecated).
+    /// A numbered role, as older controllers use it (`Role.id`, deprecated).
     Numbered(u64),
 }
 
 impl RoleKey {
-    /// The role meant by the two fields that requests carry; a name wins over a number.
+    /// Returns the role that the two fields of a request identify. A name takes precedence over a
+    /// number.
     #[must_use]
     pub fn new(name: &str, number: u64) -> Self {
         match (name, number) {
@@ -98,37 +101,37 @@ impl fmt::Display for RoleKey {
     }
 }
 
-/// Why an arbitration message ends its stream.
+/// The reason why an arbitration message ends its stream.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum ArbitrationError {
     /// The first message of a stream names a device that is not served.
     #[error("Device id {device_id} is not known to this server.")]
     UnknownDevice {
-        /// The id that was asked for.
+        /// The requested id.
         device_id: u64,
     },
-    /// A live stream names another device than in its first message.
+    /// A message on an open stream names another device than the stream's first message.
     #[error("This stream belongs to device id {bound}; it cannot change to {requested}.")]
     DeviceChanged {
         /// The device of the stream.
         bound: u64,
-        /// The id that was asked for.
+        /// The requested id.
         requested: u64,
     },
-    /// A live stream names another role than in its first message.
+    /// A message on an open stream names another role than the stream's first message.
     #[error("This stream belongs to {bound}; to change to {requested} open a new stream.")]
     RoleChanged {
         /// The role of the stream.
         bound: RoleKey,
-        /// The role that was asked for.
+        /// The requested role.
         requested: RoleKey,
     },
-    /// Another live stream of the role holds the same id.
+    /// Another open stream of the role holds the same election id.
     // Clients compare the first four words with this exact text.
     #[error("Election id already exists")]
     ElectionIdInUse,
-    /// The role has as many streams as the device allows.
+    /// The role has reached the maximum number of open streams.
     #[error("{role} already has {limit} open streams, the most that this device allows.")]
     TooManyStreams {
         /// The role.
@@ -136,13 +139,13 @@ pub enum ArbitrationError {
         /// The limit.
         limit: usize,
     },
-    /// The device remembers the election ids of as many roles as it can hold.
+    /// The device already remembers the election ids of [`MAX_ROLES`] roles.
     #[error("The device already knows {MAX_ROLES} roles and takes no further one.")]
     TooManyRoles,
 }
 
 impl ArbitrationError {
-    /// The status code with which the specification wants the stream closed.
+    /// Returns the status code with which the specification requires the stream to be closed.
     #[must_use]
     pub fn code(&self) -> Code {
         match self {
@@ -154,25 +157,25 @@ impl ArbitrationError {
     }
 }
 
-/// Why a unary request may not change the device.
+/// The reason why a unary request may not change the device.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum PermissionError {
-    /// No controller ever arbitrated for this role.
+    /// No controller has ever arbitrated for this role.
     #[error("The device knows no {0}; arbitrate for it on a stream first.")]
     UnknownRole(RoleKey),
-    /// The request carries no election id, so that it cannot come from a primary.
+    /// The request carries no election id, so it cannot come from a primary.
     #[error("The request has no election id; only the primary of {0} may do this.")]
     NoElectionId(RoleKey),
-    /// Nobody is primary at the moment.
+    /// The role has no primary at the moment.
     #[error("{role} has no primary at the moment; {}.", advice(*highest))]
     NoPrimary {
         /// The role.
         role: RoleKey,
-        /// The highest election id that was ever shown for it.
+        /// The highest election id that any controller has shown for the role.
         highest: Option<ElectionId>,
     },
-    /// Somebody else is primary.
+    /// Another controller is the primary.
     #[error("Election id {shown} is not that of the primary of {role}.")]
     NotPrimary {
         /// The role.
@@ -183,7 +186,7 @@ pub enum PermissionError {
 }
 
 impl PermissionError {
-    /// The status code that the specification names for the case.
+    /// Returns the status code that the specification requires.
     #[must_use]
     pub fn code(&self) -> Code {
         match self {
@@ -200,15 +203,15 @@ fn advice(highest: Option<ElectionId>) -> String {
     }
 }
 
-/// How long the highest election id of a role is remembered.
+/// The lifetime of the highest election id of a role.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ElectionMemory {
-    /// For as long as the device runs, as the specification says. A controller that comes later
-    /// with a lower id is never primary.
+    /// The id is remembered as long as the device runs, as the specification requires. A controller
+    /// that connects later with a lower id never becomes primary.
     #[default]
     Kept,
-    /// Until the last controller of the role has gone, so that one controller after the other
-    /// can be tried on the same device, whatever their ids.
+    /// The id is forgotten when the last controller of the role has disconnected, so that
+    /// controllers can be tried on a device one after the other, whatever their ids.
     ForgottenWhenAlone,
 }
 
@@ -221,18 +224,18 @@ pub struct Notification {
     pub update: v1::MasterArbitrationUpdate,
 }
 
-/// What an arbitration message, or the end of a stream, did to the primary of the role.
+/// The effect of an arbitration message, or of the end of a stream, on the primary of the role.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PrimaryChange {
-    /// The same controller as before is primary, or still nobody is.
+    /// The primary is unchanged, or there is still none.
     None,
-    /// This stream is primary now.
+    /// This stream is the primary now.
     Became(StreamId),
-    /// This stream was primary; nobody is now.
+    /// This stream was the primary, and the role has none now.
     Lost(StreamId),
 }
 
-/// Arbitration of one device: its controllers, their roles, the primary of each role.
+/// The arbitration state of one device: its controllers, their roles and the primary of each role.
 #[derive(Debug)]
 pub struct Arbitration {
     device_id: u64,
@@ -245,9 +248,10 @@ pub struct Arbitration {
 #[derive(Debug)]
 struct Role {
     key: RoleKey,
-    /// The highest id ever accepted; the primary is the live controller that holds it.
+    /// The highest id that was ever accepted. The primary is the connected controller that holds
+    /// it.
     highest: Option<ElectionId>,
-    /// From the most recent message of a primary.
+    /// The role configuration in the most recent message of a primary.
     config: Option<Any>,
 }
 
@@ -259,21 +263,22 @@ struct Controller {
 }
 
 impl Arbitration {
-    /// A device that no controller has talked to, with at most `streams_per_role` streams in
-    /// each role.
+    /// Creates the state of a device without controllers that allows at most `streams_per_role`
+    /// streams in each role.
     #[must_use]
     pub fn new(device_id: u64, streams_per_role: usize, memory: ElectionMemory) -> Self {
         let (roles, controllers) = (Vec::new(), Vec::new());
         Self { device_id, streams_per_role, memory, roles, controllers }
     }
 
-    /// Handles a `MasterArbitrationUpdate` that `stream` sent, and appends what is to be sent in
-    /// return, the other controllers' messages before the primary's own.
+    /// Handles a `MasterArbitrationUpdate` from `stream` and appends the messages to send in
+    /// return. The other controllers' messages come before the primary's own.
     ///
     /// # Errors
     ///
-    /// When the specification wants the stream closed. The controller is then forgotten only by
-    /// [`Arbitration::closed`], which the caller owes in any case.
+    /// Returns an error if the specification requires the stream to be closed. The state still
+    /// holds the controller until the caller reports the end of the stream with
+    /// [`Arbitration::closed`], as for any stream.
     pub fn update(
         &mut self,
         stream: StreamId,
@@ -292,7 +297,8 @@ impl Arbitration {
             None => self.controllers.push(Controller { stream, role, election_id }),
         }
 
-        // `None` is lower than any id, so an unset id never passes the first test alone.
+        // `None` compares lower than any id and equal to an unset highest id, so the comparison
+        // alone would accept an unset id.
         if election_id.is_some() && election_id >= self.roles[role].highest {
             self.roles[role].highest = election_id;
             self.roles[role].config = update.role.as_ref().and_then(|role| role.config.clone());
@@ -311,7 +317,8 @@ impl Arbitration {
         Ok(PrimaryChange::None)
     }
 
-    /// Forgets a stream that ended, and tells the rest of its role if it was primary.
+    /// Forgets a stream that ended, and notifies the other streams of its role if it was the
+    /// primary.
     pub fn closed(
         &mut self,
         stream: StreamId,
@@ -334,11 +341,11 @@ impl Arbitration {
         PrimaryChange::Lost(stream)
     }
 
-    /// Whether a unary request that shows this role and election id comes from the primary.
+    /// Checks that a unary request with this role and election id comes from the primary.
     ///
     /// # Errors
     ///
-    /// When it does not.
+    /// Returns an error if it does not.
     pub fn authorize(
         &self,
         role: &RoleKey,
@@ -347,7 +354,7 @@ impl Arbitration {
         let known = self.roles.iter().position(|known| known.key == *role);
         let Some(index) = known else {
             return Err(match role {
-                // The default role exists on every device, arbitrated for or not.
+                // The default role exists on every device, even before any arbitration for it.
                 RoleKey::Default if election_id.is_none() => {
                     PermissionError::NoElectionId(role.clone())
                 }
@@ -370,34 +377,35 @@ impl Arbitration {
         Ok(())
     }
 
-    /// The stream of the primary of a role, if there is one.
+    /// Returns the stream of the primary of a role, if the role has one.
     #[must_use]
     pub fn primary(&self, role: &RoleKey) -> Option<StreamId> {
         let index = self.roles.iter().position(|known| known.key == *role)?;
         self.primary_of(index)
     }
 
-    /// Every role that has a primary: the role, its primary's stream, its configuration.
+    /// Returns every role that has a primary, with the primary's stream and the role's
+    /// configuration.
     pub fn primaries(&self) -> impl Iterator<Item = (&RoleKey, StreamId, Option<&Any>)> {
         self.roles.iter().enumerate().filter_map(|(index, role)| {
             Some((&role.key, self.primary_of(index)?, role.config.as_ref()))
         })
     }
 
-    /// The role that a stream arbitrated for, or `None` before its first arbitration.
+    /// Returns the role that a stream arbitrated for, or `None` before its first arbitration.
     #[must_use]
     pub fn role_of(&self, stream: StreamId) -> Option<&RoleKey> {
         let controller = self.controllers.iter().find(|known| known.stream == stream)?;
         Some(&self.roles[controller.role].key)
     }
 
-    /// The configuration that the latest primary of a role gave it.
+    /// Returns the configuration that the latest primary of a role set.
     #[must_use]
     pub fn role_config(&self, role: &RoleKey) -> Option<&Any> {
         self.roles.iter().find(|known| known.key == *role)?.config.as_ref()
     }
 
-    /// Whether the stream is primary of its role.
+    /// Whether the stream is the primary of its role.
     #[must_use]
     pub fn is_primary(&self, stream: StreamId) -> bool {
         self.controllers
@@ -469,7 +477,8 @@ impl Arbitration {
         let primary = self.primary_of(role);
         let of_role = self.controllers.iter().filter(|known| known.role == role);
         let backups = of_role.map(|known| known.stream).filter(|stream| Some(*stream) != primary);
-        // The old primary hears that it has lost before the new one hears that it may write.
+        // The old primary is notified that it has lost before the new one is notified that it may
+        // write.
         for stream in backups.chain(primary) {
             notifications.push(self.notification(role, stream, primary));
         }

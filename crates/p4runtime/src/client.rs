@@ -1,7 +1,7 @@
-//! A P4Runtime client: what a controller of ours needs, and what drives devices in tests.
+//! A P4Runtime client, used by this project's controllers and by tests that drive devices.
 //!
-//! A [`Client`] makes the unary calls; [`Client::open_stream`] adds the stream, whose outgoing
-//! side is the same queue as the server's: packet-outs that are sent together leave in one
+//! A [`Client`] makes the unary calls. [`Client::open_stream`] adds the stream, whose outgoing side
+//! is the same kind of queue as the server's: packet-outs that are sent together share one HTTP/2
 //! frame.
 
 mod error;
@@ -30,14 +30,14 @@ use crate::{
     },
 };
 
-/// How a client connects.
+/// The options of a connection.
 #[derive(Clone, Debug)]
 pub struct ClientOptions {
-    /// `None` connects without TLS.
+    /// The TLS identity and roots. `None` connects without TLS.
     pub tls: Option<ClientTls>,
-    /// How long connecting may take, TLS and HTTP/2 included.
+    /// The timeout for connecting, which includes TLS and HTTP/2.
     pub connect_timeout: Duration,
-    /// What may wait on the stream; further packet-outs are dropped.
+    /// The limit of messages that wait to be sent on the stream. Packet-outs beyond it are dropped.
     pub queue_limit: QueueLimit,
     /// The largest response in bytes.
     pub response_limit: usize,
@@ -54,12 +54,12 @@ impl Default for ClientOptions {
     }
 }
 
-/// What became of a pipeline that should be on the device.
+/// The outcome of [`Client::ensure_pipeline`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PipelineOutcome {
-    /// The device had another one, or none, and has this one now.
+    /// The device had another pipeline, or none, and runs this one now.
     Pushed,
-    /// The device reported the cookie of this one.
+    /// The device already reported the cookie of this pipeline.
     AlreadyThere,
 }
 
@@ -80,7 +80,7 @@ impl Client {
     ///
     /// # Errors
     ///
-    /// When the address or the TLS identity cannot be used, or nobody answers.
+    /// Returns an error if the address or the TLS identity cannot be used, or if no server answers.
     pub async fn connect(
         address: &str,
         device_id: u64,
@@ -99,31 +99,32 @@ impl Client {
         Ok(Self { rpc, line, device_id, role, election_id: None, queue_limit, response_limit })
     }
 
-    /// The device that this client talks about.
+    /// Returns the device that this client controls.
     #[must_use]
     pub fn device_id(&self) -> u64 {
         self.device_id
     }
 
-    /// A client of another device behind the same connection, without role and election id.
+    /// Returns a client of another device behind the same connection, without a role or an election
+    /// id.
     #[must_use]
     pub fn for_device(&self, device_id: u64) -> Self {
         Self { device_id, role: String::new(), election_id: None, ..self.clone() }
     }
 
-    /// Whether the connection takes calls, as far as is known here.
+    /// Whether the connection accepts calls, as far as the client knows.
     #[must_use]
     pub fn is_connected(&self) -> bool {
         self.line.is_open()
     }
 
-    /// Opens the stream and arbitrates on it for a role (`""` for the default one). Whether
-    /// this made the client primary is the first thing that the receiver says:
-    /// [`StreamReceiver::arbitrated`]. All later calls show this role and election id.
+    /// Opens the stream and arbitrates for a role (`""` for the default role). All later calls
+    /// carry this role and election id. The first message on the receiver reports whether this
+    /// client became primary ([`StreamReceiver::arbitrated`]).
     ///
     /// # Errors
     ///
-    /// When the server refuses the stream.
+    /// Returns an error if the server refuses the stream.
     pub async fn open_stream(
         &mut self,
         role: &str,
@@ -143,7 +144,8 @@ impl Client {
     ///
     /// # Errors
     ///
-    /// When the server refuses, when another controller is primary, or after `patience`.
+    /// Returns an error if the server refuses, if another controller is primary, or after
+    /// `patience`.
     pub async fn become_primary(
         &mut self,
         role: &str,
@@ -164,31 +166,31 @@ impl Client {
         }
     }
 
-    /// Subscribes to the ports of the device, over gNMI at the same server.
+    /// Subscribes to the ports of the device over gNMI at the same server.
     ///
     /// # Errors
     ///
-    /// When the server refuses; with UNIMPLEMENTED it has no gNMI.
+    /// Returns an error if the server refuses. UNIMPLEMENTED means that it does not serve gNMI.
     pub async fn watch_ports(&self) -> Result<PortWatch, tonic::Status> {
         PortWatch::open(self.line.clone(), self.device_id, self.response_limit).await
     }
 
-    /// The version of P4Runtime that the server implements.
+    /// Returns the P4Runtime version that the server implements.
     ///
     /// # Errors
     ///
-    /// When the call fails; with UNIMPLEMENTED the version is 1.0.
+    /// Returns an error if the call fails. UNIMPLEMENTED means version 1.0.
     pub async fn capabilities(&mut self) -> Result<String, tonic::Status> {
         let request = v1::CapabilitiesRequest { device_id: self.device_id };
         let response = self.rpc.capabilities(request).await?;
         Ok(response.into_inner().p4runtime_api_version)
     }
 
-    /// The pipeline of the device, in as much detail as asked for.
+    /// Returns the pipeline of the device, in the requested detail.
     ///
     /// # Errors
     ///
-    /// When the call fails; with FAILED_PRECONDITION there is no pipeline.
+    /// Returns an error if the call fails. FAILED_PRECONDITION means that there is no pipeline.
     pub async fn get_pipeline(
         &mut self,
         response_type: ResponseType,
@@ -201,11 +203,11 @@ impl Client {
         Ok(response.into_inner().config.unwrap_or_default())
     }
 
-    /// Loads a pipeline, or commits the saved one (`config` is `None` then).
+    /// Loads a pipeline, or commits the saved one if `config` is `None`.
     ///
     /// # Errors
     ///
-    /// When the call fails.
+    /// Returns an error if the call fails.
     pub async fn set_pipeline(
         &mut self,
         action: Action,
@@ -223,12 +225,12 @@ impl Client {
         Ok(())
     }
 
-    /// Sees to it that the device runs a pipeline: pushes it unless the device reports its
-    /// cookie already. A pipeline without cookie is always pushed.
+    /// Ensures that the device runs a pipeline: pushes it unless the device already reports its
+    /// cookie. A pipeline without a cookie is always pushed.
     ///
     /// # Errors
     ///
-    /// When a call fails.
+    /// Returns an error if a call fails.
     pub async fn ensure_pipeline(
         &mut self,
         config: v1::ForwardingPipelineConfig,
@@ -251,8 +253,8 @@ impl Client {
     ///
     /// # Errors
     ///
-    /// [`WriteError::Updates`] says which updates were refused, and why; any other failure of
-    /// the call is [`WriteError::Rpc`].
+    /// Returns [`WriteError::Updates`] with the refused updates and the reasons, or
+    /// [`WriteError::Rpc`] for any other failure of the call.
     pub async fn write(
         &mut self,
         updates: Vec<v1::Update>,
@@ -272,12 +274,12 @@ impl Client {
         }
     }
 
-    /// Reads everything that the entities select.
+    /// Reads all entities that the given ones select.
     ///
     /// # Errors
     ///
-    /// When the call fails; what was read until then is lost. The details of a failed batch are
-    /// in [`crate::status::batch_errors`].
+    /// Returns an error if the call fails; entities read before the failure are lost.
+    /// [`crate::status::batch_errors`] extracts the details of a failed batch.
     pub async fn read(
         &mut self,
         entities: Vec<v1::Entity>,
@@ -290,11 +292,11 @@ impl Client {
         Ok(found)
     }
 
-    /// Reads, one message after the other.
+    /// Reads entities as a stream of messages.
     ///
     /// # Errors
     ///
-    /// When the call fails at once; later failures come out of the stream.
+    /// Returns an error if the call fails at once. Later failures are reported by the stream.
     pub async fn read_stream(
         &mut self,
         entities: Vec<v1::Entity>,

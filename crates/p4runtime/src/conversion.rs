@@ -1,19 +1,19 @@
-//! Between messages and entities.
+//! The checked conversion between P4Runtime messages and [`entities`].
 //!
-//! The form of everything that arrives is checked here against P4Info, once: identifiers are
-//! known, values fit and are canonical, matches are of the kind of their field, nothing is
-//! missing or there twice, and nothing that the program declares constant is written. What comes
-//! out is typed ([`entities`]), and whoever takes it need not ask again. The way back cannot
+//! Every message that arrives is checked against P4Info here, and only here: identifiers are known,
+//! values fit and are canonical, matches are of the kind of their field, no field is missing or
+//! repeated, and nothing that the program declares constant is written. The result is typed, so the
+//! code that receives it need not check again. The conversion of entities back to messages cannot
 //! fail.
 //!
-//! Where the specification leaves a choice:
+//! Where the specification leaves a choice, this module decides as follows:
 //!
 //! * An identifier that P4Info does not have is INVALID_ARGUMENT, in writes and reads.
-//! * Counters, meters and registers take MODIFY only.
+//! * Counters, meters and registers accept MODIFY only.
 //! * A read of table entries filters by action id, never by member, group or one-shot group.
-//! * A group with `max_size` 0 may be as large as its selector allows, although the text of the
-//!   specification wants a size: the comment in its proto does not, nor does BMv2.
-//! * P4Info does not say which actions execute a direct resource, so that a direct resource is
+//! * A group with `max_size` 0 may be as large as its selector allows. The text of the
+//!   specification requires a size; the comment in its proto does not, and neither does BMv2.
+//! * P4Info does not list the actions that execute a direct resource, so a direct resource is
 //!   accepted with every action of a table that has it.
 
 mod action;
@@ -36,7 +36,7 @@ use crate::proto::v1;
 use crate::proto::v1::entity::Entity as Message;
 use crate::proto::v1::update::Type as UpdateType;
 
-/// What an update says; `None` if it is valid and says nothing.
+/// Converts an update. Returns `None` if the update is valid and has no effect.
 pub(crate) fn update(schema: &Schema, update: &v1::Update) -> Result<Option<Update>, EntityError> {
     let kind = match update.r#type() {
         UpdateType::Unspecified => {
@@ -75,7 +75,7 @@ pub(crate) fn update(schema: &Schema, update: &v1::Update) -> Result<Option<Upda
     Ok(Some(Update { kind, entity }))
 }
 
-/// An entry that the program declares, which may be constant.
+/// Converts an entry that the program declares, which may be constant.
 pub(crate) fn initial_entry(
     schema: &Schema,
     entry: &v1::TableEntry,
@@ -83,7 +83,7 @@ pub(crate) fn initial_entry(
     entry::initial_entry(schema, entry)
 }
 
-/// The table and the key of an entry that is referred to.
+/// Returns the table and the key of an entry that a message refers to.
 pub(crate) fn entry_key(
     schema: &Schema,
     entry: &v1::TableEntry,
@@ -94,7 +94,7 @@ pub(crate) fn entry_key(
         .map_err(|error| error.within(format_args!("table '{}'", table.name)))
 }
 
-/// The whole message of an entity.
+/// Converts an entity to a message with all its fields.
 pub(crate) fn message(entity: &Entity) -> v1::Entity {
     let message = match entity {
         Entity::Entry(entry) => Message::TableEntry(entry::message(entry)),
@@ -148,7 +148,7 @@ pub(crate) fn message(entity: &Entity) -> v1::Entity {
     v1::Entity { entity: Some(message) }
 }
 
-/// An entry as an idle time-out notification carries it.
+/// Converts an entry to the form that an idle timeout notification carries.
 pub(crate) fn idle_message(entry: &TableEntry) -> v1::TableEntry {
     v1::TableEntry {
         controller_metadata: entry.controller_metadata,
@@ -158,9 +158,9 @@ pub(crate) fn idle_message(entry: &TableEntry) -> v1::TableEntry {
     }
 }
 
-/// The identifier of the P4 object that `entity` belongs to, for roles that own objects: the
-/// table for direct resources. `None` for the packet replication engine, for wildcards and for
-/// an entity that is unset.
+/// Returns the identifier of the P4 object that `entity` belongs to, which decides whether a role
+/// covers the entity. Direct resources belong to their table. Returns `None` for the packet
+/// replication engine, for wildcards and for an unset entity.
 pub fn object_id(entity: &v1::Entity) -> Option<u32> {
     let table = |entry: &Option<v1::TableEntry>| entry.as_ref().map_or(0, |entry| entry.table_id);
     let id = match entity.entity.as_ref()? {
@@ -180,7 +180,8 @@ pub fn object_id(entity: &v1::Entity) -> Option<u32> {
     (id != 0).then_some(id)
 }
 
-/// The identifier of the P4 object that a found entity belongs to, as [`object_id`] has it.
+/// Returns the identifier of the P4 object that an entity read from a data plane belongs to, like
+/// [`object_id`].
 fn object_of(entity: &Entity) -> Option<u32> {
     Some(match entity {
         Entity::Entry(entry) => entry.table.0,
@@ -246,7 +247,8 @@ fn modify_only(kind: UpdateKind, what: &str) -> Result<(), EntityError> {
     Err(EntityError::invalid(format!("{what} takes MODIFY only, not {name}")))
 }
 
-/// Externs of an architecture have no entries here: UNIMPLEMENTED if P4Info has the instance.
+/// Returns the error for an extern of an architecture, which has no entries here: UNIMPLEMENTED if
+/// P4Info has the instance.
 fn extern_error(schema: &Schema, entry: &v1::ExternEntry) -> EntityError {
     match schema.externs().get(ExternId(entry.extern_id)) {
         Some(instance) if instance.type_id.0 == entry.extern_type_id => {

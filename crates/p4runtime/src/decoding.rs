@@ -1,13 +1,15 @@
-//! What a request takes in memory, found out before it is decoded.
+//! A bound on the memory that a request takes when decoded, computed before it is decoded.
 //!
-//! An empty message takes two bytes on the wire and several hundred in memory, so that a request within the limit
-//! of bytes could take two hundred times as much when it is decoded. The fields are walked first, which allocates
-//! nothing, and what their elements take is added up from the descriptors of the messages ([`shape`]). It is an upper
-//! bound: vectors are counted with the room that they grow into.
+//! An empty message takes two bytes on the wire and several hundred bytes in memory, so a request
+//! within the size limit could grow two-hundredfold when decoded. The check therefore walks the
+//! encoded fields, which allocates nothing, and adds up the memory of their elements from the
+//! message descriptors ([`shape`]). The sum is an upper bound: vectors are counted with their spare
+//! capacity.
 //!
-//! A request may take a multiple of its length ([`Request::PER_BYTE`]), so that only one of next to nothing but empty
-//! elements is refused: those that controllers send take half of it at most. It may always take [`ALWAYS`], and never
-//! more than [`OF_THE_LARGEST`] of the largest requests.
+//! The limit on a request is a multiple of its length ([`Request::PER_BYTE`]), chosen so that only
+//! requests of almost nothing but empty elements are refused; the requests of real controllers need
+//! at most half of it. The limit is never below [`ALWAYS`] and never above [`OF_THE_LARGEST`] times
+//! the largest request length.
 
 mod shape;
 #[cfg(test)]
@@ -29,20 +31,21 @@ use tonic_prost::{ProstCodec, ProstEncoder};
 use self::shape::{Field, Shape, ShapeId, Shapes};
 use crate::{proto::v1, session::ReadMessage};
 
-/// What any request may take: batches of thousands of the shortest updates.
+/// The memory in bytes that any request may take. It suffices for batches of thousands of the
+/// shortest updates.
 const ALWAYS: usize = 32 << 20;
-/// What a request may take at most, in requests of the largest length.
+/// The maximum memory of a request, as a multiple of the largest request length.
 const OF_THE_LARGEST: usize = 8;
-/// Requests up to this length stay below [`ALWAYS`] whatever they hold.
+/// The length in bytes up to which a request stays below [`ALWAYS`] whatever it holds.
 const SHORT: usize = 8 << 10;
-/// How deep messages may be nested; prost refuses what is deeper.
+/// The maximum nesting of messages. prost refuses deeper ones.
 const DEPTH: usize = 100;
 
-/// A message that a client sends.
+/// A message that a client sends to a server.
 pub(crate) trait Request: Message + Default + Send + 'static {
-    /// Its name in the protos.
+    /// The full name of the message in the protos.
     const NAME: &str;
-    /// What it may take in memory for each of its bytes.
+    /// The number of bytes of memory that the message may take per encoded byte.
     const PER_BYTE: usize;
 }
 
@@ -56,10 +59,10 @@ macro_rules! requests {
 }
 
 requests! {
-    // A wildcard of a table is an entity of 10 bytes.
+    // A wildcard read of a table is an entity of 10 encoded bytes.
     WriteRequest 128
     ReadRequest 256
-    // Objects have names; references to actions have 7 bytes.
+    // Objects have names, and references to actions take 7 bytes.
     SetForwardingPipelineConfigRequest 64
     // Packets have payloads.
     StreamMessageRequest 16
@@ -67,7 +70,7 @@ requests! {
     CapabilitiesRequest 16
 }
 
-/// Decodes a request of a server whose requests have at most `request_limit` bytes.
+/// Decodes a request. The server accepts requests of at most `request_limit` bytes.
 pub(crate) fn decode<M: Request>(message: Bytes, request_limit: usize) -> Result<M, Status> {
     check::<M>(&message, request_limit)?;
     M::decode(message)
@@ -94,8 +97,9 @@ fn check<M: Request>(message: &[u8], request_limit: usize) -> Result<(), Status>
     }
 }
 
-/// An upper bound of what a message takes beside its own value, in bytes; `None` above the limit. What follows a
-/// mistake in the encoding is not counted, since it is not decoded either.
+/// Returns an upper bound of the memory that a message takes beyond its own struct, in bytes, or
+/// `None` if it exceeds the limit. Fields after an encoding error are not counted, because they are
+/// not decoded either.
 fn memory(shapes: &Shapes, root: ShapeId, message: &[u8], limit: usize) -> Option<usize> {
     let mut walk = Walk { shapes, limit, memory: 0 };
     match walk.message(shapes.get(root), message, DEPTH) {
@@ -104,7 +108,7 @@ fn memory(shapes: &Shapes, root: ShapeId, message: &[u8], limit: usize) -> Optio
     }
 }
 
-/// A way through the fields of a message.
+/// The state of a walk through the fields of an encoded message.
 struct Walk<'a> {
     shapes: &'a Shapes,
     limit: usize,
@@ -129,7 +133,7 @@ impl Walk<'_> {
         }
         let mut seen = 0_u64;
         while bytes.has_remaining() {
-            // With prost's own functions, so that both see the same fields.
+            // The walk uses prost's own functions, so that it sees the same fields as the decoder.
             let (number, wire) = decode_key(&mut bytes)?;
             let Some((index, field)) = shape.field(number) else {
                 skip_field(wire, number, &mut bytes, DecodeContext::default())?;
@@ -165,14 +169,14 @@ impl Walk<'_> {
     }
 }
 
-/// A codec whose requests are refused before they are decoded if they would take too much memory.
+/// A codec that refuses requests before decoding them if they would take too much memory.
 pub(crate) struct RequestCodec<A, Q> {
     request_limit: usize,
     messages: PhantomData<(A, Q)>,
 }
 
 impl<A, Q> RequestCodec<A, Q> {
-    /// For requests of at most `request_limit` bytes.
+    /// Creates a codec for requests of at most `request_limit` bytes.
     pub(crate) fn new(request_limit: usize) -> Self {
         Self { request_limit, messages: PhantomData }
     }
@@ -193,9 +197,9 @@ impl<A: Message + Send + 'static, Q: Request> Codec for RequestCodec<A, Q> {
     }
 }
 
-/// As [`RequestCodec`] for Reads, whose answers are encoded already.
+/// A codec like [`RequestCodec`] for Reads, whose responses are already encoded.
 pub(crate) struct ReadCodec {
-    /// Requests have at most so many bytes.
+    /// The maximum length of a request in bytes.
     pub(crate) request_limit: usize,
 }
 
@@ -214,17 +218,18 @@ impl Codec for ReadCodec {
     }
 }
 
-/// A Write as it came.
+/// A Write request with its encoded form.
 #[derive(Debug)]
 pub(crate) struct ReceivedWrite {
     pub(crate) request: v1::WriteRequest,
-    /// The bytes that it was decoded from.
+    /// The bytes that the request was decoded from.
     pub(crate) encoded: Bytes,
 }
 
-/// As [`RequestCodec`] for Writes, whose bytes may be recorded as they are.
+/// A codec like [`RequestCodec`] for Writes. It keeps the encoded bytes, which can be recorded
+/// unchanged.
 pub(crate) struct WriteCodec {
-    /// Requests have at most so many bytes.
+    /// The maximum length of a request in bytes.
     pub(crate) request_limit: usize,
 }
 
@@ -248,14 +253,14 @@ impl Decoder for WriteCodec {
     type Error = Status;
 
     fn decode(&mut self, buffer: &mut DecodeBuf<'_>) -> Result<Option<ReceivedWrite>, Status> {
-        // It shares the buffer's memory.
+        // The copy shares the buffer's memory.
         let encoded = buffer.copy_to_bytes(buffer.remaining());
         let request = decode(encoded.clone(), self.request_limit)?;
         Ok(Some(ReceivedWrite { request, encoded }))
     }
 }
 
-/// See [`ReadCodec`].
+/// The encoder of [`ReadCodec`], which passes encoded responses through.
 pub(crate) struct AsItIs;
 
 impl Encoder for AsItIs {
@@ -268,7 +273,7 @@ impl Encoder for AsItIs {
     }
 }
 
-/// See [`RequestCodec`].
+/// The decoder of [`RequestCodec`] and [`ReadCodec`].
 pub(crate) struct RequestDecoder<Q> {
     request_limit: usize,
     message: PhantomData<Q>,
@@ -279,7 +284,7 @@ impl<Q: Request> Decoder for RequestDecoder<Q> {
     type Error = Status;
 
     fn decode(&mut self, buffer: &mut DecodeBuf<'_>) -> Result<Option<Q>, Status> {
-        // It shares the buffer's memory.
+        // The copy shares the buffer's memory.
         let message = buffer.copy_to_bytes(buffer.remaining());
         decode(message, self.request_limit).map(Some)
     }

@@ -1,12 +1,11 @@
-//! The data plane of an emulated switch: it keeps what it is told and processes no packets.
+//! The data plane of an emulated switch, which keeps its entities and processes no packets.
 //!
-//! Three choices shape it. An update is first *planned* (everything that can be wrong with it is
-//! found without touching anything) and then *applied* as one change whose inverse comes back; so
-//! a batch rolls back by applying inverses in reverse order, and nothing has to be copied
-//! beforehand. What may be large is shared with the reads that are being answered: a read keeps
-//! its view, and a write then copies the one object that it changes. And everything is made when
-//! it is first written: a fresh one is a few empty maps, whatever the program, which is what lets
-//! ten thousand switches live in one process.
+//! Three choices shape it. First, an update is *planned*, which finds every error without changing
+//! anything, and then *applied* as one change that returns its inverse. A batch is rolled back by
+//! applying the inverses in reverse order, so nothing is copied beforehand. Second, large objects
+//! are shared with reads in progress: a read keeps its snapshot, and a write copies only the object
+//! that it changes. Third, every object is created when it is first written: a new switch is a few
+//! empty maps, whatever its program, so that ten thousand switches fit in one process.
 
 mod change;
 mod plan;
@@ -30,35 +29,37 @@ use self::state::State;
 #[derive(Debug)]
 pub struct Emulated {
     schema: Arc<Schema>,
-    /// Shared with the reads that are being answered.
+    /// The current state, which reads in progress share.
     state: Arc<State>,
-    /// What undoes the changes of the batch, in their order.
+    /// The inverses of the changes of the current batch, in the order of the changes.
     inverses: Vec<Change>,
 }
 
 impl Emulated {
-    /// Every table has its default entry and nothing else.
+    /// Creates a switch in which every table has its default entry and nothing else.
     #[must_use]
     pub fn new(schema: Arc<Schema>) -> Self {
         Self { schema, state: Arc::default(), inverses: Vec::new() }
     }
 
-    /// Installs an entry that the program itself declares, when the pipeline is loaded. It may be
-    /// constant; no controller can then change it.
+    /// Installs an entry that the program declares, when the pipeline is loaded. The entry may be
+    /// constant; controllers cannot change a constant entry.
     ///
     /// # Errors
-    /// As an insertion by a controller.
+    ///
+    /// Returns the error that an insertion by a controller would return.
     pub fn install(&mut self, entry: TableEntry, now: Nanos) -> Result<(), EntityError> {
         let change = self.planner(now).insert(entry)?;
         self.apply(change);
         Ok(())
     }
 
-    /// Records that a packet of `bytes` bytes hit the entry with this key: it counts, and the
-    /// entry is not idle.
+    /// Records that a packet of `bytes` bytes hit the entry with this key. The entry's counters
+    /// increase and its idle time restarts.
     ///
     /// # Errors
-    /// If there is no such entry.
+    ///
+    /// Returns an error if no such entry exists.
     pub fn record_hit(
         &mut self,
         table: TableId,
@@ -83,7 +84,7 @@ impl Emulated {
 impl DataPlane for Emulated {
     fn activate(&mut self) {}
 
-    /// Nothing can look at an emulated switch while it is being written.
+    /// An emulated switch has no packets that could observe a partial write.
     fn begin(&mut self, _: Visibility) -> Result<(), EntityError> {
         self.inverses.clear();
         Ok(())
@@ -123,7 +124,7 @@ impl DataPlane for Emulated {
     }
 }
 
-/// Emulated switches: every pipeline can run on them, whatever its device configuration.
+/// A target for emulated switches. Every pipeline can run on it, whatever its device configuration.
 #[derive(Debug, Default, Clone, Copy)]
 pub struct EmulatedTarget;
 

@@ -1,17 +1,17 @@
-//! The ports of a device over gNMI, as far as P4Runtime controllers ask for them.
+//! The part of gNMI through which P4Runtime controllers learn about a device's ports.
 //!
-//! P4Runtime itself knows no list of ports: finsy and Stratum's ONOS drivers ask the same server
-//! for `interfaces/interface[name=*]/state/ifindex` and subscribe to `oper-status`. This is that
-//! part of gNMI 0.7 (openconfig/reference, rpc/gnmi/gnmi-specification.md): Get, Subscribe in all
-//! three modes, over `state` and `config`, and Set of `config`. Values are typed scalars or JSON,
-//! as the client requests (`form`). The counters of a port (`state/counters`) are read when they
-//! are requested; a stream sends them once, and then at its sample interval.
+//! P4Runtime itself has no list of ports: finsy and Stratum's ONOS drivers read
+//! `interfaces/interface[name=*]/state/ifindex` from the same server and subscribe to
+//! `oper-status`. This module implements the corresponding part of gNMI 0.7 (openconfig/reference,
+//! rpc/gnmi/gnmi-specification.md): Get, Subscribe in all three modes over `state` and `config`,
+//! and Set of `config`. Values are typed scalars or JSON, as the client requests (`form`). The
+//! counters of a port (`state/counters`) are read when they are requested; a stream sends them
+//! once, and then at its sample interval.
 //!
-//! Which ports there are, and whether they are up, is kept by whoever has them ([`PortSource`]), and
-//! not a second time here.
+//! The ports and their state belong to a [`PortSource`]; this module keeps no second copy.
 //!
-//! The messages are written as structs, not generated: they are few, and gNMI's own protos bring
-//! in much that nothing here uses.
+//! The messages are handwritten structs and not generated code: they are few, and gNMI's protos
+//! import much that is not needed here.
 
 mod client;
 mod form;
@@ -40,26 +40,28 @@ pub(crate) use self::service::GnmiServer;
 use crate::store::Nanos;
 use grpc::Outbox;
 
-/// Who has the ports of a device.
+/// The owner of a device's ports.
 pub trait PortSource: fmt::Debug + Send + Sync {
-    /// Its ports, in the order in which they are told.
+    /// Returns the ports, in the order in which clients see them.
     fn ports(&self) -> Vec<Port>;
 
-    /// Who wants to hear of changes: the source tells them.
+    /// Returns the clients that watch the ports. The source notifies them of changes.
     fn watchers(&self) -> &Watchers;
 
-    /// What passed a port, by its number; `None` if nobody counts, or there is no such port.
+    /// Returns the counters of the port with this number. Returns `None` if packets are not counted
+    /// or there is no such port.
     fn counters(&self, _port: u32) -> Option<PortCounters> {
         None
     }
 
-    /// Lets packets pass a port or not; false if this cannot be chosen, or there is no such port.
+    /// Enables or disables a port. Returns false if the source does not support this, or if there
+    /// is no such port.
     fn set_enabled(&self, _port: u32, _enabled: bool) -> bool {
         false
     }
 }
 
-/// Clients that subscribed to changes of ports.
+/// The clients that subscribed to changes of ports.
 #[derive(Debug, Default)]
 pub struct Watchers(Mutex<Vec<Watcher>>);
 
@@ -72,10 +74,10 @@ struct Watcher {
 /// A client's subscription to changes.
 #[derive(Debug)]
 struct Watch {
-    /// Paths of leaves that are sent when they change.
+    /// The paths of the leaves that are sent when they change.
     paths: Vec<Path>,
-    /// Paths of leaves that are sent at intervals. A watch sends only the removal of a port for
-    /// these leaves.
+    /// The paths of the leaves that are sent at intervals. For these leaves, a watch sends only the
+    /// removal of a port.
     sampled: Vec<Path>,
     form: Form,
 }
@@ -98,15 +100,15 @@ impl Watch {
 }
 
 impl Watchers {
-    /// Tells what has changed of a port; without `before` it is new, without `after` it is gone. Returns
-    /// how many clients were told: those that subscribed to what has changed.
+    /// Notifies subscribed clients of a change of a port. Without `before` the port is new; without
+    /// `after` it was removed. Returns the number of clients whose subscription covers the change.
     pub fn tell(&self, before: Option<&Port>, after: Option<&Port>, now: Nanos) -> usize {
         let timestamp = i64::try_from(now.0).unwrap_or(i64::MAX);
         let mut count = 0;
         self.lock().retain(|watcher| {
             let Some(outbox) = watcher.outbox.upgrade() else { return false };
-            if let Some(told) = watcher.watch.notification(before, after, timestamp) {
-                outbox.push_always(SubscribeResponse::update(told));
+            if let Some(notification) = watcher.watch.notification(before, after, timestamp) {
+                outbox.push_always(SubscribeResponse::update(notification));
                 count += 1;
             }
             true
@@ -114,7 +116,7 @@ impl Watchers {
         count
     }
 
-    /// Sends later changes to an outbox for as long as it lives.
+    /// Sends later changes to an outbox as long as it is alive.
     fn add(&self, outbox: &Arc<Outbox<SubscribeResponse>>, watch: Watch) {
         let mut watchers = self.lock();
         watchers.retain(|watcher| watcher.outbox.strong_count() > 0);
@@ -126,7 +128,7 @@ impl Watchers {
     }
 }
 
-/// Ports that stay as they are.
+/// A source of ports that never change.
 #[derive(Debug, Default)]
 pub(crate) struct FixedPorts {
     pub(crate) ports: Vec<Port>,

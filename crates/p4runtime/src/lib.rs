@@ -1,18 +1,20 @@
-//! P4Runtime (specification 1.5) and P4Info, for both ends of the wire.
+//! P4Runtime (specification 1.5) and P4Info, for both ends of a connection.
 //!
-//! The crate is built in layers, and only the uppermost knows sockets and a clock:
+//! The crate is built in layers. Only the uppermost layer uses sockets and a clock:
 //!
-//! * [`proto`]: the messages and services, compiled from protos of our own.
+//! * [`proto`]: the messages and services, generated from the protos in this crate.
 //! * [`status`]: errors as the protocol reports them.
-//! * [`p4info`]: a P4Info checked and indexed once, then shared by any number of switches.
-//! * `conversion`: between messages and the entities of the crate [`entities`], checked.
-//! * [`store`]: the entities of a switch as messages, over any data plane; [`emulated`]: the data
+//! * [`p4info`]: a P4Info, checked and indexed once and then shared by any number of switches.
+//! * `conversion`: the checked conversion between messages and the entities of the crate
+//!   [`entities`].
+//! * [`store`]: the entities of a switch as messages, over any data plane. [`emulated`] is the data
 //!   plane of a switch that processes no packets.
-//! * [`arbitration`], [`packet_io`], [`session`]: who may write, and what a switch answers.
-//! * `decoding`: what a request takes in memory, before it is decoded.
+//! * [`arbitration`], [`packet_io`], [`session`]: the decision who may write, and the answers of a
+//!   switch.
+//! * `decoding`: the bound on a request's memory before it is decoded.
 //! * [`server`], [`client`]: the two ends over gRPC.
 //!
-//! A controller that becomes primary and reads what is in the tables:
+//! A controller becomes primary and reads the table entries:
 //!
 //! ```no_run
 //! use std::time::Duration;
@@ -35,7 +37,7 @@
 //! # }
 //! ```
 //!
-//! A P4Info becomes a schema, which checks what is written to a switch:
+//! A P4Info becomes a schema, against which writes to a switch are checked:
 //!
 //! ```
 //! use p4runtime::p4info::Schema;
@@ -45,7 +47,7 @@
 //! let table = Table { preamble: Some(preamble), size: 1024, ..Table::default() };
 //! let schema = Schema::new(P4Info { tables: vec![table.clone()], ..P4Info::default() })?;
 //! assert_eq!(schema.p4info().tables[0].size, 1024);
-//! // Two tables with one id are refused.
+//! Two tables with the same id are refused.
 //! assert!(Schema::new(P4Info { tables: vec![table.clone(), table], ..P4Info::default() }).is_err());
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
@@ -67,5 +69,5 @@ pub mod store;
 
 pub use entities::value;
 
-/// The path of the RPC whose messages are written out of turn.
+/// The path of the RPC whose messages can be written immediately, outside the connection's task.
 const STREAM_CHANNEL: &str = "/p4.v1.P4Runtime/StreamChannel";

@@ -1,11 +1,12 @@
 //! P4Info, checked and indexed.
 //!
-//! A [`Schema`] is made once from a P4Info message and then only read: thousands of emulated
+//! A [`Schema`] is built once from a P4Info message and then only read: thousands of emulated
 //! switches share one behind an [`Arc`]. It holds no state of a switch.
 //!
-//! The check refuses what would make an update ambiguous or an index dangle: identifiers that
-//! are zero or used twice, references to objects that do not exist, widths and sizes below zero,
-//! types that do not resolve. It does not insist on the identifier prefixes of the specification
+//! The check refuses anything that would make an update ambiguous or leave a reference dangling:
+//! identifiers that are zero or used twice, references to missing objects, negative widths and
+//! sizes, and types that do not resolve. It does not require the identifier prefixes of the
+//! specification or unique names, so that handwritten P4Infos are accepted too.
 //! or on unique names, so that a P4Info written by hand serves too.
 
 mod build;
@@ -41,12 +42,12 @@ impl Schema {
         Ok(Arc::new(Self { p4info, objects }))
     }
 
-    /// The message that the schema was made from.
+    /// Returns the message that the schema was built from.
     pub fn p4info(&self) -> &P4Info {
         &self.p4info
     }
 
-    /// The objects without the message, as a data plane knows them.
+    /// Returns the objects without the message, in the form that data planes use.
     pub fn objects(&self) -> &Arc<entities::schema::Schema> {
         &self.objects
     }

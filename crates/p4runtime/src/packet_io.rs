@@ -1,10 +1,10 @@
-//! The metadata of packet-ins and packet-outs, by name and width, whatever the pipeline.
+//! The metadata of packet-ins and packet-outs, resolved by name and width for any pipeline.
 //!
-//! A P4 program declares the header that travels with controller packets; P4Info lists its
+//! A P4 program declares the header that accompanies controller packets, and P4Info lists its
 //! fields under `controller_packet_metadata` (specification 1.5, sections
-//! "ControllerPacketMetadata" and "Packet I/O"). Names differ between programs, ids and widths
-//! with them, so both layouts are resolved once per pipeline: afterwards a packet costs one
-//! small allocation (the list itself) and no look-up by name.
+//! "ControllerPacketMetadata" and "Packet I/O"). Names, ids and widths differ between programs, so
+//! both layouts are resolved once per pipeline. After that, a packet costs one small allocation
+//! (the list itself) and no lookup by name.
 
 mod header;
 
@@ -16,23 +16,23 @@ use crate::{
     proto::{config, v1},
 };
 
-/// How values are written. Readers must accept either (section "Bytestrings").
+/// The encoding of values that are sent. Receivers must accept either form (section "Bytestrings").
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ByteString {
-    /// The shortest byte string, as the specification asks of servers.
+    /// The shortest byte string, which the specification requires of servers.
     #[default]
     Canonical,
     /// All bytes of the field's width, as ONOS and older servers write them.
     FullWidth,
 }
 
-/// What a packet-out may leave out.
+/// The metadata fields that a packet-out may omit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum MissingMetadata {
-    /// Padding fields may be missing: ONOS sends none.
+    /// Padding fields may be missing, because ONOS sends none.
     #[default]
     AcceptPadding,
-    /// Every field must be there, as the specification says.
+    /// Every field must be present, as the specification requires.
     Refuse,
 }
 
@@ -40,16 +40,17 @@ pub enum MissingMetadata {
 /// `string`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum TextMetadata {
-    /// The string is the number in decimal digits, for a device that makes its packets itself.
+    /// The string is the number in decimal digits. This suits a device that generates its packets
+    /// itself.
     #[default]
     Digits,
-    /// A packet-out with such a field is refused, for a device whose program has numbers and that
-    /// has no translation.
+    /// A packet-out with such a field is refused. This suits a device whose program uses numbers
+    /// and that has no translation table.
     Refuse,
 }
 
-/// Why the metadata of a packet-out does not fit the pipeline. The status code is `UNIMPLEMENTED`
-/// for [`MetadataError::Untranslated`] and `INVALID_ARGUMENT` for all others.
+/// The reason why the metadata of a packet-out does not fit the pipeline. The status code is
+/// `UNIMPLEMENTED` for [`MetadataError::Untranslated`] and `INVALID_ARGUMENT` for all others.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum MetadataError {
@@ -83,7 +84,7 @@ pub enum MetadataError {
         /// The width in P4Info.
         bits: u32,
     },
-    /// Controllers have a string for the field, and the device has no translation.
+    /// Controllers use a string for the field, and the device has no translation table.
     #[error(
         "Metadata field id {id} ({name}) is translated to a string, and translation to strings is \
          not served yet."
@@ -94,7 +95,7 @@ pub enum MetadataError {
         /// The name in P4Info.
         name: String,
     },
-    /// The field is not there.
+    /// A required field is absent.
     #[error("Metadata field id {id} ({name}) is missing.")]
     Missing {
         /// The id in P4Info.
@@ -104,13 +105,13 @@ pub enum MetadataError {
     },
 }
 
-/// The names of the two controller headers in P4Runtime.
+/// The names of the two controller headers in P4Info.
 const PACKET_IN: &str = "packet_in";
 const PACKET_OUT: &str = "packet_out";
 
-/// The names that P4 programs give to the port a packet came in by.
+/// The names that P4 programs use for the ingress port.
 const INGRESS_NAMES: [&str; 4] = ["ingress_port", "ingress_physical_port", "in_port", "input_port"];
-/// The names that P4 programs give to the port a packet is to leave by.
+/// The names that P4 programs use for the egress port.
 const EGRESS_NAMES: [&str; 4] = ["egress_port", "egress_physical_port", "out_port", "output_port"];
 
 /// One field of a controller packet header.
@@ -119,8 +120,8 @@ pub struct Field {
     id: u32,
     name: String,
     kind: Kind,
-    /// The width in the header of the program, which a translated type has beside that of the
-    /// controller.
+    /// The width in the program's header. A translated type has one width there and another one for
+    /// the controller.
     header_bits: u32,
     padding: bool,
 }
@@ -128,24 +129,24 @@ pub struct Field {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
     Bits(u32),
-    /// A type that the controller sees as text (`sdn_string`).
+    /// A type that the controller sees as a string (`sdn_string`).
     Text,
 }
 
 impl Field {
-    /// The id in P4Info.
+    /// Returns the id in P4Info.
     #[must_use]
     pub fn id(&self) -> u32 {
         self.id
     }
 
-    /// The name in P4Info.
+    /// Returns the name in P4Info.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// The width in bits as the controller sees it, or `None` for text.
+    /// Returns the width in bits that the controller sees, or `None` for a string.
     #[must_use]
     pub fn bits(&self) -> Option<u32> {
         match self.kind {
@@ -154,13 +155,14 @@ impl Field {
         }
     }
 
-    /// Whether the field only fills up a byte.
+    /// Whether the field is only padding to a byte boundary.
     #[must_use]
     pub fn is_padding(&self) -> bool {
         self.padding
     }
 
-    /// A number as a value of this field, in decimal digits for text. The number must fit.
+    /// Returns `number` as a value of this field, in decimal digits for a string. The number must
+    /// fit the field.
     #[must_use]
     pub fn value(&self, number: u32, form: ByteString) -> Bytes {
         match (self.kind, form) {
@@ -209,7 +211,7 @@ impl Field {
     }
 }
 
-/// A header of packets on their way, and where in it is the port that names the direction.
+/// The layout of a controller header, and the index of its port field.
 #[derive(Clone, Debug)]
 struct Layout {
     fields: Vec<Field>,
@@ -238,8 +240,8 @@ impl Layout {
         self.port.map(|index| &self.fields[index])
     }
 
-    /// Returns the layout with the widths that the header has in the program, if it is known there
-    /// by its name and those of its fields.
+    /// Returns the layout with the field widths of the program's header, if the program has a
+    /// header with this name and these fields.
     fn with_widths(
         &self,
         header: &str,
@@ -255,7 +257,7 @@ impl Layout {
         layout
     }
 
-    /// Returns an error that names the first field for which controllers have a string.
+    /// Returns an error that names the first field that controllers see as a string.
     fn check_untranslated(&self) -> Result<(), MetadataError> {
         match self.fields.iter().find(|field| field.kind == Kind::Text) {
             Some(Field { id, name, .. }) => {
@@ -274,12 +276,12 @@ impl Layout {
     }
 }
 
-/// How to write the metadata of packet-ins.
+/// The layout of the metadata of packet-ins.
 #[derive(Clone, Debug)]
 pub struct PacketInLayout(Layout);
 
 impl PacketInLayout {
-    /// The layout of a pipeline, or `None` if its P4Info has no header named `packet_in`.
+    /// Returns the layout of a pipeline, or `None` if its P4Info has no header named `packet_in`.
     #[must_use]
     pub fn from_schema(schema: &Schema, form: ByteString) -> Option<Self> {
         Self::from_p4info(schema.p4info(), form)
@@ -289,14 +291,14 @@ impl PacketInLayout {
         Layout::of(p4info, PACKET_IN, &INGRESS_NAMES, form).map(Self)
     }
 
-    /// The field for the port that a packet came in by, if the header has one.
+    /// Returns the field of the ingress port, if the header has one.
     #[must_use]
     pub fn ingress_port(&self) -> Option<&Field> {
         self.0.port()
     }
 
-    /// Returns the layout with the widths that fields have in the header of the program, which
-    /// `widths` finds by the names of the header and of its fields.
+    /// Returns the layout with the field widths of the program's header. `widths` returns them,
+    /// given the name of the header and those of its fields.
     #[must_use]
     pub fn with_widths(&self, widths: impl FnOnce(&str, &[&str]) -> Option<Vec<u32>>) -> Self {
         Self(self.0.with_widths(PACKET_IN, widths))
@@ -306,25 +308,26 @@ impl PacketInLayout {
     ///
     /// # Errors
     ///
-    /// With the first field that does.
+    /// Returns an error that names the first such field.
     pub fn check_untranslated(&self) -> Result<(), MetadataError> {
         self.0.check_untranslated()
     }
 
-    /// The metadata of a packet from a port; every other field is zero.
+    /// Returns the metadata of a packet from a port, with all other fields zero.
     #[must_use]
     pub fn metadata(&self, ingress_port: u32) -> Vec<v1::PacketMetadata> {
         self.0.metadata(ingress_port)
     }
 
-    /// The port that a packet-in names: the controller's side of [`PacketInLayout::metadata`].
+    /// Returns the ingress port of a packet-in. Controllers use it as the inverse of
+    /// [`PacketInLayout::metadata`].
     #[must_use]
     pub fn read_ingress_port(&self, metadata: &[v1::PacketMetadata]) -> Option<u32> {
         read(self.ingress_port()?, metadata)
     }
 }
 
-/// How to read the metadata of packet-outs.
+/// The layout of the metadata of packet-outs.
 #[derive(Clone, Debug)]
 pub struct PacketOutLayout {
     layout: Layout,
@@ -332,7 +335,7 @@ pub struct PacketOutLayout {
 }
 
 impl PacketOutLayout {
-    /// The layout of a pipeline, or `None` if its P4Info has no header named `packet_out`.
+    /// Returns the layout of a pipeline, or `None` if its P4Info has no header named `packet_out`.
     #[must_use]
     pub fn from_schema(schema: &Schema, form: ByteString) -> Option<Self> {
         Self::from_p4info(schema.p4info(), form)
@@ -343,38 +346,40 @@ impl PacketOutLayout {
         Some(Self { ingress: find(&layout.fields, &INGRESS_NAMES), layout })
     }
 
-    /// The fields in the order of P4Info.
+    /// Returns the fields in the order of P4Info.
     #[must_use]
     pub fn fields(&self) -> &[Field] {
         &self.layout.fields
     }
 
-    /// The field for the port that a packet is to leave by, if the header has one.
+    /// Returns the field of the egress port, if the header has one.
     #[must_use]
     pub fn egress_port(&self) -> Option<&Field> {
         self.layout.port()
     }
 
-    /// The port that a packet-out is to leave by, or `None` if it does not say.
+    /// Returns the egress port of a packet-out, or `None` if the metadata lacks it.
     #[must_use]
     pub fn read_egress_port(&self, metadata: &[v1::PacketMetadata]) -> Option<u32> {
         read(self.egress_port()?, metadata)
     }
 
-    /// The port that a packet-out pretends to have come in by, or `None` if it does not say.
+    /// Returns the ingress port that a packet-out asks to be treated as coming from, or `None` if
+    /// the metadata lacks it.
     #[must_use]
     pub fn read_ingress_port(&self, metadata: &[v1::PacketMetadata]) -> Option<u32> {
         read(self.ingress.map(|index| &self.layout.fields[index])?, metadata)
     }
 
-    /// The metadata of a packet to a port; every other field is zero. The controller's side.
+    /// Returns the metadata of a packet-out to a port, with all other fields zero. Controllers use
+    /// it.
     #[must_use]
     pub fn metadata(&self, egress_port: u32) -> Vec<v1::PacketMetadata> {
         self.layout.metadata(egress_port)
     }
 
-    /// Returns the layout with the widths that fields have in the header of the program, which
-    /// `widths` finds by the names of the header and of its fields.
+    /// Returns the layout with the field widths of the program's header. `widths` returns them,
+    /// given the name of the header and those of its fields.
     #[must_use]
     pub fn with_widths(&self, widths: impl FnOnce(&str, &[&str]) -> Option<Vec<u32>>) -> Self {
         Self { layout: self.layout.with_widths(PACKET_OUT, widths), ingress: self.ingress }
@@ -384,16 +389,16 @@ impl PacketOutLayout {
     ///
     /// # Errors
     ///
-    /// With the first field that does.
+    /// Returns an error that names the first such field.
     pub fn check_untranslated(&self) -> Result<(), MetadataError> {
         self.layout.check_untranslated()
     }
 
-    /// Whether the metadata of a packet-out is that of the pipeline.
+    /// Checks that the metadata of a packet-out fits the pipeline.
     ///
     /// # Errors
     ///
-    /// When it is not; the packet must then be dropped.
+    /// Returns an error if it does not. The packet must then be dropped.
     pub fn check(
         &self,
         metadata: &[v1::PacketMetadata],
@@ -404,7 +409,8 @@ impl PacketOutLayout {
             let Some(field) = self.layout.fields.iter().find(|field| field.id == id) else {
                 return Err(MetadataError::Unknown { id });
             };
-            // Earlier ids are distinct and known, so `index` stays below the number of fields.
+            // The ids before this one are distinct and known, so `index` stays below the number of
+            // fields.
             if metadata[..index].iter().any(|earlier| earlier.metadata_id == id) {
                 return Err(MetadataError::Repeated { id });
             }
@@ -480,7 +486,8 @@ fn significant_bits(value: &[u8]) -> u64 {
     }
 }
 
-/// The first numbers as four bytes each: the ports of nearly every packet need no allocation.
+/// The smallest numbers as four bytes each, so that the port numbers of most packets need no
+/// allocation.
 static NUMBERS: [[u8; 4]; 512] = {
     let mut numbers = [[0; 4]; 512];
     let mut number = 0;
@@ -491,8 +498,8 @@ static NUMBERS: [[u8; 4]; 512] = {
     numbers
 };
 
-/// A number in `width` bytes, most significant first; at least one byte, and never fewer than
-/// the number needs.
+/// Returns `number` in `width` bytes, big-endian, or in as many bytes as it needs if those are
+/// more. The result has at least one byte.
 fn number_bytes(number: u32, width: usize) -> Bytes {
     let needed = 4 - number.leading_zeros() as usize / 8;
     let width = width.max(needed).max(1);

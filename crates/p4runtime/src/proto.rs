@@ -1,15 +1,15 @@
 //! The generated messages and services, one module per proto package.
 //!
-//! Names, numbers and types are those of the P4Runtime specification 1.5 plus the two additions
-//! of release 1.6 (`ActionRef.Scope.GROUP_ACTION`, `ActionProfileActionSet.group_action`), so
-//! that messages of newer controllers survive a round trip. `tests/descriptors.rs` compares them
-//! with the descriptors that the P4 consortium publishes.
+//! Names, numbers and types are those of the P4Runtime specification 1.5 plus the two additions of
+//! release 1.6 (`ActionRef.Scope.GROUP_ACTION`, `ActionProfileActionSet.group_action`), so that
+//! messages of newer controllers survive a round trip. `tests/descriptors.rs` compares them with
+//! the descriptors that the P4 consortium publishes.
 //!
-//! Every `bytes` field is a [`bytes::Bytes`]: a packet-in decoded from a received frame shares
-//! the frame's memory. Maps are ordered, so that encoding is deterministic.
+//! Every `bytes` field is a [`bytes::Bytes`]: a packet-in that is decoded from a received frame
+//! shares the frame's memory. Maps are ordered, so that encoding is deterministic.
 //!
-//! The code was generated from `proto/` and is kept in the tree, which saves every build the compiler of protos;
-//! `tests/generated.rs` holds it against them and writes it anew.
+//! The code is generated from `proto/` and checked in, so that builds need no protobuf compiler.
+//! `tests/generated.rs` checks it against the protos and regenerates it.
 
 use std::sync::OnceLock;
 
@@ -22,11 +22,12 @@ pub use self::packages::p4::config::v1 as config;
 /// `p4.v1`: the P4Runtime service and its entities.
 pub use self::packages::p4::v1;
 
-/// A serialised `google.protobuf.FileDescriptorSet` of all protos above and their imports, as
-/// server reflection and [`prost_reflect::DescriptorPool`] want it.
+/// The serialised `google.protobuf.FileDescriptorSet` of all protos above and their imports, in the
+/// form that server reflection and [`prost_reflect::DescriptorPool`] expect.
 pub const DESCRIPTORS: &[u8] = include_bytes!("proto/descriptors.bin");
 
-/// The descriptors, to look things up in; none if they could not be read, which a test rules out.
+/// Returns the descriptors for lookups. Returns `None` if they cannot be decoded; a test proves
+/// that they can.
 pub(crate) fn pool() -> Option<&'static DescriptorPool> {
     static POOL: OnceLock<Option<DescriptorPool>> = OnceLock::new();
     POOL.get_or_init(|| DescriptorPool::decode(DESCRIPTORS).ok()).as_ref()

@@ -1,9 +1,9 @@
 //! A thin gRPC server around [`Device`]s.
 //!
-//! One server serves one listener with one or several devices; a process may run thousands of
-//! them on one runtime. All rules are in [`crate::session`]; here bytes are moved, and moved
-//! fast: packet-ins that wait together are encoded together and share a frame, and packet-outs
-//! that came together are handed over together.
+//! One server serves one or several devices on one listener, and a process may run thousands of
+//! servers on one runtime. All protocol rules are in [`crate::session`]. This module moves bytes,
+//! and moves them fast: packet-ins that wait together are encoded together and share a frame, and
+//! packet-outs that arrived together are handed over together.
 //!
 //! [`Device`]: crate::session::Device
 
@@ -34,7 +34,7 @@ pub use self::handle::{
 use self::{routes::Routes, service::Service};
 use crate::gnmi::GnmiServer;
 
-/// Why a server could not be run.
+/// The reason why a server could not be started.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum ServeError {
@@ -57,7 +57,7 @@ impl Devices {
         })
     }
 
-    /// The device with this id, or without one the device with the lowest id.
+    /// Returns the device with this id. An empty target selects the device with the lowest id.
     fn target(&self, target: &str) -> Option<DeviceHandle> {
         let id = match target {
             "" => *self.0.keys().min()?,
@@ -74,12 +74,12 @@ pub struct Server {
 }
 
 impl Server {
-    /// A server for these devices.
+    /// Creates a server for these devices.
     ///
     /// # Errors
     ///
-    /// When two devices have the same id, or the TLS identity cannot be used, as one whose key does
-    /// not fit its certificate.
+    /// Returns an error if two devices have the same id, or if the TLS identity cannot be used, for
+    /// example because the key does not fit the certificate.
     pub fn new(
         devices: impl IntoIterator<Item = DeviceHandle>,
         options: ServerOptions,
@@ -96,15 +96,16 @@ impl Server {
             queue_limit: options.queue_limit,
             request_limit: options.request_limit,
         };
-        // Each device has a stream of its own, and one controller may have those of all.
+        // Each device has one stream per controller, and one controller may open streams to all
+        // devices.
         let streams = u32::try_from(service.devices.0.len()).unwrap_or(u32::MAX);
         let calls = options.limits.calls.saturating_add(streams);
         let options = ServerOptions { limits: Limits { calls, ..options.limits }, ..options };
         Ok(Self { service, server: grpc::server::Server::new(options)? })
     }
 
-    /// Serves the listener until `shutdown` is ready, then ends all streams with UNAVAILABLE and
-    /// waits for the clients to go, for as long as the options say.
+    /// Serves the listener until `shutdown` completes. Then ends all streams with UNAVAILABLE and
+    /// waits for the clients to disconnect, at most for the grace period in the options.
     pub async fn serve(self, listener: TcpListener, shutdown: impl Future<Output = ()>) {
         let devices = Arc::clone(&self.service.devices);
         let routes = Routes {

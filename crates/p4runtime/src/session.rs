@@ -1,10 +1,11 @@
 //! One device as controllers see it: a state machine without sockets and without a clock.
 //!
-//! Everything that a P4Runtime server decides is decided here: who is primary, what is written
-//! where, which message goes to which stream. Messages come in as arguments, time comes in as an
-//! argument, and what is to be sent or closed comes out as [`Effect`]s. The server around it
-//! moves bytes and nothing else, and the rules of the specification are tested without it.
+//! This module makes every decision of a P4Runtime server: which controller is primary, what a
+//! request writes, and which message goes to which stream. Messages and the time come in as
+//! arguments; messages to send and streams to close come out as [`Effect`]s. The surrounding server
+//! only moves bytes, so the rules of the specification can be tested without it.
 //!
+//! Time is in [`Nanos`] since the Unix epoch, from a clock that never goes backwards.
 //! Time is in [`Nanos`] since the Unix epoch, read from a clock that never goes back.
 
 mod answer;
@@ -52,28 +53,28 @@ use crate::{
     store::Nanos,
 };
 
-/// What one device does where the specification, or its users, leave a choice.
+/// The options of a device where the specification or its users leave a choice.
 #[derive(Clone, Debug)]
 pub struct DeviceOptions {
-    /// The most streams that may be open for one role.
+    /// The maximum number of open streams per role.
     pub streams_per_role: usize,
-    /// How long election ids are remembered.
+    /// The lifetime of election ids.
     pub election_memory: ElectionMemory,
-    /// How the metadata of packet-ins are written.
+    /// The encoding of packet-in metadata.
     pub packet_in_form: ByteString,
-    /// What a packet-out may leave out.
+    /// The metadata fields that a packet-out may omit.
     pub missing_metadata: MissingMetadata,
     /// The treatment of metadata that are strings for controllers and numbers for programs.
     pub text_metadata: TextMetadata,
     /// Whether refused packet-outs and acknowledgements are answered with a `StreamError`, which
-    /// the specification makes optional, or dropped in silence.
+    /// the specification makes optional. Otherwise they are dropped silently.
     pub stream_errors: bool,
-    /// What RECONCILE_AND_COMMIT does with entries that the new pipeline cannot hold.
+    /// The treatment, in RECONCILE_AND_COMMIT, of entries that the new pipeline cannot hold.
     pub reconcile: Reconcile,
-    /// The longest metadata that a controller may keep with an entity, in bytes. By default only the
-    /// length of a request limits them.
+    /// The maximum size in bytes of the metadata that a controller may attach to an entity. By
+    /// default only the request size limits it.
     pub metadata: usize,
-    /// How long a pipeline may take to be loaded before the request is refused.
+    /// The time within which a pipeline must be loaded. The request is refused after it.
     pub load_time: Duration,
 }
 
@@ -93,17 +94,17 @@ impl Default for DeviceOptions {
     }
 }
 
-/// What RECONCILE_AND_COMMIT does with entries that the new pipeline cannot hold.
+/// The treatment, in RECONCILE_AND_COMMIT, of entries that the new pipeline cannot hold.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Reconcile {
-    /// The request fails with INVALID_ARGUMENT and nothing changes, as the specification says.
+    /// The request fails with INVALID_ARGUMENT and nothing changes, as the specification requires.
     #[default]
     Refuse,
-    /// They are dropped; the others stay.
+    /// The entries that cannot be held are dropped, and all others stay.
     Drop,
 }
 
-/// What the owner of the transport has to do after a call.
+/// An action that the owner of the transport must take after a call.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum Effect {
@@ -114,16 +115,16 @@ pub enum Effect {
         /// The message.
         message: v1::StreamMessageResponse,
     },
-    /// End a stream with an error, after what was sent on it before. The owner then calls
-    /// [`Device::stream_closed`] as for any stream that ends.
+    /// End a stream with an error, after the messages that were sent on it before. The owner then
+    /// calls [`Device::stream_closed`], as for any stream that ends.
     Close {
         /// The stream to end.
         stream: StreamId,
-        /// Why.
+        /// The reason.
         error: EntityError,
     },
-    /// Who is primary of a role from now on. Said again when a primary repeats its election id,
-    /// because it may have changed what the role receives.
+    /// The primary of a role from now on. Repeated when a primary repeats its election id, because
+    /// the role's configuration may have changed.
     Primary {
         /// The role.
         role: RoleKey,
@@ -132,51 +133,51 @@ pub enum Effect {
     },
     /// A packet to inject into the data plane.
     PacketOut {
-        /// The stream that it came by.
+        /// The stream that the packet arrived on.
         from: StreamId,
-        /// The packet, its metadata checked against the pipeline.
+        /// The packet, whose metadata was checked against the pipeline.
         packet: v1::PacketOut,
     },
-    /// The device runs another pipeline from now on, and its forwarding state was cleared or
+    /// The device runs another pipeline from now on. Its forwarding state was cleared or
     /// reconciled.
     PipelineCommitted(Arc<Pipeline>),
-    /// The primary acknowledged a list of digests, whether or not there is one with this id.
+    /// The primary acknowledged a digest list. A list with this id need not exist.
     DigestAcknowledged(v1::DigestListAck),
 }
 
-/// One device: arbitration, pipeline and forwarding state.
+/// One device: its arbitration, pipeline and forwarding state.
 #[derive(Debug)]
 pub struct Device {
     id: u64,
     options: DeviceOptions,
     registry: Arc<PipelineRegistry>,
     target: Arc<dyn Target>,
-    /// Where a pipeline is tried before the target loads it.
+    /// The rehearsal in which a pipeline is tried before the target loads it.
     rehearsal: Option<Arc<dyn Rehearsal>>,
-    /// Alive as long as a pipeline is being loaded.
+    /// A reference that is alive while a pipeline is being loaded.
     loading: Weak<()>,
     arbitration: Arbitration,
-    /// What the roles may do whose primary has sent a configuration that narrows them.
+    /// The access of roles whose primary has sent a configuration that restricts them.
     narrowed: Vec<(RoleKey, RoleAccess)>,
     committed: Option<Loaded>,
-    /// Loaded by VERIFY_AND_SAVE and not committed yet.
+    /// The pipeline that VERIFY_AND_SAVE loaded and that is not committed yet.
     saved: Option<Loaded>,
     digests: Digests,
-    /// Where the owner records what is accepted.
+    /// The log in which accepted writes are recorded.
     log: Option<Box<dyn WriteLog>>,
-    /// Held by the answers to Reads that are being given as well.
+    /// A token that responses to Reads in progress hold too, so that its count shows their number.
     reads: Arc<()>,
 }
 
 impl Device {
-    /// An emulated device without pipeline, which keeps what it is told and processes no packets.
-    /// Devices with the same registry share equal pipelines.
+    /// Creates an emulated device without a pipeline, which keeps entities and processes no
+    /// packets. Devices with the same registry share equal pipelines.
     #[must_use]
     pub fn new(id: u64, options: DeviceOptions, registry: Arc<PipelineRegistry>) -> Self {
         Self::over(Box::new(EmulatedTarget), id, options, registry)
     }
 
-    /// A device without pipeline whose pipelines run on `target`.
+    /// Creates a device without a pipeline whose pipelines run on `target`.
     #[must_use]
     pub fn over(
         target: Box<dyn Target>,
@@ -201,26 +202,26 @@ impl Device {
         }
     }
 
-    /// The device id.
+    /// Returns the device id.
     #[must_use]
     pub fn id(&self) -> u64 {
         self.id
     }
 
-    /// The pipeline that the device runs.
+    /// Returns the pipeline that the device runs.
     #[must_use]
     pub fn pipeline(&self) -> Option<&Arc<Pipeline>> {
         self.committed.as_ref().map(|loaded| &loaded.pipeline)
     }
 
-    /// Who is primary of which role, and more.
+    /// Returns the arbitration state: the roles and their primaries.
     #[must_use]
     pub fn arbitration(&self) -> &Arbitration {
         &self.arbitration
     }
 
-    /// Handles one message of a stream. A stream needs no introduction: it begins with its first
-    /// message and ends with [`Device::stream_closed`].
+    /// Handles one message of a stream. A stream exists from its first message until
+    /// [`Device::stream_closed`].
     pub fn stream_message(
         &mut self,
         stream: StreamId,
@@ -245,12 +246,12 @@ impl Device {
                 let (error, details) = unsupported(other);
                 self.refuse(stream, &error, details, effects);
             }
-            // A kind of message that a later version of the specification has.
+            // An unset update is a message of a later version of the specification, and is ignored.
             None => {}
         }
     }
 
-    /// Forgets a stream, however it ended.
+    /// Forgets a stream that ended for any reason.
     pub fn stream_closed(&mut self, stream: StreamId, effects: &mut Vec<Effect>) {
         let role = self.arbitration.role_of(stream).cloned();
         let mut notifications = Vec::new();
@@ -261,8 +262,8 @@ impl Device {
         }
     }
 
-    /// Checks packet-outs of one stream; those that must be dropped are taken out of the list and
-    /// answered. This is [`Device::stream_message`] for many packets at once.
+    /// Checks packet-outs of one stream. Removes those that must be dropped from the list and
+    /// answers them. This is [`Device::stream_message`] for many packets at once.
     pub fn packet_outs(
         &self,
         stream: StreamId,
@@ -295,8 +296,8 @@ impl Device {
         });
     }
 
-    /// The streams that packet-ins go to: the primary of every role that receives them, with the
-    /// condition that the role puts on their metadata.
+    /// Returns the streams that receive packet-ins: the primary of every role that receives them,
+    /// with the role's filter on their metadata.
     pub fn packet_in_receivers(&self) -> impl Iterator<Item = (StreamId, Option<&PacketFilter>)> {
         self.arbitration.primaries().filter_map(|(role, stream, _)| {
             let access = self.access(role);
@@ -305,7 +306,7 @@ impl Device {
         })
     }
 
-    /// Takes in what the data plane learned. Nothing happens unless a controller has enabled the
+    /// Accepts a digest from the data plane. Nothing happens unless a controller has enabled the
     /// digest with a `DigestEntry`.
     pub fn digest(&mut self, digest: DigestId, data: Data, now: Nanos, effects: &mut Vec<Effect>) {
         let config = self.committed.as_ref().and_then(|loaded| loaded.store.digest(digest));
@@ -321,12 +322,14 @@ impl Device {
         self.committed.as_ref().and_then(|loaded| loaded.store.digest(digest)).is_some()
     }
 
-    /// The streams that lists of a digest go to: the primary of every role that covers it.
+    /// Returns the streams that receive lists of a digest: the primary of every role that covers
+    /// the digest.
     pub fn digest_receivers(&self, digest: DigestId) -> impl Iterator<Item = StreamId> {
         self.primaries_that_cover(digest.0)
     }
 
-    /// The streams that idle time-outs of a table go to: the primary of every role that covers it.
+    /// Returns the streams that receive idle timeouts of a table: the primary of every role that
+    /// covers the table.
     pub fn idle_timeout_receivers(&self, table: TableId) -> impl Iterator<Item = StreamId> {
         self.primaries_that_cover(table.0)
     }
@@ -338,8 +341,9 @@ impl Device {
         })
     }
 
-    /// Changes entities as packets do that add or remove entries: whoever is primary, and nobody
-    /// hears of it. An outcome for each update; none without a pipeline.
+    /// Applies updates that packets caused, such as added or removed entries. They need no primary,
+    /// and controllers are not notified. Returns an outcome for each update, or none if there is no
+    /// pipeline.
     pub fn write_from_data_plane(
         &mut self,
         updates: &[v1::Update],
@@ -349,7 +353,8 @@ impl Device {
         updates.iter().map(|update| loaded.store.write(update, now)).collect()
     }
 
-    /// Does what has become due: digests that waited long enough, idle table entries.
+    /// Performs everything that is due: sends digests that waited long enough, and expires idle
+    /// table entries.
     pub fn tick(&mut self, now: Nanos, effects: &mut Vec<Effect>) {
         for list in self.digests.due(now) {
             self.send_digest(list, effects);
@@ -375,14 +380,15 @@ impl Device {
         }
     }
 
-    /// When [`Device::tick`] is next due, if nothing else happens before.
+    /// Returns the time at which [`Device::tick`] must be called next, unless other calls change
+    /// it.
     #[must_use]
     pub fn deadline(&self) -> Option<Nanos> {
         let idle = self.committed.as_ref().and_then(Loaded::next_expiry);
         [self.digests.deadline(), idle].into_iter().flatten().min()
     }
 
-    /// The version of P4Runtime that is implemented.
+    /// Returns the implemented version of P4Runtime.
     #[must_use]
     pub fn capabilities() -> v1::CapabilitiesResponse {
         v1::CapabilitiesResponse {
@@ -403,7 +409,8 @@ impl Device {
             .and_then(|access| self.check_disjoint(&role, access))
         {
             Ok(access) => access,
-            // A wrong device or role is the graver mistake and is left to arbitration below.
+            // A wrong device or role is the more serious mistake, so the arbitration below reports
+            // it first.
             Err(_) if update.device_id != self.id || self.changes_role(stream, &role) => {
                 RoleAccess::default()
             }
@@ -453,7 +460,7 @@ impl Device {
         Ok(access)
     }
 
-    /// What a role may do, or `None` if that is everything.
+    /// Returns the access of a role, or `None` if the role is unrestricted.
     fn access(&self, role: &RoleKey) -> Option<&RoleAccess> {
         self.narrowed.iter().find(|(narrowed, _)| narrowed == role).map(|(_, access)| access)
     }
@@ -515,9 +522,10 @@ fn send(to: StreamId, update: Response) -> Effect {
     Effect::Send { to, message: v1::StreamMessageResponse { update: Some(update) } }
 }
 
-/// The answer to a message of a stream that has not arbitrated. The message is dropped, as that of
-/// a client which may not send it; the stream stays open, as in BMv2 and Stratum, because only an
-/// arbitration update ends one (specification 1.5, "Packet I/O" and "Stream Error Reporting").
+/// Returns the answer to a message on a stream that has not arbitrated. The message is dropped,
+/// like one from a client without permission. The stream stays open, as in BMv2 and Stratum,
+/// because only an arbitration update ends a stream (specification 1.5, "Packet I/O" and "Stream
+/// Error Reporting").
 pub(crate) fn not_arbitrated(update: Request) -> Option<Response> {
     let denied = |what| {
         let message = format!("Only the primary may {what}; this stream has not arbitrated.");

@@ -1,10 +1,10 @@
-//! Outcomes: canonical codes, the error of one update, the status of a batch.
+//! The outcomes of requests: canonical codes, the error of one update and the status of a batch.
 //!
-//! Every refusal in P4Runtime ends as a `google.rpc` code and a sentence for the author of the
-//! controller, so that pair is what the entity code returns; there is nothing finer that a client
-//! could tell apart. A batch with any refusal fails as UNKNOWN and carries one `p4.v1.Error` for
-//! each of its updates, the successful ones included (specification 1.5, "Error Reporting" under
-//! the Write and Read RPCs); clients such as p4runtime-shell count on the one-to-one order.
+//! Every refusal in P4Runtime is a `google.rpc` code and a message for the author of the
+//! controller, so entity operations return exactly this pair; clients could not distinguish
+//! anything finer. A batch with any refusal fails with UNKNOWN and carries one `p4.v1.Error` for
+//! each of its updates, including the successful ones (specification 1.5, "Error Reporting" under
+//! the Write and Read RPCs). Clients such as p4runtime-shell rely on the one-to-one order.
 
 use bytes::Bytes;
 pub(crate) use entities::shortened;
@@ -16,17 +16,17 @@ use crate::proto::{rpc, v1};
 /// The URL under which a `p4.v1.Error` travels in a `google.protobuf.Any`.
 const ERROR_TYPE_URL: &str = "type.googleapis.com/p4.v1.Error";
 
-/// Details and message up to this size reach every client: with their names and the code beside
-/// them they stay below the 8 KB of metadata that gRPC clients take by default (specification
-/// 1.5, "gRPC Metadata Maximum Size").
+/// The size up to which details and message reach every client. With their header names and the
+/// status code they stay below the 8 KB of metadata that gRPC clients accept by default
+/// (specification 1.5, "gRPC Metadata Maximum Size").
 const USUAL_METADATA_BYTES: usize = 7_750;
 
-/// An error as the status of an RPC or a stream.
+/// Converts an error to the status of an RPC or a stream.
 pub(crate) fn refusal(error: &EntityError) -> tonic::Status {
     tonic::Status::new(tonic::Code::from_i32(error.code() as i32), error.message())
 }
 
-/// An error as it travels in the details of a batch.
+/// Converts an error to its form in the details of a batch.
 fn to_proto(error: &EntityError) -> v1::Error {
     v1::Error {
         canonical_code: error.code() as i32,
@@ -35,9 +35,10 @@ fn to_proto(error: &EntityError) -> v1::Error {
     }
 }
 
-/// The status of a batch from the outcomes of its elements, in their order.
+/// Returns the status of a batch from the outcomes of its elements, in order.
 ///
-/// `Ok` when all succeeded; otherwise a status UNKNOWN with one `p4.v1.Error` for each element.
+/// Returns `Ok` if all succeeded, and otherwise a status UNKNOWN with one `p4.v1.Error` for each
+/// element.
 pub fn batch_status(outcomes: &[Result<(), EntityError>]) -> Result<(), rpc::Status> {
     let Some(first) = outcomes.iter().find_map(|outcome| outcome.as_ref().err()) else {
         return Ok(());
@@ -53,8 +54,8 @@ pub fn batch_status(outcomes: &[Result<(), EntityError>]) -> Result<(), rpc::Sta
                 Ok(()) => v1::Error::default(),
                 Err(error) => to_proto(error),
             };
-            // From the first message that has no room on there is none: those that are there
-            // are the first ones.
+            // After the first message that does not fit, no other message is included, so the
+            // included messages are always the first ones.
             match room.checked_sub(message_bytes(&error.message)) {
                 Some(left) => room = left,
                 None => {
@@ -68,8 +69,9 @@ pub fn batch_status(outcomes: &[Result<(), EntityError>]) -> Result<(), rpc::Sta
     Err(rpc::Status { code, message, details })
 }
 
-/// How many bytes of messages the errors may carry, beside codes that go out in any case: as
-/// many as there are, unless to leave some out is what brings the details below the usual limit.
+/// Returns the number of bytes that the errors' messages may take in total, beside the codes, which
+/// are always sent. This is unlimited if dropping messages would not bring the details below the
+/// usual limit anyway.
 fn room_for_messages(outcomes: &[Result<(), EntityError>], status_message: &str) -> usize {
     let codes: usize = outcomes
         .iter()
@@ -79,7 +81,8 @@ fn room_for_messages(outcomes: &[Result<(), EntityError>], status_message: &str)
         })
         .map(|error| any(&error).encoded_len() + 2)
         .sum();
-    // In a header, details are in base64 and every byte beyond ASCII takes three.
+    // Details are base64 in a header, and each non-ASCII byte of the message takes three
+    // characters.
     let in_header: usize = status_message.bytes().map(|b| if b.is_ascii() { 1 } else { 3 }).sum();
     let usual = USUAL_METADATA_BYTES.saturating_sub(in_header) / 4 * 3;
     match usual.checked_sub(codes + message_bytes(status_message) + 2) {
@@ -88,7 +91,8 @@ fn room_for_messages(outcomes: &[Result<(), EntityError>], status_message: &str)
     }
 }
 
-/// What a message adds to the details, with the lengths before it that may grow by it.
+/// Returns the size that a message adds to the details, including the length prefixes that may
+/// grow.
 fn message_bytes(message: &str) -> usize {
     const LENGTHS: usize = 8;
     if message.is_empty() { 0 } else { message.len() + LENGTHS }
@@ -98,7 +102,7 @@ fn any(error: &v1::Error) -> prost_types::Any {
     prost_types::Any { type_url: ERROR_TYPE_URL.to_owned(), value: error.encode_to_vec() }
 }
 
-/// The gRPC status that carries `status` in its `grpc-status-details-bin` trailer.
+/// Returns the gRPC status that carries `status` in its `grpc-status-details-bin` trailer.
 pub fn to_grpc(status: &rpc::Status) -> tonic::Status {
     tonic::Status::with_details(
         tonic::Code::from_i32(status.code),
@@ -107,9 +111,10 @@ pub fn to_grpc(status: &rpc::Status) -> tonic::Status {
     )
 }
 
-/// What a server said of each element of a batch: the reverse of [`batch_status`], for clients.
+/// Returns the errors of a batch's elements from a server's status. Clients use it as the inverse
+/// of [`batch_status`].
 ///
-/// Empty when the status carries no details, or none that can be read.
+/// Returns an empty list if the status has no details, or none that can be decoded.
 pub fn batch_errors(status: &tonic::Status) -> Vec<v1::Error> {
     let Ok(status) = rpc::Status::decode(status.details()) else {
         return Vec::new();
@@ -122,13 +127,14 @@ pub fn batch_errors(status: &tonic::Status) -> Vec<v1::Error> {
         .collect()
 }
 
-/// The details of a batch's status with the codes of its errors alone; empty if they are none of a batch.
+/// Returns the details of a batch's status with codes but without messages. Returns no bytes if
+/// `details` cannot be decoded.
 pub(crate) fn shorter_details(details: &[u8]) -> Bytes {
     let Ok(status) = rpc::Status::decode(details) else { return Bytes::new() };
     Bytes::from(codes_alone(status).encode_to_vec())
 }
 
-/// The status of a batch without the sentences of its single elements, whose codes stay.
+/// Removes the messages of a batch's elements from its status and keeps their codes.
 fn codes_alone(mut status: rpc::Status) -> rpc::Status {
     for detail in &mut status.details {
         if let Ok(error) = v1::Error::decode(detail.value.as_slice()) {
@@ -164,7 +170,8 @@ mod tests {
         assert_eq!(errors[1], v1::Error::default());
     }
 
-    /// Messages give way where that lets a client with the usual limits hear of every update.
+    /// Messages are dropped if a client with the usual limit can then receive the code of every
+    /// update.
     #[test]
     fn a_batch_of_a_hundred_errors_fits_what_clients_take() {
         let refused = || Err(EntityError::exists("x".repeat(100)));
@@ -181,11 +188,11 @@ mod tests {
             assert!(errors[with_message..].iter().all(|error| error.message.is_empty()));
         }
         assert!(batch_errors(&of(30)).iter().all(|error| !error.message.is_empty()));
-        // Beyond that the client has to raise its limit, and then hears everything.
+        // Beyond that size the client must raise its limit, and then receives every message.
         assert!(batch_errors(&of(1000)).iter().all(|error| !error.message.is_empty()));
     }
 
-    /// Names that clients make up are part of messages, and may be as long as a request.
+    /// Messages can contain names that clients invent, which may be as long as a request.
     #[test]
     fn no_message_is_so_long_that_its_status_does_not_arrive() {
         let long = "\u{00e9}".repeat(100_000);
@@ -194,7 +201,7 @@ mod tests {
         assert!(error.message().ends_with('\u{2026}'));
         for count in [1, 100] {
             let status = to_grpc(&batch_status(&vec![Err(error.clone()); count]).unwrap_err());
-            // In a header, every byte beyond ASCII takes three.
+            // Each non-ASCII byte takes three characters in a header.
             let encoded = status.details().len().div_ceil(3) * 4 + 3 * status.message().len();
             assert!(encoded <= 8_000, "{count} errors take {encoded} bytes");
         }
@@ -208,7 +215,7 @@ mod tests {
         assert_eq!(batch_errors(&status), []);
     }
 
-    /// What is said to a client that takes little metadata.
+    /// A client with a small metadata limit receives only the codes.
     #[test]
     fn shorter_details_are_codes_alone() {
         let outcomes = vec![Err(EntityError::exists("this entry exists already")); 200];

@@ -1,8 +1,8 @@
-//! The entities of one switch under one pipeline, as messages.
+//! The entities of one switch under one pipeline, in the form of messages.
 //!
 //! A [`Store`] belongs to one committed pipeline: updates, requests and the time go in, entities
-//! and errors come out. It checks the form of messages (`conversion`) and hands what they say to
-//! a data plane, which keeps it; that of an emulated switch unless another is given.
+//! and errors come out. It checks and converts messages (`conversion`) and passes the result to a
+//! data plane, which holds the state. The default is the data plane of an emulated switch.
 
 mod reading;
 #[cfg(test)]
@@ -31,16 +31,16 @@ pub struct Store<P: DataPlane = Emulated> {
 }
 
 impl Store {
-    /// An emulated switch as it starts: every table has its default entry and nothing else.
+    /// Creates an emulated switch in which every table has its default entry and nothing else.
     pub fn new(schema: Arc<Schema>) -> Self {
         let plane = Emulated::new(Arc::clone(schema.objects()));
         Self { schema, plane }
     }
 
-    /// Installs an entry that the program itself declares, when the pipeline is committed.
+    /// Installs an entry that the program declares, when the pipeline is committed.
     ///
-    /// Other than [`Self::write`] it serves constant tables and entries marked `is_const`, both of
-    /// which no controller can change afterwards.
+    /// Unlike [`Self::write`], it accepts constant tables and entries marked `is_const`, which
+    /// controllers cannot change.
     pub fn install_initial(
         &mut self,
         entry: &v1::TableEntry,
@@ -49,8 +49,9 @@ impl Store {
         self.plane.install(conversion::initial_entry(&self.schema, entry)?, now)
     }
 
-    /// Records that a packet of `bytes` bytes hit the entry with the key (table, match fields and
-    /// priority, or the default entry) of `key`: it counts, and the entry is not idle.
+    /// Records that a packet of `bytes` bytes hit the entry that `key` identifies by table, match
+    /// fields and priority, or as the default entry. The entry's counters increase and its idle
+    /// time restarts.
     pub fn record_hit(
         &mut self,
         key: &v1::TableEntry,
@@ -63,17 +64,17 @@ impl Store {
 }
 
 impl<P: DataPlane> Store<P> {
-    /// The entities that a data plane has, which was made for this pipeline.
+    /// Creates a store over a data plane that was created for this pipeline.
     pub fn over(schema: Arc<Schema>, plane: P) -> Self {
         Self { schema, plane }
     }
 
-    /// The pipeline that the entities belong to.
+    /// Returns the pipeline that the entities belong to.
     pub fn schema(&self) -> &Arc<Schema> {
         &self.schema
     }
 
-    /// The data plane.
+    /// Returns the data plane.
     pub(crate) fn plane_mut(&mut self) -> &mut P {
         &mut self.plane
     }
@@ -87,9 +88,9 @@ impl<P: DataPlane> Store<P> {
 
     /// Applies a batch in order and returns the outcome of each update.
     ///
-    /// With `ContinueOnError` every update is tried. With `RollbackOnError` and
-    /// `DataplaneAtomic` the first refusal undoes the updates before it: that update has its own
-    /// error, all others are ABORTED.
+    /// With `ContinueOnError`, every update is tried. With `RollbackOnError` and `DataplaneAtomic`,
+    /// the first refusal undoes the updates before it: the refused update has its own error, and
+    /// all others are ABORTED.
     pub fn write_batch(
         &mut self,
         updates: &[v1::Update],
@@ -100,8 +101,8 @@ impl<P: DataPlane> Store<P> {
         self.write_kept(each, atomicity, now, &mut |_| Ok(()))
     }
 
-    /// As [`Self::write_batch`]. Updates may be refused beforehand, and `keep` records what was
-    /// accepted before it holds; see [`entities::write`].
+    /// Applies a batch like [`Self::write_batch`]. Updates may already be refused in the input.
+    /// `keep` records the accepted updates before they take effect; see [`entities::write`].
     pub fn write_kept<'a>(
         &mut self,
         updates: impl ExactSizeIterator<Item = Result<&'a v1::Update, EntityError>>,
@@ -121,15 +122,16 @@ impl<P: DataPlane> Store<P> {
         entities::write(plane, updates, atomicity, now, keep)
     }
 
-    /// Reads what the requests select, piece by piece, in an order that depends on the content of
-    /// the data plane alone. What is written from now on is not to be relied on.
+    /// Returns a reading of the entities that the requests select, in pieces. Their order depends
+    /// only on the contents of the data plane. Whether the reading includes later writes is
+    /// unspecified.
     pub fn reading(&self, requests: Vec<v1::Entity>, now: Nanos) -> Reading {
         Reading::new(Arc::clone(&self.schema), self.plane.reader(now), requests)
     }
 
     /// Calls `visit` with every entity that `request` selects; see [`Store::reading`].
     ///
-    /// An error comes before any entity.
+    /// An error is returned before any entity is visited.
     pub fn read(
         &self,
         request: &v1::Entity,
@@ -144,8 +146,9 @@ impl<P: DataPlane> Store<P> {
         reading.take_outcomes().into_iter().collect()
     }
 
-    /// Calls `visit` with the cells of counters, meters and registers that were written, as a
-    /// MODIFY restores them. What an array was set to as a whole comes first and has no index.
+    /// Calls `visit` with every written cell of counters, meters and registers, in the form of a
+    /// MODIFY that restores it. A value to which a whole array was set comes first, without an
+    /// index.
     pub(crate) fn written_cells(&self, visit: &mut dyn FnMut(v1::Entity)) {
         let written = Cells::Written;
         let meters = self.schema.meters().iter().map(|one| Selection::Meters(one.id, written));
@@ -157,7 +160,7 @@ impl<P: DataPlane> Store<P> {
         for selection in meters.chain(counters).chain(registers) {
             let _ = reader.read(&selection, &mut Cursor::Start, &mut |found| {
                 if let Some(mut found) = found {
-                    // What a meter counted cannot be restored.
+                    // The counts of a meter cannot be restored.
                     if let Entity::Meter(cell) = &mut found {
                         cell.counters = None;
                     }
@@ -168,7 +171,7 @@ impl<P: DataPlane> Store<P> {
         }
     }
 
-    /// How a controller wants a digest to be sent, if it wants it.
+    /// Returns the configuration of a digest, if a controller has enabled it.
     pub(crate) fn digest(&self, id: DigestId) -> Option<DigestConfig> {
         let mut config = None;
         let reader = self.plane.reader(Nanos::default());
@@ -181,14 +184,14 @@ impl<P: DataPlane> Store<P> {
         config
     }
 
-    /// The table entries whose idle timeout has passed since they were hit, or since they were
-    /// last returned from here, as an `IdleTimeoutNotification` carries them.
+    /// Returns the table entries whose idle timeout has passed since they were last hit or last
+    /// returned by this method, in the form of an `IdleTimeoutNotification`.
     pub fn expire(&mut self, now: Nanos) -> Vec<v1::TableEntry> {
         self.plane.expire(now).iter().map(conversion::idle_message).collect()
     }
 
-    /// No entry expires before this time: when to call [`Self::expire`] next. `None` if no entry
-    /// has an idle timeout.
+    /// Returns a time before which no entry expires: the time to call [`Self::expire`] next.
+    /// Returns `None` if no entry has an idle timeout.
     pub fn next_expiry(&self) -> Option<Nanos> {
         self.plane.next_expiry()
     }

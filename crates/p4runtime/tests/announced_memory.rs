@@ -1,5 +1,5 @@
-//! What a client can have allocated by announcing a message that it does not send. In a process of its own, whose
-//! address space is measured.
+//! Checks the memory that a client can make the server allocate by announcing a message that it
+//! does not send. The test runs in a process of its own, because it measures the address space.
 
 #![cfg(target_os = "linux")]
 
@@ -17,7 +17,7 @@ use p4runtime::{
 use tokio::net::{TcpListener, TcpStream};
 use tonic::codegen::http::Request;
 
-/// The address of a server.
+/// Starts a server and returns its address.
 async fn serve() -> String {
     let registry = Arc::new(PipelineRegistry::new());
     let device = Device::new(1, DeviceOptions::default(), registry);
@@ -29,7 +29,7 @@ async fn serve() -> String {
     address.to_string()
 }
 
-/// The largest address space that this process has had, in KiB.
+/// Returns the largest address space that this process has had, in KiB.
 fn peak() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").expect("Linux");
     let line = status.lines().find(|line| line.starts_with("VmPeak:")).expect("a peak");
@@ -50,8 +50,8 @@ async fn begin(
     (response, stream)
 }
 
-/// tonic would reserve what a message announces. Such memory is not touched, so that only the size of the address space
-/// shows it.
+/// tonic would reserve the announced length of a message. Such memory is never touched, so only the
+/// size of the address space shows it.
 #[tokio::test]
 async fn a_length_that_is_announced_takes_no_memory() {
     const CALLS: u64 = 40;
@@ -60,7 +60,7 @@ async fn a_length_that_is_announced_takes_no_memory() {
     let socket = TcpStream::connect(serve().await).await.expect("connected");
     let (http2, connection) = h2::client::handshake(socket).await.expect("HTTP/2");
     tokio::spawn(connection);
-    // The first call may take memory for other reasons.
+    // The first call may allocate memory for other reasons.
     let (response, _) = begin(&http2, "Capabilities", vec![0; 5], true).await;
     response.await.expect("an answer");
     let before = peak();
@@ -69,7 +69,7 @@ async fn a_length_that_is_announced_takes_no_memory() {
         let begun = [&[0][..], &ANNOUNCED.to_be_bytes(), &[7]].concat();
         open.push(begin(&http2, "Write", begun, false).await);
     }
-    // A call behind all the others shows that the server has come to them.
+    // A later call that is answered shows that the server has handled all calls before it.
     let (response, _) = begin(&http2, "Capabilities", vec![0; 5], true).await;
     response.await.expect("an answer");
     let taken = peak() - before;

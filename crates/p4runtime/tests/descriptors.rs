@@ -1,13 +1,14 @@
-//! Our protos against those that the P4 consortium publishes (PyPI package p4runtime 1.6.0).
+//! Compares this crate's protos with those that the P4 consortium publishes (PyPI package p4runtime
+//! 1.6.0).
 //!
-//! Both are compared as descriptors, in both directions: every message, field (name, number,
-//! type, label, type name, oneof), enumeration value and service method. What does not travel on
-//! the wire is left out: comments, options, JSON names, the order of declaration.
+//! The descriptors are compared in both directions: every message, field (name, number, type,
+//! label, type name, oneof), enumeration value and service method. Anything that is not transmitted
+//! is ignored: comments, options, JSON names and the order of declaration.
 //!
-//! The other side is fetched by `conformance/install.sh p4runtime-descriptors` into
-//! `conformance/.peers`, or below the directory that the environment variable PLANIMETER_PEERS
-//! names. Without it the comparison is skipped and says so, or fails if PLANIMETER_REQUIRE_PEERS
-//! is 1.
+//! `conformance/install.sh p4runtime-descriptors` fetches the published descriptors into
+//! `conformance/.peers`, or below the directory in the environment variable PLANIMETER_PEERS.
+//! Without them the comparison is skipped with a message, or fails if PLANIMETER_REQUIRE_PEERS is
+//! 1.
 
 use std::collections::BTreeMap;
 use std::io::{Write as _, stderr};
@@ -18,7 +19,7 @@ use p4runtime::proto::DESCRIPTORS;
 use prost::Message as _;
 use prost_types::{DescriptorProto, EnumDescriptorProto, FileDescriptorProto, FileDescriptorSet};
 
-/// What travels on the wire, one line a fact, by the name of what it describes.
+/// The transmitted properties of descriptors, by the name of what they describe.
 type Facts = BTreeMap<String, String>;
 
 #[test]
@@ -28,7 +29,7 @@ fn our_protos_are_the_published_ones() {
                        conformance/install.sh p4runtime-descriptors fetches them";
         let required = env::var("PLANIMETER_REQUIRE_PEERS").is_ok_and(|value| value == "1");
         assert!(!required, "{message}");
-        // Not eprintln!, which the test harness keeps to itself when a test passes.
+        // The test harness would hide the output of `eprintln!` when a test passes.
         writeln!(stderr(), "SKIPPED: our_protos_are_the_published_ones: {message}").unwrap();
         return;
     };
@@ -77,7 +78,7 @@ fn a_difference_is_found() {
     assert_eq!(differences[0].0, "field p4.v1.TableEntry 4");
 }
 
-/// Where the published descriptors are, if they are anywhere.
+/// Returns the directory of the published descriptors, if it exists.
 fn published() -> Option<PathBuf> {
     let peers = match env::var_os("PLANIMETER_PEERS") {
         Some(peers) => PathBuf::from(peers),
@@ -89,7 +90,7 @@ fn published() -> Option<PathBuf> {
 
 fn facts(files: &[FileDescriptorProto]) -> Facts {
     let mut facts = Facts::new();
-    // Imports that every protobuf runtime brings along are not ours to compare.
+    // Imports that are part of every protobuf runtime are not compared.
     for file in files.iter().filter(|file| !file.package().starts_with("google.protobuf")) {
         let scope = file.package();
         facts.insert(format!("file {}", file.name()), format!("{scope} {}", file.syntax()));

@@ -1,8 +1,9 @@
-//! Requests and messages that anyone may send to a device: any order, damaged bytes, streams that
-//! come and go. Nothing panics, and what the specification promises holds at every step.
+//! Requests and messages that any client may send to a device: in any order, with damaged bytes, on
+//! streams that open and close. Nothing may panic, and the guarantees of the specification must
+//! hold after every step.
 //!
-//! A fixed number of seeded steps, so that every run is the same; the fuzz target `device` chooses
-//! them itself.
+//! The steps are random with a fixed seed and number, so that every run is the same. The fuzz
+//! target `device` chooses the steps itself.
 
 #[path = "support/outside.rs"]
 mod outside;

@@ -1,6 +1,7 @@
-//! Bytes that anyone may send: decoded, checked, written, read; nothing panics.
+//! Bytes that any client may send are decoded, checked, written and read. Nothing may panic.
 //!
-//! A fixed number of seeded mutations of valid messages, so that every run is the same.
+//! The bytes are mutations of valid messages with a fixed seed and number, so that every run is the
+//! same.
 
 use std::sync::{Arc, OnceLock};
 
@@ -46,7 +47,7 @@ fn schema() -> Arc<Schema> {
     Arc::clone(SCHEMA.get_or_init(|| Schema::new(text::parse(EVERYTHING).unwrap()).unwrap()))
 }
 
-/// Valid entities of every kind.
+/// Returns valid entities of every kind.
 fn seeds() -> Vec<Entity> {
     use v1::field_match::*;
     use v1::p4_data::Data;
@@ -206,7 +207,7 @@ fn write_request(kind: i32) -> v1::WriteRequest {
     v1::WriteRequest { updates: updates.collect(), ..v1::WriteRequest::default() }
 }
 
-/// The seeds are worth mutating only if a good part of them is accepted.
+/// The seeds are useful for mutation only if many of them are accepted.
 #[test]
 fn the_seeds_are_accepted() {
     let mut store = Store::new(schema());
@@ -217,7 +218,8 @@ fn the_seeds_are_accepted() {
                 store.write_batch(&request.updates, Atomicity::ContinueOnError, Nanos(1));
             outcomes.iter().filter(|outcome| outcome.is_ok()).count()
         });
-    // Counters and the like take MODIFY only; the member is still in its group when it is to go.
+    // Counters and similar entities accept MODIFY only. The member cannot be deleted, because it is
+    // still in its group.
     assert_eq!(accepted, [9, 15, 8]);
 }
 
@@ -272,8 +274,8 @@ fn mutated_updates_do_no_harm() {
     assert!(accepted > 5_000 && refused > 5_000, "{accepted} accepted, {refused} refused");
 }
 
-/// A wildcard read for every kind of entity. Direct resources are asked for, as otherwise a
-/// MODIFY with what was found would reset them.
+/// Returns a wildcard read for every kind of entity. Direct resources are requested, because a
+/// MODIFY with an entry that lacks them would reset them.
 fn wildcards() -> Vec<Entity> {
     use v1::packet_replication_engine_entry::Type as Engine;
 
@@ -288,7 +290,8 @@ fn wildcards() -> Vec<Entity> {
             r#type: Some(r#type),
         })
     };
-    // By name, because one counter of the program is too large for a wildcard.
+    // The counters are read by name, because one counter of the program is too large for a
+    // wildcard.
     let counter = |counter_id| {
         Entity::CounterEntry(v1::CounterEntry { counter_id, ..v1::CounterEntry::default() })
     };
@@ -319,8 +322,8 @@ fn read(store: &Store, request: &Entity) -> Vec<Entity> {
     found
 }
 
-/// Read-write symmetry (specification 1.5, section of that name): whatever a read answers finds
-/// itself, and changes nothing when it is written.
+/// Checks the read-write symmetry (specification 1.5, section of that name): reading with an entity
+/// that a read returned finds that entity, and writing it changes nothing.
 fn reads_as_written(store: &mut Store) {
     let all = |store: &Store| -> Vec<Entity> {
         wildcards().iter().flat_map(|wildcard| read(store, wildcard)).collect()
@@ -332,7 +335,7 @@ fn reads_as_written(store: &mut Store) {
         if let Entity::TableEntry(entry) = entity
             && (entry.is_const || entry.action.is_none())
         {
-            // Constant entries refuse a write; to leave the action out of another resets it.
+            // Constant entries refuse writes, and omitting the action of any other entry resets it.
             continue;
         }
         let entity = Some(v1::Entity { entity: Some(entity.clone()) });

@@ -1,10 +1,11 @@
-//! The code and the descriptors in `src/proto` are those of the protos in `proto`.
+//! Checks that the code and the descriptors in `src/proto` correspond to the protos in `proto`.
 //!
-//! They are kept in the tree, so that a build needs no compiler of protos.
-//! `PLANIMETER_UPDATE_PROTO=1 cargo test -p p4runtime --test generated` writes them anew.
+//! They are checked in, so that a build needs no protobuf compiler. `PLANIMETER_UPDATE_PROTO=1
+//! cargo test -p p4runtime --test generated` regenerates them.
 //!
-//! The descriptors are those of the protos as they are; for the generated code the `deprecated` marks are taken off,
-//! because a server has to serve the deprecated forms too and would otherwise need an `#[allow]` at every use.
+//! The descriptors are unchanged from the protos. The code is generated without the `deprecated`
+//! marks, because a server must serve the deprecated forms too and would otherwise need an
+//! `#[allow]` at every use.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -36,7 +37,7 @@ fn what_is_generated_is_that_of_the_protos() {
     );
 }
 
-/// The files by their names.
+/// Returns the generated files by name.
 fn generate(protos: &Path) -> BTreeMap<String, Vec<u8>> {
     let mut descriptors =
         protox::compile([protos.join("p4/v1/p4runtime.proto")], [protos]).unwrap();

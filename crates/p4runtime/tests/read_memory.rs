@@ -1,6 +1,6 @@
-//! What a Read costs the server, over gRPC: an answer takes the memory of a message, not that of
-//! all it holds. In a process of its own, whose memory is
-//! measured.
+//! Checks the memory that a Read costs the server over gRPC: a response takes the memory of one
+//! message and not of all its entities. The test runs in a process of its own, because it measures
+//! memory.
 
 #![cfg(target_os = "linux")]
 
@@ -20,7 +20,7 @@ type Raw = v1::p4_runtime_client::P4RuntimeClient<Channel>;
 
 const REGISTER: u32 = 0x1500_0001;
 
-/// A register of 2^20 cells of 64 members each.
+/// Returns a pipeline with a register of 2^20 cells of 64 members each.
 fn pipeline() -> v1::ForwardingPipelineConfig {
     let member = |index: usize| {
         format!(
@@ -42,7 +42,7 @@ fn pipeline() -> v1::ForwardingPipelineConfig {
     v1::ForwardingPipelineConfig { p4info, ..Default::default() }
 }
 
-/// The address of a server with this pipeline.
+/// Starts a server with this pipeline and returns its address.
 async fn serve() -> String {
     let registry = Arc::new(PipelineRegistry::new());
     let mut device = Device::new(1, DeviceOptions::default(), registry);
@@ -55,10 +55,11 @@ async fn serve() -> String {
     address.to_string()
 }
 
-/// A client that takes an answer message by message.
+/// Connects a client that reads a response message by message.
 async fn raw(address: &str) -> Raw {
     let channel = Channel::from_shared(format!("http://{address}")).expect("an address");
-    // What fits the window is made before it is taken; the window is the client's, and its memory.
+    // The server produces messages as long as they fit the window. The window is the client's, and
+    // so is the memory.
     let channel = channel.initial_stream_window_size(65_535);
     Raw::new(channel.connect().await.expect("connected"))
 }
@@ -76,7 +77,7 @@ async fn read(client: &mut Raw, request: &v1::ReadRequest) -> Streaming<v1::Read
     client.read(request.clone()).await.expect("a stream").into_inner()
 }
 
-/// The most memory that this process has had, in KiB.
+/// Returns the largest resident memory that this process has had, in KiB.
 fn peak() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").expect("Linux");
     let line = status.lines().find(|line| line.starts_with("VmHWM:")).expect("a peak");
@@ -92,21 +93,21 @@ async fn a_large_answer_takes_the_memory_of_one_message() {
     let before = peak();
     let mut answers = Vec::new();
     for _ in 0..MAX_OPEN_READS {
-        // Answers that are not taken fill the window of a connection.
+        // Unread responses fill the window of a connection.
         let mut client = raw(&address).await;
         let mut answer = read(&mut client, &request).await;
         let first = answer.message().await.expect("in portions").expect("cells");
         assert!(first.encoded_len() < 1 << 20, "{} bytes at once", first.encoded_len());
         answers.push(answer);
     }
-    // A client that goes on gets on.
+    // A client that continues to read receives the rest.
     for _ in 0..4 {
         answers[0].message().await.expect("in portions").expect("cells");
     }
     let taken = peak() - before;
     assert!(taken < 256 << 10, "{taken} KiB for {MAX_OPEN_READS} answers");
 
-    // Each of them holds on to what it reads.
+    // Each open response keeps its snapshot alive, so their number is limited.
     let mut client = raw(&address).await;
     let one_more = client.read(request.clone()).await.expect_err("too many");
     assert_eq!(one_more.code(), Code::ResourceExhausted);

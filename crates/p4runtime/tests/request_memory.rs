@@ -1,5 +1,5 @@
-//! What a request costs the server, over gRPC: one whose elements would take a multiple of its bytes is refused before
-//! it is decoded. In a process of its own, whose memory is measured.
+//! Checks that a request whose elements would take a multiple of its size in memory is refused over
+//! gRPC before it is decoded. The test runs in a process of its own, because it measures memory.
 
 #![cfg(target_os = "linux")]
 
@@ -20,7 +20,7 @@ use tonic::{
     transport::Channel,
 };
 
-/// A client that sends bytes and ignores what it gets.
+/// A codec that sends bytes and ignores the response.
 #[derive(Default)]
 struct Raw;
 
@@ -59,7 +59,7 @@ impl Decoder for Raw {
     }
 }
 
-/// The address of a server.
+/// Starts a server and returns its address.
 async fn serve() -> String {
     let registry = Arc::new(PipelineRegistry::new());
     let device = Device::new(1, DeviceOptions::default(), registry);
@@ -71,7 +71,7 @@ async fn serve() -> String {
     address.to_string()
 }
 
-/// Empty elements of a field in a field and so on, in `length` bytes.
+/// Returns `length` bytes of empty elements of the nested field at `path`.
 fn empties(path: &[u32], length: usize) -> Bytes {
     let (number, outer) = path.split_last().expect("a field");
     let mut element = Vec::new();
@@ -88,7 +88,7 @@ fn empties(path: &[u32], length: usize) -> Bytes {
     bytes.into()
 }
 
-/// The most memory that this process has had, in KiB.
+/// Returns the largest resident memory that this process has had, in KiB.
 fn peak() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").expect("Linux");
     let line = status.lines().find(|line| line.starts_with("VmHWM:")).expect("a peak");
@@ -111,7 +111,7 @@ async fn a_request_of_empty_elements_is_refused_before_it_takes_memory() {
         client.ready().await.expect("ready");
         let path = format!("/p4.v1.P4Runtime/{method}");
         let path = PathAndQuery::from_maybe_shared(path).expect("a path");
-        // One request alone is the same for all four kinds of calls.
+        // A single request serves for all four kinds of calls.
         let message = Request::new(empties(field, LENGTH));
         let Err(status) = client.unary(message, path, Raw).await else {
             panic!("{method} succeeded")

@@ -1,4 +1,4 @@
-//! What a store costs: ten thousand emulated switches live in one process.
+//! Checks the memory of a store: ten thousand emulated switches must fit in one process.
 
 #![cfg(target_os = "linux")]
 
@@ -9,7 +9,7 @@ use p4runtime::p4info::{Schema, text};
 use p4runtime::proto::v1;
 use p4runtime::store::{Nanos, Store};
 
-/// Resident memory of this process in KiB.
+/// Returns the resident memory of this process in KiB.
 fn resident() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap();
     let line = status.lines().find(|line| line.starts_with("VmRSS:")).unwrap();

@@ -1,9 +1,8 @@
-//! The entity store against a model of a few lines: two tables and an action profile, kept in
-//! plain maps of numbers.
+//! Compares the entity store with a simple model of two tables and an action profile in plain maps.
 //!
-//! The model knows nothing of byte strings, keys or changes: it is told what an update means as
-//! numbers, and says which code must come out. Updates reach the store as messages, with any
-//! number of leading zeros.
+//! The model knows nothing of byte strings, keys or changes: it receives the meaning of an update
+//! as numbers, and returns the code that the store must return. Updates reach the store as messages
+//! with varying numbers of leading zeros.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
@@ -30,10 +29,10 @@ const PROFILE_SIZE: usize = 2;
 const FORWARD: u32 = 0x0100_0001;
 const PORT_BITS: u32 = 9;
 
-/// What an update says, in numbers.
+/// The meaning of an update in numbers.
 #[derive(Debug, Clone)]
 enum Op {
-    /// An entry of the table with two exact fields, forwarding to a port.
+    /// An entry of the table with two exact fields, which forwards to a port.
     Exact { kind: Type, key: (u16, u64), port: u16 },
     /// An entry of the table with a ternary field.
     Acl { kind: Type, key: (u32, u32, i32), port: u16 },
@@ -43,7 +42,7 @@ enum Op {
     Indirect { kind: Type, key: u8, member: u32 },
 }
 
-/// The same as maps.
+/// The contents of the store as maps.
 #[derive(Debug, Clone, Default, PartialEq)]
 struct Model {
     exact: BTreeMap<(u16, u64), u16>,
@@ -107,7 +106,7 @@ fn put<K: Ord, V>(map: &mut BTreeMap<K, V>, size: usize, kind: Type, key: K, val
     }
 }
 
-/// A number as a byte string with leading zeros.
+/// Returns a number as a byte string with leading zeros.
 fn padded(number: impl Into<u128>, zeros: usize) -> Bytes {
     let mut bytes = vec![0; zeros];
     bytes.extend_from_slice(&value::encode(number.into()));
@@ -171,7 +170,7 @@ fn message(op: &Op, zeros: usize) -> v1::Update {
     v1::Update { r#type: kind as i32, entity: Some(v1::Entity { entity: Some(entity) }) }
 }
 
-/// What a store holds, as the model has it.
+/// Returns the contents of a store in the form of the model.
 fn read(store: &Store) -> Model {
     let mut model = Model::default();
     let mut visit = |entity: v1::Entity| match entity.entity {
@@ -214,7 +213,7 @@ fn read(store: &Store) -> Model {
     model
 }
 
-/// The number in a byte string that has to be canonical.
+/// Returns the number in a byte string, which must be canonical.
 fn number(bytes: &[u8]) -> u128 {
     let number = value::decode(bytes).unwrap();
     assert_eq!(value::encode(number), bytes, "read values are canonical");

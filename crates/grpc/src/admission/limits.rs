@@ -1,37 +1,38 @@
-//! The limits within which a server serves peers that it does not trust.
+//! The limits that protect a server from untrusted clients.
 
 use std::{fmt, time::Duration};
 
-/// What clients may take of a server. Each field is a limit that [`super::Admission`] or HTTP/2
-/// enforces.
+/// The resources that clients may use. [`super::Admission`] or HTTP/2 enforces each limit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// The time from the acceptance of a connection to the client's SETTINGS frame, TLS included.
+    /// The time from accepting a connection until the client's SETTINGS frame arrives, including
+    /// TLS.
     pub handshake: Duration,
-    /// The number of connections whose handshake is not over.
+    /// The maximum number of connections in the handshake.
     pub half_open: usize,
-    /// The number of connections.
+    /// The maximum number of connections.
     pub connections: usize,
-    /// The number of connections from one address; for IPv6, from one network of 64 bits.
+    /// The maximum number of connections from one address, or from one /64 network of IPv6.
     pub connections_per_address: usize,
-    /// The number of calls that are open on one connection. A server of P4Runtime adds one for each of
+    /// The maximum number of open calls on one connection. A P4Runtime server adds one for each of
     /// its devices.
     pub calls: u32,
-    /// The number of calls on one connection that its client began and gave up before the server
-    /// came to them.
+    /// The maximum number of calls on one connection that the client may cancel before the server
+    /// has handled them.
     pub calls_given_up: usize,
-    /// The headers of one request, in bytes as HTTP/2 counts them (RFC 9113, section 6.5.2).
+    /// The maximum size of a request's headers, in bytes as HTTP/2 counts them (RFC 9113, section
+    /// 6.5.2).
     pub header_bytes: u32,
-    /// The bytes that are held for one connection: windows, messages that have begun, calls, and
-    /// messages that wait to be sent.
+    /// The maximum number of bytes held for one connection: windows, incomplete messages, calls,
+    /// and messages that wait to be sent.
     pub held_per_connection: usize,
-    /// The bytes that are held for all connections.
+    /// The maximum number of bytes held for all connections.
     pub held: usize,
 }
 
 impl Limits {
-    /// Limits that only a client without bounds meets, for a server whose clients are measured: what
-    /// a slower or larger client does must not be refused.
+    /// Limits that only a runaway client meets. They are for a server whose clients are being
+    /// measured, so that a slow or large client is not refused.
     pub const WIDE: Self = Self {
         handshake: Duration::from_secs(3600),
         half_open: 1 << 20,
@@ -61,20 +62,20 @@ impl Default for Limits {
     }
 }
 
-/// A limit that a connection met.
+/// The limit that a connection met.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Limit {
-    /// [`Limits::handshake`].
+    /// The limit [`Limits::handshake`].
     Handshake,
-    /// [`Limits::half_open`].
+    /// The limit [`Limits::half_open`].
     HalfOpen,
-    /// [`Limits::connections`].
+    /// The limit [`Limits::connections`].
     Connections,
-    /// [`Limits::connections_per_address`].
+    /// The limit [`Limits::connections_per_address`].
     ConnectionsPerAddress,
-    /// [`Limits::held_per_connection`].
+    /// The limit [`Limits::held_per_connection`].
     HeldPerConnection,
-    /// [`Limits::held`].
+    /// The limit [`Limits::held`].
     Held,
 }
 

@@ -1,4 +1,4 @@
-//! The peer of one connection, as its calls see it: what they hold for it, and its end.
+//! The client of one connection: the memory that its calls hold, and its eviction.
 
 use std::{
     collections::HashMap,
@@ -15,32 +15,32 @@ use tokio::{sync::Notify, time};
 
 use super::{Admission, ConnectionId, Eviction, Limit, Limits};
 
-/// The bytes that are held for an open call: its headers, and a batch of messages on its way.
+/// The number of bytes accounted for an open call: its headers, and a batch of messages in flight.
 const PER_CALL: usize = 48 << 10;
-/// What is held is counted in portions of this many bytes, so that a message more or less seldom
-/// changes the account.
+/// The granularity of the accounting in bytes. It is coarse, so that single messages rarely change
+/// the account.
 const PORTION: usize = 64 << 10;
 
-/// The number of connections above which turns are short.
+/// The number of connections above which turns are kept short.
 const CROWD: usize = 32;
 
-/// Hears which connection met which limit.
-pub(crate) type Tell = Arc<dyn Fn(SocketAddr, Limit) + Send + Sync>;
+/// A callback for connections that meet a limit.
+pub(crate) type LimitCallback = Arc<dyn Fn(SocketAddr, Limit) + Send + Sync>;
 
-/// The admission of one server, shared by its connections.
+/// The admission state of one server, shared by its connections.
 #[derive(Clone)]
-pub(crate) struct Doors(Arc<Shared>);
+pub(crate) struct SharedAdmission(Arc<Shared>);
 
 struct Shared {
     state: Mutex<State>,
     /// The number of connections.
     open: AtomicUsize,
-    tell: Tell,
+    on_limit: LimitCallback,
 }
 
 struct State {
     admission: Admission,
-    /// How connections hear that they were evicted.
+    /// The signals that notify connections of their eviction.
     signals: HashMap<ConnectionId, Signal>,
 }
 
@@ -49,10 +49,10 @@ struct Signal {
     evicted: Arc<Notify>,
 }
 
-impl Doors {
-    pub(crate) fn new(limits: Limits, tell: Tell) -> Self {
+impl SharedAdmission {
+    pub(crate) fn new(limits: Limits, on_limit: LimitCallback) -> Self {
         let state = State { admission: Admission::new(limits), signals: HashMap::new() };
-        Self(Arc::new(Shared { state: Mutex::new(state), open: AtomicUsize::new(0), tell }))
+        Self(Arc::new(Shared { state: Mutex::new(state), open: AtomicUsize::new(0), on_limit }))
     }
 
     /// Admits a connection, unless it meets a limit.
@@ -68,7 +68,7 @@ impl Doors {
                 self.0.open.fetch_add(1, Ordering::Relaxed);
                 Some(Peer(Arc::new(Inner {
                     id,
-                    doors: self.clone(),
+                    admission: self.clone(),
                     evicted: signal,
                     calls: AtomicUsize::new(0),
                     primaries: AtomicUsize::new(0),
@@ -76,13 +76,13 @@ impl Doors {
                 })))
             }
             Err(limit) => {
-                (self.0.tell)(from, limit);
+                (self.0.on_limit)(from, limit);
                 None
             }
         }
     }
 
-    /// Waits for the next handshake that takes too long, and evicts it.
+    /// Waits until a handshake exceeds its time, and evicts its connection.
     pub(crate) async fn expired(&self) {
         let deadline = self.lock().admission.deadline();
         match deadline {
@@ -92,30 +92,30 @@ impl Doors {
         self.act(|state, evicted| state.admission.expire(Instant::now(), evicted));
     }
 
-    /// Does something to the admission and tells those that were evicted for it.
+    /// Changes the admission state and notifies the connections that were evicted.
     fn act<T>(&self, act: impl FnOnce(&mut State, &mut Vec<Eviction>) -> T) -> T {
         let mut evicted = Vec::new();
         let mut state = self.lock();
         let result = act(&mut state, &mut evicted);
-        let told: Vec<_> = evicted
+        let notified: Vec<_> = evicted
             .into_iter()
             .filter_map(|Eviction { id, limit }| Some((state.signals.remove(&id)?, limit)))
             .collect();
         drop(state);
-        for (signal, limit) in told {
+        for (signal, limit) in notified {
             signal.evicted.notify_one();
-            (self.0.tell)(signal.peer, limit);
+            (self.0.on_limit)(signal.peer, limit);
         }
         result
     }
 
-    /// Holds bytes for a connection.
+    /// Accounts more bytes for a connection.
     fn hold(&self, id: ConnectionId, bytes: usize) -> Result<(), Limit> {
         self.act(|state, evicted| state.admission.hold(id, bytes, evicted))
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
-        // No code panics while it holds the lock, and the account is valid at any moment.
+        // No code panics while it holds the lock, so the state is always valid.
         self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -126,54 +126,54 @@ pub(crate) struct Peer(Arc<Inner>);
 
 struct Inner {
     id: ConnectionId,
-    doors: Doors,
+    admission: SharedAdmission,
     evicted: Arc<Notify>,
-    /// The number of its open calls.
+    /// The number of open calls.
     calls: AtomicUsize,
-    /// The number of its streams that are primary.
+    /// The number of the client's streams that are primary.
     primaries: AtomicUsize,
-    /// Whether a call that is open has brought a message.
+    /// Whether an open call has received a message.
     is_serving: AtomicBool,
 }
 
 impl Peer {
-    /// Ready when the connection has to end.
+    /// Completes when the connection is evicted.
     pub(crate) async fn evicted(&self) {
         self.0.evicted.notified().await;
     }
 
-    /// Records that the client's SETTINGS have come.
+    /// Records that the client's SETTINGS frame has arrived.
     pub(crate) fn negotiated(&self) {
-        self.0.doors.lock().admission.negotiated(self.0.id, Instant::now());
+        self.0.admission.lock().admission.negotiated(self.0.id, Instant::now());
     }
 
-    /// Records that a message has come whole.
+    /// Records that a complete message has arrived.
     pub(crate) fn has_sent(&self) {
         if !self.0.is_serving.swap(true, Ordering::Relaxed) {
-            self.0.doors.lock().admission.serving(self.0.id, Instant::now());
+            self.0.admission.lock().admission.serving(self.0.id, Instant::now());
         }
     }
 
-    /// Whether a call that is open has brought a message.
+    /// Whether an open call has received a message.
     pub(crate) fn is_serving(&self) -> bool {
         self.0.is_serving.load(Ordering::Relaxed)
     }
 
-    /// Whether there are so many connections that this one may have only short turns, for the sake
-    /// of those with a primary.
+    /// Whether this connection must keep its turns short because there are many connections and it
+    /// has no primary.
     pub(crate) fn is_in_a_crowd(&self) -> bool {
-        self.0.doors.0.open.load(Ordering::Relaxed) > CROWD
+        self.0.admission.0.open.load(Ordering::Relaxed) > CROWD
             && self.0.primaries.load(Ordering::Relaxed) == 0
     }
 
     /// Whether the connection may have full windows.
     pub(crate) fn widen(&self) -> bool {
-        self.0.doors.lock().admission.widen(self.0.id)
+        self.0.admission.lock().admission.widen(self.0.id)
     }
 
-    /// Begins a call.
+    /// Begins a call, which is accounted while it is open.
     pub(crate) fn begin(&self) -> Result<OpenCall, Limit> {
-        self.0.doors.hold(self.0.id, PER_CALL)?;
+        self.0.admission.hold(self.0.id, PER_CALL)?;
         self.0.calls.fetch_add(1, Ordering::Relaxed);
         Ok(OpenCall(self.clone()))
     }
@@ -181,8 +181,8 @@ impl Peer {
 
 impl Drop for Inner {
     fn drop(&mut self) {
-        self.doors.0.open.fetch_sub(1, Ordering::Relaxed);
-        let mut state = self.doors.lock();
+        self.admission.0.open.fetch_sub(1, Ordering::Relaxed);
+        let mut state = self.admission.lock();
         state.admission.close(self.id);
         state.signals.remove(&self.id);
     }
@@ -194,14 +194,14 @@ impl fmt::Debug for Peer {
     }
 }
 
-/// A call for as long as it is open.
+/// An open call, whose account is released when it is dropped.
 pub(crate) struct OpenCall(Peer);
 
 impl Drop for OpenCall {
     fn drop(&mut self) {
-        let Inner { id, doors, calls, is_serving, .. } = &*self.0.0;
+        let Inner { id, admission, calls, is_serving, .. } = &*self.0.0;
         let is_last = calls.fetch_sub(1, Ordering::Relaxed) == 1;
-        let mut state = doors.lock();
+        let mut state = admission.lock();
         state.admission.release(*id, PER_CALL);
         if is_last && is_serving.swap(false, Ordering::Relaxed) {
             state.admission.silent(*id, Instant::now());
@@ -209,41 +209,41 @@ impl Drop for OpenCall {
     }
 }
 
-/// Bytes that are held for a peer.
+/// An account of the bytes that are held for a client.
 #[derive(Debug, Default)]
 pub struct Held {
-    /// `None` for a server, which a client trusts.
+    /// The client, or `None` on the client side, where the server is trusted.
     peer: Option<Peer>,
     bytes: usize,
     is_primary: bool,
 }
 
 impl Held {
-    /// Nothing yet.
+    /// Creates an empty account.
     pub(crate) fn of(peer: Option<Peer>) -> Self {
         Self { peer, bytes: 0, is_primary: false }
     }
 
-    /// Changes how many bytes are held.
+    /// Sets the number of bytes that are held.
     ///
     /// # Errors
     ///
-    /// The limit, if they are too many; what was held before stays so.
+    /// Returns the limit that was met if the bytes are too many. The account is then unchanged.
     pub fn set(&mut self, bytes: usize) -> Result<(), Limit> {
         let Some(Peer(peer)) = &self.peer else { return Ok(()) };
         if bytes > self.bytes {
             let whole = bytes.div_ceil(PORTION).saturating_mul(PORTION);
-            peer.doors.hold(peer.id, whole - self.bytes)?;
+            peer.admission.hold(peer.id, whole - self.bytes)?;
             self.bytes = whole;
         } else if bytes + 2 * PORTION < self.bytes {
             let whole = bytes.div_ceil(PORTION) * PORTION;
-            peer.doors.lock().admission.release(peer.id, self.bytes - whole);
+            peer.admission.lock().admission.release(peer.id, self.bytes - whole);
             self.bytes = whole;
         }
         Ok(())
     }
 
-    /// Records whether this is held for a primary, whose connection is protected.
+    /// Records whether the account belongs to a primary, whose connection is protected.
     pub(crate) fn set_primary(&mut self, is_primary: bool) {
         if std::mem::replace(&mut self.is_primary, is_primary) != is_primary
             && let Some(Peer(peer)) = &self.peer
@@ -253,11 +253,11 @@ impl Held {
             } else {
                 peer.primaries.fetch_sub(1, Ordering::Relaxed);
             }
-            peer.doors.lock().admission.protect(peer.id, is_primary);
+            peer.admission.lock().admission.protect(peer.id, is_primary);
         }
     }
 
-    /// Records that a message has come whole.
+    /// Records that a complete message has arrived.
     pub fn message_arrived(&self) {
         if let Some(peer) = &self.peer {
             peer.has_sent();
@@ -271,7 +271,7 @@ impl Drop for Held {
         if let Some(Peer(peer)) = &self.peer
             && self.bytes > 0
         {
-            peer.doors.lock().admission.release(peer.id, self.bytes);
+            peer.admission.lock().admission.release(peer.id, self.bytes);
         }
     }
 }

@@ -1,4 +1,4 @@
-//! The admission against peers that do as little as they can for as much as they can get.
+//! Tests of the admission state with clients that spend little effort to take many resources.
 
 use std::{
     net::{IpAddr, Ipv4Addr, Ipv6Addr},
@@ -7,7 +7,7 @@ use std::{
 
 use super::*;
 
-/// A server with a clock of its own.
+/// An admission state with a simulated clock.
 struct Server {
     admission: Admission,
     now: Instant,
@@ -28,14 +28,14 @@ impl Server {
         self.admission.arrive(from, self.now, &mut self.evicted)
     }
 
-    /// A connection whose handshake is over.
+    /// Admits a connection and completes its handshake.
     fn connect(&mut self, from: IpAddr) -> ConnectionId {
         let id = self.arrive(from).expect("admitted");
         self.admission.negotiated(id, self.now);
         id
     }
 
-    /// A connection with a call that brought a message.
+    /// Admits a connection with a call that has received a message.
     fn serve(&mut self, from: IpAddr) -> ConnectionId {
         let id = self.connect(from);
         self.admission.serving(id, self.now);
@@ -68,13 +68,13 @@ fn few() -> Limits {
     }
 }
 
-/// Whatever 1,000 hostile peers do, on few addresses or many, for 20 s, a good client can connect,
-/// stays connected, and the account stays within the limits.
+/// Whatever 1,000 hostile clients do for 20 s, from few addresses or many, a well-behaved client
+/// can connect and stays connected, and the account stays within the limits.
 #[test]
 fn a_thousand_hostile_peers_do_not_keep_a_good_client_out() {
     for seed in 0..8 {
         let mut random = fastrand::Rng::with_seed(seed);
-        // There is room for all, or not.
+        // Half of the seeds have room for all connections.
         let connections = if seed < 4 { 1024 } else { 600 };
         let limits = Limits { connections, ..Limits::default() };
         let mut server = Server::new(limits.clone());
@@ -84,15 +84,15 @@ fn a_thousand_hostile_peers_do_not_keep_a_good_client_out() {
         let mut hostile: Vec<ConnectionId> = Vec::new();
         for step in 0..20_000 {
             server.pass(Duration::from_millis(1));
-            // At most 1,000 at once; each does one thing and then nothing.
+            // At most 1,000 clients are connected at a time. Each does one thing and then nothing.
             if hostile.len() < 1000 {
                 let from = host(random.u8(1..=if seed % 2 == 0 { 4 } else { 250 }));
                 if let Ok(id) = server.arrive(from) {
                     match random.u8(0..4) {
-                        // Half-open, or a slow TLS handshake.
+                        // The connection is half open, or its TLS handshake is slow.
                         0 => {}
                         1 => server.admission.negotiated(id, server.now),
-                        // Long messages that never end, and windows that stay closed.
+                        // Long messages never end, and windows stay closed.
                         2 => {
                             server.admission.serving(id, server.now);
                             let _ = server.hold(id, 64 << 20);
@@ -113,7 +113,7 @@ fn a_thousand_hostile_peers_do_not_keep_a_good_client_out() {
             let within = &server.admission;
             assert!(within.connections() <= limits.connections);
             assert!(within.held() <= limits.held, "{}", within.held());
-            // Some hang up, and come again.
+            // Some clients disconnect and connect again.
             if let Some(index) = (step % 7 == 0).then(|| random.usize(0..hostile.len().max(1)))
                 && index < hostile.len()
             {
@@ -158,7 +158,7 @@ fn the_oldest_half_open_connection_of_the_greediest_address_goes() {
     let _second = server.arrive(host(2)).expect("room");
     let _newcomer = server.arrive(GOOD).expect("room is made");
     assert_eq!(server.evictions(), [(first, Limit::HalfOpen)]);
-    // With one each, the oldest goes.
+    // If all addresses have one connection each, the oldest connection is evicted.
     let _newcomer = server.arrive(host(4)).expect("room is made");
     assert_eq!(server.evictions(), [(single, Limit::HalfOpen)]);
 }
@@ -168,13 +168,13 @@ fn silent_connections_make_room_and_serving_ones_do_not() {
     let mut server = Server::new(few());
     let served = server.serve(host(1));
     let silent: Vec<_> = (0..3).map(|_| server.connect(host(1))).collect();
-    // The limit of an address is its own affair.
+    // The limit of an address affects only that address.
     server.connect(host(1));
     assert_eq!(server.evictions(), [(silent[0], Limit::ConnectionsPerAddress)]);
     server.connect(host(2));
     server.connect(host(2));
     assert_eq!(server.evictions(), [(silent[1], Limit::Connections)]);
-    // A connection whose calls have ended counts as silent from then on.
+    // A connection whose calls have all ended is silent.
     let mut server = Server::new(few());
     let all: Vec<_> = (0..5).map(|number| server.serve(host(number))).collect();
     assert_eq!(server.arrive(GOOD), Err(Limit::Connections));
@@ -199,7 +199,7 @@ fn a_network_of_ipv6_is_one_address() {
     });
     assert_eq!(server.arrive(from(9)), Err(Limit::ConnectionsPerAddress));
     server.serve(Ipv6Addr::new(0x2001, 0xdb8, 0, 2, 0, 0, 0, 1).into());
-    // An address of IPv4 is itself, however it is written.
+    // An IPv4 address equals its mapped IPv6 form.
     let mut server = Server::new(few());
     (0..4).for_each(|_| {
         server.serve(host(1));
@@ -219,13 +219,13 @@ fn the_largest_holder_goes_unless_it_is_a_primary() {
     assert_eq!(server.hold(small, 17 << 20), Err(Limit::HeldPerConnection));
     server.hold(small, 10 << 20).expect("room is made");
     assert_eq!(server.evictions(), [(large, Limit::Held)]);
-    // What was evicted holds nothing, and what is returned counts no more.
+    // An evicted connection holds nothing, and releases for it have no effect.
     assert_eq!(server.hold(large, 1), Err(Limit::Held));
     server.admission.release(large, 15 << 20);
     server.admission.release(small, 14 << 20);
     let first = FIRST_WINDOW as usize;
     assert_eq!(server.admission.held(), (18 << 20) + 2 * first);
-    // A connection that loses its primary is one like any other.
+    // A connection that has lost its primary is no longer protected.
     server.admission.protect(primary, false);
     let third = server.serve(host(4));
     server.hold(small, 15 << 20).expect("room");
@@ -234,7 +234,7 @@ fn the_largest_holder_goes_unless_it_is_a_primary() {
 }
 
 #[test]
-fn full_windows_take_half_of_the_account_and_evict_nobody() {
+fn full_windows_take_half_of_the_account_and_evict_no_connection() {
     let mut server = Server::new(few());
     let [first, second] = [1, 2].map(|number| server.serve(host(number)));
     let silent = server.connect(host(3));

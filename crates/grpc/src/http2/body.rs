@@ -1,4 +1,4 @@
-//! Bodies of unary calls and of streamed answers, as tonic reads and writes them.
+//! The bodies of unary calls and of streamed responses, as tonic reads and writes them.
 
 use std::{
     future::{Future, poll_fn},
@@ -17,53 +17,55 @@ use tonic::{
 use super::{status, too_long, too_much, without_unreadable_details};
 use crate::{admission::Held, window::SEND_BUFFER};
 
-/// What the peer sends.
+/// A body that the peer sends.
 pub struct ReceivedBody {
     stream: RecvStream,
     lengths: Lengths,
-    /// `None` for what a server sends, which is passed on as it comes.
+    /// The incomplete message, or `None` for the body of a trusted server, which is passed on frame
+    /// by frame.
     gathered: Option<Gathered>,
-    /// What goes on being sent meanwhile.
+    /// The request body that is still being sent.
     sending: Option<SendingBody>,
 }
 
-/// Answers up to this length in bytes are covered by what is held for their call.
+/// The length in bytes up to which a response is covered by the account of its call.
 const SMALL: usize = 16 << 10;
 
-/// A body that is being sent.
+/// A future that sends a body.
 pub(crate) type SendingBody = Pin<Box<dyn Future<Output = Result<(), h2::Error>> + Send>>;
 
 impl ReceivedBody {
-    /// A body of messages of at most `limit` bytes, passed on as it comes.
+    /// Creates a body of messages of at most `limit` bytes, which is passed on frame by frame.
     pub(crate) fn new(stream: RecvStream, limit: usize) -> Self {
         let lengths = Lengths { limit, prefix: Vec::new(), rest: 0 };
         Self { stream, lengths, gathered: None, sending: None }
     }
 
-    /// The same, for a client that is not trusted: messages are passed on when they are whole, since
-    /// tonic allocates what a message announces.
+    /// Lets the body of an untrusted client pass on only complete messages, because tonic allocates
+    /// the announced length of a message.
     pub(crate) fn in_whole_messages(self, held: Held) -> Self {
         Self { gathered: Some(Gathered { begun: BytesMut::new(), held }), ..self }
     }
 
-    /// The same, for a peer that has begun to answer before all of `sending` was sent.
+    /// Lets the body also send the rest of a request, for a server that responds before it has
+    /// received the whole request.
     pub(crate) fn while_sending(self, sending: Option<SendingBody>) -> Self {
         Self { sending, ..self }
     }
 }
 
-/// Watches over the lengths of messages. tonic does so as well, but has OUT_OF_RANGE for what is
-/// RESOURCE_EXHAUSTED to everybody else ("Status codes and their use in gRPC").
+/// A check of the lengths of messages. tonic checks them too, but fails with OUT_OF_RANGE where
+/// every other implementation fails with RESOURCE_EXHAUSTED ("Status codes and their use in gRPC").
 struct Lengths {
     limit: usize,
-    /// The beginning of a message, as far as it is there.
+    /// The received part of a message's prefix.
     prefix: Vec<u8>,
-    /// Bytes of a message that are still to come.
+    /// The number of bytes of the current message that are still to come.
     rest: usize,
 }
 
 impl Lengths {
-    /// Returns how many of the bytes belong to messages that end in them.
+    /// Returns the number of bytes, from the start, that belong to messages which end in them.
     fn check(&mut self, data: &[u8]) -> Result<usize, Status> {
         let (mut at, mut whole) = (0, 0);
         loop {
@@ -87,14 +89,15 @@ impl Lengths {
     }
 }
 
-/// A message that has begun.
+/// An incomplete message, with its account.
 struct Gathered {
     begun: BytesMut,
     held: Held,
 }
 
 impl Gathered {
-    /// Adds a frame whose first `whole` bytes end a message, and returns the messages that are whole.
+    /// Adds a frame whose first `whole` bytes complete a message. Returns the messages that are
+    /// complete.
     fn add(&mut self, mut data: Bytes, whole: usize) -> Result<Option<Bytes>, Status> {
         let mut ready = None;
         if whole > 0 {
@@ -108,7 +111,7 @@ impl Gathered {
             });
         }
         self.held.set(self.begun.len() + data.len()).map_err(too_much)?;
-        // It grows with what comes, whatever was announced.
+        // The buffer grows with the received bytes, whatever length was announced.
         self.begun.extend_from_slice(&data);
         Ok(ready)
     }
@@ -157,12 +160,12 @@ impl HttpBody for ReceivedBody {
     }
 }
 
-/// Sends a body as the peer takes it, and its trailers once `fit` has seen to them. What the peer
-/// has not taken yet is `held`.
+/// Sends a body as the peer accepts it, followed by its trailers, which `fit` may change first.
+/// `held` accounts for the data that the peer has not accepted yet.
 ///
 /// # Errors
 ///
-/// When the peer has gone or does not want it any more.
+/// Returns an error if the peer is gone or has cancelled the call.
 pub(crate) async fn send_body(
     mut stream: SendStream<Bytes>,
     body: Body,
@@ -177,7 +180,7 @@ pub(crate) async fn send_body(
         };
         match frame.into_data() {
             Ok(data) => {
-                // What was handed over before may be with h2 still.
+                // Data that was handed over earlier may still be buffered in h2.
                 let waiting = if data.len() > SMALL { data.len() + SEND_BUFFER } else { 0 };
                 if held.set(waiting).is_err() {
                     stream.send_reset(h2::Reason::ENHANCE_YOUR_CALM);

@@ -1,4 +1,4 @@
-//! What an error of HTTP/2 means to a call.
+//! The conversion of HTTP/2 errors to the status of a call.
 
 use h2::Reason;
 use tonic::{
@@ -9,8 +9,8 @@ use tonic::{
 
 use crate::admission::Limit;
 
-/// The status of a call that ended with this error ("Errors" in gRPC over HTTP2). One of the
-/// connection itself is UNAVAILABLE: the call may be made again on another one.
+/// Returns the status of a call that ended with this error ("Errors" in gRPC over HTTP2). An error
+/// of the connection itself is UNAVAILABLE, because the call may be repeated on another connection.
 pub fn status(error: &h2::Error) -> Status {
     let code = match error.reason() {
         Some(Reason::REFUSED_STREAM) => Code::Unavailable,
@@ -23,7 +23,7 @@ pub fn status(error: &h2::Error) -> Status {
     Status::new(code, format!("HTTP/2: {error}"))
 }
 
-/// Takes details out of `headers` that are not base64, over which tonic would panic.
+/// Removes status details from `headers` that are not base64, on which tonic would panic.
 pub fn without_unreadable_details(headers: &mut HeaderMap) {
     const DETAILS: &str = "grpc-status-details-bin";
     let Some(details) = headers.get(DETAILS) else { return };
@@ -34,13 +34,13 @@ pub fn without_unreadable_details(headers: &mut HeaderMap) {
     }
 }
 
-/// The status of a call with a message that is longer than allowed.
+/// Returns the status of a call with a message that exceeds the limit.
 pub(crate) fn too_long(length: usize, limit: usize) -> Status {
     let said = format!("The message has {length} bytes; {limit} are allowed.");
     Status::resource_exhausted(said)
 }
 
-/// The status of a call for which more bytes would be held than allowed.
+/// Returns the status of a call that would hold more memory than allowed.
 pub(crate) fn too_much(limit: Limit) -> Status {
     Status::resource_exhausted(format!("The call is ended, since {limit}."))
 }

@@ -1,5 +1,5 @@
-//! Messages of gRPC in the DATA frames that carry them ("gRPC over HTTP2", Length-Prefixed-Message):
-//! a byte that says whether the message is compressed, its length in four, the message.
+//! The messages of gRPC within DATA frames ("gRPC over HTTP2", Length-Prefixed-Message): one byte
+//! that flags compression, four bytes of length, and the message.
 
 use bytes::{Buf, BufMut, Bytes, BytesMut};
 use prost::Message;
@@ -7,35 +7,37 @@ use tonic::Status;
 
 use super::too_long;
 
-/// Bytes before a message.
+/// The length of a message's prefix.
 const PREFIX: usize = 5;
 
-/// Appends a message.
+/// Appends a message with its prefix.
 pub fn put(message: &impl Message, out: &mut BytesMut) {
     let length = message.encoded_len();
     out.reserve(PREFIX + length);
     out.put_u8(0);
-    // Nothing that is sent here comes near the 4 GiB that the prefix can say.
+    // No message that is sent here comes near the 4 GiB that the prefix can express.
     out.put_u32(length as u32);
     message.encode_raw(out);
 }
 
-/// Takes frames apart into messages, which share their memory unless they cross frames.
+/// A splitter of frames into messages. A message shares the memory of its frame unless it crosses
+/// frames.
 #[derive(Debug)]
 pub struct Messages {
     limit: usize,
     frame: Bytes,
-    /// The beginning of a message that began in an earlier frame.
+    /// The beginning of a message that started in an earlier frame.
     begun: BytesMut,
 }
 
 impl Messages {
-    /// Messages of at most `limit` bytes.
+    /// Creates a splitter for messages of at most `limit` bytes.
     pub fn new(limit: usize) -> Self {
         Self { limit, frame: Bytes::new(), begun: BytesMut::new() }
     }
 
-    /// The next frame, once [`Messages::next_message`] has returned all messages of the one before.
+    /// Adds the next frame. [`Messages::next_message`] must have returned all messages of the
+    /// previous one.
     pub fn push(&mut self, frame: Bytes) {
         if self.begun.is_empty() {
             self.frame = frame;
@@ -45,7 +47,7 @@ impl Messages {
         }
     }
 
-    /// The next message that is there in whole.
+    /// Returns the next complete message.
     pub fn next_message(&mut self) -> Option<Result<Bytes, Status>> {
         let &[compressed, a, b, c, d, ..] = &*self.frame else { return self.keep(0) };
         let length = u32::from_be_bytes([a, b, c, d]) as usize;
@@ -63,21 +65,21 @@ impl Messages {
         Some(Ok(self.frame.split_to(length)))
     }
 
-    /// Whether the end of the stream would cut a message.
+    /// Whether an incomplete message is pending, which an end of the stream would cut off.
     pub fn is_inside(&self) -> bool {
         !self.begun.is_empty() || !self.frame.is_empty()
     }
 
-    /// The bytes of the message that has begun.
+    /// Returns the number of received bytes of the incomplete message.
     pub fn begun(&self) -> usize {
         self.begun.len()
     }
 
-    /// Keeps what is left until the rest of a message of `whole` bytes comes.
+    /// Keeps the rest of the frame until the rest of a message of `whole` bytes arrives.
     fn keep(&mut self, whole: usize) -> Option<Result<Bytes, Status>> {
         if !self.frame.is_empty() {
             let rest = std::mem::take(&mut self.frame);
-            // Mostly nobody else holds the memory, so that it grows in place.
+            // The memory is usually not shared, so the buffer can grow in place.
             self.begun = rest.into();
             self.begun.reserve(whole.saturating_sub(self.begun.len()).min(GROWTH));
         }
@@ -85,7 +87,8 @@ impl Messages {
     }
 }
 
-/// What a peer can have allocated by announcing a message without sending it.
+/// The maximum number of bytes that a peer can make this end allocate by announcing a message
+/// without sending it.
 const GROWTH: usize = 256 * 1024;
 
 #[cfg(test)]

@@ -1,5 +1,5 @@
-//! The outgoing half of a stream of messages: whatever waits in its outbox is encoded into one
-//! buffer and sent as one frame.
+//! The outgoing half of a stream: all messages that wait in the outbox are encoded into one buffer
+//! and sent as one frame.
 
 use std::{
     pin::Pin,
@@ -13,37 +13,38 @@ use tonic::Status;
 
 use crate::outbox::OutboxReader;
 
-/// Bytes that are encoded together, roughly.
+/// The approximate number of bytes that are encoded together.
 const BATCH: usize = 32 * 1024;
 
-/// How an end of a stream writes what it sends.
+/// The encoder of a stream's outgoing items.
 pub trait Encode {
-    /// What waits in the outbox.
+    /// The type of the items in the outbox.
     type Item: Unpin;
 
-    /// Appends an item, or takes note of it.
+    /// Appends an item to the buffer, or updates the encoder's state.
     fn encode(&mut self, item: Self::Item, buffer: &mut BytesMut);
 
-    /// Ends the stream.
+    /// Ends the stream with a status.
     fn end(&mut self, stream: &mut SendStream<Bytes>, status: Status) -> Result<(), h2::Error>;
 }
 
-/// The peer has ended the stream or the connection.
+/// The error for a peer that has ended the stream or the connection.
 struct Gone;
 
-/// What a call sends: whatever waits in its outbox, as one frame.
+/// The sender of a call: sends the items that wait in its outbox, together in one frame.
 pub struct Sending<E: Encode> {
-    /// `None` if the stream had ended before it could begin.
+    /// The stream, or `None` if it ended before anything could be sent.
     stream: Option<SendStream<Bytes>>,
     reader: OutboxReader<E::Item>,
     encode: E,
     buffer: BytesMut,
-    /// What the outbox was told last: whether the peer takes no more.
+    /// Whether the peer accepted no more data when its state was last reported to the outbox.
     is_full: bool,
 }
 
 impl<E: Encode> Sending<E> {
-    /// Sends on `stream` what `encode` makes of what `reader` has; without a stream, nothing.
+    /// Creates a sender that encodes the items of `reader` with `encode` and sends them on
+    /// `stream`. Without a stream, nothing is sent.
     pub fn new(
         stream: Option<SendStream<Bytes>>,
         reader: OutboxReader<E::Item>,
@@ -52,17 +53,17 @@ impl<E: Encode> Sending<E> {
         Self { stream, reader, encode, buffer: BytesMut::new(), is_full: false }
     }
 
-    /// Sends what is possible; ready when the stream has ended.
+    /// Sends as much as possible. Ready when the stream has ended.
     pub fn poll(&mut self, context: &mut Context<'_>) -> Poll<()> {
         let ended = ready!(self.try_poll(context));
         if let (Some(stream), Ok(status)) = (&mut self.stream, ended) {
-            // It fails if the peer was faster, which comes to the same.
+            // Ending fails if the peer was faster, which has the same effect.
             let _ = self.encode.end(stream, status);
         }
         Poll::Ready(())
     }
 
-    /// Ready with the status that ends the stream.
+    /// Sends as much as possible. Ready with the status that ends the stream.
     fn try_poll(&mut self, context: &mut Context<'_>) -> Poll<Result<Status, Gone>> {
         loop {
             let room = self.poll_room(context);
@@ -85,7 +86,7 @@ impl<E: Encode> Sending<E> {
         }
     }
 
-    /// Ready when the peer wants nothing more.
+    /// Ready when the peer has reset the stream.
     fn poll_reset<T>(&mut self, context: &mut Context<'_>) -> Poll<Result<T, Gone>> {
         match &mut self.stream {
             Some(stream) => stream.poll_reset(context).map(|_| Err(Gone)),
@@ -93,7 +94,7 @@ impl<E: Encode> Sending<E> {
         }
     }
 
-    /// Ready when the peer takes more.
+    /// Ready when the peer accepts more data.
     fn poll_room(&mut self, context: &mut Context<'_>) -> Poll<Result<(), Gone>> {
         let Some(stream) = &mut self.stream else { return Poll::Ready(Err(Gone)) };
         stream.reserve_capacity(1);
@@ -106,8 +107,8 @@ impl<E: Encode> Sending<E> {
         Poll::Ready(Ok(()))
     }
 
-    /// Encodes what waits: until the buffer is full, until nothing is ready (pending), or to the
-    /// end (ready).
+    /// Encodes waiting items until the buffer is full (`None`), no item is ready (pending), or the
+    /// outbox has ended (ready).
     fn fill(&mut self, context: &mut Context<'_>) -> Option<Poll<Status>> {
         while self.buffer.len() < BATCH {
             match Pin::new(&mut self.reader).poll_next(context) {

@@ -1,8 +1,8 @@
-//! What the peer says about itself in its first SETTINGS frame, as far as h2 keeps it to itself.
+//! The peer's header list limit, which h2 does not expose.
 //!
-//! That is SETTINGS_MAX_HEADER_LIST_SIZE: the errors of a large batch travel in trailers, and a
-//! client closes the connection over trailers that are longer than it takes. grpc-java takes
-//! 8 KiB, which the errors of 60 updates exceed.
+//! The limit is SETTINGS_MAX_HEADER_LIST_SIZE in the first SETTINGS frame. The errors of a large
+//! batch are sent in trailers, and a client closes the connection if the trailers exceed its limit.
+//! grpc-java's limit is 8 KiB, which the errors of 60 updates exceed.
 
 use std::{
     io,
@@ -16,22 +16,23 @@ use std::{
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
-/// What a client says before its first frame (RFC 9113, section 3.4).
+/// The connection preface of a client (RFC 9113, section 3.4).
 const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
-/// Length, type, flags and stream of a frame.
+/// The length of a frame header: length, type, flags and stream.
 const FRAME_HEAD: usize = 9;
 /// The type of a SETTINGS frame.
 const SETTINGS: u8 = 4;
-/// The setting that is looked for.
+/// The identifier of the setting SETTINGS_MAX_HEADER_LIST_SIZE.
 const MAX_HEADER_LIST_SIZE: u16 = 6;
-/// Nobody has as many settings as to need more than this.
+/// The maximum number of bytes that are examined. No client's SETTINGS frame is longer.
 const LONGEST: usize = 1024;
 
-/// How much metadata the peer takes in one go, in bytes as RFC 9113 counts them (section 6.5.2).
+/// The limit of metadata that the peer accepts at once, in bytes as RFC 9113 counts them (section
+/// 6.5.2).
 #[derive(Clone, Debug)]
 pub(crate) struct HeaderLimit(Arc<First>);
 
-/// The peer's first frame, as far as it is known.
+/// The knowledge about the peer's first frame.
 #[derive(Debug)]
 struct First {
     limit: AtomicU32,
@@ -44,22 +45,22 @@ impl HeaderLimit {
         Self(Arc::new(First { limit, has_come }))
     }
 
-    /// The limit, which is beyond all reach if the peer has not said one.
+    /// Returns the limit. It is the maximum number if the peer has not announced one.
     pub(crate) fn get(&self) -> usize {
         self.0.limit.load(Ordering::Relaxed) as usize
     }
 
-    /// Whether the first frame has come, in which the peer says its limit.
+    /// Whether the first frame, in which the peer announces its limit, has arrived.
     pub(crate) fn has_come(&self) -> bool {
         self.0.has_come.load(Ordering::Relaxed)
     }
 }
 
-/// A connection to a client, whose first frame is looked at as it passes.
+/// A client's connection, whose first frame is examined as it passes.
 #[derive(Debug)]
 pub(crate) struct Watched<T> {
     connection: T,
-    /// What has been received, until the first frame is there.
+    /// The bytes that were received so far, until the first frame is complete.
     head: Option<Vec<u8>>,
     limit: HeaderLimit,
 }
@@ -87,7 +88,7 @@ impl<T> Watched<T> {
     }
 }
 
-/// The limit in the first frame; pending while that is not there in whole.
+/// Returns the limit in the first frame. Pending while that frame is incomplete.
 fn first_frame(head: &[u8]) -> Poll<Option<u32>> {
     let known = head.len().min(PREFACE.len());
     if head.get(..known) != PREFACE.get(..known) {
@@ -106,7 +107,7 @@ fn first_frame(head: &[u8]) -> Poll<Option<u32>> {
         }
         _ => None,
     });
-    // Of several, the last one counts.
+    // If the setting occurs several times, the last one counts.
     Poll::Ready(limits.next())
 }
 
@@ -170,7 +171,7 @@ mod tests {
         bytes
     }
 
-    /// What is known after the bytes, cut in two at every place.
+    /// Returns the limits that are known after the bytes, for every way to cut the bytes in two.
     fn limits(bytes: &[u8]) -> Vec<usize> {
         let cut = |at| {
             let mut watched = Watched::new(());
@@ -191,7 +192,7 @@ mod tests {
             (&[], u32::MAX),
         ] {
             let mut bytes = begins(settings);
-            // Another frame after it.
+            // Another frame follows.
             bytes.extend_from_slice(&[0, 0, 0, SETTINGS, 1, 0, 0, 0, 0]);
             assert!(limits(&bytes).iter().all(|limit| *limit == expected as usize), "{settings:?}");
         }

@@ -1,4 +1,4 @@
-//! A TCP connection whose reading can be held back.
+//! A TCP connection whose reads can be paused.
 
 use std::{
     io,
@@ -15,29 +15,30 @@ use tokio::{
     net::TcpStream,
 };
 
-/// Keeps what has arrived in the socket while there is something to write that must not wait:
-/// h2 reads whenever it is polled.
+/// A gate that keeps received data in the socket while an urgent write is in progress. It is needed
+/// because h2 reads whenever it is polled.
 #[derive(Debug, Default)]
 pub(crate) struct Gate {
     is_closed: AtomicBool,
-    /// Something had arrived when it was asked for.
+    /// Whether a read was refused while the gate was closed.
     held_back: AtomicBool,
 }
 
 impl Gate {
-    /// Lets nothing in until [`Gate::open`].
+    /// Pauses reads until [`Gate::open`].
     pub(crate) fn close(&self) {
         self.is_closed.store(true, Ordering::Relaxed);
     }
 
-    /// Whether something was held back, for which its reader has to be woken.
+    /// Resumes reads. Returns true if a read was refused meanwhile, so that its reader must be
+    /// woken.
     pub(crate) fn open(&self) -> bool {
         self.is_closed.store(false, Ordering::Relaxed);
         self.held_back.swap(false, Ordering::Relaxed)
     }
 }
 
-/// The socket behind a gate.
+/// A socket with a gate.
 #[derive(Debug)]
 pub(crate) struct Socket {
     stream: TcpStream,

@@ -1,7 +1,7 @@
-//! The tasks of one connection, and which of them have something to do.
+//! The parts of one connection, and the queue of those that are ready to be polled.
 //!
-//! All calls of a connection are polled inside the one task that drives it: a task of the runtime
-//! for each would be queued and woken separately, which costs more than what most of them do.
+//! All calls of a connection are polled within the one task that drives it. A separate task of the
+//! runtime for each call would be queued and woken separately, which costs more than most calls do.
 
 use std::{
     collections::VecDeque,
@@ -10,16 +10,16 @@ use std::{
     task::{Wake, Waker},
 };
 
-/// Who of a connection is woken.
+/// A part of a connection that can be woken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Part {
-    /// The connection itself: bytes to read or to write.
+    /// The connection itself, with bytes to read or to write.
     Transport,
-    /// The call in this place.
+    /// The call at this index.
     Call(usize),
 }
 
-/// The parts of a connection that were woken and not polled yet.
+/// The queue of parts that were woken and have not been polled yet.
 #[derive(Debug, Default)]
 pub(crate) struct Ready {
     state: Mutex<State>,
@@ -28,12 +28,12 @@ pub(crate) struct Ready {
 #[derive(Debug, Default)]
 struct State {
     woken: VecDeque<Part>,
-    /// Whether each part is among them.
+    /// Whether each part is in the queue.
     has_transport: bool,
     has_call: Vec<bool>,
-    /// The connection is being polled and will look again before it stops.
+    /// Whether the connection is being polled. It checks the queue again before it stops.
     has_turn: bool,
-    /// Wakes the task of the connection.
+    /// The waker of the connection's task.
     task: Option<Waker>,
 }
 
@@ -52,12 +52,12 @@ impl State {
 }
 
 impl Ready {
-    /// Wakers of `part`.
+    /// Returns a waker of `part`.
     pub(crate) fn waker(self: &Arc<Self>, part: Part) -> Waker {
         Waker::from(Arc::new(Signal { part, ready: Arc::clone(self) }))
     }
 
-    /// Remembers how the task of the connection is woken.
+    /// Records the waker of the connection's task.
     pub(crate) fn driven_by(&self, task: &Waker) {
         let mut state = self.state();
         match &mut state.task {
@@ -66,12 +66,12 @@ impl Ready {
         }
     }
 
-    /// From now on parts that are woken do not wake the task.
+    /// Begins a turn. Parts that wake during the turn do not wake the task.
     pub(crate) fn begin_turn(&self) {
         self.state().has_turn = true;
     }
 
-    /// A part that was woken, the first one first.
+    /// Removes and returns the part that was woken first.
     pub(crate) fn next(&self) -> Option<Part> {
         let mut state = self.state();
         let part = state.woken.pop_front()?;
@@ -79,7 +79,7 @@ impl Ready {
         Some(part)
     }
 
-    /// Takes back that a part was woken.
+    /// Removes a part from the queue.
     pub(crate) fn forget(&self, part: Part) {
         let mut state = self.state();
         if mem::take(state.has(part)) {
@@ -87,7 +87,7 @@ impl Ready {
         }
     }
 
-    /// Ends a turn. Parts that were not polled in it wake the task.
+    /// Ends a turn. Wakes the task if parts are left in the queue.
     pub(crate) fn end_turn(&self) {
         let mut state = self.state();
         state.has_turn = false;
@@ -98,13 +98,13 @@ impl Ready {
         }
     }
 
-    /// Wakes the task though no part is ready, since the connection has ended.
+    /// Wakes the task although no part is ready, because the connection has ended.
     pub(crate) fn wake_task(&self) {
         let task = self.state().task.clone();
         task.iter().for_each(Waker::wake_by_ref);
     }
 
-    /// Notes that a part has something to do.
+    /// Adds a part to the queue, unless it is queued already.
     pub(crate) fn wake(&self, part: Part) {
         let mut state = self.state();
         if mem::replace(state.has(part), true) {
@@ -119,7 +119,7 @@ impl Ready {
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
-        // No code panics while it holds the lock, and a list is valid at any moment.
+        // No code panics while it holds the lock, so the queue is always valid.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -139,7 +139,7 @@ impl Wake for Signal {
     }
 }
 
-/// Things in places that stay theirs, with a waker each.
+/// A slab: values with stable indices, each with a waker for its index.
 #[derive(Debug)]
 pub(crate) struct Places<T> {
     places: Vec<(Option<T>, Waker)>,
@@ -151,7 +151,7 @@ impl<T> Places<T> {
         Self { places: Vec::new(), free: Vec::new() }
     }
 
-    /// Puts what `make` makes of its place there, woken.
+    /// Inserts the value that `make` returns for its index, and wakes it.
     pub(crate) fn enter(&mut self, ready: &Arc<Ready>, make: impl FnOnce(usize) -> T) {
         let place = self.free.pop().unwrap_or_else(|| {
             let place = self.places.len();
@@ -163,23 +163,24 @@ impl<T> Places<T> {
         waker.wake_by_ref();
     }
 
-    /// All that is in places, with their wakers.
+    /// Returns all values with their wakers.
     pub(crate) fn each(&mut self) -> impl Iterator<Item = (&mut T, &Waker)> {
         self.places.iter_mut().filter_map(|(thing, waker)| Some((thing.as_mut()?, &*waker)))
     }
 
-    /// How many places are taken.
+    /// Returns the number of values.
     pub(crate) fn taken(&self) -> usize {
         self.places.len() - self.free.len()
     }
 
-    /// What is in a place, if it has not left.
+    /// Returns the value at an index, if it was not removed.
     pub(crate) fn get(&mut self, place: usize) -> Option<(&mut T, &Waker)> {
         let (thing, waker) = self.places.get_mut(place)?;
         Some((thing.as_mut()?, waker))
     }
 
-    /// Takes what is in a place out. Whoever still holds its waker wakes a later one for nothing.
+    /// Removes the value at an index. A late wake-up of its waker polls a later value at the index
+    /// needlessly, which is harmless.
     pub(crate) fn leave(&mut self, place: usize) {
         if self.places[place].0.take().is_some() {
             self.free.push(place);

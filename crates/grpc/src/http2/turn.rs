@@ -1,4 +1,4 @@
-//! A connection in its turn, and out of it.
+//! The polling of a connection and its calls, in the connection's own task and out of turn.
 
 use std::{
     fmt,
@@ -12,18 +12,18 @@ use super::{
 };
 use crate::admission::{Held, Peer};
 
-/// Parts that are polled before other connections have their turn.
+/// The number of parts that are polled in one turn before other connections are polled.
 const POLLS_PER_TURN: usize = 256;
-/// Parts that are polled though something urgent waits: an owner who always has something urgent
-/// would otherwise read next to nothing.
+/// The number of parts that are polled even if something urgent waits. Without it, an owner that
+/// always has something urgent would hardly ever read.
 const POLLS_AT_LEAST: usize = 8;
 
-/// One call of a connection.
+/// A call on a connection.
 pub trait Call: Send + 'static {
-    /// Receives and sends what is possible; ready when the call has ended.
+    /// Receives and sends as much as possible. Ready when the call has ended.
     fn poll(&mut self, context: &mut Context<'_>) -> Poll<()>;
 
-    /// Encodes what there is to send, for calls that can be asked to; ready when the call has
+    /// Encodes waiting messages, for calls that can be written out of turn. Ready when the call has
     /// ended.
     fn poll_sending(&mut self, context: &mut Context<'_>) -> Poll<()>;
 }
@@ -38,12 +38,12 @@ impl Call for Box<dyn Call> {
     }
 }
 
-/// What carries the calls of a connection.
+/// The transport of a connection, which carries its calls.
 pub(crate) trait Connection: Send + 'static {
-    /// Its calls.
+    /// The type of the calls.
     type Call: Call;
 
-    /// Reads and writes, and begins the calls that arrive; ready when the connection has ended.
+    /// Reads and writes, and begins the calls that arrive. Ready when the connection has ended.
     fn poll(&mut self, calls: &mut Calls<Self::Call>, context: &mut Context<'_>) -> Poll<()>;
 }
 
@@ -56,13 +56,13 @@ pub(crate) struct Calls<C> {
 }
 
 impl<C: Call> Calls<C> {
-    /// Adds what `make` makes of the way from the call to its connection.
+    /// Adds the call that `make` returns. `make` receives the link from the call to its connection.
     pub(crate) fn begin(&mut self, make: impl FnOnce(Link) -> C) {
         let (connection, peer) = (Weak::clone(&self.connection), self.peer.clone());
         self.places.enter(&self.ready, |place| make(Link { connection, place, peer }));
     }
 
-    /// Does something to each call, and has it polled.
+    /// Applies `act` to each call, and wakes it.
     pub(crate) fn each(&mut self, mut act: impl FnMut(&mut C)) {
         for (call, waker) in self.places.each() {
             act(call);
@@ -70,7 +70,7 @@ impl<C: Call> Calls<C> {
         }
     }
 
-    /// Has the connection polled.
+    /// Wakes the transport.
     pub(crate) fn wake_connection(&self) {
         self.ready.wake(Part::Transport);
     }
@@ -84,18 +84,19 @@ impl<C: Call> Calls<C> {
     }
 }
 
-/// A connection that is polled in its task, and out of turn through its [`Link`]s.
+/// A connection that is polled in its own task and, out of turn, through its [`Link`]s.
 pub(crate) struct Shared<C: Connection> {
-    /// `None` when it has ended.
+    /// The connection and its calls, or `None` after the end.
     connection: Mutex<Option<(C, Calls<C::Call>)>>,
     gate: Arc<Gate>,
     ready: Arc<Ready>,
-    /// Wakes [`Part::Transport`].
+    /// The waker of [`Part::Transport`].
     transport: Waker,
 }
 
 impl<C: Connection> Shared<C> {
-    /// A connection to `peer`, if it is one of a client.
+    /// Creates a connection. `peer` is the client on a server's connection, and `None` on a
+    /// client's.
     pub(crate) fn new(connection: C, gate: Arc<Gate>, peer: Option<Peer>) -> Arc<Self> {
         let ready = Arc::new(Ready::default());
         let transport = ready.waker(Part::Transport);
@@ -111,15 +112,16 @@ impl<C: Connection> Shared<C> {
         })
     }
 
-    /// Polls what was woken, after some parts only until `interrupted`; ready when the connection
-    /// has ended.
+    /// Polls the parts that were woken. After [`POLLS_AT_LEAST`] parts it stops when `interrupted`
+    /// returns true. Ready when the connection has ended.
     pub(crate) fn poll(
         &self,
         context: &mut Context<'_>,
         interrupted: impl Fn() -> bool,
     ) -> Poll<()> {
         self.ready.driven_by(context.waker());
-        // Only calls could panic in here, and a connection with such a call is better closed.
+        // Only calls could panic while the lock is held, and a connection with such a call must be
+        // closed.
         let Ok(mut slot) = self.connection.lock() else { return Poll::Ready(()) };
         let Some((connection, calls)) = slot.as_mut() else { return Poll::Ready(()) };
         self.ready.begin_turn();
@@ -144,7 +146,7 @@ impl<C: Connection> Shared<C> {
         ended
     }
 
-    /// Does something with the connection, unless it has ended.
+    /// Calls `act` with the connection, unless it has ended.
     pub(crate) fn with(&self, act: impl FnOnce(&mut C, &mut Calls<C::Call>)) {
         let mut slot = self.connection.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((connection, calls)) = slot.as_mut() {
@@ -153,22 +155,22 @@ impl<C: Connection> Shared<C> {
     }
 }
 
-/// When something is written.
+/// The time at which messages are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum When {
-    /// When the connection has its turn.
+    /// When the connection has its next turn.
     InTurn,
-    /// At once if the connection has no other calls: with them, what several send leaves together
-    /// in the next turn.
+    /// Immediately if the connection has no other calls. Otherwise in the next turn, together with
+    /// the messages of the other calls.
     Alone,
-    /// At once.
+    /// Immediately.
     Now,
 }
 
-/// What a [`Link`] asks of its connection.
+/// The access of a [`Link`] to its connection.
 trait Turn: Send + Sync {
-    /// Has a call encode what it has to send, and writes it. False if the connection has its turn
-    /// already, has ended, or has other calls that `when` waits for.
+    /// Lets a call encode its waiting messages, and writes them. Returns false if the connection is
+    /// being polled, has ended, or has other calls that `when` waits for.
     fn write_out(&self, place: usize, when: When) -> bool;
 }
 
@@ -185,10 +187,11 @@ impl<C: Connection> Turn for Shared<C> {
             When::Alone | When::InTurn => return false,
         }
         self.ready.begin_turn();
-        // What has arrived can wait, and takes longer than to write.
+        // Received data can wait: handling it takes longer than writing.
         self.gate.close();
         calls.poll(place, C::Call::poll_sending);
-        // What it was woken for is done now, or is held back.
+        // The transport is polled next, so an earlier wake-up is obsolete. Refused reads are
+        // covered by the gate.
         self.ready.forget(Part::Transport);
         if connection.poll(calls, &mut Context::from_waker(&self.transport)).is_ready() {
             *slot = None;
@@ -202,7 +205,7 @@ impl<C: Connection> Turn for Shared<C> {
     }
 }
 
-/// The way from a call to its connection.
+/// The link from a call to its connection.
 #[derive(Clone)]
 pub struct Link {
     connection: Weak<dyn Turn>,
@@ -211,14 +214,14 @@ pub struct Link {
 }
 
 impl Link {
-    /// An account of the bytes that the call holds for its client, without any yet.
+    /// Creates an empty account of the bytes that the call holds for its client.
     #[must_use]
     pub fn held(&self) -> Held {
         Held::of(self.peer.clone())
     }
 
-    /// Has the call encode what it has to send, and the connection write it, now. False if it is
-    /// not possible now; the call has to be woken then.
+    /// Lets the call encode its waiting messages and the connection write them immediately. Returns
+    /// false if this is not possible; the caller must then wake the call.
     pub(crate) fn write_out(&self, when: When) -> bool {
         self.connection.upgrade().is_some_and(|connection| connection.write_out(self.place, when))
     }
@@ -234,7 +237,7 @@ impl fmt::Debug for Link {
 mod tests {
     use super::*;
 
-    /// Notes in which order parts are polled.
+    /// A recorder of the order in which parts are polled.
     #[derive(Clone, Default)]
     struct Order(Arc<Mutex<Vec<&'static str>>>);
 
@@ -271,7 +274,7 @@ mod tests {
     fn an_interrupted_turn_goes_on_later() {
         let order = Order::default();
         let shared = Shared::new(order.clone(), Arc::default(), None);
-        // With the connection itself three parts more than are polled in any case.
+        // Including the transport, there are three parts more than the minimum number of polls.
         shared.with(|_, calls| {
             (0..POLLS_AT_LEAST + 2).for_each(|_| calls.begin(|_| order.clone()));
         });

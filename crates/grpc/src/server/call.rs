@@ -1,4 +1,4 @@
-//! One call of a connection: served through tonic.
+//! A single call that is served through tonic.
 
 use std::{future::poll_fn, task::Poll};
 
@@ -15,8 +15,8 @@ use crate::{
     http2::{HeaderLimit, ReceivedBody, send_body},
 };
 
-/// Serves a call to its end. Errors mean that the client has gone or does not want the answer any
-/// more, so nobody is to be told.
+/// Serves a call until its end. An error means that the client is gone or has cancelled the call,
+/// so it need not be reported.
 pub(super) async fn serve<S: Services>(
     request: http::Request<RecvStream>,
     mut respond: SendResponse<Bytes>,
@@ -46,7 +46,7 @@ pub(super) async fn serve<S: Services>(
     send_body(stream, body, link.held(), fit).await
 }
 
-/// Answers a request that is none of gRPC.
+/// Answers a request that is not a gRPC request.
 pub(super) async fn refuse(
     mut respond: SendResponse<Bytes>,
     answer: http::Response<()>,

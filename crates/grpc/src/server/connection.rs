@@ -1,4 +1,4 @@
-//! One connection of a client: its calls.
+//! One client connection of a server, and its calls.
 
 use std::{
     future::Future,
@@ -25,10 +25,11 @@ use crate::{
     },
 };
 
-/// Calls that are begun before others that are open have their turn.
+/// The number of calls that are accepted before open ones are polled.
 const ACCEPTED_PER_TURN: usize = 16;
 
-/// Serves a connection until the client goes, or after `closing` until its calls have ended.
+/// Serves a connection until the client disconnects, or, after `closing`, until its calls have
+/// ended.
 pub(super) async fn serve<T, S: Services>(
     socket: T,
     gate: Arc<Gate>,
@@ -50,13 +51,15 @@ pub(super) async fn serve<T, S: Services>(
         .max_concurrent_streams(limits.calls)
         .max_send_buffer_size(SEND_BUFFER)
         .data_frame_budget(FRAME_BUDGET)
-        // h2 closes the connection over the 21st by default; deadlines that pass while a large
-        // request of another call is worked off are more.
+        // h2's default closes the connection at the 21st such call. More calls can reach their
+        // deadlines while a large request of another call is processed.
         .max_pending_accept_reset_streams(limits.calls_given_up)
-        // Frames on their way to a call that has ended are no fault, and connections live long.
+        // Frames in flight to a call that has ended are not a fault, and connections are
+        // long-lived.
         .max_local_error_reset_streams(None)
         .handshake(socket);
-    // Whoever does not speak HTTP/2 is closed without a word, as HTTP/2 has none for it.
+    // A client that does not speak HTTP/2 is disconnected without an answer, because HTTP/2 defines
+    // none.
     let Ok(http2) = handshake.await else { return };
     let served = Served {
         http2,
@@ -77,10 +80,10 @@ pub(super) async fn serve<T, S: Services>(
         if !is_closing && closing.as_mut().poll(context).is_ready() {
             is_closing = true;
             connection.with(|connection, calls| {
-                // It waits for its calls, and a channel may never end by itself.
+                // The shutdown waits for the calls, and a channel may never end by itself.
                 connection.is_closing = true;
                 connection.http2.graceful_shutdown();
-                calls.each(ServedCall::go);
+                calls.each(ServedCall::shut_down);
                 calls.wake_connection();
             });
         }
@@ -93,7 +96,8 @@ pub(super) async fn serve<T, S: Services>(
         }
         ended
     });
-    // Others may write to their connections in this task, which must not use up what it may do.
+    // Other tasks may write to their connections within this one, so tokio's cooperative budget
+    // must not apply.
     coop::unconstrained(turns).await;
 }
 
@@ -122,7 +126,7 @@ where
         for _ in 0..ACCEPTED_PER_TURN {
             match self.http2.poll_accept(context) {
                 Poll::Ready(Some(Ok((request, mut respond)))) => {
-                    // The client may try again when less is held.
+                    // The client may retry once less memory is held.
                     let Ok(open) = self.peer.begin() else {
                         respond.send_reset(h2::Reason::REFUSED_STREAM);
                         continue;
@@ -130,7 +134,7 @@ where
                     calls.begin(|link| {
                         let mut call = self.served(request, respond, link, open);
                         if self.is_closing {
-                            call.go();
+                            call.shut_down();
                         }
                         call
                     });
@@ -146,9 +150,9 @@ where
 
 struct ServedCall<C> {
     kind: Kind<C>,
-    /// When the client does not want it any more.
+    /// The timer of the client's deadline.
     deadline: Option<Pin<Box<Sleep>>>,
-    /// Dropped last, as the fields are in this order.
+    /// The open call. Fields drop in order of declaration, so it is dropped last.
     _open: OpenCall,
 }
 
@@ -161,10 +165,11 @@ impl<T, S: Services> Served<T, S>
 where
     T: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
-    /// Gives the windows their full size, if they may have it.
+    /// Enlarges the windows to their full size, if allowed.
     fn widen(&mut self) {
         if self.peer.widen() {
-            // It fails while the client has not acknowledged earlier settings, and is repeated then.
+            // This fails while the client has not acknowledged earlier settings, and is then
+            // repeated.
             self.is_wide = self.http2.set_initial_window_size(STREAM_WINDOW).is_ok();
             self.http2.set_target_window_size(CONNECTION_WINDOW);
         }
@@ -194,15 +199,15 @@ where
 }
 
 impl<C: Channel> ServedCall<C> {
-    /// Ends what does not end by itself, because the server does.
-    fn go(&mut self) {
+    /// Ends a channel because the server shuts down. Other calls end by themselves.
+    fn shut_down(&mut self) {
         if let Kind::Channel(channel) = &self.kind {
             channel.end(Status::unavailable("The server is shutting down."));
         }
     }
 }
 
-/// Whether a request is one of gRPC at all; otherwise the answer in the terms of HTTP ("gRPC over
+/// Checks that a request is a gRPC request. Otherwise returns the HTTP response for it ("gRPC over
 /// HTTP2", Requests).
 fn is_grpc<T>(request: &http::Request<T>) -> Result<(), http::Response<()>> {
     let mut answer = http::Response::new(());
@@ -222,7 +227,7 @@ fn is_grpc<T>(request: &http::Request<T>) -> Result<(), http::Response<()>> {
     }
 }
 
-/// Whether the messages of a call are not compressed.
+/// Whether the messages of a call are uncompressed.
 fn is_plain<T>(request: &http::Request<T>) -> bool {
     request.headers().get("grpc-encoding").is_none_or(|name| name == "identity")
 }
@@ -245,7 +250,7 @@ impl<C: Channel> Call for ServedCall<C> {
             self.deadline = None;
             match &mut self.kind {
                 Kind::Channel(channel) => channel.end(late()),
-                // Dropping it resets its stream.
+                // Dropping the call resets its stream.
                 Kind::Other(_) => return Poll::Ready(()),
             }
         }

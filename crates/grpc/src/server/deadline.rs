@@ -1,12 +1,12 @@
-//! How long a client waits for a call: the header `grpc-timeout` ("gRPC over HTTP2", Requests).
-//! Clients watch their deadlines themselves, but one that cannot say any more that it gave up must
-//! not stay the primary.
+//! The deadline of a call: the header `grpc-timeout` ("gRPC over HTTP2", Requests). Clients enforce
+//! their deadlines themselves, but a client that can no longer cancel its call must not remain the
+//! primary.
 
 use std::time::Duration;
 
 use tonic::codegen::http::HeaderMap;
 
-/// The timeout of a request; `None` if it has none that can be read.
+/// Returns the timeout of a request, or `None` if it has no valid one.
 pub(super) fn timeout(request: &HeaderMap) -> Option<Duration> {
     let (unit, digits) = request.get("grpc-timeout")?.as_bytes().split_last()?;
     if !(1..=8).contains(&digits.len()) || !digits.iter().all(u8::is_ascii_digit) {

@@ -1,5 +1,5 @@
-//! Accepting connections: without delay for small packets, counted, and calm when the process
-//! runs out of file descriptors.
+//! The acceptance of connections: without delays for small packets, with notification of an
+//! observer, and with pauses if the process runs out of file descriptors.
 
 use std::{
     future::Future,
@@ -17,35 +17,35 @@ use tokio::{
 };
 
 use crate::{
-    admission::{Doors, Limit, Peer},
+    admission::{Limit, Peer, SharedAdmission},
     http2::{Gate, Socket},
 };
 
-/// How long accepting rests after an error: it would fail again at once.
+/// The pause after an error of accepting, which would recur at once.
 const REST: Duration = Duration::from_millis(50);
 
-/// Hears of the connections of one server, TLS handshake or not.
+/// An observer of a server's connections. It is notified before any TLS handshake.
 pub trait ConnectionObserver: Send + Sync + 'static {
     /// A connection was accepted.
     fn connection_opened(&self, _peer: SocketAddr) {}
 
-    /// A connection that was accepted is closed.
+    /// An accepted connection was closed.
     fn connection_closed(&self, _peer: SocketAddr) {}
 
     /// The TLS handshake of a connection failed.
     fn handshake_failed(&self, _peer: SocketAddr, _error: &io::Error) {}
 
-    /// A connection was refused or closed, because it met a limit or had to make room for others.
+    /// A connection was refused or closed because of a limit.
     fn limit_met(&self, _peer: SocketAddr, _limit: Limit) {}
 
-    /// A connection could not be accepted, for instance for lack of file descriptors.
+    /// A connection could not be accepted, for example for lack of file descriptors.
     fn accept_failed(&self, _error: &io::Error) {}
 }
 
 /// The connections of a listener.
 pub(super) struct Incoming {
     listener: TcpListener,
-    doors: Doors,
+    admission: SharedAdmission,
     observer: Option<Arc<dyn ConnectionObserver>>,
     rest: Option<Pin<Box<Sleep>>>,
 }
@@ -53,13 +53,13 @@ pub(super) struct Incoming {
 impl Incoming {
     pub(super) fn new(
         listener: TcpListener,
-        doors: Doors,
+        admission: SharedAdmission,
         observer: Option<Arc<dyn ConnectionObserver>>,
     ) -> Self {
-        Self { listener, doors, observer, rest: None }
+        Self { listener, admission, observer, rest: None }
     }
 
-    /// The next connection that is admitted. It never ends, whatever fails.
+    /// Returns the next admitted connection. It never fails; errors are reported to the observer.
     pub(super) async fn next(&mut self) -> Accepted {
         std::future::poll_fn(|context| self.poll_next(context)).await
     }
@@ -73,9 +73,9 @@ impl Incoming {
             }
             match ready!(this.listener.poll_accept(context)) {
                 Ok((stream, address)) => {
-                    // To drop the socket closes it.
-                    let Some(peer) = this.doors.arrive(address) else { continue };
-                    // A socket that is closed already fails here and soon after anyway.
+                    // Dropping the socket closes it.
+                    let Some(peer) = this.admission.arrive(address) else { continue };
+                    // This fails for a socket that is already closed, which is detected soon after.
                     let _ = stream.set_nodelay(true);
                     let observer = this.observer.clone();
                     if let Some(observer) = &observer {
@@ -97,24 +97,24 @@ impl Incoming {
     }
 }
 
-/// A connection that was accepted.
+/// An accepted connection.
 pub(super) struct Accepted {
     pub(super) socket: Socket,
-    /// Keeps what has arrived in the socket.
+    /// The gate of the socket, which can pause reads.
     pub(super) gate: Arc<Gate>,
     pub(super) peer: Peer,
-    /// Tells of the end.
+    /// The guard that reports the end of the connection.
     pub(super) open: Open,
 }
 
-/// A connection for as long as it is open.
+/// An open connection, whose end is reported when this guard is dropped.
 pub(super) struct Open {
     address: SocketAddr,
     observer: Option<Arc<dyn ConnectionObserver>>,
 }
 
 impl Open {
-    /// Tells that the TLS handshake failed.
+    /// Reports that the TLS handshake failed.
     pub(super) fn handshake_failed(&self, error: &io::Error) {
         if let Some(observer) = &self.observer {
             observer.handshake_failed(self.address, error);

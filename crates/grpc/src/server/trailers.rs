@@ -1,7 +1,8 @@
-//! Trailers that the client takes.
+//! The shortening of trailers to the client's limit.
 //!
-//! A client announces how much metadata it takes, and may close the connection over more. Then a status goes with
-//! shorter details, and if even those are too long, without any.
+//! A client announces the size of metadata that it accepts, and may close the connection over
+//! larger ones. If a status exceeds the limit, it is sent with shorter details, and if even those
+//! are too long, with none.
 
 use bytes::Bytes;
 use tonic::{
@@ -9,26 +10,28 @@ use tonic::{
     codegen::http::{HeaderMap, HeaderName, HeaderValue, header::USER_AGENT},
 };
 
-/// The header in which the details of a status travel.
+/// The header that carries the details of a status.
 const DETAILS: &str = "grpc-status-details-bin";
-/// What a header counts beside its name and its value (RFC 9113, section 6.5.2).
+/// The size of a header beyond its name and value (RFC 9113, section 6.5.2).
 const OVERHEAD: usize = 32;
-/// What grpc-js calls itself.
+/// The user agent of grpc-js.
 const NODE: &[u8] = b"grpc-node-js/";
-/// See [`limit`].
+/// The header limit of Node.js; see [`limit`].
 const NODE_LIMIT: usize = 64 << 10;
-/// `:status`, which is no header yet where the status goes with the head of the response.
+/// The size of the `:status` header, which is added later if the status is sent in the head of the
+/// response.
 const STATUS: usize = 7 + 3 + OVERHEAD;
 
-/// What the client of a request takes, given what it announced. Node.js announces nothing, but
-/// nghttp2 inside it takes headers of 64 KiB and lets a connection hang over longer ones.
+/// Returns the header limit of a request's client, given the limit that it announced. Node.js
+/// announces none, but the nghttp2 in it accepts headers of at most 64 KiB and hangs over longer
+/// ones.
 pub(super) fn limit(request: &HeaderMap, announced: usize) -> usize {
     let agent = request.get(USER_AGENT).map(HeaderValue::as_bytes).unwrap_or_default();
     let node = agent.windows(NODE.len()).any(|part| part == NODE);
     if node { announced.min(NODE_LIMIT) } else { announced }
 }
 
-/// Shortens a status in `headers` so that all of them are at most `limit` bytes long, if that is
+/// Shortens a status in `headers` so that the headers have at most `limit` bytes, if that is
 /// possible.
 pub(super) fn fit(headers: &mut HeaderMap, limit: usize, shorter: fn(&[u8]) -> Bytes) {
     if size(headers) <= limit || !headers.contains_key(DETAILS) {
@@ -42,7 +45,7 @@ pub(super) fn fit(headers: &mut HeaderMap, limit: usize, shorter: fn(&[u8]) -> B
             full.message(),
         );
         headers.remove(DETAILS);
-        // What was in a header fits into one.
+        // The text comes from a header, so it fits into one.
         let _ = Status::with_details(full.code(), said, details).add_header(headers);
         if size(headers) <= limit {
             return;
@@ -62,7 +65,7 @@ mod tests {
 
     use super::*;
 
-    /// Half of the details.
+    /// Returns half of the details.
     fn half(details: &[u8]) -> Bytes {
         Bytes::copy_from_slice(&details[..details.len() / 2])
     }

@@ -20,14 +20,15 @@ fn config(url: &str) -> Any {
     Any { type_url: url.to_owned(), value: vec![1] }
 }
 
-/// What a step of a scenario says to the device.
+/// An action of a controller in a scenario.
 enum Say {
     Id(u128),
     Unset,
     Leave,
 }
 
-/// A step: stream, what it does, then who hears what: (stream, status code, election id).
+/// A step of a scenario: the stream, its action, and the expected notifications as (stream, status
+/// code, election id).
 type Step = (u64, Say, &'static [(u64, i32, Option<u128>)]);
 
 fn play(scenario: &[Step]) {
@@ -84,7 +85,7 @@ fn unset_id_never_wins() {
 }
 
 #[test]
-fn lower_id_becomes_backup_and_only_it_is_told() {
+fn lower_id_becomes_backup_and_only_it_is_notified() {
     play(&[
         (1, Say::Id(10), &[(1, OK, Some(10))]),
         (2, Say::Id(9), &[(2, EXISTS, Some(10))]),
@@ -132,7 +133,7 @@ fn a_primary_that_lowers_its_id_leaves_the_role_without_primary() {
 }
 
 #[test]
-fn nobody_is_promoted_when_the_primary_leaves() {
+fn no_backup_is_promoted_when_the_primary_leaves() {
     play(&[
         (1, Say::Id(10), &[(1, OK, Some(10))]),
         (2, Say::Id(9), &[(2, EXISTS, Some(10))]),
@@ -295,7 +296,7 @@ fn a_forgetful_device_forgets_when_the_last_controller_has_gone() {
     say(1, 10).expect("accepted");
     assert_eq!(say(2, 5), Ok(PrimaryChange::None));
     device.closed(StreamId(1), &mut heard);
-    // Stream 2 still remembers.
+    // Stream 2 is still connected, so its role's highest id is remembered.
     let update = device.update(StreamId(2), &message("", Some(6)), &mut heard);
     assert_eq!(update, Ok(PrimaryChange::None));
     device.closed(StreamId(2), &mut heard);
@@ -304,7 +305,7 @@ fn a_forgetful_device_forgets_when_the_last_controller_has_gone() {
 }
 
 #[test]
-fn a_refused_writer_is_told_which_election_id_would_do() {
+fn a_refused_writer_receives_the_election_id_to_use() {
     let mut device = Arbitration::new(DEVICE, 4, ElectionMemory::Kept);
     let mut heard = Vec::new();
     device.update(StreamId(1), &message("", Some(10)), &mut heard).expect("accepted");
@@ -322,8 +323,8 @@ fn election_ids_are_128_bits_wide() {
     assert!(ElectionId(1 << 64) > ElectionId(u128::from(u64::MAX)));
 }
 
-/// The rules of the specification, said as naively as possible: everything is recomputed from
-/// the list of accepted messages and the set of live streams.
+/// The rules of the specification in their simplest form: everything is recomputed from the list of
+/// accepted messages and the set of open streams.
 #[derive(Default)]
 struct Oracle {
     accepted: Vec<(u64, usize, Option<u128>)>,
@@ -331,7 +332,7 @@ struct Oracle {
 }
 
 impl Oracle {
-    /// Stream, role and id as of the latest accepted message of every live stream.
+    /// Returns the stream, role and id of the latest accepted message of every open stream.
     fn live(&self) -> Vec<(u64, usize, Option<u128>)> {
         let mut live: Vec<(u64, usize, Option<u128>)> = Vec::new();
         for (index, message) in self.accepted.iter().enumerate() {
@@ -413,7 +414,7 @@ proptest! {
                 let primary = oracle.primary(role);
                 prop_assert_eq!(device.primary(&RoleKey::new(name, 0)), primary.map(StreamId));
             }
-            // Whatever a stream heard last is still true.
+            // The last notification of every stream still describes the current state.
             for (stream, role, _) in oracle.live() {
                 let code = match oracle.primary(role) {
                     Some(primary) if primary == stream => OK,

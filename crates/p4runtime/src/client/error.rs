@@ -1,4 +1,4 @@
-//! What can go wrong for a client.
+//! The errors of a client.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use crate::{
     status::{Code, batch_errors},
 };
 
-/// Why a client did not become primary.
+/// The reason why a client did not become primary.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum ArbitrationFailure {
@@ -20,7 +20,7 @@ pub enum ArbitrationFailure {
         /// The election id of the primary.
         highest: Option<ElectionId>,
     },
-    /// Nobody is primary, because an earlier controller had a higher election id.
+    /// The role has no primary, because an earlier controller had a higher election id.
     #[error("the device has seen election id {}; use one at least as high", show(*highest))]
     NoPrimary {
         /// The highest election id that the device has seen.
@@ -32,7 +32,7 @@ pub enum ArbitrationFailure {
     /// The server did not answer in time.
     #[error("the server did not answer the arbitration within {patience:?}")]
     NoAnswer {
-        /// How long it was waited for.
+        /// The time that the client waited.
         patience: Duration,
     },
 }
@@ -41,28 +41,28 @@ fn show(id: Option<ElectionId>) -> String {
     id.map_or_else(|| "(unset)".to_owned(), |id| id.to_string())
 }
 
-/// Why one update of a batch was refused.
+/// The reason why one update of a batch was refused.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("update {index}: {message} ({code:?})")]
 pub struct UpdateError {
-    /// The position of the update in the batch, from 0.
+    /// The position of the update in the batch, counted from 0.
     pub index: usize,
     /// The canonical code.
     pub code: Code,
-    /// What the server says.
+    /// The server's message.
     pub message: String,
 }
 
-/// Why a Write failed.
+/// The reason why a Write failed.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum WriteError {
-    /// Some updates were refused; the others were carried out, unless the batch was atomic.
+    /// Some updates were refused. The remaining ones were applied, unless the batch was atomic.
     #[error("{} of {updates} updates were refused; first {}", refused.len(), first(refused))]
     Updates {
         /// The number of updates in the batch.
         updates: usize,
-        /// The refused ones, in the order of the batch.
+        /// The refused updates, in the order of the batch.
         refused: Vec<UpdateError>,
     },
     /// The request failed as a whole.

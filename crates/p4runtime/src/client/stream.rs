@@ -1,4 +1,4 @@
-//! The two ends of a client's stream.
+//! The sending and the receiving end of a client's stream.
 
 use std::{
     future::poll_fn,
@@ -21,17 +21,17 @@ use crate::{
     },
 };
 
-/// Where a client stands after an arbitration.
+/// The position of a client after an arbitration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Standing {
-    /// It is primary.
+    /// The client is the primary.
     Primary,
-    /// Another controller is.
+    /// Another controller is the primary.
     Backup {
         /// The election id of the primary.
         highest: Option<ElectionId>,
     },
-    /// Nobody is.
+    /// The role has no primary.
     NoPrimary {
         /// The highest election id that the device has seen.
         highest: Option<ElectionId>,
@@ -39,11 +39,11 @@ pub enum Standing {
 }
 
 impl Standing {
-    /// What an arbitration update of the server means for its receiver.
+    /// Returns the position that an arbitration update assigns to its receiver.
     #[must_use]
     pub fn of(update: &v1::MasterArbitrationUpdate) -> Self {
         let highest = update.election_id.as_ref().map(ElectionId::from);
-        // Servers before 1.0 leave the status out when it is OK.
+        // Servers before version 1.0 omit the status when it is OK.
         match update.status.as_ref().map_or(Code::Ok, |status| Code::from_i32(status.code)) {
             Code::Ok => Self::Primary,
             Code::NotFound => Self::NoPrimary { highest },
@@ -52,7 +52,8 @@ impl Standing {
     }
 }
 
-/// The sending end. Clones send on the same stream, which ends when the last one is dropped.
+/// The sending end of a stream. Clones send on the same stream, which ends when the last clone is
+/// dropped.
 #[derive(Clone, Debug)]
 pub struct StreamSender {
     ending: Arc<Ending>,
@@ -61,7 +62,7 @@ pub struct StreamSender {
     role_config: Option<Any>,
 }
 
-/// Ends the stream when the last sender goes.
+/// Ends the stream when the last sender is dropped.
 #[derive(Debug)]
 struct Ending(Arc<Outbox<v1::StreamMessageRequest>>);
 
@@ -81,8 +82,8 @@ impl StreamSender {
         Self { ending: Arc::new(Ending(outbox)), device_id, role, role_config }
     }
 
-    /// Shows another election id, or none to become a backup for good. The [`super::Client`]
-    /// goes on showing the one that it opened the stream with.
+    /// Arbitrates with another election id, or with none to remain a backup. Calls of the
+    /// [`super::Client`] keep using the id with which the stream was opened.
     pub fn arbitrate(&self, election_id: Option<ElectionId>) {
         let named = !self.role.is_empty() || self.role_config.is_some();
         let role = named.then(|| v1::Role {
@@ -99,32 +100,33 @@ impl StreamSender {
         self.outbox().push_always(request(Request::Arbitration(update)));
     }
 
-    /// Queues packet-outs and returns how many were; the rest did not fit and are lost. The
-    /// whole batch is encoded together, and written at once as far as the connection takes it;
-    /// on a connection of several streams together with what the others send.
+    /// Queues packet-outs and returns the number of queued ones; the rest did not fit the queue and
+    /// are lost. The whole batch is encoded together and written at once, as far as the connection
+    /// accepts it. On a connection with several streams it is written together with the data of the
+    /// other streams.
     pub fn packet_outs(&self, packets: impl IntoIterator<Item = v1::PacketOut>) -> usize {
         let requests = packets.into_iter().map(|packet| request(Request::Packet(packet)));
         self.outbox().push_all(requests, When::Alone)
     }
 
-    /// Acknowledges a list of digests.
+    /// Acknowledges a digest list.
     pub fn acknowledge(&self, list: &v1::DigestList) {
         let ack = v1::DigestListAck { digest_id: list.digest_id, list_id: list.list_id };
         self.outbox().push_always(request(Request::DigestAck(ack)));
     }
 
-    /// Sends any message.
+    /// Sends a message of any kind.
     pub fn send(&self, message: v1::StreamMessageRequest) {
         self.outbox().push_always(message);
     }
 
-    /// Messages that wait to be sent.
+    /// Returns the number of messages that wait to be sent.
     #[must_use]
     pub fn queued(&self) -> usize {
         self.outbox().waiting()
     }
 
-    /// Whether the stream has ended, so that nothing more arrives.
+    /// Whether the stream has ended, so that no further message arrives.
     #[must_use]
     pub fn is_closed(&self) -> bool {
         self.outbox().is_closed()
@@ -139,13 +141,13 @@ fn request(update: Request) -> v1::StreamMessageRequest {
     v1::StreamMessageRequest { update: Some(update) }
 }
 
-/// The receiving end.
+/// The receiving end of a stream.
 #[derive(Debug)]
 pub struct StreamReceiver {
     responses: RecvStream,
     messages: Messages,
-    /// How the stream ended. It is said once; messages before the end may have to be returned
-    /// first, and whoever asks again hears the same.
+    /// The result with which the stream ended. The transport reports it only once, while messages
+    /// before the end may still have to be returned and later calls must report the same end.
     ended: Option<Result<(), Status>>,
 }
 
@@ -154,7 +156,7 @@ impl StreamReceiver {
         Self { responses, messages: Messages::new(limit), ended: None }
     }
 
-    /// The next message, or `None` at the end of the stream.
+    /// Polls for the next message, or `None` at the end of the stream.
     fn poll_message(
         &mut self,
         context: &mut Context<'_>,
@@ -167,7 +169,8 @@ impl StreamReceiver {
             }
             match ready!(self.responses.poll_data(context)) {
                 Some(Ok(frame)) => {
-                    // It fails for a stream that was reset, which the next frame tells.
+                    // Releasing capacity fails if the stream was reset. The next frame reports
+                    // that.
                     let _ = self.responses.flow_control().release_capacity(frame.len());
                     self.messages.push(frame);
                 }
@@ -190,12 +193,12 @@ impl StreamReceiver {
         Poll::Ready(if status.code() == Code::Ok { Ok(None) } else { Err(status) })
     }
 
-    /// Waits for a message, then appends it and all that have arrived with it, `most` at most.
-    /// Returns how many; none means that the server has ended the stream.
+    /// Waits for a message, then appends it and all others that have arrived, at most `most` in
+    /// total. Returns the number of messages; zero means that the server has ended the stream.
     ///
     /// # Errors
     ///
-    /// When the stream failed.
+    /// Returns an error if the stream failed.
     pub async fn next_batch(
         &mut self,
         messages: &mut Vec<Response>,
@@ -206,7 +209,8 @@ impl StreamReceiver {
             while taken < most && self.ended.is_none() {
                 match self.poll_message(context) {
                     Poll::Ready(Ok(Some(message))) => {
-                        // A kind of message that a later version has is not for us.
+                        // An unset update is a message of a later version of the specification, and
+                        // is skipped.
                         if let Some(update) = message.update {
                             messages.push(update);
                             taken += 1;
@@ -226,22 +230,23 @@ impl StreamReceiver {
         .await
     }
 
-    /// The next message, or `None` when the server has ended the stream.
+    /// Returns the next message, or `None` when the server has ended the stream.
     ///
     /// # Errors
     ///
-    /// When the stream failed.
+    /// Returns an error if the stream failed.
     pub async fn next(&mut self) -> Result<Option<Response>, Status> {
         let mut messages = Vec::with_capacity(1);
         self.next_batch(&mut messages, 1).await?;
         Ok(messages.pop())
     }
 
-    /// Waits for the answer to an arbitration; messages of other kinds before it are dropped.
+    /// Waits for the answer to an arbitration. Messages of other kinds that arrive before it are
+    /// dropped.
     ///
     /// # Errors
     ///
-    /// When the server ends the stream instead.
+    /// Returns an error if the server ends the stream.
     pub async fn arbitrated(&mut self) -> Result<Standing, Status> {
         loop {
             match self.next().await? {

@@ -6,20 +6,20 @@ use entities::{ActionCall, Argument, EntityError, Value};
 
 use crate::proto::v1;
 
-/// Where an action is to be used.
+/// The place in which an action is used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Usage {
-    /// In an entry, directly or through a member.
+    /// The action of an entry, used directly or through a member.
     Entry,
-    /// As the default action.
+    /// The default action of a table.
     Default,
-    /// For a whole one-shot group.
+    /// The action of a one-shot group as a whole.
     Group,
 }
 
-/// The call that `action` is: arguments by identifier, values canonical.
+/// Converts a call of an action. Arguments are ordered by identifier, and values are canonical.
 ///
-/// `allowed` are the actions of the table or action profile, ordered by identifier.
+/// `allowed` holds the actions of the table or action profile, ordered by identifier.
 pub(super) fn call(
     schema: &Schema,
     allowed: &[ActionRef],
@@ -83,7 +83,7 @@ pub(super) fn call(
     Ok(ActionCall { action: id, arguments: arguments.into() })
 }
 
-/// The message of a call.
+/// Converts a call to a message.
 pub(super) fn message(call: &ActionCall) -> v1::Action {
     let params = call.arguments.iter().map(|argument| v1::action::Param {
         param_id: argument.param.0,

@@ -1,4 +1,4 @@
-//! Indirect counters, indirect meters, registers (specification of P4Runtime 1.5,
+//! Conversion of indirect counters, indirect meters and registers (specification of P4Runtime 1.5,
 //! "CounterEntry", "MeterEntry", "RegisterEntry").
 
 use entities::schema::*;
@@ -10,7 +10,7 @@ use entities::{
 use super::{data, modify_only};
 use crate::proto::v1;
 
-/// What the update says; `None` if it says nothing.
+/// Converts an update of a counter. Returns `None` if the update sets no data.
 pub(super) fn counter(
     schema: &Schema,
     kind: UpdateKind,
@@ -58,7 +58,7 @@ pub(super) fn register(
         .map_err(|error: EntityError| error.within(format_args!("register '{}'", register.name)))
 }
 
-/// Refuses counts that no counter has.
+/// Converts counter data. Refuses negative counts.
 pub(super) fn counter_data(data: &v1::CounterData) -> Result<CounterData, EntityError> {
     match (u64::try_from(data.packet_count), u64::try_from(data.byte_count)) {
         (Ok(packets), Ok(bytes)) => Ok(CounterData { packets, bytes }),
@@ -71,7 +71,7 @@ pub(super) fn counter_data_message(data: CounterData) -> v1::CounterData {
     v1::CounterData { byte_count: count(data.bytes), packet_count: count(data.packets) }
 }
 
-/// Refuses a configuration that a meter of this type does not take.
+/// Converts a meter configuration. Refuses one that is invalid for the meter's type.
 pub(super) fn meter_config(
     algorithm: MeterAlgorithm,
     config: Option<&v1::MeterConfig>,
@@ -121,7 +121,7 @@ pub(super) fn meter_config_message(config: MeterConfig) -> v1::MeterConfig {
     }
 }
 
-/// The counters of a meter can be reset, not set.
+/// Refuses nonzero meter counters: they can be reset but not set.
 pub(super) fn check_meter_counters(
     counters: Option<&v1::MeterCounterData>,
 ) -> Result<(), EntityError> {

@@ -1,4 +1,5 @@
-//! Values of any P4 type: `P4Data` (specification of P4Runtime 1.5, "P4Data in p4runtime.proto").
+//! Conversion of `P4Data`, values of any P4 type (specification of P4Runtime 1.5, "P4Data in
+//! p4runtime.proto").
 
 #[cfg(test)]
 mod tests;
@@ -11,10 +12,10 @@ use entities::{BitsType, Data, DataType, EntityError, Header, Union, value};
 use crate::proto::v1;
 use crate::proto::v1::p4_data::Data as Message;
 
-/// A value of the type `of` in its canonical form.
+/// Converts a value of the type `of` to its canonical form.
 ///
-/// INVALID_ARGUMENT when the value is not of this type, OUT_OF_RANGE when a byte string in it is
-/// empty or too wide. The result shares no memory with `value`.
+/// Returns INVALID_ARGUMENT if the value is not of this type, and OUT_OF_RANGE if a byte string in
+/// it is empty or too wide. The result shares no memory with `value`.
 pub(crate) fn data(of: &DataType, value: &v1::P4Data) -> Result<Data, EntityError> {
     let Some(data) = &value.data else {
         return Err(EntityError::invalid(format!("the data is unset, expected {of}")));
@@ -67,7 +68,7 @@ pub(crate) fn data(of: &DataType, value: &v1::P4Data) -> Result<Data, EntityErro
     })
 }
 
-/// The message of a value.
+/// Converts a value to a message.
 pub(crate) fn message(data: &Data) -> v1::P4Data {
     let bytes = |bytes: &[u8]| Bytes::copy_from_slice(bytes);
     let members =
@@ -115,8 +116,8 @@ fn bit_string(of: BitsType, bytes: &[u8]) -> Result<Box<[u8]>, EntityError> {
     Ok(match of {
         BitsType::Unsigned(bits) => value::unsigned(bytes, bits)?.into(),
         BitsType::Signed(bits) => value::signed(bytes, bits)?.into(),
-        // The dynamic width of a varbit does not travel in a header, so that its length in bytes
-        // has to be kept.
+        // A header does not carry the dynamic width of a varbit, so the length in bytes is
+        // preserved.
         BitsType::Varbit(bits) => {
             if !bytes.is_empty() {
                 value::unsigned(bytes, bits)?;

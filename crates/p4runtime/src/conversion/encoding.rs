@@ -1,9 +1,10 @@
-//! Table entries in their encoding, without messages in between.
+//! Direct encoding of table entries, without intermediate messages.
 //!
-//! The answer to a Read may have a million entries. As messages, each takes a dozen pieces of memory, and the length of
-//! each part is found once for every part around it. Here an entry is written as it stands: a part leaves room for its
-//! length, which is put there when it is known. What is written is byte by byte what the message would be, which a test
-//! compares.
+//! The answer to a Read may have a million entries. Building messages would take a dozen
+//! allocations per entry, and protobuf would compute the length of each part once for every
+//! enclosing part. This module encodes an entry directly: each nested part reserves a byte for its
+//! length and fills it in afterwards. The output is byte for byte that of the message, which a test
+//! checks.
 
 use entities::{ActionCall, EntryKey, FieldMatch, Matching, TableAction, TableEntry, Value};
 use prost::Message;
@@ -13,7 +14,7 @@ use prost::encoding::{
 
 use super::entry::{action_message, message_beside};
 
-/// Appends a message as the field `tag` of another one, whose content `fill` appends.
+/// Appends a nested message as the field `tag`. `fill` appends its content.
 pub(super) fn nested(tag: u32, out: &mut Vec<u8>, fill: impl FnOnce(&mut Vec<u8>)) {
     encode_key(tag, WireType::LengthDelimited, out);
     let room = out.len();
@@ -29,7 +30,7 @@ pub(super) fn nested(tag: u32, out: &mut Vec<u8>, fill: impl FnOnce(&mut Vec<u8>
     encode_varint(length as u64, &mut &mut out[room..start + more]);
 }
 
-/// Appends the content of a `TableEntry`.
+/// Appends the content of a `TableEntry` message.
 pub(super) fn entry(entry: &TableEntry, out: &mut Vec<u8>) {
     uint32_unless_zero(1, entry.table.0, out);
     if let EntryKey::Match(key) = &entry.key {
@@ -42,7 +43,7 @@ pub(super) fn entry(entry: &TableEntry, out: &mut Vec<u8>) {
         Some(other) => message::encode(3, &action_message(other), out),
         None => {}
     }
-    // Its fields have higher numbers than those above.
+    // The remaining fields have higher numbers than those above, so the order stays canonical.
     message_beside(entry).encode_raw(out);
 }
 
@@ -79,7 +80,8 @@ fn call(call: &ActionCall, out: &mut Vec<u8>) {
     }
 }
 
-/// A value, which has a byte at least.
+/// Appends a value as a `bytes` field. Values have at least one byte, so the field is never
+/// omitted.
 fn bytes(tag: u32, value: &Value, out: &mut Vec<u8>) {
     let value = value.bytes();
     encode_key(tag, WireType::LengthDelimited, out);
@@ -108,7 +110,7 @@ mod tests {
 
     fn value() -> impl Strategy<Value = Value> {
         let bits = NonZeroU32::new(3000).map_or(ValueType::Text, ValueType::Bits);
-        // Up to lengths that take two bytes.
+        // The longest values have a length that takes two bytes.
         let short = prop::collection::vec(any::<u8>(), 1..8);
         let bytes = prop_oneof![4 => short, 1 => prop::collection::vec(any::<u8>(), 1..300)];
         bytes.prop_map(move |bytes| Value::new(bits, &bytes).expect("it fits"))
@@ -125,7 +127,7 @@ mod tests {
         ]
     }
 
-    /// Identifiers of P4Info, and those that take one byte or are left out.
+    /// Generates identifiers as in P4Info, and small ones that encode to one byte or are omitted.
     fn id() -> impl Strategy<Value = u32> {
         prop_oneof![0_u32..300, any::<u32>()]
     }

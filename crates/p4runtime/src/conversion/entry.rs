@@ -1,5 +1,5 @@
-//! Table entries with their direct resources, and value sets (specification of P4Runtime 1.5,
-//! "TableEntry", "Direct Resources" and "ValueSetEntry").
+//! Conversion of table entries with their direct resources, and of value sets (specification of
+//! P4Runtime 1.5, "TableEntry", "Direct Resources" and "ValueSetEntry").
 
 use std::collections::BTreeSet;
 
@@ -16,7 +16,7 @@ use super::{modify_only, profile};
 use crate::proto::v1;
 use crate::proto::v1::table_action::Type as ActionType;
 
-/// What the update of an entry says.
+/// Converts the entry of an update of this kind.
 pub(super) fn entry(
     schema: &Schema,
     kind: UpdateKind,
@@ -40,7 +40,7 @@ pub(super) fn entry(
     checked.map_err(|error| error.within(format_args!("table '{}'", table.name)))
 }
 
-/// An entry that the program declares, which may be constant.
+/// Converts an entry that the program declares, which may be constant.
 pub(super) fn initial_entry(
     schema: &Schema,
     entry: &v1::TableEntry,
@@ -99,7 +99,7 @@ fn default_entry(
     with_direct(schema, table, entry, checked)
 }
 
-/// Adds what the controller keeps with the entry, and the direct resources.
+/// Adds the controller's metadata and the direct resources to an entry.
 fn with_direct(
     schema: &Schema,
     table: &Table,
@@ -150,8 +150,8 @@ pub(super) fn direct_meter(
     Ok(Entity::DirectMeter(table, key, config))
 }
 
-/// The key of the entry whose direct resource is written. What is wrong with the resource is
-/// wrong whether or not there is such an entry.
+/// Returns the key of the entry whose direct resource is written. Errors of the resource are
+/// reported whether or not the entry exists.
 fn direct_key<T>(
     schema: &Schema,
     entry: Option<&v1::TableEntry>,
@@ -168,7 +168,7 @@ fn direct_key<T>(
     Ok((table.id, checked))
 }
 
-/// The key of an entry that is referred to.
+/// Returns the key of an entry that a message refers to.
 pub(super) fn entry_key(table: &Table, entry: &v1::TableEntry) -> Result<EntryKey, EntityError> {
     if entry.is_default_action {
         check_default_key(entry)?;
@@ -177,7 +177,7 @@ pub(super) fn entry_key(table: &Table, entry: &v1::TableEntry) -> Result<EntryKe
     matching::key(table, &entry.r#match, entry.priority).map(EntryKey::Match)
 }
 
-/// What the entry does on a hit.
+/// Converts the action of an entry.
 fn table_action(
     schema: &Schema,
     table: &Table,
@@ -248,7 +248,7 @@ fn direct_meter_config(
     arrays::meter_config(meter.algorithm, config)
 }
 
-/// The default entry has no key.
+/// Refuses match fields and a priority in the default entry.
 pub(super) fn check_default_key(entry: &v1::TableEntry) -> Result<(), EntityError> {
     if entry.r#match.is_empty() && entry.priority == 0 {
         return Ok(());
@@ -256,7 +256,7 @@ pub(super) fn check_default_key(entry: &v1::TableEntry) -> Result<(), EntityErro
     Err(EntityError::invalid("the default entry has no match fields and no priority"))
 }
 
-/// The default entry has no idle timeout, in writes and reads (specification 1.5,
+/// Refuses an idle timeout in the default entry, in writes and in reads (specification 1.5,
 /// "Idle-timeout").
 pub(super) fn check_default_idle(entry: &v1::TableEntry) -> Result<(), EntityError> {
     let asked = entry.idle_timeout_ns != 0 || entry.time_since_last_hit.is_some();
@@ -266,7 +266,7 @@ pub(super) fn check_default_idle(entry: &v1::TableEntry) -> Result<(), EntityErr
     Ok(())
 }
 
-/// The table with this identifier.
+/// Returns the table with this identifier.
 pub(super) fn find(schema: &Schema, id: u32) -> Result<&Table, EntityError> {
     let id = TableId(id);
     schema.tables().get(id).ok_or_else(|| EntityError::invalid(format!("P4Info has no table {id}")))
@@ -297,7 +297,7 @@ fn wrong_action(action: &v1::TableAction) -> EntityError {
     })
 }
 
-/// The whole message of an entry.
+/// Converts an entry to a message with all its fields.
 pub(super) fn message(entry: &TableEntry) -> v1::TableEntry {
     let key = key_message(entry.table.0, &entry.key);
     v1::TableEntry {
@@ -308,7 +308,7 @@ pub(super) fn message(entry: &TableEntry) -> v1::TableEntry {
     }
 }
 
-/// The message of an entry, without its table, its match fields and its action.
+/// Converts an entry to a message without its table, match fields and action.
 pub(super) fn message_beside(entry: &TableEntry) -> v1::TableEntry {
     let (is_default_action, priority) = match &entry.key {
         EntryKey::Default => (true, 0),

@@ -1,8 +1,8 @@
-//! Match keys (specification of P4Runtime 1.5, "Match Format").
+//! Conversion of match keys (specification of P4Runtime 1.5, "Match Format").
 //!
-//! A key is brought into one form: fields in the order of declaration, values canonical, fields
-//! that match anything left out. Two keys are the same exactly if this form is; and what is read
-//! back is what was written, up to that form.
+//! Keys are converted to a canonical form: fields are in the order of declaration, values are
+//! canonical, and fields that match everything are omitted. Two keys are equal if and only if their
+//! canonical forms are equal, and reads return the canonical form.
 
 use bytes::Bytes;
 use entities::schema::{MatchField, MatchFieldId, MatchKind, Table};
@@ -11,7 +11,7 @@ use entities::{EntityError, EntryKey, FieldMatch, MatchKey, Matching, Value, Val
 use crate::proto::v1;
 use crate::proto::v1::field_match::{self, FieldMatchType};
 
-/// The key of an entry of `table`, or what is wrong with it.
+/// Converts the key of an entry of `table`.
 pub(super) fn key(
     table: &Table,
     fields: &[v1::FieldMatch],
@@ -33,7 +33,7 @@ pub(super) fn key(
     Ok(MatchKey { fields: fields_of(&table.match_fields, fields)?, priority: number })
 }
 
-/// The canonical form of a list of fields, or what is wrong with it.
+/// Converts a list of match fields to its canonical form.
 pub(super) fn fields_of(
     declared: &[MatchField],
     fields: &[v1::FieldMatch],
@@ -100,7 +100,7 @@ fn matching(declared: &MatchField, field: &v1::FieldMatch) -> Result<Matching, E
     }
 }
 
-/// Only numbers have prefixes, masks and an order.
+/// Returns the width of a field. Refuses string fields, which have no prefixes, masks and order.
 fn bits(declared: &MatchField) -> Result<u32, EntityError> {
     match declared.value {
         ValueType::Bits(bits) => Ok(bits.get()),
@@ -111,7 +111,7 @@ fn bits(declared: &MatchField) -> Result<u32, EntityError> {
     }
 }
 
-/// An entry with nothing but its key.
+/// Returns the message of an entry with only its key.
 pub(super) fn key_message(table: u32, key: &EntryKey) -> v1::TableEntry {
     let entry = v1::TableEntry { table_id: table, ..v1::TableEntry::default() };
     match key {
@@ -128,7 +128,7 @@ pub(super) fn priority_message(key: &MatchKey) -> i32 {
     i32::try_from(key.priority).unwrap_or(i32::MAX)
 }
 
-/// The messages of a list of fields.
+/// Converts match fields to messages.
 pub(super) fn fields_message(fields: &[FieldMatch]) -> Vec<v1::FieldMatch> {
     let bytes = |value: &Value| Bytes::copy_from_slice(value.bytes());
     let fields = fields.iter().map(|field| {

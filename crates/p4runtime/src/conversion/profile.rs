@@ -1,5 +1,5 @@
-//! Action profiles and action selectors: members, groups, one-shot groups (specification of
-//! P4Runtime 1.5, "ActionProfileMember & ActionProfileGroup").
+//! Conversion of members, groups and one-shot groups of action profiles and selectors
+//! (specification of P4Runtime 1.5, "ActionProfileMember & ActionProfileGroup").
 
 use std::collections::HashSet;
 
@@ -93,8 +93,9 @@ fn checked_group(
             "max_size is {max_size}, above {limit} (max_group_size of the selector)"
         )));
     }
-    // Where max_group_size is given, clients must state a size ("Rules on Setting max_size"), but
-    // no code is named for 0. p4runtime-shell and finsy send it by default and BMv2 takes it.
+    // Where `max_group_size` is set, clients must state a size ("Rules on Setting max_size"), but
+    // the specification names no error for 0. p4runtime-shell and finsy send 0 by default, and BMv2
+    // accepts it.
     let limit = match (max_size, profile.max_group_size) {
         (0, None) => u64::MAX,
         (0, Some(limit)) | (limit, _) => u64::from(limit),
@@ -149,7 +150,7 @@ pub(super) fn group_message(group: &Group) -> v1::ActionProfileGroup {
     }
 }
 
-/// A one-shot group for an entry of `table`.
+/// Converts a one-shot group for an entry of `table`.
 pub(super) fn one_shot(
     schema: &Schema,
     table: &Table,
@@ -239,7 +240,7 @@ fn weight(weight: u32) -> i32 {
     i32::try_from(weight).unwrap_or(i32::MAX)
 }
 
-/// Adds up the size of a group.
+/// The running size of a group.
 struct Size<'a> {
     semantics: SizeSemantics,
     profile: &'a ActionProfile,
@@ -251,7 +252,7 @@ impl<'a> Size<'a> {
         Self { semantics, profile, total: 0 }
     }
 
-    /// Adds a member; returns its weight as it was given.
+    /// Adds a member, and returns its weight as given.
     fn add(&mut self, weight: i32) -> Result<u32, EntityError> {
         let (given, counted) = match u32::try_from(weight) {
             Ok(0) if self.profile.weights_disallowed => (0, 1),

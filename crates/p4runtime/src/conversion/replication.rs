@@ -1,10 +1,10 @@
-//! The packet replication engine: multicast groups and clone sessions (specification of P4Runtime
-//! 1.5, "PacketReplicationEngineEntry").
+//! Conversion of the packet replication engine's entries: multicast groups and clone sessions
+//! (specification of P4Runtime 1.5, "PacketReplicationEngineEntry").
 //!
-//! Ports are kept in the form in which they came, the number of P4Runtime before 1.4 or the byte
-//! string since, so that a controller reads what it wrote; they are compared by value. A port
-//! that is unset is the number 0, which the old form leaves out on the wire. Which ports exist is
-//! not known here.
+//! Ports keep the form in which they were written, so that a controller reads what it wrote: either
+//! the number that P4Runtime used before 1.4, or the byte string used since. Ports are compared by
+//! value. An unset port is the number 0, which the old form omits on the wire. This module does not
+//! know which ports exist.
 
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -107,14 +107,14 @@ fn replicas(replicas: &[v1::Replica]) -> Result<Box<[Replica]>, EntityError> {
     replicas.collect()
 }
 
-/// A port without leading zeros. Its width is not in P4Info; where ports are translated to
-/// strings, there are no zeros to strip.
+/// Returns a port without leading zeros. P4Info does not state the width of ports. A port that is
+/// translated to a string has no zeros to strip.
 pub(super) fn port_bytes(port: &Bytes) -> Box<[u8]> {
     value::unsigned(port, u32::MAX).unwrap_or(port).into()
 }
 
-/// All pairs of port and instance of a multicast group differ, and a backup has another port than
-/// what it stands in for.
+/// Checks that all pairs of port and instance in a multicast group differ, and that each backup has
+/// another port than the replica that it replaces.
 fn unique(replicas: &[Replica]) -> Result<(), EntityError> {
     let mut pairs = HashSet::new();
     for replica in replicas {

@@ -1,8 +1,8 @@
-//! What a Read asks for (specification of P4Runtime 1.5, "Wildcard Reads").
+//! Conversion of Read requests to selections (specification of P4Runtime 1.5, "Wildcard Reads").
 //!
-//! A wildcard over objects becomes one selection for each of them, so that a data plane is asked
-//! about one object at a time. What an answer shows is known here alone: a data plane gives the
-//! whole entity.
+//! A wildcard over objects becomes one selection per object, so that a data plane is always queried
+//! about one object. The data plane returns whole entities; this module decides which of their
+//! fields the response shows.
 
 use entities::schema::*;
 use entities::{
@@ -17,26 +17,26 @@ use crate::proto::v1::entity::Entity as Message;
 use crate::proto::v1::packet_replication_engine_entry::Type as Replication;
 use crate::proto::v1::table_action::Type as ActionType;
 
-/// The most cells that a wildcard read of one counter, meter or register array answers; a larger
-/// array is RESOURCE_EXHAUSTED and has to be read by index.
+/// The maximum number of cells that a wildcard read of one counter, meter or register array may
+/// return. A read of a larger array fails with RESOURCE_EXHAUSTED; its cells must be read by index.
 pub const MAX_WILDCARD_CELLS: u64 = 1 << 20;
 
 /// The tag of `Entity.table_entry`.
 const TABLE_ENTRY: u32 = 2;
 
-/// One entity of a Read request, checked.
+/// One checked entity of a Read request.
 #[derive(Debug)]
 pub(crate) struct Query {
-    /// What to ask the data plane for, in this order.
+    /// The selections to query the data plane for, in this order.
     pub(crate) selections: Vec<Selection>,
-    /// Whether the request has the id of one object, and is not about all of its kind.
+    /// Whether the request names one object by its id, as opposed to all objects of a kind.
     pub(crate) names_object: bool,
     shown: Shown,
-    /// The table of which an entry has to be found.
+    /// The name of the table in which the read must find an entry, if it must find one.
     must_find: Option<String>,
 }
 
-/// What an answer shows of an entity.
+/// The fields of an entity that the response shows.
 #[derive(Debug)]
 enum Shown {
     Everything,
@@ -47,7 +47,7 @@ enum Shown {
 }
 
 impl Query {
-    /// Checks a request.
+    /// Checks and converts a requested entity.
     pub(crate) fn new(schema: &Schema, request: &v1::Entity) -> Result<Self, EntityError> {
         let names_object = super::object_id(request).is_some();
         let plain = |selections| Self {
@@ -132,7 +132,7 @@ impl Query {
         })
     }
 
-    /// What answers with an entity.
+    /// Prepares an entity from the data plane for the response.
     pub(crate) fn found(&self, mut entity: Entity) -> Found {
         let form = match (&self.shown, &mut entity) {
             (
@@ -159,7 +159,8 @@ impl Query {
         Found { entity, form }
     }
 
-    /// How the request ended of which everything was visited.
+    /// Returns the outcome of the request after all entities have been visited. `found` tells
+    /// whether there were any.
     pub(crate) fn outcome(&self, found: bool) -> Result<(), EntityError> {
         match &self.must_find {
             Some(table) if !found => Err(EntityError::not_found("there is no such entry")
@@ -169,14 +170,14 @@ impl Query {
     }
 }
 
-/// An entity that a Read found, with what is shown of it.
+/// An entity that a Read found, together with the form in which the response shows it.
 #[derive(Debug)]
 pub struct Found {
     entity: Entity,
     form: Form,
 }
 
-/// As what an entity is shown.
+/// The form in which the response shows an entity.
 #[derive(Clone, Copy, Debug)]
 enum Form {
     Whole,
@@ -185,13 +186,14 @@ enum Form {
 }
 
 impl Found {
-    /// The identifier of the P4 object that it belongs to, as [`crate::store::object_id`] has it.
+    /// Returns the identifier of the P4 object that the entity belongs to, like
+    /// [`crate::store::object_id`].
     #[must_use]
     pub fn object_id(&self) -> Option<u32> {
         super::object_of(&self.entity)
     }
 
-    /// The message that says it.
+    /// Converts the entity to a message.
     #[must_use]
     pub fn message(&self) -> v1::Entity {
         let entity = match (self.form, &self.entity) {
@@ -213,7 +215,7 @@ impl Found {
         v1::Entity { entity: Some(entity) }
     }
 
-    /// Appends that message as the field `tag` of another one.
+    /// Appends that message as the field `tag` of an enclosing message.
     pub fn encode(&self, tag: u32, out: &mut Vec<u8>) {
         match (self.form, &self.entity) {
             (Form::Whole, Entity::Entry(entry)) => encoding::nested(tag, out, |out| {
@@ -224,8 +226,9 @@ impl Found {
     }
 }
 
-/// A request for all tables (identifier 0) may also ask for default entries and select by
-/// priority and metadata, which has a meaning in every table; match fields and actions have not.
+/// Converts a request for table entries. A request for all tables (identifier 0) may ask for
+/// default entries and select by priority and metadata, which have a meaning in every table. It may
+/// not select by match fields and actions.
 fn entries(schema: &Schema, request: &v1::TableEntry) -> Result<Query, EntityError> {
     let shown = Shown::Entry {
         meter_config: request.meter_config.is_some(),
@@ -255,7 +258,8 @@ fn entries(schema: &Schema, request: &v1::TableEntry) -> Result<Query, EntityErr
 fn by_metadata(table: &Table, request: &v1::TableEntry) -> EntrySelection {
     EntrySelection {
         is_default: request.is_default_action,
-        // No entry has a negative one, nor one above `i32::MAX`.
+        // No entry has a priority that is negative or above `i32::MAX`, so such a request selects
+        // nothing.
         priority: nonzero(u32::try_from(request.priority).unwrap_or(u32::MAX)),
         controller_metadata: request.controller_metadata,
         metadata: Box::from(&*request.metadata),
@@ -288,7 +292,7 @@ fn in_table(
     Ok(EntrySelection { fields, action, ..by_metadata(table, request) })
 }
 
-/// The action to select by: its identifier only, and only in direct tables.
+/// Returns the action to select by. Only its identifier counts, and only in direct tables.
 fn selected_action(
     schema: &Schema,
     table: &Table,
@@ -308,13 +312,14 @@ fn selected_action(
         Some(ActionType::Action(_)) => Err(EntityError::invalid(
             "the table is indirect: its entries cannot be selected by an action",
         )),
-        // Not a filter ("Wildcard Reads"). As in BMv2 it is no error either, so that a client may
-        // read an entry with the message that it wrote it with, as p4runtime-shell does.
+        // Members and groups are not filters ("Wildcard Reads"). As in BMv2 they are no error
+        // either, so that a client may read an entry with the message with which it was written, as
+        // p4runtime-shell does.
         Some(_) => Ok(None),
     }
 }
 
-/// A request for direct resources.
+/// Converts a request for direct resources.
 fn direct(
     schema: &Schema,
     request: Option<&v1::TableEntry>,
@@ -341,7 +346,7 @@ fn direct(
             place()
         )));
     }
-    // Only the key selects; whatever else the entry carries is ignored.
+    // Only the key selects. All other fields of the entry are ignored.
     let key = v1::TableEntry {
         table_id: request.table_id,
         r#match: request.r#match.clone(),
@@ -356,7 +361,7 @@ fn direct(
     Ok(Query { selections, names_object: true, shown, must_find })
 }
 
-/// The profile with this identifier, or all of them for 0.
+/// Returns the profile with this identifier, or all of them for 0.
 fn profiles(
     schema: &Schema,
     id: u32,
@@ -367,7 +372,7 @@ fn profiles(
     Ok(all.filter(move |id| wanted.is_none_or(|wanted| wanted == *id)))
 }
 
-/// The array with this identifier, or all of them for 0.
+/// Returns the array with this identifier, or all of them for 0.
 fn arrays_of<'a, I: Copy + Ord, T>(
     all: &'a Catalog<I, T>,
     id: u32,
@@ -379,8 +384,8 @@ fn arrays_of<'a, I: Copy + Ord, T>(
     }
 }
 
-/// The cells to read. An index counts only where one array is selected. `describe` gives the name
-/// and the size of an array.
+/// Returns the cells to read. An index is valid only if one array is selected. `describe` returns
+/// the name and the size of an array.
 fn cells<T>(
     id: u32,
     requested: Option<v1::Index>,
@@ -408,7 +413,8 @@ fn cells<T>(
     Ok(index.map_or(Cells::All, Cells::One))
 }
 
-/// A wildcard selects the instances of all supported extern types, that is, none.
+/// Checks a read of extern instances. A wildcard selects the instances of all supported extern
+/// types, and there are none.
 fn read_extern(schema: &Schema, request: &v1::ExternEntry) -> Result<(), EntityError> {
     if request.extern_type_id == 0 && request.extern_id == 0 {
         return Ok(());

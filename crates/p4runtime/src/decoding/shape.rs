@@ -1,8 +1,9 @@
-//! What the elements of a message take in memory, from the descriptors.
+//! The memory that the fields of each message take, derived from the descriptors.
 //!
-//! prost keeps a singular message inside the value that has it, lists in a `Vec`, maps in a `BTreeMap`. So an element
-//! of a list takes the size of its whole type however few of its fields are set. Sizes are those of the Rust
-//! types, rounded up: they need not be exact, but never too small.
+//! prost stores a singular message inside the struct that holds it, a list in a `Vec` and a map in
+//! a `BTreeMap`. An element of a list therefore takes the size of its whole type, however few of
+//! its fields are set. Sizes are those of the Rust types, rounded up: they need not be exact, but
+//! must never be too small.
 
 use std::{collections::HashMap, sync::OnceLock};
 
@@ -10,13 +11,13 @@ use prost_reflect::{FieldDescriptor, Kind, MessageDescriptor};
 
 use crate::proto;
 
-/// A word, and what any number takes at most.
+/// The size of a machine word, and the maximum size of a number, in bytes.
 const WORD: usize = 8;
-/// A `Vec`, a `String`, a `BTreeMap`.
+/// The size of a `Vec`, a `String` or a `BTreeMap` itself.
 const COLLECTION: usize = 3 * WORD;
-/// A `bytes::Bytes`.
+/// The size of a `bytes::Bytes` itself.
 const BYTES: usize = 4 * WORD;
-/// What an allocation takes beside its content.
+/// The overhead of an allocation.
 const ALLOCATION: usize = 2 * WORD;
 
 /// The shapes of all messages.
@@ -29,33 +30,35 @@ pub(super) struct Shapes {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ShapeId(usize);
 
-/// A message: its fields, by number.
+/// The shape of a message: its fields, by number.
 #[derive(Debug, Default)]
 pub(super) struct Shape {
     fields: Vec<(u32, Field)>,
 }
 
-/// A field.
+/// The memory needs of a field.
 #[derive(Debug)]
 pub(super) struct Field {
-    /// What an element takes; none of a field that does not repeat, which is in the value that has it.
+    /// The size of an element. Zero for a singular field, whose value is part of the enclosing
+    /// struct.
     element: usize,
     collection: Collection,
-    /// The message that it holds; `None` for numbers, text and bytes.
+    /// The type of the message that the field holds, or `None` for numbers, strings and bytes.
     pub(super) message: Option<ShapeId>,
     is_number: bool,
 }
 
 #[derive(Clone, Copy, Debug)]
 enum Collection {
-    /// Has room for four first and is doubled then.
+    /// A vector, whose capacity starts at four and then doubles.
     Vec,
-    /// Has room for eleven in each node, of which five are taken at least, and inner nodes.
+    /// A map, whose nodes have room for eleven elements and hold at least five, with inner nodes
+    /// above them.
     Map,
 }
 
 impl Field {
-    /// What the first of its elements takes.
+    /// Returns the memory of the field's first element.
     pub(super) fn first(&self) -> usize {
         let room = match self.collection {
             Collection::Vec => 4,
@@ -64,7 +67,7 @@ impl Field {
         if self.element == 0 { 0 } else { room * self.element + ALLOCATION }
     }
 
-    /// What each further one takes.
+    /// Returns the memory of each further element.
     pub(super) fn next(&self) -> usize {
         let room = match self.collection {
             Collection::Vec => 2,
@@ -73,10 +76,10 @@ impl Field {
         room * self.element
     }
 
-    /// What `length` bytes take that are not a message.
+    /// Returns the memory of `length` encoded bytes that are not a message.
     pub(super) fn held(&self, length: usize) -> usize {
         match self.is_number {
-            // Packed: a number in each byte at most.
+            // In a packed field, each byte holds at most one number.
             true => length.saturating_mul(2 * WORD),
             false if length == 0 => 0,
             false => length.saturating_add(ALLOCATION),
@@ -85,7 +88,7 @@ impl Field {
 }
 
 impl Shape {
-    /// The field with this number, and its place among the fields.
+    /// Returns the field with this number, and its index among the fields.
     pub(super) fn field(&self, number: u32) -> Option<(u32, &Field)> {
         let index = self.fields.binary_search_by_key(&number, |(number, _)| *number).ok()?;
         Some((index as u32, &self.fields[index].1))
@@ -93,7 +96,7 @@ impl Shape {
 }
 
 impl Shapes {
-    /// The shape of the message with this name among those of all messages.
+    /// Returns the shapes of all messages, and the identifier of the message with this name.
     pub(super) fn of(name: &str) -> Option<(&'static Self, ShapeId)> {
         static SHAPES: OnceLock<Shapes> = OnceLock::new();
         let shapes = SHAPES.get_or_init(|| {
@@ -110,7 +113,7 @@ impl Shapes {
         &self.shapes[id.0]
     }
 
-    /// The fields of all messages.
+    /// Returns the fields of all messages.
     #[cfg(test)]
     pub(super) fn all_fields(&self) -> impl Iterator<Item = &Field> {
         self.shapes.iter().flat_map(|shape| shape.fields.iter().map(|(_, field)| field))
@@ -120,7 +123,8 @@ impl Shapes {
         if let Some(id) = self.by_name.get(message.full_name()) {
             return *id;
         }
-        // Before its fields, which may hold such messages again.
+        // The shape is registered before its fields are, because they may hold messages of the same
+        // type.
         let id = ShapeId(self.shapes.len());
         self.shapes.push(Shape::default());
         self.by_name.insert(message.full_name().to_owned(), id);
@@ -141,9 +145,9 @@ impl Shapes {
     }
 }
 
-/// The size of a message's value in bytes, at most.
+/// Returns an upper bound of the size of a message's struct in bytes.
 pub(super) fn size_of_message(message: &MessageDescriptor, depth: usize) -> usize {
-    // A message that holds itself is in a box.
+    // A message that contains its own type is boxed.
     if depth > 16 {
         return WORD;
     }

@@ -12,10 +12,10 @@ use crate::{
     proto::{self, config},
 };
 
-/// The largest request of a server as it comes.
+/// The size of the largest request that a server accepts.
 const REQUEST: usize = 64 << 20;
 
-/// As many empty elements of a field, some levels down, as fit a message of `length` bytes.
+/// Returns a message of `length` bytes that is filled with empty elements of the field at `path`.
 fn empties(path: &[u32], length: usize) -> Bytes {
     let (&number, outer) = path.split_last().expect("a field");
     let mut element = Vec::new();
@@ -31,7 +31,7 @@ fn empties(path: &[u32], length: usize) -> Bytes {
     bytes.freeze()
 }
 
-/// How many times its length a message takes.
+/// Returns the ratio of a message's memory to its encoded length.
 fn multiple<M: Request>(message: &impl Message) -> usize {
     let message = message.encode_to_vec();
     check::<M>(&message, REQUEST).expect("what controllers send");
@@ -48,12 +48,13 @@ fn refused<M: Request>(message: &[u8]) {
 #[test]
 fn requests_of_empty_elements_are_refused() {
     for length in [200_000, 1 << 20, REQUEST - 100] {
-        // Updates, entities, tables of a P4Info.
+        // The fields are updates, entities, and tables of a P4Info.
         refused::<v1::WriteRequest>(&empties(&[4], length));
         refused::<v1::ReadRequest>(&empties(&[2], length));
         refused::<v1::SetForwardingPipelineConfigRequest>(&empties(&[5, 1, 2], length));
     }
-    // Matches of one entry, metadata of one packet-out, annotations of one table, types by name.
+    // The fields are matches of one entry, metadata of one packet-out, annotations of one table,
+    // and named types.
     refused::<v1::WriteRequest>(&empties(&[4, 2, 2, 2], REQUEST - 100));
     refused::<v1::StreamMessageRequest>(&empties(&[2, 2], REQUEST - 100));
     refused::<v1::SetForwardingPipelineConfigRequest>(&empties(&[5, 1, 2, 1, 4], REQUEST - 100));
@@ -121,7 +122,7 @@ fn sizes_are_those_of_the_types_or_a_little_more() {
 #[test]
 fn short_requests_need_not_be_looked_at() {
     let (shapes, _) = Shapes::of("p4.v1.ReadRequest").expect("known");
-    // Nothing takes more for each of its bytes than what begins a list with two of them.
+    // The worst case is a field that starts a list with an element of two bytes.
     let most = shapes.all_fields().map(|field| field.first().max(2 * field.held(1))).max();
     let most = most.expect("fields");
     assert!(SHORT / 2 * most <= ALWAYS, "{most} bytes for two");
@@ -151,7 +152,7 @@ fn what_controllers_send_passes_with_room_to_spare() {
     let read = v1::ReadRequest { entities: vec![entity; 20_000], ..Default::default() };
     let of_entities = multiple::<v1::ReadRequest>(&read);
 
-    // A fabric is a tenth of this.
+    // The P4Info of a real fabric is a tenth of this size.
     let one = text::parse(include_str!("../../tests/data/everything.p4info.txtpb"));
     let one = one.expect("valid").encode_to_vec();
     let many = one.repeat(2_000_000 / one.len());
@@ -177,14 +178,14 @@ fn what_controllers_send_passes_with_room_to_spare() {
 fn what_follows_a_mistake_does_not_count() {
     let mut message = BytesMut::from(&[0x22, 5, 1][..]);
     message.extend_from_slice(&empties(&[4], 100_000));
-    // An update of five bytes whose field 0 does not exist.
+    // The update has five bytes, and its field number 0 is invalid.
     check::<v1::WriteRequest>(&message, REQUEST).expect("for prost to refuse");
     let status = decode::<v1::WriteRequest>(message.freeze(), REQUEST).expect_err("malformed");
     assert_eq!(status.code(), Code::Internal);
     assert!(status.message().starts_with("The message is malformed: "), "{status:?}");
 }
 
-/// Fields that are well formed for the most part, some of them those of the protos.
+/// Generates fields that are mostly well formed and partly those of the protos.
 fn fields() -> impl Strategy<Value = Vec<u8>> {
     let number = 1_u32..14;
     let leaf = prop_oneof![

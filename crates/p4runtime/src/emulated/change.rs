@@ -1,4 +1,4 @@
-//! Planned changes: validated, and cheap to apply and to undo.
+//! Planned changes of the state: already validated, cheap to apply and to undo.
 
 use entities::schema::*;
 use entities::{
@@ -8,7 +8,7 @@ use entities::{
 
 use super::state::{Cells, Entry};
 
-/// One change of the state. `None` removes.
+/// One change of the state. A value of `None` removes the object.
 #[derive(Debug)]
 pub(super) enum Change {
     Entry { table: TableId, key: MatchKey, value: Option<Entry> },
@@ -27,14 +27,14 @@ pub(super) enum Change {
 /// A change of an array.
 #[derive(Debug)]
 pub(super) enum CellsChange<T> {
-    /// One cell; `None` makes it follow the rest of the array again.
+    /// A change of one cell. `None` makes the cell follow the rest of the array again.
     One { index: u64, value: Option<T> },
-    /// The whole array.
+    /// A change of the whole array.
     All(Cells<T>),
 }
 
 impl<T> CellsChange<T> {
-    /// The change that sets a cell, or all of them.
+    /// Returns the change that sets one cell, or all of them without an index.
     pub(super) fn new(index: Option<u64>, value: T) -> Self {
         match index {
             Some(index) => Self::One { index, value: Some(value) },

@@ -1,4 +1,5 @@
-//! What an update may do to what is there.
+//! The planning of updates: checks an update against the current state and produces the change to
+//! apply.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +13,7 @@ use super::change::{CellsChange, Change};
 use super::profile;
 use super::state::{Direct, Entry, Idle, State, TableState};
 
-/// Plans changes at a point in time.
+/// The planner of changes at one point in time.
 pub(super) struct Planner<'a> {
     pub(super) schema: &'a Schema,
     pub(super) state: &'a State,
@@ -51,7 +52,7 @@ impl Planner<'_> {
         }
     }
 
-    /// Plans the insertion of an entry, by a controller or by the program.
+    /// Plans the insertion of an entry by a controller or by the program.
     pub(super) fn insert(&self, entry: TableEntry) -> Result<Change, EntityError> {
         self.in_table(entry.table, |table| {
             let key = match_key(entry.key)?;
@@ -94,8 +95,8 @@ impl Planner<'_> {
             let mut modified = existing.cloned().ok_or_else(no_entry)?;
             let counter = entry.counter.unwrap_or(modified.direct().counter);
             modified.set_direct(Direct { counter, meter: entry.meter });
-            // Without action, the rest of the entry stays as it is too: the specification calls
-            // such an update a no-op but for direct resources.
+            // Without an action, the rest of the entry stays unchanged too. The specification calls
+            // such an update a no-op except for direct resources.
             if entry.action.is_some() {
                 modified.action = entry.action;
                 modified.controller_metadata = entry.controller_metadata;
@@ -176,7 +177,7 @@ impl Planner<'_> {
         })
     }
 
-    /// Plans a change of an entry that has to be there.
+    /// Plans a change of an entry that must exist.
     fn change(
         &self,
         table: TableId,
@@ -218,8 +219,8 @@ impl Planner<'_> {
         written.cloned().unwrap_or_else(|| Entry::initial_default(table))
     }
 
-    /// Checks that what an action refers to is there. `replaced` is the size of the one-shot group
-    /// that the entry had before.
+    /// Checks that the objects that an action refers to exist. `replaced` is the size of the
+    /// one-shot group that the entry had before.
     fn check_action(
         &self,
         table: &Table,
@@ -305,7 +306,8 @@ impl Planner<'_> {
     }
 }
 
-/// Checks that what has this identifier is there, or is not, as the update needs it.
+/// Checks that an object with this identifier exists or does not exist, as the kind of update
+/// requires.
 fn check_presence<K: Ord, V>(
     known: &BTreeMap<K, V>,
     kind: UpdateKind,

@@ -1,4 +1,5 @@
-//! Members, groups and one-shot groups: what may be there beside what is there.
+//! The planning of members, groups and one-shot groups, with the checks of their sizes and
+//! references.
 
 use entities::schema::{ActionProfile, ActionProfileId, Schema};
 use entities::{EntityError, Group, Member, ProfileUsage, UpdateKind};
@@ -84,7 +85,7 @@ pub(super) fn plan_group(
     Ok(Change::Group { profile: profile.id, id, value: Some(group) })
 }
 
-/// How much of a profile is in use.
+/// Returns how much of a profile is in use.
 pub(super) fn usage(current: Option<&ProfileState>) -> ProfileUsage {
     current.map_or_else(ProfileUsage::default, |current| ProfileUsage {
         members: current.members.len() as u64,

@@ -1,4 +1,4 @@
-//! Reading the state as it was when the read began.
+//! Reads of the state as it was when the read began.
 
 use std::collections::BTreeMap;
 use std::ops::{Bound, ControlFlow};
@@ -15,7 +15,7 @@ use super::state::{Cells, Entry, State};
 
 type Visit<'a> = dyn FnMut(Option<Entity>) -> ControlFlow<()> + 'a;
 
-/// What a read sees.
+/// A snapshot of the state for one read.
 #[derive(Debug)]
 pub(super) struct View {
     pub(super) schema: Arc<Schema>,
@@ -75,7 +75,7 @@ impl Reader for View {
                 let written = state.meters.get(id).map(|cells| &**cells);
                 cells(written, size, *wanted, cursor, |index, config| {
                     let config = config.copied().flatten();
-                    // No packet has passed it.
+                    // An emulated switch processes no packets, so the counters are zero.
                     let counters = Some(MeterCounters::default());
                     visit(Some(Entity::Meter(MeterCell { id: *id, index, config, counters })))
                 })
@@ -105,7 +105,7 @@ impl Reader for View {
                 cursor,
                 |_, session| visit(Some(Entity::CloneSession(session.clone()))),
             ),
-            // A value set always exists; one that was not written has no members.
+            // A value set always exists. One that was never written has no members.
             Selection::ValueSet(id) => cursor.once(|| {
                 let written = state.value_sets.get(id).map(|set| ValueSet::clone(set));
                 let empty = || ValueSet { id: *id, members: Box::default() };
@@ -182,7 +182,7 @@ impl View {
             since_last_hit_ns: idle.map(|idle| self.now.since(idle.last_hit)),
             counter: table.direct_counter.map(|_| direct.counter),
             meter: direct.meter,
-            // No packet has passed it.
+            // An emulated switch processes no packets, so the counters are zero.
             meter_counters: table.direct_meter.map(|_| MeterCounters::default()),
             ..TableEntry::new(table.id, key)
         }
@@ -197,10 +197,10 @@ fn accepts(selection: &EntrySelection, entry: &Entry) -> bool {
     selection.selects_rest(action, entry.controller_metadata, &entry.metadata)
 }
 
-/// The number of an identifier, and the identifier with a number.
+/// The conversions between an identifier and its number, in both directions.
 type Numbering<K> = (fn(K) -> u32, fn(u32) -> K);
 
-/// Visits what has identifiers, one or all.
+/// Visits one object by its identifier, or all of them.
 fn by_id<K: Copy + Ord, V>(
     known: Option<&BTreeMap<K, V>>,
     wanted: Option<K>,
@@ -227,7 +227,7 @@ fn by_id<K: Copy + Ord, V>(
     ControlFlow::Continue(())
 }
 
-/// Visits the cells of an array.
+/// Visits the selected cells of an array.
 fn cells<T>(
     written: Option<&Cells<T>>,
     size: Option<u64>,

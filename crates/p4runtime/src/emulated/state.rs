@@ -1,4 +1,4 @@
-//! The state itself and the application of planned changes.
+//! The state of an emulated switch, and the application of planned changes.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -12,10 +12,10 @@ use entities::{
 
 use super::change::{CellsChange, Change};
 
-/// All that a switch keeps. Maps are ordered, so that reads are deterministic.
+/// The complete state of a switch. Maps are ordered, so that reads are deterministic.
 ///
-/// What may be large is shared: to clone the whole is how a read keeps its view while it is being
-/// sent, and a write then copies the one object that it changes.
+/// Objects that may be large are shared: a read clones the whole state cheaply and keeps that
+/// snapshot while it is sent, and a later write copies the one object that it changes.
 #[derive(Debug, Clone, Default)]
 pub(super) struct State {
     pub(super) tables: BTreeMap<TableId, Arc<TableState>>,
@@ -23,14 +23,15 @@ pub(super) struct State {
     pub(super) multicast_groups: Arc<BTreeMap<MulticastGroupId, MulticastGroup>>,
     pub(super) clone_sessions: Arc<BTreeMap<CloneSessionId, CloneSession>>,
     pub(super) counters: BTreeMap<CounterId, Arc<Cells<CounterData>>>,
-    /// `None` is the configuration that lets everything pass as green.
+    /// The written cells of meters. `None` is the default configuration, which marks every packet
+    /// green.
     pub(super) meters: BTreeMap<MeterId, Arc<Cells<Option<MeterConfig>>>>,
     pub(super) registers: BTreeMap<RegisterId, Arc<Cells<Data>>>,
-    /// Those with members.
+    /// The value sets that have members.
     pub(super) value_sets: BTreeMap<ValueSetId, Arc<ValueSet>>,
-    /// Those that are enabled.
+    /// The enabled digests.
     pub(super) digests: BTreeMap<DigestId, Option<DigestConfig>>,
-    /// No entry expires before this time; it may be too early, never too late.
+    /// A lower bound of the next expiry of an entry. It may be too early but never too late.
     next_expiry: Option<Nanos>,
 }
 
@@ -38,20 +39,21 @@ pub(super) struct State {
 #[derive(Debug, Clone, Default)]
 pub(super) struct TableState {
     pub(super) entries: BTreeMap<MatchKey, Entry>,
-    /// `None` while the default entry is as the program has it.
+    /// The written default entry, or `None` while it is that of the program.
     pub(super) default: Option<Box<Entry>>,
 }
 
-/// What a table keeps of an entry beside its key.
+/// The content of an entry besides its key.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Entry {
-    /// `None` is nothing that P4Info names: the default of a table without `NoAction`.
+    /// The action. `None` is an action that P4Info does not name: the default of a table without
+    /// `NoAction`.
     pub(super) action: Option<TableAction>,
     pub(super) controller_metadata: u64,
     pub(super) metadata: Box<[u8]>,
-    /// Present where the table supports idle timeouts.
+    /// The idle timer, if the table supports idle timeouts.
     pub(super) idle: Option<Box<Idle>>,
-    /// Present once a direct resource is not in its initial state.
+    /// The direct resources, once one of them has left its initial state.
     pub(super) direct: Option<Box<Direct>>,
     pub(super) is_const: bool,
 }
@@ -68,7 +70,7 @@ impl Entry {
         }
     }
 
-    /// The default entry while it is as the program has it.
+    /// Returns the default entry that the program declares.
     pub(super) fn initial_default(table: &Table) -> Self {
         Self::new(table.default_action.clone().map(TableAction::Call))
     }
@@ -85,10 +87,10 @@ impl Entry {
 /// The idle timer of an entry.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Idle {
-    /// 0 never expires.
+    /// The timeout. 0 never expires.
     pub(super) timeout_ns: u64,
     pub(super) last_hit: Nanos,
-    /// The last hit, or the last notification after it.
+    /// The time of the last hit, or of the last notification after it.
     pub(super) quiet_since: Nanos,
 }
 
@@ -105,14 +107,15 @@ pub(super) struct Direct {
     pub(super) meter: Option<MeterConfig>,
 }
 
-/// Members and groups of one action profile, and who uses them.
+/// The members and groups of one action profile, with counts of references to them.
 #[derive(Debug, Clone, Default)]
 pub(super) struct ProfileState {
     pub(super) members: BTreeMap<MemberId, MemberState>,
     pub(super) groups: BTreeMap<GroupId, GroupState>,
-    /// Entries that bring their own group.
+    /// The number of entries with a one-shot group.
     pub(super) one_shots: u64,
-    /// The sizes of all groups, one-shot groups included, in what the selector counts.
+    /// The total size of all groups, including one-shot groups, in the unit that the selector
+    /// counts.
     pub(super) total_size: u64,
 }
 
@@ -120,9 +123,9 @@ pub(super) struct ProfileState {
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct MemberState {
     pub(super) action: ActionCall,
-    /// Groups that contain it.
+    /// The number of groups that contain the member.
     pub(super) groups: u32,
-    /// Entries that refer to it.
+    /// The number of entries that refer to the member.
     pub(super) entries: u32,
 }
 
@@ -130,16 +133,16 @@ pub(super) struct MemberState {
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct GroupState {
     pub(super) group: Group,
-    /// Entries that refer to it.
+    /// The number of entries that refer to the group.
     pub(super) entries: u32,
 }
 
-/// The cells of an array that were written.
+/// The written cells of an array.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Cells<T> {
-    /// What the whole array was set to, `None` while it is as it started.
+    /// The value that the whole array was set to, if it was.
     all: Option<T>,
-    /// What single cells were set to after that.
+    /// The values of single cells that were set after that.
     cells: BTreeMap<u64, T>,
 }
 
@@ -150,22 +153,22 @@ impl<T> Default for Cells<T> {
 }
 
 impl<T> Cells<T> {
-    /// An array of which every cell is `value`.
+    /// Creates an array in which every cell is `value`.
     pub(super) fn all(value: T) -> Self {
         Self { all: Some(value), cells: BTreeMap::new() }
     }
 
-    /// The cell at `index`, `None` while it is as it started.
+    /// Returns the cell at `index`, or `None` while it has its initial value.
     pub(super) fn get(&self, index: u64) -> Option<&T> {
         self.cells.get(&index).or(self.all.as_ref())
     }
 
-    /// What the whole array was set to, if it was.
+    /// Returns the value that the whole array was set to, if it was.
     pub(super) fn whole(&self) -> Option<&T> {
         self.all.as_ref()
     }
 
-    /// The cells that were written one by one, from this index on.
+    /// Returns the cells that were written individually, starting with this index.
     pub(super) fn written(&self, from: u64) -> impl Iterator<Item = (u64, &T)> {
         self.cells.range(from..).map(|(index, value)| (*index, value))
     }
@@ -248,7 +251,7 @@ impl State {
         }
     }
 
-    /// See [`entities::DataPlane::expire`].
+    /// Implements [`entities::DataPlane::expire`].
     pub(super) fn expire(&mut self, now: Nanos) -> Vec<TableEntry> {
         let mut expired = Vec::new();
         let mut next: Option<Nanos> = None;
@@ -276,7 +279,7 @@ impl State {
         expired
     }
 
-    /// See [`entities::DataPlane::next_expiry`].
+    /// Implements [`entities::DataPlane::next_expiry`].
     pub(super) fn next_expiry(&self) -> Option<Nanos> {
         self.next_expiry
     }
@@ -296,7 +299,8 @@ impl State {
         }
     }
 
-    /// Counts a reference from an entry of `table` to a member or group, or takes it back.
+    /// Adds `by` to the number of references from entries of `table` to the member or group of an
+    /// action.
     fn refer(&mut self, schema: &Schema, table: TableId, action: Option<&TableAction>, by: i32) {
         let implementation = schema.tables().get(table).and_then(|table| table.implementation);
         let Some(Implementation::ActionProfile(id)) = implementation else { return };
@@ -324,7 +328,7 @@ impl State {
         }
     }
 
-    /// Sets the content of a group; the entries that refer to it go on doing so.
+    /// Sets the content of a group. Entries keep their references to it.
     fn apply_group(
         &mut self,
         profile: ActionProfileId,

@@ -1,6 +1,7 @@
-//! The ports of a device as a client hears of them: a subscription to their numbers and whether they are up.
+//! A client's subscription to the ports of a device: their numbers, and whether each is up.
 //!
-//! P4Runtime has no message for a port that goes down; this is how a controller learns of it.
+//! P4Runtime has no message for a port that goes down, so controllers learn of it through this
+//! subscription.
 
 use std::{
     collections::{BTreeMap, VecDeque},
@@ -18,22 +19,22 @@ use super::messages::{
     SubscribeResponse, Subscription, SubscriptionList, SubscriptionMode, Value,
 };
 
-/// What a client hears of a port.
+/// A notification about the ports of a device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PortChange {
-    /// There is a port with this number, and packets pass it or not.
+    /// A port with this number exists. Sent for every existing port first, and on every change.
     Is {
-        /// The number by which P4Runtime knows it.
+        /// The port number in P4Runtime.
         number: u32,
-        /// Whether packets pass it.
+        /// Whether packets pass the port.
         up: bool,
     },
-    /// There is no port with this number any more.
+    /// The port with this number was removed.
     Gone {
-        /// The number by which P4Runtime knew it.
+        /// The port number in P4Runtime.
         number: u32,
     },
-    /// All ports have been told of; what follows are changes.
+    /// All existing ports have been reported. The notifications after this one are changes.
     Synchronized,
 }
 
@@ -41,12 +42,12 @@ pub enum PortChange {
 #[derive(Debug)]
 pub struct PortWatch {
     responses: Streaming<SubscribeResponse>,
-    /// By their names in gNMI.
+    /// The ports by their names in gNMI.
     ports: BTreeMap<String, Known>,
     waiting: VecDeque<PortChange>,
 }
 
-/// What was told of a port so far.
+/// The state of a port as far as the server has reported it.
 #[derive(Debug, Default)]
 struct Known {
     number: Option<u32>,
@@ -70,12 +71,12 @@ impl PortWatch {
         Ok(Self { responses, ports: BTreeMap::new(), waiting: VecDeque::new() })
     }
 
-    /// What is told next; nothing once the server has ended the subscription. Nothing is lost when the future is dropped
-    /// before it is ready.
+    /// Returns the next notification, or `None` once the server has ended the subscription. This
+    /// method is cancel safe.
     ///
     /// # Errors
     ///
-    /// When the subscription fails, as where the server has no gNMI.
+    /// Returns an error if the subscription fails, for example because the server has no gNMI.
     pub async fn next(&mut self) -> Result<Option<PortChange>, Status> {
         loop {
             if let Some(change) = self.waiting.pop_front() {
@@ -114,7 +115,7 @@ impl PortWatch {
     }
 }
 
-/// The name in the element `interface[name=...]` of a path.
+/// Returns the name in the element `interface[name=...]` of a path.
 fn port_of(path: &Path) -> Option<&str> {
     path.elem.iter().find_map(|element| element.key.get("name")).map(String::as_str)
 }
@@ -143,7 +144,7 @@ fn subscription(device_id: u64) -> SubscribeRequest {
     SubscribeRequest { request: Some(Kind::Subscribe(list)) }
 }
 
-/// One request, after which the client has nothing to say and stays.
+/// A request stream with one request that then stays open.
 struct Once(Option<SubscribeRequest>);
 
 impl Stream for Once {

@@ -1,4 +1,4 @@
-//! The form of answers that a client requests: the encoding of values, the kind of data, the
+//! The form of answers that a client requests: the encoding of values, the type of data, the
 //! models, and the prefix that answers repeat.
 
 use super::{
@@ -10,7 +10,7 @@ use super::{
 };
 use crate::status::EntityError;
 
-/// The encodings that are served, in the order in which Capabilities lists them.
+/// The supported encodings, in the order in which Capabilities lists them.
 pub(super) const ENCODINGS: [Encoding; 3] = [Encoding::Json, Encoding::JsonIetf, Encoding::Proto];
 
 /// The encoding of values.
@@ -20,7 +20,7 @@ pub(super) enum Written {
     Scalars,
     /// JSON with plain numbers and names.
     Json,
-    /// JSON by RFC 7951.
+    /// JSON according to RFC 7951.
     JsonIetf,
 }
 
@@ -29,14 +29,15 @@ pub(super) enum Written {
 pub(super) struct Form {
     pub(super) written: Written,
     data: DataType,
-    /// The modules whose nodes are requested; all if the list is empty.
+    /// The modules whose nodes are requested. An empty list requests all of them.
     modules: Vec<Module>,
     /// The prefix of every notification, if the client has named a target or an origin.
     pub(super) prefix: Option<Path>,
 }
 
 impl Form {
-    /// Returns the form of the answer to a Get, which is JSON unless the request says otherwise.
+    /// Returns the form of the answer to a Get, which is JSON unless the request names another
+    /// encoding.
     pub(super) fn of_get(request: &GetRequest) -> Result<Self, EntityError> {
         let data = DataType::try_from(request.r#type).map_err(|_| {
             EntityError::invalid(format!("There is no type of data {}.", request.r#type))
@@ -50,9 +51,9 @@ impl Form {
     }
 
     /// Returns the form of the notifications for a subscriber.
-    ///
-    /// On the wire, JSON is the value 0 of the field and is the same as an absent field. finsy and
-    /// ONOS leave the field out and read typed scalars, as Stratum sends them, so they get typed
+    /// In protobuf, JSON is the value 0 of the encoding field and cannot be distinguished from an
+    /// absent field. finsy and ONOS omit the field and expect typed scalars, as Stratum sends them,
+    /// so subscriptions with this value get typed scalars. JSON_IETF is unambiguous.
     /// scalars. JSON_IETF is unambiguous.
     pub(super) fn of_subscription(list: &SubscriptionList) -> Result<Self, EntityError> {
         let written = match written(list.encoding)? {
@@ -129,7 +130,7 @@ fn modules(models: &[ModelData]) -> Result<Vec<Module>, EntityError> {
 }
 
 /// Returns the prefix of answers: the target of the request's prefix, which answers must repeat
-/// (gNMI 0.7, section 2.2.2.1), and its origin. Paths of answers are absolute, so the prefix has no
+/// (gNMI 0.7, section 2.2.2.1), and the origin. Paths of answers are absolute, so the prefix has no
 /// elements.
 pub(super) fn repeated(prefix: Option<&Path>) -> Option<Path> {
     let Path { origin, target, .. } = prefix?;

@@ -1,7 +1,7 @@
-//! Nodes as JSON: a leaf is its bare value, a container an object (gNMI 0.7, section 2.3.1).
+//! Nodes as JSON: a leaf is a bare value and a container is an object (gNMI 0.7, section 2.3.1).
 //!
-//! By RFC 7951, numbers of 64 bits are strings (section 6.1). A name is qualified by its module at
-//! the top of a value, and where its module differs from that of the node above it (section 4).
+//! In RFC 7951, 64-bit numbers are strings (section 6.1). A name is qualified by its module at the
+//! top of a value, and wherever its module differs from that of its parent node (section 4).
 
 use serde_json::{Map, Value};
 
@@ -13,7 +13,7 @@ use super::{
     port::Seen,
 };
 
-/// Returns the value of a leaf, by RFC 7951 if `is_ietf`.
+/// Returns the JSON value of a leaf, according to RFC 7951 if `is_ietf`.
 pub(super) fn leaf(value: &LeafValue, is_ietf: bool) -> Value {
     match value {
         LeafValue::Text(text) => Value::from(text.as_str()),
@@ -24,8 +24,8 @@ pub(super) fn leaf(value: &LeafValue, is_ietf: bool) -> Value {
     }
 }
 
-/// Returns the nodes that a path selects, each as a value of its own: in one notification for each
-/// selected port, or in one notification for the nodes above the ports.
+/// Returns the nodes that a path selects, each as a JSON value. Selected ports have one
+/// notification each; nodes above the ports share one notification.
 pub(super) fn select(
     ports: &[Seen],
     path: &Path,
@@ -52,7 +52,7 @@ pub(super) fn select(
     }
 }
 
-/// Returns the object of the root or of `interfaces`, with the list of ports.
+/// Returns the object of the root or of `interfaces`, including the list of ports.
 fn above(ports: &[Seen], depth: usize, form: &Form) -> Value {
     let entry = |seen: &Seen| object(&present(seen, &[], form), ENTRY, false, form);
     let list: Vec<Value> = ports.iter().map(entry).collect();
@@ -69,7 +69,7 @@ fn above(ports: &[Seen], depth: usize, form: &Form) -> Value {
     root.into()
 }
 
-/// Returns the nodes of a port that a path selects, only the topmost of nested ones.
+/// Returns the nodes of a port that a path selects. Of nested nodes only the outermost is returned.
 fn nodes_of(seen: &Seen, path: &Path, form: &Form) -> Vec<Update> {
     let port = &seen.port.name;
     let mut nodes: Vec<&[&str]> = Vec::new();
@@ -85,13 +85,13 @@ fn nodes_of(seen: &Seen, path: &Path, form: &Form) -> Vec<Update> {
     nodes.into_iter().filter_map(update).collect()
 }
 
-/// A leaf that a port has.
+/// A leaf that exists on a port, with its value.
 struct Present {
     leaf: &'static Leaf,
     value: LeafValue,
 }
 
-/// Returns the requested leaves of a port below a node. An entry of the list always has its key.
+/// Returns the requested leaves of a port below a node. A list entry always includes its key.
 fn present(seen: &Seen, node: &[&str], form: &Form) -> Vec<Present> {
     let is_wanted = |leaf: &&Leaf| {
         let is_key = node.is_empty() && leaf.nodes == [NAME];
@@ -101,7 +101,8 @@ fn present(seen: &Seen, node: &[&str], form: &Form) -> Vec<Present> {
     LEAVES.iter().filter(is_wanted).filter_map(present).collect()
 }
 
-/// Returns the object of a container at a depth from its leaves, in the order of [`LEAVES`].
+/// Returns the object of the container at `depth`, built from its leaves, which are in the order of
+/// [`LEAVES`].
 fn object(leaves: &[Present], depth: usize, is_top: bool, form: &Form) -> Value {
     let mut object = Map::new();
     for below in leaves.chunk_by(|one, other| one.leaf.node(depth) == other.leaf.node(depth)) {
@@ -116,8 +117,8 @@ fn object(leaves: &[Present], depth: usize, is_top: bool, form: &Form) -> Value 
     object.into()
 }
 
-/// Returns the name of a member. All containers belong to [`Module::Interfaces`], so a leaf of
-/// another module is always qualified.
+/// Returns the name of an object's member. All containers belong to [`Module::Interfaces`], so a
+/// leaf of another module is always qualified.
 fn member(node: &str, module: Module, is_top: bool, form: &Form) -> String {
     if is_ietf(form) && (is_top || module != Module::Interfaces) {
         format!("{}:{node}", module.name())

@@ -1,4 +1,4 @@
-//! The leaves of a port, in the models `openconfig-interfaces` and `openconfig-p4rt`.
+//! The leaves of a port in the models `openconfig-interfaces` and `openconfig-p4rt`.
 
 use super::port::{PortCounters, Seen};
 
@@ -27,14 +27,14 @@ impl Module {
     }
 }
 
-/// The kind of data of a leaf, which a Get may request by its type.
+/// The class of a leaf's data, which a Get can select.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Class {
-    /// Configuration, which the model lets clients write.
+    /// Configuration that clients may write.
     Config,
-    /// Configuration as it was applied, which is read-only.
+    /// Applied configuration, which is read-only.
     Applied,
-    /// State of the device, which is read-only (`oc-ext:operational`).
+    /// Operational state, which is read-only (`oc-ext:operational`).
     Operational,
 }
 
@@ -43,7 +43,7 @@ pub(super) enum Class {
 pub(super) enum LeafValue {
     Text(String),
     Number(u32),
-    /// A number of 64 bits.
+    /// A 64-bit number.
     Counter(u64),
     Flag(bool),
 }
@@ -51,18 +51,19 @@ pub(super) enum LeafValue {
 /// A leaf below `interfaces/interface[name=N]`.
 #[derive(Debug)]
 pub(super) struct Leaf {
-    /// Its containers below the interface, and its name.
+    /// The names of the containers below the interface, followed by the name of the leaf.
     pub(super) nodes: &'static [&'static str],
     pub(super) module: Module,
     pub(super) class: Class,
-    /// Reads the leaf of a port. A port without counters has no such leaves.
+    /// Reads the leaf's value from a port. Returns `None` if the port has no such value, such as a
+    /// counter.
     pub(super) value: fn(&Seen) -> Option<LeafValue>,
 }
 
-/// The nodes above every leaf.
+/// The nodes above every port's leaves.
 const ABOVE: [&str; 2] = [INTERFACES, INTERFACE];
 
-/// The depth of an entry of the list of interfaces.
+/// The depth of an entry in the list of interfaces.
 pub(super) const ENTRY: usize = ABOVE.len();
 
 impl Leaf {
@@ -71,7 +72,8 @@ impl Leaf {
         ENTRY + self.nodes.len()
     }
 
-    /// Returns a node on the way from the root to the leaf, which is the last.
+    /// Returns the node at a position on the path from the root to the leaf, which is the last
+    /// node.
     pub(super) fn node(&self, position: usize) -> &'static str {
         match position.checked_sub(ENTRY) {
             None => ABOVE[position],
@@ -79,7 +81,7 @@ impl Leaf {
         }
     }
 
-    /// Returns the nodes below the interface down to a depth that is counted from the root.
+    /// Returns the nodes below the interface down to `depth`, which is counted from the root.
     pub(super) fn nodes_to(&self, depth: usize) -> &'static [&'static str] {
         &self.nodes[..depth.saturating_sub(ENTRY)]
     }
@@ -98,7 +100,7 @@ const fn counter(nodes: &'static [&'static str], value: fn(&Seen) -> Option<Leaf
     leaf(nodes, Module::Interfaces, Class::Operational, value)
 }
 
-/// Nodes that other modules name as well.
+/// The names of nodes that other modules use too.
 pub(super) const INTERFACES: &str = "interfaces";
 pub(super) const INTERFACE: &str = "interface";
 pub(super) const CONFIG: &str = "config";
@@ -117,16 +119,17 @@ pub(super) const LEAVES: [Leaf; 16] = {
             Some(LeafValue::Flag(seen.port.enabled))
         }),
         leaf(&["state", NAME], Interfaces, Applied, name),
-        // Clients know the number of a port in P4Runtime by one of these: finsy by `ifindex`,
-        // clients for Stratum since 2021 by `id` of openconfig-p4rt.
+        // Clients take the P4Runtime number of a port from one of these leaves: finsy from
+        // `ifindex`, clients for Stratum since 2021 from `id` of openconfig-p4rt.
         leaf(&["state", "ifindex"], Interfaces, Operational, number),
         leaf(&["state", ID], P4rt, Applied, number),
         leaf(&["state", "admin-status"], Interfaces, Operational, |seen| {
             Some(status(seen.port.enabled))
         }),
         leaf(&["state", "oper-status"], Interfaces, Operational, |seen| Some(status(seen.port.up))),
-        // Ports do not count unicast packets apart. ONOS adds up these, multicast and broadcast
-        // packets (drivers/gnmi, OpenConfigGnmiPortStatisticsDiscovery), so all are counted here.
+        // Ports do not count unicast packets separately. ONOS adds unicast, multicast and broadcast
+        // packets (drivers/gnmi, OpenConfigGnmiPortStatisticsDiscovery), so this leaf counts all
+        // packets.
         counter(&["state", "counters", "in-octets"], |seen| seen.counter(|count| count.in_octets)),
         counter(&["state", "counters", "in-unicast-pkts"], |seen| {
             seen.counter(|count| count.in_pkts)

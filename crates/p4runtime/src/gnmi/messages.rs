@@ -1,4 +1,4 @@
-//! The messages of gNMI that are used, with the field numbers of `gnmi.proto` 0.7.
+//! The gNMI messages that this project uses, with the field numbers of `gnmi.proto` 0.7.
 
 use std::collections::HashMap;
 
@@ -22,7 +22,7 @@ pub(crate) struct Path {
     pub(crate) target: String,
 }
 
-/// The encoding of the values of an answer.
+/// The encoding of values in answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Enumeration)]
 #[repr(i32)]
 pub(crate) enum Encoding {
@@ -86,7 +86,7 @@ pub(crate) struct Notification {
     pub(crate) delete: Vec<Path>,
 }
 
-/// The kind of data that a Get asks for.
+/// The type of data that a Get requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Enumeration)]
 #[repr(i32)]
 pub(crate) enum DataType {
@@ -171,12 +171,12 @@ pub(crate) struct Subscription {
     pub(crate) path: Option<Path>,
     #[prost(enumeration = "SubscriptionMode", tag = "2")]
     pub(crate) mode: i32,
-    /// In nanoseconds.
+    /// The interval in nanoseconds.
     #[prost(uint64, tag = "3")]
     pub(crate) sample_interval: u64,
     #[prost(bool, tag = "4")]
     pub(crate) suppress_redundant: bool,
-    /// In nanoseconds.
+    /// The interval in nanoseconds.
     #[prost(uint64, tag = "5")]
     pub(crate) heartbeat_interval: u64,
 }
@@ -215,7 +215,7 @@ pub(crate) struct SetRequest {
     pub(crate) replace: Vec<Update>,
     #[prost(message, repeated, tag = "4")]
     pub(crate) update: Vec<Update>,
-    /// A field of gNMI 0.10. It is declared so that it is refused and not ignored.
+    /// A field of gNMI 0.10, declared so that it is refused and not silently ignored.
     #[prost(message, repeated, tag = "6")]
     pub(crate) union_replace: Vec<Update>,
 }

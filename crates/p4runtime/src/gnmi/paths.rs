@@ -1,4 +1,4 @@
-//! The paths of requests and answers, and the leaves that a path selects.
+//! The paths of requests and answers, and the leaves that they select.
 
 use super::{
     leaf::{INTERFACE, INTERFACES, LEAVES, Leaf},
@@ -6,17 +6,17 @@ use super::{
 };
 use crate::status::EntityError;
 
-/// The origins that a path may have: that of OpenConfig, which is the default, and the one that
-/// clients send for `openconfig-interfaces:interfaces`.
+/// The accepted origins of paths: the default, OpenConfig's, and the one that clients send for
+/// `openconfig-interfaces:interfaces`.
 const ORIGINS: [&str; 3] = ["", "openconfig", "openconfig-interfaces"];
 
-/// An element that matches any one node.
+/// The element that matches any one node.
 const ANY: &str = "*";
-/// An element that matches any number of nodes.
+/// The element that matches any number of nodes.
 const ANY_NUMBER: &str = "...";
 
-/// Returns a path with its prefix before it. Adjacent `...` become one, which bounds the time that
-/// [`reach`] takes: every other element must match a node.
+/// Returns a path appended to its prefix. Adjacent `...` are merged, which bounds the running time
+/// of [`reach`]: every other element must match a node.
 pub(super) fn join(prefix: Option<&Path>, path: &Path) -> Path {
     let mut joined = prefix.cloned().unwrap_or_default();
     joined.elem.extend(path.elem.iter().cloned());
@@ -30,7 +30,7 @@ pub(super) fn join(prefix: Option<&Path>, path: &Path) -> Path {
     joined
 }
 
-/// Checks that a joined path has a known origin.
+/// Checks that a joined path has an accepted origin.
 pub(super) fn check_origin(path: &Path) -> Result<(), EntityError> {
     if ORIGINS.contains(&path.origin.as_str()) {
         return Ok(());
@@ -41,7 +41,7 @@ pub(super) fn check_origin(path: &Path) -> Result<(), EntityError> {
     )))
 }
 
-/// Checks that a joined path has a known origin and selects a leaf of some port.
+/// Checks that a joined path has an accepted origin and selects a leaf of some port.
 pub(super) fn check(path: &Path) -> Result<(), EntityError> {
     check_origin(path)?;
     if LEAVES.iter().any(|leaf| reach(path, None, leaf).is_some()) {
@@ -53,12 +53,12 @@ pub(super) fn check(path: &Path) -> Result<(), EntityError> {
     )))
 }
 
-/// Returns the depth of the topmost node that a path selects on the way from the root to a leaf of
-/// a port; `None` if the path selects neither the leaf nor a node above it. Without a port, the
-/// path may select the leaf of any port.
+/// Returns the depth of the topmost node that a path selects between the root and a leaf of a port,
+/// or `None` if it selects neither the leaf nor a node above it. Without a port, the path may
+/// select the leaf of any port.
 pub(super) fn reach(path: &Path, port: Option<&str>, leaf: &Leaf) -> Option<usize> {
     let depth = leaf.depth();
-    // Bit n is set if the elements so far may stand for the first n nodes.
+    // Bit n is set if the elements so far can match the first n nodes.
     let mut reached: u32 = 1;
     for elem in &path.elem {
         reached = if elem.name == ANY_NUMBER {
@@ -75,13 +75,13 @@ pub(super) fn reach(path: &Path, port: Option<&str>, leaf: &Leaf) -> Option<usiz
     Some(reached.trailing_zeros() as usize)
 }
 
-/// Whether an element of a path matches a node. The list of interfaces has one key, the name.
+/// Whether an element of a path matches a node. The list of interfaces has one key, `name`.
 fn matches_node(elem: &PathElem, node: &str, port: Option<&str>) -> bool {
     if elem.name != node && elem.name != ANY {
         return false;
     }
     elem.key.iter().all(|(key, value)| {
-        // ONOS asks for the interface `...`.
+        // ONOS requests the interface `...`.
         let any = matches!(value.as_str(), ANY | ANY_NUMBER);
         node == INTERFACE && key == "name" && (any || port.is_none_or(|port| port == value))
     })
@@ -97,13 +97,13 @@ pub(super) fn of_port(port: &str, nodes: &[&str]) -> Path {
     path
 }
 
-/// Returns a path of nodes without keys.
+/// Returns the path of nodes without keys.
 pub(super) fn of_nodes(nodes: &[&str]) -> Path {
     let elem = |name: &&str| PathElem { name: (*name).to_owned(), ..PathElem::default() };
     Path { elem: nodes.iter().map(elem).collect(), ..Path::default() }
 }
 
-/// Returns a path in the notation of gNMI.
+/// Returns a path in gNMI's text notation.
 pub(super) fn shown(path: &Path) -> String {
     let mut text = String::new();
     for elem in &path.elem {

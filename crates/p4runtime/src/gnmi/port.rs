@@ -1,38 +1,38 @@
-//! A port as gNMI sees it.
+//! Ports as gNMI presents them.
 
 /// One port of a device.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Port {
-    /// The number by which P4Runtime knows the port (`ifindex` in gNMI).
+    /// The port number in P4Runtime (`ifindex` in gNMI).
     pub number: u32,
-    /// The name by which gNMI knows it.
+    /// The name of the port in gNMI.
     pub name: String,
-    /// Whether packets pass it: it is enabled, and its link is there.
+    /// Whether packets pass the port: it is enabled and its link is up.
     pub up: bool,
-    /// Whether its owner wants packets to pass it (`config/enabled`, `admin-status`).
+    /// Whether the port is administratively enabled (`config/enabled`, `admin-status`).
     pub enabled: bool,
 }
 
-/// What passed a port since it was opened, as `openconfig-interfaces` has it.
+/// The counters of a port since it was opened, as `openconfig-interfaces` defines them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PortCounters {
-    /// Bytes that were received.
+    /// Received bytes.
     pub in_octets: u64,
-    /// Packets that were received.
+    /// Received packets.
     pub in_pkts: u64,
-    /// Packets that came and found no room.
+    /// Received packets that were dropped because a queue was full.
     pub in_discards: u64,
-    /// Bytes that were sent.
+    /// Transmitted bytes.
     pub out_octets: u64,
-    /// Packets that were sent.
+    /// Transmitted packets.
     pub out_pkts: u64,
-    /// Packets that were to be sent and found no room, or a port that was down.
+    /// Packets to transmit that were dropped because a queue was full or the port was down.
     pub out_discards: u64,
-    /// Packets that were to be sent and that the port does not take.
+    /// Packets to transmit that the port does not accept.
     pub out_errors: u64,
 }
 
-/// A port as it is at a moment.
+/// A port and its counters at one moment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Seen {
     pub(super) port: Port,

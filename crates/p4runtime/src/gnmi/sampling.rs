@@ -1,10 +1,11 @@
-//! Subscriptions that are sent at intervals (gNMI 0.7, section 3.5.1.5.2): SAMPLE, and the
-//! heartbeats of the others.
+//! Subscriptions that are sent at intervals (gNMI 0.7, section 3.5.1.5.2): SAMPLE subscriptions,
+//! and heartbeats of the others.
 //!
-//! By that section, a target refuses an interval that it cannot keep. Clients request 10 us to be
-//! sampled at the highest possible rate, so an interval shorter than [`SHORTEST`] is raised to it
-//! instead, and the owner of the device is notified. Samples are taken by the thread that serves
-//! controllers. Where samples take long, as those of many ports do, the next ones are delayed, so
+//! The specification requires a target to refuse an interval that it cannot keep. Clients, however,
+//! request 10 µs to be sampled at the highest possible rate. An interval below [`SHORTEST`] is
+//! therefore raised to it, and the owner of the device is notified. Samples are taken on the thread
+//! that serves controllers. If samples take long, as with many ports, later ones are delayed so
+//! that all of them together use at most a tenth of the thread's time ([`Samples::rest`]).
 //! that all together use at most a tenth of the thread's time ([`Samples::rest`]).
 
 use std::{
@@ -20,21 +21,21 @@ use super::{
     tree,
 };
 
-/// The shortest interval, which is the resolution of the loop's timer. A subscription with an
-/// interval of 0 gets it.
+/// The shortest interval, which is the resolution of the timer. A subscription with an interval of
+/// 0 is sampled at this interval.
 pub(super) const SHORTEST: Duration = Duration::from_millis(1);
 
-/// The pause after a sample, as a multiple of the time that it took and of the number of streams
-/// that are sampled.
+/// The pause after a sample, as a multiple of the sample's duration times the number of sampled
+/// streams.
 const REST: u32 = 9;
 
-/// The sampled subscriptions of a stream.
+/// The sampled subscriptions of one stream.
 #[derive(Debug, Default)]
 pub(super) struct Samples {
     sampled: Vec<Sampled>,
-    /// The time before which nothing is due.
+    /// The time before which no sample may be taken.
     rested: Option<Instant>,
-    /// The shortest interval that was requested and raised.
+    /// The shortest requested interval that was raised.
     raised: Option<Duration>,
 }
 
@@ -43,19 +44,19 @@ struct Sampled {
     path: Path,
     interval: Duration,
     due: Instant,
-    /// Leaves out what has not changed since it was sent, until the next heartbeat.
+    /// The suppression of unchanged values between heartbeats, if it was requested.
     redundancy: Option<Redundancy>,
 }
 
 #[derive(Debug)]
 struct Redundancy {
-    /// The ports as they were sent last, by their names.
+    /// The state of each port when it was last sent, by name.
     sent: HashMap<String, Seen>,
     heartbeat: Option<(Duration, Instant)>,
 }
 
 impl Samples {
-    /// Returns those of a list of subscriptions; `paths` have the prefix before them.
+    /// Returns the sampled ones among a list of subscriptions. `paths` are their joined paths.
     pub(super) fn of(subscriptions: &[Subscription], paths: &[Path], now: Instant) -> Self {
         let mut samples = Self::default();
         for (subscription, path) in subscriptions.iter().zip(paths) {
@@ -80,7 +81,7 @@ impl Samples {
         samples
     }
 
-    /// Returns the interval that is kept in place of a requested one.
+    /// Returns the interval that is used for a requested one.
     fn kept(&mut self, nanoseconds: u64) -> Duration {
         let requested = Duration::from_nanos(nanoseconds);
         if requested < SHORTEST {
@@ -89,17 +90,17 @@ impl Samples {
         requested.max(SHORTEST)
     }
 
-    /// Returns the shortest interval that was requested and is not kept, if there is one.
+    /// Returns the shortest requested interval that was raised, if any was.
     pub(super) fn raised(&self) -> Option<Duration> {
         self.raised
     }
 
-    /// Whether nothing is ever due.
+    /// Whether there are no sampled subscriptions.
     pub(super) fn is_empty(&self) -> bool {
         self.sampled.is_empty()
     }
 
-    /// Remembers that all values were sent as they are now, before the first sample.
+    /// Records that all values were sent in their current state, before the first sample.
     pub(super) fn sent_all(&mut self, ports: &[Seen]) {
         let redundancies = self.sampled.iter_mut().filter_map(|one| one.redundancy.as_mut());
         redundancies.for_each(|redundancy| redundancy.keep(ports));
@@ -111,7 +112,7 @@ impl Samples {
         Some(self.rested.map_or(due, |rested| due.max(rested)))
     }
 
-    /// Returns the samples that are due. Intervals that were missed are skipped.
+    /// Returns the samples that are due. Missed intervals are skipped.
     pub(super) fn take(
         &mut self,
         ports: &[Seen],
@@ -123,15 +124,16 @@ impl Samples {
         due.flat_map(|sampled| sampled.take(ports, form, now, timestamp)).collect()
     }
 
-    /// Delays the next samples in proportion to the time that the last ones took, which ended now,
-    /// and to the number of streams on the loop: all together use at most a tenth of its time.
+    /// Delays the next samples in proportion to the time that the last ones took and to the number
+    /// of sampled streams, so that all streams together use at most a tenth of the thread's time.
+    /// `now` is the time at which the last samples ended.
     pub(super) fn rest(&mut self, took: Duration, streams: usize, now: Instant) {
         let streams = u32::try_from(streams.max(1)).unwrap_or(u32::MAX);
         self.rested = Some(now + took.saturating_mul(REST.saturating_mul(streams)));
     }
 }
 
-/// Whether a subscription is sent at intervals and not when something changes.
+/// Whether a subscription is sent at intervals, as opposed to on change.
 pub(super) fn is_sampled(subscription: &Subscription) -> bool {
     SubscriptionMode::try_from(subscription.mode) == Ok(SubscriptionMode::Sample)
 }
@@ -167,7 +169,7 @@ impl Sampled {
 }
 
 impl Redundancy {
-    /// Whether a heartbeat is due, which sends everything again.
+    /// Whether a heartbeat is due, at which all values are sent again.
     fn is_heartbeat(&mut self, now: Instant) -> bool {
         match &mut self.heartbeat {
             Some((interval, due)) if *due <= now => {
@@ -245,7 +247,7 @@ mod tests {
         assert_eq!([leaves(1, 1), leaves(1, 2), leaves(2, 3), leaves(2, 4)], [7, 0, 1, 7]);
     }
 
-    /// The values that were sent at first are not sent again while they are the same.
+    /// Values that were sent initially are not sent again while they are unchanged.
     #[test]
     fn the_initial_values_are_redundant() {
         let begin = Instant::now();
@@ -280,7 +282,8 @@ mod tests {
         assert_eq!(samples.raised(), Some(Duration::from_nanos(7)));
     }
 
-    /// However short the interval, the samples of all streams use at most a tenth of the loop.
+    /// However short the interval is, the samples of all streams use at most a tenth of the
+    /// thread's time.
     #[test]
     fn samples_rest_as_long_as_they_are_a_burden() {
         let begin = Instant::now();

@@ -1,4 +1,4 @@
-//! The RPCs of gNMI. They are few enough to be dispatched by hand.
+//! The RPCs of gNMI. They are few, so they are dispatched by hand.
 
 use std::{
     collections::BTreeSet,
@@ -31,18 +31,21 @@ use crate::{
     status::{refusal, shortened},
 };
 
-/// The largest request in bytes: an empty path of two bytes takes a hundred in memory.
+/// The maximum size of a request in bytes. An empty path of two bytes takes a hundred bytes in
+/// memory.
 const REQUEST_LIMIT: usize = 256 << 10;
-/// The most paths of a request, each of which is kept with the prefix before it.
+/// The maximum number of paths in a request. Each is stored together with the prefix.
 const PATHS: usize = 4096;
-/// The longest prefix in bytes.
+/// The maximum length of a prefix in bytes.
 const PREFIX_LIMIT: usize = 4096;
-/// The number of nodes in the answer to a Get from which no further path is answered.
+/// The number of nodes in the answer to a Get after which no further path is answered.
 const ANSWER_LIMIT: usize = 1 << 16;
-/// The approximate length of a leaf in JSON. A value may be a whole tree.
+/// The approximate size of a leaf in JSON, in bytes. It estimates the nodes of a value that is a
+/// whole tree.
 const NODE_BYTES: usize = 32;
 
-/// Finds the device that a target names by its id; without a target the first one.
+/// A function that finds a device by a target, which holds its id. Without a target it returns the
+/// first device.
 pub(crate) type FindDevice = dyn Fn(&str) -> Option<DeviceHandle> + Send + Sync;
 
 /// The gNMI service of a server.
@@ -51,17 +54,17 @@ pub(crate) struct GnmiServer {
     devices: Arc<FindDevice>,
     /// Returns the time in nanoseconds since the Unix epoch.
     pub(super) now: fn() -> i64,
-    /// The number of streams that are sampled.
+    /// The number of streams with sampled subscriptions.
     pub(super) sampled: Arc<AtomicUsize>,
 }
 
 impl GnmiServer {
-    /// `now` is in nanoseconds since the Unix epoch.
+    /// Creates the service. `now` returns nanoseconds since the Unix epoch.
     pub(crate) fn new(devices: Arc<FindDevice>, now: fn() -> i64) -> Self {
         Self { devices, now, sampled: Arc::default() }
     }
 
-    /// Returns the device that the paths of a request name.
+    /// Returns the device that the targets in a request's paths name.
     pub(super) fn find(&self, paths: &[Path]) -> Result<DeviceHandle, Status> {
         let mut targets = paths.iter().map(|path| path.target.as_str());
         let target = targets.find(|target| !target.is_empty()).unwrap_or_default();
@@ -74,7 +77,7 @@ impl GnmiServer {
             .ok_or_else(|| Status::not_found(shortened(format!("There is no target {target:?}."))))
     }
 
-    /// Returns the paths with the prefix before them, each of which leads somewhere.
+    /// Returns the paths joined with the prefix. Every path must select something.
     pub(super) fn selecting<'a>(
         &self,
         prefix: Option<&Path>,
@@ -93,7 +96,8 @@ impl GnmiServer {
         let mut seen_before = BTreeSet::new();
         let mut nodes = 0;
         let mut notification = Vec::new();
-        // Paths are a set; each has notifications of its own (section 3.3.2).
+        // Duplicate paths are answered once, and each path has its own notifications (section
+        // 3.3.2).
         for path in paths.iter().filter(|path| seen_before.insert(path.encode_to_vec())) {
             if nodes >= ANSWER_LIMIT {
                 let said = format!(
@@ -169,7 +173,7 @@ where
     Grpc::new(ProstCodec::new()).max_decoding_message_size(REQUEST_LIMIT)
 }
 
-/// The paths with the prefix before them.
+/// Returns the paths joined with the prefix.
 fn joined<'a>(
     prefix: Option<&Path>,
     named: impl ExactSizeIterator<Item = &'a Path>,

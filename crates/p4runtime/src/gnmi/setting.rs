@@ -1,5 +1,5 @@
-//! Set of the configuration of a port: `config/enabled`, alone or in a container. Its name and id
-//! may be written as they are, since clients write whole containers.
+//! Set of a port's configuration: `config/enabled`, by itself or in a container. A request may also
+//! contain the name and id with their current values, since clients write whole containers.
 
 use std::collections::BTreeMap;
 
@@ -17,8 +17,8 @@ use crate::status::EntityError;
 /// The default of `config/enabled` in openconfig-interfaces.
 const DEFAULT_ENABLED: bool = true;
 
-/// Carries out a request, all of it or nothing. `paths` are those of the replacements and updates,
-/// in this order, with the prefix before them.
+/// Applies a request completely or not at all. `paths` are the joined paths of the replacements,
+/// followed by those of the updates.
 pub(super) fn set(
     source: &dyn PortSource,
     request: &SetRequest,
@@ -37,7 +37,7 @@ pub(super) fn set(
         .chain(std::iter::repeat(Operation::Update));
     let updates = request.replace.iter().chain(&request.update);
     let ports = source.ports();
-    // By the number of the port. The last operation on a port prevails.
+    // The requested states by port number. The last operation on a port prevails.
     let mut wanted = BTreeMap::new();
     for ((update, path), operation) in updates.zip(paths).zip(operations.clone()) {
         let (port, nodes) = target(&ports, path)?;
@@ -58,7 +58,7 @@ pub(super) fn set(
     Ok(SetResponse { prefix, response: results.collect(), timestamp })
 }
 
-/// Finds the port that a path names and the nodes of its configuration behind that.
+/// Finds the port that a path names, and the nodes of its configuration after the port.
 fn target<'p>(ports: &'p [Port], path: &'p Path) -> Result<(&'p Port, Vec<&'p str>), EntityError> {
     let refused = || {
         EntityError::unimplemented(format!(
@@ -98,7 +98,7 @@ fn json(update: &Update) -> Result<JsonValue, EntityError> {
     }
 }
 
-/// Checks a value for a node of the configuration of a port and stores the value of `enabled`.
+/// Checks a value for a node of a port's configuration, and stores the value of `enabled`.
 fn write(
     port: &Port,
     nodes: Vec<&str>,
@@ -140,7 +140,7 @@ fn write(
     Ok(())
 }
 
-/// Returns the node that a member of an object names, with or without the name of its module.
+/// Returns the node that a member of an object names, with or without its module's name.
 fn known(above: &[&str], member: &str) -> Result<&'static str, EntityError> {
     let (module, name) =
         member.rsplit_once(':').map_or((None, member), |(module, name)| (Some(module), name));
@@ -161,7 +161,7 @@ fn known(above: &[&str], member: &str) -> Result<&'static str, EntityError> {
     })
 }
 
-/// Switches ports on and off. If one fails, those before it are switched back.
+/// Enables and disables ports. If one fails, the ports before it are restored.
 fn apply(
     source: &dyn PortSource,
     ports: &[Port],

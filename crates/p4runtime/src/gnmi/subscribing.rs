@@ -1,4 +1,4 @@
-//! Subscribe, in its three modes.
+//! The Subscribe RPC in its three modes.
 
 use std::{
     pin::Pin,
@@ -25,7 +25,8 @@ use super::{
 };
 use crate::status::refusal;
 
-/// The messages and bytes that may wait for a subscriber, who is cut off at twice these numbers.
+/// The messages and bytes that may wait for a subscriber. Its stream is closed at twice these
+/// numbers.
 const QUEUE: QueueLimit = QueueLimit { messages: 4096, bytes: 16 << 20 };
 
 pub(super) struct Subscribe(pub(super) GnmiServer);
@@ -46,7 +47,7 @@ impl StreamingService<SubscribeRequest> for Subscribe {
     }
 }
 
-/// Reads what a subscriber sends until it leaves.
+/// Serves a subscriber until it leaves.
 async fn subscribed(
     server: &GnmiServer,
     requests: Streaming<SubscribeRequest>,
@@ -61,7 +62,8 @@ async fn subscribed(
     let mut subscriber = Subscriber::new(server, &list, outbox)?;
     if mode == Ok(Mode::Stream) {
         requests.go_on_without = true;
-        // First, so that no change is lost between the two.
+        // The subscription starts before the initial values are sent, so that no change in between
+        // is lost.
         subscriber.watch(&list);
     }
     subscriber.synchronize();
@@ -87,12 +89,12 @@ async fn subscribed(
     }
 }
 
-/// A client and what it subscribed to.
+/// A client and its subscriptions.
 struct Subscriber<'a> {
     server: &'a GnmiServer,
     outbox: &'a Arc<Outbox<SubscribeResponse>>,
     ports: Arc<dyn PortSource>,
-    /// The paths with the prefix before them.
+    /// The joined paths of the subscriptions.
     paths: Vec<Path>,
     form: Form,
     updates_only: bool,
@@ -133,8 +135,8 @@ impl<'a> Subscriber<'a> {
         Ok(subscriber)
     }
 
-    /// Sends changes from now on: of leaves that were subscribed to on change, and the removal of
-    /// ports in any case.
+    /// Starts to send changes: those of leaves with an on-change subscription, and in any case the
+    /// removal of ports.
     fn watch(&self, list: &SubscriptionList) {
         let (sampled, paths) = list
             .subscription
@@ -146,7 +148,7 @@ impl<'a> Subscriber<'a> {
         self.ports.watchers().add(self.outbox, watch);
     }
 
-    /// Sends the current values and says that these were all.
+    /// Sends the current values, followed by the sync message.
     fn synchronize(&mut self) {
         if !self.updates_only {
             let ports = seen(&*self.ports);
@@ -164,7 +166,7 @@ impl<'a> Subscriber<'a> {
         let now = Instant::now();
         let ports = seen(&*self.ports);
         let due = self.samples.take(&ports, &self.form, now.into_std(), (self.server.now)());
-        // What does not fit waits for the next sample: a reader is slow.
+        // If a slow reader's queue is full, the values are sent with a later sample.
         self.outbox.push_all(due.into_iter().map(SubscribeResponse::update), When::InTurn);
         let took = now.elapsed();
         let streams = self.server.sampled.load(Ordering::Relaxed);
@@ -172,7 +174,7 @@ impl<'a> Subscriber<'a> {
     }
 }
 
-/// A stream that is sampled, counted among those of its server while it lives.
+/// A counted stream with sampled subscriptions. The count decreases when it is dropped.
 struct Counted(Arc<AtomicUsize>);
 
 impl Counted {
@@ -190,15 +192,15 @@ impl Drop for Counted {
 
 /// The requests of a subscriber.
 struct Requests {
-    /// The stream of requests, unless it has ended and the subscription goes on without it.
+    /// The stream of requests. `None` after it has ended while the subscription continues.
     open: Option<Streaming<SubscribeRequest>>,
-    /// Whether the subscription goes on once the stream of requests has ended. Clients in Python
+    /// Whether the subscription continues after the stream of requests has ended. Clients in Python
     /// send one request and end the stream.
     go_on_without: bool,
 }
 
 impl Requests {
-    /// The next request, or `None` when either side of the stream has ended.
+    /// Returns the next request, or `None` when either side of the stream has ended.
     async fn next(
         &mut self,
         outbox: &Outbox<SubscribeResponse>,

@@ -1,4 +1,4 @@
-//! gNMI over loopback, with a client of raw messages.
+//! Tests of gNMI over loopback, with a client that sends raw messages.
 
 mod encodings;
 mod settings;
@@ -32,10 +32,10 @@ use crate::{
     store::Nanos,
 };
 
-/// The number of a port that cannot be switched on or off.
+/// The number of a port that cannot be enabled or disabled.
 const STUCK: u32 = 3;
 
-/// Ports that change.
+/// A source of ports that change.
 #[derive(Debug)]
 struct Changing {
     ports: Mutex<Vec<Port>>,
@@ -63,7 +63,7 @@ impl PortSource for Changing {
     }
 
     fn counters(&self, port: u32) -> Option<PortCounters> {
-        // More than a number in JSON may be where it is read as a float.
+        // The value exceeds what JSON readers that use floats can represent.
         let in_octets = u64::MAX - u64::from(port);
         Some(PortCounters { in_octets, in_pkts: 7, ..PortCounters::default() })
     }
@@ -80,7 +80,7 @@ struct Served {
     grpc: Grpc<Channel>,
 }
 
-/// Records the intervals that were raised.
+/// An observer that records raised intervals.
 #[derive(Debug, Default)]
 struct Raised(Mutex<Vec<(u64, Duration, Duration)>>);
 
@@ -149,10 +149,10 @@ impl Served {
     }
 }
 
-/// What a client sends.
+/// The requests that a client sends.
 struct Requests {
     messages: VecDeque<SubscribeRequest>,
-    /// Whether it then says that no more comes.
+    /// Whether the client then ends its side of the stream.
     ends: bool,
 }
 
@@ -221,8 +221,8 @@ fn list(mode: Mode, path: &str) -> Kind {
     Kind::Subscribe(SubscriptionList { subscription, mode: mode as i32, ..Default::default() })
 }
 
-/// What a subscriber is told next: the texts of an update, or nothing for "these were all".
-async fn told(responses: &mut Streaming<SubscribeResponse>) -> Option<Vec<String>> {
+/// Returns the texts of the next update for a subscriber, or `None` for the sync message.
+async fn next_texts(responses: &mut Streaming<SubscribeResponse>) -> Option<Vec<String>> {
     let message = soon(responses.message()).await.expect("no error").expect("not the end");
     match message.response.expect("a response") {
         Response::Sync(all) => {
@@ -267,14 +267,14 @@ async fn a_stream_tells_changes() {
     let mut responses = served.subscribe([list(Mode::Stream, STATUS)]).await;
     let up = Some(vec!["UP".to_owned()]);
     let down = Some(vec!["DOWN".to_owned()]);
-    assert_eq!(told(&mut responses).await, up);
-    assert_eq!(told(&mut responses).await, up);
-    assert_eq!(told(&mut responses).await, None);
+    assert_eq!(next_texts(&mut responses).await, up);
+    assert_eq!(next_texts(&mut responses).await, up);
+    assert_eq!(next_texts(&mut responses).await, None);
     for up in [false, false, true] {
         assert!(served.ports.set(2, |port| port.up = up));
     }
-    assert_eq!(told(&mut responses).await, down);
-    assert_eq!(told(&mut responses).await, up);
+    assert_eq!(next_texts(&mut responses).await, down);
+    assert_eq!(next_texts(&mut responses).await, up);
 }
 
 #[tokio::test]
@@ -284,10 +284,10 @@ async fn a_stream_goes_on_for_a_client_that_has_no_more_to_say() {
     let mut responses =
         served.subscribe_with(Requests { messages: [request].into(), ends: true }).await;
     for expected in [true, true, false] {
-        assert_eq!(told(&mut responses).await.is_some(), expected);
+        assert_eq!(next_texts(&mut responses).await.is_some(), expected);
     }
     assert!(served.ports.set(2, |port| port.up = false));
-    assert_eq!(told(&mut responses).await, Some(vec!["DOWN".to_owned()]));
+    assert_eq!(next_texts(&mut responses).await, Some(vec!["DOWN".to_owned()]));
 }
 
 #[tokio::test]
@@ -295,14 +295,14 @@ async fn once_ends_and_poll_repeats() {
     let mut served = Served::new().await;
     let mut once = served.subscribe([list(Mode::Once, STATUS)]).await;
     for expected in [true, true, false] {
-        assert_eq!(told(&mut once).await.is_some(), expected);
+        assert_eq!(next_texts(&mut once).await.is_some(), expected);
     }
     assert_eq!(soon(once.message()).await.expect("no error"), None);
 
     let polls = [list(Mode::Poll, STATUS), Kind::Poll(Poll {})];
     let mut polled = served.subscribe(polls).await;
     for expected in [true, true, false, true, true, false] {
-        assert_eq!(told(&mut polled).await.is_some(), expected);
+        assert_eq!(next_texts(&mut polled).await.is_some(), expected);
     }
 }
 
@@ -339,20 +339,20 @@ async fn a_short_request_does_not_become_many_long_paths() {
     }
 }
 
-/// What is asked for again and again comes again and again, changed or not.
+/// Sampled values are sent again at each interval, changed or not.
 #[tokio::test]
-async fn samples_are_told_until_the_stream_ends() {
+async fn samples_are_sent_until_the_stream_ends() {
     let mut served = Served::new().await;
     let Kind::Subscribe(mut sampled) = list(Mode::Stream, STATUS) else { unreachable!() };
     sampled.subscription[0].mode = SubscriptionMode::Sample as i32;
     let mut responses = served.subscribe([Kind::Subscribe(sampled)]).await;
     let up = Some(vec!["UP".to_owned()]);
     for expected in [&up, &up, &None, &up, &up, &up, &up] {
-        assert_eq!(told(&mut responses).await, *expected);
+        assert_eq!(next_texts(&mut responses).await, *expected);
     }
 }
 
-/// Clients of finsy request samples every 10 us.
+/// Clients of finsy request samples every 10 µs.
 #[tokio::test]
 async fn an_interval_that_is_too_short_is_raised_and_reported() {
     let mut served = Served::new().await;
@@ -366,7 +366,7 @@ async fn an_interval_that_is_too_short_is_raised_and_reported() {
     for nanoseconds in [1, 10_000, 1_000_000, 2_000_000] {
         let mut responses = served.subscribe([sampled(nanoseconds)]).await;
         for expected in [&up, &up, &None, &up, &up, &up, &up] {
-            assert_eq!(told(&mut responses).await, *expected, "{nanoseconds}");
+            assert_eq!(next_texts(&mut responses).await, *expected, "{nanoseconds}");
         }
     }
     let kept = Duration::from_millis(1);
@@ -374,7 +374,7 @@ async fn an_interval_that_is_too_short_is_raised_and_reported() {
     assert_eq!(*served.raised.0.lock().expect("nobody panics"), raised);
 }
 
-/// A sampled leaf is sent at its interval alone; that its port is gone is sent at once.
+/// A sampled leaf is sent only at its interval, but the removal of its port is sent at once.
 #[tokio::test]
 async fn a_sampled_leaf_is_not_sent_when_it_changes() {
     let mut served = Served::new().await;
@@ -382,7 +382,7 @@ async fn a_sampled_leaf_is_not_sent_when_it_changes() {
     sampled.subscription[0].mode = SubscriptionMode::Sample as i32;
     sampled.subscription[0].sample_interval = 3_600_000_000_000;
     let mut responses = served.subscribe([Kind::Subscribe(sampled)]).await;
-    while told(&mut responses).await.is_some() {}
+    while next_texts(&mut responses).await.is_some() {}
     assert!(served.ports.set(2, |port| port.up = false));
     let gone = served.ports.ports()[1].clone();
     assert_eq!(served.ports.watchers.tell(Some(&gone), None, Nanos(1)), 1);
@@ -396,7 +396,7 @@ async fn a_port_is_switched_off_and_on_by_set() {
     let mut served = Served::new().await;
     let mut responses =
         served.subscribe([list(Mode::Stream, "interfaces/interface/state/admin-status")]).await;
-    while told(&mut responses).await.is_some() {}
+    while next_texts(&mut responses).await.is_some() {}
     let mut set = async |target: &str, path: &str, value: Value| {
         let val = Some(TypedValue { value: Some(value) });
         let update = vec![Update { path: Some(parse("", path)), val }];
@@ -407,9 +407,9 @@ async fn a_port_is_switched_off_and_on_by_set() {
     let enabled = "interfaces/interface[d4-eth2]/config/enabled";
     let answer = set("4", enabled, Value::Flag(false)).await.expect("it is a port");
     assert_eq!((answer.response.len(), answer.response[0].op), (1, 3));
-    assert_eq!(told(&mut responses).await, Some(vec!["DOWN".to_owned()]));
+    assert_eq!(next_texts(&mut responses).await, Some(vec!["DOWN".to_owned()]));
     set("4", enabled, Value::JsonIetf(b"true".to_vec())).await.expect("it is a port");
-    assert_eq!(told(&mut responses).await, Some(vec!["UP".to_owned()]));
+    assert_eq!(next_texts(&mut responses).await, Some(vec!["UP".to_owned()]));
     for (target, path, value, code) in [
         ("4", enabled, Value::Number(1), Code::InvalidArgument),
         ("4", "interfaces/interface[none]/config/enabled", Value::Flag(true), Code::NotFound),

@@ -1,4 +1,4 @@
-//! The selection of leaves of ports by paths.
+//! The selection of ports' leaves by paths.
 
 use super::{
     form::Form,
@@ -8,7 +8,7 @@ use super::{
     port::{Port, Seen},
 };
 
-/// Returns the leaves that the paths select, in one notification for each port.
+/// Returns the leaves that the paths select, in one notification per port.
 pub(super) fn select(
     ports: &[Seen],
     paths: &[Path],
@@ -20,7 +20,7 @@ pub(super) fn select(
     notifications.filter(|one| !one.update.is_empty()).collect()
 }
 
-/// Returns the leaves that the paths select and that `is_wanted` accepts, of one port.
+/// Returns the leaves of one port that the paths select and that `is_wanted` accepts.
 pub(super) fn notification(
     seen: &Seen,
     paths: &[Path],
@@ -46,7 +46,7 @@ pub(super) fn notification(
 }
 
 /// Returns the selected leaves of a port whose values have changed, or all selected leaves of a new
-/// port. For a port that is gone see [`deleted`].
+/// port. See [`deleted`] for a port that was removed.
 pub(super) fn changed(
     before: Option<&Port>,
     after: &Port,
@@ -63,7 +63,7 @@ pub(super) fn changed(
     (!changed.update.is_empty()).then_some(changed)
 }
 
-/// Returns the notification that a port is gone, if a path selects a leaf of it.
+/// Returns the notification that a port was removed, if a path selects a leaf of the port.
 pub(super) fn deleted<'p>(
     port: &Port,
     mut paths: impl Iterator<Item = &'p Path>,
@@ -92,13 +92,13 @@ mod tests {
         Form::of_get(&GetRequest { encoding, ..GetRequest::default() }).expect("it is right")
     }
 
-    /// Returns the leaves that a path selects; `None` if the path is not valid.
+    /// Returns the leaves that a path selects, or `None` if the path is invalid.
     fn select(ports: &[Seen], path: &Path, timestamp: i64) -> Option<Vec<Notification>> {
         let selected = super::select(ports, std::slice::from_ref(path), &scalars(), timestamp);
         check(path).is_ok().then_some(selected)
     }
 
-    /// A path in the notation of gNMI, with keys in brackets.
+    /// Parses a path in gNMI's notation, with keys in brackets.
     fn path(text: &str) -> Path {
         let elem = |text: &str| match text.split_once("[name=") {
             Some((name, key)) => PathElem {
@@ -194,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_told_of_a_port_is_what_has_changed() {
+    fn a_notification_contains_only_changed_leaves() {
         let port = |up, enabled| Port { number: 2, name: "eth2".to_owned(), up, enabled };
         let (before, lost, disabled) = (port(true, true), port(false, true), port(false, false));
         let told = |text: &str, before: Option<&Port>, after: Option<&Port>| {
@@ -227,7 +227,7 @@ mod tests {
         assert_eq!(joined.target, "3");
     }
 
-    /// `...` matches any number of nodes wherever it is, and the elements behind it count.
+    /// `...` matches any number of nodes at any position, and the elements after it must match too.
     #[test]
     fn wildcards_stand_for_nodes_and_no_more() {
         let leaves = |text: &str| -> Option<Vec<String>> {
@@ -249,12 +249,13 @@ mod tests {
         assert_eq!(leaves(".../name").expect("known").len(), 6);
         assert_eq!(leaves("interfaces/.../mtu"), None);
         assert_eq!(leaves("*/oper-status"), None);
-        // The wildcards that one request can hold are resolved in little time and memory.
+        // Even the maximum number of wildcards in one request is resolved in little time and
+        // memory.
         let many = path(&format!("{}/oper-status", vec!["..."; 10_000].join("/")));
         assert_eq!(paths::join(Some(&many), &many).elem.len(), 4);
     }
 
-    /// The list has one key; another one selects no port, and not all of them.
+    /// The list has one key. Another key selects no port, as opposed to all of them.
     #[test]
     fn keys_that_there_are_not_lead_nowhere() {
         let keyed = |node: usize, key: &str| {

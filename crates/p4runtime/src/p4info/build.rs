@@ -1,4 +1,4 @@
-//! From a P4Info message to a [`Schema`].
+//! The conversion of a P4Info message to a [`Schema`], with all checks.
 
 mod table;
 
@@ -76,7 +76,7 @@ pub(super) fn schema(p4info: &P4Info) -> Result<Schema, SchemaError> {
         match preamble.name {
             "packet_in" => packet_in = Some(packet_header(header, &preamble, &types)?),
             "packet_out" => packet_out = Some(packet_header(header, &preamble, &types)?),
-            // The specification knows these two; another one cannot be addressed by anyone.
+            // The specification defines only these two headers; no client can address another one.
             _ => {}
         }
     }
@@ -98,7 +98,7 @@ pub(super) fn schema(p4info: &P4Info) -> Result<Schema, SchemaError> {
     }))
 }
 
-/// Identifier and names of an object, checked.
+/// The checked identifier and names of an object.
 struct Preamble<'a> {
     kind: &'static str,
     id: u32,
@@ -118,7 +118,7 @@ impl fmt::Display for Preamble<'_> {
     }
 }
 
-/// The identifiers seen so far; they are unique over all kinds of objects.
+/// The identifiers seen so far, which must be unique over all kinds of objects.
 #[derive(Default)]
 struct Ids {
     owners: HashMap<u32, String>,
@@ -149,7 +149,7 @@ impl Ids {
     }
 }
 
-/// The user-defined types, as far as they change what the control plane sees of a value.
+/// The user-defined types, as far as they change the control plane's view of values.
 struct Types<'a> {
     types: Option<&'a config::P4TypeInfo>,
 }
@@ -159,9 +159,10 @@ impl<'a> Types<'a> {
         Self { types: p4info.type_info.as_ref() }
     }
 
-    /// The type of a match field, parameter or packet header field.
+    /// Returns the type of a match field, parameter or packet header field.
     ///
-    /// A width of 0 is text: that is how P4Info states a type translated to strings.
+    /// A width of 0 stands for a string: P4Info represents types that are translated to strings
+    /// this way.
     fn value(
         &self,
         bitwidth: i32,
@@ -248,7 +249,8 @@ fn action_profile(
     Ok((id, profile))
 }
 
-/// The actions of the tables that the profile implements, on whichever side P4Info says so.
+/// Returns the actions of all tables that the profile implements. P4Info may state the relation in
+/// the profile or in the table.
 fn actions_of_profile(
     profile: &ActionProfile,
     tables: &Catalog<TableId, Table>,
@@ -441,8 +443,8 @@ fn catalog<I: Copy + Ord + fmt::Display, T>(
     objects: Vec<(I, T)>,
     names: Names<T>,
 ) -> Result<Catalog<I, T>, SchemaError> {
-    // `Ids` has seen every identifier, so that this cannot fail; it is an error all the same
-    // rather than a second index that disagrees with the first.
+    // `Ids` has seen every identifier, so this cannot fail. It is handled as an error all the same,
+    // since a second index that disagrees with the first would be worse.
     Catalog::new(objects, names).map_err(|id| SchemaError::DuplicateId {
         id: id.to_string(),
         first: "an object".to_owned(),
@@ -459,7 +461,7 @@ fn exists<'a, I: Copy + Ord + Into<u32>, T>(
     catalog.get(id).ok_or_else(|| SchemaError::Dangling { object: object(), kind, id: id.into() })
 }
 
-/// A size of 0 is no limit: compilers leave out what the program does not say.
+/// Returns a size, or `None` for 0: compilers omit a size that the program does not state.
 fn size(size: i64, object: &Preamble<'_>) -> Result<Option<u64>, SchemaError> {
     let checked = u64::try_from(size).map_err(|_| SchemaError::Number {
         object: object.to_string(),
@@ -469,7 +471,7 @@ fn size(size: i64, object: &Preamble<'_>) -> Result<Option<u64>, SchemaError> {
     Ok((checked > 0).then_some(checked))
 }
 
-/// Checks that the parts of one object have identifiers of their own.
+/// Checks that the parts of one object have distinct identifiers.
 fn unique<T, I: Copy + Ord + fmt::Display + Into<u32>>(
     parts: &[T],
     owner: &Preamble<'_>,

@@ -1,8 +1,8 @@
-//! What is wrong with a P4Info.
+//! The errors of a P4Info.
 
 use crate::status::{Code, EntityError};
 
-/// Why a P4Info cannot be used.
+/// The reason why a P4Info cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum SchemaError {
@@ -15,34 +15,34 @@ pub enum SchemaError {
     /// Two objects, or two fields of one object, have the same identifier.
     #[error("id {id} is used twice: by {first} and by {second}")]
     DuplicateId {
-        /// The identifier, as it prints for its kind.
+        /// The identifier, formatted as usual for its kind.
         id: String,
-        /// The object that had it first.
+        /// The first object with the identifier.
         first: String,
-        /// The object that has it too.
+        /// The second object with the identifier.
         second: String,
     },
     /// An object refers to one that does not exist.
     #[error("{object} refers to {kind} {id:#010x}, which is not in the P4Info")]
     Dangling {
-        /// The object that refers.
+        /// The object that contains the reference.
         object: String,
-        /// What the reference should lead to.
+        /// The kind of object that the reference names.
         kind: &'static str,
-        /// The identifier that leads nowhere.
+        /// The identifier that does not exist.
         id: u32,
     },
-    /// A number is outside what it can be.
+    /// A number is out of range.
     #[error("{object}: {field} is {value}, which is not possible")]
     Number {
         /// The object.
         object: String,
         /// The field of the P4Info message.
         field: &'static str,
-        /// Its value.
+        /// The value of the field.
         value: i64,
     },
-    /// An enumeration is unset or a value it needs is missing.
+    /// An enumeration or a required value is unset.
     #[error("{object}: {field} is unset")]
     Unset {
         /// The object.
@@ -55,7 +55,7 @@ pub enum SchemaError {
     Type {
         /// The object.
         object: String,
-        /// What is wrong with the type.
+        /// The error of the type.
         message: String,
     },
     /// A value does not fit its type.
@@ -63,13 +63,14 @@ pub enum SchemaError {
     Value {
         /// The object.
         object: String,
-        /// What is wrong with the value.
+        /// The error of the value.
         error: EntityError,
     },
 }
 
 impl SchemaError {
-    /// The canonical code that a SetForwardingPipelineConfig with such a P4Info fails with.
+    /// Returns the canonical code with which a SetForwardingPipelineConfig request for this P4Info
+    /// fails.
     pub fn code(&self) -> Code {
         Code::InvalidArgument
     }

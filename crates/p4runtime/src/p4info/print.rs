@@ -1,14 +1,14 @@
-//! Messages in text format, byte for byte as protobuf's own printer lays them out.
+//! Printing of messages in text format, byte for byte as protobuf's own printer formats them.
 //!
-//! P4Info is kept in version control and compared by eye and by `diff`, so it should not matter
-//! which compiler wrote it: a field a line, every element of a list under its own name, in the
-//! order of field numbers.
+//! P4Info is kept in version control and compared by eye and by `diff`, so the output should not
+//! depend on the compiler that wrote it: one field per line, every list element under its own name,
+//! in the order of field numbers.
 
 use std::fmt::Write;
 
 use prost_reflect::{DynamicMessage, FieldDescriptor, Kind, MapKey, Value};
 
-/// `message` in text format, each line indented by two blanks more than the message that it is in.
+/// Returns `message` in text format, with each nested message indented by two spaces.
 pub(super) fn print(message: &DynamicMessage) -> String {
     let mut text = String::new();
     fields(&mut text, message, 0);
@@ -96,7 +96,8 @@ fn map_key(key: &MapKey) -> String {
     }
 }
 
-/// In quotes, with the escapes of C. Text keeps its characters beyond ASCII, bytes do not.
+/// Returns bytes in quotes, with C escapes. Strings keep their non-ASCII characters; bytes are
+/// escaped.
 fn quoted(bytes: &[u8], is_text: bool) -> String {
     let mut text = String::from("\"");
     let mut rest = bytes;
@@ -111,7 +112,7 @@ fn quoted(bytes: &[u8], is_text: bool) -> String {
             }
             0x20..=0x7e => text.push(char::from(*byte)),
             0x80.. if is_text => {
-                // The text was valid before and is cut only between characters.
+                // The text is valid UTF-8 and is split only between characters.
                 let length = rest.iter().skip(1).take_while(|next| **next & 0xc0 == 0x80).count();
                 let (character, after) = rest.split_at(length + 1);
                 text.push_str(&String::from_utf8_lossy(character));

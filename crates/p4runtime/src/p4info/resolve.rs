@@ -1,8 +1,9 @@
-//! From type specifications, which refer to each other by name, to types.
+//! The resolution of type specifications, which refer to each other by name, to types.
 //!
-//! Two things that a hostile P4Info could do with names are refused: a type that contains itself,
-//! and a small description of an enormous value (a struct of two structs of two structs and so
-//! on). Every named type is resolved once, so that the work is bounded by the size of the P4Info.
+//! A hostile P4Info could use names for two attacks, which are refused: a type that contains
+//! itself, and a small description of an enormous value, such as a struct of two structs of two
+//! structs and so on. Every named type is resolved once, so the work is bounded by the size of the
+//! P4Info.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -10,18 +11,18 @@ use std::sync::Arc;
 use crate::proto::config;
 use entities::{BitsType, DataType};
 
-/// The most scalars that a value may consist of.
+/// The maximum number of scalars in a value.
 const MAX_SCALARS: u64 = 1 << 12;
-/// The most types that may stand within each other.
+/// The maximum nesting of types.
 const MAX_DEPTH: usize = 32;
 
-/// A type and how many scalars a value of it consists of.
+/// A type, and the number of scalars in a value of the type.
 type Resolved<T> = (T, u64);
 
 /// The headers of a header union, with their names.
 type Union = Arc<[(String, Arc<[BitsType]>)]>;
 
-/// Resolves type specifications against the named types of one P4Info.
+/// A resolver of type specifications against the named types of one P4Info.
 pub(crate) struct Resolver<'a> {
     types: Option<&'a config::P4TypeInfo>,
     structs: HashMap<&'a str, Resolved<DataType>>,
@@ -45,7 +46,7 @@ impl<'a> Resolver<'a> {
         }
     }
 
-    /// The type that `spec` describes, or what is wrong with it.
+    /// Returns the type that `spec` describes, or a description of the error.
     pub(crate) fn resolve(
         &mut self,
         spec: Option<&'a config::P4DataTypeSpec>,
@@ -230,13 +231,14 @@ impl<'a> Resolver<'a> {
     }
 }
 
-/// What a value that is a name counts: the first name is what a value is at first.
+/// Returns the size of an enum value in scalars. The initial value is the first member, so its name
+/// counts.
 fn name_scalars(members: &[String]) -> u64 {
     const BYTES: u64 = 8;
     1 + members.first().map_or(0, |name| name.len() as u64 / BYTES)
 }
 
-/// A header is its fields and whether it is valid.
+/// Returns the size of a header in scalars: its fields and its validity.
 fn header_scalars(header: &[BitsType]) -> u64 {
     header.len() as u64 + 1
 }

@@ -1,4 +1,4 @@
-//! Tests of the check and the index.
+//! Tests of the checks and the index of P4Info.
 
 use super::*;
 use crate::status::Code;

@@ -1,9 +1,10 @@
-//! P4Info in protobuf text format, the form that compilers write (`prog.p4info.txtpb`).
+//! P4Info in protobuf's text format, which compilers write (`prog.p4info.txtpb`).
 //!
-//! The reader is prost-reflect's, over the descriptors of our own protos. It covers what text
-//! format allows beyond what compilers write today (comments, lists, nested `Any`), and it brings no
-//! protobuf runtime besides prost. What it lacks is added here: errors say line and column, and nesting is bounded
-//! before the recursive parser sees it. The printer is ours, so that the layout is protobuf's.
+//! The parser is that of prost-reflect, over the descriptors of this crate's protos. It accepts all
+//! of the text format, including features that compilers do not use today (comments, lists, nested
+//! `Any`), and needs no protobuf runtime besides prost. This module adds line and column numbers to
+//! its errors, and bounds the nesting before the recursive parser runs. The printer is this crate's
+//! own, so that the layout equals protobuf's.
 
 use miette::Diagnostic as _;
 use prost::Message;
@@ -14,37 +15,39 @@ use crate::proto;
 use crate::proto::config::P4Info;
 use crate::proto::v1::WriteRequest;
 
-/// Deeper than any P4Info nests; prost refuses about the same depth on the wire.
+/// The maximum nesting, which is deeper than any real P4Info. prost has about the same limit for
+/// encoded messages.
 const MAX_DEPTH: usize = 100;
 
-/// Why a text is not a P4Info.
+/// The reason why a text is not a P4Info.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum TextError {
-    /// The text is not text format, or has a field that P4Info does not have.
+    /// The text is not in text format, or contains a field that P4Info does not have.
     #[error("line {line}, column {column}: {message}")]
     Syntax {
-        /// Counted from 1.
+        /// The line, counted from 1.
         line: usize,
-        /// In characters, counted from 1.
+        /// The column in characters, counted from 1.
         column: usize,
-        /// What was expected or found.
+        /// The expected or unexpected element.
         message: String,
     },
-    /// Messages are nested deeper than any P4Info needs.
+    /// Messages are nested too deeply.
     #[error("line {line}: messages are nested more than {MAX_DEPTH} deep")]
     TooDeep {
-        /// Counted from 1.
+        /// The line, counted from 1.
         line: usize,
     },
-    /// The protos that are built into this crate cannot be used: a defect of the build.
+    /// The built-in protos cannot be used, which is a defect of the build.
     #[error("the built-in descriptors do not describe {0}")]
     Descriptor(&'static str),
 }
 
-/// Reads a P4Info in text format.
+/// Parses a P4Info in text format.
 ///
-/// The result is a message; [`Schema::new`](super::Schema::new) checks what it says.
+/// The contents of the resulting message are not checked; [`Schema::new`](super::Schema::new)
+/// checks them.
 pub fn parse(text: &str) -> Result<P4Info, TextError> {
     check_depth(text)?;
     let message = DynamicMessage::parse_text_format(descriptor()?, text)
@@ -52,17 +55,17 @@ pub fn parse(text: &str) -> Result<P4Info, TextError> {
     message.transcode_to().map_err(|_| TextError::Descriptor(NAME))
 }
 
-/// Writes a message in text format, as protobuf's own printer and p4c lay it out.
+/// Prints a message in text format, in the layout of protobuf's own printer and p4c.
 pub fn print<M: Printed>(message: &M) -> Result<String, TextError> {
     let text = super::print::print(&dynamic(message)?);
     Ok(format!("# proto-file: {}\n# proto-message: {}\n\n{text}", M::FILE, M::NAME))
 }
 
-/// A message that is written to files.
+/// A message that can be printed to files.
 pub trait Printed: Message {
-    /// Its name with its package.
+    /// The full name of the message, including its package.
     const NAME: &'static str;
-    /// The file that defines it.
+    /// The proto file that defines the message.
     const FILE: &'static str;
 }
 
@@ -76,7 +79,7 @@ impl Printed for WriteRequest {
     const FILE: &'static str = "p4/v1/p4runtime.proto";
 }
 
-/// Writes a message as JSON, the way protobuf maps it, indented.
+/// Prints a message as indented JSON, according to protobuf's JSON mapping.
 pub fn print_json<M: Printed>(message: &M) -> Result<String, TextError> {
     let mut text = Vec::new();
     let mut serializer = serde_json::Serializer::pretty(&mut text);
@@ -115,7 +118,7 @@ fn syntax_error(text: &str, error: &prost_reflect::text_format::ParseError) -> T
     }
 }
 
-/// Bounds the nesting of brackets outside strings and comments.
+/// Checks the nesting of brackets outside strings and comments.
 fn check_depth(text: &str) -> Result<(), TextError> {
     let mut depth = 0_usize;
     let mut line = 1;
@@ -126,7 +129,8 @@ fn check_depth(text: &str) -> Result<(), TextError> {
         if byte == b'\n' {
             line += 1;
             comment = false;
-            // A string ends at the end of its line at the latest; the parser reports that.
+            // A string ends at the end of its line at the latest. The parser reports an
+            // unterminated one.
             quote = None;
         }
         match quote {

@@ -1,8 +1,8 @@
-//! The controller header as bytes in front of a packet, which is what a program makes and takes.
+//! The controller header in its binary form, as programs emit and parse it in front of packets.
 //!
-//! A program that sends a packet to the port of the CPU puts the header `packet_in` in front of
-//! it; what comes from there has the header `packet_out` in front. Its fields follow one another
-//! as P4Info lists them, most significant bit first (specification of P4Runtime 1.5, "Packet I/O";
+//! A program that sends a packet to the CPU port puts the header `packet_in` in front of it, and
+//! packets from the CPU port start with the header `packet_out`. The fields follow each other in
+//! the order of P4Info, most significant bit first (specification of P4Runtime 1.5, "Packet I/O";
 //! P4_16, "packet_out").
 
 use bytes::Bytes;
@@ -11,8 +11,8 @@ use super::{ByteString, Field, Kind, PacketInLayout, PacketOutLayout, bytes_for}
 use crate::proto::v1;
 
 impl PacketInLayout {
-    /// Takes the header off a packet that a program sent to the controller. `None` if the packet
-    /// is shorter than the header.
+    /// Removes the header from a packet that a program sent to the controller. Returns `None` if
+    /// the packet is shorter than the header.
     #[must_use]
     pub fn split(&self, mut packet: Bytes) -> Option<(Vec<v1::PacketMetadata>, Bytes)> {
         let bits = header_bits(&self.0.fields);
@@ -35,7 +35,7 @@ impl PacketInLayout {
 }
 
 impl PacketOutLayout {
-    /// The header of a packet-out whose metadata were checked; what they leave out is zero.
+    /// Returns the header of a packet-out with checked metadata. Omitted fields are zero.
     #[must_use]
     pub fn header(&self, metadata: &[v1::PacketMetadata]) -> Vec<u8> {
         let mut header = vec![0; header_bits(self.fields()).div_ceil(8)];
@@ -52,12 +52,12 @@ impl PacketOutLayout {
 }
 
 impl Field {
-    /// A value from the header as the controller sees it.
+    /// Converts a value in the header to the form that controllers see.
     fn as_controller_sees(&self, value: Vec<u8>, form: ByteString) -> Bytes {
         let significant = value.iter().position(|byte| *byte != 0);
         let canonical = significant.unwrap_or(value.len().saturating_sub(1));
         match (self.kind, form) {
-            // No program says how its numbers are spelt: they are their digits.
+            // Without a translation table, a number is represented by its decimal digits.
             (Kind::Text, _) => {
                 let number = value.iter().fold(0_u128, |sum, byte| sum << 8 | u128::from(*byte));
                 Bytes::from(number.to_string())
@@ -70,7 +70,7 @@ impl Field {
         }
     }
 
-    /// A value of the controller as bytes of the header.
+    /// Converts a controller's value to its bytes in the header.
     fn as_header_has<'v>(&self, value: &'v [u8]) -> std::borrow::Cow<'v, [u8]> {
         match self.kind {
             Kind::Bits(_) => value.into(),
@@ -86,7 +86,7 @@ fn header_bits(fields: &[Field]) -> usize {
     fields.iter().map(|field| field.header_bits as usize).sum()
 }
 
-/// `width` bits from bit `from` on, in as few bytes as hold them.
+/// Returns `width` bits, starting with bit `from`, in the smallest number of bytes.
 fn extract(header: &[u8], from: usize, width: usize) -> Vec<u8> {
     let mut value = vec![0; width.div_ceil(8).max(1)];
     for bit in 0..width {
@@ -100,7 +100,7 @@ fn extract(header: &[u8], from: usize, width: usize) -> Vec<u8> {
     value
 }
 
-/// Puts the low `width` bits of a value at bit `from`.
+/// Writes the low `width` bits of a value at bit `from`.
 fn insert(header: &mut [u8], from: usize, width: usize, value: &[u8]) {
     for bit in 0..width.min(value.len() * 8) {
         let position = from + width - 1 - bit;

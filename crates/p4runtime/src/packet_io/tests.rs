@@ -2,7 +2,8 @@ use proptest::{prelude::*, test_runner::RngSeed};
 
 use super::*;
 
-/// A header: its name and, per field, id, name and width. A width of 0 names the type `port_t`.
+/// A header: its name, and the id, name and width of each field. A width of 0 stands for the type
+/// `port_t`.
 type Header<'a> = (&'a str, &'a [(u32, &'a str, i32)]);
 
 fn p4info(headers: &[Header<'_>], port_type: Option<config::P4NewTypeSpec>) -> config::P4Info {

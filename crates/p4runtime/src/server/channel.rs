@@ -1,8 +1,8 @@
 //! Both directions of a `StreamChannel`.
 //!
-//! Outgoing: see [`Sending`]. Incoming: every message that has been received is taken before others have their turn, and
-//! packet-outs are handed over in lists. Neither direction waits for the other, because a peer
-//! that stops reading must not stop us from reading.
+//! [`Sending`] handles the outgoing direction. In the incoming direction, all messages that have
+//! arrived are handled in one turn, and packet-outs are passed on in lists. Neither direction waits
+//! for the other: a peer that stops reading must not prevent the server from reading.
 
 use std::{
     sync::Arc,
@@ -29,21 +29,21 @@ use crate::{
     session::{self, Pipeline},
 };
 
-/// Packet-outs that are handed over together at most.
+/// The maximum number of packet-outs that are passed on together.
 const PACKET_OUTS: usize = 256;
-/// Frames after which others have their turn, however many more are there.
+/// The maximum number of frames per turn, after which other tasks run.
 const FRAMES_PER_TURN: usize = 1024;
 
 /// A stream that a client has opened.
 pub(super) struct Channel {
-    /// `None` once there is nothing more to read.
+    /// The incoming direction, or `None` once it has ended.
     receiving: Option<Receiving>,
     sending: Sending<ToController>,
     outbox: Arc<Outbox<Outgoing>>,
 }
 
 impl Channel {
-    /// Answers the request that opens a stream, which sends what `reader` finds.
+    /// Answers the request that opens a stream. The stream then sends the items of `reader`.
     pub(super) fn open(
         requests: RecvStream,
         mut respond: SendResponse<Bytes>,
@@ -53,7 +53,7 @@ impl Channel {
         let mut head = http::Response::new(());
         let grpc = http::HeaderValue::from_static("application/grpc");
         head.headers_mut().insert(http::header::CONTENT_TYPE, grpc);
-        // A stream that is reset already fails here.
+        // This fails if the stream has already been reset.
         let stream = respond.send_response(head, false).ok();
         let encode = ToController { device: None, pipeline: None };
         Self {
@@ -85,7 +85,7 @@ impl grpc::server::Channel for Channel {
     }
 }
 
-/// Writes packet-ins in the form of the pipeline that the device runs when they leave.
+/// Encodes packet-ins according to the pipeline that the device runs when they are sent.
 struct ToController {
     device: Option<DeviceHandle>,
     pipeline: Option<Arc<Pipeline>>,
@@ -116,7 +116,8 @@ impl Encode for ToController {
 
     fn end(&mut self, stream: &mut SendStream<Bytes>, status: Status) -> Result<(), h2::Error> {
         let mut trailers = http::HeaderMap::new();
-        // What a status holds can be said in a header: it was checked when it was made.
+        // Adding the header cannot fail, because the contents of a status are checked on
+        // construction.
         let _ = status.add_header(&mut trailers);
         stream.send_trailers(trailers)
     }
@@ -139,14 +140,14 @@ impl ToController {
     }
 }
 
-/// For whom a stream is, once it has said so.
+/// The destination of a stream's incoming messages, before its first message names the device.
 pub(super) struct Recipient {
     pub(super) outbox: Arc<Outbox<Outgoing>>,
     pub(super) devices: Arc<Devices>,
     pub(super) stream: StreamId,
-    /// The largest message in bytes.
+    /// The maximum size of a message in bytes.
     pub(super) request_limit: usize,
-    /// What is held of the message that has begun.
+    /// The memory that is accounted for the incomplete message.
     pub(super) held: Held,
 }
 
@@ -156,7 +157,7 @@ struct Receiving {
     to: Recipient,
     device: Option<DeviceHandle>,
     packets: Vec<v1::PacketOut>,
-    /// What the client has sent after a mistake that ends its stream has no effect.
+    /// Whether a mistake of the client has ended its stream. Later messages are ignored.
     refused: bool,
 }
 
@@ -166,7 +167,7 @@ impl Receiving {
         Self { requests, messages, to, device: None, packets: Vec::new(), refused: false }
     }
 
-    /// Ready when either direction has ended.
+    /// Polls the incoming direction. It is ready when either direction has ended.
     fn poll(&mut self, context: &mut Context<'_>) -> Poll<()> {
         for _ in 0..FRAMES_PER_TURN {
             match self.poll_frame(context) {
@@ -190,7 +191,7 @@ impl Receiving {
         Poll::Pending
     }
 
-    /// Handles the messages of one frame; false at the end of the stream.
+    /// Handles the messages of one frame. Returns false at the end of the stream.
     fn poll_frame(&mut self, context: &mut Context<'_>) -> Poll<Result<bool, Status>> {
         let frame = match ready!(self.requests.poll_data(context)) {
             Some(Ok(frame)) => frame,
@@ -200,7 +201,7 @@ impl Receiving {
             }
             None => return Poll::Ready(Ok(false)),
         };
-        // It fails for a stream that was reset, which the next frame tells.
+        // Releasing capacity fails if the stream was reset. The next frame reports that.
         let _ = self.requests.flow_control().release_capacity(frame.len());
         self.messages.push(frame);
         while let Some(message) = self.messages.next_message() {
@@ -237,7 +238,7 @@ impl Receiving {
         let found = match request.update {
             Some(Request::Arbitration(ref update)) => self.to.devices.find(update.device_id),
             update => {
-                // There is no device yet whose options could forbid the answer.
+                // No device is known yet whose options could disable the error message.
                 let error = update.and_then(session::not_arbitrated);
                 let answer = error.map(|error| {
                     let message = v1::StreamMessageResponse { update: Some(error) };
@@ -268,7 +269,8 @@ impl Receiving {
 
 impl Drop for Receiving {
     fn drop(&mut self) {
-        // Here and not at the end of `poll`, so that a runtime that is shut down tells as well.
+        // This happens on drop and not at the end of `poll`, so that it also runs when the runtime
+        // shuts down.
         self.to.outbox.end(None);
         if let Some(device) = self.device.take() {
             device.closed(self.to.stream);

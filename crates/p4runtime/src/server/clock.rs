@@ -1,4 +1,4 @@
-//! The one clock of the server: time since the Unix epoch that never goes back.
+//! The clock of the server: the time since the Unix epoch, which never goes backwards.
 
 use std::{
     sync::LazyLock,
@@ -8,19 +8,19 @@ use std::{
 use crate::store::Nanos;
 
 static START: LazyLock<(Instant, Duration)> = LazyLock::new(|| {
-    // A clock set before 1970 makes timestamps start at zero; nothing else depends on it.
+    // If the system clock is set before 1970, timestamps start at zero. Nothing else depends on it.
     (Instant::now(), SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default())
 });
 
-/// The time by which the server stamps what it is told: since the Unix epoch, and never going
-/// back. A data plane that compares times with it uses it too.
+/// Returns the server's time since the Unix epoch, which never goes backwards. A data plane whose
+/// times are compared with the server's must use it too.
 pub fn now() -> Nanos {
     let now = START.1 + START.0.elapsed();
-    // Enough until the year 2554.
+    // 64 bits suffice until the year 2554.
     Nanos(u64::try_from(now.as_nanos()).unwrap_or(u64::MAX))
 }
 
-/// The same for messages that carry time as a signed number.
+/// Returns the time of [`now`] for messages that carry it as a signed number.
 pub(super) fn timestamp() -> i64 {
     i64::try_from(now().0).unwrap_or(i64::MAX)
 }

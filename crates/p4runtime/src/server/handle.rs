@@ -1,8 +1,8 @@
-//! A device that is being served: the state machine behind a lock, its streams' outboxes, and the
-//! owner who is told what happens.
+//! A served device: the state machine behind a lock, the outboxes of its streams, and an observer
+//! that is notified of events.
 //!
-//! Lock order: the session first, then the packet-in path. The owner is called with neither held,
-//! so that an observer may send packet-ins from within its callbacks.
+//! Lock order: the session first, then the packet-in path. The observer is called with neither lock
+//! held, so that it may send packet-ins from its callbacks.
 
 use std::{
     fmt, mem,
@@ -31,26 +31,26 @@ use crate::{
     store::Nanos,
 };
 
-/// About what a packet-in has besides its payload.
+/// The approximate size of a packet-in besides its payload, in bytes.
 const PACKET_IN_BYTES: usize = 64;
 
-/// What the owner of a device hears of it. Every method does nothing unless overridden. Calls
-/// come from the tasks that serve the streams, so a slow observer slows its device.
+/// An observer of a device. Every method does nothing by default. The tasks that serve the streams
+/// call these methods, so a slow observer slows its device down.
 pub trait DeviceObserver: Send + Sync + 'static {
-    /// A controller has opened a stream and arbitrated for this device with success.
+    /// A controller has opened a stream and successfully arbitrated for this device.
     fn stream_opened(&self, _device: &DeviceHandle, _stream: StreamId) {}
 
     /// A stream of this device has ended.
     fn stream_closed(&self, _device: &DeviceHandle, _stream: StreamId) {}
 
-    /// The primary of a role is now `stream`, or nobody. Told again when a primary repeats its
-    /// election id.
+    /// The primary of a role is now `stream`, or the role has no primary. Called again when a
+    /// primary repeats its election id.
     fn primary_changed(&self, _device: &DeviceHandle, _role: &RoleKey, _stream: Option<StreamId>) {}
 
     /// The device runs another pipeline from now on.
     fn pipeline_committed(&self, _device: &DeviceHandle, _pipeline: &Arc<Pipeline>) {}
 
-    /// A Write request of the primary was carried out, with one outcome for each update.
+    /// A Write request of the primary was executed, with one outcome per update.
     fn written(
         &self,
         _device: &DeviceHandle,
@@ -59,8 +59,9 @@ pub trait DeviceObserver: Send + Sync + 'static {
     ) {
     }
 
-    /// Packet-outs arrived, in their order, checked against the pipeline. What is left in the
-    /// list afterwards is dropped; payloads and metadata share memory with the received frame.
+    /// Packet-outs arrived in this order and were checked against the pipeline. Packets that remain
+    /// in the list afterwards are dropped. Payloads and metadata share memory with the received
+    /// frame.
     fn packet_outs(
         &self,
         _device: &DeviceHandle,
@@ -69,8 +70,9 @@ pub trait DeviceObserver: Send + Sync + 'static {
     ) {
     }
 
-    /// So many packet-outs were dropped. The reason is that of the first, as the controller hears
-    /// it; there is none if [`DeviceOptions::stream_errors`](crate::session::DeviceOptions) is off.
+    /// `_count` packet-outs were dropped. The reason is that of the first packet, as the controller
+    /// receives it, or `None` if [`DeviceOptions::stream_errors`](crate::session::DeviceOptions) is
+    /// off.
     fn packet_outs_refused(
         &self,
         _device: &DeviceHandle,
@@ -80,34 +82,34 @@ pub trait DeviceObserver: Send + Sync + 'static {
     ) {
     }
 
-    /// A packet-in with this tag is being encoded into the buffer that goes to the socket.
+    /// A packet-in with this tag is being encoded into the socket's buffer.
     fn packet_in_sent(&self, _tag: u64) {}
 
-    /// A list of digests with this id is being encoded into the buffer that goes to the socket.
+    /// A digest list with this id is being encoded into the socket's buffer.
     fn digest_list_sent(&self, _list_id: u64) {}
 
-    /// A notification of idle entries is being encoded into the buffer that goes to the socket.
+    /// An idle timeout notification is being encoded into the socket's buffer.
     fn idle_timeout_sent(&self, _notification: &v1::IdleTimeoutNotification) {}
 
-    /// A client of gNMI asked for samples of its ports at a shorter interval than is kept.
+    /// A gNMI client requested samples of its ports at a shorter interval than is supported.
     fn sample_interval_raised(&self, _device: &DeviceHandle, _asked: Duration, _kept: Duration) {}
 
-    /// The primary acknowledged a list of digests. That there is one with this id was not checked.
+    /// The primary acknowledged a digest list. Whether a list with this id exists was not checked.
     fn digest_acknowledged(&self, _device: &DeviceHandle, _ack: &v1::DigestListAck) {}
 }
 
-/// Why packet-outs were dropped.
+/// The reason why packet-outs were dropped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PacketOutRefusal {
-    /// Their sender is not primary.
+    /// The sender is not the primary.
     NotPrimary,
     /// The device has no pipeline yet.
     NoPipeline,
-    /// They do not fit the pipeline.
+    /// The packet-outs do not fit the pipeline.
     Misfit,
 }
 
-/// An owner that wants to hear nothing.
+/// An observer that ignores all events.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct NoObserver;
 
@@ -116,29 +118,29 @@ impl DeviceObserver for NoObserver {}
 /// A packet for the controller.
 #[derive(Clone, Debug)]
 pub struct PacketIn {
-    /// The packet, from its first header.
+    /// The packet, starting with its first header.
     pub payload: Bytes,
     /// The fields of the controller header.
     pub metadata: PacketInMetadata,
-    /// Handed to [`DeviceObserver::packet_in_sent`] when the packet leaves.
+    /// A tag that is passed to [`DeviceObserver::packet_in_sent`] when the packet is sent.
     pub tag: u64,
 }
 
 /// The fields of the controller header of a packet-in.
 #[derive(Clone, Debug, PartialEq)]
 pub enum PacketInMetadata {
-    /// The field for the ingress port has this value, all others are zero. Resolved by the
-    /// pipeline that the device runs when the packet leaves.
+    /// The ingress port field has this value, and all others are zero. The fields are those of the
+    /// pipeline that the device runs when the packet is sent.
     IngressPort(u32),
-    /// These fields and no others.
+    /// Exactly these fields.
     Fields(Vec<v1::PacketMetadata>),
 }
 
-/// Why packet-ins cannot be sent at the moment.
+/// The reason why packet-ins cannot be sent at the moment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum PacketInError {
-    /// The device runs no pipeline, so packet-ins have no form yet.
+    /// The device runs no pipeline, so the fields of packet-ins are unknown.
     #[error("device {0} runs no pipeline; wait until a controller has pushed one")]
     NoPipeline(u64),
     /// No controller is primary of a role that receives packet-ins.
@@ -146,16 +148,16 @@ pub enum PacketInError {
     NoPrimary(u64),
 }
 
-/// A list of digests from a data plane that makes its own lists.
+/// A digest list from a data plane that builds its own lists.
 #[derive(Clone, Debug, PartialEq)]
 pub struct DigestList {
-    /// Unique among the lists of the device, which is up to its owner.
+    /// The id of the list. The owner of the device must keep ids unique.
     pub list_id: u64,
-    /// What was learned.
+    /// The digests.
     pub data: Vec<Data>,
 }
 
-/// Why lists of digests cannot be sent at the moment.
+/// The reason why digest lists cannot be sent at the moment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum DigestError {
@@ -175,17 +177,17 @@ pub enum DigestError {
     NoPrimary(u64),
 }
 
-/// No controller is primary of a role that covers the table whose entries were idle.
+/// The error for idle entries of a table that no role with a primary covers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[error("device {0} has no primary for the table; wait until a controller has arbitrated")]
 pub struct IdleTimeoutError(u64);
 
-/// What waits in a stream's outbox.
+/// An item in a stream's outbox.
 #[derive(Debug)]
 pub(crate) enum Outgoing {
-    /// From here on packet-ins take the form of this pipeline.
+    /// The pipeline that defines the fields of all later packet-ins.
     Pipeline(Arc<Pipeline>),
-    /// The stream has found its device.
+    /// The device of the stream.
     Device(DeviceHandle),
     Message(Box<v1::StreamMessageResponse>),
     Packet(PacketIn),
@@ -196,13 +198,13 @@ impl Weighed for Outgoing {
         match self {
             Self::Pipeline(_) | Self::Device(_) => 0,
             Self::Message(message) => message.bytes(),
-            // Its controller header is a few fields.
+            // The controller header has only a few fields.
             Self::Packet(packet) => packet.payload.len() + PACKET_IN_BYTES,
         }
     }
 }
 
-/// A device that is being served. Clones mean the same device.
+/// A served device. Clones refer to the same device.
 #[derive(Clone)]
 pub struct DeviceHandle {
     shared: Arc<Shared>,
@@ -222,8 +224,8 @@ struct Session {
     streams: Vec<(StreamId, Arc<Outbox<Outgoing>>)>,
 }
 
-/// Where packet-ins go: kept apart from the session, so that sending them never waits for a
-/// large Write.
+/// The receivers of packet-ins. They are kept apart from the session, so that sending packet-ins
+/// never waits for a large Write.
 #[derive(Default)]
 struct PacketInPath {
     has_pipeline: bool,
@@ -242,7 +244,7 @@ impl fmt::Debug for DeviceHandle {
 }
 
 impl DeviceHandle {
-    /// Makes a device ready to be served.
+    /// Creates a handle for a device, which a server can then serve.
     #[must_use]
     pub fn new(device: Device, observer: Arc<dyn DeviceObserver>) -> Self {
         let packet_in =
@@ -259,19 +261,19 @@ impl DeviceHandle {
         }
     }
 
-    /// The device id.
+    /// Returns the device id.
     #[must_use]
     pub fn id(&self) -> u64 {
         self.shared.id
     }
 
-    /// The pipeline that the device runs.
+    /// Returns the pipeline that the device runs.
     #[must_use]
     pub fn pipeline(&self) -> Option<Arc<Pipeline>> {
         self.session().device.pipeline().cloned()
     }
 
-    /// Looks at the state machine, which stays locked meanwhile.
+    /// Calls `look` with the state machine, which stays locked meanwhile.
     pub fn inspect<T>(&self, look: impl FnOnce(&Device) -> T) -> T {
         look(&self.session().device)
     }
@@ -280,18 +282,18 @@ impl DeviceHandle {
     ///
     /// # Errors
     ///
-    /// When nobody could receive it.
+    /// Returns an error if there is no receiver.
     pub fn send(&self, packet: PacketIn) -> Result<usize, PacketInError> {
         self.send_batch([packet])
     }
 
-    /// Queues packet-ins for the primary of every role that receives them, and returns how many
-    /// were queued for the first of them; the rest did not fit its queue and are lost. The
-    /// whole batch wakes the stream once and is encoded together.
+    /// Queues packet-ins for the primary of every role that receives them. Returns the number that
+    /// were queued for the first receiver; the rest did not fit its queue and are lost. The whole
+    /// batch wakes the stream once and is encoded together.
     ///
     /// # Errors
     ///
-    /// When nobody could receive them.
+    /// Returns an error if there is no receiver.
     pub fn send_batch(
         &self,
         packets: impl IntoIterator<Item = PacketIn>,
@@ -299,13 +301,13 @@ impl DeviceHandle {
         self.send_when(packets, When::InTurn)
     }
 
-    /// As [`DeviceHandle::send_batch`], but the packet-ins are encoded and written before this
-    /// returns, as far as the socket takes them, instead of when the runtime comes to the
-    /// connection. Only for use on the runtime that serves the device.
+    /// Sends packet-ins like [`DeviceHandle::send_batch`], but encodes and writes them before it
+    /// returns, as far as the socket accepts them, and not when the runtime next polls the
+    /// connection. May be called only on the runtime that serves the device.
     ///
     /// # Errors
     ///
-    /// When nobody could receive them.
+    /// Returns an error if there is no receiver.
     pub fn send_now(
         &self,
         packets: impl IntoIterator<Item = PacketIn>,
@@ -326,7 +328,7 @@ impl DeviceHandle {
             [] => Err(PacketInError::NoPrimary(self.shared.id)),
             [only] if only.filter.is_none() => {
                 let outbox = Arc::clone(&only.outbox);
-                // To write may lead back here.
+                // Writing may call back into this handle, so the lock is released first.
                 drop(path);
                 Ok(outbox.push_all(packets.into_iter().map(Outgoing::Packet), when))
             }
@@ -349,33 +351,35 @@ impl DeviceHandle {
         }
     }
 
-    /// Packet-ins and other messages that wait to be sent to the first receiver of packet-ins.
+    /// Returns the number of messages that wait to be sent to the first receiver of packet-ins.
     #[must_use]
     pub fn queued(&self) -> usize {
         self.packet_in_path().receivers.first().map_or(0, |receiver| receiver.outbox.waiting())
     }
 
-    /// Whether packet-ins wait that the stream refused: the controller has not read what was sent
-    /// before, so that neither HTTP/2 nor the socket takes more.
+    /// Whether packet-ins wait that the stream does not accept: the controller has not read earlier
+    /// ones, so neither HTTP/2 nor the socket takes more.
     pub fn refuses(&self) -> bool {
         self.packet_in_path().receivers.first().is_some_and(|receiver| receiver.outbox.refuses())
     }
 
-    /// Hands in what the data plane learned; see [`Device::digest`].
+    /// Passes a digest from the data plane to the session; see [`Device::digest`].
     pub fn digest(&self, digest: DigestId, data: Data) {
         self.change(|device, effects| device.digest(digest, data, clock::now(), effects));
     }
 
-    /// Sends lists of digests at once, each as it is: nothing is bundled, delayed or left out
-    /// because it was sent before, which a `DigestEntry` permits a data plane and does not demand.
-    /// The ids must not meet those of lists that [`DeviceHandle::digest`] makes, so use one of the
-    /// two. Returns how many lists were queued for the first receiver; the rest did not fit its
-    /// queue and are lost. As with [`DeviceHandle::send_now`], they are written before this
-    /// returns, and it is only for use on the runtime that serves the device.
+    /// Sends digest lists at once and unchanged: nothing is bundled, delayed, or omitted because it
+    /// was sent before. A `DigestEntry` permits a data plane to do these things and does not
+    /// require it. The ids must differ from those of lists that [`DeviceHandle::digest`] creates,
+    /// so use only one of the two methods.
+    ///
+    /// Returns the number of lists that were queued for the first receiver; the rest did not fit
+    /// its queue and are lost. Like [`DeviceHandle::send_now`], this method writes before it
+    /// returns, and may be called only on the runtime that serves the device.
     ///
     /// # Errors
     ///
-    /// When nobody would receive them.
+    /// Returns an error if there is no receiver.
     pub fn send_digest_lists(
         &self,
         digest: DigestId,
@@ -386,7 +390,7 @@ impl DeviceHandle {
             return Err(DigestError::NotEnabled { device: self.shared.id, digest: digest.0 });
         }
         let receivers = outboxes(&session, session.device.digest_receivers(digest));
-        // To write may lead back here.
+        // Writing may call back into this handle, so the lock is released first.
         drop(session);
         let message = |list: DigestList| {
             let data = list.data.iter().map(conversion::data::message).collect();
@@ -396,20 +400,22 @@ impl DeviceHandle {
         send_to_all(&receivers, lists, message).ok_or(DigestError::NoPrimary(self.shared.id))
     }
 
-    /// Changes entities as packets do; see [`Device::write_from_data_plane`].
+    /// Applies updates that packets caused; see [`Device::write_from_data_plane`].
     pub fn write_from_data_plane(&self, updates: &[v1::Update]) -> Vec<Result<(), EntityError>> {
         self.change(|device, _| device.write_from_data_plane(updates, clock::now()))
     }
 
-    /// Tells that entries of a table have been idle, each in a notification of its own, for a data
-    /// plane that watches its entries itself. The entries are sent as they are. Returns how many
-    /// notifications were queued for the first receiver; the rest did not fit its queue and are
-    /// lost. As with [`DeviceHandle::send_now`], they are written before this returns, and it is
-    /// only for use on the runtime that serves the device.
+    /// Notifies controllers that entries of a table have been idle, with one notification per
+    /// entry. This is for a data plane that watches its entries itself, and the entries are sent
+    /// unchanged.
+    ///
+    /// Returns the number of notifications that were queued for the first receiver; the rest did
+    /// not fit its queue and are lost. Like [`DeviceHandle::send_now`], this method writes before
+    /// it returns, and may be called only on the runtime that serves the device.
     ///
     /// # Errors
     ///
-    /// When no controller is primary of a role that covers the table.
+    /// Returns an error if no controller is the primary of a role that covers the table.
     pub fn send_idle_timeouts(
         &self,
         table: TableId,
@@ -425,9 +431,10 @@ impl DeviceHandle {
         send_to_all(&receivers, entries, message).ok_or(IdleTimeoutError(self.shared.id))
     }
 
-    /// Sends a message as it is to whoever receives packet-ins, so that a controller can be shown one that no switch
-    /// should send. Nothing is checked. As with [`DeviceHandle::send_now`], it is written before this returns, and it is
-    /// only for use on the runtime that serves the device. Returns whether there was anybody to send it to.
+    /// Sends a message unchecked to the receivers of packet-ins. It serves to test how controllers
+    /// react to messages that no switch should send. Like [`DeviceHandle::send_now`], it writes
+    /// before it returns, and may be called only on the runtime that serves the device. Returns
+    /// whether there was a receiver.
     pub fn send_unchecked(&self, message: v1::StreamMessageResponse) -> bool {
         let outboxes: Vec<_> =
             self.packet_in_path().receivers.iter().map(|one| Arc::clone(&one.outbox)).collect();
@@ -435,13 +442,13 @@ impl DeviceHandle {
         outboxes.iter().map(|outbox| outbox.push_all(messages(), When::Now)).sum::<usize>() > 0
     }
 
-    /// Tells these ports to clients that ask for them over gNMI.
+    /// Sets a fixed list of ports, which gNMI clients see.
     pub fn set_ports(&self, ports: Vec<Port>) {
         self.set_port_source(Arc::new(FixedPorts { ports, ..FixedPorts::default() }));
     }
 
-    /// Says who has the ports that clients ask for over gNMI. To be said before the device is
-    /// served: whoever subscribed before hears nothing of them.
+    /// Sets the source of the ports that gNMI clients see. Must be called before the device is
+    /// served: earlier subscribers do not see the new source's ports.
     pub fn set_port_source(&self, source: Arc<dyn PortSource>) {
         *self.shared.ports.lock().unwrap_or_else(PoisonError::into_inner) = source;
     }
@@ -450,20 +457,22 @@ impl DeviceHandle {
         Arc::clone(&self.shared.ports.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Tells the owner that a subscription over gNMI is sampled less often than its client asked.
+    /// Notifies the observer that a gNMI subscription is sampled less often than its client
+    /// requested.
     pub(crate) fn sample_interval_raised(&self, asked: Duration, kept: Duration) {
         self.shared.observer.sample_interval_raised(self, asked, kept);
     }
 
-    /// Carries out a change of the state machine and what follows from it.
+    /// Applies a change to the state machine, then applies its effects and notifies the observer.
     pub(super) fn change<T>(&self, change: impl FnOnce(&mut Device, &mut Vec<Effect>) -> T) -> T {
-        let (result, effects) = self.change_untold(change);
-        self.tell(effects);
+        let (result, effects) = self.change_without_notifying(change);
+        self.notify(effects);
         result
     }
 
-    /// As [`DeviceHandle::change`], but the owner has yet to be told of the effects.
-    fn change_untold<T>(
+    /// Applies a change like [`DeviceHandle::change`], but leaves it to the caller to notify the
+    /// observer of the returned effects.
+    fn change_without_notifying<T>(
         &self,
         change: impl FnOnce(&mut Device, &mut Vec<Effect>) -> T,
     ) -> (T, Vec<Effect>) {
@@ -477,7 +486,7 @@ impl DeviceHandle {
         (result, effects)
     }
 
-    /// The first message of a stream: enters its outbox, then arbitrates.
+    /// Handles the first message of a stream: registers its outbox, then arbitrates.
     pub(super) fn open(
         &self,
         stream: StreamId,
@@ -491,17 +500,17 @@ impl DeviceHandle {
             outbox.push_always(Outgoing::Pipeline(Arc::clone(pipeline)));
         }
         drop(session);
-        let (accepted, effects) = self.change_untold(|device, effects| {
+        let (accepted, effects) = self.change_without_notifying(|device, effects| {
             device.stream_message(stream, request, effects);
             device.arbitration().role_of(stream).is_some()
         });
         if accepted {
             self.shared.observer.stream_opened(self, stream);
         }
-        self.tell(effects);
+        self.notify(effects);
     }
 
-    /// The end of a stream that was opened.
+    /// Handles the end of a stream that was opened.
     pub(super) fn closed(&self, stream: StreamId) {
         let known = self.change(|device, effects| {
             let known = device.arbitration().role_of(stream).is_some();
@@ -514,12 +523,12 @@ impl DeviceHandle {
         }
     }
 
-    /// Any further message but a packet-out.
+    /// Handles any later message other than a packet-out.
     pub(super) fn message(&self, stream: StreamId, request: v1::StreamMessageRequest) {
         self.change(|device, effects| device.stream_message(stream, request, effects));
     }
 
-    /// Packet-outs, as many as are there; the list is empty afterwards.
+    /// Handles all packet-outs in the list and empties it.
     pub(super) fn packet_outs(&self, stream: StreamId, packets: &mut Vec<v1::PacketOut>) {
         if packets.is_empty() {
             return;
@@ -586,8 +595,9 @@ impl DeviceHandle {
         self.shared.observer.idle_timeout_sent(notification);
     }
 
-    /// Sends and closes under the session's lock, so that two threads cannot send two
-    /// arbitration results in the wrong order. What the owner is to be told stays in `effects`.
+    /// Sends messages and closes streams while the session is locked, so that two threads cannot
+    /// send two arbitration results in the wrong order. Leaves in `effects` those that the observer
+    /// must be notified of.
     fn apply(&self, session: &mut Session, effects: &mut Vec<Effect>) {
         let mut receivers_changed = false;
         effects.retain_mut(|effect| {
@@ -631,7 +641,7 @@ impl DeviceHandle {
         }
     }
 
-    fn tell(&self, effects: Vec<Effect>) {
+    fn notify(&self, effects: Vec<Effect>) {
         let observer = &self.shared.observer;
         for effect in effects {
             match effect {
@@ -648,7 +658,7 @@ impl DeviceHandle {
         }
     }
 
-    /// Runs what is due and returns when to come again.
+    /// Performs everything that is due, and returns the time of the next call.
     pub(super) fn tick(&self) -> Option<Nanos> {
         let mut effects = Vec::new();
         let mut session = self.session();
@@ -656,7 +666,7 @@ impl DeviceHandle {
         let deadline = session.device.deadline();
         self.apply(&mut session, &mut effects);
         drop(session);
-        self.tell(effects);
+        self.notify(effects);
         deadline
     }
 
@@ -673,20 +683,20 @@ impl DeviceHandle {
     }
 }
 
-/// The answer to a request that was carried out.
+/// The answer to a request that was executed.
 pub(super) struct Answer {
     outcome: Result<(), Status>,
-    /// What it has to wait for.
+    /// The sync that the answer must wait for.
     durable: Option<Durable>,
 }
 
 impl Answer {
-    /// The answer to a request of which all was carried out.
+    /// Creates the answer to a request that succeeded completely.
     pub(super) fn done(durable: Option<Durable>) -> Self {
         Self { outcome: Ok(()), durable }
     }
 
-    /// Waits until what was carried out is kept, and returns the outcome.
+    /// Waits until the changes are durable, and returns the outcome.
     pub(super) async fn kept(self) -> Result<(), Status> {
         if let Some(durable) = self.durable {
             durable.await.map_err(|error| refusal(&error))?;
@@ -720,8 +730,8 @@ fn outboxes(
     streams.filter_map(|stream| find(session, stream)).map(Arc::clone).collect()
 }
 
-/// Sends each item to each receiver in a message of its own, and returns how many the first one took; `None` without a
-/// receiver.
+/// Sends each item to each receiver in a separate message. Returns the number of items that the
+/// first receiver took, or `None` if there is no receiver.
 fn send_to_all<T: Clone>(
     receivers: &[Arc<Outbox<Outgoing>>],
     items: impl IntoIterator<Item = T>,
@@ -743,17 +753,16 @@ fn send_to_all<T: Clone>(
     Some(queued)
 }
 
-/// Now, as messages of the data plane carry it.
+/// Returns the current time as messages of the data plane carry it.
 fn timestamp() -> i64 {
     i64::try_from(clock::now().0).unwrap_or(i64::MAX)
 }
 
 fn send(session: &Session, to: StreamId, message: v1::StreamMessageResponse) {
     let Some(outbox) = find(session, to) else { return };
-    // Errors, idle notifications and digests may be lost when a controller does not read: the
-    // specification says so of the first two, and of digests that a list whose acknowledgement
-    // does not come is sent again. What waits for a controller must have an end. Arbitration
-    // results are few, and may not be lost.
+    // Queues must be bounded, so errors, idle notifications and digests may be lost if a controller
+    // does not read. The specification allows this for the first two, and a digest list whose
+    // acknowledgement is missing is sent again. Arbitration results are few and must not be lost.
     let may_be_lost = matches!(
         message.update,
         Some(Update::Error(_) | Update::IdleTimeoutNotification(_) | Update::Digest(_))
@@ -766,7 +775,7 @@ fn send(session: &Session, to: StreamId, message: v1::StreamMessageResponse) {
     }
 }
 
-/// What a controller is told about a message of its stream that was refused.
+/// Returns the error message that a controller receives for a refused stream message.
 fn stream_error(effect: &Effect) -> Option<String> {
     match effect {
         Effect::Send { message, .. } => match &message.update {

@@ -1,5 +1,5 @@
-//! SetForwardingPipelineConfig: pipelines are loaded on threads of their own, so that the runtime
-//! goes on serving other clients, streams and timers.
+//! SetForwardingPipelineConfig. Pipelines are loaded on separate threads, so that the runtime keeps
+//! serving other clients, streams and timers.
 
 use std::{future::Future, thread, time::Duration};
 
@@ -19,10 +19,10 @@ use crate::{
     status::{Code, EntityError, refusal},
 };
 
-/// The number of pipelines that are loaded at a time in this process. The others wait.
+/// The limit of pipelines that are loaded concurrently in this process. Further ones wait.
 static LOADS: Semaphore = Semaphore::const_new(4);
 
-/// Begins a request at once. The future carries it out, also if its client leaves meanwhile.
+/// Starts a request at once. The future completes it, even if its client disconnects meanwhile.
 pub(super) fn set_pipeline(
     device: DeviceHandle,
     request: SetForwardingPipelineConfigRequest,
@@ -60,7 +60,7 @@ async fn carry_out(device: DeviceHandle, load: PipelineLoad) -> Result<Answer, E
     })
 }
 
-/// Loads a pipeline on a thread of its own.
+/// Loads a pipeline on a separate thread.
 async fn loaded(load: PipelineLoad) -> Result<LoadedPipeline, EntityError> {
     let ended = || internal("The thread that loads the pipeline has ended.");
     let permit = LOADS.acquire().await.map_err(|_| ended())?;
@@ -71,19 +71,20 @@ async fn loaded(load: PipelineLoad) -> Result<LoadedPipeline, EntityError> {
     let started = thread.spawn(move || {
         let rehearsed = load.rehearse();
         let loaded = rehearsed.and_then(|()| {
-            // Fails only if the server has stopped.
+            // Sending fails only if the server has stopped.
             let _ = begin.send(());
             load.run()
         });
         drop(permit);
-        // If the server has stopped, or the time has passed, the pipeline is dropped here.
+        // The pipeline is dropped here if the server has stopped or the time limit has passed.
         let _ = end.send(loaded);
     });
     started.map_err(|error| {
         let message = format!("No thread can be started to load the pipeline: {error}");
         EntityError::exhausted(message)
     })?;
-    // A rehearsal ends by itself. If it refused, there is no beginning, and the outcome is there.
+    // A rehearsal ends by itself. If it refused the pipeline, no start is signalled and the outcome
+    // is ready.
     let _ = begun.await;
     let outcome = time::timeout(load_time, outcome).await.map_err(|_| still_loading(load_time))?;
     outcome.map_err(|_| ended())?
@@ -93,7 +94,8 @@ fn internal(message: impl Into<String>) -> EntityError {
     EntityError::new(Code::Internal, message)
 }
 
-/// The refusal of a load that goes on, since a thread cannot be ended.
+/// Returns the error for a load that exceeds its time. The load continues, since a thread cannot be
+/// cancelled.
 fn still_loading(limit: Duration) -> EntityError {
     let refused = too_slow(limit);
     let message =

@@ -1,4 +1,4 @@
-//! Which service a request is for, by the path of its URI.
+//! The dispatch of requests to services by the path of their URI.
 
 use std::convert::Infallible;
 

@@ -1,4 +1,4 @@
-//! The RPCs of P4Runtime, each a few lines around the state machine.
+//! The RPCs of P4Runtime, each a thin wrapper around the state machine.
 
 use std::{
     pin::Pin,
@@ -34,10 +34,11 @@ use crate::{
     status,
 };
 
-/// Stream ids are unique in the process, so that a device may be served by several servers.
+/// The next stream id. Ids are unique in the process, so that several servers can serve the same
+/// device.
 static NEXT_STREAM: AtomicU64 = AtomicU64::new(1);
 
-/// The service of one server.
+/// The P4Runtime service of one server.
 #[derive(Clone)]
 pub(super) struct Service {
     pub(super) devices: Arc<Devices>,
@@ -46,7 +47,7 @@ pub(super) struct Service {
 }
 
 impl Service {
-    /// Serves an RPC, given the name of its method.
+    /// Serves an RPC, selected by the name of its method.
     pub(super) fn call(
         &self,
         method: &str,
@@ -134,7 +135,8 @@ impl Service {
     }
 }
 
-/// What a client is told whose stream is not one of those that [`Service::stream_channel`] takes.
+/// Returns the status for a stream with compressed messages, which [`Service::stream_channel`] does
+/// not accept.
 fn no_compression() -> Status {
     let mut status = Status::unimplemented("Compressed messages are not supported.");
     let identity = tonic::metadata::MetadataValue::from_static("identity");
@@ -142,10 +144,10 @@ fn no_compression() -> Status {
     status
 }
 
-/// The answer to a Read request on its way.
+/// The response of a Read request while it is sent.
 #[derive(Debug)]
 struct ReadStream {
-    /// `None` after the end.
+    /// The remaining response, or `None` after its end.
     answer: Option<ReadAnswer>,
 }
 

@@ -1,4 +1,4 @@
-//! Wakes a device for its digests and idle entries. A device that has neither costs no task.
+//! A timer that wakes a device for its digests and idle entries. A device with neither has no task.
 
 use std::{
     sync::{Mutex, MutexGuard, PoisonError},
@@ -10,8 +10,8 @@ use tokio::{runtime::Handle, sync::Notify, time};
 use super::{clock, handle::DeviceHandle};
 use crate::store::Nanos;
 
-/// What comes due within this time of each other is told together: a scan of a large table for
-/// each of its entries would take all the time there is.
+/// The time within which deadlines are combined. Without it, each entry of a large table could
+/// cause a scan of the whole table.
 const SLACK: Duration = Duration::from_millis(5);
 
 #[derive(Debug, Default)]
@@ -22,23 +22,23 @@ pub(super) struct Timer {
 
 #[derive(Debug, Default)]
 struct State {
-    /// Where the task runs: known from the first stream on.
+    /// The runtime of the task, known from the first stream on.
     runtime: Option<Handle>,
-    /// What the task waits for; `None` while there is no task.
+    /// The time at which the task wakes, or `None` if there is no task.
     wake_at: Option<Nanos>,
 }
 
 impl Timer {
-    /// Remembers the runtime that serves the device.
+    /// Records the runtime that serves the device.
     pub(super) fn enter(&self, runtime: Handle) {
         self.state().runtime = Some(runtime);
     }
 
-    /// Sees to it that the device is woken soon after `deadline`, or earlier.
+    /// Ensures that the device is woken soon after `deadline`, or earlier.
     pub(super) fn set(&self, device: &DeviceHandle, deadline: Option<Nanos>) {
         let Some(deadline) = deadline else { return };
         let mut state = self.state();
-        // Without a runtime nobody is connected, so nobody could be told.
+        // Without a runtime no controller is connected, so there is nothing to notify.
         let Some(runtime) = state.runtime.clone() else { return };
         match state.wake_at {
             Some(wake_at) if wake_at <= deadline => {}
@@ -59,8 +59,8 @@ impl Timer {
     }
 }
 
-/// The task as long as there is one. A runtime that is shut down drops it in the middle; the
-/// next deadline then starts another one on the runtime of a later stream.
+/// The running task. A runtime that shuts down drops it midway, and the next deadline then starts
+/// another task on the runtime of a later stream.
 struct Running {
     device: DeviceHandle,
     ended: bool,
@@ -86,14 +86,14 @@ async fn run(mut running: Running) {
                 () = timer.earlier.notified() => continue,
             }
         }
-        // Any deadline that is set from here on is an earlier one.
+        // Every deadline that is set from now on is earlier than this one.
         timer.state().wake_at = Some(Nanos(u64::MAX));
         let next = device.tick();
         let mut state = timer.state();
         let set = state.wake_at.unwrap_or(Nanos(u64::MAX));
         let next = next.map_or(set, |next| next.min(set));
         if next == Nanos(u64::MAX) {
-            // Under the lock, so that a deadline set now finds no task and starts one.
+            // The lock is held here, so a deadline that is set next finds no task and starts one.
             state.wake_at = None;
             running.ended = true;
             return;

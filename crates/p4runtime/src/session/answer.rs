@@ -1,9 +1,9 @@
-//! The answer to a Read, message by message.
+//! The response to a Read, produced message by message.
 //!
-//! A message is made when the one before it has gone, so that an answer takes the memory of one
-//! message, however large it is and however slowly the client takes it. Entities are encoded as they
-//! are found, while they are in the cache: thousands that wait for each other are not, and are many
-//! small pieces of memory.
+//! A message is built when the previous one has been sent, so a response takes the memory of one
+//! message, however large the response is and however slowly the client reads. Entities are encoded
+//! as they are found, while they are in the cache: collecting thousands of them first would evict
+//! them from the cache and take many small allocations.
 
 use std::{mem, ops::ControlFlow, sync::Arc};
 
@@ -17,31 +17,31 @@ use crate::{
     store::{Found, Reading},
 };
 
-/// A `ReadResponse` is closed once it is this large: well below the 4 MB that gRPC clients take
-/// by default, large enough that a big table is few messages.
+/// The size at which a `ReadResponse` is completed: well below the 4 MB that gRPC clients accept by
+/// default, and large enough that a big table takes few messages.
 const MESSAGE_BYTES: usize = 256 * 1024;
 
-/// The most that one Read may cost, in bytes: what is sent, and for everything that was looked at
-/// `LOOK_BYTES`. A table of a million entries is well below it.
+/// The maximum cost of one Read in bytes: the size of the response plus `LOOK_BYTES` for every
+/// entity that was visited. A table with a million entries stays well below it.
 pub const MAX_READ_BYTES: u64 = 256 << 20;
 
-/// What it costs to look at an entity, selected or not.
+/// The cost of visiting an entity, whether or not it is selected.
 const LOOK_BYTES: u64 = 64;
 
-/// Entities to look at before others have their turn.
+/// The number of entities that are visited before other tasks get their turn.
 const LOOKS_PER_STEP: usize = 1 << 14;
 
 /// The tag of `ReadResponse.entities`.
 const ENTITIES: u32 = 1;
 
-/// Answers of one device that may be longer than one message and not taken yet. Each may hold on
-/// to a state of the tables that no longer is.
+/// The maximum number of incomplete responses of one device. Each of them may keep an old state of
+/// the tables alive.
 pub const MAX_OPEN_READS: usize = 16;
 
-/// An answer that is being given.
+/// A response in progress.
 #[derive(Debug)]
 pub struct ReadAnswer {
-    /// What comes first: made at once, since most answers are short.
+    /// The first step. It is computed at once, since most responses are short.
     first: Option<ReadStep>,
     rest: Rest,
 }
@@ -49,38 +49,38 @@ pub struct ReadAnswer {
 #[derive(Debug)]
 enum Rest {
     Going(Box<Going>),
-    /// Nothing but the outcomes is left.
+    /// Only the outcomes are left to return.
     Complete(Vec<Result<(), EntityError>>),
 }
 
-/// What comes next of an answer.
+/// The next step of a response.
 #[derive(Debug)]
 pub enum ReadStep {
     /// A message to send.
     Message(ReadMessage),
-    /// No message yet: others may have their turn.
+    /// No message yet. Other tasks may run before the next step.
     Busy,
-    /// Nothing more to send. There is one outcome for each entity of the request; the status that
-    /// ends the stream follows from them by [`crate::status::batch_status`].
+    /// The end of the response, with one outcome for each entity of the request.
+    /// [`crate::status::batch_status`] turns them into the status that ends the stream.
     End(Vec<Result<(), EntityError>>),
 }
 
-/// A `ReadResponse` as it is on the wire.
+/// An encoded `ReadResponse`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ReadMessage(Bytes);
 
 impl ReadMessage {
-    /// Its encoding.
+    /// Returns the encoded message.
     #[must_use]
     pub fn bytes(&self) -> &Bytes {
         &self.0
     }
 
-    /// What it says.
+    /// Decodes the message.
     ///
     /// # Errors
     ///
-    /// None: it was encoded here.
+    /// None in practice, since this crate encoded the message.
     pub fn decode(&self) -> Result<v1::ReadResponse, DecodeError> {
         v1::ReadResponse::decode(self.0.clone())
     }
@@ -90,16 +90,17 @@ impl ReadMessage {
 struct Going {
     reading: Reading,
     access: Option<RoleAccess>,
-    /// What was found since the last message.
+    /// The encoded entities that were found since the last message.
     message: Vec<u8>,
     has_sent: bool,
     spent: u64,
-    /// Counted by the device.
+    /// A reference whose count is the device's number of open responses.
     _open: Option<Arc<()>>,
 }
 
 impl ReadAnswer {
-    /// Begins an answer of what `access` covers. `open` is shared by all answers of a device.
+    /// Starts a response with the entities that `access` covers. `open` is shared by all responses
+    /// of a device.
     pub(super) fn begin(
         reading: Reading,
         access: Option<RoleAccess>,
@@ -121,12 +122,13 @@ impl ReadAnswer {
         Ok(Self { first: Some(first), rest })
     }
 
-    /// What comes next; [`ReadStep::End`] comes last.
+    /// Returns the next step. The last one is [`ReadStep::End`].
     pub fn step(&mut self) -> ReadStep {
         self.first.take().unwrap_or_else(|| self.rest.step())
     }
 
-    /// All messages, and the outcome of each entity of the request: for owners without a stream.
+    /// Returns all messages, and the outcome of each entity of the request. For owners without a
+    /// stream.
     #[must_use]
     pub fn into_whole(mut self) -> (Vec<v1::ReadResponse>, Vec<Result<(), EntityError>>) {
         let mut messages = Vec::new();
@@ -151,16 +153,17 @@ impl Rest {
             return ReadStep::Busy;
         }
         let message = Bytes::from(mem::take(&mut going.message));
-        // BMv2 answers every Read with a message. Clients made for it (the P4Runtime tests of
-        // OpenConfig among them) receive once and take the end of the stream for an error.
+        // BMv2 answers every Read with at least one message. Clients made for it, including
+        // OpenConfig's P4Runtime tests, receive once and treat an immediate end of the stream as an
+        // error.
         let is_needed = !going.has_sent && going.reading.outcomes().iter().all(Result::is_ok);
         going.has_sent = true;
         if complete {
-            // The state that was read is let go before the last message is sent.
+            // The snapshot is released before the last message is sent.
             let outcomes = going.reading.take_outcomes();
             *self = Self::Complete(outcomes);
         } else {
-            // More likely than not the next message is as long as this one.
+            // The next message is probably as long as this one.
             going.message.reserve(MESSAGE_BYTES + MESSAGE_BYTES / 16);
         }
         if message.is_empty() && !is_needed {
@@ -171,8 +174,8 @@ impl Rest {
 }
 
 impl Going {
-    /// Looks at entities until a message is full, or others are to have their turn; true once
-    /// there are no more.
+    /// Visits entities until a message is full or other tasks must get their turn. Returns true
+    /// once all entities have been visited.
     fn look(&mut self) -> bool {
         let Self { reading, access, message, spent, .. } = self;
         let mut looks = 0;

@@ -1,10 +1,10 @@
-//! Loading a pipeline, committing it, telling which one is there.
+//! The configuration of a device's pipeline: loading, committing and reading it.
 //!
-//! Source: P4Runtime specification 1.5, sections "SetForwardingPipelineConfig RPC" and
-//! "GetForwardingPipelineConfig RPC". A saved pipeline has a forwarding state of its own, empty
-//! at first, to which Reads and Writes refer until COMMIT puts both in the place of what the
-//! device ran before: this is the replay of writes that the specification describes, without a
-//! list of writes to keep.
+//! The rules are those of the P4Runtime specification 1.5, sections "SetForwardingPipelineConfig
+//! RPC" and "GetForwardingPipelineConfig RPC". A saved pipeline has its own forwarding state, which
+//! is empty at first. Reads and Writes refer to that state until COMMIT replaces the running
+//! pipeline and its state with the saved ones. This implements the replay of writes that the
+//! specification describes, without keeping a list of writes.
 
 use std::sync::Arc;
 
@@ -28,7 +28,7 @@ use crate::{
     store::{Nanos, Store},
 };
 
-/// A pipeline on one device: with its cookie and its forwarding state.
+/// A loaded pipeline of a device, with its cookie and its forwarding state.
 #[derive(Debug)]
 pub(super) struct Loaded {
     pub(super) pipeline: Arc<Pipeline>,
@@ -38,33 +38,35 @@ pub(super) struct Loaded {
     pub(super) initial: InitialEntities,
 }
 
-/// The part of a SetForwardingPipelineConfig request that is needed once its pipeline is loaded.
+/// The part of a SetForwardingPipelineConfig request that is needed after its pipeline has been
+/// loaded.
 #[derive(Debug)]
 pub(super) struct Push {
     action: Action,
     sender: Sender,
-    /// Keeps the device busy.
+    /// A reference that marks the device as busy while it exists.
     _busy: Arc<()>,
 }
 
-/// The sender of a SetForwardingPipelineConfig request.
+/// The identity of the sender of a SetForwardingPipelineConfig request.
 #[derive(Debug)]
 struct Sender {
     role: RoleKey,
     election_id: Option<v1::Uint128>,
 }
 
-/// The state of a SetForwardingPipelineConfig request once it was begun.
+/// The state of a SetForwardingPipelineConfig request after it was begun.
 #[derive(Debug)]
 pub enum Begun {
-    /// It was carried out.
+    /// The request was executed.
     Done,
-    /// It is carried out by [`Device::loaded`] when its pipeline is loaded.
+    /// The pipeline must be loaded first, and then passed to [`Device::loaded`], which executes the
+    /// request.
     Load(Box<PipelineLoad>),
 }
 
 impl Loaded {
-    /// The pipeline as a controller would push it.
+    /// Returns the pipeline in the form in which a controller pushes it.
     fn config(&self) -> v1::ForwardingPipelineConfig {
         v1::ForwardingPipelineConfig {
             p4info: Some(self.pipeline.p4info().clone()),
@@ -87,11 +89,12 @@ impl Loaded {
 }
 
 impl Device {
-    /// Carries out a SetForwardingPipelineConfig request, and waits until its pipeline is loaded.
+    /// Executes a SetForwardingPipelineConfig request, and blocks until its pipeline is loaded.
     ///
     /// # Errors
     ///
-    /// As [`Device::begin_pipeline`] and [`Device::loaded`]; the device is then as it was.
+    /// Returns the errors of [`Device::begin_pipeline`] and [`Device::loaded`]. The device is then
+    /// unchanged.
     pub fn set_pipeline(
         &mut self,
         request: v1::SetForwardingPipelineConfigRequest,
@@ -107,13 +110,13 @@ impl Device {
         }
     }
 
-    /// Begins to carry out a SetForwardingPipelineConfig request. A request that needs no new
-    /// pipeline is carried out; any other one returns what is to be loaded first.
+    /// Begins a SetForwardingPipelineConfig request. A request that needs no new pipeline is
+    /// executed at once; for any other one, the pipeline to load is returned.
     ///
     /// # Errors
     ///
-    /// When the sender may not, when the request is wrong, when there is nothing to commit, or
-    /// while another pipeline is being loaded; the device is then as it was.
+    /// Returns an error if the sender lacks permission, if the request is invalid, if there is
+    /// nothing to commit, or while another pipeline is being loaded. The device is then unchanged.
     pub fn begin_pipeline(
         &mut self,
         request: v1::SetForwardingPipelineConfigRequest,
@@ -140,7 +143,7 @@ impl Device {
             Ok(action) => action,
         };
         if action == Action::Commit {
-            // Python clients set an empty message as soon as they look at the field.
+            // Python clients set an empty message merely by reading the field.
             if request.config.is_some_and(|config| config != Default::default()) {
                 return Err(invalid("COMMIT takes no configuration; it commits the saved one."));
             }
@@ -158,12 +161,13 @@ impl Device {
         Ok(Begun::Load(Box::new(self.load(push, config, now))))
     }
 
-    /// Carries out the request whose pipeline was loaded.
+    /// Executes the request whose pipeline was loaded.
     ///
     /// # Errors
     ///
-    /// When the sender is no longer allowed to, as after another controller became primary, or the
-    /// pipeline cannot hold what was written to the one that runs; the device is then as it was.
+    /// Returns an error if the sender has lost its permission, for example because another
+    /// controller has become primary, or if the pipeline cannot hold the entities of the running
+    /// one. The device is then unchanged.
     pub fn loaded(
         &mut self,
         pipeline: LoadedPipeline,
@@ -190,7 +194,7 @@ impl Device {
                 }
                 self.record(&loaded, now)?;
             }
-            // The others need no pipeline.
+            // These actions load no pipeline.
             Action::Verify | Action::Commit | Action::Unspecified => return Ok(()),
         }
         self.commit(loaded, effects);
@@ -208,7 +212,7 @@ impl Device {
         Ok(())
     }
 
-    /// Whether a configuration is that of the pipeline that runs, whatever its cookie.
+    /// Whether a configuration is that of the running pipeline, apart from its cookie.
     fn runs(&self, config: &v1::ForwardingPipelineConfig) -> bool {
         self.pipeline().is_some_and(|running| {
             config.p4info.as_ref() == Some(running.p4info())
@@ -216,7 +220,7 @@ impl Device {
         })
     }
 
-    /// Commits the pipeline that runs once more, with its entities and another cookie.
+    /// Commits the running pipeline again, with its entities and another cookie.
     fn go_on_with(
         &mut self,
         cookie: Option<Cookie>,
@@ -256,12 +260,12 @@ impl Device {
         }
     }
 
-    /// Commits a configuration on behalf of the device's owner, so that it is there before any
-    /// controller comes. It is not rehearsed.
+    /// Commits a configuration on behalf of the device's owner, before any controller connects. It
+    /// is not rehearsed.
     ///
     /// # Errors
     ///
-    /// When the configuration cannot be realised; the device is then as it was.
+    /// Returns an error if the configuration cannot be loaded. The device is then unchanged.
     pub fn preload(&mut self, config: v1::ForwardingPipelineConfig) -> Result<(), EntityError> {
         let sender = Sender { role: RoleKey::new("", 0), election_id: None };
         let push = Push { action: Action::VerifyAndCommit, sender, _busy: Arc::default() };
@@ -270,22 +274,23 @@ impl Device {
         Ok(())
     }
 
-    /// Tries from now on every pipeline of a controller there before the target loads it.
+    /// Sets the rehearsal in which every pipeline from a controller is tried before the target
+    /// loads it.
     pub fn set_rehearsal(&mut self, rehearsal: Arc<dyn Rehearsal>) {
         self.rehearsal = Some(rehearsal);
     }
 
-    /// Records from now on what is accepted, beginning with `log` as it is: it must say what the
-    /// device is now, or be given that by [`Device::record_all`].
+    /// Starts to record accepted requests in `log`. The log must already describe the current state
+    /// of the device, or the caller must write that state with [`Device::record_all`].
     pub fn set_log(&mut self, log: Box<dyn WriteLog>) {
         self.log = Some(log);
     }
 
-    /// Puts what the device is now in the place of all that was recorded, if anything is.
+    /// Replaces the contents of the log with the current state of the device, if there is a log.
     ///
     /// # Errors
     ///
-    /// When it cannot be recorded.
+    /// Returns an error if the state cannot be recorded.
     pub fn record_all(&mut self, now: Nanos) -> Result<(), EntityError> {
         let Some(running) = self.committed.take() else { return Ok(()) };
         let outcome = self.record(&running, now);
@@ -293,13 +298,13 @@ impl Device {
         outcome
     }
 
-    /// Returns what an answer to the last request has to wait for, if anything.
+    /// Returns the sync that the answer to the last request must wait for, if any.
     #[must_use]
     pub fn durable(&self) -> Option<Durable> {
         self.log.as_ref().and_then(|log| log.durable())
     }
 
-    /// Shortens the record if it has become long.
+    /// Rewrites the log if it has become long.
     pub(super) fn shorten_log(&mut self, now: Nanos) {
         if self.log.as_ref().is_some_and(|log| log.is_long())
             && let Err(error) = self.record_all(now)
@@ -309,7 +314,7 @@ impl Device {
         }
     }
 
-    /// Records a pipeline with its forwarding state, if anything is recorded.
+    /// Records a pipeline with its forwarding state, if there is a log.
     fn record(&mut self, loaded: &Loaded, now: Nanos) -> Result<(), EntityError> {
         if self.log.is_none() {
             return Ok(());
@@ -324,12 +329,12 @@ impl Device {
         log.map_or(Ok(()), |log| log.replace(loaded.config(), &mut state))
     }
 
-    /// Answers a GetForwardingPipelineConfig request with the pipeline that the device runs.
+    /// Answers a GetForwardingPipelineConfig request with the running pipeline.
     ///
     /// # Errors
     ///
-    /// For a wrong device; and while no pipeline is committed, with the code and the text that
-    /// ONOS and finsy take as the sign to push theirs.
+    /// Returns an error if the device id is wrong. While no pipeline is committed, returns the code
+    /// and message that ONOS and finsy take as the request to push theirs.
     pub fn get_pipeline(
         &self,
         request: &v1::GetForwardingPipelineConfigRequest,
@@ -381,7 +386,8 @@ impl Device {
     }
 }
 
-/// Carries over what controllers have written to `from`, whose own entities are `initial`.
+/// Carries over the entities that controllers have written to `from`. `initial` are the initial
+/// entities of `from`.
 fn reconcile(
     initial: &InitialEntities,
     from: &Store<Box<dyn DataPlane>>,
@@ -396,8 +402,9 @@ fn reconcile(
     each_written(initial, from, now, &mut |update| to.write(&update, now).or_else(refuse))
 }
 
-/// Calls `visit` with the updates that restore all that was written to `from`, whose own entities
-/// are `initial`, in an order in which every entity finds those that it refers to.
+/// Calls `visit` with the updates that restore everything that was written to `from`. `initial` are
+/// the initial entities of `from`. The updates are in an order in which every entity comes after
+/// those that it refers to.
 fn each_written(
     initial: &InitialEntities,
     from: &Store<Box<dyn DataPlane>>,
@@ -412,7 +419,7 @@ fn each_written(
             }
         })?;
     }
-    // Of arrays, which may have any number of cells, only what was written is looked at.
+    // Arrays may have any number of cells, so only written cells are visited.
     from.written_cells(&mut |entity| {
         let update = v1::Update { r#type: UpdateType::Modify as i32, entity: Some(entity) };
         if outcome.is_ok() {
@@ -422,8 +429,8 @@ fn each_written(
     outcome
 }
 
-/// The updates that restore an entity: of a constant entry only the direct resources, since
-/// nothing else of it can have been written (specification 1.5, "Constant Tables").
+/// Returns the updates that restore an entity. A constant entry needs only its direct resources,
+/// since nothing else of it can have been written (specification 1.5, "Constant Tables").
 fn restoring(update_type: UpdateType, entity: v1::Entity) -> Vec<v1::Update> {
     let update = |update_type: UpdateType, kind| v1::Update {
         r#type: update_type as i32,
@@ -452,15 +459,15 @@ fn restoring(update_type: UpdateType, entity: v1::Entity) -> Vec<v1::Update> {
     }
 }
 
-/// A wildcard read for every kind of entity but arrays, and the update that restores what it
-/// finds.
+/// Returns a wildcard read for every kind of entity except arrays, each with the type of update
+/// that restores the entities it finds.
 pub(super) fn everything() -> Vec<(UpdateType, v1::Entity)> {
     let replication = |r#type| {
         let entry = v1::PacketReplicationEngineEntry { r#type: Some(r#type) };
         Kind::PacketReplicationEngineEntry(entry)
     };
     let entries = v1::TableEntry {
-        // Direct resources are returned only when they are asked for.
+        // Direct resources are returned only on request.
         counter_data: Some(v1::CounterData::default()),
         meter_config: Some(v1::MeterConfig::default()),
         ..v1::TableEntry::default()

@@ -1,9 +1,9 @@
-//! Digests on their way to the controller: buffered, bundled, and not repeated before they are
-//! acknowledged or their acknowledgement is overdue.
+//! Digests on their way to the controller: they are buffered, bundled, and not repeated until they
+//! are acknowledged or their acknowledgement is overdue.
 //!
-//! Source: P4Runtime specification 1.5, section "DigestEntry". A digest that no `DigestEntry`
-//! has enabled is not buffered at all. Acknowledgement is no reliable transport: a list whose
-//! acknowledgement never comes is forgotten after `ack_timeout_ns`.
+//! The rules are those of the P4Runtime specification 1.5, section "DigestEntry". A digest that no
+//! `DigestEntry` has enabled is not buffered at all. Acknowledgements do not make delivery
+//! reliable: a list whose acknowledgement never comes is forgotten after `ack_timeout_ns`.
 
 use std::collections::{HashSet, VecDeque};
 
@@ -11,17 +11,17 @@ use entities::{Data, DigestConfig, Nanos, schema::DigestId};
 
 use crate::{conversion, proto::v1};
 
-/// Lists awaiting acknowledgement per digest; beyond it the oldest counts as acknowledged, so
-/// that a controller that never acknowledges cannot fill the memory.
+/// The maximum number of unacknowledged lists per digest. Beyond it, the oldest counts as
+/// acknowledged, so that a controller that never acknowledges cannot fill the memory.
 const MAX_UNACKNOWLEDGED: usize = 4096;
-/// The longest list when the controller sets no limit.
+/// The maximum length of a list if the controller sets no limit.
 const DEFAULT_LIST_SIZE: usize = 256;
 
 /// The buffers of all digests of one device.
 #[derive(Debug, Default)]
 pub(crate) struct Digests {
     buffers: Vec<Buffer>,
-    /// List ids are unique within a device, whatever the digest.
+    /// The id of the last list. Ids are unique within a device, over all digests.
     last_list_id: u64,
 }
 
@@ -30,9 +30,9 @@ struct Buffer {
     digest: DigestId,
     config: DigestConfig,
     data: Vec<Data>,
-    /// When the oldest of `data` arrived.
+    /// The time at which the oldest of `data` arrived.
     since: Nanos,
-    /// What is in `data` or in `unacknowledged`.
+    /// The contents of `data` and `unacknowledged`.
     known: HashSet<Data>,
     unacknowledged: VecDeque<Sent>,
 }
@@ -45,8 +45,8 @@ struct Sent {
 }
 
 impl Digests {
-    /// Buffers what the data plane learned, unless the controller knows it already. Returns a
-    /// list that has become full.
+    /// Buffers a digest from the data plane, unless the controller knows it already. Returns a list
+    /// if one has become full.
     pub(crate) fn learn(
         &mut self,
         digest: DigestId,
@@ -73,8 +73,8 @@ impl Digests {
         due.then(|| self.send(index, now))
     }
 
-    /// Whether a list was acknowledged that is (or was) on its way; unknown lists are ignored,
-    /// because the acknowledgement of a list that is overdue is no mistake of the controller.
+    /// Records the acknowledgement of a list. Unknown lists are ignored, because acknowledging an
+    /// overdue list is not a mistake of the controller.
     pub(crate) fn acknowledge(&mut self, ack: &v1::DigestListAck) {
         let Some(buffer) = self.buffers.iter_mut().find(|one| one.digest.0 == ack.digest_id) else {
             return;
@@ -88,7 +88,7 @@ impl Digests {
         }
     }
 
-    /// The lists whose time has come.
+    /// Returns the lists that must be sent now.
     pub(crate) fn due(&mut self, now: Nanos) -> Vec<v1::DigestList> {
         let mut lists = Vec::new();
         for index in 0..self.buffers.len() {
@@ -100,17 +100,18 @@ impl Digests {
         lists
     }
 
-    /// When [`Digests::due`] has something to return, if nothing else happens.
+    /// Returns the time at which [`Digests::due`] next returns a list, if nothing else happens.
     pub(crate) fn deadline(&self) -> Option<Nanos> {
         self.buffers.iter().filter_map(Buffer::deadline).min()
     }
 
-    /// Forgets everything, as a new pipeline or a new primary makes the device do.
+    /// Forgets all buffers, as a new pipeline or a new primary requires.
     pub(crate) fn clear(&mut self) {
         self.buffers = Vec::new();
     }
 
-    /// Forgets what an earlier primary was sent and never acknowledged, so that a new one hears it.
+    /// Forgets the lists that an earlier primary did not acknowledge, so that a new primary
+    /// receives their contents.
     pub(crate) fn forget_sent(&mut self) {
         for buffer in &mut self.buffers {
             while !buffer.unacknowledged.is_empty() {
@@ -119,7 +120,7 @@ impl Digests {
         }
     }
 
-    /// Forgets the digests that the controller has disabled, and what was buffered of them.
+    /// Forgets the digests that the controller has disabled, including their buffers.
     pub(crate) fn retain(&mut self, enabled: impl Fn(DigestId) -> bool) {
         self.buffers.retain(|buffer| enabled(buffer.digest));
     }

@@ -1,4 +1,4 @@
-//! Write and Read: who may, and on which forwarding state.
+//! The Write and Read RPCs: the check of permissions, and the choice of the forwarding state.
 
 use super::{Device, ReadAnswer, Written, config::Loaded, no_pipeline, role::RoleAccess};
 use crate::{
@@ -9,11 +9,12 @@ use crate::{
 };
 
 impl Device {
-    /// Carries out a Write request and returns the outcome of each update.
+    /// Executes a Write request and returns the outcome of each update.
     ///
     /// # Errors
     ///
-    /// When no update was tried: wrong device or role, not the primary, no pipeline.
+    /// Returns an error if no update was tried: wrong device or role, not the primary, or no
+    /// pipeline.
     pub fn write(
         &mut self,
         request: &v1::WriteRequest,
@@ -22,12 +23,12 @@ impl Device {
         self.write_encoded(request, None, now)
     }
 
-    /// As [`Device::write`], for a request that came as the bytes `encoded`, which are recorded if
-    /// all of it is accepted.
+    /// Executes a Write request like [`Device::write`]. `encoded` are the bytes from which the
+    /// request was decoded; they are recorded unchanged if every update is accepted.
     ///
     /// # Errors
     ///
-    /// As [`Device::write`].
+    /// Returns the errors of [`Device::write`].
     pub fn write_encoded(
         &mut self,
         request: &v1::WriteRequest,
@@ -50,7 +51,7 @@ impl Device {
         if let Some(outcomes) = access.as_ref().and_then(|one| refused(one, updates, atomicity)) {
             return Ok(outcomes);
         }
-        // What is saved is recorded when it is committed.
+        // Writes to a saved pipeline are recorded when it is committed.
         let log = self.log.as_mut().filter(|_| self.saved.is_none());
         let loaded = self.saved.as_mut().or(self.committed.as_mut()).ok_or_else(no_pipeline)?;
         let longest = self.options.metadata;
@@ -74,12 +75,12 @@ impl Device {
         Ok(outcomes)
     }
 
-    /// Writes on behalf of the device's owner, all or nothing, so that entities are there before any
-    /// controller comes.
+    /// Writes entities on behalf of the device's owner, before any controller connects. Either all
+    /// updates are applied or none.
     ///
     /// # Errors
     ///
-    /// The position of the update that was refused, and why.
+    /// Returns the position of the refused update and the reason.
     pub fn install(
         &mut self,
         updates: &[v1::Update],
@@ -88,7 +89,7 @@ impl Device {
         let loaded = self.current_mut().ok_or_else(|| (0, no_pipeline()))?;
         let outcomes = loaded.store.write_batch(updates, Atomicity::RollbackOnError, now);
         let refused = outcomes.into_iter().enumerate().find_map(|(position, outcome)| {
-            // The others only say that they were not tried.
+            // The errors of the remaining updates say only that they were not tried.
             outcome
                 .err()
                 .filter(|error| error.code() != Code::Aborted)
@@ -97,13 +98,13 @@ impl Device {
         refused.map_or(Ok(()), Err)
     }
 
-    /// Answers a Read request, which needs neither a stream nor an election id. What is written
-    /// from now on is not part of the answer.
+    /// Answers a Read request, which needs neither a stream nor an election id. Later writes are
+    /// not part of the answer.
     ///
     /// # Errors
     ///
-    /// When nothing was read: wrong device, no pipeline, or too many large answers that are still
-    /// being taken.
+    /// Returns an error if nothing was read: wrong device, no pipeline, or too many large responses
+    /// in progress.
     pub fn read(&self, request: v1::ReadRequest, now: Nanos) -> Result<ReadAnswer, EntityError> {
         self.check_device(request.device_id)?;
         let loaded = self.current().ok_or_else(no_pipeline)?;
@@ -122,8 +123,9 @@ impl Device {
         ))
     }
 
-    /// Reads and writes refer to a saved pipeline as soon as there is one, although the device
-    /// still runs the committed one (specification 1.5, section "SetForwardingPipelineConfig").
+    /// Returns the pipeline that Reads and Writes refer to. This is the saved one, if there is one,
+    /// although the device still runs the committed one (specification 1.5, section
+    /// "SetForwardingPipelineConfig").
     fn current(&self) -> Option<&Loaded> {
         self.saved.as_ref().or(self.committed.as_ref())
     }
@@ -138,8 +140,8 @@ fn configures_digest(update: &v1::Update) -> bool {
     matches!(entity, Some(v1::entity::Entity::DigestEntry(_)))
 }
 
-/// Returns the outcomes of a batch that is refused because the role may not write all of it, if every
-/// update is to hold or none.
+/// Returns the outcomes of an atomic batch that is refused because the role may not write all of
+/// it, and `None` for any other batch.
 fn refused(
     access: &RoleAccess,
     updates: &[v1::Update],
@@ -160,7 +162,7 @@ fn refused(
     Some(updates.iter().map(outcome).collect())
 }
 
-/// Refuses an entity with more metadata than a controller may keep with it.
+/// Refuses an entity whose metadata exceed the limit.
 fn check_metadata(update: &v1::Update, longest: usize) -> Result<(), EntityError> {
     use v1::{entity::Entity as Kind, packet_replication_engine_entry::Type as Replication};
     let metadata = match update.entity.as_ref().and_then(|entity| entity.entity.as_ref()) {

@@ -1,4 +1,4 @@
-//! The entities that a pipeline has of itself, as distinct from those that were written.
+//! The initial entities of a pipeline, as distinct from written ones.
 
 use std::collections::HashSet;
 
@@ -14,8 +14,8 @@ use crate::{
 };
 
 /// The entities that a store had before anything was written to it: default entries, entries of the
-/// program, counters at zero. Only a fingerprint of each is kept. No controller can write an
-/// entity that is taken for an initial one.
+/// program, counters at zero. Only a keyed fingerprint of each is kept, so no controller can
+/// construct an entity that is mistaken for an initial one.
 #[derive(Debug, Default)]
 pub(super) struct InitialEntities {
     fingerprints: Fingerprints,
@@ -23,7 +23,7 @@ pub(super) struct InitialEntities {
 }
 
 impl InitialEntities {
-    /// Returns the entities of a store that nothing was written to yet.
+    /// Returns the entities of a store to which nothing has been written.
     pub(super) fn of(store: &Store<Box<dyn DataPlane>>, now: Nanos) -> Result<Self, EntityError> {
         let mut initial = Self::default();
         for (_, request) in everything() {
@@ -35,7 +35,7 @@ impl InitialEntities {
         Ok(initial)
     }
 
-    /// Whether an entity is as it was at first.
+    /// Whether an entity is equal to an initial one.
     pub(super) fn contains(&self, entity: &v1::Entity) -> bool {
         self.digests.contains(&self.digest(entity))
     }

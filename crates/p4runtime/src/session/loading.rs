@@ -1,8 +1,9 @@
-//! Loading a pipeline apart from the device, which serves its controllers meanwhile.
+//! The loading of pipelines apart from the device, which serves its controllers meanwhile.
 //!
-//! [`Device::begin_pipeline`] returns a [`PipelineLoad`], which may run on any thread.
-//! [`Device::loaded`] takes what came of it. A device has one load at a time; it ends when the
-//! `PipelineLoad`, or the [`LoadedPipeline`] that was made of it, is dropped or taken.
+//! [`Device::begin_pipeline`] returns a [`PipelineLoad`], which may run on any thread, and
+//! [`Device::loaded`] accepts its result. A device has at most one load at a time. The load ends
+//! when the `PipelineLoad`, or the [`LoadedPipeline`] that it produced, is dropped or passed to the
+//! device.
 //!
 //! [`Device::begin_pipeline`]: super::Device::begin_pipeline
 //! [`Device::loaded`]: super::Device::loaded
@@ -29,18 +30,18 @@ use crate::{
     store::{Nanos, Store},
 };
 
-/// A place where a pipeline is tried before the device loads it, and where a failure harms nothing
-/// but the trial, such as another process.
+/// An environment in which a pipeline is tried before the device loads it, and where a failure
+/// affects only the trial, such as a separate process.
 pub trait Rehearsal: Debug + Send + Sync {
-    /// Loads a pipeline and drops it. The calling thread waits meanwhile.
+    /// Loads a pipeline and drops it. Blocks the calling thread.
     ///
     /// # Errors
     ///
-    /// When the pipeline cannot be loaded, or takes more time or memory than it may.
+    /// Returns an error if the pipeline cannot be loaded, or exceeds its time or memory.
     fn rehearse(&self, config: &ForwardingPipelineConfig) -> Result<(), EntityError>;
 }
 
-/// A pipeline that is to be loaded. The device is busy with it until it is dropped.
+/// A pipeline to be loaded. The device is busy until this value is dropped.
 #[derive(Debug)]
 pub struct PipelineLoad {
     pub(super) push: Push,
@@ -53,7 +54,7 @@ pub struct PipelineLoad {
     pub(super) load_time: Duration,
 }
 
-/// A pipeline that was loaded and waits for [`Device::loaded`](super::Device::loaded).
+/// A loaded pipeline that is ready for [`Device::loaded`](super::Device::loaded).
 #[derive(Debug)]
 pub struct LoadedPipeline {
     pub(super) push: Push,
@@ -61,37 +62,37 @@ pub struct LoadedPipeline {
 }
 
 impl PipelineLoad {
-    /// Whether [`PipelineLoad::run`] may take long. A thread that serves clients does not call it
-    /// then.
+    /// Whether [`PipelineLoad::run`] may take long. If so, it must not be called on a thread that
+    /// serves clients.
     #[must_use]
     pub fn is_slow(&self) -> bool {
         self.target.is_slow()
     }
 
-    /// Returns how long [`PipelineLoad::run`] may take.
+    /// Returns the time that [`PipelineLoad::run`] may take.
     #[must_use]
     pub fn load_time(&self) -> Duration {
         self.load_time
     }
 
-    /// Tries the pipeline where a failure harms nothing, if the device has such a place.
+    /// Tries the pipeline in the device's rehearsal, if it has one.
     ///
     /// # Errors
     ///
-    /// When the pipeline cannot be loaded, or takes more time or memory than it may.
+    /// Returns an error if the pipeline cannot be loaded, or exceeds its time or memory.
     pub fn rehearse(&self) -> Result<(), EntityError> {
         let rehearsal = self.rehearsal.as_ref();
         rehearsal.map_or(Ok(()), |rehearsal| rehearsal.rehearse(&self.config))
     }
 
-    /// Loads the pipeline on this thread.
+    /// Loads the pipeline on the current thread.
     ///
     /// # Errors
     ///
-    /// When the configuration cannot be realised, or loading it panics.
+    /// Returns an error if the configuration cannot be loaded, or if loading panics.
     pub fn run(self) -> Result<LoadedPipeline, EntityError> {
-        // What a panic leaves behind is dropped unseen, but for the registry, which has no state
-        // in between.
+        // Unwind safety: everything that a panic can leave inconsistent is dropped, except the
+        // registry, which has no intermediate states.
         let loaded = panic::catch_unwind(AssertUnwindSafe(|| self.load()));
         loaded.unwrap_or_else(|payload| Err(panicked(&*payload)))
     }
@@ -122,7 +123,7 @@ fn store(
     Ok(Store::over(Arc::clone(schema), plane))
 }
 
-/// The refusal of a push whose pipeline took longer than `limit` to load.
+/// Returns the error for a pipeline that took longer than `limit` to load.
 #[must_use]
 pub fn too_slow(limit: Duration) -> EntityError {
     EntityError::exhausted(format!(

@@ -1,4 +1,4 @@
-//! The record that the owner of a device keeps of what the device accepts.
+//! The log in which the owner of a device records what the device accepts.
 
 use std::{fmt::Debug, pin::Pin};
 
@@ -7,48 +7,46 @@ use crate::{
     status::EntityError,
 };
 
-/// A record of what a device accepts, from which its owner can restore the device.
+/// A log of accepted requests, from which the owner of a device can restore it.
 ///
-/// The device calls it before a request takes effect for good. If it refuses, the device undoes the
-/// request and answers with the refusal. Every request that was accepted is therefore in the record.
+/// The device calls the log before a request takes permanent effect. If the log refuses, the device
+/// undoes the request and answers with the refusal. Every accepted request is therefore in the log.
 pub trait WriteLog: Debug + Send {
-    /// Records what was accepted of a Write to the pipeline that runs: the updates whose outcome is
-    /// `Ok`. At least one is.
+    /// Records the accepted updates of a Write to the running pipeline: those whose outcome is
+    /// `Ok`, of which there is at least one.
     ///
     /// # Errors
     ///
-    /// Why it cannot be recorded, as the controller gets it.
+    /// Returns the error to send to the controller if the updates cannot be recorded.
     fn append(&mut self, written: Written<'_>) -> Result<(), EntityError>;
 
-    /// Records that a pipeline runs from now on, and nothing but its own entries are there.
+    /// Records that a pipeline now runs with no entities but its own.
     ///
     /// # Errors
     ///
-    /// As [`WriteLog::append`].
+    /// Returns the errors of [`WriteLog::append`].
     fn begin(&mut self, config: ForwardingPipelineConfig) -> Result<(), EntityError>;
 
-    /// Records that a pipeline runs from now on, with what `state` visits, in the place of all that
-    /// was recorded before.
+    /// Replaces the whole log with a pipeline and the updates that `state` visits.
     ///
     /// # Errors
     ///
-    /// As [`WriteLog::append`]; or the error of `state`.
+    /// Returns the errors of [`WriteLog::append`], or the error of `state`.
     fn replace(
         &mut self,
         config: ForwardingPipelineConfig,
         state: &mut StateVisitor<'_>,
     ) -> Result<(), EntityError>;
 
-    /// Whether the record has become so long that a replacement is worth the while. The device
-    /// replaces it then.
+    /// Whether the log is long enough to be worth a replacement. The device then replaces it.
     fn is_long(&self) -> bool {
         false
     }
 
-    /// Hears that a record that has become long was not replaced, and why. It is as it was.
+    /// Reports that a long log could not be replaced, and why. The log is unchanged.
     fn not_replaced(&mut self, _error: &EntityError) {}
 
-    /// Returns what an answer to what was recorded until now has to wait for, if anything.
+    /// Returns the sync that answers to the recorded requests must wait for, if any.
     fn durable(&self) -> Option<Durable> {
         None
     }
@@ -59,24 +57,24 @@ pub trait WriteLog: Debug + Send {
 pub struct Written<'a> {
     /// The updates of the request.
     pub updates: &'a [v1::Update],
-    /// The outcome of each of them.
+    /// The outcomes of the updates, in the same order.
     pub outcomes: &'a [Result<(), EntityError>],
-    /// The request as the controller encoded it, if it came encoded.
+    /// The request as the controller encoded it, if it arrived in encoded form.
     pub encoded: Option<&'a [u8]>,
 }
 
 impl Written<'_> {
-    /// Whether all updates were accepted, so that the whole request may be recorded.
+    /// Whether all updates were accepted, so that the request can be recorded as it was encoded.
     #[must_use]
     pub fn is_accepted(&self) -> bool {
         self.outcomes.iter().all(Result::is_ok)
     }
 }
 
-/// The moment at which something that was recorded is on a medium that survives a loss of power;
-/// or the reason for which it may never be.
+/// A future that completes when a record is on a medium that survives a power failure, or fails if
+/// it may never get there.
 pub type Durable = Pin<Box<dyn Future<Output = Result<(), EntityError>> + Send>>;
 
-/// Calls its argument with updates that make a device what it is, if they are written to one that
-/// was just given the same pipeline.
+/// A function that calls its argument with the updates that restore a device's state, if they are
+/// written to a device that has just loaded the same pipeline.
 pub type StateVisitor<'a> = dyn FnMut(&mut dyn FnMut(v1::Update)) -> Result<(), EntityError> + 'a;

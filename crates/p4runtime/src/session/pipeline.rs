@@ -1,9 +1,9 @@
-//! One copy of a pipeline, however many devices run it.
+//! The sharing of pipelines between devices.
 //!
-//! A controller pushes the same P4Info and device configuration to every switch of a kind. Ten
-//! thousand emulated switches that kept what they were sent would hold ten thousand copies; the
-//! registry finds the copy that is there by its hash and hands out another reference. It holds
-//! only weak references itself, so that a pipeline goes when its last device lets it go.
+//! A controller pushes the same P4Info and device configuration to every switch of a kind. If each
+//! of ten thousand emulated switches kept its own copy, the process would hold ten thousand copies.
+//! The registry finds the existing copy by its hash and returns another reference. It holds only
+//! weak references itself, so a pipeline is freed with the last device that runs it.
 
 use std::{
     collections::HashMap,
@@ -21,18 +21,18 @@ use crate::{
     proto::config::P4Info,
 };
 
-/// A pipeline as pushed, and what was derived from it once.
+/// A pushed pipeline, and the data that are derived from it once.
 #[derive(Debug)]
 pub struct Pipeline {
     schema: Arc<Schema>,
     device_config: Bytes,
     form: ByteString,
     layouts: Layouts,
-    /// The layouts with the widths that the program has, once it was loaded.
+    /// The layouts with the program's field widths, once the program has been loaded.
     of_program: OnceLock<Layouts>,
 }
 
-/// The layouts by which controller headers are written and read.
+/// The layouts of the controller headers.
 #[derive(Debug)]
 struct Layouts {
     packet_in: Option<PacketInLayout>,
@@ -40,11 +40,11 @@ struct Layouts {
 }
 
 impl Pipeline {
-    /// Checks a P4Info and derives the rest; `form` is how packet-in metadata are written.
+    /// Checks a P4Info and derives the layouts. `form` is the encoding of packet-in metadata.
     ///
     /// # Errors
     ///
-    /// When the P4Info contradicts itself.
+    /// Returns an error if the P4Info is inconsistent.
     pub fn new(
         p4info: P4Info,
         device_config: Bytes,
@@ -58,8 +58,8 @@ impl Pipeline {
         Ok(Self { schema, device_config, form, layouts, of_program: OnceLock::new() })
     }
 
-    /// Takes the widths of controller headers from the program, which was made of the same device
-    /// configuration for every device.
+    /// Sets the field widths of controller headers from a loaded program. They are the same for
+    /// every device, because all load the same device configuration.
     pub(crate) fn take_widths(&self, plane: &dyn DataPlane) {
         self.of_program.get_or_init(|| {
             let widths = |name: &str, fields: &[&str]| plane.controller_header(name, fields);
@@ -75,20 +75,21 @@ impl Pipeline {
         self.of_program.get().unwrap_or(&self.layouts)
     }
 
-    /// The P4Info as pushed.
+    /// Returns the P4Info as it was pushed.
     #[must_use]
     pub fn p4info(&self) -> &P4Info {
         self.schema.p4info()
     }
 
-    /// The target's own form of the program, opaque here; BMv2 JSON from most controllers.
+    /// Returns the device configuration: the program in a form that depends on the target, which is
+    /// BMv2 JSON from most controllers.
     #[must_use]
     pub fn device_config(&self) -> &Bytes {
         &self.device_config
     }
 
-    /// A number that tells pipelines apart which say the same of themselves, the same in every
-    /// process: the 64-bit hash FNV-1a over P4Info and device configuration.
+    /// Returns a number that distinguishes pipelines with equal names and versions, and that is the
+    /// same in every process: the 64-bit FNV-1a hash of P4Info and device configuration.
     #[must_use]
     pub fn fingerprint(&self) -> u64 {
         let p4info = self.p4info().encode_to_vec();
@@ -98,46 +99,47 @@ impl Pipeline {
         })
     }
 
-    /// The P4Info, indexed and checked.
+    /// Returns the P4Info, indexed and checked.
     #[must_use]
     pub fn schema(&self) -> &Arc<Schema> {
         &self.schema
     }
 
-    /// How packet-ins are written, if the program has a header for them.
+    /// Returns the layout of packet-ins, if the program has a header for them.
     #[must_use]
     pub fn packet_in(&self) -> Option<&PacketInLayout> {
         self.layouts().packet_in.as_ref()
     }
 
-    /// How packet-outs are read, if the program has a header for them.
+    /// Returns the layout of packet-outs, if the program has a header for them.
     #[must_use]
     pub fn packet_out(&self) -> Option<&PacketOutLayout> {
         self.layouts().packet_out.as_ref()
     }
 }
 
-/// The pipelines that are in use, shared by all devices that were given this registry.
+/// The registry of the pipelines that are in use, shared by devices.
 #[derive(Debug, Default)]
 pub struct PipelineRegistry {
     pipelines: Mutex<ByHash>,
 }
 
-/// Pipelines of equal hash are told apart by comparing them.
+/// Pipelines by hash. Pipelines with equal hashes are distinguished by comparison.
 type ByHash = HashMap<u64, Vec<Weak<Pipeline>>>;
 
 impl PipelineRegistry {
-    /// A registry without pipelines.
+    /// Creates a registry without pipelines.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// The pipeline of this P4Info and device configuration, made if no device runs it yet.
+    /// Returns the pipeline with this P4Info and device configuration, creating it if no device
+    /// runs it yet.
     ///
     /// # Errors
     ///
-    /// When the P4Info contradicts itself.
+    /// Returns an error if the P4Info is inconsistent.
     pub fn intern(
         &self,
         p4info: P4Info,
@@ -151,8 +153,8 @@ impl PipelineRegistry {
         if let Some(found) = find(&self.lock(), hash, same) {
             return Ok(found);
         }
-        // Made outside of the lock: indexing a large P4Info takes milliseconds. The bytes are
-        // copied because they share memory with the whole request that brought them.
+        // The pipeline is created without the lock, because indexing a large P4Info takes
+        // milliseconds. The bytes are copied because they share memory with the whole request.
         let device_config = Bytes::copy_from_slice(device_config);
         let made = Arc::new(Pipeline::new(p4info, device_config, form)?);
 
@@ -163,7 +165,7 @@ impl PipelineRegistry {
                 && one.p4info() == made.p4info()
         };
         if let Some(found) = find(&pipelines, hash, same) {
-            // Another device made the same pipeline meanwhile.
+            // Another device has created the same pipeline meanwhile.
             return Ok(found);
         }
         pipelines.retain(|_, alike| {

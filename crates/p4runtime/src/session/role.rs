@@ -1,10 +1,10 @@
-//! What a role may do.
+//! The access of a role.
 //!
-//! P4Runtime leaves the meaning of `Role.config` to an agreement outside of it (specification
-//! 1.5, section "Role Config"). The agreement that exists in the field is the message
-//! `stratum.P4RoleConfig` of the Stratum project, which ONOS and finsy send; it is understood
-//! here. Any other configuration is remembered and told to the other controllers of the role,
-//! and leaves the role with full access, as an unset one does.
+//! P4Runtime leaves the meaning of `Role.config` to an agreement outside the specification (1.5,
+//! section "Role Config"). The agreement used in practice is the message `stratum.P4RoleConfig` of
+//! the Stratum project, which ONOS and finsy send and which this module understands. Any other
+//! configuration is stored and sent to the other controllers of the role, and leaves the role with
+//! full access, as an unset one does.
 
 use bytes::Bytes;
 use prost::Message;
@@ -17,10 +17,11 @@ use crate::{
     proto::v1,
 };
 
-/// The message in which a role is configured, by its full name.
+/// The full name of the message that configures a role.
 const CONFIG_NAME: &str = "stratum.P4RoleConfig";
 
-/// `stratum.P4RoleConfig`, field numbers from Stratum's `p4_role_config.proto`.
+/// The message `stratum.P4RoleConfig`, with the field numbers from Stratum's
+/// `p4_role_config.proto`.
 #[derive(Clone, PartialEq, Message)]
 struct Config {
     #[prost(uint32, repeated, tag = "1")]
@@ -35,7 +36,7 @@ struct Config {
     can_push_pipeline: bool,
 }
 
-/// `stratum.P4RoleConfig.PacketFilter`: the value that one metadata field must have.
+/// The message `stratum.P4RoleConfig.PacketFilter`: the value that a metadata field must have.
 #[derive(Clone, PartialEq, Message)]
 pub struct PacketFilter {
     #[prost(uint32, tag = "1")]
@@ -44,7 +45,7 @@ pub struct PacketFilter {
     value: Bytes,
 }
 
-/// Why a role configuration is refused; the status code is `INVALID_ARGUMENT`.
+/// The reason why a role configuration is refused. The status code is `INVALID_ARGUMENT`.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum RoleConfigError {
@@ -53,33 +54,33 @@ pub enum RoleConfigError {
     Malformed {
         /// The role.
         role: RoleKey,
-        /// What is wrong with the bytes.
+        /// The decoding error.
         cause: prost::DecodeError,
     },
-    /// The default role has full access and cannot be narrowed.
+    /// The default role has full access and cannot be restricted.
     #[error("The default role cannot have a configuration; name the role.")]
     DefaultRole,
     /// A filter is useless without packet-ins.
     #[error("The configuration of {0} has a packet-in filter but receives no packet-ins.")]
     FilterWithoutPacketIns(RoleKey),
-    /// Two roles want the same entity for themselves.
+    /// Two roles claim the same entity exclusively, or one shares what the other claims.
     #[error("The configuration of {role} wants P4 id {id:#x}, which belongs to {owner}.")]
     Overlap {
         /// The role.
         role: RoleKey,
-        /// The role that has the id already.
+        /// The role that already has the id.
         owner: RoleKey,
         /// The id.
         id: u32,
     },
 }
 
-/// What one role may do: everything, unless its configuration says less.
+/// The access of one role: unrestricted, unless its configuration restricts it.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct RoleAccess(Option<Config>);
 
 impl RoleAccess {
-    /// Reads the configuration of a role.
+    /// Parses the configuration of a role.
     pub(crate) fn parse(role: &RoleKey, config: Option<&Any>) -> Result<Self, RoleConfigError> {
         let Some(config) = config.filter(|config| names(&config.type_url, CONFIG_NAME)) else {
             return Ok(Self(None));
@@ -95,7 +96,8 @@ impl RoleAccess {
         Ok(Self(Some(config)))
     }
 
-    /// Checks that no entity belongs to both roles when one of them wants it for itself.
+    /// Checks that no entity which one of two roles claims exclusively belongs to the other role
+    /// too.
     pub(crate) fn check_disjoint(
         &self,
         role: &RoleKey,
@@ -116,18 +118,19 @@ impl RoleAccess {
         }
     }
 
-    /// Whether the role may do everything.
+    /// Whether the role is unrestricted.
     pub(crate) fn is_full(&self) -> bool {
         self.0.is_none()
     }
 
-    /// Whether the role may write the entity, and sees it when it reads.
+    /// Whether the role may write the entity, and sees it in Reads.
     pub(crate) fn covers(&self, entity: &v1::Entity) -> bool {
-        // Entities without an object in P4Info (multicast groups, clone sessions) belong to all.
+        // Entities without an object in P4Info, such as multicast groups and clone sessions, belong
+        // to all roles.
         object_id(entity).is_none_or(|id| self.covers_id(id))
     }
 
-    /// As [`RoleAccess::covers`], of what a Read found.
+    /// Whether the role sees an entity that a Read found, like [`RoleAccess::covers`].
     pub(crate) fn covers_found(&self, found: &Found) -> bool {
         found.object_id().is_none_or(|id| self.covers_id(id))
     }
@@ -144,19 +147,19 @@ impl RoleAccess {
         self.0.as_ref().is_none_or(|config| config.can_push_pipeline)
     }
 
-    /// Whether packet-ins go to the primary of this role at all.
+    /// Whether the primary of this role receives packet-ins.
     pub(crate) fn receives_packet_ins(&self) -> bool {
         self.0.as_ref().is_none_or(|config| config.receives_packet_ins)
     }
 
-    /// What a packet-in must look like to reach this role.
+    /// Returns the filter that a packet-in must pass to reach this role, if there is one.
     pub(crate) fn packet_in_filter(&self) -> Option<&PacketFilter> {
         self.0.as_ref()?.packet_in_filter.as_ref()
     }
 }
 
 impl PacketFilter {
-    /// Whether the metadata of a packet-in pass: leading zero bytes make no difference.
+    /// Whether a packet-in's metadata pass the filter. Leading zero bytes are ignored.
     #[must_use]
     pub fn passes(&self, metadata: &[v1::PacketMetadata]) -> bool {
         let wanted = significant(&self.value);
@@ -220,7 +223,8 @@ mod tests {
         let access = RoleAccess::parse(&named(), Some(&any(&config))).expect("accepted");
         assert!(!access.is_full() && !access.can_push_pipeline());
         let covered: Vec<_> = (0..4).map(|id| access.covers(&table(id))).collect();
-        // Table 0 stands for all tables in a read; the filter then applies to what is found.
+        // Table 0 selects all tables in a read. The role then restricts the entities that were
+        // found.
         assert_eq!(covered, [true, true, true, false]);
 
         let filter = access.packet_in_filter().expect("filter");

@@ -1,4 +1,4 @@
-//! The rules of the specification, one device and no network.
+//! Tests of the specification's rules on one device, without a network.
 
 mod arbitration;
 mod config;
@@ -31,7 +31,7 @@ const COUNTER: u32 = 0x1200_0001;
 const DIGEST: u32 = 0x1700_0001;
 const T0: Nanos = Nanos(1_000_000_000);
 
-/// The messages of an answer, and the outcome of each entity of the request.
+/// The messages of a response, and the outcome of each entity of the request.
 type Answered = (Vec<v1::ReadResponse>, Vec<Result<(), EntityError>>);
 
 const P4INFO: &str = r#"
@@ -77,7 +77,7 @@ fn p4info() -> P4Info {
     text::parse(P4INFO).expect("valid text")
 }
 
-/// The P4Info without one of its tables, which makes it another pipeline.
+/// Returns the P4Info without one of its tables, which makes it a different pipeline.
 fn p4info_without(table: u32) -> P4Info {
     let mut p4info = p4info();
     let keep = |one: &crate::proto::config::Table| {
@@ -138,7 +138,7 @@ fn insert(entity: v1::Entity) -> v1::Update {
     v1::Update { r#type: UpdateType::Insert as i32, entity: Some(entity) }
 }
 
-/// A device and short forms of what is done to it.
+/// A device, with short forms of the operations on it.
 struct Switch {
     device: Device,
     effects: Vec<Effect>,
@@ -150,7 +150,7 @@ impl Switch {
         Self { device, effects: Vec::new() }
     }
 
-    /// With a primary on stream 1, election id 1, and the pipeline committed.
+    /// Creates a device with a primary on stream 1, election id 1 and a committed pipeline.
     fn ready(options: DeviceOptions) -> Self {
         let mut switch = Self::new(options);
         switch.arbitrate(1, "", 1);
@@ -231,7 +231,7 @@ impl Switch {
         Ok(self.device.read(request, T0)?.into_whole())
     }
 
-    /// What was sent since the last look: stream and message.
+    /// Returns the messages that were sent since the last call, with their streams.
     fn sent(&mut self) -> Vec<(u64, Response)> {
         let sent = self.effects.iter().filter_map(|effect| match effect {
             Effect::Send { to, message } => Some((to.0, message.update.clone()?)),
@@ -242,7 +242,7 @@ impl Switch {
         sent
     }
 
-    /// What was closed since the last look: stream, code and message.
+    /// Returns the streams that were closed since the last call, with code and message.
     fn closed(&mut self) -> Vec<(u64, Code, String)> {
         let closed = self.effects.iter().filter_map(|effect| match effect {
             Effect::Close { stream, error } => {

@@ -1,9 +1,9 @@
-//! Reads that are answered piece by piece.
+//! Reads that are answered in pieces.
 //!
-//! The answer to a Read may be much larger than its request: a dozen bytes select every cell of an
-//! array. So it is never built as a whole. A request is checked once, and its entities are then
-//! visited for as long as whoever sends them goes on; the place where they stopped is kept, as an
-//! index or a key, so that to go on costs nothing.
+//! The response to a Read may be much larger than its request: a dozen bytes select every cell of
+//! an array. The response is therefore never built as a whole. A request is checked once, and its
+//! entities are then visited for as long as the sender continues. The position at which a visit
+//! stops is kept as an index or a key, so resuming costs nothing.
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use crate::conversion::{Found, Query};
 use crate::p4info::Schema;
 use crate::proto::v1;
 
-/// A Read that is being answered.
+/// A Read in progress.
 #[derive(Debug)]
 pub struct Reading {
     schema: Arc<Schema>,
@@ -28,12 +28,12 @@ pub struct Reading {
 #[derive(Debug)]
 struct Current {
     query: Query,
-    /// How many selections of the query are done.
+    /// The number of selections of the query that are complete.
     done: usize,
-    /// How far the one after them was read.
+    /// The position within the next selection.
     cursor: Cursor,
     found: bool,
-    /// Why an entity that was asked for by the id of its object could not be shown.
+    /// The reason why an entity that was requested by its object's id could not be shown.
     left_out: Option<EntityError>,
 }
 
@@ -47,10 +47,11 @@ impl Reading {
         Self { schema, reader, requests, current: None, outcomes: Vec::new() }
     }
 
-    /// Goes on from where it stopped, until `visit` breaks it off; the end is reached otherwise.
+    /// Resumes the Read until `visit` breaks or all entities have been visited.
     ///
-    /// `visit` is called with every entity that is selected, and with `None` for every step that
-    /// found none: a request that is begun, an entity that is passed over. An error of a request
+    /// Calls `visit` with every selected entity, and with `None` for every step that found none,
+    /// such as a request that is begun or an entity that is skipped. An error of a request is found
+    /// before any of its entities.
     /// comes before any of its entities.
     pub fn advance(
         &mut self,
@@ -78,19 +79,19 @@ impl Reading {
         }
     }
 
-    /// Answers nothing more: the request that is being answered and those after it fail.
+    /// Ends the Read: the current request and all later ones fail with `error`.
     pub fn abandon(&mut self, error: &EntityError) {
         let unanswered = usize::from(self.current.take().is_some()) + self.requests.len();
         self.requests = Vec::new().into_iter();
         self.outcomes.extend((0..unanswered).map(|_| Err(error.clone())));
     }
 
-    /// One outcome for each request that has been answered, in their order.
+    /// Returns one outcome for each request that has been answered, in order.
     pub fn outcomes(&self) -> &[Result<(), EntityError>] {
         &self.outcomes
     }
 
-    /// As [`Reading::outcomes`], to keep them.
+    /// Takes the outcomes that [`Reading::outcomes`] returns.
     #[must_use]
     pub fn take_outcomes(&mut self) -> Vec<Result<(), EntityError>> {
         std::mem::take(&mut self.outcomes)
@@ -109,7 +110,7 @@ impl Current {
                 *found |= entity.is_some();
                 visit(entity.map(|entity| query.found(entity)))
             })?;
-            // A wildcard is about what can be shown.
+            // A wildcard selects only what can be shown, so its omissions are no errors.
             let why = reader.take_left_out().filter(|_| query.names_object);
             *left_out = left_out.take().or(why);
             *done += 1;

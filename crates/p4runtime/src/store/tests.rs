@@ -1,4 +1,4 @@
-//! Tests of the store, and the short forms they are written in.
+//! Tests of the store, and the helper functions that they share.
 
 mod arrays;
 mod batch;
@@ -53,7 +53,7 @@ pub(super) fn schema() -> Arc<Schema> {
     Arc::clone(schema)
 }
 
-/// A store and short forms of its operations.
+/// A store, with short forms of the operations on it.
 pub(super) struct Switch {
     pub(super) store: Store,
 }
@@ -106,7 +106,7 @@ impl Switch {
         self.read_at(T0, request)
     }
 
-    /// The table entries that a request selects.
+    /// Returns the table entries that a request selects.
     pub(super) fn entries(&self, request: v1::TableEntry) -> Result<Vec<v1::TableEntry>, Code> {
         Ok(self
             .read(request)?
@@ -176,7 +176,7 @@ pub(super) fn optional(id: u32, value: &[u8]) -> v1::FieldMatch {
     field(id, FieldMatchType::Optional(Optional { value: bytes(value) }))
 }
 
-/// An action; its parameters are numbered from 1.
+/// Returns a call of an action, with parameters numbered from 1.
 pub(super) fn call(action_id: u32, params: &[&[u8]]) -> v1::Action {
     let params = (1..)
         .zip(params)
@@ -196,7 +196,7 @@ pub(super) fn group_ref(id: u32) -> Option<v1::TableAction> {
     Some(v1::TableAction { r#type: Some(ActionType::ActionProfileGroupId(id)) })
 }
 
-/// A one-shot group that forwards to ports 1, 2, ... with these weights.
+/// Returns a one-shot group that forwards to ports 1, 2, ... with these weights.
 pub(super) fn one_shot(weights: &[i32]) -> Option<v1::TableAction> {
     let actions = (1..).zip(weights).map(|(port, weight)| v1::ActionProfileAction {
         action: Some(call(FORWARD, &[&[port]])),
@@ -210,7 +210,7 @@ pub(super) fn one_shot(weights: &[i32]) -> Option<v1::TableAction> {
     Some(v1::TableAction { r#type: Some(ActionType::ActionProfileActionSet(set)) })
 }
 
-/// An entry of the table `exact`, forwarding to port 1.
+/// Returns an entry of the table `exact` that forwards to port 1.
 pub(super) fn exact_entry(port: u8) -> v1::TableEntry {
     v1::TableEntry {
         table_id: EXACT,
@@ -220,7 +220,7 @@ pub(super) fn exact_entry(port: u8) -> v1::TableEntry {
     }
 }
 
-/// An entry of a table with one exact field of 8 bits.
+/// Returns an entry of a table with one 8-bit exact field.
 pub(super) fn keyed(table_id: u32, key: u8, action: Option<v1::TableAction>) -> v1::TableEntry {
     v1::TableEntry {
         table_id,
@@ -235,7 +235,7 @@ pub(super) fn default_entry(table_id: u32, action: Option<v1::TableAction>) -> v
 }
 
 trait WithoutAction {
-    /// The entry as the key of a read.
+    /// Returns the entry in the form that a read uses as its key.
     fn without_action(self) -> Self;
 }
 

@@ -1,4 +1,4 @@
-//! Peers that leave, say nothing, say nonsense; and a server that goes.
+//! Clients that leave, send nothing or send nonsense, and servers that shut down.
 
 use p4runtime::{
     arbitration::ElectionId,
@@ -15,7 +15,7 @@ use tonic::Code;
 use crate::support::{Heard, PATIENCE, Served, soon};
 
 #[tokio::test]
-async fn nobody_there_is_said_with_the_address() {
+async fn a_missing_server_is_reported_with_its_address() {
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
     let address = listener.local_addr().expect("bound").to_string();
     drop(listener);
@@ -53,7 +53,7 @@ async fn a_controller_that_disappears_leaves_no_primary_behind() {
     let first = soon(receiver.arbitrated()).await.expect("told");
     assert_eq!(first, Standing::NoPrimary { highest: None });
 
-    // In a runtime of its own, which goes without saying goodbye.
+    // The client runs in its own runtime, which is dropped without closing the connection properly.
     let address = served.address.clone();
     let gone = std::thread::spawn(move || {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
@@ -82,7 +82,7 @@ async fn garbage_closes_its_connection_and_nothing_else() {
         stream.write_all(garbage).await.expect("written");
         stream.shutdown().await.expect("half closed");
         let mut answer = Vec::new();
-        // Reset or closed: either is an end.
+        // The connection may be reset or closed; both end it.
         let _ = soon(stream.read_to_end(&mut answer)).await;
     }
     let closed = |heard: &[Heard]| {
@@ -94,7 +94,7 @@ async fn garbage_closes_its_connection_and_nothing_else() {
 }
 
 #[tokio::test]
-async fn a_stream_that_does_not_begin_with_arbitration_is_told_and_may_go_on() {
+async fn a_stream_that_does_not_begin_with_arbitration_gets_an_error_and_stays_open() {
     use v1::stream_message_response::Update as Response;
 
     let served = Served::new(1, ServerOptions::default()).await;
@@ -115,8 +115,8 @@ async fn a_stream_that_does_not_begin_with_arbitration_is_told_and_may_go_on() {
     assert_eq!(served.log.heard(), heard);
 }
 
-/// The server terminates a stream with its first mistake; what the client had sent after that,
-/// before it could know, has no effect on the others.
+/// The server ends a stream at its first mistake. Messages that the client had sent after the
+/// mistake, before it could know, have no effect.
 #[tokio::test]
 async fn what_follows_a_refused_arbitration_is_not_heard() {
     let served = Served::new(1, ServerOptions::default()).await;
@@ -125,7 +125,8 @@ async fn what_follows_a_refused_arbitration_is_not_heard() {
     let channel = channel.expect("address").connect().await.expect("connected");
     let mut raw = v1::p4_runtime_client::P4RuntimeClient::new(channel);
     let expected = [
-        // The id of the primary, the device of nobody, and another device on a live stream.
+        // The mistakes are: the id of the primary, an unknown device, and another device on an open
+        // stream.
         (vec![arbitration(1, 1), arbitration(1, 2)], Code::InvalidArgument),
         (vec![arbitration(9, 2), arbitration(1, 2)], Code::NotFound),
         (vec![arbitration(1, 0), arbitration(2, 2), arbitration(1, 2)], Code::FailedPrecondition),
@@ -141,7 +142,7 @@ async fn what_follows_a_refused_arbitration_is_not_heard() {
             }
         };
         assert_eq!(status.code(), code);
-        // The primary still is, and heard of nothing since.
+        // The primary is still primary and received no message meanwhile.
         client
             .write(Vec::new(), v1::write_request::Atomicity::ContinueOnError)
             .await
@@ -162,7 +163,7 @@ fn arbitration(device_id: u64, election_id: u128) -> v1::StreamMessageRequest {
     }
 }
 
-/// A stream that says a few things at once and then stays open.
+/// Returns a request stream that sends a few messages at once and then stays open.
 fn stays_open(
     requests: impl IntoIterator<Item = v1::StreamMessageRequest>,
 ) -> impl futures_core::Stream<Item = v1::StreamMessageRequest> {
@@ -209,7 +210,7 @@ async fn a_shutdown_does_not_wait_for_ever() {
     let options =
         ServerOptions { grace: std::time::Duration::from_millis(20), ..ServerOptions::default() };
     let mut served = Served::new(1, options).await;
-    // Connected, but never says a word of HTTP/2.
+    // The client connects but never sends HTTP/2.
     let _silent = TcpStream::connect(&served.address).await.expect("accepted");
     served.log.wait_for(Heard::ConnectionOpened).await;
     served.stop();

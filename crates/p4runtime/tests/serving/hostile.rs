@@ -1,4 +1,4 @@
-//! A thousand connections that want all of a server, and a client that wants a little of it.
+//! A well-behaved client is served while a thousand hostile connections try to exhaust the server.
 
 use std::{
     net::{Ipv4Addr, SocketAddr},
@@ -20,33 +20,34 @@ use tokio::{
 use crate::support::{Served, host, soon};
 
 const HOSTILE: usize = 1_000;
-/// Calls on one connection. More would exhaust the processor of a build for tests, which no limit on
-/// what is held prevents.
+/// The number of calls per hostile connection. More would exhaust the processor of an unoptimised
+/// build, which no limit on memory can prevent.
 const CALLS: u32 = 8;
-/// How long each pause of a slow peer is.
+/// The pause between the bytes of a slow client.
 const DRIP: Duration = Duration::from_millis(20);
-/// How long a peer waits whose connection was closed.
+/// The time that a hostile client waits after its connection was closed.
 const AGAIN: Duration = Duration::from_secs(1);
-/// The time in which the good client has to be answered, on a machine that is busy with the attack.
+/// The time within which the well-behaved client must be answered, on a machine that is busy with
+/// the attack.
 const ANSWER: Duration = Duration::from_secs(5);
 
-/// One attack at a time, so that a thousand connections are a thousand.
+/// A lock that lets only one attack run at a time, so that a thousand connections are a thousand.
 static ALONE: tokio::sync::Mutex<()> = tokio::sync::Mutex::const_new(());
 
-/// What a hostile connection does.
+/// The behaviour of a hostile connection.
 #[derive(Clone, Copy, Debug)]
 enum Attack {
-    /// Nothing.
+    /// It sends nothing.
     HalfOpen,
-    /// A TLS handshake of one byte at a time, of which most never come.
+    /// It starts a TLS handshake one byte at a time and never completes it.
     SlowTls,
-    /// Headers that never end.
+    /// It sends headers that never end.
     EndlessHeaders,
-    /// Answers are asked for and never taken.
+    /// It requests responses and never reads them.
     ClosedWindows,
-    /// Long messages are announced and never sent.
+    /// It announces long messages and never sends them.
     AnnouncedLengths,
-    /// Calls are begun and given up at once.
+    /// It begins calls and cancels them at once.
     GivenUp,
 }
 
@@ -59,7 +60,7 @@ const PLAIN: [Attack; 6] = [
     Attack::GivenUp,
 ];
 
-/// Frames of HTTP/2 (RFC 9113, section 4.1), written by hand.
+/// HTTP/2 frames (RFC 9113, section 4.1), written by hand.
 struct Frames(Vec<u8>);
 
 impl Frames {
@@ -75,7 +76,7 @@ impl Frames {
         Self(Vec::new())
     }
 
-    /// The preface, and settings whose initial window has this size.
+    /// Returns the connection preface, with settings that include this initial window size.
     fn preface(window: u32) -> Self {
         let mut frames = Self(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".to_vec());
         let setting = [&[0, 4][..], &window.to_be_bytes()].concat();
@@ -90,7 +91,7 @@ impl Frames {
         self.0.extend_from_slice(payload);
     }
 
-    /// The headers of a call to `method`, in literals (RFC 7541, section 6.2.2).
+    /// Returns the header block of a call to `method`, as literals (RFC 7541, section 6.2.2).
     fn headers(method: &str) -> Vec<u8> {
         let mut block = vec![0x83, 0x86];
         for (name, value) in [
@@ -119,7 +120,7 @@ impl Frames {
     }
 }
 
-/// Does harm until the server closes the connection, and then again on another one.
+/// Attacks until the server closes the connection, and then starts again on a new connection.
 async fn attack(attack: Attack, from: Ipv4Addr, server: SocketAddr) {
     loop {
         let socket = TcpSocket::new_v4().expect("a socket");
@@ -136,7 +137,7 @@ async fn once(attack: Attack, stream: &mut TcpStream) -> std::io::Result<()> {
     match attack {
         Attack::HalfOpen => {}
         Attack::SlowTls => {
-            // A record of a handshake with a ClientHello of 16 KiB.
+            // The bytes start a handshake record with a ClientHello of 16 KiB.
             for byte in [0x16, 3, 1, 0x40, 0, 1, 0, 0x3f, 0xfc].into_iter().chain([0; 1000]) {
                 stream.write_all(&[byte]).await?;
                 tokio::time::sleep(DRIP).await;
@@ -185,7 +186,7 @@ async fn once(attack: Attack, stream: &mut TcpStream) -> std::io::Result<()> {
             }
         }
     }
-    // What the server says is not read, but its end is noticed.
+    // The server's data is not interpreted, but the end of the connection is detected.
     let mut end = [0; 1 << 10];
     while stream.read(&mut end).await? > 0 {
         tokio::time::sleep(DRIP).await;
@@ -193,7 +194,7 @@ async fn once(attack: Attack, stream: &mut TcpStream) -> std::io::Result<()> {
     Ok(())
 }
 
-/// Begins the attack, from these addresses, in a runtime of its own.
+/// Starts the attack from these addresses in a separate runtime.
 fn begin(attacks: &'static [Attack], from: &'static [u8], server: SocketAddr) -> Attackers {
     let (end, ended) = tokio::sync::oneshot::channel::<()>();
     let thread = std::thread::spawn(move || {
@@ -223,7 +224,7 @@ impl Drop for Attackers {
     }
 }
 
-/// Makes calls for some seconds, each of which has to be answered in time.
+/// Makes calls for some seconds, each of which must be answered in time.
 async fn answered(client: &mut Client, numbers: std::ops::Range<u32>, for_seconds: u64) {
     let until = Instant::now() + Duration::from_secs(for_seconds);
     for number in numbers {
@@ -295,7 +296,7 @@ async fn a_thousand_slow_handshakes_leave_a_client_of_tls_unharmed() {
     drop(attackers);
 }
 
-/// A connection that never says what it wants is closed when its time is over.
+/// A connection that never completes its handshake is closed after the time limit.
 #[tokio::test]
 async fn a_handshake_that_drips_is_ended() {
     let limits =
@@ -305,7 +306,7 @@ async fn a_handshake_that_drips_is_ended() {
         let mut stream = TcpStream::connect(&served.address).await.expect("connected");
         stream.write_all(preface).await.expect("sent");
         let mut all = Vec::new();
-        // Its SETTINGS may come, and then the end.
+        // The server's SETTINGS may arrive, followed by the end of the connection.
         let _ = soon(stream.read_to_end(&mut all)).await;
     }
     newcomer(&served).await;

@@ -1,4 +1,5 @@
-//! Server and client in one process, over loopback: what only a real transport can show.
+//! Tests of server and client in one process over loopback, for behaviour that only a real
+//! transport can show.
 
 mod faults;
 mod hostile;

@@ -1,4 +1,4 @@
-//! Packets, digests and their order on a real stream.
+//! Packets and digests, and their order, on a real stream.
 
 use bytes::Bytes;
 use p4runtime::{
@@ -40,7 +40,7 @@ async fn a_packet_in_that_cannot_wait_is_on_the_wire_when_the_call_returns() {
     let served = Served::new(1, ServerOptions::default()).await;
     let address = served.address.clone();
     let (tell, told) = std::sync::mpsc::channel();
-    // In a runtime of its own, since that of the server is made to stand still below.
+    // The controller has its own runtime, since the server's runtime is blocked below.
     let controller = std::thread::spawn(move || {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
         runtime.expect("a runtime").block_on(async {
@@ -60,7 +60,7 @@ async fn a_packet_in_that_cannot_wait_is_on_the_wire_when_the_call_returns() {
     served.log.wait_for(Heard::Pipeline).await;
     for number in 0..COUNT {
         assert_eq!(served.devices[0].send_now([packet_in(vec![number], 0)]), Ok(1));
-        // Nothing else of this runtime gets a turn until the controller has it.
+        // This runtime runs nothing else until the controller has received the packet.
         assert_eq!(told.recv_timeout(support::PATIENCE).as_deref(), Ok(&[number][..]));
     }
     controller.join().expect("no panic");
@@ -74,7 +74,7 @@ async fn many_packet_ins_arrive_complete_and_in_order() {
     let packets = |range: std::ops::Range<u64>| {
         range.map(|number| packet_in(Bytes::copy_from_slice(&number.to_be_bytes()), number))
     };
-    // One large batch, then many small ones behind it.
+    // One large batch is followed by many small ones.
     assert_eq!(served.devices[0].send_batch(packets(0..COUNT / 2)), Ok(COUNT as usize / 2));
     for start in (COUNT / 2..COUNT).step_by(10) {
         assert_eq!(served.devices[0].send_batch(packets(start..start + 10)), Ok(10));
@@ -146,7 +146,7 @@ async fn packet_ins_beyond_the_queue_are_not_taken() {
         ServerOptions { queue_limit: QueueLimit::of_messages(100), ..ServerOptions::default() };
     let served = Served::new(1, options).await;
     let (_client, _sender, _receiver) = served.primary().await;
-    // No await in between: the stream has no chance to send any.
+    // Without an await in between, the stream cannot send any of them yet.
     let taken = served.devices[0].send_batch((0..1000).map(|tag| packet_in("x", tag)));
     let taken = taken.expect("there is a primary");
     assert!((90..=100).contains(&taken), "{taken}");
@@ -181,7 +181,8 @@ async fn digests_are_sent_when_their_time_has_come() {
         };
         assert_eq!((list.list_id, &list.data), (round, &vec![data(1), data(2)]));
         sender.acknowledge(&list);
-        // A message that is answered: once the answer is there, so was the acknowledgement.
+        // This message is answered, so the acknowledgement before it has been handled when the
+        // answer arrives.
         sender.packet_outs([v1::PacketOut::default()]);
         let answer = soon(receiver.next()).await.expect("open");
         assert!(matches!(answer, Some(Response::Error(_))), "{answer:?}");
@@ -198,7 +199,7 @@ async fn lists_of_digests_that_the_owner_makes_are_sent_as_they_are() {
     let not_enabled = DigestError::NotEnabled { device: 1, digest: DIGEST };
     assert_eq!(device.send_digest_lists(id, [list(1)]), Err(not_enabled));
 
-    // As much as this would hold back what the device bundles itself.
+    // The limits are set so that the device would hold back any list that it bundles itself.
     let config = v1::digest_entry::Config {
         max_timeout_ns: i64::MAX,
         max_list_size: 100,
@@ -210,7 +211,7 @@ async fn lists_of_digests_that_the_owner_makes_are_sent_as_they_are() {
         entity: Some(v1::Entity { entity: Some(v1::entity::Entity::DigestEntry(entry)) }),
     };
     client.write(vec![update], Atomicity::ContinueOnError).await.expect("written");
-    // The same data in each, and ids as the owner likes.
+    // Both lists hold the same data, and the owner chooses the ids freely.
     assert_eq!(device.send_digest_lists(id, [list(5), list(9)]), Ok(2));
     for list_id in [5, 9] {
         let Some(Response::Digest(list)) = soon(receiver.next()).await.expect("open") else {
@@ -228,7 +229,7 @@ async fn lists_of_digests_that_the_owner_makes_are_sent_as_they_are() {
 }
 
 #[tokio::test]
-async fn idle_entries_of_the_data_plane_are_there_and_are_told_of_one_by_one() {
+async fn idle_entries_of_the_data_plane_are_reported_one_by_one() {
     let served = Served::new(1, ServerOptions::default()).await;
     let device = &served.devices[0];
     let table = entities::schema::TableId(TABLE);

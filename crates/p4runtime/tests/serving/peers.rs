@@ -1,5 +1,5 @@
-//! What HTTP/2 peers do that are not built like ours: h2 with nothing on top, so that every frame
-//! is said by hand.
+//! HTTP/2 clients that behave differently from this crate's client. They use h2 directly, so that
+//! every frame is chosen by hand.
 
 use bytes::{BufMut, Bytes, BytesMut};
 use h2::{RecvStream, SendStream, client::SendRequest};
@@ -21,7 +21,7 @@ use crate::support::{Heard, Served, host, soon};
 const CAPABILITIES: &str = "/p4.v1.P4Runtime/Capabilities";
 const CHANNEL: &str = "/p4.v1.P4Runtime/StreamChannel";
 
-/// A connection with the settings of `builder`.
+/// Opens a connection with the settings of `builder`.
 async fn connect(served: &Served, builder: &h2::client::Builder) -> SendRequest<Bytes> {
     let socket = TcpStream::connect(&served.address).await.expect("connected");
     let (http2, connection) = builder.handshake(socket).await.expect("HTTP/2");
@@ -53,18 +53,18 @@ fn arbitration() -> Bytes {
     framed(&v1::StreamMessageRequest { update: Some(update) })
 }
 
-/// Makes a call with a body of its own.
+/// Makes a call with the given body.
 async fn call(http2: &SendRequest<Bytes>, request: Request<()>, body: Bytes) -> Response<Answer> {
     let mut http2 = http2.clone().ready().await.expect("the connection is open");
     let (response, mut stream) = http2.send_request(request, body.is_empty()).expect("sent");
     if !body.is_empty() {
-        // Not more than the windows hold that the server opens.
+        // The body fits the windows that the server opens.
         stream.send_data(body, true).expect("sent");
     }
     soon(answer(response)).await
 }
 
-/// The body of an answer, and the status in its trailers or in its head.
+/// The body of a response, with the status from its trailers or its head.
 #[derive(Debug)]
 struct Answer {
     body: Vec<u8>,
@@ -104,7 +104,7 @@ async fn calls_that_are_given_up_at_once_close_nothing() {
     let http2 = connect(&served, &h2::client::Builder::new()).await;
     let (_stream, mut answers) = open(&http2).await;
     for _ in 0..5 {
-        // Without an await in between, all of them are there when the server reads.
+        // Without an await in between, all of them have arrived when the server reads.
         for _ in 0..100 {
             let mut http2 = http2.clone();
             let (_, mut stream) = http2.send_request(post(CAPABILITIES), false).expect("sent");
@@ -208,7 +208,7 @@ async fn calls_end_when_their_time_is_over() {
     assert_eq!(code(&ended), Some(Code::DeadlineExceeded));
     assert!(!ended.body().body.is_empty());
     served.log.wait_for(Heard::StreamClosed).await;
-    // A request whose end never comes.
+    // The request never ends.
     let mut http2 = http2.ready().await.expect("the connection is open");
     let (response, _stream) = http2.send_request(timed(CAPABILITIES), false).expect("sent");
     let ended = soon(response).await.expect_err("reset");

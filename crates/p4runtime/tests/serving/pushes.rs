@@ -1,4 +1,4 @@
-//! Pipelines that take long to load, or never end.
+//! Pipelines that take long to load, or never finish loading.
 
 use std::{
     sync::{Arc, Condvar, Mutex, PoisonError},
@@ -22,8 +22,8 @@ use tonic::{Code, Status};
 
 use crate::support::{Heard, PATIENCE, Served, host, pipeline, soon};
 
-/// Emulated switches on which a device configuration that begins with "wait" is loaded when the
-/// gate is open.
+/// A target of emulated switches that loads device configurations beginning with "wait" only when
+/// its gate is open.
 #[derive(Clone, Debug, Default)]
 struct Gated(Arc<Gate>);
 
@@ -70,7 +70,7 @@ impl Gated {
 }
 
 impl Drop for Gated {
-    /// Lets the threads of a test that has failed end.
+    /// Opens the gate, so that the threads of a failed test end.
     fn drop(&mut self) {
         self.open();
     }
@@ -81,7 +81,7 @@ fn waiting() -> v1::ForwardingPipelineConfig {
     v1::ForwardingPipelineConfig { p4_device_config: bytes.into(), ..pipeline(2) }
 }
 
-/// Pushes in a task of its own.
+/// Pushes a pipeline in a separate task.
 fn push(
     client: &Client,
     config: v1::ForwardingPipelineConfig,
@@ -95,11 +95,12 @@ async fn cookie(client: &mut Client) -> Option<u64> {
     there.cookie.map(|cookie| cookie.cookie)
 }
 
-/// Returns once a second push is refused because the first one is being loaded.
+/// Waits until a push is refused because another one is being loaded.
 async fn is_loading(client: &mut Client) {
     let refused = async {
         loop {
-            // There is nothing to commit, but that is only said while no pipeline is loaded.
+            // A Commit without a saved pipeline is refused with NOT_FOUND, but only while no
+            // pipeline is being loaded.
             let outcome = client.set_pipeline(Action::Commit, None).await;
             let status = outcome.expect_err("nothing is saved");
             if status.code() != Code::NotFound {
@@ -121,7 +122,7 @@ async fn others_are_served_while_a_pipeline_is_loaded() {
     let pushing = push(&client, waiting());
     is_loading(&mut client).await;
 
-    // This client, another one, and another device.
+    // This client, another client and another device are all served.
     soon(client.write(vec![host(1)], Atomicity::ContinueOnError)).await.expect("written");
     let mut stranger = served.client().await;
     assert_eq!(soon(cookie(&mut stranger)).await, Some(1));
@@ -145,7 +146,7 @@ async fn a_load_without_an_end_is_refused_and_the_old_pipeline_runs() {
     assert_eq!(status.code(), Code::ResourceExhausted);
     assert!(status.message().contains("--push-seconds"), "{status}");
     assert_eq!(cookie(&mut client).await, Some(1));
-    // It goes on, so the next push has to wait for it.
+    // The load continues, so the next push must wait for it.
     is_loading(&mut client).await;
     target.open();
     let pushed = async {
@@ -156,7 +157,7 @@ async fn a_load_without_an_end_is_refused_and_the_old_pipeline_runs() {
 }
 
 #[tokio::test]
-async fn a_push_takes_effect_although_its_client_gives_up() {
+async fn a_push_takes_effect_even_if_its_client_disconnects() {
     let target = Gated::default();
     let served = target.serve(PATIENCE).await;
     let (mut client, _sender, _receiver) = served.primary().await;

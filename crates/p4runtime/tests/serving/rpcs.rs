@@ -1,4 +1,4 @@
-//! Every call once through the transport, and errors back out of their trailers.
+//! Every RPC once over the transport, and the errors from their trailers.
 
 use p4runtime::{
     arbitration::ElectionId,
@@ -57,7 +57,7 @@ async fn a_session_from_arbitration_to_reading_back() {
     assert_eq!(heard, expected);
 }
 
-/// What does not fit the headers that a client takes would reach it as another code.
+/// A message that exceeds the header limit of a client would reach it with another code.
 #[tokio::test]
 async fn a_refusal_does_not_repeat_a_long_name() {
     let served = Served::new(1, ServerOptions::default()).await;
@@ -83,7 +83,7 @@ async fn errors_of_single_updates_come_back_with_their_place() {
     assert!(!refused[0].message.is_empty());
     assert_eq!(client.read(all_hosts()).await.expect("read").len(), 4);
 
-    // The table is full after 5000: thousands of errors fit the trailers.
+    // The table is full after 5000 entries, so thousands of errors must fit the trailers.
     let outcome = client.write((0..7000).map(host).collect(), Atomicity::ContinueOnError).await;
     let Err(WriteError::Updates { updates: 7000, refused }) = outcome else {
         panic!("{outcome:?}")
@@ -99,7 +99,7 @@ async fn errors_of_single_updates_come_back_with_their_place() {
 async fn a_batch_that_fails_is_unknown_with_one_error_for_each_update() {
     let served = Served::new(1, ServerOptions::default()).await;
     let (_client, _sender, _receiver) = served.primary().await;
-    // Without our client, as other clients see it.
+    // The request is made without this crate's client, to see what other clients see.
     let channel = tonic::transport::Endpoint::from_shared(format!("http://{}", served.address));
     let channel = channel.expect("address").connect().await.expect("connected");
     let mut raw = v1::p4_runtime_client::P4RuntimeClient::new(channel);

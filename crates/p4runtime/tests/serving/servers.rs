@@ -1,4 +1,5 @@
-//! Our client and servers that are not built like ours: h2 with nothing on top, or bytes alone.
+//! This crate's client against servers that behave differently from this crate's server. They use
+//! h2 directly, or only bytes.
 
 use bytes::{BufMut, Bytes, BytesMut};
 use h2::{RecvStream, SendStream, server::SendResponse};
@@ -20,12 +21,12 @@ use tonic::{
 
 use crate::support::{PATIENCE, host, soon};
 
-type Asked = (Request<RecvStream>, SendResponse<Bytes>);
+type Call = (Request<RecvStream>, SendResponse<Bytes>);
 
-/// A server that serves one connection, with what answers each call. Calls that `answer` leaves
-/// open are open until the connection ends.
+/// Starts a server for one connection, with a function that answers each call. Calls that `answer`
+/// leaves open stay open until the connection ends.
 async fn serve<T: Send + 'static>(
-    mut answer: impl FnMut(Asked) -> T + Send + 'static,
+    mut answer: impl FnMut(Call) -> T + Send + 'static,
 ) -> (Client, JoinHandle<()>) {
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
     let address = listener.local_addr().expect("bound").to_string();
@@ -60,7 +61,7 @@ fn status(code: &'static str) -> HeaderMap {
     trailers
 }
 
-/// Makes whoever opens a stream the primary.
+/// Answers a stream so that its client becomes the primary.
 fn primary(respond: &mut SendResponse<Bytes>) -> SendStream<Bytes> {
     let update = v1::MasterArbitrationUpdate { device_id: 1, ..Default::default() };
     let update = v1::stream_message_response::Update::Arbitration(update);
@@ -88,7 +89,7 @@ async fn the_end_of_a_stream_comes_after_its_messages_and_stays() {
             let mut stream = primary(&mut respond);
             (0..3).for_each(|number| stream.send_data(packet(number), false).expect("sent"));
             stream.send_trailers(status(code)).expect("sent");
-            // The request is dropped, which resets the stream as other servers do as well.
+            // The request is dropped, which resets the stream as other servers do too.
         })
         .await;
         let (_sender, mut receiver) = stream(&mut client).await;
@@ -118,7 +119,7 @@ async fn packet_ins_in_frames_of_their_own_may_wait() {
     })
     .await;
     let (_sender, mut receiver) = stream(&mut client).await;
-    // Whoever should read them is busy until all have arrived that fit the window.
+    // The reading task is busy until everything that fits the window has arrived.
     for _ in 0..1000 {
         tokio::task::yield_now().await;
     }
@@ -131,7 +132,7 @@ async fn packet_ins_in_frames_of_their_own_may_wait() {
 #[tokio::test]
 async fn what_is_no_grpc_is_said_with_what_it_is() {
     let page = |status: u16, kind: &'static str| {
-        move |(_, mut respond): Asked| {
+        move |(_, mut respond): Call| {
             let head = Response::builder().status(status).header("content-type", kind);
             let head = head.body(()).expect("a response");
             let mut stream = respond.send_response(head, false).expect("sent");
@@ -196,7 +197,7 @@ async fn a_request_is_sent_to_its_end_though_the_answer_has_begun() {
         tokio::spawn(async move {
             let mut body = request.into_body();
             let mut length = 0;
-            // The window is that of HTTP/2 without settings, 65,535 bytes.
+            // The window is HTTP/2's default of 65,535 bytes.
             while let Some(data) = body.data().await {
                 let data = data.expect("data");
                 length += data.len();
@@ -212,7 +213,7 @@ async fn a_request_is_sent_to_its_end_though_the_answer_has_begun() {
     soon(client.write(updates, Atomicity::ContinueOnError)).await.expect("written");
 }
 
-/// A frame of HTTP/2.
+/// Returns an HTTP/2 frame.
 fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
     let mut bytes = (payload.len() as u32).to_be_bytes()[1..].to_vec();
     bytes.extend_from_slice(&[kind, flags]);
@@ -221,7 +222,7 @@ fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
     bytes
 }
 
-/// A header as HPACK writes it without any table.
+/// Returns a header in HPACK, encoded without any table.
 fn literal(name: &str, value: &str) -> Vec<u8> {
     let mut bytes = vec![0, name.len() as u8];
     bytes.extend_from_slice(name.as_bytes());
@@ -230,7 +231,7 @@ fn literal(name: &str, value: &str) -> Vec<u8> {
     bytes
 }
 
-/// A payload with so much padding behind it.
+/// Returns a payload followed by this amount of padding.
 fn padded(payload: &[u8], padding: u8) -> Vec<u8> {
     let mut bytes = vec![padding];
     bytes.extend_from_slice(payload);
@@ -247,8 +248,8 @@ const END_STREAM: u8 = 1;
 const END_HEADERS: u8 = 4;
 const PADDED: u8 = 8;
 
-/// Answers the first call with padding wherever it may be, headers cut into pieces, and frames
-/// between them that nobody knows.
+/// Answers the first call with padding wherever it is allowed, headers that are split into several
+/// frames, and unknown frames in between.
 async fn pad(mut socket: TcpStream) {
     socket.write_all(&frame(SETTINGS, 0, 0, &[])).await.expect("written");
     let (mut preface, mut head) = ([0; 24], [0; 9]);
@@ -281,7 +282,7 @@ async fn pad(mut socket: TcpStream) {
     bytes.extend(frame(HEADERS, PADDED | END_STREAM, 1, &padded(&[], 255)));
     bytes.extend(frame(CONTINUATION, END_HEADERS, 1, &trailers));
     socket.write_all(&bytes).await.expect("written");
-    // The answer to the ping is the last thing that the client has to say.
+    // The answer to the ping is the last frame that the client sends.
     let mut said = Vec::new();
     while !said.ends_with(&frame(PING, 1, 0, &[7; 8])) {
         said.push(socket.read_u8().await.expect("more"));

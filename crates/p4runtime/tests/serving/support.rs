@@ -1,4 +1,4 @@
-//! A served device that writes down what it hears.
+//! A served device that records its events.
 
 use std::{
     net::SocketAddr,
@@ -27,7 +27,7 @@ use tokio::{
 
 pub(crate) const TABLE: u32 = 0x0200_0001;
 pub(crate) const DIGEST: u32 = 0x1700_0001;
-/// Longer than anything here takes; only a failing test waits for it.
+/// A time longer than any step takes. Only a failing test waits this long.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
 
 const P4INFO: &str = r#"
@@ -85,7 +85,7 @@ pub(crate) fn packet_in(payload: impl Into<Bytes>, tag: u64) -> PacketIn {
     PacketIn { payload: payload.into(), metadata: PacketInMetadata::IngressPort(5), tag }
 }
 
-/// What an owner hears, in order.
+/// The events that an observer receives, in order.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Heard {
     ConnectionOpened,
@@ -94,12 +94,12 @@ pub(crate) enum Heard {
     StreamClosed,
     Primary(bool),
     Pipeline,
-    /// Updates, and how many of them succeeded.
+    /// The number of updates, and the number of those that succeeded.
     Written(usize, usize),
     PacketOut(v1::PacketOut),
     Sent(u64),
     ListSent(u64),
-    /// A notification of so many idle entries.
+    /// A notification with this number of idle entries.
     IdleSent(usize),
     Acknowledged(u64),
 }
@@ -120,7 +120,7 @@ impl Log {
         self.heard.lock().expect("lock").clone()
     }
 
-    /// Waits until `wanted` finds what it looks for.
+    /// Waits until `wanted` returns a result for the recorded events.
     pub(crate) async fn wait<T>(&self, wanted: impl Fn(&[Heard]) -> Option<T>) -> T {
         let waiting = async {
             loop {
@@ -204,7 +204,7 @@ impl ConnectionObserver for Log {
     }
 }
 
-/// A server with its devices, numbered from 1.
+/// A server with its devices, which are numbered from 1.
 pub(crate) struct Served {
     pub(crate) address: String,
     pub(crate) devices: Vec<DeviceHandle>,
@@ -220,7 +220,7 @@ impl Served {
         Self::with(1..=count, device, options).await
     }
 
-    /// A server of the devices that `device` makes for these numbers.
+    /// Starts a server with the devices that `device` creates for these numbers.
     pub(crate) async fn with(
         numbers: impl Iterator<Item = u64>,
         device: impl Fn(u64) -> Device,
@@ -235,7 +235,8 @@ impl Served {
         let address = listener.local_addr().expect("bound").to_string();
         let (stop, stopped) = oneshot::channel();
         let stopped = async {
-            // A server whose test has failed is dropped with its runtime.
+            // If the test has failed, the sender is dropped and the server is dropped with its
+            // runtime.
             if stopped.await.is_err() {
                 std::future::pending().await
             }
@@ -249,7 +250,7 @@ impl Served {
         Client::connect(&self.address, 1, &options).await.expect("connected")
     }
 
-    /// A client that is primary, with the pipeline pushed.
+    /// Connects a client that is primary and has pushed the pipeline.
     pub(crate) async fn primary(&self) -> (Client, StreamSender, StreamReceiver) {
         let mut client = self.client().await;
         let (sender, receiver) =
@@ -259,7 +260,7 @@ impl Served {
         (client, sender, receiver)
     }
 
-    /// Asks the server to stop.
+    /// Tells the server to stop.
     pub(crate) fn stop(&mut self) {
         if let Some(stop) = self.stop.take() {
             stop.send(()).expect("the server runs");
@@ -272,7 +273,7 @@ impl Served {
     }
 }
 
-/// Fails the test instead of hanging it.
+/// Awaits a future, and fails the test if it takes too long.
 pub(crate) async fn soon<T>(future: impl Future<Output = T>) -> T {
     tokio::time::timeout(PATIENCE, future).await.expect("in time")
 }

@@ -1,7 +1,8 @@
-//! A device and all that anyone may do to it from outside; the body of the fuzz target `device`,
-//! and of a test that needs no fuzzer.
+//! A device, and everything that clients may do to it from outside. This is the body of the fuzz
+//! target `device` and of a test that needs no fuzzer.
 //!
-//! Beside not panicking, it is checked at every step that what the specification promises holds.
+//! After every step it checks that nothing panicked and that the guarantees of the specification
+//! hold.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -31,8 +32,8 @@ const EVERYTHING: &str = include_str!("../data/everything.p4info.txtpb");
 const DEVICE: u64 = 7;
 const TABLE: u32 = 0x0200_0001;
 
-/// Where decisions come from: a small generator of pseudo-random numbers (SplitMix64, Steele et
-/// al., OOPSLA 2014), or bytes, one for each decision as long as there are some.
+/// A source of decisions: either a small pseudo-random generator (SplitMix64, Steele et al., OOPSLA
+/// 2014), or given bytes, of which each decision consumes one while any are left.
 pub(crate) struct Random {
     given: std::vec::IntoIter<u8>,
     state: u64,
@@ -70,8 +71,8 @@ impl Random {
         self.next() % bound.max(1)
     }
 
-    /// The message with a few of its bytes changed, once in eight times; `None` if it can no
-    /// longer be read.
+    /// Decodes a copy of the message. In one of eight cases, a few of its bytes are changed first.
+    /// Returns `None` if it can no longer be decoded.
     fn damaged<M: Message + Default>(&mut self, message: &M) -> Option<M> {
         let mut bytes = message.encode_to_vec();
         if self.below(8) == 0 && !bytes.is_empty() {
@@ -96,7 +97,7 @@ fn p4info(version: u64) -> P4Info {
     p4info
 }
 
-/// An entry of the first table, as it is read back.
+/// Returns an entry of the first table, in the form in which it is read back.
 fn entry(port: u8) -> v1::TableEntry {
     let exact = |field_id, value: &[u8]| v1::FieldMatch {
         field_id,
@@ -113,22 +114,22 @@ fn entry(port: u8) -> v1::TableEntry {
     }
 }
 
-/// What a test knows of a device from outside.
+/// A device, and the state that is visible to its clients.
 pub(crate) struct Outside {
     pub(crate) device: Device,
     pub(crate) random: Random,
     effects: Vec<Effect>,
-    /// Streams that arbitrated and were not closed.
+    /// The streams that have arbitrated and were not closed.
     live: BTreeSet<u64>,
-    /// The status of each live stream, as it was last told.
+    /// The last status that each open stream received.
     told: BTreeMap<u64, i32>,
-    /// The highest election id of each role, as it was last told.
+    /// The last highest election id that each role received.
     highest: BTreeMap<String, v1::Uint128>,
     now: u64,
-    /// Updates that succeeded, and pipelines that were reconciled.
+    /// The number of updates that succeeded, and of pipelines that were reconciled.
     pub(crate) written: usize,
     pub(crate) reconciled: usize,
-    /// A pipeline is saved and waits for COMMIT.
+    /// Whether a pipeline is saved and waits for COMMIT.
     saved: bool,
 }
 
@@ -149,7 +150,7 @@ impl Outside {
         }
     }
 
-    /// Loads the program before anyone connects.
+    /// Loads the program before any client connects.
     pub(crate) fn preload(&mut self) {
         let config = v1::ForwardingPipelineConfig {
             p4info: Some(p4info(0)),
@@ -162,7 +163,7 @@ impl Outside {
         ["", "", "a", "b"][self.random.below(4) as usize]
     }
 
-    /// Mostly that of the primary.
+    /// Returns an election id, mostly that of the primary.
     fn election_id(&mut self, role: &str) -> Option<v1::Uint128> {
         match self.random.below(8) {
             0 => None,
@@ -171,7 +172,7 @@ impl Outside {
         }
     }
 
-    /// One thing that somebody does.
+    /// Performs one random action of a client.
     pub(crate) fn step(&mut self) {
         self.now += self.random.below(1_000_000);
         match self.random.below(12) {
@@ -263,7 +264,7 @@ impl Outside {
         };
         let Some(request) = self.random.damaged(&request) else { return };
         let outcome = self.device.write(&request, Nanos(self.now));
-        // Only the primary of the role writes, by its own election id.
+        // Only the primary of the role can write, with its own election id.
         let role = RoleKey::new(&request.role, request.role_id);
         let primary = self.device.arbitration().authorize(&role, request.election_id.as_ref());
         match outcome {
@@ -326,8 +327,9 @@ impl Outside {
         let accepted = outcome.is_ok();
         match (Action::try_from(action), outcome) {
             (Ok(Action::ReconcileAndCommit), Ok(())) => {
-                // Both versions of the program hold the same entries. What a saved pipeline was
-                // told is not what the device runs, and goes with it.
+                // Both versions of the program can hold the same entries. Writes to a saved
+                // pipeline are not part of the running state, and are dropped with the saved
+                // pipeline.
                 if let Some(before) = before.filter(|_| !self.saved) {
                     self.reconciled += usize::from(!before.is_empty());
                     assert_eq!(self.entries(), Some(before));
@@ -342,7 +344,7 @@ impl Outside {
         }
     }
 
-    /// The entries of the first table, of the pipeline that Reads refer to.
+    /// Returns the entries of the first table, in the pipeline that Reads refer to.
     fn entries(&self) -> Option<Vec<v1::Entity>> {
         let wildcard = v1::TableEntry { table_id: TABLE, ..v1::TableEntry::default() };
         let request = v1::ReadRequest {
@@ -354,7 +356,7 @@ impl Outside {
         Some(messages.into_iter().flat_map(|message| message.entities).collect())
     }
 
-    /// Does what the owner of the transport owes.
+    /// Executes the effects, as the owner of the transport must.
     fn follow(&mut self) {
         while !self.effects.is_empty() {
             for effect in std::mem::take(&mut self.effects) {
@@ -381,8 +383,9 @@ impl Outside {
         }
     }
 
-    /// Every controller knows how it stands: the primary OK, the others that there is one, or
-    /// that there is none (specification 1.5, "Client Arbitration Notifications").
+    /// Checks that every controller knows its position: the primary received OK, and the others
+    /// know that there is a primary or that there is none (specification 1.5, "Client Arbitration
+    /// Notifications").
     fn check(&self) {
         let arbitration = self.device.arbitration();
         for stream in &self.live {

@@ -1,4 +1,4 @@
-//! Tests of types and their values.
+//! Tests of data types and the canonical forms of their values.
 
 use super::*;
 use crate::p4info::{Resolver, text};
@@ -110,7 +110,7 @@ fn doubling_structs_are_refused_before_they_grow() {
     assert!(error.contains("more than 4096 scalars"), "{error}");
 }
 
-/// A cell of an array begins with the first name of an enum, however long that is.
+/// A cell of an array starts as the first member of an enum, whose name may be long.
 #[test]
 fn long_names_count_as_what_they_take() {
     let name = "n".repeat(1000);

@@ -1,4 +1,4 @@
-//! The forms in which values are sent (scalars, JSON, and JSON by RFC 7951), and the values that
+//! The encodings of values (scalars, JSON, and JSON according to RFC 7951), and the values that
 //! requests select.
 
 use serde_json::{Value as JsonValue, json};
@@ -21,7 +21,7 @@ async fn answer(served: &mut Served, request: GetRequest) -> Result<Vec<Notifica
     Ok(response.notification)
 }
 
-/// A node of an answer: its path, and its value as JSON with whether that is by RFC 7951.
+/// A node of an answer: its path, its value as JSON, and whether that follows RFC 7951.
 #[derive(Debug, PartialEq)]
 struct Node {
     path: String,
@@ -46,7 +46,7 @@ async fn got(served: &mut Served, path: &str, encoding: Encoding) -> Vec<Node> {
     nodes(answer(served, request(path, encoding)).await.expect(path))
 }
 
-/// Numbers of 64 bits are strings by RFC 7951 and no others are.
+/// RFC 7951 represents 64-bit numbers as strings, and other numbers as numbers.
 #[tokio::test]
 async fn a_leaf_is_its_bare_value() {
     let mut served = Served::new().await;
@@ -69,7 +69,8 @@ async fn a_leaf_is_its_bare_value() {
     }
 }
 
-/// Names have their module where they are at the top, or of another module than the node above.
+/// Names are qualified by their module at the top level and where the module differs from that of
+/// the parent node.
 #[tokio::test]
 async fn a_container_is_one_object() {
     let mut served = Served::new().await;
@@ -114,7 +115,7 @@ async fn a_container_is_one_object() {
     assert_eq!(root[0].json["openconfig-interfaces:interfaces"]["interface"], json!(list));
 }
 
-/// A wildcard yields one complete node for each of its matches.
+/// A wildcard produces one complete node for each match.
 #[tokio::test]
 async fn a_wildcard_is_a_node_for_each_port() {
     let mut served = Served::new().await;
@@ -133,7 +134,7 @@ async fn a_wildcard_is_a_node_for_each_port() {
     assert_eq!(got(&mut served, "interfaces/interface[none]/config", Encoding::Json).await, []);
 }
 
-/// JSON is what a Get is answered in where the request says nothing, as the specification has it.
+/// A Get that names no encoding is answered in JSON, as the specification requires.
 #[tokio::test]
 async fn a_get_without_encoding_is_answered_in_json() {
     let mut served = Served::new().await;
@@ -162,7 +163,7 @@ async fn encodings_that_are_not_served_are_unimplemented() {
     }
 }
 
-/// Returns the next notification, or `None` for the message that ends the initial ones.
+/// Returns the next notification, or `None` for the sync message after the initial ones.
 async fn next(responses: &mut Streaming<SubscribeResponse>) -> Option<Notification> {
     let message = soon(responses.message()).await.expect("no error").expect("not the end");
     match message.response.expect("a response") {
@@ -193,7 +194,7 @@ async fn a_subscription_is_answered_in_its_encoding() {
     };
     let ietf = Encoding::JsonIetf;
     let polled = [subscribed(Mode::Poll, ietf, false), Kind::Poll(Poll {})];
-    // Of each what comes: a port or, where there is none, that these were all.
+    // The expected messages: `true` for a port, `false` for the sync message.
     for (requests, ports) in [
         (vec![subscribed(Mode::Once, ietf, false)], &[true, false][..]),
         (polled.to_vec(), &[true, false, true, false]),
@@ -213,7 +214,7 @@ async fn a_subscription_is_answered_in_its_encoding() {
     assert_eq!(changed.len(), 1);
     assert_eq!((&changed[0].json, changed[0].is_ietf), (&json!("DOWN"), true));
 
-    // Scalars where they are asked for, and where nothing is asked for, as finsy and ONOS do.
+    // Scalars are sent if they are requested, and if no encoding is named, as finsy and ONOS do.
     for encoding in [Encoding::Proto, Encoding::Json] {
         let mut once = served.subscribe([subscribed(Mode::Once, encoding, false)]).await;
         let notification = next(&mut once).await.expect("a port");
@@ -222,7 +223,7 @@ async fn a_subscription_is_answered_in_its_encoding() {
     }
 }
 
-/// Each path has notifications of its own; one that is there twice is answered once.
+/// Each path has its own notifications, and a repeated path is answered once.
 #[tokio::test]
 async fn paths_of_a_get_are_kept_apart() {
     let mut served = Served::new().await;
@@ -236,8 +237,8 @@ async fn paths_of_a_get_are_kept_apart() {
     }
 }
 
-/// Answers repeat the target of the request's prefix, by which clients recognise them, and their
-/// paths are complete.
+/// Answers repeat the target of the request's prefix, by which clients recognise them, and contain
+/// complete paths.
 #[tokio::test]
 async fn the_target_and_the_origin_are_repeated() {
     let mut served = Served::new().await;
@@ -266,8 +267,8 @@ async fn the_target_and_the_origin_are_repeated() {
     assert_eq!(next(&mut stream).await.expect("an end").prefix, repeated);
 }
 
-/// The types of data are those of the model: configuration that clients may write, the settings
-/// that were applied, and what the device does.
+/// The types of data follow the model: configuration that clients may write, applied configuration,
+/// and operational state.
 #[tokio::test]
 async fn a_type_of_data_is_part_of_a_port() {
     let mut served = Served::new().await;
@@ -344,7 +345,7 @@ async fn a_short_request_has_no_endless_answer() {
     let mut served = Served::new().await;
     let many = (0..4096).map(|n| {
         let mut path = parse("", "interfaces/.../*");
-        // Different, and the same to us.
+        // The paths differ, but select the same nodes.
         path.elem[1].key = [("n".to_owned(), n.to_string())].into();
         path
     });
@@ -363,7 +364,8 @@ async fn capabilities_say_what_there_is() {
     let response = served.unary("/gnmi.gNMI/Capabilities", CapabilityRequest {}).await;
     let response: CapabilityResponse = response.expect("answered");
     assert_eq!(response.version, "0.7.0");
-    // JSON, JSON_IETF and PROTO, by the numbers of the specification's table in section 2.3.
+    // The numbers are JSON, JSON_IETF and PROTO, as in the table of the specification's section
+    // 2.3.
     assert_eq!(response.supported_encodings, [0, 4, 2]);
     let names: Vec<&str> =
         response.supported_models.iter().map(|model| model.name.as_str()).collect();

@@ -1,4 +1,4 @@
-//! Set of the configuration of ports, as a leaf and as a container.
+//! Set of a port's configuration, as a leaf and as a container.
 
 use serde_json::{Value as JsonValue, json};
 use tonic::Code;
@@ -32,7 +32,7 @@ fn enabled(served: &Served) -> Vec<bool> {
     served.ports.ports().iter().map(|port| port.enabled).collect()
 }
 
-/// Whole or in part, with the names of modules or without, a level above as well.
+/// The container may be complete or partial, with or without module names, or nested in its parent.
 #[tokio::test]
 async fn a_container_of_configuration_is_written() {
     let mut served = Served::new().await;
@@ -55,7 +55,7 @@ async fn a_container_of_configuration_is_written() {
     assert_eq!(enabled(&served), [true, true]);
 }
 
-/// Replacing a container resets what is left out to its default, and updating it does not.
+/// Replacing a container resets omitted leaves to their defaults; updating it does not.
 #[tokio::test]
 async fn what_a_replacement_leaves_out_is_the_default() {
     let mut served = Served::new().await;
@@ -66,7 +66,7 @@ async fn what_a_replacement_leaves_out_is_the_default() {
         (vec![], vec![name()], false),
         (vec![name()], vec![], true),
         (vec![off()], vec![], false),
-        // In this order, whatever it was before.
+        // Replacements are applied before updates, whatever the previous value.
         (vec![name()], vec![off()], false),
         (
             vec![off()],
@@ -80,7 +80,7 @@ async fn what_a_replacement_leaves_out_is_the_default() {
     }
 }
 
-/// The last operation on a leaf is what is left; nothing else is to be seen.
+/// The last operation on a leaf prevails, and no intermediate state is visible.
 #[tokio::test]
 async fn operations_are_one_transaction() {
     let mut served = Served::new().await;
@@ -145,7 +145,7 @@ async fn what_cannot_be_written_is_named() {
     assert_eq!(enabled(&served), [true, true]);
 }
 
-/// The target is in the prefix of the answer and in no path.
+/// The target is in the prefix of the answer and in none of its paths.
 #[tokio::test]
 async fn an_answer_has_the_prefix_of_its_request() {
     let mut served = Served::new().await;

@@ -1,4 +1,4 @@
-//! Tables, which refer to most other objects.
+//! The checks of tables, which refer to most other kinds of objects.
 
 use entities::schema::*;
 use entities::{ActionCall, Argument, Value};
@@ -7,7 +7,7 @@ use super::{Ids, Preamble, Types, exists, size, unique};
 use crate::p4info::SchemaError;
 use crate::proto::config;
 
-/// What a table may refer to.
+/// The objects that a table may refer to.
 pub(super) struct Lookup<'a> {
     pub(super) types: &'a Types<'a>,
     pub(super) actions: &'a Catalog<ActionId, Action>,
@@ -17,7 +17,7 @@ pub(super) struct Lookup<'a> {
     pub(super) action_profiles: Vec<ActionProfileId>,
 }
 
-/// Checks a table.
+/// Checks and converts a table.
 pub(super) fn table(
     table: &config::Table,
     lookup: &Lookup<'_>,
@@ -111,7 +111,8 @@ fn implementation(
     Ok(Some(Implementation::Extern(ExternId(id))))
 }
 
-/// The initial default action: as stated, else the constant one, else `NoAction`.
+/// Returns the initial default action: the stated one, otherwise the constant one, otherwise
+/// `NoAction`.
 ///
 /// Compilers before P4Runtime 1.4 do not state it.
 fn default_action(
@@ -150,7 +151,7 @@ fn default_action(
     Ok(no_action.map(|reference| bare(reference.id)))
 }
 
-/// Checks the fields of a key or of a value set.
+/// Checks and converts the fields of a key or of a value set.
 pub(super) fn match_fields(
     fields: &[config::MatchField],
     owner: &Preamble<'_>,

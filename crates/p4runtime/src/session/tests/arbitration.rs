@@ -2,8 +2,8 @@ use prost_types::Any;
 
 use super::*;
 
-/// Specification 1.5, "Packet I/O": what a client is not allowed to send is dropped, and may be
-/// answered. Nothing ends a stream but arbitration, and that may come later.
+/// Specification 1.5, "Packet I/O": a message that a client may not send is dropped, and may be
+/// answered. Only arbitration ends a stream, and arbitration may follow later.
 #[test]
 fn what_comes_before_arbitration_is_dropped_and_answered() {
     let mut switch = Switch::ready(DeviceOptions::default());
@@ -99,7 +99,8 @@ fn others_hear_not_found_when_the_primary_leaves() {
     assert_eq!(update.election_id, id(10));
 }
 
-/// A `stranger` configuration is remembered and told; Stratum's is read.
+/// Returns an arbitration message with a role configuration. A configuration of Stratum's type is
+/// interpreted; any other is only stored and sent on.
 fn with_config(name: &str, election_id: u128, type_url: &str, value: &[u8]) -> Request {
     let mut update = arbitration(name, id(election_id));
     let config = Any { type_url: type_url.to_owned(), value: value.to_vec() };
@@ -133,7 +134,7 @@ fn impossible_role_configurations_close_the_stream() {
     assert_eq!(switch.closed()[0].1, Code::InvalidArgument);
     switch.message(1, with_config("", 1, STRATUM, &[]));
     assert_eq!(switch.closed()[0].1, Code::InvalidArgument);
-    // exclusive_p4_ids: 1, in two roles.
+    // The bytes encode `exclusive_p4_ids: 1`, which both roles claim.
     switch.message(1, with_config("a", 1, STRATUM, &[0x08, 1]));
     assert_eq!(switch.closed(), []);
     switch.message(2, with_config("b", 1, STRATUM, &[0x08, 1]));
@@ -142,7 +143,7 @@ fn impossible_role_configurations_close_the_stream() {
     assert_eq!(switch.closed(), []);
 }
 
-/// Specification 1.5, "Rules for Handling MasterArbitrationUpdate": the role comes before its
+/// Specification 1.5, "Rules for Handling MasterArbitrationUpdate": the role is checked before its
 /// configuration.
 #[test]
 fn a_changed_role_is_a_graver_mistake_than_its_configuration() {
@@ -158,7 +159,7 @@ fn a_changed_role_is_a_graver_mistake_than_its_configuration() {
 #[test]
 fn a_narrowed_role_writes_and_reads_what_is_its_own() {
     let mut switch = Switch::ready(DeviceOptions::default());
-    // exclusive_p4_ids: TABLE (as a varint), no packet-ins, no pipeline.
+    // The bytes encode `exclusive_p4_ids: TABLE`, without packet-ins and without pipeline pushes.
     let config = [0x08, 0x81, 0x80, 0x80, 0x10];
     switch.message(2, with_config("a", 7, STRATUM, &config));
     assert_eq!(switch.closed(), []);
@@ -193,7 +194,7 @@ fn a_narrowed_role_writes_and_reads_what_is_its_own() {
     let refused = switch.device.set_pipeline(push, T0, &mut switch.effects);
     assert_eq!(refused.map_err(|error| error.code()), Err(Code::PermissionDenied));
 
-    // With a new primary that sends no configuration the role is a full one again.
+    // A new primary without a configuration makes the role unrestricted again.
     switch.arbitrate(3, "a", 8);
     assert_eq!(switch.read("a", all()).map(|found| found.len()), Ok(2));
 }

@@ -139,7 +139,7 @@ fn a_saved_pipeline_takes_writes_before_it_is_committed() {
     let next = pipeline(p4info_without(TABLE), 2);
     assert_eq!(switch.set(Action::VerifyAndSave, Some(next)), Ok(()));
     assert_eq!(committed(&mut switch), 0);
-    // The device still runs the first pipeline, which is what a controller must hear of.
+    // The device still runs the first pipeline, which is the one that controllers must read.
     assert_eq!(cookie(&switch), Ok(1));
     let updates = vec![insert(host(TABLE, 2, 1)), insert(host(OTHER_TABLE, 2, 1))];
     assert_eq!(switch.write(updates), Ok(vec![Code::InvalidArgument, Code::Ok]));
@@ -158,7 +158,7 @@ fn commit_takes_no_configuration() {
     switch.set(Action::VerifyAndSave, Some(pipeline(p4info(), 2))).expect("saved");
     let given = switch.set(Action::Commit, Some(pipeline(p4info(), 2)));
     assert_eq!(given, Err(Code::InvalidArgument));
-    // An empty message is what Python clients send for "none".
+    // Python clients send an empty message for "none".
     let empty = Some(v1::ForwardingPipelineConfig::default());
     assert_eq!(switch.set(Action::Commit, empty), Ok(()));
     assert_eq!(cookie(&switch), Ok(2));
@@ -199,7 +199,8 @@ fn populate(switch: &mut Switch) {
 fn reconcile_keeps_what_the_new_pipeline_can_hold() {
     let mut switch = Switch::ready(DeviceOptions::default());
     populate(&mut switch);
-    // The same program under another cookie, then one with another table size.
+    // The first pipeline is the same program with another cookie, the second has another table
+    // size.
     let same = pipeline(p4info(), 2);
     let mut larger = p4info();
     larger.tables[1].size = 99;
@@ -214,8 +215,8 @@ fn reconcile_keeps_what_the_new_pipeline_can_hold() {
     assert_eq!(committed(&mut switch), 2);
 }
 
-/// The default entry of a table with a constant default action can be counted and metered, but
-/// not written as an entry.
+/// The default entry of a table with a constant default action can be counted and metered, but not
+/// written as an entry.
 #[test]
 fn reconcile_keeps_the_direct_resources_of_a_constant_default_entry() {
     let with_size = |size, number| {
@@ -283,7 +284,7 @@ fn reconcile_refuses_to_lose_an_entry() {
 }
 
 #[test]
-fn reconcile_drops_entries_where_it_is_told_to() {
+fn reconcile_drops_entries_if_configured() {
     let options = DeviceOptions { reconcile: Reconcile::Drop, ..Default::default() };
     let mut switch = Switch::ready(options);
     populate(&mut switch);

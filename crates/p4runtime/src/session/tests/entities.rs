@@ -37,7 +37,7 @@ fn who_was_primary_may_not_write_any_more() {
 }
 
 #[test]
-fn roles_with_the_same_election_id_are_told_apart() {
+fn roles_with_the_same_election_id_are_distinct() {
     let mut switch = Switch::ready(DeviceOptions::default());
     switch.arbitrate(2, "a", 1);
     switch.arbitrate(2, "a", 3);
@@ -59,7 +59,7 @@ fn each_update_has_its_outcome_in_the_order_of_the_batch() {
 }
 
 #[test]
-fn all_or_nothing_where_it_is_asked_for() {
+fn an_atomic_batch_is_all_or_nothing() {
     for atomicity in [Atomicity::RollbackOnError, Atomicity::DataplaneAtomic] {
         let mut switch = Switch::ready(DeviceOptions::default());
         let request = v1::WriteRequest {
@@ -130,7 +130,7 @@ fn an_answer_without_entities_is_one_empty_message() {
     assert_eq!(read(vec![v1::Entity::default()]), [], "the status says what is wrong");
 }
 
-/// An entry of the first table that carries metadata of this size.
+/// Returns the insertion of an entry of the first table with metadata of this size.
 fn large(number: u32, bytes: usize) -> v1::Update {
     let mut entity = host(TABLE, 0, 1);
     if let Some(Kind::TableEntry(entry)) = &mut entity.entity {
@@ -147,7 +147,7 @@ fn asking_for(entities: Vec<v1::Entity>) -> v1::ReadRequest {
 }
 
 #[test]
-fn an_answer_is_of_the_state_when_it_began() {
+fn a_read_returns_the_state_at_its_beginning() {
     let mut switch = Switch::ready(DeviceOptions::default());
     switch.write((0..10_000).map(|number| large(number, 100)).collect()).expect("written");
     let before = switch.read("", vec![table(TABLE)]).expect("read");
@@ -185,7 +185,8 @@ fn a_read_is_limited_as_a_whole() {
     assert!(codes.iter().all(|code| *code == Code::ResourceExhausted), "{codes:?}");
 }
 
-/// What a controller keeps with an entity is limited, and only the update is refused that has more.
+/// The metadata that controllers attach to entities are limited, and only the update that exceeds
+/// the limit is refused.
 #[test]
 fn metadata_are_limited() {
     let options = DeviceOptions { metadata: 1024, ..DeviceOptions::default() };

@@ -1,4 +1,4 @@
-//! Pipelines that are loaded apart from the device.
+//! Tests of pipelines that are loaded apart from the device.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -7,7 +7,7 @@ use v1::set_forwarding_pipeline_config_request::Action;
 
 use super::*;
 
-/// Emulated switches that count how often something is loaded, and panic when they are told so.
+/// A target of emulated switches that counts loads, and panics on request.
 #[derive(Clone, Debug, Default)]
 struct Counting(Arc<AtomicU32>);
 
@@ -32,7 +32,7 @@ impl Counting {
         self.0.load(Ordering::Relaxed)
     }
 
-    /// With a primary on stream 1 and the pipeline committed.
+    /// Creates a device with a primary on stream 1 and a committed pipeline.
     fn switch(&self) -> Switch {
         let registry = Arc::new(PipelineRegistry::new());
         let target = Box::new(self.clone());
@@ -77,7 +77,7 @@ fn writes_go_on_during_a_load_and_other_pushes_are_refused() {
     let loaded = load.run().expect("loaded");
     assert_eq!(switch.set(Action::Verify, Some(other())), Err(Code::Unavailable));
     switch.device.loaded(loaded, T0, &mut switch.effects).expect("committed");
-    // What was written during the load is carried over.
+    // Entities that were written during the load are carried over.
     assert_eq!(switch.read("", vec![table(TABLE)]).map(|found| found.len()), Ok(1));
     assert_eq!(switch.set(Action::Verify, Some(other())), Ok(()));
 }
@@ -105,7 +105,7 @@ fn a_controller_that_is_no_longer_primary_commits_nothing() {
         assert_eq!(error.code(), Code::PermissionDenied);
         let after = switch.device.pipeline().cloned();
         assert!(Option::zip(before, after).is_some_and(|(one, two)| Arc::ptr_eq(&one, &two)));
-        // Nothing is saved either.
+        // No pipeline is saved either.
         let request = v1::SetForwardingPipelineConfigRequest {
             device_id: DEVICE,
             election_id: id(2),
@@ -151,7 +151,7 @@ fn a_panic_is_an_answer() {
     assert_eq!(switch.commit(pipeline(p4info(), 3)), Ok(()));
 }
 
-/// A place where some pipelines fail.
+/// A rehearsal in which some pipelines fail.
 #[derive(Debug)]
 struct Stage;
 

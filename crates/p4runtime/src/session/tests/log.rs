@@ -1,4 +1,4 @@
-//! What the record of a device's owner holds, and what becomes of requests that it refuses.
+//! Tests of the contents of the owner's log, and of the fate of requests that it refuses.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -6,7 +6,7 @@ use v1::{set_forwarding_pipeline_config_request::Action, write_request::Atomicit
 
 use super::*;
 
-/// A record that can be told to refuse.
+/// A log that can be set to refuse.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Log(Arc<Mutex<Recorded>>);
 
@@ -39,7 +39,7 @@ impl Log {
         Ok(())
     }
 
-    /// A device that was restored from the record.
+    /// Returns a device that was restored from the log.
     fn restored(&self) -> Switch {
         let mut switch = Switch::new(DeviceOptions::default());
         let recorded = self.lock();
@@ -100,7 +100,7 @@ fn update(kind: UpdateType, entity: v1::Entity) -> v1::Update {
     v1::Update { r#type: kind as i32, entity: Some(entity) }
 }
 
-/// All entries and the configuration, as a controller finds them.
+/// Returns all entities and the configuration, as a controller reads them.
 fn found(switch: &Switch) -> (Vec<v1::Entity>, Option<v1::ForwardingPipelineConfig>) {
     let request =
         v1::GetForwardingPipelineConfigRequest { device_id: DEVICE, ..Default::default() };
@@ -108,7 +108,8 @@ fn found(switch: &Switch) -> (Vec<v1::Entity>, Option<v1::ForwardingPipelineConf
     (switch.read("", vec![table(0)]).unwrap_or_default(), config)
 }
 
-/// Whatever is written, accepted or not, a device that is restored from the record is like the one that was written to.
+/// Whatever was written, accepted or refused, a device that is restored from the log equals the
+/// original.
 #[test]
 fn a_restored_device_is_as_it_was() {
     let (mut switch, log) = logged();
@@ -128,7 +129,8 @@ fn a_restored_device_is_as_it_was() {
     assert_eq!(found(&log.restored()), found(&switch));
 }
 
-/// What cannot be recorded is undone, whichever way the batch goes, and the controller is told so.
+/// A write that cannot be recorded is undone, whatever its atomicity, and the controller receives
+/// the error.
 #[test]
 fn a_write_that_cannot_be_recorded_is_undone() {
     for atomicity in
@@ -168,7 +170,8 @@ fn what_changes_nothing_is_answered_although_nothing_can_be_recorded() {
     assert_eq!(switch.write(vec![]), Ok(vec![]));
 }
 
-/// A pipeline that cannot be recorded does not run, and what ran before goes on with all that it had.
+/// A pipeline that cannot be recorded does not run, and the previous one keeps running with all its
+/// entities.
 #[test]
 fn a_pipeline_that_cannot_be_recorded_is_not_committed() {
     let smaller = || Some(pipeline(p4info_without(OTHER_TABLE), 2));
@@ -193,7 +196,7 @@ fn a_pipeline_that_cannot_be_recorded_is_not_committed() {
     }
 }
 
-/// What is saved waits, with what is written to it, until it can be recorded.
+/// A saved pipeline and the writes to it are recorded only when it is committed.
 #[test]
 fn a_saved_pipeline_is_recorded_when_it_is_committed() {
     let (mut switch, log) = logged();

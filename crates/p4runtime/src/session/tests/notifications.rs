@@ -32,7 +32,7 @@ fn later(nanoseconds: u64) -> Nanos {
 }
 
 #[test]
-fn a_digest_that_nobody_asked_for_is_dropped() {
+fn a_digest_that_is_not_enabled_is_dropped() {
     let mut switch = Switch::ready(DeviceOptions::default());
     assert_eq!(learn(&mut switch, 1, T0), []);
     assert_eq!(switch.device.deadline(), None);
@@ -53,7 +53,7 @@ fn digests_go_to_the_primary_and_are_acknowledged() {
     assert_eq!((list.digest_id, &list.data), (DIGEST, &vec![data(1)]));
     assert_eq!(list.timestamp, i64::try_from(later(1000).0).expect("small"));
 
-    // Not again before the acknowledgement.
+    // The digest is not repeated before its acknowledgement.
     assert_eq!(learn(&mut switch, 1, later(2000)), []);
     assert_eq!(switch.device.deadline(), None);
     let ack = v1::DigestListAck { digest_id: DIGEST, list_id: list.list_id };
@@ -106,13 +106,13 @@ fn acknowledgements_that_make_no_sense_are_answered() {
         let details = v1::DigestListAckError { digest_list_ack: Some(ack(digest_id)) };
         assert_eq!(error.details, Some(Details::DigestListAck(details)));
     }
-    // A list that is long forgotten is no mistake.
+    // Acknowledging a list that was forgotten long ago is not a mistake.
     switch.message(1, Request::DigestAck(ack(DIGEST)));
     assert_eq!(switch.sent(), []);
 }
 
 #[test]
-fn an_idle_entry_is_told_to_the_primary_again_and_again() {
+fn an_idle_entry_is_reported_to_the_primary_repeatedly() {
     let mut switch = Switch::ready(DeviceOptions::default());
     switch.arbitrate(2, "", 0);
     let mut entity = host(TABLE, 1, 1);
@@ -140,7 +140,7 @@ fn an_idle_entry_is_told_to_the_primary_again_and_again() {
 }
 
 #[test]
-fn without_primary_nobody_is_told() {
+fn without_a_primary_no_controller_is_notified() {
     let mut switch = Switch::ready(DeviceOptions::default());
     enable_digest(&mut switch, 0, 0);
     switch.device.stream_closed(StreamId(1), &mut switch.effects);

@@ -11,7 +11,7 @@ fn packet(payload: &'static [u8], metadata: &[(u32, &[u8])]) -> v1::PacketOut {
     }
 }
 
-/// The `StreamError`s that were sent: stream, code, the packet that comes back in them.
+/// Returns the `StreamError`s that were sent: stream, code, and the packet that they contain.
 fn errors(switch: &mut Switch) -> Vec<(u64, i32, Option<v1::PacketOut>)> {
     let error = |(stream, response)| match response {
         Response::Error(error) => {
@@ -136,10 +136,11 @@ fn packet_ins_go_to_the_primary_of_every_role_that_receives_them() {
         update.role = Some(v1::Role { name: "a".to_owned(), config: Some(config), id: 0 });
         Request::Arbitration(update)
     };
-    // Neither packet-ins nor anything else.
+    // The configuration grants neither packet-ins nor anything else.
     switch.message(3, stratum(&[]));
     assert_eq!(receivers(&switch), [(1, false)]);
-    // packet_in_filter { metadata_id: 1 value: "\x05" } receives_packet_ins: true
+    // The bytes encode `packet_in_filter { metadata_id: 1 value: "\x05" } receives_packet_ins:
+    // true`.
     switch.message(3, stratum(&[0x1a, 5, 0x08, 1, 0x12, 1, 5, 0x20, 1]));
     assert_eq!(receivers(&switch), [(1, false), (3, true)]);
 

@@ -1,4 +1,4 @@
-//! Counters, meters, registers.
+//! Tests of counters, meters and registers.
 
 use super::*;
 use crate::proto::v1::p4_data::Data;

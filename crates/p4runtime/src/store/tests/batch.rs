@@ -1,4 +1,4 @@
-//! Batches and their atomicity.
+//! Tests of batches and their atomicity.
 
 use proptest::prelude::*;
 
@@ -37,7 +37,7 @@ fn a_failed_batch_leaves_nothing() {
     }
 }
 
-/// Everything that can be read of a store.
+/// Returns everything that can be read from a store.
 pub(super) fn contents(store: &Store) -> Vec<Entity> {
     use crate::proto::v1::packet_replication_engine_entry::Type as Engine;
 
@@ -77,7 +77,7 @@ pub(super) fn contents(store: &Store) -> Vec<Entity> {
     found
 }
 
-/// Updates of every kind of entity, over few keys so that they meet; some are refused.
+/// Generates updates of every kind of entity, with few keys so that they collide. Some are refused.
 fn any_update() -> impl Strategy<Value = v1::Update> {
     use crate::proto::v1::packet_replication_engine_entry::Type as Engine;
 
@@ -184,8 +184,8 @@ fn any_update() -> impl Strategy<Value = v1::Update> {
 }
 
 proptest! {
-    /// A batch that fails is as if it had never been sent, whatever was there before; and a batch
-    /// that succeeds is the same as its updates one by one.
+    /// A batch that fails leaves the store as if it had never been sent, and a batch that succeeds
+    /// has the effect of its updates one by one.
     #[test]
     fn rollback_restores_what_was_there(
         before in prop::collection::vec(any_update(), 0..40),
@@ -208,15 +208,16 @@ proptest! {
         } else {
             prop_assert_eq!(contents(&store), earlier);
         }
-        // What cannot be read, such as references, shows in what is accepted afterwards.
+        // State that cannot be read, such as reference counts, shows in which later updates are
+        // accepted.
         for update in &after {
             prop_assert_eq!(store.write(update, T0), oracle.write(update, T0));
         }
         prop_assert_eq!(contents(&store), contents(&oracle));
     }
 
-    /// Deleting everything, users before what they use, always succeeds: references are counted
-    /// right.
+    /// Deleting every entity, referring ones before referred ones, always succeeds, so references
+    /// are counted correctly.
     #[test]
     fn everything_can_be_deleted(updates in prop::collection::vec(any_update(), 0..60)) {
         let mut store = Store::new(schema());

@@ -1,4 +1,4 @@
-//! Idle timeouts and hits.
+//! Tests of idle timeouts and hits.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! Packet replication, value sets, digests, externs.
+//! Tests of packet replication, value sets, digests and externs.
 
 use super::*;
 use crate::proto::v1::packet_replication_engine_entry::Type as Engine;

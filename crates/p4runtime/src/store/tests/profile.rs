@@ -1,4 +1,4 @@
-//! Members, groups and one-shot groups.
+//! Tests of members, groups and one-shot groups.
 
 use super::*;
 
@@ -71,7 +71,7 @@ fn what_is_in_use_cannot_be_deleted() {
     assert_eq!(switch.delete(member(BY_WEIGHT, 2, 1)), Err(Code::FailedPrecondition));
     assert_eq!(switch.delete(group(BY_WEIGHT, 1, &[])), Err(Code::FailedPrecondition));
 
-    // The entry moves from the group to a member, the group from one member to another.
+    // The entry moves from the group to a member, and the group from one member to another.
     switch.modify(keyed(WEIGHTED, 1, member_ref(2))).unwrap();
     switch.modify(group(BY_WEIGHT, 1, &[(2, 1)])).unwrap();
     assert_eq!(switch.delete(member(BY_WEIGHT, 1, 1)), Ok(()));
@@ -126,7 +126,7 @@ fn groups() {
     assert_eq!(read, Ok(expected.map(Entity::from).to_vec()));
 }
 
-/// Clients that state no size (p4runtime-shell, finsy) mean the largest.
+/// Clients that state no size, such as p4runtime-shell and finsy, mean the maximum.
 #[test]
 fn a_group_without_max_size_is_as_large_as_the_selector_allows() {
     let mut switch = Switch::new();
@@ -195,7 +195,7 @@ fn one_shot_groups() {
         switch.entries(v1::TableEntry { table_id: WEIGHTED, ..Default::default() }),
         Ok(vec![keyed(WEIGHTED, 1, one_shot(&[5])), keyed(WEIGHTED, 2, one_shot(&[5]))])
     );
-    // One style or the other.
+    // A selector holds either one-shot groups or members and groups, not both.
     assert_eq!(switch.insert(member(BY_WEIGHT, 1, 1)), INVALID);
     assert_eq!(switch.insert(group(BY_WEIGHT, 1, &[])), INVALID);
     assert_eq!(switch.delete(keyed(WEIGHTED, 1, None)), Ok(()));
@@ -226,7 +226,7 @@ fn an_action_set_that_states_the_semantics_of_its_selector_has_the_same_limits()
     assert_eq!(switch.insert(stating(COUNTED, 4, SizeSemantics::SumOfMembers)), INVALID);
     assert_eq!(switch.insert(stating(COUNTED, 3, SizeSemantics::SumOfMembers)), Ok(()));
     assert_eq!(switch.insert(stating(WEIGHTED, 7, SizeSemantics::SumOfWeights)), INVALID);
-    // A selector of weights has no limit for the weight of a member.
+    // A selector that sums members has no limit for the weight of a member.
     assert_eq!(switch.insert(stating(WEIGHTED, 7, SizeSemantics::SumOfMembers)), Ok(()));
 }
 

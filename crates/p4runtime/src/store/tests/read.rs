@@ -1,8 +1,9 @@
-//! Reads of table entries.
+//! Tests of reads of table entries.
 
 use super::*;
 
-/// Three entries in `exact` (ports 1 to 3), two in `acl` (priorities 10 and 20).
+/// Returns a store with three entries in `exact` (ports 1 to 3) and two in `acl` (priorities 10 and
+/// 20).
 fn populated() -> Switch {
     let mut switch = Switch::new();
     for port in [3, 1, 2] {
@@ -107,7 +108,7 @@ fn filters_that_mean_nothing_are_refused() {
     assert_eq!(error.code(), Code::InvalidArgument);
 }
 
-/// Specification 1.5, "Idle-timeout": default entries have none, in whatever message.
+/// Specification 1.5, "Idle-timeout": default entries have none, in any message.
 #[test]
 fn a_default_entry_has_no_idle_timeout_to_ask_for() {
     let switch = populated();
@@ -122,7 +123,8 @@ fn a_default_entry_has_no_idle_timeout_to_ask_for() {
     }
 }
 
-/// A client reads with the message that it wrote: what an indirect entry refers to is no filter.
+/// A client can read an entry with the message that it wrote, so the action of an indirect entry is
+/// no filter.
 #[test]
 fn what_was_written_reads_itself() {
     let mut switch = Switch::new();

@@ -1,4 +1,4 @@
-//! Writes of table entries.
+//! Tests of writes of table entries.
 
 use super::*;
 
@@ -19,7 +19,7 @@ fn insert_modify_delete_read() {
     assert_eq!(switch.modify(entry.clone()), Ok(()));
     assert_eq!(switch.entries(exact_entry(5).without_action()), Ok(vec![entry.clone()]));
 
-    // Everything but the key is ignored, nonsense included.
+    // Everything but the key is ignored, even invalid values.
     let nonsense = v1::TableEntry { action: action(99, &[]), idle_timeout_ns: -1, ..entry };
     assert_eq!(switch.delete(nonsense), Ok(()));
     assert_eq!(switch.entries(exact_entry(5).without_action()), Ok(vec![]));
@@ -302,7 +302,7 @@ fn direct_resources_are_written_with_the_entry() {
     let unasked = switch.entries(exact_entry(1).without_action()).unwrap().remove(0);
     assert_eq!((unasked.counter_data, unasked.meter_config), (None, None));
 
-    // A counter that is unset is kept, a meter that is unset is reset.
+    // An unset counter is kept, and an unset meter is reset.
     assert_eq!(switch.modify(exact_entry(1)), Ok(()));
     assert_eq!(direct(&switch), (counter, None));
 
