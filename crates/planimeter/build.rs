@@ -1,12 +1,12 @@
-//! Tells the command which commit it is built of, and with which profile.
+//! Passes the commit and the profile of the build to the command.
 //!
 //! A build needs neither git nor a repository: without them the commit is empty, and results say
-//! that the sources were built outside of their repository.
+//! that the sources were built outside their repository.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// The files and folders that are compiled, relative to the root of the sources.
+/// The compiled files and directories, relative to the root of the sources.
 const SOURCES: [&str; 4] = ["Cargo.toml", "Cargo.lock", "crates", "programs"];
 
 fn main() {
@@ -19,20 +19,20 @@ fn main() {
     println!("cargo:rustc-env=PLANIMETER_PROFILE={}", profile());
 }
 
-/// The root of the sources: the folder of the workspace.
+/// Returns the root of the sources, which is the directory of the workspace.
 fn root() -> PathBuf {
     let package = PathBuf::from(std::env::var_os("CARGO_MANIFEST_DIR").unwrap_or_default());
     let root = package.join("../..");
     root.canonicalize().unwrap_or(root)
 }
 
-/// Returns the commit of the sources, if they lie in a repository of their own.
+/// Returns the commit of the sources, if they are in a repository of their own.
 fn commit(root: &Path) -> Option<String> {
     let top = git(root, &["rev-parse", "--show-toplevel"])?;
     if Path::new(&top).canonicalize().ok()? != root {
         return None;
     }
-    // Every commit and checkout adds a line here.
+    // Every commit and checkout changes one of these files.
     let log = root.join(git(root, &["rev-parse", "--git-path", "logs/HEAD"])?);
     let head = root.join(git(root, &["rev-parse", "--git-path", "HEAD"])?);
     for file in [log, head] {
@@ -54,19 +54,19 @@ fn is_modified(root: &Path) -> bool {
     git(root, &status).is_some_and(|changes| !changes.is_empty())
 }
 
-/// Runs this script again when a file or a folder changes. One that is absent is left out, because
-/// it would run again with every build.
+/// Makes Cargo run this script again when a file or directory changes. An absent file is left out,
+/// because it would make the script run with every build.
 fn watch(path: &Path) {
     if path.exists() {
         println!("cargo:rerun-if-changed={}", path.display());
     }
 }
 
-/// Runs git and returns its output, or `None` without git or where it fails.
+/// Runs git and returns its output, or `None` if git is missing or fails.
 fn git(root: &Path, words: &[&str]) -> Option<String> {
     let output = Command::new("git")
         .current_dir(root)
-        // `git status` would else write the index, which others may be using.
+        // Without this, `git status` would write the index, which other processes may be using.
         .env("GIT_OPTIONAL_LOCKS", "0")
         .args(words)
         .output()
@@ -75,8 +75,8 @@ fn git(root: &Path, words: &[&str]) -> Option<String> {
     output.status.success().then(|| text.trim().to_owned())
 }
 
-/// The profile of the build. Cargo names only those that others inherit from, so that it is read
-/// from the folder of the build: `target/PROFILE/build/planimeter-HASH/out`.
+/// Returns the profile of the build. Cargo passes only the names of its base profiles, so the name
+/// is taken from the build's directory: `target/PROFILE/build/planimeter-HASH/out`.
 fn profile() -> String {
     let out = PathBuf::from(std::env::var_os("OUT_DIR").unwrap_or_default());
     let folder = out.ancestors().nth(3).and_then(Path::file_name);

@@ -1,12 +1,14 @@
-//! The ceiling of the probe on this machine, side by side with real controllers, in one run.
+//! Measures the maximum rate of the probe on this machine and, in the same run, the rates of real
+//! controllers.
 //!
 //!     cargo bench -p planimeter --bench ceiling              # everything
 //!     cargo bench -p planimeter --bench ceiling -- paced     # cases whose name contains a word
 //!
-//! Each case is a run of the `planimeter` command, so that what is measured is what a user gets.
-//! `PLANIMETER_REPETITIONS` sets the trials per case (3). Nothing here passes or fails: the table
-//! shows means with their 95 % confidence intervals, the limit of each run and, first, how much of
-//! the processor the machine itself withholds from a thread that only looks at the clock.
+//! Each case is a run of the `planimeter` command, so that the measurement is what a user gets.
+//! `PLANIMETER_REPETITIONS` sets the trials per case (3). The benchmark only reports; no figure
+//! makes it fail. The table shows means with their 95 % confidence intervals and the limit of each
+//! run. Before it, the benchmark prints how much of the processor the machine withholds from a
+//! thread that only reads the clock.
 
 use std::collections::BTreeMap;
 use std::net::TcpListener;
@@ -18,19 +20,19 @@ use serde_json::Value;
 
 const PLANIMETER: &str = env!("CARGO_BIN_EXE_planimeter");
 
-/// One line of the table.
+/// One row of the table.
 struct Case {
     name: &'static str,
     flags: &'static [&'static str],
     against: Against,
 }
 
-/// What answers.
+/// The controller of a case.
 #[derive(Clone, Copy, PartialEq)]
 enum Against {
-    /// The built-in null controller or null client.
+    /// The built-in null controller.
     Null,
-    /// ovs-testcontroller, if it is installed.
+    /// The ovs-testcontroller, if it is installed.
     OpenVSwitch,
     /// A learning switch of os-ken, if it is installed.
     OsKen,
@@ -69,7 +71,7 @@ const CASES: &[Case] = &[
         "p4runtime connect 10,000 switches",
         &["-pp4runtime", "-n10000", "-r0.1", "--threads=1", "--connect-timeout=60s"],
     ),
-    // It takes sixteen switches at most.
+    // ovs-testcontroller accepts at most sixteen switches.
     peer("peer ovs-testcontroller, closed, 16 switches", Against::OpenVSwitch, "-n16"),
     peer("peer os-ken, closed, 16 switches", Against::OsKen, "-n16"),
     peer("peer os-ken, closed, 64 switches", Against::OsKen, "-n64"),
@@ -80,7 +82,7 @@ const fn case(name: &'static str, flags: &'static [&'static str]) -> Case {
 }
 
 const fn peer(name: &'static str, against: Against, switches: &'static str) -> Case {
-    // One array per number of switches, since flags are constants.
+    // Flags are constants, so each number of switches has its own array.
     let flags: &'static [&'static str] = match switches.as_bytes() {
         b"-n16" => &["-pof10", "-n16", "--mode=closed", "--window=32", "--threads=1"],
         _ => &["-pof10", "-n64", "--mode=closed", "--window=32", "--threads=1"],
@@ -89,7 +91,7 @@ const fn peer(name: &'static str, against: Against, switches: &'static str) -> C
 }
 
 fn main() {
-    // cargo passes --bench; everything else selects cases.
+    // cargo passes --bench; all other arguments select cases.
     let wanted: Vec<String> = std::env::args().skip(1).filter(|a| !a.starts_with("--")).collect();
     let withheld = withheld(Duration::from_secs(3));
     println!("The machine withholds {:.2} % of the processor from a spinning thread,", withheld.0);
@@ -180,7 +182,7 @@ fn short(value: f64) -> String {
     }
 }
 
-/// A real controller, ended when dropped.
+/// A real controller process, which ends when this value is dropped.
 struct Peer(Child);
 
 impl Peer {
@@ -235,8 +237,8 @@ fn temporary(what: &str) -> PathBuf {
 
 static COUNTER: std::sync::atomic::AtomicU64 = std::sync::atomic::AtomicU64::new(0);
 
-/// Percent of the time that a spinning thread does not get, in gaps above 50 us; their number, and
-/// the longest in milliseconds.
+/// Returns the percentage of time that a spinning thread does not get in gaps above 50 us, the
+/// number of these gaps, and the longest in milliseconds.
 fn withheld(time: Duration) -> (f64, u32, f64) {
     let start = Instant::now();
     let (mut last, mut gaps, mut sum, mut longest) = (start, 0, Duration::ZERO, Duration::ZERO);

@@ -1,4 +1,5 @@
-//! The start of a measurement: command, build and time are recorded alike by all verbs.
+//! The invocation of this program: its command line, build and start time, which all verbs record
+//! in the same way.
 
 use std::path::{Path, PathBuf};
 
@@ -6,19 +7,19 @@ use provenance::{Began, Build};
 
 use crate::probe::arguments;
 
-/// Begins now, with the command line as results may show it.
+/// Starts a measurement now, with the command line in the form that results may contain.
 pub(crate) fn now() -> Began {
     Began::now(command_line())
 }
 
-/// The command line as results may show it: without a password, and with a program that a shell
-/// finds here.
+/// Returns the command line in the form that results may contain: without a password, and with a
+/// program name that a shell finds in this directory.
 pub(crate) fn command_line() -> Vec<String> {
     let words = arguments::recorded(std::env::args().skip(1));
     std::iter::once(program()).chain(words).collect()
 }
 
-/// A command for a user to type, of one that names this program `planimeter`.
+/// Returns `command`, which begins with `planimeter`, in the form that the user can type here.
 pub(crate) fn typed(command: &str) -> String {
     match command.strip_prefix("planimeter ") {
         Some(rest) => format!("{} {rest}", program()),
@@ -26,8 +27,9 @@ pub(crate) fn typed(command: &str) -> String {
     }
 }
 
-/// The word by which a shell in this folder finds this program: its name where that leads to it,
-/// else its path, such as `target/quick/planimeter` for who built it and did not install it.
+/// Returns the word by which a shell in this directory finds this program: its name if the name
+/// leads to it, otherwise its path, such as `target/quick/planimeter` if it was built and not
+/// installed.
 pub(crate) fn program() -> String {
     let started = std::env::args().next().unwrap_or_else(|| "planimeter".to_owned());
     let search = std::env::var_os("PATH").unwrap_or_default();
@@ -37,8 +39,8 @@ pub(crate) fn program() -> String {
     found_by(&started, executable.as_deref(), folder.as_deref(), &folders)
 }
 
-/// Returns the word of [`program`] for a program that was `started` by that word and lies at
-/// `executable`, for a shell in the folder `here` that looks for programs in `folders`.
+/// Returns the word of [`program`], for a program that was `started` by that word and is at
+/// `executable`. The shell is in the directory `here` and searches `folders`.
 fn found_by(
     started: &str,
     executable: Option<&Path>,
@@ -55,14 +57,14 @@ fn found_by(
         return name.to_string_lossy().into_owned();
     }
     match here.and_then(|here| executable.strip_prefix(here).ok()) {
-        // A name alone would be looked for elsewhere.
+        // A bare name would be searched for in `folders`.
         Some(below) if below.components().count() == 1 => format!("./{}", below.display()),
         Some(below) => below.display().to_string(),
         None => executable.display().to_string(),
     }
 }
 
-/// The build of this program, as `build.rs` found it.
+/// Returns the build of this program, as `build.rs` recorded it.
 pub(crate) fn build() -> Build {
     let commit = Some(env!("PLANIMETER_COMMIT")).filter(|commit| !commit.is_empty());
     Build {
@@ -91,16 +93,16 @@ mod tests {
             let executable = folder.join("planimeter");
             found_by(started, Some(&executable), Some(here), &folders)
         };
-        // Found by its name, or by a path to what the name finds.
+        // The program is found by its name, or by a path to the file that its name finds.
         assert_eq!(called("planimeter", &installed, &here), "planimeter");
         let path = installed.join("planimeter").display().to_string();
         assert_eq!(called(&path, &installed, &here), "planimeter");
-        // Built and not installed: an installed one of that name would be another.
+        // The program is built and not installed, so its name would find another program.
         let path = built.join("planimeter").display().to_string();
         assert_eq!(called(&path, &built, &here), "target/quick/planimeter");
         assert_eq!(called("./planimeter", &built, &built), "./planimeter");
         assert_eq!(called(&path, &built, &installed), path);
-        // A link there leads to this one.
+        // A link in a searched directory leads to this program.
         std::fs::remove_file(installed.join("planimeter")).expect("it was there");
         std::os::unix::fs::symlink(&path, installed.join("planimeter")).expect("a link");
         assert_eq!(called(&path, &built, &here), "planimeter");

@@ -1,4 +1,4 @@
-//! `planimeter bench`: from arguments to traffic, its runs, and what is left of them.
+//! `planimeter bench`: measures the throughput and latency of a P4 program.
 
 mod arguments;
 mod point;
@@ -29,10 +29,10 @@ pub(crate) use arguments::Arguments;
 pub(crate) use point::made;
 use point::{Audience, Subject, Traffic};
 
-/// The program of the paper's evaluation, and what it is called.
+/// The program of the paper's evaluation, with its name.
 const PAPER: (&str, &str) = ("entry_update.p4", include_str!("../../../programs/entry_update.p4"));
 
-/// What conditions may be about.
+/// The metrics that thresholds may name.
 const METRICS: [Metric; 6] = [
     ("rate", Unit::PerSecond),
     ("cost", Unit::Seconds),
@@ -99,7 +99,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     crew.leave(status(verdict(&points, &broken), &provenance, false))
 }
 
-/// What is wrong, with what it is wrong with: the program, or where packets are to come from and go.
+/// Returns the error with its subject: the program, or the ports.
 fn explained(error: &TrafficError, program: &str, io: Io) -> String {
     match error {
         TrafficError::Ports(error) => {
@@ -109,7 +109,7 @@ fn explained(error: &TrafficError, program: &str, io: Io) -> String {
     }
 }
 
-/// Conditions that do not hold, in sentences.
+/// Returns the thresholds that do not hold, as sentences.
 fn broken(points: &[throughput::Point], thresholds: &[Condition]) -> Vec<String> {
     let mut broken = Vec::new();
     for point in points {
@@ -125,7 +125,8 @@ fn broken(points: &[throughput::Point], thresholds: &[Condition]) -> Vec<String>
     broken
 }
 
-/// 1 if a threshold broke, an output was wrong, or nothing was measured.
+/// Returns 1 if a threshold does not hold, an output was wrong, or nothing was measured, and
+/// otherwise 0.
 fn verdict(points: &[throughput::Point], broken: &[String]) -> u8 {
     let cases = || points.iter().flat_map(|point| &point.findings.cases);
     let refused = cases().filter_map(|case| Some((case.path, case.refused.as_ref()?)));
@@ -136,7 +137,7 @@ fn verdict(points: &[throughput::Point], broken: &[String]) -> u8 {
     u8::from(!all.is_empty())
 }
 
-/// The value of a metric, in its unit.
+/// Returns the value of a metric in its unit.
 fn value(metric: &str, case: &Case) -> Option<f64> {
     let rate = throughput::rate(case)?.mean;
     let latency = |share: f64| Some(case.latency.as_ref()?.times.percentile(share)?.mean);
@@ -150,7 +151,7 @@ fn value(metric: &str, case: &Case) -> Option<f64> {
     }
 }
 
-/// The program and what it is called.
+/// Returns the program and its name.
 fn program(arguments: &Arguments) -> Result<(String, Program), Failure> {
     let sources = &arguments.stored.sources;
     match &arguments.program {
@@ -159,7 +160,7 @@ fn program(arguments: &Arguments) -> Result<(String, Program), Failure> {
     }
 }
 
-/// The program of the paper's evaluation.
+/// Returns the program of the paper's evaluation and its name.
 pub(crate) fn paper(options: &p4lang::preprocess::Options) -> Result<(String, Program), Failure> {
     let (name, text) = PAPER;
     let compiled = with_large_stack(|| compile_text(name, text, options, &MemoryFiles::default()))

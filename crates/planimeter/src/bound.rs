@@ -1,4 +1,4 @@
-//! `planimeter bound`: delay and backlog bounds for a network.
+//! `planimeter bound`: computes delay and backlog bounds for a network.
 
 mod arguments;
 mod sweep;
@@ -29,11 +29,13 @@ use crate::output::layout;
 use crate::progress;
 pub(crate) use arguments::Arguments;
 
-/// Flows for which runs are looked for: each takes from milliseconds to a second.
+/// The maximum number of flows for which simulated runs with long delays are searched. Each search
+/// takes from milliseconds to a second.
 const RUNS: usize = 100;
-/// How long each analysis that is left out is tried, to say how long it would take.
+/// The time for which each omitted analysis is tried, to estimate how long it would take.
 const PATIENCE: Duration = Duration::from_millis(250);
-/// Parts of the flows for each of several ranks, so that those with hard ones do not have all of them.
+/// The number of parts per rank into which the flows are divided, so that hard flows are spread
+/// over the ranks.
 const PARTS: usize = 4;
 
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
@@ -69,7 +71,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         false => analyser.explaining(report::bounds::EXPLAINED),
     };
     let with_runs = with_runs(arguments, &flows);
-    // Parts rather than flows, so that flows of one part are bounded on all cores.
+    // The ranks share parts and not single flows, so that the flows of one part are bounded on all
+    // cores of a rank.
     let size = flows.len().div_ceil(crew.size() * if crew.is_alone() { 1 } else { PARTS });
     let parts: Vec<&[FlowId]> = flows.chunks(size.max(1)).collect();
     let items = Items {
@@ -157,7 +160,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     crew.leave(u8::from(failed || incomplete))
 }
 
-/// Bounds of all servers, with progress.
+/// Bounds all servers, with a progress line.
 fn servers(analyser: &Analyser<'_>, analysis: Analysis) -> Result<Vec<ServerBound>, AnalysisError> {
     let count = analyser.network().servers().len();
     let done = || analyser.servers_bounded();
@@ -165,7 +168,7 @@ fn servers(analyser: &Analyser<'_>, analysis: Analysis) -> Result<Vec<ServerBoun
     progress::while_counting(count, "servers are bounded", done, all)
 }
 
-/// What the analyses left out for the sake of time.
+/// Returns the analyses that were omitted to save time, with the time that they would take.
 fn untried(analyser: &Analyser<'_>, analyses: &[Analysis], flows: &[FlowId]) -> Vec<Untried> {
     let mut untried: Vec<Untried> = Vec::new();
     for analysis in analyses {
@@ -179,7 +182,7 @@ fn untried(analyser: &Analyser<'_>, analyses: &[Analysis], flows: &[FlowId]) -> 
     untried
 }
 
-/// The first and the last of some flows.
+/// Returns a name for some flows, from the first to the last.
 fn flow_names(network: &Network, flows: &[FlowId]) -> String {
     let name = |id: &FlowId| network.flow(*id).name.clone();
     match flows {
@@ -191,7 +194,7 @@ fn flow_names(network: &Network, flows: &[FlowId]) -> String {
     }
 }
 
-/// What was found, in the units that were asked for.
+/// Collects the results in the requested units.
 fn bounds_of<'a>(
     arguments: &Arguments,
     network: &'a Network,
@@ -215,7 +218,7 @@ fn bounds_of<'a>(
     }
 }
 
-/// Whether runs are to be looked for.
+/// Whether simulated runs with long delays are searched.
 fn with_runs(arguments: &Arguments, flows: &[FlowId]) -> bool {
     let asked = !arguments.no_simulation;
     let with_runs = asked && flows.len() <= RUNS;
@@ -228,20 +231,21 @@ fn with_runs(arguments: &Arguments, flows: &[FlowId]) -> bool {
     with_runs
 }
 
-/// What the analyses that apply say about some flows.
+/// The results of the applicable analyses for some flows.
 #[derive(Serialize, Deserialize)]
 struct Applied {
     analyses: Vec<Analysis>,
-    /// For each flow a bound for each of them.
+    /// The bounds of each flow, one for each analysis.
     flows: Vec<Vec<Assessed>>,
-    /// Why others do not.
+    /// The reasons why other analyses do not apply.
     left_out: Vec<String>,
-    /// Whether long numbers were rounded up.
+    /// Whether numbers with many digits were rounded up.
     rounded: bool,
 }
 
 impl Applied {
-    /// Runs the analyses. Of several, those that do not apply to the network are left out.
+    /// Runs the analyses. If several are requested, those that do not apply to the network are left
+    /// out.
     fn of(
         analyser: &Analyser<'_>,
         flows: &[FlowId],
@@ -276,7 +280,7 @@ impl Applied {
         }
     }
 
-    /// What all parts say, by the analyses that apply to each of them.
+    /// Merges the results of all parts, for the analyses that apply to each of them.
     fn merge(asked: &[Analysis], mut parts: Vec<Self>) -> Self {
         let analyses = Self::common(asked, &mut parts);
         let rounded = parts.iter().any(|part| part.rounded);
@@ -284,7 +288,8 @@ impl Applied {
         Self { analyses, flows, left_out: Vec::new(), rounded }
     }
 
-    /// Leaves the analyses that apply to all parts, and says once why the others do not.
+    /// Keeps the analyses that apply to all parts, and prints the reasons for the omission of
+    /// others once.
     fn common<'p>(
         asked: &[Analysis],
         parts: impl IntoIterator<Item = &'p mut Self>,
@@ -308,7 +313,8 @@ impl Applied {
     }
 }
 
-/// Runs a min-plus program and prints what it prints. An assertion that does not hold is 1.
+/// Runs a min-plus program and prints its output. The exit status is 1 if an assertion does not
+/// hold.
 fn program(file: &Path, text: &str) -> Result<ExitCode, Failure> {
     let outputs =
         mppg::run(text).map_err(|error| Failure::input(format!("{}: {error}", file.display())))?;
@@ -330,7 +336,7 @@ fn plot(bounds: &Bounds<'_>, folder: &Path) -> Result<(), Failure> {
         let name = &bounds.network.flow(assessed.bound.flow).name;
         let plain = |c: char| if c.is_alphanumeric() || "-_.".contains(c) { c } else { '_' };
         let stem: String = name.chars().map(plain).collect();
-        // Two names may become one: the place in the network tells them apart.
+        // Two names may map to the same file name, so the number of the flow makes it unique.
         let number = assessed.bound.flow.index();
         let path = folder.join(format!("{number:03}-{stem}.svg"));
         curves(bounds, assessed)
@@ -341,7 +347,7 @@ fn plot(bounds: &Bounds<'_>, folder: &Path) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Flows of which no analysis proves that they are in time, the slowest first.
+/// Returns the flows that no analysis proves to meet the deadline, the slowest first.
 fn late<'a>(bounds: &Bounds<'a>, deadline: &Rational) -> Vec<&'a str> {
     let least = |row: &Vec<Assessed>| row.iter().map(|a| a.bound.delay.clone()).min();
     let flows = bounds.flows.iter().filter_map(|row| Some((least(row)?, row.first()?.bound.flow)));
@@ -350,7 +356,8 @@ fn late<'a>(bounds: &Bounds<'a>, deadline: &Rational) -> Vec<&'a str> {
     late.into_iter().map(|(_, flow)| bounds.network.flow(flow).name.as_str()).collect()
 }
 
-/// Whether a bound contradicts a run, something that is required is not met, or a flow has no bound and that is not allowed.
+/// Whether a run exceeds a bound, a requirement is not met, or a flow has no bound although it must
+/// have one.
 fn verdict(bounds: &Bounds<'_>, allow_unbounded: bool) -> bool {
     let unbounded = !allow_unbounded && !bounds.unbounded().is_empty();
     let failed = !bounds.missed().is_empty() || !bounds.broken().is_empty();

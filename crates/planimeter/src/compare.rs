@@ -1,4 +1,5 @@
-//! `planimeter compare`: results of any kind side by side, and a gate against a baseline.
+//! `planimeter compare`: shows results of any kind side by side, and checks them against a
+//! baseline.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -106,7 +107,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     Ok(ExitCode::from(u8::from(judged.iter().any(|outcome| !outcome.held))))
 }
 
-/// Names of directories; where two are called alike, their whole paths.
+/// Returns the names of the directories, or their whole paths if two have the same name.
 fn names(paths: &[&PathBuf]) -> Vec<String> {
     let short: Vec<String> = paths.iter().map(|path| name_of(path)).collect();
     let twice = |name: &String| short.iter().filter(|other| *other == name).count() > 1;
@@ -116,13 +117,13 @@ fn names(paths: &[&PathBuf]) -> Vec<String> {
         .collect()
 }
 
-/// The result at a path: a file, or the directory that it is in.
+/// Reads the result at a path, which is the result's file or its directory.
 fn open(path: &Path, name: &str) -> Result<Recorded, Failure> {
     let (file, text) = output::result_at(path)?;
     read(name, &text).map_err(|error| Failure::input(format!("{}: {error}", file.display())))
 }
 
-/// Conditions on the metrics that the results have.
+/// Parses conditions on the metrics that the results have.
 fn conditions(given: &[String], results: &[Recorded]) -> Result<Vec<Condition>, Failure> {
     let mut metrics: Vec<(&str, Unit)> = Vec::new();
     for figure in results.iter().flat_map(|result| &result.figures) {

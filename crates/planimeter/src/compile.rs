@@ -1,4 +1,4 @@
-//! `planimeter compile`: check a P4 program; emit P4Info and the IR.
+//! `planimeter compile`: checks a P4 program, and emits P4Info and the IR.
 
 mod paths;
 mod tree;
@@ -104,8 +104,8 @@ pub(crate) struct Arguments {
     /// Format of the files, instead of what their endings say (--ir: text or json)
     #[arg(long, value_name = "FORMAT")]
     format: Option<Format>,
-    /// Print headers, parsers, tables, actions and externs as a tree, and what a packet costs on each way through the
-    /// program, in the parts of device models
+    /// Print headers, parsers, tables, actions and externs as a tree, and what a packet costs on
+    /// each way through the program, in the parts of device models
     #[arg(long)]
     explain: bool,
     /// Print the program as P4, includes and macros resolved
@@ -114,7 +114,8 @@ pub(crate) struct Arguments {
 }
 
 impl Arguments {
-    /// Returns the format of a file: that of `--format`, else what its ending says.
+    /// Returns the format of a file: that of `--format`, or otherwise the one that the file's
+    /// ending implies.
     fn format_of(&self, path: &Path) -> Format {
         let ending = || match path.extension().and_then(|extension| extension.to_str()) {
             Some("json") => Format::Json,
@@ -143,7 +144,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         let tree = tree::wrapped(&explain::tree(&program), layout().width.clamp(80, 160));
         outputs.push((PathBuf::from("-"), format!("{tree}{}", paths::text(&program)).into_bytes()));
     }
-    // All are made before the first is written, so that a refused program leaves no file behind.
+    // All outputs are produced before the first is written, so that a refused program leaves no
+    // file behind.
     if let Some(to) = &arguments.p4info {
         outputs.push((to.clone(), p4info_bytes(&program, arguments.format_of(to), refused)?));
     }
@@ -182,7 +184,7 @@ enum Format {
     Binary,
 }
 
-/// A graph to be drawn, its form known by its file's ending.
+/// A graph to draw, whose format follows from the file's ending.
 #[derive(Debug, Clone)]
 struct Drawing {
     path: PathBuf,
@@ -274,7 +276,7 @@ fn write(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
     written.map_err(|error| Failure::input(format!("cannot write {}: {error}", path.display())))
 }
 
-/// Writes a file, and makes its folder, such as the `build/` of a Makefile, where that is missing.
+/// Writes a file. Creates its directory if it is missing, such as the `build/` of a Makefile.
 fn in_its_folder(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
     if let Some(folder) = path.parent() {
         std::fs::create_dir_all(folder)?;

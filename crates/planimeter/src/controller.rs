@@ -1,4 +1,4 @@
-//! `planimeter controller`: run a reference controller.
+//! `planimeter controller`: runs a reference controller.
 
 mod arguments;
 
@@ -20,10 +20,10 @@ use crate::{given, interrupt};
 pub(crate) use arguments::Arguments;
 use arguments::Protocol;
 
-/// Flags that OpenFlow controllers alone have.
+/// The flags that only OpenFlow controllers have.
 const OPENFLOW_ALONE: [&str; 6] =
     ["listen", "openflow-version", "miss-send-len", "prepared", "beat", "standby-of"];
-/// Flags that P4Runtime controllers alone have.
+/// The flags that only P4Runtime controllers have.
 const P4RUNTIME_ALONE: [&str; 9] = [
     "election-id",
     "standby",
@@ -35,7 +35,7 @@ const P4RUNTIME_ALONE: [&str; 9] = [
     "device-config",
     "tls-server-name",
 ];
-/// Spacing of the figures on standard error with --verbose.
+/// The interval of the figures on standard error with --verbose.
 const REPORT: Duration = Duration::from_secs(5);
 
 pub(crate) fn run(matches: &ArgMatches) -> Result<ExitCode, Failure> {
@@ -63,8 +63,8 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<ExitCode, Failure> {
     }
 }
 
-/// Lets this process end when its parent does, however that comes about. `false` if the parent has
-/// ended already.
+/// Makes this process end when its parent does, for whatever reason. Returns false if the parent
+/// has already ended.
 pub(crate) fn ends_with(parent: u32) -> bool {
     use rustix::process::{Signal, getppid, set_parent_process_death_signal};
     let _ = set_parent_process_death_signal(Some(Signal::KILL));
@@ -127,7 +127,8 @@ fn listen(arguments: &Arguments) -> Result<ExitCode, Failure> {
     serve(arguments, &ready, &controller.counters(), |stop| controller.run(stop))
 }
 
-/// Offers a northbound interface where one was asked for, and says where.
+/// Starts the northbound interface if one is requested, and returns the words that announce its
+/// address.
 fn northbound(
     arguments: &Arguments,
     offer: impl FnOnce(SocketAddr) -> std::io::Result<SocketAddr>,
@@ -186,7 +187,7 @@ fn dial(arguments: &Arguments) -> Result<ExitCode, Failure> {
     serve(arguments, &ready, &controller.counters(), |stop| controller.run(stop))
 }
 
-/// Stands in for ONOS.
+/// Runs the substitute for ONOS.
 fn stand_in(arguments: &Arguments, address: SocketAddr) -> Result<ExitCode, Failure> {
     let usual = onos::Onos::options();
     let options = p4runtime::Options {
@@ -204,7 +205,8 @@ fn stand_in(arguments: &Arguments, address: SocketAddr) -> Result<ExitCode, Fail
     serve(arguments, &ready, &onos.counters(), |stop| onos.run(stop))
 }
 
-/// Says that the controller is ready, runs it until it is interrupted, and says what it did.
+/// Announces that the controller is ready, runs it until it is interrupted, and reports what it
+/// did.
 fn serve(
     arguments: &Arguments,
     ready: &str,
@@ -216,7 +218,7 @@ fn serve(
     say(ready);
     let start = Instant::now();
     let outcome = std::thread::scope(|scope| {
-        // Dropping `running` wakes the thread that reports.
+        // Dropping `running` wakes the reporting thread.
         let (running, ended) = channel::<()>();
         let verbose = arguments.verbose;
         let reports = scope.spawn(move || {
@@ -239,12 +241,12 @@ fn serve(
     Ok(ExitCode::SUCCESS)
 }
 
-/// Writes a line of --verbose.
+/// Writes a line of --verbose to standard error.
 fn tell(line: &str) {
     let _ = writeln!(std::io::stderr(), "{line}");
 }
 
-/// Prints a line that scripts wait for. That nobody reads it is no reason to end.
+/// Prints a line that scripts wait for. If standard output has no reader, the controller runs on.
 fn say(line: &str) {
     let mut stdout = std::io::stdout();
     let _ = writeln!(stdout, "{line}").and_then(|()| stdout.flush());
@@ -299,10 +301,10 @@ fn client_tls(flags: &arguments::Tls) -> Result<Option<p4runtime::ClientTls>, Fa
     }
 }
 
-/// A file's text.
+/// The text of a PEM file.
 type Pem = Vec<u8>;
 
-/// Certificate and key.
+/// Reads the certificate and its key.
 fn identity(flags: &arguments::Tls) -> Result<Option<(Pem, Pem)>, Failure> {
     match (&flags.tls_certificate, &flags.tls_key) {
         (Some(certificate), Some(key)) => Ok(Some((read(certificate)?, read(key)?))),
@@ -310,7 +312,7 @@ fn identity(flags: &arguments::Tls) -> Result<Option<(Pem, Pem)>, Failure> {
     }
 }
 
-/// Refuses flags that belong to the other protocol, since they would have no effect.
+/// Refuses flags of the other protocol, since they would have no effect.
 fn refuse(matches: &ArgMatches, names: &[&str], protocol: &str) -> Result<(), Failure> {
     match first_given(matches, names) {
         Some(name) => Err(Failure::input(format!(
@@ -320,7 +322,7 @@ fn refuse(matches: &ArgMatches, names: &[&str], protocol: &str) -> Result<(), Fa
     }
 }
 
-/// Returns the first of these flags that stands on the command line.
+/// Returns the first of these flags that occurs on the command line.
 fn first_given<'n>(matches: &ArgMatches, names: &[&'n str]) -> Option<&'n str> {
     // The identifier of a flag is the name of its field.
     names.iter().copied().find(|name| given(matches, &name.replace('-', "_")))

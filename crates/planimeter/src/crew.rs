@@ -1,4 +1,5 @@
-//! Verbs whose work several processes share: the first leaves the result, the others help.
+//! The sharing of a verb's work among several processes (ranks). The first rank writes the result,
+//! and the others help it.
 
 use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -13,51 +14,53 @@ use serde::de::DeserializeOwned;
 
 use crate::failure::{Failure, INTERRUPTED};
 
-/// The processes that share a verb's work; one alone, unless mpirun or variables say otherwise.
+/// The ranks that share a verb's work. This process is alone unless mpirun or environment variables
+/// say otherwise.
 pub(crate) struct Crew {
     group: Option<Group>,
 }
 
-/// What is to be shared out.
+/// The items of work to share.
 pub(crate) struct Items {
-    /// What each is, in words.
+    /// The name of each item, for reports.
     pub(crate) names: Vec<String>,
-    /// What else must be the same at all ranks, such as the text of a file.
+    /// Further data that must be equal at all ranks, such as the text of a file.
     pub(crate) basis: String,
-    /// The cores that each item keeps busy, where it must have them for itself.
+    /// The number of cores that each item needs for itself, if it needs any.
     pub(crate) cores: Option<Vec<usize>>,
 }
 
-/// What came of it, at the first rank.
+/// The results of all items, at the first rank.
 pub(crate) struct Parts<T> {
-    /// By item.
+    /// The result of each item.
     pub(crate) results: Vec<Option<T>>,
-    /// Who did what; empty for a process alone.
+    /// The share of each rank, or nothing if the process is alone.
     pub(crate) shares: Vec<Share>,
 }
 
 impl Crew {
-    /// Meets the others, if there are any.
+    /// Connects to the other ranks, if there are any.
     pub(crate) fn join() -> Result<Self, Failure> {
         Ok(Self { group: ranks::join().map_err(Failure::input)? })
     }
 
-    /// Whether there are no others.
+    /// Whether there are no other ranks.
     pub(crate) fn is_alone(&self) -> bool {
         self.group.is_none()
     }
 
-    /// Whether this process leaves the result.
+    /// Whether this process is the first rank, which writes the result.
     pub(crate) fn leads(&self) -> bool {
         self.group.as_ref().is_none_or(Group::is_first)
     }
 
-    /// How many processes there are.
+    /// Returns the number of ranks.
     pub(crate) fn size(&self) -> usize {
         self.group.as_ref().map_or(1, |group| group.size() as usize)
     }
 
-    /// Works on the items together; nothing at ranks but the first.
+    /// Works on the items together with the other ranks. Returns the results at the first rank, and
+    /// `None` at all others.
     pub(crate) fn share<T: Serialize + DeserializeOwned + Send>(
         &mut self,
         items: Items,
@@ -78,9 +81,9 @@ impl Crew {
         Ok(leads.then_some(Parts { results: shared.results, shares }))
     }
 
-    /// Leaves the others; `status` is what the process ends with.
+    /// Leaves the ranks. `status` is the exit status of the process.
     pub(crate) fn leave(self, status: u8) -> Result<ExitCode, Failure> {
-        // To leave may end the process.
+        // Leaving may end the process.
         std::io::stdout().flush().map_err(Failure::run)?;
         if let Some(group) = self.group {
             group.leave(status);
@@ -88,15 +91,15 @@ impl Crew {
         Ok(ExitCode::from(status))
     }
 
-    /// The same for one that helped.
+    /// Leaves the ranks as one that helped.
     pub(crate) fn leave_helper(self, interrupt: &AtomicBool) -> Result<ExitCode, Failure> {
         let interrupted = interrupt.load(std::sync::atomic::Ordering::Relaxed);
         self.leave(if interrupted { INTERRUPTED } else { 0 })
     }
 }
 
-/// The exit status of a verb whose ranks share the work: what its verdict says, and no success where
-/// the user ended it or a lost rank left a part out.
+/// Returns the exit status of a verb whose ranks share the work: its verdict, except that an
+/// interrupt or a missing part is no success.
 pub(crate) fn status(verdict: u8, provenance: &Provenance, interrupted: bool) -> u8 {
     match verdict {
         0 if interrupted => INTERRUPTED,
@@ -105,14 +108,14 @@ pub(crate) fn status(verdict: u8, provenance: &Provenance, interrupted: bool) ->
     }
 }
 
-/// What ranks of one build compare texts by.
+/// Returns a hash by which ranks of the same build compare texts.
 fn digest(text: &str) -> String {
     let mut hasher = DefaultHasher::new();
     text.hash(&mut hasher);
     format!("{:016x}", hasher.finish())
 }
 
-/// Who did what.
+/// Returns the share of each rank.
 fn shares<T>(shared: &Shared<T>, names: &[String], size: usize) -> Vec<Share> {
     let mut shares: BTreeMap<u32, Share> = BTreeMap::new();
     for rank in (0..u32::try_from(size).unwrap_or(u32::MAX)).map(Rank) {
@@ -158,7 +161,7 @@ mod tests {
         );
         assert_eq!(shares[2].missing, ["b", "d"]);
         assert_ne!(digest("a"), digest("b"));
-        // What is missing is no success, and a broken threshold counts more than an interrupt.
+        // A missing part is no success, and a failed threshold outweighs an interrupt.
         let whole = Provenance::default();
         let partial = Provenance { shares, ..Provenance::default() };
         assert_eq!([status(0, &whole, false), status(0, &partial, false)], [0, 1]);

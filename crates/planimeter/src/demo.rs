@@ -1,4 +1,4 @@
-//! `planimeter demo`: all three questions on embedded parts, ending in one report.
+//! `planimeter demo`: answers all three questions with embedded examples, in one report.
 
 mod controller;
 mod device;
@@ -48,24 +48,24 @@ pub(crate) struct Arguments {
     papers: ForPapers,
 }
 
-/// What a part leaves in the report.
+/// The contribution of one part to the report.
 struct Part {
     section: Section,
-    /// What it found, in a sentence or two.
+    /// The findings, as sentences.
     findings: Vec<String>,
-    /// What a reader must know.
+    /// The notes for the reader.
     notes: Vec<String>,
 }
 
-/// What measures a part.
+/// A function that measures one part.
 type Measure<'a> = Box<dyn FnOnce(&mut Known) -> Result<Part, Failure> + 'a>;
 
-/// What later parts need of earlier ones.
+/// The results that later parts need from earlier ones.
 #[derive(Default)]
 struct Known {
-    /// The slow path.
+    /// The controller, as the slow path.
     controller: Option<::device::export::Server>,
-    /// The pipeline.
+    /// The model of the pipeline.
     model: Option<::device::Model>,
 }
 

@@ -1,4 +1,5 @@
-//! `planimeter device`: models of devices, from measurements to predictions that were held against the device.
+//! `planimeter device`: models of devices, from measurements to predictions that are verified
+//! against the device.
 
 mod capture;
 mod curve;
@@ -74,7 +75,8 @@ struct Derivation {
     /// Confidence of each interval by itself
     #[arg(long, value_name = "PERCENT", default_value = "99", value_parser = confidence)]
     confidence: Confidence,
-    /// By how much of the baseline's median a cost may differ between packets and still be called constant
+    /// By how much of the baseline's median a cost may differ between packets and still be called
+    /// constant
     #[arg(long, value_name = "PERCENT", default_value = "1", value_parser = tolerance)]
     tolerance: f64,
 }

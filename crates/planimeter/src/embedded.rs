@@ -1,7 +1,7 @@
-//! A reference controller in a process of its own.
+//! A reference controller in a separate process.
 //!
-//! A process, not a thread, so that its use of the host is measured apart from the probe's, as
-//! that of any other controller would be.
+//! It is a process and not a thread, so that its resource use is measured separately from the
+//! probe's, like that of any other controller.
 
 use std::io::{BufRead, BufReader, Write};
 use std::net::SocketAddr;
@@ -11,19 +11,19 @@ use probe::config::DeviceAddress;
 
 use crate::failure::Failure;
 
-/// The process; it ends when this is dropped.
+/// A running controller process, which ends when this value is dropped.
 pub(crate) struct Controller {
     process: Child,
     port: u16,
 }
 
 impl Controller {
-    /// A controller that listens on a port of its own.
+    /// Starts a controller that listens on a free port.
     pub(crate) fn openflow(application: &str, more: &[&str]) -> Result<Self, Failure> {
         let mut arguments = vec!["--listen".to_owned(), "127.0.0.1:0".to_owned()];
         arguments.extend(more.iter().map(|argument| (*argument).to_owned()));
         let (process, line) = start(application, &arguments)?;
-        // Made first, so that the process ends if its line is not understood.
+        // The value is created first, so that the process ends if its output is not understood.
         let mut controller = Self { process, port: 0 };
         controller.port = listening_port(&line).ok_or_else(|| {
             Failure::Run(format!("the controller did not say where it listens, but `{line}`"))
@@ -31,13 +31,13 @@ impl Controller {
         Ok(controller)
     }
 
-    /// A controller that dials devices of this host.
+    /// Starts a controller that dials devices on this host.
     pub(crate) fn p4runtime(
         application: &str,
         devices: &[DeviceAddress],
         more: &[&str],
     ) -> Result<Self, Failure> {
-        // Thousands of devices do not fit a command line.
+        // The addresses of thousands of devices do not fit a command line.
         let mut list = tempfile::NamedTempFile::new().map_err(Failure::run)?;
         list.write_all(probe::netcfg::list(devices).as_bytes()).map_err(Failure::run)?;
         let mut arguments = vec!["--devices".to_owned(), list.path().display().to_string()];
@@ -47,7 +47,7 @@ impl Controller {
         Ok(Self { process, port })
     }
 
-    /// Where it listens, or where the first switch is to listen.
+    /// Returns the port that the controller listens on, or that of the first switch.
     pub(crate) fn port(&self) -> u16 {
         self.port
     }
@@ -64,12 +64,12 @@ impl Drop for Controller {
     }
 }
 
-/// Starts the process and waits for the line that says that it is ready.
+/// Starts the process and waits for its ready line.
 fn start(application: &str, arguments: &[String]) -> Result<(Child, String), Failure> {
     let program = std::env::current_exe().map_err(Failure::run)?;
     let mut process = Command::new(program)
         .args(["controller", "--application", application])
-        // Dropping it is not all: this process may be killed.
+        // The controller must also end if this process is killed and cannot drop it.
         .args(["--parent", &std::process::id().to_string()])
         .args(arguments)
         .stdin(Stdio::null())
@@ -83,7 +83,7 @@ fn start(application: &str, arguments: &[String]) -> Result<(Child, String), Fai
     Ok((process, line))
 }
 
-/// The port in `listening on 127.0.0.1:40123 (...)`.
+/// Parses the port in a line such as `listening on 127.0.0.1:40123 (...)`.
 fn listening_port(line: &str) -> Option<u16> {
     let address: SocketAddr = line.split_whitespace().find_map(|word| word.parse().ok())?;
     Some(address.port())

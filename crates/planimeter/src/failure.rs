@@ -1,26 +1,28 @@
-//! How a verb fails: one line for people, an exit status for programs.
+//! The failure of a verb: one line for people and an exit status for programs.
 
 use std::fmt;
 use std::process::ExitCode;
 
-/// Why a verb could not do its work.
+/// The reason why a verb could not do its work.
 #[derive(Debug)]
 pub(crate) enum Failure {
-    /// What the user gave cannot work: a wrong argument or file, or an address that cannot be listened on.
+    /// The user's input cannot work: a wrong argument or file, or an address that cannot be
+    /// listened on.
     Input(String),
-    /// Something around the measurement went wrong.
+    /// The environment of the measurement failed.
     Run(String),
-    /// Who is to be measured could not be reached.
+    /// The controller to measure could not be reached.
     OutOfReach(String),
-    /// The user ended the verb, and there is nothing to leave.
+    /// The user interrupted the verb before it had any result.
     Interrupted,
 }
 
-/// Exit status where the controller could not be reached, so that a script can tell a controller
-/// that is not there from one that is too slow.
+/// The exit status if the controller could not be reached. It lets scripts distinguish a missing
+/// controller from a slow one.
 pub(crate) const OUT_OF_REACH: u8 = 3;
 
-/// Exit status of a verb that the user ended, as shells say that a program was ended by SIGINT.
+/// The exit status of an interrupted verb, which is the one that shells use for programs ended by
+/// SIGINT.
 pub(crate) const INTERRUPTED: u8 = 130;
 
 impl Failure {
@@ -32,7 +34,7 @@ impl Failure {
         Self::Run(cause.to_string())
     }
 
-    /// The failure of a probe run.
+    /// Converts the error of a probe run.
     pub(crate) fn of_probe(error: &probe::RunError) -> Self {
         match error {
             _ if error.is_input() => Self::input(error),

@@ -1,8 +1,10 @@
-//! Ctrl-C and SIGTERM: a verb ends with what it has measured, at once where that is nothing.
+//! The handling of Ctrl-C and SIGTERM: a verb ends with the results that it has, or at once if it
+//! has none.
 //!
-//! Until a verb takes the [`flag`], a signal ends the process with [`INTERRUPTED`]: a program is compiled, a file read, a
-//! model derived, and nothing would be left of it. A verb with the flag ends by itself and leaves what it has; a second
-//! signal ends the process. Work of such a verb that cannot look at the flag everywhere is [`abandonable`].
+//! Until a verb takes the [`flag`], a signal ends the process with [`INTERRUPTED`], because
+//! compiling a program, reading a file or deriving a model leaves nothing behind. A verb with the
+//! flag ends by itself and writes the results that it has; a second signal ends the process. If
+//! work of such a verb cannot check the flag everywhere, it runs as [`abandonable`].
 
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -15,30 +17,33 @@ use signal_hook::consts::TERM_SIGNALS;
 
 use crate::failure::INTERRUPTED;
 
-/// The time that work has to end by itself after an interrupt. The results must be written in the rest of a second.
+/// The time that work has to end by itself after an interrupt. Writing the results must fit in the
+/// rest of a second.
 const GRACE: Duration = Duration::from_millis(300);
 
-/// The time between two looks at the flag.
+/// The interval between checks of the flag.
 const LOOK: Duration = Duration::from_millis(20);
 
 /// The flags that the signal handlers share with the verb.
 struct Signals {
     /// Whether the process was asked to end.
     asked: Arc<AtomicBool>,
-    /// Whether the next signal ends the process without the verb's help.
+    /// Whether the next signal ends the process at once.
     ends_process: Arc<AtomicBool>,
 }
 
 static SIGNALS: OnceLock<Signals> = OnceLock::new();
 
-/// Handles the signals from now on: each ends the process with [`INTERRUPTED`] until a verb takes the [`flag`].
+/// Installs the signal handlers. A signal ends the process with [`INTERRUPTED`] until a verb takes
+/// the [`flag`].
 pub(crate) fn install() -> io::Result<()> {
     let signals = SIGNALS.get_or_init(|| Signals {
         asked: Arc::new(AtomicBool::new(false)),
         ends_process: Arc::new(AtomicBool::new(true)),
     });
     for signal in TERM_SIGNALS {
-        // In this order: a first signal during a measurement finds `ends_process` unset, and sets it for the second.
+        // The order matters: the first signal during a measurement finds `ends_process` unset, and
+        // sets it for the second.
         let status = i32::from(INTERRUPTED);
         signal_hook::flag::register_conditional_shutdown(
             *signal,
@@ -51,21 +56,22 @@ pub(crate) fn install() -> io::Result<()> {
     Ok(())
 }
 
-/// Returns a flag that becomes true when the process is asked to end. The caller looks at it and leaves its results.
+/// Returns a flag that becomes true when the process is asked to end. The caller must check it and
+/// write its results.
 pub(crate) fn flag() -> Arc<AtomicBool> {
     let Some(signals) = SIGNALS.get() else { return Arc::default() };
     signals.ends_process.store(false, Ordering::SeqCst);
     signals.asked.clone()
 }
 
-/// Does work on a thread of its own, and returns its result; nothing if the flag is set and the work does not end soon after.
-/// The thread is left behind then, until the process ends.
+/// Does work on a separate thread and returns its result. Returns `None` if the flag is set and the
+/// work does not end soon after. The thread is then abandoned until the process ends.
 pub(crate) fn abandonable<R: Send + 'static>(
     interrupt: &AtomicBool,
     work: impl FnOnce() -> R + Send + 'static,
 ) -> io::Result<Option<R>> {
     let (done, result) = channel();
-    // Nobody may be left to take the result.
+    // Sending fails if the result is no longer awaited.
     let worker = thread::Builder::new().spawn(move || drop(done.send(work())))?;
     let mut deadline = None;
     loop {
@@ -95,7 +101,7 @@ mod tests {
         let interrupt = AtomicBool::new(false);
         let done = abandonable(&interrupt, || 7).expect("a thread");
         assert_eq!(done, Some(7));
-        // An end that comes soon after the interrupt is still waited for.
+        // Work that ends soon after the interrupt is still awaited.
         interrupt.store(true, Ordering::Relaxed);
         assert_eq!(abandonable(&interrupt, || 8).expect("a thread"), Some(8));
         let (held, waits) = channel::<()>();

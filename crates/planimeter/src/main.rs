@@ -1,9 +1,11 @@
-//! The command: one module per verb, nothing but arguments and wiring.
+//! The command `planimeter`: one module per verb, with the verb's arguments and its connection to
+//! the libraries.
 //!
-//! Exit status: 0 done, 1 the measured thing failed its thresholds or a check, 2 the input was
-//! wrong, 3 the controller to be measured could not be reached; 130 interrupted.
+//! The exit status is 0 for success, 1 if the measured subject failed its thresholds or a check, 2
+//! if the input was wrong, 3 if the controller to measure could not be reached, and 130 after an
+//! interrupt.
 
-// Comments on arguments are the help that is printed, in which brackets are no links.
+// Doc comments on arguments are printed as help, in which brackets are not links.
 #![allow(rustdoc::broken_intra_doc_links, rustdoc::invalid_html_tags)]
 
 mod began;
@@ -53,7 +55,7 @@ fn main() -> ExitCode {
     let matches = match command().try_get_matches_from(understood(std::env::args_os().collect())) {
         Ok(matches) => matches,
         Err(error) => {
-            // Help and version are no failures; clap knows which stream they belong to.
+            // Help and version are not failures. clap knows which stream they belong to.
             let _ = error.print();
             return ExitCode::from(if error.use_stderr() { 2 } else { 0 });
         }
@@ -82,8 +84,8 @@ fn main() -> ExitCode {
     })
 }
 
-/// The words of the command line. What simple_switch_grpc takes behind `--` are options here like
-/// all others, so `planimeter switch` does without it.
+/// Normalises the command line. Options after `--` of simple_switch_grpc are ordinary options here,
+/// so `planimeter switch` ignores the `--`.
 fn understood(mut words: Vec<OsString>) -> Vec<OsString> {
     if words.get(1).is_some_and(|verb| verb == "switch")
         && let Some(position) = words.iter().position(|word| word == "--")
@@ -101,14 +103,14 @@ fn parsed<A: FromArgMatches>(
     run(&A::from_arg_matches(matches).map_err(Failure::input)?)
 }
 
-/// Whether an argument stands on the command line.
+/// Whether an argument occurs on the command line.
 fn given(matches: &ArgMatches, name: &str) -> bool {
     matches.value_source(name) == Some(ValueSource::CommandLine)
 }
 
-/// Ends without a word when standard output is a pipe whose reader is gone, as after `| head`. The
-/// printing macros know no way but a panic to say that; status 141 is what shells see of other
-/// programs then.
+/// Makes the process end silently if standard output is a pipe whose reader is gone, as with
+/// `head`. The printing macros can report this only by a panic. The status 141 is the one that
+/// shells see from other programs in this case.
 fn end_quietly_with_the_reader() {
     const BROKEN_PIPE: i32 = 141;
     let otherwise = std::panic::take_hook();

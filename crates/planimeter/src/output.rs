@@ -1,4 +1,4 @@
-//! What verbs that leave a result have in common: the flags of it, the run directory, and what they print.
+//! The shared output of verbs that leave a result: flags, run directory and printing.
 
 use std::io::{ErrorKind, IsTerminal};
 use std::path::{Path, PathBuf};
@@ -12,7 +12,7 @@ use report::{Layout, RunDirectory};
 
 use crate::failure::{Failure, INTERRUPTED};
 
-/// The text of a result, at its path or in the run directory there, and which file that is.
+/// Reads a result, at its path or in the run directory at that path. Returns its file too.
 pub(crate) fn result_at(path: &Path) -> Result<(PathBuf, String), Failure> {
     let file = if path.is_dir() { path.join("result.json") } else { path.to_owned() };
     let text = input::read_text(&file).map_err(|error| match error.kind() {
@@ -57,7 +57,7 @@ impl From<ForPapers> for Papers {
     }
 }
 
-/// Creates the run directory that `--output` names, or a new one of the verb.
+/// Creates the run directory that `--output` names, or a new one for the verb.
 pub(crate) fn directory(
     output: Option<&Path>,
     verb: &str,
@@ -67,7 +67,8 @@ pub(crate) fn directory(
     Ok(directory.for_papers(papers.into()))
 }
 
-/// Prints a result, as JSON or as text, then writes it, since a disk may be full, and says where its report is.
+/// Prints a result as JSON or text, then writes it and prints the location of its report. Printing
+/// comes first, since the disk may be full.
 pub(crate) fn leave<W>(
     directory: &RunDirectory,
     as_json: bool,
@@ -86,7 +87,7 @@ pub(crate) fn leave<W>(
     Ok(())
 }
 
-/// Leaves a document; the exit status says whether it holds all that was asked for.
+/// Leaves a document. The exit status tells whether it is complete.
 pub(crate) fn leave_document(
     directory: &RunDirectory,
     document: &Document,
@@ -103,7 +104,7 @@ pub(crate) fn leave_document(
     })
 }
 
-/// How text is laid out on this terminal.
+/// Returns the layout of text for this terminal.
 pub(crate) fn layout() -> Layout {
     let told = std::env::var("COLUMNS").ok().and_then(|text| text.parse().ok());
     let width = told.or_else(terminal_width).unwrap_or(100);

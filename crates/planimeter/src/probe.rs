@@ -1,4 +1,4 @@
-//! `planimeter probe`: benchmark a controller.
+//! `planimeter probe`: benchmarks a controller.
 
 pub(crate) mod arguments;
 mod null;
@@ -28,7 +28,8 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<ExitCode, Failure> {
         return paths::run(matches, file);
     }
     let mut resolved = arguments::resolve(matches)?;
-    // They are in the result too, but who moves over wants to know before an hour of measuring.
+    // The notes are in the result too, but a user who migrates needs them before an hour of
+    // measuring.
     for note in &resolved.notes {
         eprintln!("planimeter: {note}");
     }
@@ -81,7 +82,7 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<ExitCode, Failure> {
     Ok(ExitCode::from(verdict(&result, interrupt.load(Ordering::Relaxed), allow_missing)))
 }
 
-/// Shares the switches with the other ranks; the first leaves the run directory.
+/// Shares the switches among the ranks. The first rank writes the run directory.
 fn together(resolved: &Resolved, calibrates: bool, mut group: Group) -> Result<ExitCode, Failure> {
     if calibrates {
         return Err(Failure::input(
@@ -104,13 +105,13 @@ fn together(resolved: &Resolved, calibrates: bool, mut group: Group) -> Result<E
             if interrupt.load(Ordering::Relaxed) { INTERRUPTED } else { 0 }
         }
     };
-    // To leave may end the process.
+    // Leaving may end the process.
     std::io::stdout().flush().map_err(Failure::run)?;
     group.leave(status);
     Ok(ExitCode::from(status))
 }
 
-/// Emulates the switches until told to end.
+/// Emulates the switches until interrupted.
 fn serve(config: &Config) -> Result<ExitCode, Failure> {
     let interrupt = interrupt::flag();
     let live = Arc::new(Live::default());
@@ -124,7 +125,7 @@ fn serve(config: &Config) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Runs what is configured, and leaves a run directory.
+/// Runs the configured plan, and writes a run directory.
 fn measure(
     resolved: &Resolved,
     notes: Vec<String>,
@@ -160,12 +161,12 @@ fn measure(
     let result = match outcome {
         Ok(result) => result,
         Err(error) => {
-            // What was measured before the error is worth keeping.
+            // The results before the error are kept.
             if let Some(mut result) = kept {
                 result.completion = Completion::Partial { reason: error.to_string() };
                 show(&result, &directory, resolved)?;
             }
-            // What an interrupt kept from being reached says nothing against the controller.
+            // Failing to reach the controller after an interrupt says nothing about the controller.
             return Err(match interrupt.load(Ordering::Relaxed) {
                 true => Failure::Interrupted,
                 false => Failure::of_probe(&error),
@@ -176,7 +177,7 @@ fn measure(
     Ok(result)
 }
 
-/// Prints the result and writes the run directory; prints first, since a disk may be full.
+/// Prints the result and then writes the run directory, since the disk may be full.
 pub(crate) fn show(
     result: &RunResult,
     directory: &RunDirectory,
@@ -188,13 +189,13 @@ pub(crate) fn show(
     output::leave(directory, as_json, || json, text, |directory| directory.write(result))
 }
 
-/// 1 if a threshold broke or could not be judged, or not all was measured, 3 if nothing was since the
-/// controller could not be reached, 130 if the user ended the run and what was measured until then
-/// broke no threshold, else 0. A part is as good as the whole only where switches may be missing and
-/// nothing else is.
+/// Returns the exit status: 1 if a threshold failed or could not be checked, or if the result is
+/// incomplete; 3 if nothing was measured because the controller could not be reached; 130 if the
+/// user interrupted the run and no threshold had failed by then; and 0 otherwise. A partial result
+/// counts as complete only if missing switches are allowed and nothing else is missing.
 fn verdict(result: &RunResult, interrupted: bool, allow_missing: bool) -> u8 {
     let broken = |threshold: &ThresholdOutcome| !threshold.held;
-    // What an interrupt kept from being measured says nothing against the controller.
+    // A metric that was not measured because of an interrupt says nothing about the controller.
     let measured = |threshold: &ThresholdOutcome| threshold.value.is_some() || !interrupted;
     let fails = result.thresholds.iter().any(|threshold| broken(threshold) && measured(threshold));
     match &result.completion {
@@ -212,7 +213,7 @@ fn verdict(result: &RunResult, interrupted: bool, allow_missing: bool) -> u8 {
     }
 }
 
-/// Shows progress and keeps what was measured so far on disk, so that even a killed run leaves it.
+/// Shows progress, and writes the results so far to disk, so that they survive even a killed run.
 pub(crate) struct Keeper<'a> {
     pub(crate) progress: Progress,
     pub(crate) directory: &'a RunDirectory,
@@ -229,7 +230,7 @@ impl Watcher for Keeper<'_> {
         if let Completion::Partial { reason } | Completion::Failed { reason } = &trial.completion
             && !self.quiet
         {
-            // That nobody was there to connect to matters more than that time ran out.
+            // The reason why no switch connected is more important than the time limit.
             let line = match &trial.handshake.why_zero {
                 Some(why) if trial.handshake.ready == 0 => format!("planimeter: {why} ({reason})"),
                 _ => format!("planimeter: {reason}"),
@@ -254,7 +255,7 @@ mod tests {
         fn trial_ended(&mut self, _: &Trial, _: &RunResult) {}
     }
 
-    /// The result of a run whose controller is not there.
+    /// Returns the result of a run whose controller is missing.
     fn out_of_reach() -> RunResult {
         let absent = std::net::TcpListener::bind("127.0.0.1:0").expect("a free port");
         let address = absent.local_addr().expect("bound").to_string();
@@ -293,7 +294,7 @@ mod tests {
             thresholds: thresholds.iter().copied().cloned().collect(),
             ..measured.clone()
         };
-        // One of two trials has no figures at all: that is more than switches.
+        // One of two trials has no figures at all, so more than switches is missing.
         let mut lacking = result(partial(), &[]);
         lacking.points = unreached.points.clone();
         for (result, interrupted, allow_missing, status) in [
@@ -304,7 +305,7 @@ mod tests {
             (result(Completion::Complete, &[&held]), false, false, 0),
             (result(Completion::Complete, &[&held, &broken]), false, true, 1),
             (result(Completion::Complete, &[&unjudged]), false, true, 1),
-            // A part does not speak for the whole, unless switches may be missing.
+            // A partial result is not a success, unless missing switches are allowed.
             (result(partial(), &[]), false, false, 1),
             (result(partial(), &[]), false, true, 0),
             (lacking.clone(), false, true, 1),

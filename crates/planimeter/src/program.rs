@@ -1,4 +1,4 @@
-//! From the name of a file to a program: what `compile`, `stf` and other verbs begin with.
+//! The loading of programs from files, for `compile`, `stf` and other verbs.
 
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
@@ -14,7 +14,7 @@ use p4lang::source::SourceMap;
 
 use crate::failure::Failure;
 
-/// Heading of the arguments below in the manual.
+/// The heading of the arguments below in the manual.
 pub(crate) const HEADING: &str = "The program";
 
 /// The architectures that `--arch` may name.
@@ -38,7 +38,7 @@ pub(crate) struct Sources {
 }
 
 impl Sources {
-    /// Returns what the preprocessor is to do.
+    /// Returns the options of the preprocessor.
     pub(crate) fn preprocessor(&self) -> Options {
         Options {
             include_directories: self.include.clone(),
@@ -49,18 +49,18 @@ impl Sources {
     }
 }
 
-/// Whether a file is what a compiler made of a source: BMv2 JSON, or the IR. Its ending says so.
+/// Whether a file is the output of a compiler (BMv2 JSON or the IR), according to its ending.
 pub(crate) fn is_compiled(path: &Path) -> bool {
     path.extension().is_some_and(|extension| extension == "json")
 }
 
-/// Reads a program, P4, BMv2 JSON or the IR, and says on standard error what is wrong with it.
+/// Reads a program from P4, BMv2 JSON or the IR, and prints its errors on standard error.
 pub(crate) fn load(path: &Path, flags: &Sources) -> Result<Program, Failure> {
     load_with_sources(path, flags).map(|(program, _)| program)
 }
 
-/// Reads a program as [`load`] does, and returns the files that it was read from; there are none
-/// for BMv2 JSON and the IR.
+/// Reads a program like [`load`], and returns the source files that it was read from. BMv2 JSON and
+/// the IR have none.
 pub(crate) fn load_with_sources(
     path: &Path,
     flags: &Sources,
@@ -83,7 +83,8 @@ pub(crate) fn load_with_sources(
     }
 }
 
-/// What a file is by its ending, where that is none of a program: an error for each of its lines would help nobody.
+/// Returns a description of a file whose ending is not that of a program. Without it, every line of
+/// the file would produce an error.
 fn something_else(path: &Path) -> Option<&'static str> {
     Some(match path.extension()?.to_str()? {
         "stf" => {
@@ -105,7 +106,7 @@ fn something_else(path: &Path) -> Option<&'static str> {
     })
 }
 
-/// As `--arch` has it.
+/// Returns the name of the program's architecture, as `--arch` uses it.
 pub(crate) fn architecture(program: &Program) -> &str {
     match &program.architecture {
         Architecture::V1model => "v1model",
@@ -137,13 +138,13 @@ fn compile(path: &Path, options: &Options) -> Result<(Program, SourceMap), Failu
     }
 }
 
-/// Whether messages have colours.
+/// Returns the style of messages, which depends on whether the terminal has colours.
 pub(crate) fn style() -> Style {
     let colour = std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none();
     if colour { Style::Colour } else { Style::Plain }
 }
 
-/// The text of a file.
+/// Reads the text of a file.
 pub(crate) fn read(path: &Path) -> Result<String, Failure> {
     input::read_text(path).map_err(|error| unreadable(path, &error))
 }

@@ -1,5 +1,5 @@
-//! The line that moves while a run goes on: of steps that are counted, or of what switches do. It is drawn on standard error,
-//! and nothing is where that is no terminal.
+//! The progress line of a run, which shows counted steps or the activity of switches. It is drawn
+//! on standard error, and only on a terminal.
 
 use std::io::IsTerminal as _;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -11,11 +11,11 @@ use std::time::{Duration, Instant};
 use indicatif::{ProgressBar, ProgressStyle};
 use probe::{Live, Phase};
 
-/// So many steps of so many, and what is done.
+/// A bar with the number of steps done and a description of the current one.
 pub(crate) struct Steps(ProgressBar);
 
 impl Steps {
-    /// `quiet` draws nothing at all.
+    /// Creates a bar. With `quiet`, nothing is drawn.
     pub(crate) fn new(quiet: bool) -> Self {
         let bar = if quiet { ProgressBar::hidden() } else { ProgressBar::new(0) };
         let template = "{bar:20} {pos}/{len}, {eta} left  {wide_msg}";
@@ -44,7 +44,8 @@ impl Drop for Steps {
     }
 }
 
-/// Does what takes long for large inputs and, unless it is soon done, shows how much of it `done` says to be.
+/// Does work that takes long for large inputs. If it is not done soon, shows the progress that
+/// `done` reports.
 pub(crate) fn while_counting<R>(
     of: usize,
     what: &str,
@@ -79,7 +80,7 @@ pub(crate) fn while_counting<R>(
     })
 }
 
-/// How much is done, and how long the rest takes at the pace of that.
+/// Returns the progress, and the remaining time at the present pace.
 fn so_far(done: usize, of: usize, what: &str, elapsed: Duration) -> String {
     let left = match done {
         0 => String::new(),
@@ -91,25 +92,26 @@ fn so_far(done: usize, of: usize, what: &str, elapsed: Duration) -> String {
     format!("{done} of {of} {what}{left}")
 }
 
-/// What emulated switches do. Redraws until dropped.
+/// A line with the activity of emulated switches, which is redrawn until it is dropped.
 pub(crate) struct Progress {
     bar: ProgressBar,
     stop: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
-    /// What all trials are about, if they are part of something larger.
+    /// The larger task that all trials belong to, if there is one.
     about: String,
-    /// What the trial that runs is. It stands behind what happens in it, since narrow terminals cut the line.
+    /// The description of the current trial. It is at the end of the line, because narrow terminals
+    /// cut the line.
     trial: Arc<Mutex<String>>,
 }
 
 const REFRESH: Duration = Duration::from_millis(250);
-/// How often something is said where no line can move.
+/// The interval of messages if no line can be redrawn.
 const MINUTE: Duration = Duration::from_secs(60);
-/// What is done by then is not worth a line.
+/// The time within which work shows no progress.
 const SOON: Duration = Duration::from_secs(1);
 
 impl Progress {
-    /// `quiet` draws nothing at all.
+    /// Starts the line. With `quiet`, nothing is drawn.
     pub(crate) fn start(live: Arc<Live>, quiet: bool) -> Self {
         let bar = if quiet { ProgressBar::hidden() } else { ProgressBar::new_spinner() };
         if let Ok(style) = ProgressStyle::with_template("{spinner} {prefix}{wide_msg}") {
@@ -124,20 +126,20 @@ impl Progress {
         Self { bar, stop, thread: Some(thread), about: String::new(), trial }
     }
 
-    /// The same, saying of what all its trials are a part.
+    /// Adds the name of the larger task that the trials belong to.
     pub(crate) fn about(mut self, what: &str) -> Self {
         self.about = format!("{what}: ");
         self
     }
 
-    /// Names the trial that runs.
+    /// Sets the current trial.
     pub(crate) fn trial(&self, number: u32, planned: Option<u32>, description: &str) {
         let of = planned.map(|planned| format!(" of {planned}")).unwrap_or_default();
         self.bar.set_prefix(format!("{}trial {number}{of}: ", self.about));
         description.clone_into(&mut self.trial.lock().unwrap_or_else(PoisonError::into_inner));
     }
 
-    /// Prints a line above the moving one.
+    /// Prints a line above the progress line.
     pub(crate) fn line(&self, text: &str) {
         if self.bar.is_hidden() {
             eprintln!("{text}");

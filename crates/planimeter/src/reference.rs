@@ -1,4 +1,4 @@
-//! The reference controllers, measured by the probe on this host.
+//! The measurement of reference controllers by the probe on this host.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ use crate::probe::Keeper;
 use crate::progress::Progress;
 use crate::stage::Stage;
 
-/// Over which protocol.
+/// The protocol of a controller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Protocol {
     OpenFlow,
@@ -27,7 +27,7 @@ pub(crate) enum Protocol {
 impl Protocol {
     pub(crate) const BOTH: [Self; 2] = [Self::OpenFlow, Self::P4Runtime];
 
-    /// As people write it.
+    /// Returns the name of the protocol as people write it.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::OpenFlow => "OpenFlow",
@@ -36,21 +36,22 @@ impl Protocol {
     }
 }
 
-/// A measurement.
+/// A measurement of a reference controller.
 pub(crate) struct Job<'a> {
     pub(crate) protocol: Protocol,
-    /// Emulated switches.
+    /// The number of emulated switches.
     pub(crate) switches: u32,
-    /// Settings of the probe beside the protocol, the number of switches and where the controller is.
+    /// The settings of the probe besides the protocol, the number of switches and the controller's
+    /// address.
     pub(crate) settings: &'a [(&'a str, &'a str)],
-    /// The run directory to be made beneath the verb's.
+    /// The name of the run directory, below that of the verb.
     pub(crate) folder: &'a str,
-    /// What the moving line says.
+    /// The description on the progress line.
     pub(crate) about: &'a str,
 }
 
-/// Starts the controller with reactive forwarding, measures it, and leaves a run directory. The controller is a process of
-/// its own and ends with the measurement.
+/// Starts a controller with reactive forwarding, measures it, and writes a run directory. The
+/// controller is a separate process that ends with the measurement.
 pub(crate) fn measure(job: &Job<'_>, stage: &Stage<'_>) -> Result<RunResult, Failure> {
     let mut config = job.resolve(None)?.config;
     let ports = HeldPorts::take(&config, true).map_err(Failure::run)?;
@@ -90,7 +91,7 @@ pub(crate) fn measure(job: &Job<'_>, stage: &Stage<'_>) -> Result<RunResult, Fai
 }
 
 impl Job<'_> {
-    /// What is measured, against a controller once it runs.
+    /// Returns the configuration, with the address of the controller once it runs.
     fn resolve(&self, controller: Option<&Controller>) -> Result<Resolved, Failure> {
         let address = format!("127.0.0.1:{}", controller.map_or(0, Controller::port).max(1));
         let process =
@@ -100,7 +101,7 @@ impl Job<'_> {
             Protocol::OpenFlow => {
                 [("protocol", "openflow13"), ("controller.address", address.as_str())]
             }
-            // All switches are behind one port, told apart by their device ids.
+            // All switches share one port and are distinguished by their device ids.
             Protocol::P4Runtime => {
                 [("protocol", "p4runtime"), ("p4runtime.devices-per-port", switches.as_str())]
             }
@@ -114,13 +115,13 @@ impl Job<'_> {
     }
 }
 
-/// A metric of a point, where it was measured.
+/// Returns a metric of a point, if it was measured.
 pub(crate) fn value(point: &Point, metric: &str) -> Option<Value> {
     let unit = Metric::by_name(metric).map_or(Unit::Count, |metric| metric.unit);
     point.summary.get(metric).map(|estimate| Value::estimate(estimate, unit))
 }
 
-/// A metric of points against something.
+/// Returns a line of a metric over the points' x values.
 pub(crate) fn series<'p>(
     name: impl Into<String>,
     points: impl IntoIterator<Item = &'p Point>,

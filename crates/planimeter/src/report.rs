@@ -1,4 +1,4 @@
-//! `planimeter report`: runs that were measured before, in one report.
+//! `planimeter report`: draws earlier runs in one report.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -103,7 +103,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Runs of the tests of RFC 8456 side by side.
+/// Reports runs of the RFC 8456 tests side by side.
 fn benchmarks(
     names: &[String],
     texts: &[(PathBuf, String)],
@@ -129,7 +129,7 @@ fn benchmarks(
     Ok(ExitCode::SUCCESS)
 }
 
-/// The directory of a run; a result that was kept under a name of its own has that name.
+/// Returns the name of a run: its directory, or the name of the file if the result was renamed.
 pub(crate) fn name_of(path: &Path) -> String {
     let own = path.file_stem().filter(|name| path.is_file() && *name != "result");
     if let Some(own) = own {

@@ -1,7 +1,9 @@
-//! `planimeter reproduce`: figures and tables of three papers, published beside measured.
+//! `planimeter reproduce`: figures and tables of three papers, with published values beside
+//! measured ones.
 //!
-//! What was published is data (`published/`, in this crate, since nothing else reads it): each value with where it stands. What
-//! is measured here comes from an [`Experiment`], which may serve several figures; [`section`] sets the two side by side.
+//! The published values are data files (`published/` in this crate), each with its source. The
+//! measured values come from an [`Experiment`], which may serve several figures. [`section`]
+//! combines the two.
 
 mod controller;
 mod device;
@@ -89,7 +91,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let directory =
         || output::directory(arguments.output.as_deref(), "reproduce", arguments.papers);
     let directory = crew.leads().then(directory).transpose()?;
-    // What another rank measures leaves its files there, and goes to the first.
+    // The files of another rank's measurement are written here and then sent to the first rank.
     let scratch = tempfile::tempdir().map_err(Failure::run)?;
     let place = directory.as_ref().map_or(scratch.path(), RunDirectory::path).to_owned();
     let stage = Stage {
@@ -117,7 +119,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     crew.leave(status)
 }
 
-/// Exhibits by name, in the order of the papers.
+/// Returns the exhibits with these names, in the order of the papers.
 fn choose<'p>(
     papers: &'p [Paper],
     wanted: &[String],
@@ -165,7 +167,7 @@ fn list(papers: &[Paper]) -> String {
     out
 }
 
-/// A time that a reader plans with.
+/// Formats a duration for planning.
 fn about(time: Duration) -> String {
     match time.as_secs() {
         0 => "no time".to_owned(),
@@ -174,7 +176,7 @@ fn about(time: Duration) -> String {
     }
 }
 
-/// Of exhibits that one experiment is made for, the first.
+/// Returns the first exhibit of each experiment.
 fn first_of_each<E>(
     exhibits: impl IntoIterator<Item = E>,
     experiment: impl Fn(&E) -> Experiment,
@@ -188,7 +190,7 @@ fn first_of_each<E>(
     firsts
 }
 
-/// Says what comes, its place in the whole, and how long the rest takes one machine.
+/// Prints the next experiment, its number, and the time that the rest takes on one machine.
 fn announce(name: &str, number: usize, all: &[Experiment], quick: bool) {
     let time = |one: &Experiment| match one.about_how_long() {
         (time, _) if quick => time,
@@ -198,17 +200,18 @@ fn announce(name: &str, number: usize, all: &[Experiment], quick: bool) {
     eprintln!("[{} of {}, about {} to go] {name}", number + 1, all.len(), about(rest));
 }
 
-/// What experiments found, by the experiment.
+/// The results of the experiments.
 type Made = Vec<(Experiment, Option<Result<Measured, String>>)>;
 
-/// What a rank found by an experiment, and the files that it left.
+/// The result of an experiment at one rank, with the files that it wrote.
 #[derive(Serialize, Deserialize)]
 struct Brought {
     found: Result<Measured, String>,
     files: Vec<files::File>,
 }
 
-/// Makes every experiment that is asked for once, each at one rank; nothing at ranks but the first.
+/// Runs each requested experiment once, at one rank. Returns the results at the first rank, and
+/// `None` at all others.
 fn measure_all(
     chosen: &[(&Paper, &Exhibit)],
     stage: &Stage<'_>,
@@ -234,7 +237,7 @@ fn measure_all(
         }
         let found = measure(experiment, stage).map_err(|failure| failure.to_string());
         let files = if brings { files::take(stage.directory) } else { Ok(Vec::new()) };
-        // An experiment that was interrupted says nothing.
+        // An interrupted experiment has no result.
         Some(match files {
             Ok(files) => Brought { found, files },
             Err(error) => Brought { found: Err(error.to_string()), files: Vec::new() },
@@ -255,7 +258,7 @@ fn measure_all(
     Ok(Some((made, parts.shares)))
 }
 
-/// A section of each exhibit.
+/// Creates the document, with a section for each exhibit.
 fn document(
     chosen: &[(&Paper, &Exhibit)],
     stage: &Stage<'_>,
@@ -300,7 +303,7 @@ fn document(
         document.sections.push(section::of(paper, exhibit, measured));
     }
     if stage.interrupted() && document.partial.is_none() {
-        // The last section has what was measured until then.
+        // The last section has the results before the interrupt.
         let last = document.sections.last().map_or("", |section| section.id.as_str());
         document.partial = Some(format!("interrupted while measuring {last}"));
     }

@@ -1,4 +1,5 @@
-//! Where the measurements of a verb that makes several run: each leaves a run directory of its own beneath the verb's.
+//! The environment of verbs that make several measurements. Each measurement writes a run directory
+//! below the verb's.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -22,18 +23,18 @@ use crate::device::measure::{Bar, failure};
 use crate::failure::Failure;
 use crate::tables;
 
-/// Where random choices start.
+/// The seed of random choices.
 pub(crate) const SEED: u64 = 1;
 
-/// What all measurements share.
+/// The settings that all measurements of a verb share.
 pub(crate) struct Stage<'a> {
     /// The run directory of the verb.
     pub(crate) directory: &'a Path,
     pub(crate) interrupt: &'a Arc<AtomicBool>,
-    /// As short as it may be: to see that it runs.
+    /// Whether measurements are as short as possible, only to see that they work.
     pub(crate) quick: bool,
     pub(crate) quiet: bool,
-    /// What the parts write for papers.
+    /// The files that are written for papers.
     pub(crate) papers: Papers,
 }
 
@@ -42,7 +43,7 @@ impl Stage<'_> {
         self.interrupt.load(Ordering::Relaxed)
     }
 
-    /// Measures designs of tables into the folder of that name.
+    /// Measures table designs, with results in the directory `folder`.
     pub(crate) fn tables(
         &self,
         folder: &str,
@@ -75,8 +76,9 @@ impl Stage<'_> {
         }
     }
 
-    /// Measures the functions of a device by a plan in TOML that names no program, into `folder`, and holds the model of them
-    /// against their combinations, into `folder-verify`.
+    /// Measures the functions of a device according to a TOML plan that names no program, with
+    /// results in `folder`. Verifies the derived model against combinations of the functions, with
+    /// results in `folder-verify`.
     pub(crate) fn device(
         &self,
         folder: &str,
@@ -111,19 +113,19 @@ impl Stage<'_> {
         Ok((model, verifications))
     }
 
-    /// A run directory beneath the verb's.
+    /// Creates a run directory below the verb's.
     pub(crate) fn make(&self, folder: &str) -> Result<RunDirectory, Failure> {
         let directory = RunDirectory::create(Some(&self.directory.join(folder)));
         Ok(directory.map_err(Failure::run)?.for_papers(self.papers))
     }
 }
 
-/// A delay in seconds.
+/// Converts a delay to seconds.
 pub(crate) fn seconds(delay: Picoseconds) -> Value {
     Value::new(delay.0 as f64 / 1e12, Unit::Seconds)
 }
 
-/// A delay in seconds, with the longer side of its interval.
+/// Converts a delay to seconds, with the longer half of its interval as the spread.
 pub(crate) fn within(
     delay: Picoseconds,
     low: Option<Picoseconds>,

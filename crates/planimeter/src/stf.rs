@@ -1,4 +1,4 @@
-//! `planimeter stf`: run a P4 program against an STF script.
+//! `planimeter stf`: runs a P4 program against an STF script.
 
 mod captures;
 mod coverage;
@@ -113,11 +113,12 @@ pub(crate) struct Arguments {
     /// Before the script, install what this file says: a runtime.json of the p4lang tutorials
     #[arg(long, value_name = "FILE")]
     entries: Vec<PathBuf>,
-    /// Run the program on every switch of a topology.json of the p4lang tutorials that has none of its own there, with
-    /// their entries; scripts then say `packet h1 HEX` and `expect h2 HEX`
+    /// Run the program on every switch of a topology.json of the p4lang tutorials that has none of
+    /// its own there, with their entries; scripts then say `packet h1 HEX` and `expect h2 HEX`
     #[arg(long, value_name = "FILE", conflicts_with_all = ["entries", "pcap_in"])]
     topology: Option<PathBuf>,
-    /// What runs the program: the reference interpreter, or machine code, whose ways are all held against the interpreter
+    /// What runs the program: the reference interpreter, or machine code, whose ways are all held
+    /// against the interpreter
     #[arg(long, value_name = "PATH", default_value = "interpreter", value_parser = one_of([
         ("interpreter", pipeline::Path::Interpreter),
         ("compiled", pipeline::Path::Compiled),
@@ -126,8 +127,8 @@ pub(crate) struct Arguments {
     /// Print what happens to each packet, in order
     #[arg(long)]
     trace: bool,
-    /// Say which parser states, actions, branches and entries all scripts together reach, and which not, of each program
-    /// where several run; with =FILE, as JSON in FILE too
+    /// Say which parser states, actions, branches and entries all scripts together reach, and which
+    /// not, of each program where several run; with =FILE, as JSON in FILE too
     #[arg(long, value_name = "FILE", require_equals = true)]
     coverage: Option<Option<PathBuf>>,
     /// Packets on ports that the script does not name are failures
@@ -156,8 +157,8 @@ pub(crate) struct Arguments {
     /// After the script, let the packets of this capture arrive by PORT
     #[arg(long, value_name = "PORT=FILE", value_parser = captures::port_and_file)]
     pcap_in: Vec<(u32, PathBuf)>,
-    /// Write DIR/pcapPORT_in.pcap and DIR/pcapPORT_out.pcap for each port, or DIR/s1-p2_in.pcap and so on for each port of
-    /// each switch of a topology
+    /// Write DIR/pcapPORT_in.pcap and DIR/pcapPORT_out.pcap for each port, or DIR/s1-p2_in.pcap and
+    /// so on for each port of each switch of a topology
     #[arg(long, value_name = "DIR")]
     pcap_out: Option<PathBuf>,
 }
@@ -174,7 +175,7 @@ impl Arguments {
         }
     }
 
-    /// Returns the file that coverage goes to, beside standard output.
+    /// Returns the file for coverage, besides standard output.
     fn coverage_file(&self) -> Option<&PathBuf> {
         self.coverage.as_ref()?.as_ref()
     }
@@ -189,7 +190,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         let beside = arguments.topology.as_ref().unwrap_or(path);
         let script = beside.with_extension("stf");
         if !script.exists() {
-            // A name that was mistyped is what is wrong then, and not that it has no script.
+            // If the program's name is mistyped, that is the error to report, and not the missing
+            // script.
             std::fs::metadata(path)
                 .map_err(|error| Failure::input(format!("{}: {error}", path.display())))?;
             let (path, script) = (path.display(), script.display());
@@ -213,7 +215,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     Ok(ExitCode::from(u8::from(!passed)))
 }
 
-/// The scripts of a command.
+/// The scripts on the command line, parsed.
 #[derive(Clone, Copy)]
 struct Scripts<'s> {
     paths: &'s [PathBuf],
@@ -226,7 +228,7 @@ impl<'s> Scripts<'s> {
     }
 }
 
-/// Runs scripts, each against a fresh switch; whether everything came as expected.
+/// Runs scripts, each against a fresh switch. Returns whether all expectations were met.
 fn switch(path: &Path, scripts: Scripts<'_>, arguments: &Arguments) -> Result<bool, Failure> {
     let program = arguments.stored.load(path)?;
     let mut coverage = arguments.coverage.is_some().then(|| Coverage::new(&program));
@@ -245,7 +247,8 @@ fn switch(path: &Path, scripts: Scripts<'_>, arguments: &Arguments) -> Result<bo
     Ok(passed)
 }
 
-/// Runs scripts, each against a network of fresh switches; whether everything came as expected.
+/// Runs scripts, each against a network of fresh switches. Returns whether all expectations were
+/// met.
 fn network(
     topology: &Topology,
     path: &Path,
@@ -282,7 +285,7 @@ fn script(path: &Path) -> Result<Script, Failure> {
     parsed(path, &program::read(path)?)
 }
 
-/// Errors of a script that are printed; more say no more.
+/// The maximum number of a script's errors that are printed.
 const ERRORS: usize = 20;
 
 fn parsed(path: &Path, text: &str) -> Result<Script, Failure> {
@@ -310,7 +313,8 @@ fn parsed(path: &Path, text: &str) -> Result<Script, Failure> {
     })
 }
 
-/// Runs a script against a fresh switch, as machine code on every way.
+/// Runs a script against a fresh switch. Compiled programs run once for every way of executing
+/// them.
 fn one_script(
     program: &Program,
     (path, script): (&Path, &Script),
@@ -340,7 +344,8 @@ fn one_script(
     Ok(of_all_ways(runs))
 }
 
-/// The report of the first of several runs, with the differences between all of them.
+/// Returns the report of the first of several runs, with the differences between all runs as
+/// failures.
 fn of_all_ways(runs: Vec<Ran>) -> Report {
     let different = disagreements(&runs);
     let mut report = runs.into_iter().next().map(|ran| ran.report).unwrap_or_default();
@@ -348,7 +353,7 @@ fn of_all_ways(runs: Vec<Ran>) -> Report {
     report
 }
 
-/// Runs a script against a switch that was just loaded.
+/// Runs a script against a freshly loaded switch.
 fn one_run(
     switch: &mut Switch,
     program: &Program,
@@ -369,8 +374,8 @@ fn one_run(
     Ok(report)
 }
 
-/// A fresh switch on the path that was asked for, with the entries of these files, whose packets go
-/// by a way.
+/// Creates a fresh switch on the requested execution path with the entries of these files. Its
+/// packets are processed in the given way.
 fn with_entries(
     program: &Program,
     files: &[PathBuf],
@@ -384,7 +389,7 @@ fn with_entries(
     Ok(switch)
 }
 
-/// A fresh switch on the path that was asked for.
+/// Creates a fresh switch on the requested execution path.
 fn fresh(program: &Program, options: Options, arguments: &Arguments) -> Result<Switch, Failure> {
     let mut switch = Switch::with_seed(program.clone(), arguments.seed).map_err(Failure::input)?;
     if arguments.path == pipeline::Path::Compiled {
@@ -418,7 +423,7 @@ fn install(
     })?;
     for path in files {
         let script = entries::script(path, &p4info)?;
-        // An entry that is not taken is a mistake in the file.
+        // A refused entry is a mistake in the file.
         let options = Options { strict: true, trace: false, ..options };
         run_script(switch, &script, options).map_err(|(entry, error)| {
             Failure::input(format!("{}: its statement {entry}: {error}", path.display()))
@@ -427,7 +432,7 @@ fn install(
     Ok(())
 }
 
-/// Says what came of a script; whether everything came as expected.
+/// Prints the outcome of a script. Returns whether all expectations were met.
 fn print(path: &Path, report: &Report, quiet: bool) -> bool {
     let path = path.display();
     for (index, (line, events)) in report.trace.iter().enumerate() {

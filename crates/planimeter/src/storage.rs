@@ -1,5 +1,5 @@
-//! `--storage`: how machine code keeps the entries of a running program's tables, where that is not to be as its
-//! `@tableconfig` says. The words are those of `planimeter tables`.
+//! `--storage`: chooses how machine code stores the entries of tables, overriding the program's
+//! `@tableconfig`. The names are those of `planimeter tables`.
 
 use std::path::Path;
 
@@ -44,14 +44,14 @@ impl Stored {
         Self::augment_args(Command::default()).get_arguments().cloned().collect()
     }
 
-    /// Reads a program, and changes how its tables are stored.
+    /// Reads a program, and applies the chosen storage to its tables.
     pub(crate) fn load(&self, path: &Path) -> Result<Program, Failure> {
         let mut program = program::load(path, &self.sources)?;
         self.choose(&mut program)?;
         Ok(program)
     }
 
-    /// Changes how a program's tables are stored.
+    /// Applies the chosen storage to a program's tables.
     pub(crate) fn choose(&self, program: &mut Program) -> Result<(), Failure> {
         match List::join(&self.storage) {
             Some(words) => choose(program, &words),
@@ -118,12 +118,12 @@ fn choose(program: &mut Program, words: &[String]) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Whether a name is that of a table, or the end of it.
+/// Whether `name` is the name of a table, or its last components.
 fn is_called(table: &str, name: &str) -> bool {
     table.strip_suffix(name).is_some_and(|front| front.is_empty() || front.ends_with('.'))
 }
 
-/// The tables that machine code keeps.
+/// Returns the tables whose entries machine code stores.
 fn stored(program: &Program) -> Result<Vec<TableId>, Failure> {
     let mut switch = Switch::new(program.clone()).map_err(Failure::input)?;
     let code = switch.compile().map_err(|error| {
@@ -133,7 +133,7 @@ fn stored(program: &Program) -> Result<Vec<TableId>, Failure> {
     Ok(all.filter(|id| code.stores(*id)).collect())
 }
 
-/// What a table has with these words, if the program can be run so.
+/// Returns the design of a table with these words applied, if the program can run with it.
 fn design_of(program: &Program, id: TableId, words: &str) -> Result<Design, String> {
     let table = program.tables.get(id.index()).ok_or("there is no such table")?;
     let store = table.storage.store.and_then(|store| Storage::named(store.name()));
@@ -141,7 +141,7 @@ fn design_of(program: &Program, id: TableId, words: &str) -> Result<Design, Stri
     if !table.storage.synchronised {
         design.entry_lock = EntryLock::None;
     }
-    // Packets go to workers by their flow, and not by what this table's key is.
+    // Packets are distributed to workers by their flow, and not by the key of this table.
     let sharded = Synchronisation::Sharded { shards: 1, placement: Placement::Replicated };
     let double = Synchronisation::DoubleBuffer { wait: Wait::Quiescent };
     design.synchronisation = match table.storage.replicas {
@@ -172,7 +172,8 @@ fn design_of(program: &Program, id: TableId, words: &str) -> Result<Design, Stri
         }
     }
     let mut asks = requirements(program, table);
-    // Packets that only read a table may have it in two replicas too; and who asks for digests asks for what they lose.
+    // A table that packets only read may have two replicas too. A program that requests digests
+    // accepts the updates that they lose.
     match design.update {
         UpdateMethod::Pointer if !asks.reference_parameters => {
             if let Synchronisation::DoubleBuffer { .. } = design.synchronisation {

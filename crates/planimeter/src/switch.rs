@@ -1,4 +1,4 @@
-//! `planimeter switch`: run a P4 program as a switch.
+//! `planimeter switch`: runs a P4 program as a switch.
 
 mod arguments;
 mod devices;
@@ -27,7 +27,7 @@ use top::Top;
 
 pub(crate) use arguments::command;
 
-/// Between two looks at links and for an interrupt.
+/// The interval between checks of links and of the interrupt.
 const PATIENCE: Duration = Duration::from_millis(100);
 
 pub(crate) fn run(matches: &ArgMatches) -> Result<ExitCode, Failure> {
@@ -47,7 +47,7 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<ExitCode, Failure> {
     }
     let planned = devices::planned(matches)?;
     let workers = usize::from(matches.get_one::<u16>("workers").copied().unwrap_or(1));
-    // Before the ports are opened, so that no change goes unseen.
+    // The watch starts before the ports are opened, so that no change is missed.
     let watch = LinkWatch::new().ok();
     let common = Common {
         path: arguments::path(matches),
@@ -87,7 +87,7 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<ExitCode, Failure> {
         }
         error => Failure::input(error),
     })?;
-    // Until here, programs are compiled, and an interrupt ends that at once.
+    // Up to this point programs are compiled, and an interrupt ends the process at once.
     let stop = interrupt::flag();
     let ready = ready(&switch, &planned);
     say(&ready);
@@ -97,12 +97,12 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// The hidden verb that a switch starts in a process of its own, to try a pipeline there.
+/// Returns the hidden verb that a switch starts in a separate process to try a pipeline.
 pub(crate) fn load_command() -> Command {
     Command::new(pushes::LOAD).hide(true).about("Load a pipeline for a switch, which starts this")
 }
 
-/// Returns this program as the process that tries a pipeline.
+/// Returns this program as the process that tries pipelines.
 pub(crate) fn loader() -> Executable {
     Executable::own([pushes::LOAD])
 }
@@ -112,7 +112,7 @@ pub(crate) fn load() -> ExitCode {
     ::loader::serve(|settings| Box::new(settings.target()))
 }
 
-/// Copies what is intact of a file of `--state` into another one, and lists what is lost.
+/// Copies the intact records of a `--state` file into another file, and lists the lost ones.
 fn repair(from: &Path, to: &Path) -> Result<ExitCode, Failure> {
     let report = softswitch::repair_state(from, to).map_err(Failure::input)?;
     say(&format!("{}: {} records are copied into {}", from.display(), report.copied, to.display()));
@@ -131,7 +131,7 @@ fn repair(from: &Path, to: &Path) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Tells the switch of links that go up and down, and draws what it does, until it is to end.
+/// Reports changes of links to the switch, and draws its activity, until the switch must end.
 fn watch_over(
     switch: &Switch,
     planned: &[Planned],
@@ -160,7 +160,7 @@ fn watch_over(
     }
 }
 
-/// The line that scripts wait for.
+/// Returns the ready line that scripts wait for.
 fn ready(switch: &Switch, planned: &[Planned]) -> String {
     let devices: Vec<String> = planned.iter().map(ToString::to_string).collect();
     let metrics = switch.metrics_address();
@@ -197,13 +197,13 @@ fn summary(device: &DeviceState) -> String {
     )
 }
 
-/// Prints a line. That nobody reads it is no reason to end.
+/// Prints a line. If standard output has no reader, the switch runs on.
 fn say(line: &str) {
     let mut stdout = io::stdout();
     let _ = writeln!(stdout, "{line}").and_then(|()| stdout.flush());
 }
 
-/// Where what passes the ports is recorded.
+/// Creates the directory of captures, if they are requested.
 fn captures(matches: &ArgMatches) -> Result<Option<PathBuf>, Failure> {
     let Some(directory) = arguments::captures(matches) else { return Ok(None) };
     std::fs::create_dir_all(directory).map_err(|error| {
@@ -247,12 +247,12 @@ fn log(matches: &ArgMatches) -> Result<Log, Failure> {
     let packet_bytes = matches.get_one("dump-packet-data").copied().unwrap_or(0);
     let Some(name) = matches.get_one::<PathBuf>("log-file") else {
         if matches.get_flag("top") {
-            // Its lines would run through the picture.
+            // The lines of the log would disturb the display.
             return Ok(Log::off());
         }
         return Ok(Log::new(verbosity, Box::new(io::stderr())).showing_packets(packet_bytes));
     };
-    // simple_switch_grpc puts this behind the name.
+    // simple_switch_grpc appends this ending to the name too.
     let name = PathBuf::from(format!("{}.txt", name.display()));
     let file = File::create(&name)
         .map_err(|error| Failure::input(format!("cannot write {}: {error}", name.display())))?;

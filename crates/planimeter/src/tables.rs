@@ -1,4 +1,5 @@
-//! `planimeter tables`: which table design should a program use? Measured, or predicted from a model.
+//! `planimeter tables`: compares table designs for a program, by measurement or by prediction from
+//! a model.
 
 mod arguments;
 pub(crate) mod measure;

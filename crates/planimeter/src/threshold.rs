@@ -1,8 +1,8 @@
-//! Conditions that every case of a measurement must meet, from the command line.
+//! The conditions on the command line that every case of a measurement must meet.
 
 use statistics::{Condition, ConditionError, Unit};
 
-/// A metric that conditions may name, and what its values count.
+/// A metric that conditions may name, and the unit of its values.
 pub(crate) type Metric = (&'static str, Unit);
 
 /// Parses a condition of `--threshold` on one of these metrics.
@@ -12,7 +12,8 @@ pub(crate) fn condition(
     |text| Condition::parse(text, metrics.iter().copied(), false)
 }
 
-/// What is said of a case that does not meet a condition. One that has no such value does not.
+/// Returns a sentence about a case that does not meet a condition. A case without a value does not
+/// meet it.
 pub(crate) fn broken(
     condition: &Condition,
     metrics: &[Metric],

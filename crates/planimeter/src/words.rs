@@ -1,11 +1,11 @@
-//! From the words of the command line to lists, sizes and times.
+//! Parsers of command-line words: lists, sizes, counts and durations.
 
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 
-/// Parses one of these names to the value beside it.
+/// Returns a parser of these names, each of which stands for the value beside it.
 pub(crate) fn one_of<T: Clone + Send + Sync + 'static>(
     known: impl IntoIterator<Item = (&'static str, T)>,
 ) -> impl TypedValueParser<Value = T> {
@@ -17,12 +17,13 @@ pub(crate) fn one_of<T: Clone + Send + Sync + 'static>(
     })
 }
 
-/// The values that one occurrence of a flag names, separated by commas.
+/// The values in one occurrence of a flag, which are separated by commas.
 #[derive(Debug, Clone)]
 pub(crate) struct List<T>(pub(crate) Vec<T>);
 
 impl<T: Clone + PartialEq> List<T> {
-    /// Returns each value that any occurrence names, once; `None` if the flag was not given.
+    /// Returns each value that any occurrence names, without repetitions, or `None` if the flag was
+    /// not given.
     pub(crate) fn join(lists: &[Self]) -> Option<Vec<T>> {
         let mut all = Vec::new();
         for value in lists.iter().flat_map(|list| &list.0) {
@@ -34,7 +35,8 @@ impl<T: Clone + PartialEq> List<T> {
     }
 }
 
-/// Parses a list whose words may stand for several values each. `known` says in words what is expected.
+/// Returns a parser of lists whose words may each stand for several values. `known` describes the
+/// expected words.
 pub(crate) fn list_of<T: 'static>(
     known: &'static str,
     meaning: impl Fn(&str) -> Option<Vec<T>> + Clone + Send + Sync,
@@ -51,7 +53,7 @@ pub(crate) fn list_of<T: 'static>(
     }
 }
 
-/// `1024`, `64k`, `2^16`, `2^0..2^22`, `2^8..2^20:4`.
+/// Parses sizes such as `1024`, `64k`, `2^16`, `2^0..2^22` and `2^8..2^20:4`.
 pub(crate) fn sizes_of(word: &str) -> Option<Vec<usize>> {
     let power = |text: &str| -> Option<u32> {
         text.strip_prefix("2^")?.parse().ok().filter(|&exponent| exponent < usize::BITS)
@@ -70,12 +72,12 @@ pub(crate) fn sizes_of(word: &str) -> Option<Vec<usize>> {
     }])
 }
 
-/// A number of cores, for [`list_of`].
+/// Parses a number of cores, for [`list_of`].
 pub(crate) fn cores(word: &str) -> Option<Vec<usize>> {
     Some(vec![word.parse().ok().filter(|cores| *cores > 0)?])
 }
 
-/// A number with an ending of powers of 1024: `64k`, `15M`, `15MiB`, `1G`.
+/// Parses a number with an ending for powers of 1024: `64k`, `15M`, `15MiB`, `1G`.
 pub(crate) fn binary(text: &str) -> Result<usize, String> {
     let digits = text.len() - text.trim_start_matches(|c: char| c.is_ascii_digit()).len();
     let (number, ending) = text.split_at(digits);
@@ -93,7 +95,7 @@ pub(crate) fn binary(text: &str) -> Result<usize, String> {
         .ok_or_else(|| format!("{text:?} is no number such as 1024, 64k or 15M"))
 }
 
-/// A count with an ending of powers of 1000: `100M`, `1e8`.
+/// Parses a count with an ending for powers of 1000 or an exponent: `100M`, `1e8`.
 pub(crate) fn decimal(text: &str) -> Result<u64, String> {
     let (number, unit) = match text.as_bytes().last() {
         Some(b'k' | b'K') => (&text[..text.len() - 1], 1e3),
@@ -103,7 +105,7 @@ pub(crate) fn decimal(text: &str) -> Result<u64, String> {
     };
     let wrong = || format!("{text:?} is no count such as 100000, 100M or 1e8");
     let count = number.parse::<f64>().map_err(|_| wrong())? * unit;
-    // Up to here every whole number is exact.
+    // Up to this value, every whole number is exact.
     if (1.0..9e15).contains(&count) && count.fract() == 0.0 {
         Ok(count as u64)
     } else {
@@ -111,7 +113,7 @@ pub(crate) fn decimal(text: &str) -> Result<u64, String> {
     }
 }
 
-/// `20ms`, `1.5us`, `1s`.
+/// Parses a duration such as `20ms`, `1.5us` or `1s`.
 pub(crate) fn duration(text: &str) -> Result<Duration, String> {
     let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
     let unit = match &text[digits.len()..] {
@@ -130,7 +132,7 @@ pub(crate) fn duration(text: &str) -> Result<Duration, String> {
         .ok_or_else(|| format!("{text:?} is no time such as 20ms, 200us or 1s, up to an hour"))
 }
 
-/// A count within limits.
+/// Returns a parser of counts within limits.
 pub(crate) fn count(
     limits: RangeInclusive<usize>,
 ) -> impl Fn(&str) -> Result<usize, String> + Clone + Send + Sync {

@@ -1,4 +1,4 @@
-//! `planimeter bench` as it is typed.
+//! Tests of `planimeter bench` as a user runs it.
 
 mod browser;
 mod command;
@@ -14,7 +14,7 @@ fn bench(arguments: &[&str]) -> Output {
     planimeter("bench", arguments)
 }
 
-/// Short enough for a test: the figures mean nothing then.
+/// Flags that make a run short enough for a test. Its figures are meaningless.
 const SHORT: [&str; 5] = ["--time", "2ms", "--repetitions", "2", "--quiet"];
 
 #[test]
@@ -30,7 +30,7 @@ fn the_program_of_the_paper_runs_on_both_paths_and_every_packet_is_checked() {
     {
         assert!(text.contains(word), "{word}: {text}");
     }
-    // As wide as the terminal that the command is told of.
+    // The output is as wide as the terminal that the environment announces.
     assert!(text.lines().all(|line| line.chars().count() <= 100), "{text}");
     let result = fs::read_to_string(run.join("result.json")).expect("a result");
     let result: Value = serde_json::from_str(&result).expect("JSON");

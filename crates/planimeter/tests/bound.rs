@@ -1,4 +1,4 @@
-//! `planimeter bound` as it is typed.
+//! Tests of `planimeter bound` as a user runs it.
 
 mod browser;
 mod command;
@@ -31,10 +31,11 @@ fn numbers_are_those_of_the_literature() {
     for (arguments, delay) in [
         (["-a", "sfa", "-m", "arbitrary", "--flow-of-interest", "lowest-priority"], "277/7"),
         (["-a", "sfa", "-m", "arbitrary", "--flow-of-interest", "interferes"], "302/7"),
-        // What the documentation says of DNC's GLOBAL_FIFO.
+        // The values are those of the documentation for DNC's GLOBAL_FIFO.
         (["-a", "sfa", "-m", "fifo", "--flow-of-interest", "interferes"], "9271/336"),
         (["-a", "sfa", "-m", "fifo", "--cross-traffic", "aggregate-pboo"], "379/14"),
-        // And of the SFA of panco and Saihu, whose servers are FIFO, as those of the file.
+        // The values are those of the SFA of panco and Saihu, which assume FIFO servers, as in the
+        // file.
         (
             ["-a", "sfa", "--arrival-bound", "segregated-pboo", "--flow-of-interest", "interferes"],
             "9271/336",
@@ -151,10 +152,11 @@ fn flows_without_a_bound_are_1_with_the_reason() {
             "[[flow]]\nname = \"{name}\"\npath = [{path}]\narrival = {{ token-bucket = {{ burst = 5, rate = {rate} }} }}\n"
         )
     };
-    // Each server is at 80 %, but what a delay adds to bursts adds 1.2 times as much to it.
+    // Each server has a load of 80 %, but a delay adds 1.2 times its effect on bursts to that
+    // delay.
     let ring: String = ["a", "b", "c", "d"].iter().map(|name| server(name, 10)).collect();
     for (text, arguments, reason) in [
-        // The flow that is asked for passes no overloaded server itself.
+        // The requested flow itself passes no overloaded server.
         (
             format!(
                 "{}{}{}{}",
@@ -205,7 +207,7 @@ fn flows_without_a_bound_are_1_with_the_reason() {
 fn no_bound_is_printed_below_its_value() {
     let scratch = tempfile::tempdir().expect("a folder");
     let path = scratch.path().join("small.toml");
-    // 100 Mbit/s, 12,276 bits: 0.00012276 s.
+    // The delay is that of 12,276 bits at 100 Mbit/s: 0.00012276 s.
     std::fs::write(
         &path,
         "[[server]]\nname = \"a\"\nservice = { rate = \"100Mbps\" }\n\
@@ -233,7 +235,7 @@ fn staircases_without_a_common_period_have_bounds_that_say_so() {
     std::fs::write(&path, text).expect("a file");
     let output = bound(&[&path.to_string_lossy()]);
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
-    // Notes are wrapped.
+    // Notes are wrapped, so whitespace is normalised.
     let text = stdout(&output).split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(text.contains("least concave"), "{text}");
     let output = bound(&[&path.to_string_lossy(), "--json"]);
@@ -262,7 +264,7 @@ fn a_quantity_varies_into_a_table_csv_json_and_a_run_directory() {
     let values: Vec<&str> =
         points.iter().filter_map(|point| point["value"]["exact"].as_str()).collect();
     assert_eq!(values, ["0", "1", "2", "3", "4", "5"]);
-    // Each is what the file with that number gives.
+    // Each point must equal the result for a file with that number.
     let scratch = tempfile::tempdir().expect("a folder");
     let text =
         std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(file))
@@ -286,7 +288,7 @@ fn a_quantity_varies_into_a_table_csv_json_and_a_run_directory() {
         let found = &point["flows"][0]["bounds"][0]["delay"];
         assert_eq!(*found, alone["flows"][0]["bounds"][0]["delay"], "at {value}");
     }
-    // 5 and the 2.5 of the other are more than the 6 of the second server.
+    // The rate of 5 and the 2.5 of the other flow exceed the 6 of the second server.
     assert_eq!(points[5]["flows"][0]["bounds"][0]["delay"]["exact"], "+inf");
     assert_eq!(points[5]["unbounded"].as_array().map(Vec::len), Some(1));
 
@@ -319,7 +321,7 @@ fn a_quantity_that_cannot_vary_is_named() {
         assert_eq!(output.status.code(), Some(2), "{vary}");
         assert!(stderr(&output).contains(said), "{vary}: {}", stderr(&output));
     }
-    // Never a bound: that is no sweep over an edge.
+    // No value of the range has a bound, so the sweep is not across the limit of stability.
     let output = bound(&["examples/networks/two-hops.toml", "--vary", "f0.rate=7..9:2"]);
     assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));
 }
@@ -334,7 +336,8 @@ fn priorities_have_bounds_of_their_own_at_each_server() {
         let delays: Vec<f64> =
             classes.iter().filter_map(|class| class["delay"]["value"].as_f64()).collect();
         assert!(delays.is_sorted(), "the more urgent, the sooner: {delays:?}");
-        // The most urgent waits for 5 us, one largest frame that is on its way, and its own.
+        // The highest class waits 5 us for one maximal frame in transmission, and then for its own
+        // frame.
         if server["name"] == "access to core, 1 Gbit/s" {
             assert_eq!(classes[0]["delay"]["exact"], "2247/125000000", "{classes:?}");
         }
@@ -368,7 +371,7 @@ fn ports_have_a_server_for_each_queue() {
         text.contains("deficits/0: deficit-round-robin port of rate 1000000000 gives"),
         "{text}"
     );
-    // What the others send counts: less is left over for nobody, and more for some.
+    // Accounting for the other classes' arrivals increases no delay, and decreases some.
     let delays = |more: &[&str]| -> Vec<f64> {
         let output = bound(&[&[file, "--json", "--no-simulation"], more].concat());
         let json: serde_json::Value = serde_json::from_str(&stdout(&output)).expect("JSON");
@@ -386,7 +389,7 @@ fn ports_have_a_server_for_each_queue() {
     assert!(output.status.success(), "{}", stderr(&output));
 }
 
-/// A network of two flows with that in the table of the first one.
+/// Writes a network of two flows, with `own` in the table of the first, and returns its path.
 fn with_limit(folder: &Path, own: &str) -> String {
     let path = folder.join("limit.toml");
     let text = format!(
@@ -401,7 +404,7 @@ fn with_limit(folder: &Path, own: &str) -> String {
 #[test]
 fn a_missed_maximum_delay_is_1_and_comes_first() {
     let scratch = tempfile::tempdir().expect("a folder");
-    // All bursts at once behind the latency: 5 ms.
+    // All bursts arrive together behind the latency: 5 ms.
     for (limit, status, word) in [("5", 0, "met"), ("\"4999us\"", 1, "missed")] {
         let file = with_limit(scratch.path(), &format!("maximum-delay = {limit}"));
         let output = bound(&[&file]);
@@ -420,7 +423,7 @@ fn a_missed_maximum_delay_is_1_and_comes_first() {
         assert!(json["flows"][1]["maximum-delay"].is_null());
         assert_eq!(json["missed"].as_array().map(Vec::len), Some(status as usize));
     }
-    // For the class of the other flow.
+    // The limit applies to the class of the other flow.
     let class = "[[class]]\npriority = 1\nmaximum-delay = 4\n";
     let output = bound(&[&with_limit(scratch.path(), class)]);
     assert_eq!(output.status.code(), Some(1));
@@ -436,7 +439,7 @@ fn thresholds_hold_for_everything_or_are_1() {
         ("delay < 5ms", Some("threshold delay < 5ms does not hold for flow 'g': it is 5.00 ms")),
         ("load < 0.2", Some("threshold load < 0.2 does not hold for server 'a': it is 20")),
         ("load <= 20%", None),
-        // 4 kbit and what comes within the latency: 525 B.
+        // The buffer holds 4 kbit and the arrivals within the latency: 525 B.
         ("buffer <= 525B", None),
         ("buffer < 525B", Some("threshold buffer < 525B does not hold for server 'a'")),
         ("backlog < 100B", Some("threshold backlog < 100B does not hold for flow")),
@@ -455,7 +458,7 @@ fn thresholds_hold_for_everything_or_are_1() {
     }
     let output = bound(&[&file, "-t", "delay < 5"]);
     assert_eq!(output.status.code(), Some(2), "{}", stderr(&output));
-    // Nothing is below any limit that is not bounded.
+    // An infinite bound is below no limit.
     let over = file.replace("limit.toml", "over.toml");
     let text =
         std::fs::read_to_string(&file).expect("the file").replace("\"1Mbps\"", "\"150kbps\"");

@@ -1,4 +1,4 @@
-//! `planimeter compare` as a program: results of bounds, which need no time, side by side and as a gate.
+//! Tests of `planimeter compare` as a user runs it, on bounds, which take no time to compute.
 
 mod browser;
 
@@ -19,7 +19,7 @@ fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
-/// Bounds of a network of the examples, and of the same with a burst that is twice as large.
+/// Writes the bounds of an example network, and of the same network with a burst twice as large.
 fn runs() -> (tempfile::TempDir, PathBuf) {
     let root = tempfile::tempdir().expect("a temporary directory");
     let example =
@@ -39,7 +39,7 @@ fn runs() -> (tempfile::TempDir, PathBuf) {
     (root, path)
 }
 
-/// The Python of the page, typed as it stands there in a folder with that run.
+/// Runs the Python code of the documentation, in a directory with the run that it reads.
 #[test]
 fn the_notebook_of_the_documentation_reads_a_run() {
     let peers = std::env::var_os("PLANIMETER_PEERS").map_or_else(

@@ -1,4 +1,4 @@
-//! `planimeter demo`, short.
+//! Tests of `planimeter demo` with --quick.
 
 mod browser;
 mod command;
@@ -14,7 +14,7 @@ fn all_three_questions_are_answered_in_one_report() {
     let run = folder.path().join("run");
     let output = planimeter("demo", &["--quick", "--quiet", "-o", &run.to_string_lossy()]);
     let text = stdout(&output);
-    // Commands to paste apart, which name the program as a shell finds it here.
+    // Commands to copy and paste name the program as a shell finds it here.
     let is_command = |line: &str| {
         let word = line.strip_prefix("    ").and_then(|rest| rest.split(' ').next());
         word.is_some_and(|word| word.ends_with("planimeter"))
@@ -25,7 +25,8 @@ fn all_three_questions_are_answered_in_one_report() {
     let sections = result["sections"].as_array().expect("sections");
     let ids: Vec<&str> = sections.iter().filter_map(|one| one["id"].as_str()).collect();
     let mut parts = vec!["controller", "program", "device"];
-    // On a machine so busy that packet-ins were lost at every rate there is no curve of the controller, and it says so.
+    // On a machine so busy that packet-ins were lost at every rate, the controller has no service
+    // curve, and the report says so.
     match result["partial"].as_str() {
         None => parts.push("network"),
         Some(reason) => {

@@ -1,4 +1,4 @@
-//! `planimeter device` from files to an exit status.
+//! Tests of `planimeter device`, from input files to the exit status.
 
 mod browser;
 mod command;
@@ -8,7 +8,8 @@ use std::path::Path;
 
 use command::{planimeter, stderr, stdout};
 
-/// Delays of a device with two functions, alone and together, which takes `more` for both; its files in a folder.
+/// Writes delays of a device with two functions, separately and combined. Their combination takes
+/// `more` in addition.
 fn measured(folder: &Path, more: u32) {
     let mut sources = String::from(
         "device = \"two functions\"\npacket-bytes = 64\nrules = 1\ntick-ns = 1\n\
@@ -75,7 +76,7 @@ fn a_campaign_becomes_a_model_that_is_verified_and_predicts() {
     ]);
     assert_eq!(code, Some(0), "{err}");
     assert!(out.contains("confidence 97 %") && out.contains("Union bound"), "{out}");
-    // Of delays alone no rate is known.
+    // Delays alone determine no rate.
     let export = ["export", "@verified/model.json", "--match", "five-tuple"];
     let (code, out, err) = run(&export);
     assert_eq!(code, Some(0), "{err}");
@@ -91,7 +92,8 @@ fn a_campaign_becomes_a_model_that_is_verified_and_predicts() {
     assert!(err.contains("no measurement of 'strip-vlan'"), "{err}");
 }
 
-/// What a file of sources leaves out has a default that is said, and a file of delays in its place is told apart.
+/// A source file's omissions have defaults that are reported, and a file of delays in its place is
+/// recognised.
 #[test]
 fn what_sources_leave_out_is_found_in_the_delays() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -102,9 +104,9 @@ fn what_sources_leave_out_is_found_in_the_delays() {
     let (code, out, err) = run(folder.path(), &["import", "@sources.toml", "-o", "@run"]);
     assert_eq!(code, Some(0), "{err}");
     assert!(err.contains("the least step between delays, 250"), "{err}");
-    // Packets without numbers: whether any was lost cannot be known.
+    // The packets have no numbers, so losses cannot be detected.
     assert!(out.contains("f0.csv: 3 delays; median 50.8 µs") && !out.contains("lost"), "{out}");
-    // The head of the column says the unit as well, and must not say another.
+    // The heading of the column may also state the unit, which must not contradict the source file.
     let file = folder.path().join("sources.toml");
     std::fs::write(&file, sources.replace("unit = \"us\"\n", "")).expect("a file");
     let (code, out, err) = run(folder.path(), &["import", "@sources.toml", "-o", "@headed"]);
@@ -114,7 +116,7 @@ fn what_sources_leave_out_is_found_in_the_delays() {
     let (code, _, err) = run(folder.path(), &["import", "@sources.toml", "-o", "@doubtful"]);
     assert_eq!(code, Some(2), "{err}");
     assert!(err.contains("f0.csv: its head names us, and the cell has unit = \"ms\""), "{err}");
-    // A campaign is no result yet, and a file of sources no model.
+    // A campaign is not a result, and a source file is not a model.
     let campaign = folder.path().join("run").display().to_string();
     let compared = planimeter("compare", &[&campaign, &campaign]);
     assert_eq!(compared.status.code(), Some(2));
@@ -149,7 +151,7 @@ fn a_device_whose_functions_depend_on_each_other_fails_its_threshold() {
     assert_eq!(run(&["verify", "@run", "-o", "@again", "-t", "nonsense"]).0, Some(2));
 }
 
-/// A capture with times in nanoseconds (magic number a1b23c4d).
+/// Returns a capture with timestamps in nanoseconds (magic number a1b23c4d).
 fn pcap(packets: impl Iterator<Item = (u32, [u8; 121])>) -> Vec<u8> {
     let mut file = 0xa1b2_3c4d_u32.to_le_bytes().to_vec();
     file.extend([2, 0, 4, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 0, 0, 1, 0, 0, 0]);
@@ -162,7 +164,8 @@ fn pcap(packets: impl Iterator<Item = (u32, [u8; 121])>) -> Vec<u8> {
     file
 }
 
-/// Ten packets at once through a node of 1 Gbit/s that adds 300 ns: 125 bytes with check sequence are a microsecond.
+/// Ten packets arrive at once at a node of 1 Gbit/s that adds 300 ns. A packet has 125 bytes with
+/// its check sequence, which take a microsecond.
 #[test]
 fn captures_become_a_server_that_bounds_their_delays() {
     let folder = tempfile::tempdir().expect("a folder");

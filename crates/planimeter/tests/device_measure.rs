@@ -1,4 +1,4 @@
-//! `planimeter device measure` as it is typed.
+//! Tests of `planimeter device measure` as a user runs it.
 
 mod command;
 
@@ -32,7 +32,7 @@ const SHORT: &str = "
     warm-up = 5
     seed = 4";
 
-/// Everything that a short campaign should be, whatever the device.
+/// Checks the properties of a short campaign that do not depend on the device.
 fn check(directory: &Path) -> Campaign {
     let campaign = Campaign::read(&directory.join("run")).expect("a campaign");
     assert_eq!((campaign.description.cells.len(), campaign.blocks.len()), (8, 16));
@@ -58,12 +58,12 @@ fn a_campaign_in_memory_from_its_plan_to_its_files() {
         assert_eq!(campaign.description.clock.source, ClockSource::CycleCounter);
         assert_eq!(campaign.counts(CellId(0)).lost, 0);
         assert!(stdout(&output).contains("seed 4"), "{}", stdout(&output));
-        // All of it is there: nothing is measured again.
+        // The campaign is complete, so resuming measures nothing.
         let run = directory.path().join("run");
         let again = measure(&plan, directory.path(), &["--resume", &run.to_string_lossy()]);
         assert!(again.status.success(), "{}", stderr(&again));
         assert_eq!(check(directory.path()).blocks, campaign.blocks);
-        // And it is not written over, nor mixed with another.
+        // The campaign is neither overwritten nor mixed with another one.
         let other = measure(&plan, directory.path(), &[]);
         assert_eq!(other.status.code(), Some(2), "{}", stderr(&other));
         let plan = plan.replace("'five-tuple'", "'tp-dst'");
@@ -78,7 +78,7 @@ fn a_campaign_over_virtual_wires_from_its_plan_to_its_files() {
     if !rustix::process::geteuid().is_root() {
         let required = std::env::var("PLANIMETER_REQUIRE_PEERS").is_ok_and(|value| value == "1");
         assert!(!required, "network namespaces need root");
-        // Not eprintln!, which the test harness keeps to itself when a test passes.
+        // The test harness would hide the output of `eprintln!` when a test passes.
         let _ = writeln!(std::io::stderr(), "SKIPPED: network namespaces need root");
         return;
     }
@@ -93,7 +93,7 @@ fn a_campaign_over_virtual_wires_from_its_plan_to_its_files() {
     }
 }
 
-/// One line, status 2, and what to do about it.
+/// An error is one line with advice, and the status is 2.
 #[test]
 fn a_wrong_plan_is_one_line_that_says_what_to_do() {
     let directory = tempfile::tempdir().expect("a directory");
@@ -110,7 +110,7 @@ fn a_wrong_plan_is_one_line_that_says_what_to_do() {
     }
 }
 
-/// A program that a plan names, as from the root of the repository.
+/// Compiles a program that a plan names, relative to the root of the repository.
 fn compile(name: &str) -> Result<ir::Program, String> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(name);
     let options = p4lang::preprocess::Options::default();
@@ -118,7 +118,8 @@ fn compile(name: &str) -> Result<ir::Program, String> {
     compiled.map_err(|error| error.to_string())?.program.ok_or_else(|| "it has errors".to_owned())
 }
 
-/// A campaign of parts gives a model that predicts programs, and holds itself against others.
+/// A campaign of program parts yields a model that predicts programs, and that is verified against
+/// other campaigns.
 #[test]
 fn parts_of_a_program_are_measured_and_its_paths_predicted() {
     let directory = tempfile::tempdir().expect("a directory");
@@ -148,7 +149,7 @@ fn parts_of_a_program_are_measured_and_its_paths_predicted() {
     assert!(shown.contains("2 paths that differ") && !shown.contains("Not measured"), "{shown}");
 }
 
-/// Every plan among the examples.
+/// Every example plan is valid.
 #[test]
 fn every_example_is_a_plan() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/device");

@@ -1,4 +1,4 @@
-//! What the documentation tells people to type is understood.
+//! Tests that the commands in the documentation are valid.
 
 mod pages;
 
@@ -9,14 +9,14 @@ use std::process::{Command, Stdio};
 
 use pages::{commands, pages};
 
-/// Every `planimeter probe` command of every page, with `--print-config` so that it is checked and
-/// not run.
+/// Checks every `planimeter probe` command of every page, with `--print-config` so that it is
+/// parsed and not run.
 #[test]
 fn every_documented_probe_command_makes_a_configuration() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let mut failures = Vec::new();
     let mut checked = 0;
-    // Examples of the help, which the reference repeats, name files of the reader.
+    // The examples of the help, which the reference repeats, name files that do not exist here.
     let own = |(page, _): &(PathBuf, String)| {
         !page.components().any(|part| part.as_os_str() == "reference")
     };
@@ -35,7 +35,7 @@ fn every_documented_probe_command_makes_a_configuration() {
     assert!(checked >= 20, "the pages have moved: {checked} commands were found");
 }
 
-/// Every configuration among the examples.
+/// Checks every example configuration.
 #[test]
 fn every_example_configuration_can_be_used() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
@@ -56,10 +56,10 @@ fn files(folder: &Path, extension: &str) -> Vec<PathBuf> {
         .collect()
 }
 
-/// Lets the shell take the command apart, as it would for a user.
+/// Lets a shell split the command, as it does for a user.
 fn check(root: &Path, command: &str) -> Result<(), String> {
     let arguments = command.trim_start_matches("planimeter ");
-    // A comment ends the line, so what is added comes first.
+    // A comment ends the line, so the flag is inserted at the front.
     let arguments = arguments.replacen("probe", "probe --print-config", 1);
     if arguments.contains("--help") {
         return Ok(());
@@ -77,7 +77,7 @@ fn check(root: &Path, command: &str) -> Result<(), String> {
     }
 }
 
-/// The book has every page, and links of pages lead somewhere.
+/// The book contains every page, and links between pages are valid.
 #[test]
 fn the_book_is_whole() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
@@ -101,7 +101,7 @@ fn the_book_is_whole() {
             if !folder.join(&link).exists() {
                 failures.push(format!("{}: {link} is not there", page.display()));
             }
-            // mdBook puts nothing but the folder of its pages into the book.
+            // mdBook puts only the directory of its pages into the book.
             let is_of_book = page.starts_with(&docs);
             if is_of_book && !plain(&folder.join(&link)).starts_with(plain(&docs)) {
                 let page = page.display();
@@ -119,7 +119,8 @@ fn the_book_is_whole() {
     assert!(checked >= 80, "the pages have moved: {checked} links were found");
 }
 
-/// The Debian package has what its documents link to, laid out as here, and each of its sources is there.
+/// The Debian package contains everything that its documents link to, in the same layout as here,
+/// and all its source files exist.
 #[test]
 fn the_package_is_whole() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
@@ -130,7 +131,7 @@ fn the_package_is_whole() {
     let (mut shipped, mut failures) = (BTreeSet::new(), Vec::new());
     for asset in assets {
         let [source, target] = [0, 1].map(|at| asset[at].as_str().expect("a path"));
-        // What is built for the package: the command, man pages, completions.
+        // Files under `target/` are built for the package: the command, man pages and completions.
         let Some(source) = source.strip_prefix("../../").filter(|s| !s.starts_with("target/"))
         else {
             continue;
@@ -150,7 +151,7 @@ fn the_package_is_whole() {
         for link in links(&text) {
             checked += 1;
             let target = plain(&page.parent().expect("a folder").join(&link));
-            // A folder is there with its first file.
+            // A directory exists once it contains a file.
             if !shipped.iter().any(|path| path.starts_with(&target)) {
                 failures.push(format!("{}: the package lacks {link}", page.display()));
             }
@@ -160,7 +161,7 @@ fn the_package_is_whole() {
     assert!(checked >= 80, "the pages have moved: {checked} links were found");
 }
 
-/// Names of the files of a folder that a pattern with at most one `*` matches.
+/// Returns the names of the files of a directory that match a pattern with at most one `*`.
 fn matching(folder: &Path, pattern: &str) -> Vec<String> {
     let entries = fs::read_dir(folder).unwrap_or_else(|error| panic!("{folder:?}: {error}"));
     let files =
@@ -173,7 +174,7 @@ fn matching(folder: &Path, pattern: &str) -> Vec<String> {
     names.filter(fits).collect()
 }
 
-/// A path without `..`.
+/// Returns a path without `..` components.
 fn plain(path: &Path) -> PathBuf {
     path.components().fold(PathBuf::new(), |mut so_far, part| {
         match part {
@@ -184,10 +185,10 @@ fn plain(path: &Path) -> PathBuf {
     })
 }
 
-/// Where links out of the book lead.
+/// The address of the repository, for links out of the book.
 const REPOSITORY: &str = env!("CARGO_PKG_REPOSITORY");
 
-/// Files and folders of the repository that a page links to by the address of the repository.
+/// Returns the files and directories of the repository that a page links to by its address.
 fn in_repository(text: &str) -> Vec<String> {
     let of = |kind: &str| format!("]({REPOSITORY}/{kind}/main/");
     let targets = ["blob", "tree"].map(|kind| {
@@ -197,7 +198,7 @@ fn in_repository(text: &str) -> Vec<String> {
     targets.into_iter().flatten().collect()
 }
 
-/// Files that a page links to, without the places in them.
+/// Returns the files that a page links to, without the anchors.
 fn links(text: &str) -> Vec<String> {
     let targets = text.split("](").skip(1).filter_map(|rest| rest.split_once(')'));
     targets

@@ -1,4 +1,4 @@
-//! Files that no user means: devices without an end, and lines of megabytes.
+//! Inputs that no user intends: endless devices, and lines of megabytes.
 
 #[path = "command/mod.rs"]
 mod command;
@@ -7,10 +7,10 @@ use std::fs;
 
 use command::{planimeter, stderr, stdout};
 
-/// The length in bytes beyond which a message buries what it says.
+/// The length of a message in bytes above which its contents are buried.
 const LONGEST_MESSAGE: usize = 4_000;
 
-/// Each verb with the name of a file in the place of `FILE`.
+/// Each verb with arguments in which `FILE` stands for the name of a file.
 const VERBS: [(&str, &str); 9] = [
     ("compile", "FILE.p4"),
     ("compile", "FILE.json"),
@@ -23,7 +23,7 @@ const VERBS: [(&str, &str); 9] = [
     ("switch", "--devices FILE.toml"),
 ];
 
-/// Runs each verb on a file that `make` makes under the name that it gets.
+/// Runs each verb on a file that `make` creates at the given path.
 fn refused(make: impl Fn(&std::path::Path), reason: &str) {
     let folder = tempfile::tempdir().expect("a folder");
     for (verb, arguments) in VERBS {

@@ -1,4 +1,4 @@
-//! Users who come from OFCProbe or P4RCProbe with a `config.ini`.
+//! Tests for users who migrate from OFCProbe or P4RCProbe with a `config.ini`.
 
 mod command;
 
@@ -7,7 +7,7 @@ use std::fs;
 use command::{planimeter, stderr, stdout};
 use tempfile::TempDir;
 
-/// What a peer's file asks for and does not get is said before anything is measured.
+/// Settings of the file that are not supported are reported before the measurement starts.
 #[test]
 fn notes_about_a_legacy_file_are_shown() {
     let folder = TempDir::new().expect("a folder");

@@ -1,4 +1,5 @@
-//! `planimeter compile` and `planimeter stf`: what they print, write and exit with.
+//! Tests of `planimeter compile` and `planimeter stf`: their output, their files and their exit
+//! status.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -23,7 +24,7 @@ fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
-/// A file of this text in `folder`.
+/// Writes a file with this text to `folder` and returns its path.
 fn file(folder: &TempDir, name: &str, content: &str) -> String {
     let path = folder.path().join(name);
     fs::write(&path, content).expect("a file");
@@ -82,7 +83,7 @@ fn what_cannot_be_read_is_2_and_named() {
     }
 }
 
-/// A file of another kind is one line, and no error for each of its own.
+/// A file of another kind is reported in one line, and not with an error for each of its lines.
 #[test]
 fn a_file_of_another_kind_is_2_and_one_line() {
     let (router, script) = (program("router.p4"), program("router.stf"));
@@ -101,7 +102,7 @@ fn a_file_of_another_kind_is_2_and_one_line() {
     }
 }
 
-/// As those of a Makefile are that keeps what it builds apart.
+/// Directories are created, as for a Makefile that keeps its outputs apart.
 #[test]
 fn folders_of_files_that_are_written_are_made() {
     let scratch = scratch();
@@ -151,7 +152,8 @@ fn every_form_of_every_file_is_written() {
     assert!(entries.is_object());
     let ir: serde_json::Value = serde_json::from_str(&read("ir.json")).expect("JSON");
     assert_eq!(ir["architecture"], "v1model");
-    // A table says what it looks up and may run, and what all names of a control have in common is left out.
+    // A table is drawn with its keys and actions, and the common prefix of a control's names is
+    // left out.
     let graph = read("graph.svg");
     for label in [
         "control RouterIngress",
@@ -279,13 +281,13 @@ fn a_script_that_is_wrong_is_2() {
         assert_eq!(output.status.code(), Some(2));
         assert!(text(&output.stderr).contains(message), "{}", text(&output.stderr));
     }
-    // Of a text that is none at all the first lines are enough.
+    // If a text is not a script at all, its first errors are enough.
     let script = file(&scratch, "prose.stf", &"Once upon a time\n".repeat(100));
     let output = planimeter(&["stf", &program("entry_update.p4"), &script]);
     let said = text(&output.stderr);
     assert_eq!((output.status.code(), said.lines().count()), (Some(2), 21), "{said}");
     assert!(said.contains("80 more lines are none of it"), "{said}");
-    // What p4c's runner does not notice is told, and refused only if that is wanted.
+    // A mistake that p4c's runner does not notice is reported, and is refused only with --strict.
     let script = file(&scratch, "half.stf", "packet 1 0\nexpect 1 00\n");
     let output = planimeter(&["stf", &program("entry_update.p4"), &script]);
     assert_eq!(output.status.code(), Some(1));
@@ -324,7 +326,8 @@ fn coverage_says_what_scripts_reach() {
         };
         parts.iter().filter(is).count()
     };
-    // A packet of one byte: the first state, and the tables of a packet without headers if there are any.
+    // A packet of one byte reaches the first state, and the tables that are applied without
+    // headers, if there are any.
     assert_eq!(of("state", true), 1);
     assert!(of("state", false) > 0 && of("action", false) > 0 && of("branch", false) > 0);
     let compiled = planimeter(&["stf", "--coverage", "--path", "compiled", &program("router.p4")]);
@@ -340,7 +343,7 @@ fn captures_hold_what_arrived_and_what_left() {
     assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
     let arrived = folder.join("pcap2_in.pcap");
     assert!(arrived.is_file() && folder.join("pcap1_out.pcap").is_file());
-    // One packet of 22 bytes: file header, record header, packet.
+    // The capture has one packet of 22 bytes: file header, record header, packet.
     assert_eq!(fs::metadata(&arrived).expect("the capture").len(), 24 + 16 + 22);
 
     let again = scratch.path().join("again").display().to_string();
@@ -357,8 +360,8 @@ fn captures_hold_what_arrived_and_what_left() {
     assert!(scratch.path().join("again/pcap7_out.pcap").is_file());
 }
 
-/// PSA starts `drop` as true. Each way is held against the interpreter, also where a script names
-/// no port.
+/// PSA initialises `drop` to true. Every way of executing the program is compared with the
+/// interpreter, even if a script names no port.
 #[test]
 fn a_script_of_psa_passes_on_every_way_where_the_program_leaves_drop_alone() {
     let scratch = scratch();
@@ -461,7 +464,7 @@ fn a_topology_of_the_tutorials_carries_packets_from_host_to_host() {
     }
 }
 
-/// The packets of a capture.
+/// Returns the packets of a capture.
 fn frames(path: &Path) -> Vec<Vec<u8>> {
     let mut reader = packetio::pcap::CaptureReader::open(path)
         .unwrap_or_else(|error| panic!("{}: {error}", path.display()));
@@ -499,7 +502,7 @@ fn captures_of_a_topology_are_those_of_each_port_of_each_switch() {
             .map(|entry| entry.expect("a file").file_name().to_string_lossy().into_owned())
             .collect();
         names.sort();
-        // h1 > s1 > s2 > h2, and nothing passed s3.
+        // The packet passes h1, s1, s2 and h2, and never s3.
         assert_eq!(
             names,
             ["s1-p1_in.pcap", "s1-p2_out.pcap", "s2-p1_out.pcap", "s2-p2_in.pcap"],
@@ -512,7 +515,7 @@ fn captures_of_a_topology_are_those_of_each_port_of_each_switch() {
         };
         let (sent, tunnelled, came) = (of("s1-p1_in"), of("s1-p2_out"), of("s2-p1_out"));
         assert_eq!(sent.len(), 14 + 20);
-        // The link carries the tunnel's header of six bytes, which neither host sees.
+        // On the link, the packet has the tunnel's header of six bytes, which neither host sees.
         assert_eq!((&tunnelled[12..14], tunnelled.len()), (&[0x88, 0xb5][..], sent.len() + 6));
         assert_eq!(of("s2-p2_in"), tunnelled, "links change nothing");
         assert_eq!((&came[..6], &came[12..]), (&[2, 0, 0, 0, 2, 2][..], &sent[12..]));
@@ -552,14 +555,15 @@ fn coverage_of_a_topology_is_that_of_all_switches_with_one_program() {
     assert_eq!(json["programs"].as_array().map(Vec::len), Some(1));
     assert_eq!(json["programs"][0]["program"], tunnel.as_str());
     assert_eq!(json["programs"][0]["switches"], serde_json::json!(["s1", "s2", "s3"]));
-    // One packet at two switches: the first lets it into the tunnel, the second out of it.
+    // One packet passes two switches: the first puts it into the tunnel, and the second takes it
+    // out.
     assert_eq!(count(&json, "TunnelParser.start"), 2);
     assert_eq!(count(&json, "TunnelParser.tunnel"), 1);
     for action in ["TunnelIngress.enter", "TunnelIngress.leave"] {
         assert_eq!(count(&json, action), 1, "{action}");
     }
     assert_eq!(count(&json, "TunnelIngress.forward"), 0, "s2 is its far end");
-    // To h3 it passes s2, as tunnels there are forwarded.
+    // The packet to h3 passes s2, where tunnels are forwarded.
     let (_, json) = covered(&packet("0a000303"));
     assert_eq!(count(&json, "TunnelIngress.forward"), 1);
     let refused =
@@ -567,7 +571,7 @@ fn coverage_of_a_topology_is_that_of_all_switches_with_one_program() {
     assert_eq!(refused.status.code(), Some(2), "{}", text(&refused.stdout));
 }
 
-/// A program that sends every packet by this port.
+/// Returns a program that sends every packet to this port.
 fn to_port(port: u8) -> String {
     format!(
         "#include <core.p4>\n#include <v1model.p4>\nstruct h {{}} struct m {{}}\n\
@@ -585,7 +589,7 @@ fn a_switch_of_a_topology_may_have_a_program_of_its_own() {
     let folder = scratch();
     let second = file(&folder, "second.p4", &to_port(2));
     file(&folder, "third.p4", &to_port(3));
-    // Every switch is entered by port 1; s2 leaves the way to h2 for that to h3.
+    // Packets enter every switch on port 1. s2 chooses the path to h3 instead of the one to h2.
     let topology = file(
         &folder,
         "chain.json",
@@ -598,7 +602,7 @@ fn a_switch_of_a_topology_may_have_a_program_of_its_own() {
     assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
     let said = text(&output.stdout);
     assert!(said.contains("h1 > s1 > s2 > s3 > h3"), "{said}");
-    // s1 and s3 run one file, whatever they call it.
+    // s1 and s3 run the same file, under different names.
     assert!(said.contains("second.p4: reached by 1 script\n  on s1, s3\n"), "{said}");
     assert!(said.contains("third.p4: reached by 1 script\n  on s2\n"), "{said}");
     assert_eq!(said.matches(": reached by").count(), 2, "{said}");
@@ -626,7 +630,8 @@ fn a_switch_of_a_topology_may_have_a_program_of_its_own() {
 fn a_packet_that_goes_round_in_a_circle_is_noted() {
     let folder = scratch();
     let forward = file(&folder, "forward.p4", &to_port(2));
-    // What s1 sends by its port 2 comes to port 2 of s2, which sends it back by that.
+    // Packets that s1 sends on its port 2 arrive on port 2 of s2, which returns them on the same
+    // port.
     let topology = file(
         &folder,
         "circle.json",

@@ -1,4 +1,4 @@
-//! `planimeter probe --paths` as it is typed.
+//! Tests of `planimeter probe --paths` as a user runs it.
 
 mod browser;
 mod command;
@@ -10,7 +10,7 @@ use std::process::Output;
 use command::{planimeter, stderr, stdout};
 use serde_json::Value;
 
-/// Short enough for a test: the figures mean nothing then.
+/// Flags that make a run short enough for a test. Its figures are meaningless.
 const SHORT: [&str; 18] = [
     "-q",
     "-p",
@@ -40,13 +40,13 @@ fn probe(folder: &Path, paths: &str) -> Output {
     planimeter("probe", &[&SHORT[..], &[&file, "-o", &run, "--first-port", &port]].concat())
 }
 
-/// Where the search for free ports begins: a place of this test's own.
+/// Returns the port at which the search for free ports starts, so that tests do not collide.
 fn free_port() -> String {
     let listener = std::net::TcpListener::bind(("127.0.0.1", 0)).expect("a port");
     listener.local_addr().expect("its address").port().to_string()
 }
 
-/// `{marker}` is put in by the test.
+/// A paths file in which the test replaces `{marker}`.
 const PATHS: &str = r#"
 title = "the reference controller"
 
@@ -86,7 +86,8 @@ fn each_path_is_measured_and_kept() {
     assert!(errors.is_empty(), "{errors:?}");
     let rates = &result["sections"][0]["tables"][0]["rows"][0];
     for column in [1, 2] {
-        // All of 100 packet-ins a second are answered on either path, however busy the machine is: what is late is.
+        // At 100 packet-ins per second, all are answered on either path, however busy the machine
+        // is, although late.
         assert!(rates[column]["value"].as_f64().expect("a rate") > 0.0, "{rates}");
     }
     for file in ["report.html", "config.toml", "paths.toml", "data/paths-table-1.csv"] {

@@ -1,4 +1,4 @@
-//! Work that several processes share: what they leave together is what one process leaves.
+//! Tests of work that several processes share: their common result must equal that of one process.
 
 mod command;
 
@@ -11,7 +11,7 @@ use command::{planimeter, stderr, stdout};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
-/// A rank of a verb; `core` is the one that it is kept to.
+/// Starts a rank of a verb, restricted to `core` if given.
 fn rank(rank: usize, of: usize, meet: &str, core: Option<usize>, words: &[&str]) -> Child {
     let program = env!("CARGO_BIN_EXE_planimeter");
     let mut command = match core {
@@ -39,7 +39,7 @@ fn meeting_place() -> String {
     listener.local_addr().expect("an address").to_string()
 }
 
-/// Runs all ranks to their end; what the first of them printed. The others print nothing.
+/// Runs all ranks to their end, and returns the output of the first. The others must print nothing.
 fn ranks(of: usize, cores: &[usize], words: &[&str]) -> Output {
     let meet = meeting_place();
     let start = |number| rank(number, of, &meet, cores.get(number).copied(), words);
@@ -67,7 +67,7 @@ fn check(schema: &str, result: &Value) {
     assert!(errors.is_empty(), "{errors:?}");
 }
 
-/// What each rank did, as it says.
+/// Returns the items that each rank worked on, according to the result.
 fn did(result: &Value) -> Vec<Vec<String>> {
     let shares = result["shares"].as_array().expect("shares");
     let words = |share: &Value| -> Vec<String> {
@@ -99,7 +99,7 @@ fn bounds_of_flows_and_of_many_networks_are_those_of_one_process() {
     }
 }
 
-/// Two processes on one core would measure each other.
+/// Two processes on one core would disturb each other's measurement.
 #[test]
 fn ranks_that_share_cores_leave_the_measuring_to_the_first() {
     let words = [
@@ -129,7 +129,7 @@ fn ranks_that_share_cores_leave_the_measuring_to_the_first() {
     assert!(page.contains("rank 3 on"), "the page says who did what");
 }
 
-/// What a case is, without what was measured.
+/// Returns the identity of each case, without its measurements.
 fn cases(result: &Value) -> Vec<[Value; 4]> {
     let cases = result["cases"].as_array().expect("cases").iter();
     cases
@@ -139,7 +139,7 @@ fn cases(result: &Value) -> Vec<[Value; 4]> {
         .collect()
 }
 
-/// A machine with fewer than two cores, or without taskset, has no two ranks that measure at once.
+/// Whether two ranks can measure at the same time, which needs two cores and taskset.
 fn two_cores() -> bool {
     let taskset = |core: &str| Command::new("taskset").args(["--cpu-list", core, "true"]).status();
     let found = ["0", "1"].iter().all(|core| taskset(core).is_ok_and(|status| status.success()));
@@ -190,7 +190,7 @@ fn sweeps_of_tables_and_programs_are_shared_by_ranks_with_cores_of_their_own() {
     }
 }
 
-/// What another rank measured comes with all of its files.
+/// The results of another rank arrive with all of their files.
 #[test]
 fn figures_of_papers_are_shared_and_come_back_into_one_run_directory() {
     if !two_cores() {
@@ -218,7 +218,7 @@ fn figures_of_papers_are_shared_and_come_back_into_one_run_directory() {
     assert!(run.join("update-methods/result.json").is_file(), "the files of rank 1");
 }
 
-/// Seconds of processor time of a process.
+/// Returns the processor time of a process in seconds.
 fn busy(process: &Child) -> f64 {
     let text = std::fs::read_to_string(format!("/proc/{}/stat", process.id())).unwrap_or_default();
     let behind_name = text.rsplit(')').next().unwrap_or_default();
@@ -228,7 +228,7 @@ fn busy(process: &Child) -> f64 {
 
 #[test]
 fn a_rank_that_dies_is_named_with_what_is_missing() {
-    // Long enough for every rank to be met at work.
+    // The sweep is long enough that every rank is found at work.
     let words = ["bound", NETWORK, "--json", "--vary", "f0.rate=0..3:600"];
     let meet = meeting_place();
     let mut all: Vec<Child> = (0..4).map(|number| rank(number, 4, &meet, None, &words)).collect();

@@ -1,4 +1,4 @@
-//! `planimeter reproduce` as it is typed.
+//! Tests of `planimeter reproduce` as a user runs it.
 
 mod browser;
 mod command;
@@ -28,7 +28,7 @@ fn reproduce(figures: &str) -> (Value, String) {
     (result, stdout(&output))
 }
 
-/// The row of a table of published and measured values.
+/// Returns a row of the table of published and measured values.
 fn row<'v>(result: &'v Value, section: usize, what: &str) -> &'v Value {
     let rows = result["sections"][section]["tables"][0]["rows"].as_array().expect("rows");
     rows.iter().find(|row| row[0] == what).unwrap_or_else(|| panic!("{what}: {rows:?}"))
@@ -55,7 +55,7 @@ fn update_methods_stand_beside_table_1_and_fig_2() {
     assert_eq!(ids, ["tables-table-1", "tables-fig-2"]);
     let change = row(&result, 0, "change, wait of 200 us: throughput");
     assert_eq!(change[1]["value"], 3390.0);
-    // Each waits for 200 us at least, by whatever clock.
+    // Each update waits for at least 200 us, by any clock.
     let rate = change[2]["value"].as_f64().expect("a rate");
     assert!(rate > 0.0 && rate < 5000.0, "{rate}");
     let digest = row(&result, 0, "digest, as t4p4s had it: throughput");
@@ -78,7 +78,7 @@ fn there_is_a_list_and_what_is_not_on_it_is_refused() {
     assert!(stderr(&output).contains("reproduce --list` has the names"), "{}", stderr(&output));
 }
 
-/// What the report tells people to type is understood; nothing is measured for it.
+/// The commands in the report are valid. They are parsed and not run.
 #[test]
 fn every_command_beside_a_figure_is_understood() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("published");
@@ -97,7 +97,7 @@ fn every_command_beside_a_figure_is_understood() {
                 words.push("--list");
             }
             let output = planimeter(verb, &words);
-            // Two cores are asked for, which not every machine has.
+            // The command requests two cores, which not every machine has.
             let cores = stderr(&output).contains("--cores 2: this process may use 1");
             assert!(output.status.success() || cores, "{command}: {}", stderr(&output));
             checked += 1;

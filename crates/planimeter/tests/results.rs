@@ -1,5 +1,6 @@
-//! What verbs leave for programs: results that follow the published schemas, and every figure and histogram in each of its
-//! formats. Reports of `demo`, `reproduce` and `probe --paths` are one document, whose tests are theirs.
+//! Tests of the results that verbs leave for other programs: they follow the published schemas, and
+//! every figure and histogram exists in each format. The document that `demo`, `reproduce` and
+//! `probe --paths` share is tested with these verbs.
 
 mod browser;
 mod command;
@@ -13,7 +14,8 @@ use std::process::{Child, Command, Stdio};
 use command::{planimeter, stderr, stdout};
 use serde_json::Value;
 
-/// Runs a verb into a folder; what it says on standard output, which is JSON where that was asked for.
+/// Runs a verb with its results in a directory, and returns its standard output, which is JSON if
+/// requested.
 fn run(words: &str, directory: &Path) -> String {
     let (verb, arguments) = words.split_once(' ').expect("a verb and its arguments");
     let path = directory.to_string_lossy();
@@ -37,7 +39,7 @@ fn follows(schema: &str, text: &str, what: &str) {
     names_its_build(&value, what);
 }
 
-/// Asserts that a result names the profile of the build and, where the sources lie in their
+/// Asserts that a result names the profile of the build and, if the sources are in their
 /// repository, the commit.
 fn names_its_build(result: &Value, what: &str) {
     let build = &result["build"];
@@ -49,7 +51,7 @@ fn names_its_build(result: &Value, what: &str) {
     assert_eq!(build["modified"].is_boolean(), has_repository, "{what}: {build}");
 }
 
-/// Names of the files of a folder with that ending, without it.
+/// Returns the names of a directory's files with this ending, without the ending.
 fn stems(folder: &Path, ending: &str) -> BTreeSet<String> {
     let entries = fs::read_dir(folder).into_iter().flatten();
     let names = entries.map(|entry| entry.expect("an entry").file_name());
@@ -57,7 +59,7 @@ fn stems(folder: &Path, ending: &str) -> BTreeSet<String> {
     names.filter_map(|name| Some(name.strip_suffix(ending)?.to_owned())).collect()
 }
 
-/// The figures of a run as SVG, PDF and CSV; so many at least.
+/// Asserts that a run has at least `least` figures, each as SVG, PDF and CSV.
 fn has_figures(directory: &Path, least: usize) {
     let folder = directory.join("figures");
     let drawn = stems(&folder, ".svg");
@@ -75,7 +77,7 @@ fn has_figures(directory: &Path, least: usize) {
     }
 }
 
-/// Histograms in both formats of HdrHistogram; so many at least.
+/// Asserts that there are at least `least` histograms, each in both formats of HdrHistogram.
 fn has_histograms(directory: &Path, least: usize) {
     fn collect(folder: &Path, all: &mut Vec<std::path::PathBuf>) {
         for entry in fs::read_dir(folder).expect("a folder") {
@@ -158,7 +160,7 @@ fn devices() {
     has_figures(&verified, 1);
 }
 
-/// A controller of this program, at a port that the system chose; it ends with the test.
+/// A controller of this program on a free port, which ends with the test.
 struct Controller(Child, String);
 
 impl Controller {

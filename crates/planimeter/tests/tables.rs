@@ -1,4 +1,4 @@
-//! `planimeter tables` as it is typed.
+//! Tests of `planimeter tables` as a user runs it.
 
 mod browser;
 mod command;
@@ -11,7 +11,7 @@ fn tables(arguments: &[&str]) -> Output {
     planimeter("tables", arguments)
 }
 
-/// One line, status 2, and what to do about it.
+/// An error is one line with advice, and the status is 2.
 #[test]
 fn wrong_input_is_one_line_that_says_what_to_do() {
     let small = ["--storage", "inline", "--sync", "optimistic", "--cores", "1"];
@@ -33,13 +33,14 @@ fn wrong_input_is_one_line_that_says_what_to_do() {
         (&["--threshold", "speed > 3"], "there is no metric \"speed\""),
         (&["--storage", "fast"], "original, dynamic, static, inline or all"),
     ] {
-        // What is given last wins, or is added; either way the fault is in it.
+        // The last value of a flag wins or is added, so the fault is among the values in both
+        // cases.
         let mut all: Vec<&str> = Vec::new();
         for pair in small.chunks(2).filter(|pair| !arguments.contains(&pair[0])) {
             all.extend(pair);
         }
         all.extend(arguments);
-        // Where the run would begin, it must end before anything is written.
+        // Even if the run would start, it must end before it writes anything.
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("run");
         let path = path.to_string_lossy();
@@ -52,7 +53,7 @@ fn wrong_input_is_one_line_that_says_what_to_do() {
     }
 }
 
-/// Every combination is either measured or has a reason.
+/// Every combination is either measured or listed with a reason.
 #[test]
 fn what_is_not_offered_is_listed_with_its_reason() {
     let output = tables(&["--full", "--size", "16", "--cores", "1", "--list"]);
@@ -73,7 +74,7 @@ fn a_program_brings_its_tables_and_what_it_asks_of_them() {
     assert!(text.contains("reference parameter"), "{text}");
 }
 
-/// A short run from end to end: wide keys, a page of parameters, thresholds, files.
+/// A short run from start to end, with wide keys, a page of parameters, thresholds and files.
 #[test]
 fn a_run_leaves_a_directory() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -122,7 +123,8 @@ fn a_run_leaves_a_directory() {
     assert!(stderr(&again).contains("is not empty"), "{}", stderr(&again));
 }
 
-/// Table 1 of the paper: each way of an update, with what the one in place gains, and intervals for `compare`.
+/// Table 1 of the paper: each update method, its ratio to updates in place, and the intervals for
+/// `compare`.
 #[test]
 fn update_methods_stand_beside_each_other_with_what_each_costs() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -150,12 +152,12 @@ fn update_methods_stand_beside_each_other_with_what_each_costs() {
     let (_, gains) = text.split_once("Pointer against change and digest").expect("a section");
     for method in ["change optimistic", "change double-buffer", "digest optimistic"] {
         let row = gains.lines().find(|line| line.trim_start().starts_with(method)).expect(method);
-        // The ratio of rates has an interval, unless it is so wide that its column has no room; a digest may take so long
-        // that a turn has too few for a median.
+        // The ratio of rates has an interval, unless the interval is too wide for its column.
+        // Digests may take so long that a turn has too few samples for a median.
         let ratio = row.split_whitespace().nth(3).and_then(|ratio| ratio.parse().ok());
         assert!(ratio.is_some_and(|ratio: f64| ratio > 0.0), "{row}");
     }
-    // 1.73 M/s over 4.1 k/s, and 65.3 us over 26.5 us.
+    // The ratios are 1.73 M/s over 4.1 k/s, and 65.3 us over 26.5 us.
     let digest = gains.lines().find(|line| line.contains("digest")).expect("a row");
     assert!(digest.contains(" 422 ") && digest.ends_with(" 2.5"), "{digest}");
     let run = folder.path().join("run");
@@ -171,7 +173,7 @@ fn update_methods_stand_beside_each_other_with_what_each_costs() {
     }
 }
 
-/// With locks no update is lost; how many are without depends on the machine.
+/// No update is lost with locks. The number that is lost without them depends on the machine.
 #[test]
 fn lost_updates_are_counted() {
     let output = tables(&["--lost-updates", "20k", "--storage", "inline,dynamic", "--seed", "3"]);

@@ -1,4 +1,5 @@
-//! What verbs print fits a terminal of 80 columns, lines of other people's programs and commands to paste apart.
+//! Tests that output fits a terminal of 80 columns, except lines of users' programs and commands to
+//! copy.
 
 use std::process::{Command, Output};
 
@@ -92,7 +93,7 @@ fn probes_of_one_point_and_of_several() {
     }
 }
 
-/// A reference controller; it ends with the test.
+/// A reference controller, which ends with the test.
 struct Controller {
     child: std::process::Child,
     address: String,
@@ -110,7 +111,7 @@ impl Controller {
         let line = lines.next().expect("a line").expect("text");
         let (_, rest) = line.split_once("listening on ").expect("where it listens");
         let address = rest.split([' ', ',']).next().expect("an address").to_owned();
-        // What it says later has somewhere to go.
+        // Its later output is read and discarded, so that it never blocks.
         std::thread::spawn(move || lines.for_each(drop));
         Self { child, address }
     }

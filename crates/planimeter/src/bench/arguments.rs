@@ -1,4 +1,4 @@
-//! The arguments of `planimeter bench`: the manual, and from words to lists.
+//! The arguments of `planimeter bench`, its manual, and the conversion of arguments to settings.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -19,7 +19,7 @@ use crate::storage::Stored;
 use crate::threshold;
 use crate::words::{List, cores, count, duration, list_of, sizes_of};
 
-/// Columns of the manual, where the terminal has as many.
+/// The width of the manual in columns, if the terminal is wide enough.
 const WIDTH: usize = 100;
 
 const ABOUT: &str = "How fast a P4 program runs: throughput and latency against entries and cores";
@@ -226,7 +226,7 @@ impl Arguments {
     }
 }
 
-/// The time of a repetition.
+/// Parses the time of a repetition.
 fn time(word: &str) -> Result<Duration, String> {
     let least = Duration::from_millis(1);
     match duration(word)? {
@@ -235,13 +235,13 @@ fn time(word: &str) -> Result<Duration, String> {
     }
 }
 
-/// A kind of ports.
+/// Parses a kind of ports.
 fn io(word: &str) -> Result<Io, String> {
     let known = Io::ALL.into_iter().find(|io| io.name() == word);
     known.ok_or_else(|| "expected memory, veth, xdp, pcap or dpdk".to_owned())
 }
 
-/// An exponent of Zipf's law.
+/// Parses an exponent of Zipf's law.
 fn skew(word: &str) -> Result<f64, String> {
     let exponent = word.parse().ok().filter(|exponent| (0.0..=10.0).contains(exponent));
     exponent.ok_or_else(|| "expected a number from 0 to 10".to_owned())
@@ -257,7 +257,7 @@ impl Traffic {
                 "--entries: {most} are more than a table takes; {MAX_FLOWS} (2^27) is the most"
             )));
         }
-        // The least that they take; entries come on top.
+        // This is the memory of the packets alone; entries take more.
         let packets = most.saturating_mul(self.packet_size() + size_of::<Vec<u8>>());
         match tables::machine::available_memory() {
             Some(bytes) if packets > bytes => Err(Failure::input(format!(
@@ -269,7 +269,7 @@ impl Traffic {
         }
     }
 
-    /// Returns the methods of change that are asked for.
+    /// Returns the requested update methods.
     pub(super) fn methods(&self) -> Vec<UpdateMethod> {
         List::join(&self.method).unwrap_or_default()
     }
@@ -279,7 +279,7 @@ impl Traffic {
     }
 }
 
-/// Tables have room for twice as many entries as there are flows.
+/// The maximum number of flows. Tables have room for twice as many entries.
 const MAX_FLOWS: usize = tables::MAX_SIZE / 2;
 
 #[cfg(test)]

@@ -1,7 +1,8 @@
-//! One point of `planimeter bench`: a program, its packets, and what was found with them.
+//! The measurement of one point of `planimeter bench`: a program with its packets.
 //!
-//! It is measured on a thread of its own. Code is generated, entries are put in and repetitions run without a look at the
-//! interrupt; what was measured until then is taken from the thread, which is left behind.
+//! A separate thread measures the point. It generates code, inserts entries and runs repetitions
+//! without checking for an interrupt. After an interrupt, the results so far are taken from the
+//! thread, which is abandoned.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -21,7 +22,7 @@ use crate::progress::Steps;
 pub(super) struct Subject {
     pub(super) program: Program,
     pub(super) io: Io,
-    /// Methods of change, if some were asked for.
+    /// The requested update methods, if any.
     pub(super) methods: Vec<UpdateMethod>,
 }
 
@@ -41,7 +42,7 @@ impl Traffic {
     }
 }
 
-/// The line that moves while points are measured, and the interrupt that ends them.
+/// The progress line, and the interrupt that ends the measurement.
 pub(super) struct Audience {
     steps: Arc<Mutex<Steps>>,
     interrupt: Arc<AtomicBool>,
@@ -53,7 +54,7 @@ impl Audience {
         Self { steps, interrupt: interrupt.clone() }
     }
 
-    /// Measures a point. One that is interrupted has the repetitions that were measured until then.
+    /// Measures a point. After an interrupt, the point has the repetitions that were complete.
     pub(super) fn point(
         &self,
         subject: &Subject,
@@ -78,14 +79,14 @@ impl Audience {
     }
 }
 
-/// The receiver of what the measuring thread reports.
+/// The receiver of the measuring thread's reports.
 struct Watcher {
     steps: Arc<Mutex<Steps>>,
     interrupt: Arc<AtomicBool>,
     what: String,
-    /// The point as it was after the last repetition.
+    /// The point as of the last complete repetition.
     kept: Arc<Mutex<Option<throughput::Point>>>,
-    /// The point without findings, once there is traffic.
+    /// The point without findings, once its traffic exists.
     workload: Option<throughput::Point>,
 }
 
@@ -110,7 +111,7 @@ impl Watcher {
         Ok(point(&workload, findings))
     }
 
-    /// Says whether to go on.
+    /// Shows the progress, and returns whether to continue.
     fn show(&self, stage: &str, done: usize, of: usize) -> bool {
         locked(&self.steps).show(done as u64, of as u64, format!("{}: {stage}", self.what));
         !self.interrupt.load(Ordering::Relaxed)
@@ -135,7 +136,7 @@ impl Watch for Watcher {
     }
 }
 
-/// Measures a program with traffic that is made from it, in memory.
+/// Measures a program in memory, with traffic that is generated for it.
 pub(crate) fn made(
     program: &Program,
     wanted: Wanted,
@@ -160,7 +161,8 @@ fn point(workload: &Workload, findings: Findings) -> throughput::Point {
     }
 }
 
-/// Returns what a lock protects, even if a thread panicked that held it: each value is replaced as a whole.
+/// Locks a mutex, even if a thread panicked while holding it. This is sound here because each value
+/// is replaced as a whole.
 fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

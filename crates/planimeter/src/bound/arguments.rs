@@ -1,4 +1,4 @@
-//! The arguments of `planimeter bound`: the manual, and from flags to settings.
+//! The arguments of `planimeter bound`, its manual, and the conversion of arguments to settings.
 
 use std::path::PathBuf;
 
@@ -279,11 +279,11 @@ pub(crate) struct Arguments {
     threads: u16,
 }
 
-/// What a name of `--analysis` means.
+/// The meaning of a name of `--analysis`.
 #[derive(Debug, Clone, Copy)]
 enum Named {
     One(Analysis),
-    /// All that `quick` does not choose from already.
+    /// All analyses except `quick`, which chooses among them.
     All,
 }
 
@@ -301,7 +301,8 @@ fn data_unit(name: &str) -> Result<Unit, &'static str> {
 }
 
 impl Arguments {
-    /// Returns the network that is bounded: as it was read, or with services that count what other classes send.
+    /// Returns the network to bound: as it was read, or with service curves that account for the
+    /// arrivals of other classes.
     pub(super) fn network(&self, network: Network) -> Result<Network, AnalysisError> {
         match self.arrival_aware {
             true => network.arrival_aware(&self.settings()),
@@ -322,8 +323,9 @@ impl Arguments {
         }
     }
 
-    /// Returns the analyses in the order in which they were named, or the one that is done by default. With a deadline
-    /// the default is the best however large the network is, since the effort goes to flows that are over the deadline.
+    /// Returns the analyses in the order in which they were named, or the default one. With a
+    /// deadline, the default is `best` however large the network is, since the effort goes to flows
+    /// that exceed the deadline.
     pub(super) fn analyses(&self, network: &Network) -> Vec<Analysis> {
         let mut analyses = Vec::new();
         for named in &self.analysis {
@@ -344,7 +346,7 @@ impl Arguments {
         }
     }
 
-    /// Returns the flows that were named, or all.
+    /// Returns the named flows, or all flows if none is named.
     pub(super) fn flows(&self, network: &Network) -> Result<Vec<FlowId>, Failure> {
         if self.flow.is_empty() {
             return Ok(network.flows().map(|(id, _)| id).collect());
@@ -371,7 +373,7 @@ impl Arguments {
         self.data_unit.as_ref().unwrap_or_else(|| network.data_unit()).clone()
     }
 
-    /// Creates the run directory, if one is wanted.
+    /// Creates the run directory, if one is requested.
     pub(super) fn directory(&self) -> Result<Option<RunDirectory>, Failure> {
         let Some(folder) = &self.output else { return Ok(None) };
         let directory = RunDirectory::create(Some(folder)).map_err(Failure::input)?;

@@ -1,4 +1,4 @@
-//! `--vary`: the same network for each value of one of its quantities.
+//! `--vary`: bounds the network for each value of one of its quantities.
 
 use std::path::Path;
 use std::process::ExitCode;
@@ -124,7 +124,7 @@ pub(super) fn run(
     crew.leave(if interrupt.load(Ordering::Relaxed) { INTERRUPTED } else { u8::from(failed) })
 }
 
-/// What is known at one value.
+/// The results at one value.
 #[derive(Serialize, Deserialize)]
 struct At {
     applied: Applied,

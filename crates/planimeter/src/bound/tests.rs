@@ -1,4 +1,4 @@
-//! What the command line says and understands.
+//! Tests of the help and the flags of `planimeter bound`.
 
 use super::Arguments;
 use calculus::network::{
@@ -48,12 +48,12 @@ fn flags_become_settings() {
     let of_all = |analysis: &Analysis| *analysis != Analysis::Quick;
     assert_eq!(all, Analysis::ALL.into_iter().filter(of_all).collect::<Vec<_>>());
     assert_eq!(given(&["bound", "network.toml"]).analyses(&large), [Analysis::Quick]);
-    // With a deadline the effort goes to the flows that are over it, however large the network is.
+    // With a deadline, the effort goes to the flows that exceed it, however large the network is.
     let deadline = given(&["bound", "network.toml", "--deadline", "5ms"]);
     assert_eq!(deadline.analyses(&large), [Analysis::Best]);
 }
 
-/// A network of 2,001 hops.
+/// Returns a network of 2,001 hops.
 fn large() -> Network {
     let flow = |number| {
         format!(

@@ -1,4 +1,4 @@
-//! `--threshold`: conditions on bounds that every flow, or every server, must keep.
+//! `--threshold`: conditions on the bounds that every flow, or every server, must meet.
 
 use calculus::network::{Assessed, Load, Network, ServerBound};
 use calculus::{Extended, Rational};
@@ -7,10 +7,10 @@ use statistics::{Comparison, Condition, Unit};
 
 use crate::threshold::Metric;
 
-/// Bits of a byte.
+/// The number of bits in a byte.
 const BYTE: f64 = 8.0;
 
-/// The metrics of conditions: the first two are of each flow, the others of each server.
+/// The metrics that conditions may name. The first two belong to flows, the others to servers.
 pub(super) const METRICS: [Metric; 4] = [
     ("delay", Unit::Seconds),
     ("backlog", Unit::Bytes),
@@ -18,14 +18,14 @@ pub(super) const METRICS: [Metric; 4] = [
     ("buffer", Unit::Bytes),
 ];
 
-/// A value of a metric, and the flow or server that has it.
+/// A value of a metric, with the flow or server that it belongs to.
 struct Case {
     of: String,
-    /// None if it is infinite.
+    /// The value, or `None` if it is infinite.
     value: Option<f64>,
 }
 
-/// The figures that conditions are held against.
+/// The results that conditions are checked against.
 pub(super) struct Figures<'a> {
     pub(super) network: &'a Network,
     pub(super) flows: &'a [Vec<Assessed>],
@@ -33,7 +33,7 @@ pub(super) struct Figures<'a> {
     pub(super) loads: &'a [Load],
 }
 
-/// Holds all conditions against what was found.
+/// Checks all conditions against the results.
 pub(super) fn judge(conditions: &[Condition], figures: &Figures<'_>) -> Vec<Threshold> {
     conditions.iter().map(|condition| figures.judge(condition)).collect()
 }
@@ -43,7 +43,7 @@ impl Figures<'_> {
         let metric = METRICS.iter().find(|(name, _)| *name == condition.metric());
         let unit = metric.map_or(Unit::Index, |(_, unit)| *unit);
         let cases = self.cases(condition.metric());
-        // An infinite bound keeps only what it is to exceed.
+        // An infinite bound satisfies only conditions that it must exceed.
         let holds = |case: &Case| condition.holds(case.value.unwrap_or(f64::INFINITY), None);
         let (kept, broken): (Vec<Case>, Vec<Case>) = cases.into_iter().partition(holds);
         let held = broken.is_empty();

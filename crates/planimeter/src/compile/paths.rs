@@ -1,17 +1,18 @@
-//! What a packet costs on each way through a program, in the parts that device models are made of.
+//! The cost of each path of a packet through a program, as parts of device models.
 
 use super::tree;
 use device::program::{Overview, Passes, Path, PathError, overview, paths};
 use ir::Program;
 use num_bigint::BigUint;
 
-/// Columns of a terminal.
+/// The width of the output in columns.
 const WIDTH: usize = 80;
 
-/// Ways that are shown; more help nobody.
+/// The maximum number of paths that are shown. A longer list would not help a reader.
 const MOST: usize = 12;
 
-/// Every way through the program that differs in its parts, the one with most parts first.
+/// Lists every path through the program that differs in its parts, starting with the one that has
+/// the most parts.
 pub(super) fn text(program: &Program) -> String {
     let mut found = match paths(program) {
         Ok(found) => found,
@@ -43,7 +44,7 @@ pub(super) fn text(program: &Program) -> String {
     text
 }
 
-/// What a way takes.
+/// Lists the parts of a path.
 fn parts(path: &Path) -> String {
     let part = |(part, count): (&String, &u32)| match count {
         1 => part.clone(),
@@ -52,8 +53,8 @@ fn parts(path: &Path) -> String {
     path.parts.iter().map(part).collect::<Vec<_>>().join("; ")
 }
 
-/// What there is to say where a list of the ways is too long: how many there are, the one with most parts, and how many pass
-/// each decision.
+/// Returns the summary for a program with too many paths to list: their number, the one with the
+/// most parts, and the number of paths through each decision.
 fn overview_text(program: &Program, most: usize) -> String {
     let Overview { ways, longest, passes, follows_validity, .. } = match overview(program) {
         Ok(found) => found,
@@ -81,7 +82,8 @@ fn overview_text(program: &Program, most: usize) -> String {
     text
 }
 
-/// A number as people read it: all of its digits, or the first three and the power of ten.
+/// Formats a number for readers: with all of its digits, or with the first three and a power of
+/// ten.
 fn number(number: &BigUint) -> String {
     const DIGITS: usize = 15;
     let digits = number.to_string();
@@ -96,7 +98,7 @@ fn number(number: &BigUint) -> String {
     format!("about {first}.{} x 10^{}", &rest[..2], digits.len() - 1)
 }
 
-/// Lines of a terminal's width, broken at blanks.
+/// Breaks text at spaces into lines of a terminal's width.
 fn wrapped(indent: &str, words: &str) -> String {
     let parts = tree::parts(words, WIDTH - indent.len(), 0);
     parts.iter().map(|part| format!("{indent}{part}\n")).collect()
@@ -135,7 +137,7 @@ mod tests {
 
     #[test]
     fn many_ways_are_counted_and_the_longest_is_shown() {
-        // 4^12 ways, each with parts of its own.
+        // The program has 4^12 paths, all of which differ in their parts.
         let tables: String = (0..12).map(table).collect();
         let apply = |table: u32| format!("if (m.f{table} == 0) {{ t{table}.apply(); }} ");
         let source = large(&tables, &(0..12).map(apply).collect::<String>());
@@ -155,7 +157,8 @@ mod tests {
         assert_eq!(shown("205891132094649000000000"), "about 2.05 x 10^23");
     }
 
-    /// A table with three actions of different parts, which those of other tables have not.
+    /// Returns a table with three actions whose parts differ from each other and from those of
+    /// other tables.
     fn table(number: u32) -> String {
         format!(
             "action a{number}() {{ m.f{number} = 1; }} action b{number}() {{ m.f{number} = 2; h.e.a = 1; }}

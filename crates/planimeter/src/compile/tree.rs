@@ -1,10 +1,10 @@
-//! A tree drawn with lines, on a terminal.
+//! The layout of a tree with drawn branches on a terminal.
 
-/// Room for a line, at least, however deep it is in the tree.
+/// The minimum width of a line's text, however deep the line is in the tree.
 const LEAST: usize = 24;
 
-/// The tree in lines of at most so many characters: what is longer goes on below, within the lines of the tree. Only a word
-/// that no line holds is left as it is.
+/// Wraps the tree to lines of at most `width` characters. A longer text continues on the next line,
+/// within the branches of the tree. A word that fits no line is not broken.
 pub(super) fn wrapped(tree: &str, width: usize) -> String {
     let mut out = String::new();
     for line in tree.lines() {
@@ -29,10 +29,11 @@ pub(super) fn wrapped(tree: &str, width: usize) -> String {
     out
 }
 
-/// Before what goes on in a further line.
+/// The indent of continuation lines.
 const INDENT: &str = "    ";
 
-/// Lines of at most so many characters, those behind the first of `less`; only a word that no line holds is left as it is.
+/// Splits text into lines of at most `room` characters, where those after the first have `less`
+/// fewer. A word that fits no line is not broken.
 pub(super) fn parts(text: &str, room: usize, less: usize) -> Vec<String> {
     let mut parts = vec![String::new()];
     for word in text.split_inclusive(' ') {

@@ -10,7 +10,7 @@ use controllers::p4runtime::{AnswerAfter, ServiceTime, Target};
 
 use crate::words::{duration, one_of};
 
-/// Columns of the manual, where the terminal has as many.
+/// The width of the manual in columns, if the terminal is wide enough.
 const WIDTH: usize = 100;
 const ABOUT: &str = "Run a reference controller";
 
@@ -154,7 +154,7 @@ pub(crate) struct Arguments {
     pub(super) tls: Tls,
 }
 
-/// What `--protocol` names.
+/// The protocol that `--protocol` names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Protocol {
     OpenFlow,
@@ -305,7 +305,8 @@ pub(super) struct Tls {
     /// The private key of the certificate
     #[arg(long, value_name = "FILE", requires = "tls_certificate")]
     pub(super) tls_key: Option<PathBuf>,
-    /// Authorities that switches' certificates must come from; with OpenFlow mutual TLS, with P4Runtime this enables TLS
+    /// Authorities that switches' certificates must come from; with OpenFlow mutual TLS, with
+    /// P4Runtime this enables TLS
     #[arg(long, value_name = "FILE")]
     pub(super) tls_ca: Option<PathBuf>,
     /// P4Runtime: the name in switches' certificates, if it is not the host

@@ -1,4 +1,4 @@
-//! Arguments: which controller they mean, and what is wrong with them.
+//! Tests of the arguments: the controller that they select, and the errors in them.
 
 use super::*;
 use clap::CommandFactory;

@@ -1,4 +1,4 @@
-//! How much can this SDN controller take?
+//! The demo's first question: how much load can this SDN controller take?
 
 use ::probe::outcome::{Point, RunResult, Saturated};
 use device::export::Server;
@@ -13,16 +13,16 @@ use crate::device::export::loss_free;
 use crate::failure::Failure;
 use crate::reference::{self, Job, Protocol, series, value};
 
-/// Switches.
+/// The number of emulated switches.
 const SWITCHES: u32 = 8;
-/// With what length packet-ins count in bounds.
+/// The length that packet-ins have in bounds, in bytes.
 pub(super) const PACKET_BYTES: u32 = 64;
 
 pub(super) fn part(stage: &Stage<'_>, known: &mut Known) -> Result<Part, Failure> {
     let mut results: Vec<(Protocol, RunResult)> = Vec::new();
     for protocol in Protocol::BOTH {
         let folder = format!("controller-{}", protocol.name().to_lowercase());
-        // Each trial takes about a second. The search doubles the rate 8 times at most.
+        // Each trial takes about a second, and the search doubles the rate at most 8 times.
         let (low, high, precision, measure) = match stage.quick {
             true => ("50", "400", "0.5", "200ms"),
             false => ("250", "64k", "0.25", "400ms"),
@@ -68,7 +68,7 @@ pub(super) fn part(stage: &Stage<'_>, known: &mut Known) -> Result<Part, Failure
     })
 }
 
-/// The rates that the search found, and what ended it.
+/// Returns a sentence with the rates that the search found, and what ended the search.
 fn finding(protocol: Protocol, result: &RunResult) -> Option<String> {
     let search = result.search.as_ref()?;
     let rate = |rate: f64| Value::new(rate, Unit::PerSecond).words();
@@ -79,7 +79,7 @@ fn finding(protocol: Protocol, result: &RunResult) -> Option<String> {
             "Controller over {name}: it answered at most {most} from {SWITCHES} switches, and some were lost at every rate."
         ));
     };
-    // With random arrivals the rate that was answered may be a little below the one that was offered.
+    // With random arrivals, the answered rate may be slightly below the offered one.
     let more = match search.maximum_received_rate > loss_free {
         true => format!("and {most} at most; "),
         false => String::new(),

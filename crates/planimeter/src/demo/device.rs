@@ -1,4 +1,5 @@
-//! What does a pipeline take for a packet, and for a program that nobody has measured yet?
+//! The demo's question about devices: how long does a pipeline take for a packet, and for a program
+//! that has not been measured?
 
 use device::verify::Verification;
 use device::{Level, Model, Percentile};
@@ -11,7 +12,7 @@ use super::{Known, Part, Stage};
 use crate::failure::Failure;
 use crate::stage::within;
 
-/// Table I of the paper in memory: 6 matches x 7 actions, 64 B, one rule.
+/// Returns the plan of Table I of the paper in memory: 6 matches x 7 actions, 64 B, one rule.
 fn plan(quick: bool) -> String {
     let (repetitions, packets, warm_up) = if quick { (3, 100, 50) } else { (10, 1000, 500) };
     format!(
@@ -56,7 +57,7 @@ fn notes(verification: &Verification) -> Vec<String> {
 }
 
 fn section(model: &Model, verification: &Verification) -> Section {
-    // A cost at the largest delay would be the difference of two single packets.
+    // The maximum is left out: its difference would compare two single packets.
     let levels = Percentile::of_share(0.99).map(Level::Percentile);
     let levels: Vec<Level> = [Level::Median, Level::Mean].into_iter().chain(levels).collect();
     let mut costs = Table::of_values(

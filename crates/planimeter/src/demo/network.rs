@@ -1,4 +1,5 @@
-//! What delay can a network of that pipeline and that controller guarantee?
+//! The demo's question about networks: which delay can a network of that pipeline and that
+//! controller guarantee?
 
 use ::device::campaign::FunctionName;
 use ::device::export::Server;
@@ -17,7 +18,7 @@ use crate::began;
 use crate::failure::Failure;
 use crate::stage::seconds;
 
-/// What a packet passes in the pipeline.
+/// The functions that a packet passes in the pipeline.
 const FUNCTIONS: [&str; 2] = ["five-tuple", "set-nw-src"];
 
 pub(super) fn part(stage: &Stage<'_>, known: &Known) -> Result<Part, Failure> {
@@ -66,7 +67,7 @@ pub(super) fn part(stage: &Stage<'_>, known: &Known) -> Result<Part, Failure> {
     })
 }
 
-/// The network as a file for `planimeter bound`.
+/// Returns the network as a file for `planimeter bound`.
 fn network(model: &Model, controller: &Server) -> Result<String, Failure> {
     let under = model.settings.first().ok_or_else(|| Failure::run("the model has no setting"))?;
     let names = FUNCTIONS.map(FunctionName::new);
@@ -77,7 +78,7 @@ fn network(model: &Model, controller: &Server) -> Result<String, Failure> {
         .find(|predicted| predicted.level == Level::Maximum)
         .ok_or_else(|| Failure::run("the model has no largest delay"))?;
     let bits = Rational::from(8 * i64::from(PACKET_BYTES));
-    // One packet after the other, each in at most this time.
+    // The server processes one packet at a time, each in at most this time.
     let time = Rational::ratio(largest.safe.0.max(1), 1_000_000);
     let rate = &bits / &time;
     let half = &rate / &Rational::from(2);
@@ -135,7 +136,7 @@ fn network(model: &Model, controller: &Server) -> Result<String, Failure> {
     Ok(out)
 }
 
-/// A time of the network in seconds.
+/// Converts a time of the network to seconds.
 fn time(bound: &Extended) -> Option<Value> {
     bound.finite().map(|bound| Value::new(bound.to_f64_up(), Unit::Seconds))
 }

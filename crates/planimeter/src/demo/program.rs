@@ -1,4 +1,5 @@
-//! How fast is this P4 program, when packets themselves write its table, and which table design should it use?
+//! The demo's question about programs: how fast is this P4 program when packets themselves write
+//! its table, and which table design suits it?
 
 use std::time::Duration;
 
@@ -31,7 +32,7 @@ pub(super) fn part(stage: &Stage<'_>) -> Result<Part, Failure> {
     Ok(Part { section: section(&points, findings.as_ref()), findings: found, notes: Vec::new() })
 }
 
-/// The program of the paper on both paths, against the number of entries.
+/// Measures the paper's program on both execution paths, for several numbers of entries.
 fn program(stage: &Stage<'_>) -> Result<Vec<throughput::Point>, Failure> {
     let directory = stage.make("program")?;
     let (name, program) = bench::paper(&p4lang::preprocess::Options::default())?;
@@ -78,7 +79,7 @@ fn program(stage: &Stage<'_>) -> Result<Vec<throughput::Point>, Failure> {
     Ok(points)
 }
 
-/// Designs that packets may write, and the ways to write them.
+/// Measures the designs that packets may write, with the methods of writing them.
 fn table_designs(stage: &Stage<'_>) -> Result<Findings, Failure> {
     let entries = if stage.quick { 1 << 8 } else { 1 << 16 };
     let storages = Selection {
@@ -127,12 +128,12 @@ fn program_finding(points: &[throughput::Point]) -> Option<String> {
     ))
 }
 
-/// None here has a lock, which need not be said.
+/// Returns the name of a design without its entry lock, since none of these designs has one.
 fn named(design: &Design) -> String {
     format!("{}/{}/{}", design.storage, design.synchronisation, design.update)
 }
 
-/// What a design whose packets write in place is, to whom its name says nothing.
+/// Describes a design whose packets write in place, for readers to whom its name means nothing.
 fn in_words(design: &Design) -> String {
     let entries = match design.storage {
         Storage::Original => "entries allocated one by one",
@@ -148,7 +149,7 @@ fn in_words(design: &Design) -> String {
     format!("{entries}, {cores}, written in place,")
 }
 
-/// Updates a second, by the clock that fits the design.
+/// Returns the updates per second, by the clock that suits the design.
 fn rate(one: &Measured) -> Option<Estimate> {
     Estimate::of(&one.rates())
 }

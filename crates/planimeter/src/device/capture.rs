@@ -1,4 +1,4 @@
-//! Captures of taps, with times.
+//! The reading of timestamped captures from taps.
 
 use std::path::Path;
 
@@ -7,16 +7,16 @@ use packetio::pcap::CaptureReader;
 
 use crate::failure::Failure;
 
-/// A frame of a capture.
+/// A captured frame.
 pub(super) struct Frame {
-    /// Nanoseconds since 1970.
+    /// The time in nanoseconds since 1970.
     pub(super) timestamp: u64,
-    /// Its length on the wire, as far as the capture says.
+    /// The length on the wire, according to the capture.
     pub(super) bytes: u32,
     data: Vec<u8>,
 }
 
-/// All frames of a pcap or pcapng file.
+/// Reads all frames of a pcap or pcapng file.
 pub(super) fn read(path: &Path) -> Result<Vec<Frame>, Failure> {
     let mut reader = CaptureReader::open(path).map_err(Failure::input)?;
     let mut frames = Vec::new();
@@ -34,7 +34,7 @@ pub(super) fn read(path: &Path) -> Result<Vec<Frame>, Failure> {
     Ok(frames)
 }
 
-/// As they are matched.
+/// Converts frames to the form in which they are matched.
 pub(super) fn packets(frames: &[Frame]) -> Vec<Captured<'_>> {
     frames
         .iter()

@@ -1,4 +1,5 @@
-//! `planimeter device curve`: service curves straight from captures before and behind a device.
+//! `planimeter device curve`: derives service curves directly from captures before and after a
+//! device.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -24,9 +25,9 @@ largest with which it is a maximum service curve, the least burst of an arrival 
 and the delay bound that follows: no packet of the trace took longer. Packets that wait for each other
 are not counted twice.";
 
-/// Rates that are tried if none is given, as multiples of what came in on the average.
+/// The default rates, as multiples of the average arrival rate.
 const MULTIPLES: [f64; 7] = [1.0, 1.25, 1.5, 2.0, 3.0, 5.0, 10.0];
-/// The frame check sequence, which captures leave out.
+/// The length in bytes of the frame check sequence, which captures omit.
 const CHECK_SEQUENCE: u32 = 4;
 
 /// The arguments of the verb.
@@ -124,7 +125,7 @@ fn multiples(trace: &Trace) -> Option<Vec<Rate>> {
 }
 
 fn line(at: &AtRate) -> String {
-    // Faster than R: then no T is early enough.
+    // If packets left faster than R, no T is early enough.
     let least = at.least_latency.map_or_else(|| "none".to_owned(), |latency| latency.to_string());
     format!(
         "{:>11.3} Mbps {:>13} {:>13} {:>11} B {:>13}",

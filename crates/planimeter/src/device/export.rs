@@ -1,4 +1,4 @@
-//! `planimeter device export`: servers for `planimeter bound`.
+//! `planimeter device export`: writes servers for `planimeter bound`.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -33,7 +33,8 @@ pub(super) struct Arguments {
     functions: Functions,
     #[command(flatten)]
     setting: UnderSetting,
-    /// A controller, from a result of `planimeter probe`: its loss-free rate and its slowest answer at it
+    /// A controller, from a result of `planimeter probe`: its loss-free rate and its slowest answer
+    /// at it
     #[arg(long, value_name = "RESULT.JSON", conflicts_with = "model", requires = "packet_bytes")]
     controller: Option<PathBuf>,
     /// Name of the server
@@ -80,7 +81,7 @@ fn of_device(model: &Path, arguments: &Arguments) -> Result<Server, Failure> {
         let mut curves = curves.minimum.iter();
         curves.find(|service| service.level == level && service.semantics == semantics)
     };
-    // Where nobody asked for one that needs a rate, delays alone give one that needs none.
+    // Without a requested semantics, delays alone yield a service that needs no rate.
     let service = match arguments.semantics {
         Some(Working::Pipelined) => found(Some(Semantics::Pipelined)),
         Some(Working::RunToCompletion) => found(Some(Semantics::RunToCompletion)),
@@ -120,8 +121,8 @@ fn of_controller(path: &Path, arguments: &Arguments) -> Result<Server, Failure> 
     Ok(Server::of_controller(&arguments.name, rate, slowest_ns, packet_bytes, &what))
 }
 
-/// The highest rate offered of which every packet-in was answered, rounded down to packets per second, and the slowest
-/// answer at it.
+/// Returns the highest offered rate at which every packet-in was answered, rounded down to packets
+/// per second, and the slowest answer at that rate.
 pub(crate) fn loss_free(result: &RunResult) -> Option<(u64, u64)> {
     let limit =
         result.search.as_ref().and_then(|search| search.loss_free_rate).unwrap_or(f64::INFINITY);
@@ -132,7 +133,7 @@ pub(crate) fn loss_free(result: &RunResult) -> Option<(u64, u64)> {
         let trials = point.trials.iter().map(|trial| trial.rtt_from_due);
         let slowest =
             trials.filter(|latency| latency.samples > 0).map(|latency| latency.max_ns).max()?;
-        // What a search accepts as loss-free may have lost some; a curve may not.
+        // A search may accept a rate with some loss as loss-free. A service curve may not.
         (loss == 0.0).then_some((rate.floor() as u64, slowest))
     });
     answered.max_by_key(|(rate, _)| *rate)

@@ -1,4 +1,4 @@
-//! `planimeter device import`: measurements of others as a campaign.
+//! `planimeter device import`: converts other tools' measurements to a campaign.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -53,7 +53,7 @@ The file says which measurement is in which files:
 
 File names are relative to the file itself.";
 
-/// What is in which files.
+/// The description of which files contain which measurement.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 struct Sources {
@@ -108,7 +108,7 @@ enum Unit {
 }
 
 impl Unit {
-    /// Its name, and how many picoseconds it has.
+    /// Returns the name of the unit, and its number of picoseconds.
     fn about(self) -> (&'static str, f64) {
         match self {
             Self::Ps => ("ps", 1.0),
@@ -119,7 +119,7 @@ impl Unit {
         }
     }
 
-    /// The unit that the head of a column names, as `latency_us` or `delay [ns]` does.
+    /// Returns the unit that a column's heading names, as in `latency_us` or `delay [ns]`.
     fn of_head(head: &str) -> Option<Self> {
         let words = head.split(|c: char| !c.is_alphabetic()).map(str::to_lowercase);
         let of = |word: String| match word.as_str() {
@@ -163,7 +163,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let text = input::read_text(file).map_err(|error| wrong(&error))?;
     let sources: Sources = toml::from_str(&text).map_err(|error| match text.contains('=') {
         true => wrong(&error),
-        // A file of delays in place of the file that says what they are.
+        // The file holds delays and not the description of files.
         false => wrong(
             &"this does not say which measurement is in which files; write a FILE.toml that names it \
               (planimeter device import --help has one)",
@@ -187,7 +187,8 @@ pub(super) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let directory =
         output::directory(arguments.output.as_deref(), "device-import", Papers::default())?;
     let mut writer = Writer::create(directory.path(), &description).map_err(Failure::run)?;
-    // Repetitions of all cells in turns, as far as anyone knows.
+    // The repetitions are taken to have run in turns over all cells, since the files do not say
+    // otherwise.
     let repetitions = imported.iter().map(Vec::len).max().unwrap_or(0);
     let mut started_ns = 0;
     let mut remarks: BTreeMap<&String, Vec<&PathBuf>> = BTreeMap::new();
@@ -218,7 +219,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
                     report::quantity(median.0 as f64 / 1e12, report::plot::Unit::Seconds)
                 )
             });
-            // A loss that cannot be seen is not none.
+            // A loss that cannot be observed is not reported as none.
             let counts = match block.numbered {
                 true => block.counts.to_string(),
                 false => format!("{} delays", block.counts.received),
@@ -239,12 +240,12 @@ pub(super) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// The columns of a line.
+/// Splits a line into its columns.
 fn column(line: &str) -> impl Iterator<Item = String> {
     line.split([',', ';', '\t']).map(|text| text.trim().to_owned())
 }
 
-/// Nanoseconds as the resolution of a clock.
+/// Converts nanoseconds to the resolution of a clock.
 fn ticks(nanoseconds: f64) -> Result<Picoseconds, &'static str> {
     let tick = (nanoseconds * 1000.0).round();
     match (0.0..1e15).contains(&tick) {
@@ -253,7 +254,7 @@ fn ticks(nanoseconds: f64) -> Result<Picoseconds, &'static str> {
     }
 }
 
-/// The least difference of two delays that differ.
+/// Returns the smallest difference between two different delays.
 fn least_step<'b>(blocks: impl Iterator<Item = &'b Imported>) -> Picoseconds {
     let mut delays: Vec<i64> =
         blocks.flat_map(|block| block.samples.iter().map(|sample| sample.delay.0)).collect();
@@ -333,10 +334,10 @@ impl Sources {
 }
 
 impl CellSources {
-    /// Its repetitions: the file of each, and what it says.
+    /// Reads the cell's repetitions, each with its file.
     fn read(&self, folder: &Path) -> Result<Vec<(PathBuf, Imported)>, Failure> {
         let mut blocks = Vec::new();
-        // Delays are the last column of their files, and the first of histograms.
+        // Delays are in the last column of their files, and in the first column of histograms.
         let (last, first) = (|line: &str| column(line).last(), |line: &str| column(line).next());
         for (names, read, head) in [
             (&self.delays, delays as fn(&str, f64) -> _, last as fn(&str) -> Option<String>),

@@ -1,4 +1,5 @@
-//! `planimeter device measure`: drives a device through the functions of a plan and keeps the delays.
+//! `planimeter device measure`: drives a device through the functions of a plan and records the
+//! delays.
 
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
@@ -109,7 +110,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     })
 }
 
-/// A run directory that has the plan as it was given.
+/// Creates a run directory that contains the plan as given.
 fn new_directory(output: Option<&Path>, plan: &str) -> Result<PathBuf, Failure> {
     let mut directory = output::directory(output, "device", Papers::default())?;
     directory.write_configuration(plan).map_err(Failure::run)?;
@@ -163,7 +164,7 @@ fn say(measured: &Measured, directory: &Path) {
     println!("run directory: {}", directory.display());
 }
 
-/// Draws how far the campaign is, and ends it on Ctrl-C.
+/// Draws the progress of the campaign, and ends it on Ctrl-C.
 pub(crate) struct Bar {
     steps: Steps,
     interrupted: Arc<AtomicBool>,

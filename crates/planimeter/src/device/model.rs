@@ -1,4 +1,4 @@
-//! `planimeter device model`: a campaign's model.
+//! `planimeter device model`: derives the model of a campaign.
 
 use std::path::PathBuf;
 use std::process::ExitCode;

@@ -1,4 +1,4 @@
-//! `planimeter device predict`: what a program of known functions takes.
+//! `planimeter device predict`: predicts the delay of a program from known functions.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -67,7 +67,7 @@ pub(super) struct UnderSetting {
     condition: Vec<Condition>,
 }
 
-/// The value that a condition of a setting must have.
+/// The value that a condition of the setting must have.
 #[derive(Debug, Clone)]
 struct Condition {
     name: String,
@@ -107,7 +107,7 @@ pub(super) fn read(path: &Path) -> Result<Model, Failure> {
     }
     let text = input::read_text(path).map_err(|error| wrong(&error))?;
     let model: Model = serde_json::from_str(&text).map_err(|error| {
-        // Of a file of another kind it is no help which of its fields no model has.
+        // For a file of another kind, an error about its fields would not help.
         let is_model = serde_json::from_str::<serde_json::Value>(&text)
             .is_ok_and(|value| value.get("baseline").is_some() && value.get("settings").is_some());
         match is_model {
@@ -131,7 +131,7 @@ impl Functions {
 }
 
 impl UnderSetting {
-    /// Returns the setting that was named, or the only one.
+    /// Returns the named setting, or the only one.
     pub(super) fn of<'m>(&self, model: &'m Model) -> Result<&'m SettingModel, Failure> {
         let fits = |under: &&SettingModel| {
             self.packet_bytes.is_none_or(|bytes| under.setting.packet_bytes == bytes)

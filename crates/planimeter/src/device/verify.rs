@@ -1,4 +1,4 @@
-//! `planimeter device verify`: a model against the cells that it was not derived from.
+//! `planimeter device verify`: compares a model with cells that it was not derived from.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -70,7 +70,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     Ok(ExitCode::from(u8::from(thresholds.iter().any(|threshold| !threshold.held))))
 }
 
-/// A figure that conditions may name, and what its values count.
+/// The figures that conditions may name, with their metrics and units.
 const METRICS: [(&str, Metric, Unit); 6] = [
     ("mean-error", Metric::MeanError, Unit::Fraction),
     ("worst-error", Metric::WorstError, Unit::Fraction),
@@ -90,12 +90,12 @@ enum Metric {
     Refuted,
 }
 
-/// Reads a condition such as `worst-error(median) < 3 %`.
+/// Parses a condition such as `worst-error(median) < 3 %`.
 fn condition(text: &str) -> Result<Condition, ConditionError> {
     let bracket = text.split_once('(').and_then(|(_, rest)| rest.split_once(')'));
     let given: Option<String> =
         bracket.map(|(level, _)| level.chars().filter(|c| !c.is_whitespace()).collect());
-    // Any percentile may be named; otherwise these serve to say what is known.
+    // Any percentile may be named. If the level is invalid, these names appear in the error.
     let level = given.filter(|level| level.parse::<Level>().is_ok());
     let level = level.unwrap_or_else(|| Level::Median.to_string());
     let names = METRICS.map(|(name, _, unit)| (format!("{name}({level})"), unit));
@@ -103,7 +103,7 @@ fn condition(text: &str) -> Result<Condition, ConditionError> {
     Condition::parse(text, names, false)
 }
 
-/// It holds if it does under every setting.
+/// Checks a condition, which must hold under every setting.
 fn judge(condition: &Condition, verifications: &[Verification]) -> Threshold {
     let named = METRICS.iter().find_map(|(name, metric, unit)| {
         let level = condition.metric().strip_prefix(name)?.strip_prefix('(')?.strip_suffix(')')?;

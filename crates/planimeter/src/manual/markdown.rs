@@ -1,4 +1,4 @@
-//! The reference: a page for each verb.
+//! The reference in Markdown, with a page for each verb.
 
 use std::fmt::Write;
 
@@ -6,10 +6,10 @@ use clap::{Arg, Command};
 
 use super::{full_name, verbs};
 
-/// Says where a page comes from, so that nobody mends it by hand.
+/// The header that tells readers of the source that a page is generated.
 const MADE: &str = "<!-- Written by `planimeter manual markdown docs/reference`. -->\n\n";
 
-/// The pages of all verbs, by file name, with a table of contents first.
+/// Returns the pages of all verbs by file name, preceded by a table of contents.
 pub(super) fn pages(command: &Command) -> Vec<(String, Vec<u8>)> {
     let mut contents = format!("{MADE}# Reference\n\nThe verbs, and every option of each.\n\n");
     let mut pages = Vec::new();
@@ -51,7 +51,7 @@ fn page(command: &Command, depth: usize, text: &mut String) {
     verbs(command).for_each(|verb| page(verb, depth + 1, text));
 }
 
-/// Arguments under their headings, in the order of the manual.
+/// Groups arguments by their headings, in the order of the manual.
 fn by_heading(command: &Command) -> Vec<(String, Vec<&Arg>)> {
     let mut headings: Vec<(String, Vec<&Arg>)> = Vec::new();
     let shown = command.get_arguments().filter(|argument| {
@@ -114,10 +114,10 @@ fn item(argument: &Arg, text: &mut String) {
     text.push('\n');
 }
 
-/// Words in angle brackets are no HTML, and lines have no blanks at their ends.
+/// Escapes angle brackets and removes trailing spaces.
 fn plain(text: String) -> String {
     let line = |line: &str| match line.starts_with("  ") {
-        // What the terminal shows indented is a table.
+        // Text that the terminal shows indented is a table.
         true => format!("  {}", line.trim_end()),
         false => line.trim_end().replace('<', "&lt;").replace('>', "&gt;"),
     };
@@ -125,7 +125,7 @@ fn plain(text: String) -> String {
 }
 
 fn line(text: &mut String, line: std::fmt::Arguments<'_>) {
-    // Writing to a string cannot fail.
+    // Writing to a string never fails.
     let _ = text.write_fmt(line);
     text.push('\n');
 }

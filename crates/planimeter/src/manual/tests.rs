@@ -37,7 +37,7 @@ fn the_reference_says_what_the_command_takes() {
     );
 }
 
-/// Every command that a page shows is one that this version understands.
+/// Every command that a page shows can be parsed by this version.
 #[test]
 fn every_documented_command_is_understood() {
     let mut failures = Vec::new();
@@ -46,7 +46,7 @@ fn every_documented_command_is_understood() {
         for command in commands(&text) {
             checked += 1;
             let parsed = crate::command().try_get_matches_from(crate::understood(words(&command)));
-            // Those that show how to ask for help get it as an error that is none.
+            // Commands that show how to request help end with an error that is not a failure.
             if let Err(error) = parsed
                 && error.use_stderr()
             {
@@ -58,15 +58,15 @@ fn every_documented_command_is_understood() {
     assert!(checked >= 60, "the pages have moved: {checked} commands were found");
 }
 
-/// The words that a shell would make of a line.
+/// Returns the words into which a shell splits a line.
 fn words(line: &str) -> Vec<std::ffi::OsString> {
-    // What stands behind a pipe, a redirection or in the background is another program's.
+    // Commands after a pipe, redirections and background jobs are left to the shell.
     let script = format!("planimeter() {{ printf '%s\\0' planimeter \"$@\" >&3; }}; {line}\nwait");
     let directory = tempfile::tempdir().expect("a directory");
     let found = directory.path().join("words");
     let status = std::process::Command::new("/bin/sh")
         .current_dir(directory.path())
-        // Nothing else that the line names is run.
+        // With this path, no other command of the line is executed.
         .env("PATH", "/nonexistent")
         .args(["-c", &format!("exec 3>'{}'; {script}", found.display())])
         .stdin(std::process::Stdio::null())
@@ -74,7 +74,7 @@ fn words(line: &str) -> Vec<std::ffi::OsString> {
         .stderr(std::process::Stdio::null())
         .status();
     status.expect("a shell");
-    // A line that a shell does not understand has none.
+    // A line that the shell cannot parse has no words.
     let bytes = fs::read(found).unwrap_or_default();
     let text = String::from_utf8_lossy(&bytes).into_owned();
     text.split_terminator('\0').map(std::ffi::OsString::from).collect()

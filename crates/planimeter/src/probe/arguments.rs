@@ -1,8 +1,8 @@
-//! The arguments of `planimeter probe`: the manual, and from flags to a configuration.
+//! The arguments of `planimeter probe`, its manual, and the conversion of flags to a configuration.
 //!
-//! Flags are not written down here but made from the table of settings, one per key. clap only
-//! parts words; what they mean is judged together with the files, so that a user sees everything
-//! that is wrong at once.
+//! The flags are generated from the table of settings, one per key. clap only splits the command
+//! line; values are checked together with the configuration files, so that the user sees all errors
+//! at once.
 
 use std::fmt::Write;
 use std::path::PathBuf;
@@ -13,11 +13,11 @@ use probe::metrics::Metric;
 
 use crate::failure::Failure;
 
-/// Columns of the manual, where the terminal has as many.
+/// The width of the manual in columns, if the terminal is wide enough.
 const WIDTH: usize = 100;
-/// What recorded command lines say in place of a password.
+/// The replacement for passwords in recorded command lines.
 const HIDDEN: &str = "(hidden)";
-/// The flag whose value is never recorded.
+/// The key of the setting whose value is never recorded.
 const SECRET_KEY: &str = "controller.onos-password";
 
 const ABOUT: &str = "Benchmark an SDN controller with emulated switches";
@@ -121,7 +121,7 @@ Exit status:
 for did not get through their handshakes
   130  interrupted, and what was measured until then, if anything, breaks no threshold";
 
-/// The verb with all its flags.
+/// Returns the verb with all its flags.
 pub(crate) fn command() -> Command {
     let command = Command::new("probe")
         .about(ABOUT)
@@ -136,7 +136,7 @@ pub(crate) fn command() -> Command {
     command.args(settings)
 }
 
-/// Where settings come from, and where they may go instead of into a run.
+/// Returns the flags for the sources of settings, and for their use without a run.
 fn sources() -> [Arg; 6] {
     let file = |name: &'static str| {
         Arg::new(name)
@@ -218,7 +218,7 @@ fn argument(setting: &'static Setting, section: Section) -> Arg {
         Some(short) => argument.short(short),
         None => argument,
     };
-    // Whoever knows the key need not look up the flag.
+    // The key also works as a flag.
     let argument = if setting.key == setting.flag { argument } else { argument.alias(setting.key) };
     match setting.kind {
         Kind::Value => argument.action(ArgAction::Set),
@@ -231,19 +231,19 @@ fn argument(setting: &'static Setting, section: Section) -> Arg {
     }
 }
 
-/// What thresholds can compare.
+/// Returns the list of metrics that thresholds may name.
 fn metrics() -> String {
     let mut text = String::from("Metrics for thresholds, with their units:");
     let name_width = Metric::all().map(|metric| metric.name.len()).max().unwrap_or_default();
     let indent = name_width + 4;
     for metric in Metric::all() {
         let what = format!("{} ({})", metric.summary, metric.unit.text());
-        // Writing to a String cannot fail.
+        // Writing to a `String` never fails.
         let _ = write!(text, "\n  {:name_width$}", metric.name);
         let mut column = WIDTH;
         for (place, word) in what.split(' ').enumerate() {
             if column + 1 + word.len() > WIDTH {
-                // The first line has its name where the others have an indent.
+                // The first line starts with the name, and the others with an indent.
                 text.push_str(&if place == 0 { "  ".into() } else { format!("\n{:indent$}", "") });
                 column = indent;
             } else {
@@ -257,36 +257,37 @@ fn metrics() -> String {
     text
 }
 
-/// Whether the user asked for the configuration instead of a run.
+/// Whether the user requests the configuration instead of a run.
 pub(crate) fn prints_configuration(matches: &ArgMatches) -> bool {
     matches.get_flag("print-config")
 }
 
-/// Whether the switches are wanted without a run.
+/// Whether the user requests the switches without a run.
 pub(crate) fn serves(matches: &ArgMatches) -> bool {
     matches.get_flag("serve")
 }
 
-/// Whether the built-in null controller is to take the controller's place.
+/// Whether the built-in null controller replaces the controller.
 pub(crate) fn calibrates(matches: &ArgMatches) -> bool {
     matches.get_flag("calibrate")
 }
 
-/// The file with the shortcuts of a controller, if they are to be measured.
+/// Returns the file of the controller's shortcut paths, if they are to be measured.
 pub(crate) fn paths(matches: &ArgMatches) -> Option<&std::path::Path> {
     matches.get_one::<PathBuf>("paths").map(PathBuf::as_path)
 }
 
-/// Reads the files that were named, puts the flags over them, and checks everything.
+/// Reads the named files, overrides them with the flags, and checks everything.
 ///
 /// # Errors
 ///
-/// With everything that is wrong, a line each.
+/// Returns all errors, one per line.
 pub(crate) fn resolve(matches: &ArgMatches) -> Result<Resolved, Failure> {
     resolve_with(matches, &[])
 }
 
-/// As [`resolve`], with some settings that nothing else can change.
+/// Resolves the configuration like [`resolve`], with some fixed settings that files and flags
+/// cannot change.
 pub(crate) fn resolve_with(
     matches: &ArgMatches,
     fixed: &[(&str, &str)],
@@ -315,7 +316,7 @@ pub(crate) fn resolve_with(
     })
 }
 
-/// The command line as results may show it: without the password.
+/// Returns the command line without the password, for recording.
 pub(crate) fn recorded(words: impl IntoIterator<Item = String>) -> Vec<String> {
     let flags: Vec<String> = Setting::by_key(SECRET_KEY)
         .into_iter()

@@ -1,5 +1,5 @@
-//! The null controller of `--calibrate`, which answers everything: what is measured against it is
-//! the ceiling of the probe on this host.
+//! The null controller of `--calibrate`, which answers everything. The rate measured against it is
+//! the maximum of the probe on this host.
 
 use std::time::Duration;
 
@@ -9,13 +9,13 @@ use probe::config::{Config, Load, Mode, Protocol};
 use crate::embedded::Controller;
 use crate::failure::Failure;
 
-/// Packet-ins per second from which the null client lets them gather: beyond about twice as many
-/// it would be the first to fall behind.
+/// The rate of packet-ins per second above which the null controller bundles them. At more than
+/// about twice this rate it would otherwise fall behind before the probe does.
 const GATHER_FROM: f64 = 50_000.0;
 const GATHER: Duration = Duration::from_micros(50);
 
-/// Starts it. The ports that it dials are held from before, for the run: its own connections cannot
-/// be lent them.
+/// Starts the null controller. The ports that it dials are reserved before it starts and until the
+/// run ends, so that its own connections do not use them.
 pub(super) fn start(config: &Config) -> Result<(Controller, HeldPorts), Failure> {
     if config.traffic.load != Load::PacketIn {
         return Err(Failure::input(
@@ -26,7 +26,7 @@ pub(super) fn start(config: &Config) -> Result<(Controller, HeldPorts), Failure>
     match config.protocol {
         Protocol::P4Runtime => {
             let mut config = config.clone();
-            // As the run will do.
+            // The run applies the same limit.
             let _ = probe::fit_to_file_limit(&mut config);
             let ports = HeldPorts::take(&config, true).map_err(Failure::input)?;
             ports.apply(&mut config);
@@ -45,17 +45,17 @@ pub(super) fn start(config: &Config) -> Result<(Controller, HeldPorts), Failure>
     }
 }
 
-/// How long packet-ins gather before they are answered.
+/// Returns the time for which packet-ins are bundled before they are answered.
 ///
-/// Answers that leave by the same connection cost much less together. With a schedule the probe
-/// goes on meanwhile; in a closed loop it would wait.
+/// Answers that leave on the same connection together cost much less. With a schedule the probe
+/// continues meanwhile; in a closed loop it would wait.
 fn gather(config: &Config) -> Duration {
     let is_dense = config.offered.is_some_and(|offered| offered >= GATHER_FROM);
     let shares = config.protocol == Protocol::P4Runtime && config.p4runtime.devices_per_port > 1;
     if is_dense && shares { GATHER } else { Duration::ZERO }
 }
 
-/// What a reader of the result has to know of it.
+/// Returns the note that a reader of the result needs.
 pub(super) fn note(config: &Config) -> Option<String> {
     let gather = gather(config);
     (!gather.is_zero()).then(|| {

@@ -1,4 +1,5 @@
-//! `planimeter probe --paths FILE`: the shortcuts of a controller, one after the other.
+//! `planimeter probe --paths FILE`: measures the shortcut paths of a controller, one after the
+//! other.
 
 mod process;
 
@@ -52,21 +53,21 @@ pub(super) fn run(matches: &ArgMatches, file: &FilePath) -> Result<ExitCode, Fai
     output::leave_document(&directory, &document, config.output.json, interrupted)
 }
 
-/// What was measured, and how.
+/// The results of all paths, with their provenance.
 pub(crate) struct Measured {
-    /// A result for each path of the plan, as far as the run came.
+    /// One result for each path of the plan that was reached.
     results: Vec<RunResult>,
     provenance: Provenance,
 }
 
 impl Measured {
-    /// The point of each path that was measured, in the order of the plan.
+    /// Returns the point of each measured path, in the order of the plan.
     pub(crate) fn points(&self) -> impl Iterator<Item = Option<&Point>> {
         self.results.iter().map(|result| result.points.first())
     }
 }
 
-/// Measures each path with the same settings, into a directory of its own beneath `directory`.
+/// Measures each path with the same settings, in its own directory below `directory`.
 pub(crate) fn measure(
     plan: &Plan,
     resolved: &Resolved,
@@ -89,7 +90,8 @@ pub(crate) fn measure(
     Ok(Measured { results, provenance: began.provenance() })
 }
 
-/// `1-original-P1`; nothing in it can leave the directory.
+/// Returns the name of a path's directory, such as `1-original-P1`. It contains no character that
+/// could leave the parent directory.
 fn folder(number: usize, path: &Path) -> String {
     let name = format!("{}-{}-{}", number + 1, path.variant, path.name);
     let safe = |c: char| if c.is_ascii_alphanumeric() || c == '-' { c } else { '_' };
@@ -104,7 +106,7 @@ fn one(
     interrupt: &Arc<AtomicBool>,
 ) -> Result<RunResult, Failure> {
     let of_path = |error: String| Failure::Run(format!("path {}: {error}", path.title()));
-    // Held from before the controller hears of them until the run ends.
+    // The ports are reserved before the controller learns of them, and until the run ends.
     let ports = HeldPorts::take(&resolved.config, path.start.is_some()).map_err(Failure::input)?;
     let mut config = resolved.config.clone();
     ports.apply(&mut config);
@@ -147,7 +149,7 @@ fn one(
             false => Failure::of_probe(&error),
         }
     })?;
-    // An interrupted run is partial, whatever its controller did.
+    // An interrupted run is partial, however its controller ended.
     if !interrupt.load(Ordering::Relaxed)
         && let Some(status) = controller.and_then(Running::ended_by_itself)
     {
@@ -157,7 +159,7 @@ fn one(
     Ok(result)
 }
 
-/// A file with the addresses of the switches that the controller dials.
+/// Writes a file with the addresses of the switches that the controller dials.
 fn devices(config: &Config) -> Result<NamedTempFile, Failure> {
     let mut list = NamedTempFile::new().map_err(Failure::run)?;
     if config.protocol == Protocol::P4Runtime {
@@ -176,7 +178,7 @@ fn filled(command: &str, devices: &NamedTempFile) -> Result<String, Failure> {
         .replace("{planimeter}", &quoted(&program)))
 }
 
-/// The report: rates and CPU by path and variant, and what they mean.
+/// Returns the report: rates and CPU by path and variant, and their interpretation.
 pub(crate) fn document(plan: &Plan, measured: &Measured, interrupted: bool) -> Document {
     let mut document = Document {
         kind: "probe --paths",
@@ -227,13 +229,13 @@ pub(crate) fn document(plan: &Plan, measured: &Measured, interrupted: bool) -> D
     document
 }
 
-/// A metric of each path.
+/// Returns a metric of each path.
 fn metric(plan: &Plan, results: &[RunResult], name: &str) -> Vec<Option<Estimate>> {
     let of = |result: &RunResult| result.points.first()?.summary.get(name).copied();
     (0..plan.paths.len()).map(|path| results.get(path).and_then(of)).collect()
 }
 
-/// A line per variant, over the paths as the table has them.
+/// Draws one line per variant over the paths, in the order of the table.
 fn drawn(plan: &Plan, found: &[Option<Estimate>], what: &str, unit: Unit) -> Figure {
     let names = plan.names();
     let lines = plan.variants().into_iter().map(|variant| {
@@ -255,7 +257,7 @@ fn drawn(plan: &Plan, found: &[Option<Estimate>], what: &str, unit: Unit) -> Fig
     Figure::plot(plot, format!("{}.", numbered.collect::<Vec<_>>().join("; ")))
 }
 
-/// A row per variant, a column per path.
+/// Returns a table with a row per variant and a column per path.
 fn table(plan: &Plan, found: &[Option<Estimate>], what: &str, unit: Unit) -> Table {
     let after = |name: &&str| {
         let path = plan.paths.iter().find(|path| path.name == *name);
@@ -308,7 +310,7 @@ fn offered(results: &[RunResult]) -> String {
     rate.map_or_else(|| "No fixed rate of".to_owned(), |rate| format!("{rate}"))
 }
 
-/// Why the figures are not all that was asked for.
+/// Returns the reason why the result is partial, if it is.
 fn partial(plan: &Plan, results: &[RunResult], interrupted: bool) -> Option<String> {
     if interrupted || results.len() < plan.paths.len() {
         return Some(format!("interrupted in path {} of {}", results.len(), plan.paths.len()));
@@ -321,7 +323,7 @@ fn partial(plan: &Plan, results: &[RunResult], interrupted: bool) -> Option<Stri
     })
 }
 
-/// Notes of the runs, each once, and where the probe itself was the limit.
+/// Returns the notes of the runs without repetitions, and a note if the probe itself was the limit.
 fn notes(results: &[RunResult]) -> Vec<String> {
     let mut notes: Vec<String> = Vec::new();
     let probe_limited = results.iter().flat_map(|result| &result.points).any(|point| {

@@ -1,4 +1,4 @@
-//! `planimeter probe --plan rfc8456`: the tests of RFC 8456.
+//! `planimeter probe --plan rfc8456`: runs the tests of RFC 8456.
 
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -21,7 +21,7 @@ use crate::output::{self, layout};
 use crate::progress::Progress;
 use crate::switch;
 
-/// Runs the tests, and leaves a run directory.
+/// Runs the tests, and writes a run directory.
 pub(super) fn run(resolved: &Resolved, tests: Tests) -> Result<ExitCode, Failure> {
     let config = &resolved.config;
     let interrupt = interrupt::flag();
@@ -65,8 +65,8 @@ pub(super) fn run(resolved: &Resolved, tests: Tests) -> Result<ExitCode, Failure
     })
 }
 
-/// Returns the place where pipelines are tried that the controller pushes, if it pushes any. Where no
-/// process can be started, the pipelines are loaded without a trial, and a note says so.
+/// Returns the rehearsal for pipelines that the controller pushes, if its protocol has pipelines.
+/// If no process can be started, pipelines are loaded without a rehearsal, and a note says so.
 fn rehearsal(protocol: Protocol, notes: &mut Vec<String>) -> Option<Arc<dyn Rehearsal>> {
     if protocol != Protocol::P4Runtime {
         return None;
@@ -81,7 +81,7 @@ fn rehearsal(protocol: Protocol, notes: &mut Vec<String>) -> Option<Arc<dyn Rehe
     }
 }
 
-/// Shows progress and keeps what was measured so far on disk.
+/// Shows progress, and writes the results so far to disk.
 struct Keeper<'a> {
     progress: Progress,
     directory: &'a RunDirectory,

@@ -1,4 +1,4 @@
-//! The figures of P4RCProbe, with the reference controller.
+//! The figures of the P4RCProbe paper, measured with the reference controller.
 
 use ::probe::outcome::{Point, RunResult, Saturated};
 use ::probe::paths::Plan;
@@ -13,10 +13,10 @@ use crate::probe::paths;
 use crate::reference::{self, Job, Protocol, series, value};
 use crate::stage::Stage;
 
-/// The controller's paths, as the example has them.
+/// The paths through the controller, from the example.
 const PATHS: &str = include_str!("../../../../examples/paths/reference.toml");
 
-/// How long phases take, with `--quick` and without.
+/// Returns the lengths of phases, with and without `--quick`.
 fn lengths(stage: &Stage<'_>) -> [(&'static str, &'static str); 5] {
     let (measure, repetitions) = if stage.quick { ("500ms", "2") } else { ("5s", "5") };
     [
@@ -56,7 +56,7 @@ fn link(folder: &str) -> (String, String) {
     (format!("All of {folder}"), format!("{folder}/report.html"))
 }
 
-/// What limited a point, if that was not the controller.
+/// Returns a remark if the probe, and not the controller, limited a point.
 fn limited_by_probe(results: &[&RunResult]) -> Option<String> {
     let mut points = results.iter().flat_map(|result| &result.points);
     let of_probe = |point: &Point| {
@@ -69,7 +69,8 @@ fn limited_by_probe(results: &[&RunResult]) -> Option<String> {
     })
 }
 
-/// Nothing where Ctrl-C came before there was a result: what was measured until then counts.
+/// Measures a job. Returns `None` if an interrupt came before the first result, so that earlier
+/// results still count.
 fn until_interrupted(job: &Job<'_>, stage: &Stage<'_>) -> Result<Option<RunResult>, Failure> {
     match reference::measure(job, stage) {
         Err(_) if stage.interrupted() => Ok(None),
@@ -77,7 +78,7 @@ fn until_interrupted(job: &Job<'_>, stage: &Stage<'_>) -> Result<Option<RunResul
     }
 }
 
-/// Fig. 4: one switch, rising rates.
+/// Measures Fig. 4: one switch at increasing rates.
 pub(super) fn one_switch(stage: &Stage<'_>) -> Result<Measured, Failure> {
     let rates = match stage.quick {
         true => "1k,20k,60k",
@@ -102,7 +103,7 @@ pub(super) fn one_switch(stage: &Stage<'_>) -> Result<Measured, Failure> {
             .filter_map(offered)
             .fold(0.0, f64::max);
         let highest = result.points.iter().filter_map(offered).fold(0.0, f64::max);
-        // All that was offered was answered: where the limit lies was not seen.
+        // All offered packets were answered, so the limit was not reached.
         let unseen = (lossless >= highest).then(|| {
             Cell::text(format!(
                 "at least {}, more was not offered",
@@ -154,10 +155,10 @@ pub(super) fn one_switch(stage: &Stage<'_>) -> Result<Measured, Failure> {
     Ok(measured)
 }
 
-/// Packet-ins per second and switch of Fig. 5 to 7.
+/// The packet-in rates per second and switch in Fig. 5 to 7.
 const RATES: [u32; 3] = [10, 50, 100];
 
-/// Fig. 5 and 6: more and more switches.
+/// Measures Fig. 5 and 6: an increasing number of switches.
 pub(super) fn many_switches(stage: &Stage<'_>) -> Result<Measured, Failure> {
     let counts: &[u32] = if stage.quick { &[1, 10, 50] } else { &[1, 10, 20, 30, 40, 50] };
     let mut settings = vec![("plan.kind", "sweep"), ("plan.rates", "10,50,100")];
@@ -227,7 +228,7 @@ pub(super) fn many_switches(stage: &Stage<'_>) -> Result<Measured, Failure> {
     Ok(measured)
 }
 
-/// Fig. 7: what is outstanding over time.
+/// Measures Fig. 7: the outstanding packet-ins over time.
 pub(super) fn over_time(stage: &Stage<'_>) -> Result<Measured, Failure> {
     const SWITCHES: u32 = 50;
     let mut measured = Measured { set_up: set_up(stage), ..Measured::default() };
@@ -262,7 +263,7 @@ pub(super) fn over_time(stage: &Stage<'_>) -> Result<Measured, Failure> {
             let series = &trial.series;
             let per_switch = |count: &u64| *count as f64 / f64::from(SWITCHES);
             let at = |place: usize| (place as f64 + 1.0) * series.sample_interval_s;
-            // What the drain shows is no longer under load.
+            // The samples during the drain are no longer under load.
             let under_load = series
                 .outstanding
                 .iter()
@@ -300,7 +301,7 @@ pub(super) fn over_time(stage: &Stage<'_>) -> Result<Measured, Failure> {
     Ok(measured)
 }
 
-/// Table I: the paths through the controller.
+/// Measures Table I: the paths through the controller.
 pub(super) fn paths(stage: &Stage<'_>) -> Result<Measured, Failure> {
     let plan = Plan::from_toml(PATHS).map_err(Failure::run)?;
     let rate = if stage.quick { "2k" } else { "40k" };

@@ -1,4 +1,4 @@
-//! The figures of device models, with a P4 pipeline in memory.
+//! The figures of the paper on device models, measured with a P4 pipeline in memory.
 
 use ::device::Level;
 use ::device::campaign::Picoseconds;
@@ -9,14 +9,14 @@ use super::section::Measured;
 use crate::failure::Failure;
 use crate::stage::{SEED, Stage, seconds, within};
 
-/// How the pipeline runs.
+/// The execution path of the pipeline.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Path {
     Interpreter,
     Compiled,
 }
 
-/// Table I of the paper in memory.
+/// Returns the plan of Table I of the paper in memory.
 fn plan(path: Path, quick: bool) -> String {
     let (path, packets) = match path {
         Path::Interpreter => ("interpreter", 500),
@@ -30,7 +30,7 @@ fn plan(path: Path, quick: bool) -> String {
     )
 }
 
-/// What functions cost, and how well combinations are predicted.
+/// Measures the costs of functions, and the accuracy of predictions for their combinations.
 pub(super) fn pipeline(stage: &Stage<'_>, path: Path) -> Result<Measured, Failure> {
     let (folder, what) = match path {
         Path::Interpreter => ("software-pipeline", "the reference interpreter"),

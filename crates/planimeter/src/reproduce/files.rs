@@ -1,18 +1,20 @@
-//! The files of a measurement, from the machine that made it to the one that leaves the result.
+//! The transfer of a measurement's files from the rank that wrote them to the rank that leaves the
+//! result.
 
 use std::io;
 use std::path::{Component, Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-/// A file by its path within a folder.
+/// A file, by its path within a directory.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub(super) struct File {
     path: PathBuf,
     content: Content,
 }
 
-/// What it holds: nearly all are text, which takes less room in a message.
+/// The contents of a file. Text is separate, because nearly all files are text and text is more
+/// compact in a message.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 enum Content {
     Text(String),
@@ -25,7 +27,7 @@ impl From<Vec<u8>> for Content {
     }
 }
 
-/// Takes all files beneath a folder out of it.
+/// Removes all files from a directory and returns them.
 pub(super) fn take(folder: &Path) -> io::Result<Vec<File>> {
     let mut files = Vec::new();
     let mut folders = vec![folder.to_owned()];
@@ -46,7 +48,7 @@ pub(super) fn take(folder: &Path) -> io::Result<Vec<File>> {
     Ok(files)
 }
 
-/// Puts them into another.
+/// Writes files into a directory.
 pub(super) fn put(folder: &Path, files: Vec<File>) -> io::Result<()> {
     for File { path: within, content } in files {
         if !within.components().all(|part| matches!(part, Component::Normal(_))) {

@@ -1,4 +1,4 @@
-//! What the papers say: data files, read and checked.
+//! The published values of the papers, which are read from data files and checked.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use report::value::{Spread, Value};
 use serde::Deserialize;
 use statistics::Unit;
 
-/// A paper and what it shows.
+/// The file of a paper and its exhibits.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct File {
@@ -23,7 +23,7 @@ struct PaperFile {
     set_up: Vec<Aspect>,
 }
 
-/// An aspect of a set-up.
+/// One aspect of an experimental set-up.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Aspect {
@@ -31,35 +31,35 @@ pub(super) struct Aspect {
     pub(super) published: String,
 }
 
-/// A paper.
+/// A paper, with its exhibits.
 #[derive(Debug)]
 pub(super) struct Paper {
-    /// What it is about.
+    /// The subject of the paper.
     pub(super) short: String,
     pub(super) citation: String,
-    /// How its authors measured.
+    /// The set-up of the authors' measurements.
     pub(super) set_up: Vec<Aspect>,
     pub(super) exhibits: Vec<Exhibit>,
 }
 
-/// A figure or table.
+/// A figure or table of a paper.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Exhibit {
-    /// What the command line calls it: paper, kind and number.
+    /// The name on the command line: paper, kind and number.
     pub(super) id: String,
-    /// What the paper calls it.
+    /// The name in the paper.
     pub(super) name: String,
     pub(super) title: String,
-    /// What is measured for it here.
+    /// The experiment that measures it here.
     pub(super) experiment: Experiment,
-    /// The same on something of the reader's.
+    /// Commands that measure the same on the reader's own system.
     pub(super) commands: Vec<String>,
     #[serde(rename = "value")]
     pub(super) values: Vec<Published>,
 }
 
-/// What is measured for one or several exhibits.
+/// An experiment, which serves one or several exhibits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(super) enum Experiment {
@@ -75,7 +75,7 @@ pub(super) enum Experiment {
 }
 
 impl Experiment {
-    /// With `--quick`, and without.
+    /// Returns the approximate duration with `--quick` and without.
     pub(super) fn about_how_long(self) -> (Duration, Duration) {
         let (quick, full) = match self {
             Self::OneSwitch => (15, 13 * 60),
@@ -91,11 +91,11 @@ impl Experiment {
     }
 }
 
-/// A value as it was published.
+/// A published value.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub(super) struct Published {
-    /// What the experiment calls its counterpart.
+    /// The key of the value that the experiment measures.
     pub(super) key: String,
     pub(super) what: String,
     value: Option<f64>,
@@ -103,13 +103,13 @@ pub(super) struct Published {
     #[serde(default)]
     about: bool,
     unit: Option<PublishedUnit>,
-    /// In place of a value.
+    /// A description in place of a value.
     words: Option<String>,
-    /// Where it stands.
+    /// The place of the value in the paper.
     pub(super) source: String,
-    /// Why it is not measured here.
+    /// The reason why it is not measured here.
     pub(super) not_here: Option<String>,
-    /// The chart, the line and the place on it where the value stands.
+    /// The chart, the line and the x position of the value.
     pub(super) chart: Option<String>,
     pub(super) series: Option<String>,
     pub(super) x: Option<f64>,
@@ -127,7 +127,7 @@ enum PublishedUnit {
 }
 
 impl Published {
-    /// The value, unless there are words only.
+    /// Returns the value, unless there is only a description.
     pub(super) fn value(&self) -> Option<Value> {
         let unit = match self.unit? {
             PublishedUnit::PerSecond => Unit::PerSecond,
@@ -159,7 +159,7 @@ const FILES: [&str; 3] = [
     include_str!("../../published/device.toml"),
 ];
 
-/// All of them.
+/// Reads all papers.
 pub(super) fn papers() -> Result<Vec<Paper>, toml::de::Error> {
     let read = |text: &str| {
         let File { paper: PaperFile { short, citation, set_up }, exhibit: exhibits } =
@@ -210,20 +210,21 @@ mod tests {
         published.value().expect("a number").value
     }
 
-    /// What the papers derive from their own values.
+    /// Values that the papers derive from their own values are consistent.
     #[test]
     fn values_agree_with_each_other_as_the_papers_say() {
         let table = |key| value("controller-table-1", key);
         let gain = table("enhanced.P3.rate") / table("original.P3.rate") - 1.0;
         assert!((gain - table("gain.P3")).abs() < 0.005, "{gain}");
         let figure = |key| value("tables-fig-4", key);
-        // 60.0 % are of unrounded rates: 6.28 over 3.95 is 1.59.
+        // The 60.0 % refer to unrounded rates: 6.28 over 3.95 is 1.59.
         let gain = figure("stat/DPDK.19") / figure("dyn/DPDK.19");
         assert!((gain - figure("stat-over-dyn.19")).abs() < 0.015, "{gain}");
         let pair = |key| value("tables-fig-2", key);
         let ratio = pair("pointer.rate") / pair("read.rate");
         assert!((ratio - pair("write-over-read")).abs() < 1e-4, "{ratio}");
-        // Fig. 7: what is outstanding after 60 s was sent and not answered, so it is less than what was sent.
+        // Fig. 7: the outstanding packets after 60 s were sent and not answered, so they are fewer
+        // than the packets sent.
         for (key, rate) in [("50", 50.0), ("100", 100.0)] {
             assert!(value("controller-fig-7", key) < rate * 60.0, "{key}");
         }
@@ -234,7 +235,7 @@ mod tests {
         }
     }
 
-    /// The models among the examples hold the same values of the same paper.
+    /// The example models contain the same values of the same paper.
     #[test]
     fn the_values_of_devices_are_those_of_the_models_among_the_examples() {
         let model = |name: &str| -> serde_json::Value {

@@ -1,4 +1,4 @@
-//! An exhibit as a section of the report: published beside measured, on the same axes.
+//! The section of an exhibit in the report, with published and measured values on the same axes.
 
 use std::collections::BTreeMap;
 
@@ -12,23 +12,24 @@ use statistics::Unit;
 use super::published::{Exhibit, Paper, Published};
 use crate::began;
 
-/// What an experiment found.
+/// The results of an experiment.
 #[derive(Default, Serialize, Deserialize)]
 pub(super) struct Measured {
-    /// By the keys of published values.
+    /// The measured values, by the keys of the published ones.
     pub(super) values: BTreeMap<String, Cell>,
-    /// Whose exhibit, by which name published points refer to it, and the figure.
+    /// The figures: the exhibit, the name by which published points refer to the figure, and the
+    /// figure itself.
     pub(super) figures: Vec<(String, String, Figure)>,
-    /// The set-up here, by the aspects of the paper's and others.
+    /// The set-up of this measurement, by aspect.
     pub(super) set_up: Vec<(String, String)>,
-    /// What a reader must know.
+    /// Remarks for the reader.
     pub(super) remarks: Vec<String>,
-    /// More of it: what, and where.
+    /// Links to further material: description and target.
     pub(super) links: Vec<(String, String)>,
 }
 
 impl Measured {
-    /// Keeps a value, if there is one.
+    /// Stores a value, if there is one.
     pub(super) fn put(&mut self, key: impl Into<String>, value: Option<Value>) {
         if let Some(value) = value {
             self.values.insert(key.into(), value.into());
@@ -36,7 +37,7 @@ impl Measured {
     }
 }
 
-/// The section.
+/// Returns the section of an exhibit.
 pub(super) fn of(paper: &Paper, exhibit: &Exhibit, measured: &Measured) -> Section {
     let mut values = Table::of_values(
         format!("{} of {}", exhibit.name, paper.short),
@@ -81,7 +82,7 @@ pub(super) fn of(paper: &Paper, exhibit: &Exhibit, measured: &Measured) -> Secti
     }
 }
 
-/// The figures of the exhibit with the points that were published.
+/// Returns the figures of the exhibit, with the published points added.
 fn figures(exhibit: &Exhibit, measured: &Measured) -> Vec<Figure> {
     let own = measured.figures.iter().filter(|(whose, _, _)| *whose == exhibit.id);
     own.map(|(_, name, figure)| {
@@ -102,14 +103,16 @@ fn figures(exhibit: &Exhibit, measured: &Measured) -> Vec<Figure> {
     .collect()
 }
 
-/// Papers have figures of the same number.
+/// Returns the name of an exhibit including its paper, since several papers have figures with the
+/// same number.
 fn called(paper: &Paper, exhibit: &Exhibit) -> String {
     let mut short = paper.short.chars();
     let first = short.next().map(|first| first.to_uppercase().to_string()).unwrap_or_default();
     format!("{first}{}, {}", short.as_str(), exhibit.name)
 }
 
-/// A value that both have, in a sentence: a ratio or a share if there is one, since those compare across machines.
+/// Returns a sentence about a value that is both published and measured. Ratios and shares are
+/// preferred, because they are comparable across machines.
 pub(super) fn finding(paper: &Paper, exhibit: &Exhibit, measured: &Measured) -> Option<String> {
     let both = |one: &&Published| {
         let known = |cell: &Cell| cell.value().is_some();

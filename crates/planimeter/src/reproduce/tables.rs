@@ -1,4 +1,4 @@
-//! The figures of tables that packets write, with the tables of Planimeter.
+//! The figures of the paper on tables that packets write, measured with this project's tables.
 
 use std::time::Duration;
 
@@ -33,7 +33,8 @@ fn set_up(what: &str) -> Vec<(String, String)> {
     ]
 }
 
-/// One combination on one core; a selection for each experiment begins with it.
+/// Returns a selection with one combination on one core, from which each experiment derives its
+/// own.
 fn one(storage: Storage, entries: usize) -> Selection {
     Selection {
         storages: vec![storage],
@@ -55,7 +56,7 @@ fn measure(stage: &Stage<'_>, folder: &str, selections: &[Selection]) -> Result<
     stage.tables(folder, &plan, time, if stage.quick { 2 } else { 5 })
 }
 
-/// By the wall clock, which fits methods that wait and those that do not.
+/// Returns the rate by the wall clock, which suits both methods that wait and methods that do not.
 fn wall_rate(case: &Case) -> Option<Value> {
     let rate = Estimate::of(&case.rates_by_wall())?;
     Some(Value::estimate(&rate, Unit::PerSecond))
@@ -65,7 +66,7 @@ fn rate(case: &Case) -> Option<Value> {
     Estimate::of(&case.rates()).map(|rate| Value::estimate(&rate, Unit::PerSecond))
 }
 
-/// Table 1 and Fig. 2: the largest table of the paper, its first storage.
+/// Measures Table 1 and Fig. 2: the paper's largest table with its first storage.
 pub(super) fn update_methods(stage: &Stage<'_>) -> Result<Measured, Failure> {
     let entries = if stage.quick { 1 << 12 } else { 1 << 20 };
     let pointer = one(Storage::Original, entries);
@@ -120,7 +121,7 @@ pub(super) fn update_methods(stage: &Stage<'_>) -> Result<Measured, Failure> {
     Ok(measured)
 }
 
-/// Fig. 4 to 6.
+/// Measures Fig. 4 to 6.
 pub(super) fn designs(stage: &Stage<'_>) -> Result<Measured, Failure> {
     let bits: &[u32] = if stage.quick { &[0, 17, 19] } else { &[0, 4, 8, 12, 16, 17, 18, 19, 20] };
     let sizes: Vec<usize> = bits.iter().map(|bits| 1 << bits).collect();
@@ -160,7 +161,7 @@ pub(super) fn designs(stage: &Stage<'_>) -> Result<Measured, Failure> {
     measured
         .set_up
         .push(("sizes and cores".to_owned(), format!("up to {largest} entries, {counts} cores")));
-    // Fig. 4.
+    // Fig. 4 follows.
     let mut lines = Vec::new();
     for (name, storage, buffered) in [
         ("dyn/t4p4s", Storage::Dynamic, true),
@@ -186,7 +187,7 @@ pub(super) fn designs(stage: &Stage<'_>) -> Result<Measured, Failure> {
         "rate".to_owned(),
         figure("Reads by one core", "reads", lines),
     ));
-    // Fig. 5 and 6.
+    // Fig. 5 and 6 follow.
     let find = |storage: Storage, lock: EntryLock, size: usize, cores: usize| {
         findings.measured.iter().find(|case| {
             let design = case.case.design;
@@ -267,7 +268,7 @@ fn figure(title: &str, what: &str, lines: Vec<Line>) -> Figure {
     Figure::plot(Plot::of_values(title, Axis::binary("entries"), y, lines), "")
 }
 
-/// Equations 1 to 5, which are computed.
+/// Computes Equations 1 to 5.
 pub(super) fn equations() -> Result<Measured, Failure> {
     const CACHE: usize = 15 << 20;
     let layout = |bytes: usize| Layout::new(32, bytes, 1).map_err(Failure::run);

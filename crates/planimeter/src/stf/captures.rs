@@ -1,4 +1,4 @@
-//! `--pcap-in` and `--pcap-out`: packets of a script from and to captures.
+//! `--pcap-in` and `--pcap-out`: packets from captures to a switch, and from a switch to captures.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -12,14 +12,14 @@ use pipeline::stf::Report;
 
 use crate::failure::Failure;
 
-/// `PORT=FILE`.
+/// Parses `PORT=FILE`.
 pub(super) fn port_and_file(text: &str) -> Result<(u32, PathBuf), String> {
     let (port, file) = text.split_once('=').ok_or("it has the form PORT=FILE")?;
     let port = port.parse().map_err(|_| format!("`{port}` is no port number"))?;
     Ok((port, PathBuf::from(file)))
 }
 
-/// Sends the packets of a capture, at its times after what came before.
+/// Sends the packets of a capture at its relative times, after all earlier packets.
 pub(super) fn replay(
     switch: &mut Switch,
     port: u32,
@@ -40,18 +40,18 @@ pub(super) fn replay(
         report.received.push((now, port, frame.data.to_vec()));
         let outputs = switch.process(port, frame.data, now).map_err(|error| wrong(&error))?;
         switch.answer_entry_changes();
-        // It is of no line of the script.
+        // The outputs belong to no line of the script.
         report.causes.extend(outputs.iter().map(|_| 0));
         report.sent.extend(outputs.into_iter().map(|output| (now, output.port, output.packet)));
     }
     Ok(())
 }
 
-/// Packets as they passed: time, port, data.
+/// Packets that passed a port: time, port, data.
 type Passed<P> = Vec<(Duration, P, Vec<u8>)>;
 
-/// One capture for each port and direction, `NAME_in.pcap` for what was received and `NAME_out.pcap` for what was sent, as
-/// BMv2 names those of an interface.
+/// Writes one capture for each port and direction: `NAME_in.pcap` for received packets and
+/// `NAME_out.pcap` for sent ones, like BMv2's captures of an interface.
 pub(super) fn write<P: Copy + Ord>(
     directory: &Path,
     [received, sent]: [&Passed<P>; 2],
@@ -66,7 +66,7 @@ pub(super) fn write<P: Copy + Ord>(
             by_port.entry(*port).or_default().push((*time, packet));
         }
         for (port, packets) in by_port {
-            // A switch may have the name of a file.
+            // The name of a switch may contain the separator of paths.
             let name = name(port).replace('/', "_");
             let path = directory.join(format!("{name}_{direction}.pcap"));
             let capture = File::create(&path).and_then(|file| {

@@ -1,4 +1,4 @@
-//! What scripts reach of a program, for people and as JSON.
+//! The coverage of a program by scripts, as text and as JSON.
 
 use std::path::{Path, PathBuf};
 
@@ -9,13 +9,13 @@ use serde::Serialize;
 use super::topology::{Running, Topology};
 use crate::failure::Failure;
 
-/// Columns of a terminal.
+/// The width of the output in columns.
 const WIDTH: usize = 80;
 
-/// The form of the JSON.
+/// The version of the JSON format.
 const SCHEMA_VERSION: u32 = 1;
 
-/// Prints the coverage of a program that one switch runs, and writes it to `file` if there is one.
+/// Prints the coverage of a program that one switch runs, and writes it to `file` if given.
 pub(super) fn of_switch(
     coverage: &Coverage,
     program: &Path,
@@ -32,7 +32,8 @@ pub(super) fn of_switch(
     write(file, &covered)
 }
 
-/// Prints the coverage of each program of a network, with the switches that run it, and writes it to `file` if there is one.
+/// Prints the coverage of each program of a network with the switches that run it, and writes it to
+/// `file` if given.
 pub(super) fn of_network(
     covered: &[(&Running, &Covered)],
     topology: &Topology,
@@ -92,7 +93,7 @@ fn text(coverage: &Coverage, program: &Path, scripts: usize, switches: &[&str]) 
     text
 }
 
-/// The names of switches, on as many lines as they need.
+/// Appends the names of switches, on as many lines as needed.
 fn on_switches(text: &mut String, switches: &[&str]) {
     let Some((last, others)) = switches.split_last() else { return };
     let mut line = "  on".to_owned();
@@ -109,7 +110,7 @@ fn on_switches(text: &mut String, switches: &[&str]) {
     text.push('\n');
 }
 
-/// The line in the width of a terminal; JSON has all of it.
+/// Cuts a line to the width of a terminal. The JSON contains the whole line.
 fn cut(line: &str) -> String {
     if line.chars().count() <= WIDTH {
         return line.to_owned();
@@ -174,7 +175,7 @@ struct CoveredPart<'c> {
     kind: &'static str,
     name: &'c str,
     place: Option<&'c str>,
-    /// How often packets reached it.
+    /// The number of packets that reached the part.
     count: u64,
 }
 

@@ -1,7 +1,7 @@
-//! `--entries`: a runtime.json of the p4lang tutorials, as statements of a script.
+//! `--entries`: converts a runtime.json of the p4lang tutorials to statements of a script.
 //!
-//! Both formats name tables, keys and actions, and entries installed by either go the same way, so that a note about an
-//! entry is the one that a script would get.
+//! Both formats refer to tables, keys and actions by name. Installing entries through a script
+//! makes their notes the same as those of script statements.
 
 use std::fmt::Write;
 use std::path::Path;
@@ -19,7 +19,7 @@ use softswitch::runtime_json::RuntimeJson;
 use crate::failure::Failure;
 use crate::program;
 
-/// The statements that install what the file says, for a program with this P4Info.
+/// Returns the statements that install the entries of the file, for a program with this P4Info.
 pub(super) fn script(path: &Path, p4info: &P4Info) -> Result<Script, Failure> {
     let wrong =
         |error: &dyn std::fmt::Display| Failure::input(format!("{}: {error}", path.display()));
@@ -27,7 +27,7 @@ pub(super) fn script(path: &Path, p4info: &P4Info) -> Result<Script, Failure> {
     let updates = file.updates(p4info).map_err(|error| wrong(&error))?;
     let mut text = Text { p4info, script: String::new(), nodes: 0 };
     for update in &updates {
-        // Writing to a string cannot fail.
+        // Writing to a string never fails.
         let _ = text.update(update);
     }
     Script::parse(&text.script).map_err(|errors| {
@@ -39,7 +39,7 @@ pub(super) fn script(path: &Path, p4info: &P4Info) -> Result<Script, Failure> {
 struct Text<'p> {
     p4info: &'p P4Info,
     script: String,
-    /// Replication nodes so far, which scripts number.
+    /// The number of replication nodes so far, which scripts number consecutively.
     nodes: usize,
 }
 
@@ -57,7 +57,8 @@ impl Text<'_> {
                         writeln!(self.script, "mirroring_add {} {}", session.session_id, port(one))
                     }
                     replicas => {
-                        // Clone sessions with several copies go through a group, which has a number of its own.
+                        // A clone session with several copies refers to a multicast group of its
+                        // own.
                         let group = 0x8000 + session.session_id;
                         writeln!(self.script, "mc_mgrp_create {group}")?;
                         self.nodes_of(group, replicas)?;
@@ -129,7 +130,7 @@ impl Text<'_> {
                 Some(FieldMatchType::Range(range)) => {
                     format!("{}->{}", number(&range.low), number(&range.high))
                 }
-                // What is left out matches everything.
+                // An omitted field matches everything.
                 _ => match kind(field) {
                     Some(MatchType::Lpm) => "0x0/0".to_owned(),
                     Some(MatchType::Range) => {
@@ -155,7 +156,7 @@ fn kind(field: &MatchField) -> Option<MatchType> {
     }
 }
 
-/// Files of the tutorials have numbers, and no other form of ports.
+/// Returns the port of a replica. Files of the tutorials contain numbers only.
 fn port(replica: &Replica) -> u32 {
     match replica.port_kind {
         Some(PortKind::EgressPort(port)) => port,

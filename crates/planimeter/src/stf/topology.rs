@@ -1,8 +1,8 @@
-//! `--topology`: a topology.json of the p4lang tutorials, every switch running the program, or one that the file says, with
-//! its own entries.
+//! `--topology`: runs a network from a topology.json of the p4lang tutorials. Every switch runs the
+//! program, or the one that the file names for it, with its own entries.
 //!
-//! In scripts ports are called as the file calls them: `h1`, or `s1-p4` where nothing is attached. In captures all are called
-//! as `s1-p4` is, so that the direction is always the switch's.
+//! Scripts name ports as the file does: `h1`, or `s1-p4` for a port to which nothing is attached.
+//! Captures name all ports in the form `s1-p4`, so that the direction is always that of the switch.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -17,16 +17,16 @@ use crate::failure::Failure;
 use crate::program;
 use crate::storage::Stored;
 
-/// Ports of a switch in a script, at most: the first number of a port is its switch.
+/// The maximum number of ports per switch in a script. Port numbers encode the switch and its port.
 const PORTS: u32 = 1000;
 
-/// A topology, read.
+/// A parsed topology.
 pub(super) struct Topology {
     path: PathBuf,
     read: TopologyJson,
 }
 
-/// A program, and the switches that run it, by their place in the file.
+/// A program, with the indices in the file of the switches that run it.
 pub(super) struct Running {
     pub(super) path: PathBuf,
     program: Program,
@@ -34,7 +34,7 @@ pub(super) struct Running {
 }
 
 impl Running {
-    /// For [`Topology::run`]: nothing of it was reached yet.
+    /// Returns the coverage of the program before any script has run, for [`Topology::run`].
     pub(super) fn uncovered(&self) -> Covered {
         Covered { coverage: Coverage::new(&self.program), switches: self.switches.clone() }
     }
@@ -88,7 +88,8 @@ impl Topology {
         parsed(path, &numbered)
     }
 
-    /// Which programs run, and where: this one on all switches that have none of their own. One file is one program.
+    /// Returns the programs with the switches that run them: `path` on every switch without a
+    /// program of its own. Paths to the same file count as one program.
     pub(super) fn programs(&self, path: &Path, stored: &Stored) -> Result<Vec<Running>, Failure> {
         let running = |path: &Path| -> Result<Running, Failure> {
             let program = stored.load(path)?;
@@ -107,7 +108,8 @@ impl Topology {
         Ok(all)
     }
 
-    /// Runs a script in a network of fresh switches. `covered` are programs of which coverage is to be told.
+    /// Runs a script in a network of fresh switches. Coverage is recorded for the programs in
+    /// `covered`.
     pub(super) fn run(
         &self,
         programs: &[Running],
@@ -134,8 +136,8 @@ impl Topology {
         Ok(of_all_ways(runs))
     }
 
-    /// Runs a script in a network of fresh switches whose packets go by a way, where their programs
-    /// have it.
+    /// Runs a script in a network of fresh switches. Packets are processed in the given way
+    /// wherever the program supports it.
     fn run_on(
         &self,
         programs: &[Running],
@@ -161,7 +163,7 @@ impl Topology {
         for (number, end, name) in self.outside() {
             network.outside(number, end, name);
         }
-        // Ports to which nothing is attached are there as soon as a packet leaves by one.
+        // A port without an attachment is created so that packets can leave by it.
         for (name, index) in self.read.switches.keys().zip(0_usize..) {
             for port in 0..PORTS {
                 let end = End { switch: index, port };
@@ -180,23 +182,23 @@ impl Topology {
         Ok((report, digests))
     }
 
-    /// One capture for each port of each switch and direction.
+    /// Writes one capture for each port of each switch and each direction.
     pub(super) fn captures(&self, directory: &Path, report: &Report) -> Result<(), Failure> {
         let name = |End { switch, port }| format!("{}-p{port}", self.switch(switch));
         captures::write(directory, [&report.entered, &report.left], name)
     }
 
-    /// The file.
+    /// Returns the path of the file.
     pub(super) fn path(&self) -> &Path {
         &self.path
     }
 
-    /// The name of a switch.
+    /// Returns the name of a switch.
     pub(super) fn switch(&self, index: usize) -> &str {
         self.read.switches.keys().nth(index).map_or("", String::as_str)
     }
 
-    /// The program of a switch that has one of its own.
+    /// Returns the path of a switch's own program.
     fn program(&self, file: &str) -> Result<PathBuf, Failure> {
         self.beside(file).map_err(|failure| match program::is_compiled(Path::new(file)) {
             true => Failure::input(format!(
@@ -206,7 +208,8 @@ impl Topology {
         })
     }
 
-    /// A file that the topology names: beside it, in the folder of its exercise, or from here.
+    /// Finds a file that the topology names: beside the topology, in the directory of its exercise,
+    /// or relative to the current directory.
     fn beside(&self, file: &str) -> Result<PathBuf, Failure> {
         let folder = self.path.parent().unwrap_or(Path::new(""));
         let places = [
@@ -222,7 +225,7 @@ impl Topology {
         })
     }
 
-    /// Ports at which a host is: number, end, name.
+    /// Returns the ports to which a host is attached: number, end and name.
     fn outside(&self) -> Vec<(u32, End, String)> {
         let of = |link: &[Attachment; 2]| {
             let (host, end) = match link {
@@ -235,7 +238,7 @@ impl Topology {
         self.read.links.iter().filter_map(of).collect()
     }
 
-    /// The number of a port such as s1-p9 to which nothing is attached.
+    /// Returns the number of a port such as s1-p9 if nothing is attached to it.
     fn unattached(&self, name: &str) -> Option<u32> {
         let (switch, port) = name.rsplit_once("-p")?;
         let port: u32 = port.parse().ok().filter(|port| *port < PORTS)?;
@@ -254,7 +257,7 @@ impl Topology {
     }
 }
 
-/// Whether both name one file.
+/// Whether both paths refer to the same file.
 fn is_same(one: &Path, other: &Path) -> bool {
     let [one, other] = [one, other].map(std::fs::canonicalize);
     matches!((one, other), (Ok(one), Ok(other)) if one == other)

@@ -1,4 +1,4 @@
-//! The arguments of `planimeter switch`, which are those of simple_switch_grpc as far as it has them.
+//! The arguments of `planimeter switch`. They are those of simple_switch_grpc where it has them.
 
 use std::net::{Ipv4Addr, SocketAddr, ToSocketAddrs};
 use std::path::{Path, PathBuf};
@@ -53,7 +53,7 @@ Examples:
 
 Exit status: 0 it was asked to end; 2 the program, an interface or an argument is wrong.";
 
-/// Flags of simple_switch_grpc that mean nothing here, and what to use instead.
+/// The flags of simple_switch_grpc that have no effect here, with their replacements.
 const PASSED_OVER: [(&str, &str); 9] = [
     ("nanolog", "there is no nanomsg log; --log-level debug names packets, tables and entries"),
     (
@@ -72,8 +72,8 @@ const PASSED_OVER: [(&str, &str); 9] = [
     ("log-file-max-files", "the log is one file; logrotate's copytruncate keeps it short"),
 ];
 
-/// Flags of BMv2 that would change what packets meet, how many words they take, and what does here what
-/// they are for.
+/// The flags of BMv2 that would change how packets are treated, with the number of their values and
+/// their replacements. They are refused.
 const REFUSED: [(&str, usize, &str); 6] = [
     (
         "use-files",
@@ -117,7 +117,7 @@ pub(crate) fn command() -> Command {
         .max_term_width(WIDTH)
         .version(env!("CARGO_PKG_VERSION"))
         .disable_version_flag(true)
-        // simple_switch_grpc has the short one in small.
+        // simple_switch_grpc has the short flag in lower case.
         .arg(
             Arg::new("version")
                 .short('v')
@@ -161,7 +161,7 @@ pub(crate) fn command() -> Command {
                 .hide(true)
                 .help("End when this process, which must be the parent, ends"),
         );
-    // What is added says what it is itself, in the place of the verb.
+    // The added arguments would otherwise replace the descriptions of the verb with their own.
     PushArguments::augment_args(LimitArguments::augment_args(command))
         .about(ABOUT)
         .long_about(LONG_ABOUT)
@@ -377,13 +377,13 @@ fn flag(name: &'static str, help: &'static str) -> Arg {
     Arg::new(name).long(name).action(ArgAction::SetTrue).help(help)
 }
 
-/// An address, by number or name, as `localhost:9559`.
+/// Parses an address with a host name or number, such as `localhost:9559`.
 fn address(text: &str) -> Result<SocketAddr, String> {
     let mut found = text.to_socket_addrs().map_err(|error| error.to_string())?;
     found.next().ok_or_else(|| "this name has no address".to_owned())
 }
 
-/// Parses a Thrift port. simple_switch takes a port alone, and its clients connect on the same
+/// Parses a Thrift port. simple_switch accepts only a port, and its clients connect on the same
 /// machine.
 fn thrift_address(text: &str) -> Result<SocketAddr, String> {
     match text.parse() {
@@ -393,17 +393,17 @@ fn thrift_address(text: &str) -> Result<SocketAddr, String> {
     }
 }
 
-/// The program, if one is given.
+/// Returns the path of the program, if one is given.
 pub(super) fn program(matches: &ArgMatches) -> Option<&Path> {
     let path = |name: &str| matches.get_one::<PathBuf>(name).map(PathBuf::as_path);
     if matches.get_flag("no-p4") {
-        // simple_switch_grpc passes over a program beside this; `check` says so.
+        // simple_switch_grpc ignores a program beside this flag; `check` reports it.
         return None;
     }
     path("p4").or_else(|| path("program")).or_else(|| path("pcap").filter(|path| path.is_file()))
 }
 
-/// What programs of v1model are run with.
+/// Returns the settings of v1model programs.
 pub(super) fn v1model(matches: &ArgMatches) -> V1ModelSettings {
     let standard = V1ModelSettings::default();
     V1ModelSettings {
@@ -415,7 +415,7 @@ pub(super) fn v1model(matches: &ArgMatches) -> V1ModelSettings {
     }
 }
 
-/// How packets go through programs.
+/// Returns the execution path of programs.
 pub(super) fn path(matches: &ArgMatches) -> softswitch::Path {
     match matches.get_one::<String>("path").map(String::as_str) {
         Some("compiled") => softswitch::Path::Compiled,
@@ -423,7 +423,7 @@ pub(super) fn path(matches: &ArgMatches) -> softswitch::Path {
     }
 }
 
-/// What an answer to a controller means for what is kept.
+/// Returns the guarantee that an answer to a controller gives.
 pub(super) fn durability(matches: &ArgMatches) -> softswitch::Durability {
     if matches.get_flag("journal-sync") {
         softswitch::Durability::Medium
@@ -432,7 +432,7 @@ pub(super) fn durability(matches: &ArgMatches) -> softswitch::Durability {
     }
 }
 
-/// The treatment of TCP segments that come in one piece.
+/// Returns the treatment of TCP super-frames.
 pub(super) fn segments(matches: &ArgMatches) -> softswitch::Segments {
     match matches.get_one::<String>("segments").map(String::as_str) {
         Some("split") => softswitch::Segments::Split,
@@ -440,14 +440,16 @@ pub(super) fn segments(matches: &ArgMatches) -> softswitch::Segments {
     }
 }
 
-/// The directory of recordings, if they are wanted. As in simple_switch_grpc the word behind `--pcap`
-/// is the directory, unless another option comes; where it is a file, it was meant as the program.
+/// Returns the directory of captures, if they are requested. As in simple_switch_grpc, the word
+/// after `--pcap` is the directory, unless it is another option. If the word is a file, it was
+/// meant as the program.
 pub(super) fn captures(matches: &ArgMatches) -> Option<&Path> {
     let given = matches.get_one::<PathBuf>("pcap")?;
     Some(if given.is_file() { Path::new(".") } else { given })
 }
 
-/// Says what has no effect, and refuses what would have another than it has in simple_switch_grpc.
+/// Reports flags that have no effect, and refuses those that would have another effect than in
+/// simple_switch_grpc.
 pub(super) fn check(matches: &ArgMatches) -> Result<(), Failure> {
     for (name, instead) in PASSED_OVER {
         if name != "log-flush" && crate::given(matches, name) {
@@ -468,7 +470,7 @@ pub(super) fn check(matches: &ArgMatches) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Refuses flags of TLS that would have no effect, since whoever gives them relies on it.
+/// Refuses TLS flags that would have no effect, since a user relies on them.
 fn check_tls(matches: &ArgMatches) -> Result<(), Failure> {
     let is_encrypted = matches.get_flag("grpc-server-ssl");
     let is_mutual = matches.get_flag("grpc-server-with-client-auth");
@@ -493,7 +495,7 @@ fn check_tls(matches: &ArgMatches) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Returns a warning if anybody who reaches the address may change what the switch does.
+/// Returns a warning if everyone who can reach the address may change the behaviour of the switch.
 pub(super) fn exposure(matches: &ArgMatches) -> Option<String> {
     let address = matches.get_one::<SocketAddr>("grpc-server-addr")?;
     if address.ip().is_loopback() || matches.get_flag("grpc-server-with-client-auth") {
@@ -510,13 +512,13 @@ mod tests {
     use super::*;
 
     fn parsed(line: &str) -> ArgMatches {
-        // `main` takes the separator away.
+        // `main` removes the separator.
         let words =
             ["switch"].into_iter().chain(line.split_whitespace().filter(|word| *word != "--"));
         command().try_get_matches_from(words).expect("it is right")
     }
 
-    /// What the p4lang tutorials start in the place of which we are.
+    /// The command line is the one that the p4lang tutorials use for simple_switch_grpc.
     #[test]
     fn the_command_line_of_the_tutorials_is_taken() {
         let matches = parsed(
@@ -550,7 +552,8 @@ mod tests {
         }
     }
 
-    /// What would mean something else here ends with what to use, and is never passed over.
+    /// A flag that would mean something else here is refused with its replacement, and never
+    /// ignored.
     #[test]
     fn what_has_no_counterpart_is_refused_with_what_to_use() {
         for (line, instead) in [
@@ -577,7 +580,7 @@ mod tests {
         assert!(wide.is_err(), "egress_spec has nine bits");
     }
 
-    /// A flag of TLS that has no effect is an error: whoever gives it relies on it.
+    /// A TLS flag that would have no effect is an error, because a user relies on it.
     #[test]
     fn flags_of_tls_work_or_are_refused() {
         for (line, missing) in [
@@ -595,7 +598,7 @@ mod tests {
         assert!(check(&parsed(whole)).is_ok());
     }
 
-    /// By default only this host can dial, and an address that lets anybody in is named.
+    /// By default only this host can connect, and an address that admits everyone is reported.
     #[test]
     fn whoever_may_come_is_said() {
         for (line, is_open) in [

@@ -1,4 +1,4 @@
-//! Which devices a switch has: what they run and which ports they have.
+//! The devices of a switch: their programs and ports, from the command line or a file.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -22,7 +22,7 @@ use crate::failure::Failure;
 use crate::program;
 use crate::storage::Stored;
 
-/// A device, before anything is opened.
+/// A device that was configured but not opened yet.
 #[derive(Debug)]
 pub(crate) struct Planned {
     pub(crate) id: u64,
@@ -34,7 +34,7 @@ pub(crate) struct Planned {
     ports: Vec<PortName>,
 }
 
-/// A port, and what the user wrote for it.
+/// A port, with the text that the user wrote for it.
 #[derive(Clone, Debug)]
 pub(crate) struct PortName {
     written: String,
@@ -64,7 +64,7 @@ impl fmt::Display for Planned {
     }
 }
 
-/// The file of `--devices`.
+/// The contents of the `--devices` file.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct DevicesFile {
@@ -83,7 +83,7 @@ struct DeviceTable {
     ports: Vec<String>,
 }
 
-/// What the command line, and the file that it names, ask for.
+/// Returns the devices that the command line, or the file that it names, describes.
 pub(crate) fn planned(matches: &ArgMatches) -> Result<Vec<Planned>, Failure> {
     let cpu_port = *matches.get_one::<u32>("cpu-port").unwrap_or(&255);
     let Some(file) = matches.get_one::<PathBuf>("devices") else {
@@ -148,7 +148,7 @@ impl Wanted<'_> {
 }
 
 impl Planned {
-    /// A port has a number of its own, which is not that of the controllers.
+    /// Checks that each port has a unique number that differs from the CPU port.
     fn check_ports(&self, matches: &ArgMatches) -> Result<(), Failure> {
         let drop_port = u32::from(arguments::v1model(matches).drop_port);
         let mut seen = BTreeMap::new();
@@ -176,7 +176,7 @@ impl Planned {
         Ok(())
     }
 
-    /// The pipeline that the file names, if none was given, and its entries.
+    /// Takes the entries of a runtime.json, and its pipeline if no other program was given.
     fn take_runtime_json(&mut self, path: &Path) -> Result<(), Failure> {
         let wrong =
             |error: &dyn fmt::Display| Failure::input(format!("{}: {error}", path.display()));
@@ -209,8 +209,8 @@ impl Planned {
     }
 }
 
-/// A path that a runtime.json names: the tutorials mean the directory from which they are run, which
-/// is one of those above the file.
+/// Finds a file that a runtime.json names. The tutorials mean the directory from which they are
+/// run, which is one of those above the file.
 fn beside(file: &Path, named: &str) -> PathBuf {
     let here = PathBuf::from(named);
     if here.exists() {
@@ -231,8 +231,8 @@ fn read_p4info(path: &Path) -> Result<P4Info, Failure> {
     }
 }
 
-/// Returns the memory of each packet socket's receive ring: the requested number of KiB, or what
-/// suits this machine.
+/// Returns the memory of each packet socket's receive ring: the requested number of KiB, or a size
+/// that suits this machine.
 pub(crate) fn ring_memory(planned: &[Planned], workers: usize, asked: Option<u32>) -> RingMemory {
     let ports = planned.iter().flat_map(|device| &device.ports);
     let sockets = ports.filter(|port| matches!(port.spec.source, Source::AfPacket { .. })).count();
@@ -242,7 +242,7 @@ pub(crate) fn ring_memory(planned: &[Planned], workers: usize, asked: Option<u32
     }
 }
 
-/// What holds for all devices of a switch.
+/// The settings that all devices of a switch share.
 #[derive(Clone, Copy)]
 pub(crate) struct Common {
     pub(crate) path: softswitch::Path,
@@ -250,7 +250,7 @@ pub(crate) struct Common {
     pub(crate) durability: Durability,
 }
 
-/// Opens the ports; what passes them is recorded in a directory, if one is given.
+/// Opens the ports. If a directory is given, captures of their packets are written there.
 pub(crate) fn open(
     planned: &[Planned],
     workers: usize,
@@ -288,7 +288,7 @@ pub(crate) fn open(
     devices.collect()
 }
 
-/// Device, port and interface of each port that is an interface.
+/// Returns the device, the port number and the interface of each port that is a network interface.
 pub(crate) fn interfaces(planned: &[Planned]) -> impl Iterator<Item = (u64, u32, &str)> {
     planned.iter().flat_map(|device| {
         device.ports.iter().filter_map(|port| match &port.spec.source {

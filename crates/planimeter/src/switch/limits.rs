@@ -1,4 +1,4 @@
-//! The flags of `planimeter switch` that limit what peers can make it hold.
+//! The flags of `planimeter switch` that limit the resources of its peers.
 
 use std::time::Duration;
 
@@ -21,8 +21,8 @@ pub(super) struct LimitArguments {
     half_open: u32,
     /// Connections
     ///
-    /// At this limit, the oldest connection that does nothing gives way to a new one, at the address that has most.
-    /// The connection of a primary never does.
+    /// At this limit, the oldest connection that does nothing gives way to a new one, at the
+    /// address that has most. The connection of a primary never does.
     #[arg(long = "limit-connections", value_name = "NUMBER", default_value_t = 1024)]
     #[arg(value_parser = clap::value_parser!(u32).range(1..))]
     connections: u32,
@@ -44,8 +44,8 @@ pub(super) struct LimitArguments {
     header_bytes: u32,
     /// MiB that are held for one connection
     ///
-    /// Windows, messages that have begun, open calls, and messages that wait to be sent count. A call that needs
-    /// more is ended with RESOURCE_EXHAUSTED.
+    /// Windows, messages that have begun, open calls, and messages that wait to be sent count. A
+    /// call that needs more is ended with RESOURCE_EXHAUSTED.
     #[arg(long = "limit-held-per-connection", value_name = "MIB", default_value_t = 128)]
     #[arg(value_parser = clap::value_parser!(u32).range(1..))]
     held_per_connection: u32,
@@ -60,8 +60,8 @@ pub(super) struct LimitArguments {
     metadata_bytes: u32,
     /// Entries of a table with ternary, range or optional fields
     ///
-    /// It holds whatever size the table declares. Such entries are searched, and take memory and time that grow
-    /// faster than their number.
+    /// It holds whatever size the table declares. Such entries are searched, and take memory and
+    /// time that grow faster than their number.
     #[arg(long = "limit-searched-entries", value_name = "NUMBER", default_value_t = 65_536)]
     searched_entries: u64,
 }
@@ -103,7 +103,7 @@ mod tests {
         assert_eq!(parsed(""), SwitchLimits::default());
     }
 
-    /// The tables of SECURITY.md have each flag with its default, and no other.
+    /// The tables of SECURITY.md contain each flag with its default, and no other flags.
     #[test]
     fn the_threat_model_names_each_limit() {
         let document = include_str!("../../../../SECURITY.md");

@@ -1,4 +1,4 @@
-//! The flags that bound what the pipelines of controllers may take.
+//! The flags that limit the resources of pushed pipelines.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use softswitch::{Isolation, LoadLimits, Pushes};
 
 use crate::words::binary;
 
-/// The hidden verb that loads a pipeline for a switch.
+/// The name of the hidden verb that loads a pipeline for a switch.
 pub(crate) const LOAD: &str = "load";
 
 const HEADING: &str = "Pushed pipelines";
@@ -19,10 +19,10 @@ pub(crate) struct PushArguments {
     /// Whether a process of its own loads a pushed pipeline first
     ///
     /// The place where a pushed pipeline is loaded. With process, a child process loads it first,
-    /// and the switch only if that succeeds. A program that exhausts memory, time or stack, or meets
-    /// a defect of the compiler, then ends the child alone, and packets and other controllers notice
-    /// nothing. A push takes twice as long. With thread, there is no child: --push-memory has no
-    /// effect, and such a program may end the switch.
+    /// and the switch only if that succeeds. A program that exhausts memory, time or stack, or
+    /// meets a defect of the compiler, then ends the child alone, and packets and other controllers
+    /// notice nothing. A push takes twice as long. With thread, there is no child: --push-memory
+    /// has no effect, and such a program may end the switch.
     #[arg(long, value_enum, default_value_t = Place::Process, value_name = "PLACE", help_heading = HEADING)]
     push_isolation: Place,
 
@@ -63,9 +63,9 @@ pub(crate) struct PushArguments {
 
     /// The most memory of the registers and counters of a pipeline
     ///
-    /// The most memory of the arrays of registers and counters of a pipeline, in bytes, or with K, M
-    /// or G for powers of 1,024. Entries, and arrays of more than 2^24 elements, take memory as they
-    /// are used and are not counted. The program at the start is held to this limit as well.
+    /// The most memory of the arrays of registers and counters of a pipeline, in bytes, or with K,
+    /// M or G for powers of 1,024. Entries, and arrays of more than 2^24 elements, take memory as
+    /// they are used and are not counted. The program at the start is held to this limit as well.
     #[arg(long, value_name = "BYTES", default_value = "1G", value_parser = bytes, help_heading = HEADING)]
     pipeline_memory: u64,
 }
@@ -80,7 +80,7 @@ enum Place {
 }
 
 impl PushArguments {
-    /// Returns what the switch is to do with pushes.
+    /// Returns the settings of pushes.
     pub(crate) fn pushes(&self) -> Result<Pushes, ir::LimitError> {
         let compile = CompileLimits::default()
             .with_type_depth(self.push_type_depth)?
@@ -119,7 +119,7 @@ fn number<T: std::str::FromStr<Err = std::num::ParseIntError>>(text: &str) -> Re
     text.parse().map_err(|error: std::num::ParseIntError| error.to_string())
 }
 
-/// Reads a number of bytes above zero, such as `1500`, `64K`, `512M` or `2G`.
+/// Parses a number of bytes above zero, such as `1500`, `64K`, `512M` or `2G`.
 fn bytes(text: &str) -> Result<u64, String> {
     match binary(text)? {
         0 => Err(format!("{text} is no possible number of bytes")),

@@ -1,4 +1,4 @@
-//! `--top`: what a switch does, once a second, on a terminal.
+//! `--top`: displays the activity of a switch on a terminal, once per second.
 
 use std::fmt::Write as _;
 use std::io::{self, Write};
@@ -6,17 +6,18 @@ use std::time::Duration;
 
 use softswitch::{DeviceState, PortState};
 
-/// Between two pictures.
+/// The interval between displays.
 pub(super) const INTERVAL: Duration = Duration::from_secs(1);
-/// The terminal's other screen, without a cursor; and back.
+/// The escape sequences that switch to the terminal's alternate screen without a cursor, and back.
 const BEGIN: &str = "\x1b[?1049h\x1b[?25l";
 const END: &str = "\x1b[?25h\x1b[?1049l";
-/// To the upper left corner; what stands behind and below is cleared as it is overwritten.
+/// The escape sequences that move to the upper left corner, and that clear the rest of a line and
+/// the rest of the screen.
 const HOME: &str = "\x1b[H";
 const CLEAR_LINE: &str = "\x1b[K\r\n";
 const CLEAR_BELOW: &str = "\x1b[J";
 
-/// The terminal, until it is dropped.
+/// The terminal's alternate screen, which is left when this value is dropped.
 #[derive(Debug)]
 pub(super) struct Top {
     before: Vec<DeviceState>,
@@ -28,7 +29,7 @@ impl Top {
         Self { before: state }
     }
 
-    /// Draws what is now; rates are since the last time.
+    /// Draws the current state. Rates are averages since the last call.
     pub(super) fn draw(&mut self, head: &str, state: Vec<DeviceState>, elapsed: Duration) {
         let rows = rustix::termios::tcgetwinsize(io::stdout()).map_or(24, |size| size.ws_row);
         let text = picture(&self.before, &state, elapsed);
@@ -50,7 +51,7 @@ impl Drop for Top {
     }
 }
 
-/// A terminal that is gone is no reason to stop forwarding.
+/// Writes to the terminal. Errors are ignored, because forwarding must continue without a terminal.
 fn put(text: &str) {
     let mut stdout = io::stdout();
     let _ = stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush());
@@ -60,7 +61,7 @@ fn picture(before: &[DeviceState], now: &[DeviceState], elapsed: Duration) -> St
     let mut out = String::new();
     for device in now {
         let earlier = before.iter().find(|earlier| earlier.id == device.id);
-        // To write into a string does not fail.
+        // Writing to a string never fails.
         let _ = write_device(&mut out, earlier.unwrap_or(device), device, elapsed.as_secs_f64());
     }
     out
@@ -174,7 +175,7 @@ fn write_port(
     }
 }
 
-/// A name that fits beside figures; a longer one has a line of its own above them.
+/// Returns a name that fits beside the figures. A longer name is written on a line of its own.
 fn beside<'n>(
     out: &mut String,
     indent: &str,
@@ -188,7 +189,7 @@ fn beside<'n>(
     Ok("")
 }
 
-/// Three significant digits and a unit.
+/// Formats a rate with three significant digits and a unit.
 fn rate(value: f64) -> String {
     let units = [(1e9, " G"), (1e6, " M"), (1e3, " k")];
     match units.iter().find(|(size, _)| value >= *size * 0.9995) {
@@ -264,7 +265,7 @@ mod tests {
         insta::assert_snapshot!(text);
     }
 
-    /// A terminal of 80 columns neither wraps nor cuts a line; a long name has a line of its own.
+    /// On a terminal of 80 columns no line is wrapped or cut. A long name has its own line.
     #[test]
     fn no_line_is_wider_than_80_columns() {
         let mut busy = state(u64::from(u32::MAX));

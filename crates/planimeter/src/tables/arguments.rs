@@ -1,4 +1,4 @@
-//! The arguments of `planimeter tables`: the manual, and from words to lists.
+//! The arguments of `planimeter tables`, its manual, and the conversion of arguments to lists.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -16,9 +16,9 @@ use crate::program::Sources;
 use crate::threshold;
 use crate::words::{self, List, binary, count, decimal, duration, list_of, sizes_of};
 
-/// Columns of the manual, where the terminal has as many.
+/// The width of the manual in columns, if the terminal is wide enough.
 const WIDTH: usize = 100;
-/// The most keys that one call takes: as many digests can be under way at once.
+/// The maximum number of keys per call, which is also the maximum number of digests in flight.
 pub(super) const MOST_KEYS: usize = 512;
 
 const ABOUT: &str = "Compare table designs: measure them, or predict memory and cache fit";
@@ -191,7 +191,7 @@ const UPDATES: [UpdateMethod; 3] =
 const OPERATIONS: [Operation; 2] = [Operation::Update, Operation::Read];
 
 impl Designs {
-    /// Whether designs are chosen one by one, so that every combination is wanted.
+    /// Whether designs are chosen individually, so that every combination is measured.
     pub(super) fn are_chosen(&self) -> bool {
         let Self { storage, sync, lock, update, operation, .. } = self;
         let none = storage.is_empty()
@@ -222,7 +222,8 @@ impl Designs {
         self.named_or_usual(&self.operation, &OPERATIONS, Operation::Update)
     }
 
-    /// Returns what a flag names; without it all with `--full`, else the usual one.
+    /// Returns the values that a flag names. Without the flag, returns all values with `--full`,
+    /// and otherwise the usual one.
     fn named_or_usual<T: Clone + PartialEq>(
         &self,
         named: &[List<T>],
@@ -380,13 +381,13 @@ pub(super) struct Prediction {
     pub(super) references: bool,
 }
 
-/// Every synchronisation.
+/// Returns every kind of synchronisation.
 fn all_sharings() -> Vec<Sharing> {
     let double = [Wait::PAPER, Wait::Quiescent].map(Sharing::DoubleBuffer);
     [&double[..], &[Sharing::Optimistic, Sharing::Sharded]].concat()
 }
 
-/// What a word of `--sync` means.
+/// Returns the meaning of a word of `--sync`.
 fn sharings_of(word: &str) -> Option<Vec<Sharing>> {
     Some(match word {
         "double-buffer" => [Wait::PAPER, Wait::Quiescent].map(Sharing::DoubleBuffer).to_vec(),
@@ -401,7 +402,7 @@ fn sharings_of(word: &str) -> Option<Vec<Sharing>> {
     })
 }
 
-/// The time of a turn.
+/// Parses the time of a turn.
 fn time(word: &str) -> Result<Duration, String> {
     match duration(word)? {
         time if time < Duration::from_micros(100) => {

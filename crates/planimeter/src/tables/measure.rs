@@ -1,4 +1,5 @@
-//! `planimeter tables`: from arguments to a plan, its run, and what is left of it.
+//! The measurement of `planimeter tables`: converts the arguments to a plan, runs it, and writes
+//! the results.
 
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -24,7 +25,7 @@ use crate::progress::Steps;
 use crate::threshold::{self, Metric};
 use crate::{interrupt, program};
 
-/// What conditions may be about.
+/// The metrics that thresholds may name.
 pub(super) const METRICS: [Metric; 6] = [
     ("rate", Unit::PerSecond),
     ("cost", Unit::Seconds),
@@ -34,7 +35,7 @@ pub(super) const METRICS: [Metric; 6] = [
     ("lost", Unit::Count),
 ];
 
-/// How long memory is chased at each level.
+/// The duration of the pointer-chasing measurement at each level of the memory hierarchy.
 const CHASE: Duration = Duration::from_millis(150);
 
 pub(super) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
@@ -72,7 +73,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     crew.leave(status(verdict, &provenance, findings.interrupted))
 }
 
-/// What a rank found of one part of the plan.
+/// The results of one part of the plan at one rank.
 #[derive(Serialize, Deserialize)]
 struct Part {
     measured: Vec<Measured>,
@@ -81,7 +82,8 @@ struct Part {
     interrupted: bool,
 }
 
-/// The plan in parts, each at one rank, since designs that are compared take turns on one machine; nothing at ranks but the first.
+/// Measures the plan in parts, each at one rank, because designs that are compared must take turns
+/// on one machine. Returns the results at the first rank, and `None` at all others.
 fn shared(
     plan: &Plan,
     settings: &Settings,
@@ -129,7 +131,7 @@ fn shared(
     Ok(Some((findings, found.shares)))
 }
 
-/// What all cases of a part have in common.
+/// Returns a name for the properties that all cases of a part share.
 fn part_name(part: &Plan) -> String {
     part.cases.first().map_or_else(String::new, |case| {
         let layout = &case.layout;
@@ -139,7 +141,7 @@ fn part_name(part: &Plan) -> String {
     })
 }
 
-/// Conditions that do not hold, in sentences.
+/// Returns the thresholds that do not hold, as sentences.
 fn broken(findings: &Findings, thresholds: &[Condition]) -> Vec<String> {
     let mut broken = Vec::new();
     for threshold in thresholds {
@@ -152,14 +154,14 @@ fn broken(findings: &Findings, thresholds: &[Condition]) -> Vec<String> {
     broken
 }
 
-/// Returns 1 if a threshold or a promise broke, else 0.
+/// Returns 1 if a threshold or a promise was broken, and otherwise 0.
 fn verdict(findings: &Findings, broken: &[String]) -> Result<u8, Failure> {
     if findings.measured.is_empty() && findings.interrupted {
         return Err(Failure::Interrupted);
     }
     if findings.measured.is_empty() {
         let reason = match findings.not_offered.last() {
-            // Too large for this machine is a mistake of the one who asked.
+            // A size that is too large for this machine is a mistake of the user.
             Some(not) => Failure::input(format!("nothing could be measured: {}", not.reason)),
             None => Failure::run("nothing was measured: the plan has no case"),
         };
@@ -169,7 +171,7 @@ fn verdict(findings: &Findings, broken: &[String]) -> Result<u8, Failure> {
     Ok(u8::from(findings.broken_promises().count() > 0 || !broken.is_empty()))
 }
 
-/// The value of a metric, in its unit.
+/// Returns the value of a metric in its unit.
 fn value(metric: &str, one: &Measured) -> Option<f64> {
     let [p50, p99, p999] = one.percentiles().map(|found| found.map(|found| found.mean));
     match metric {
@@ -198,10 +200,10 @@ fn settings(arguments: &Arguments) -> Result<Settings, Failure> {
     })
 }
 
-/// Sizes, widths of keys and bytes of parameters of tables, and what is asked of them.
+/// The sizes, key widths and parameter bytes of tables, and the requirements on their designs.
 type Wanted = (Vec<usize>, Vec<u32>, Vec<usize>, Requirements);
 
-/// What is to be measured.
+/// Returns the plan of what to measure.
 fn plan(arguments: &Arguments, settings: &Settings) -> Result<Plan, Failure> {
     let Arguments { designs, shapes, effort, .. } = arguments;
     let all = settings.cores.len();
@@ -270,7 +272,7 @@ fn plan(arguments: &Arguments, settings: &Settings) -> Result<Plan, Failure> {
     Plan::new(&selections).map_err(Failure::input)
 }
 
-/// What would be measured.
+/// Prints the plan.
 fn list(plan: &Plan) {
     for case in &plan.cases {
         println!("{}", name(case));
@@ -293,7 +295,7 @@ fn name(case: &Case) -> String {
     )
 }
 
-/// Measures, with a line that moves.
+/// Measures the plan, with a progress line.
 pub(crate) fn findings(
     plan: &Plan,
     settings: &Settings,
@@ -307,7 +309,7 @@ pub(crate) fn findings(
     findings
 }
 
-/// The same on a machine that was looked at before, or is now.
+/// Measures the plan on a machine that was examined before, or is examined now.
 fn on_machine(
     plan: &Plan,
     settings: &Settings,

@@ -1,4 +1,5 @@
-//! `planimeter tables --predict`: what table designs take in memory and in caches, and which one fits.
+//! `planimeter tables --predict`: predicts the memory and cache use of table designs, and
+//! recommends one.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -13,7 +14,7 @@ use crate::failure::Failure;
 use crate::output;
 use crate::program;
 
-/// Entries of a table whose program does not say how many, as p4c has it.
+/// The size of a table whose program states none, which is p4c's default.
 const DEFAULT_SIZE: usize = 1024;
 
 pub(super) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
@@ -36,15 +37,15 @@ pub(super) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// A table that is asked about.
+/// A table for which a prediction is requested.
 pub(super) struct Subject {
     pub(super) name: String,
-    /// `None` for tables that no storage design is for, with the reason.
+    /// The layout, or the reason why no storage design applies to the table.
     pub(super) layout: Result<Layout, String>,
     pub(super) asks: Requirements,
 }
 
-/// What is the same for all tables.
+/// The parameters of a prediction that all tables share.
 struct Question {
     fill: Fill,
     caches: Vec<(String, usize)>,
@@ -126,7 +127,7 @@ impl Question {
                 },
             )
         };
-        // A recommendation that the house itself refuses would be worse than none.
+        // A recommendation that this project's own check refuses would be worse than none.
         if let Err(error) = design.check(asks) {
             return format!("  No design fits: {error}");
         }
@@ -167,7 +168,7 @@ impl Question {
     }
 }
 
-/// The tables that the flags describe.
+/// Returns the tables that the flags describe.
 fn given(arguments: &Arguments) -> Result<Vec<Subject>, Failure> {
     let missing = |flag: &str| {
         Failure::input(format!(
@@ -192,7 +193,7 @@ fn given(arguments: &Arguments) -> Result<Vec<Subject>, Failure> {
     Ok(subjects)
 }
 
-/// Every table of a program.
+/// Returns every table of a program.
 pub(super) fn of_program(path: &Path, program: &Program) -> Result<Vec<Subject>, Failure> {
     if program.tables.is_empty() {
         return Err(Failure::input(format!("{} has no tables", path.display())));
@@ -206,7 +207,7 @@ fn of_table(program: &Program, id: TableId) -> Subject {
     Subject { name: table.name.clone(), layout: layout(program, table), asks }
 }
 
-/// What a program asks of the design of a table.
+/// Returns the requirements of a program on the design of a table.
 pub(crate) fn requirements(program: &Program, table: &Table) -> Requirements {
     Requirements {
         reference_parameters: actions(program, table)
@@ -216,7 +217,7 @@ pub(crate) fn requirements(program: &Program, table: &Table) -> Requirements {
     }
 }
 
-/// What entries of a table may name.
+/// Returns the actions that entries of a table may name.
 fn actions<'p>(program: &'p Program, table: &'p Table) -> impl Iterator<Item = &'p Action> {
     table.actions.iter().filter_map(|reference| program.actions.get(reference.action.index()))
 }
@@ -254,7 +255,7 @@ fn caches_of(given: Option<usize>) -> Vec<(String, usize)> {
     }
 }
 
-/// Digits in groups of three.
+/// Formats a number with its digits in groups of three.
 fn grouped(number: usize) -> String {
     let digits = number.to_string();
     let mut text = String::new();
@@ -276,7 +277,7 @@ mod tests {
         assert_eq!([0, 999, 1000, 178_734].map(grouped), ["0", "999", "1,000", "178,734"]);
     }
 
-    /// Whatever is asked, the recommended design honours it.
+    /// The recommended design satisfies every combination of requirements.
     #[test]
     fn recommendations_honour_what_is_asked() {
         let layout = Layout::new(32, 9, 1 << 20).expect("a layout");

@@ -1,4 +1,4 @@
-//! `planimeter tables --lost-updates`: the paper's data race, counted.
+//! `planimeter tables --lost-updates`: counts the lost updates of the paper's data race.
 
 use std::process::ExitCode;
 
@@ -9,7 +9,7 @@ use super::Arguments;
 use crate::failure::{Failure, INTERRUPTED};
 use crate::interrupt;
 
-/// Entries of the table, of which one gets half of the updates.
+/// The number of entries of the table. One of them gets half of the updates.
 const ENTRIES: u32 = 64;
 
 pub(super) fn run(arguments: &Arguments, updates: u64) -> Result<ExitCode, Failure> {
@@ -18,7 +18,7 @@ pub(super) fn run(arguments: &Arguments, updates: u64) -> Result<ExitCode, Failu
         Some(cores) => cores.into_iter().max().unwrap_or(2),
         None => available.len().max(2),
     };
-    // Threads beyond the cores take turns on them, which loses updates as well.
+    // Threads beyond the number of cores share them, which loses updates too.
     let cores: Vec<usize> = available.iter().copied().cycle().take(wanted).collect();
     let seed = arguments.effort.seed();
     let interrupt = interrupt::flag();

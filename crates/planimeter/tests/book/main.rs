@@ -1,6 +1,7 @@
-//! Every command that the book shows is run, in a network and a folder of its own: shortened where it takes longer than a
-//! test may, and left out for a reason only (`plan.rs`). Blocks marked `sh` of the tutorials are run as scripts by
-//! `conformance/tests/book.rs`, and that commands of the reference are understood is tested in `src/manual/tests.rs`.
+//! Runs every command that the book shows, each page in its own network namespace and directory.
+//! Commands that take longer than a test may are shortened, and others are left out only for a
+//! stated reason (`plan.rs`). `conformance/tests/book.rs` runs the tutorials' blocks marked `sh` as
+//! scripts, and `src/manual/tests.rs` parses the commands of the reference.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -44,7 +45,8 @@ fn every_command_of_the_book_runs() {
             .into_iter()
             .filter(|command| !is_left_out(&name, command, &mut used))
             .map(|command| shortened(&command))
-            // What needs nothing but the repository is run once, on whichever page it comes first.
+            // A command that needs only the repository is run once, on the first page that shows
+            // it.
             .filter(|command| depends_on_its_page(command) || once.insert(command.clone()))
             .collect();
         if !lines.is_empty() {
@@ -60,10 +62,10 @@ fn every_command_of_the_book_runs() {
     assert!(failures.is_empty(), "{}", failures.join("\n\n"));
 }
 
-/// Reads pages, several at a time, since many commands wait for time to pass: what of them failed.
+/// Runs the commands of several pages at a time, because many of them wait. Returns the failures.
 fn read_side_by_side(scripts: &mut [(String, String)]) -> Vec<String> {
     const AT_A_TIME: usize = 4;
-    // Those that take longest first, so that none of them is alone at the end.
+    // The pages with the most commands are started first, so that none is left alone at the end.
     scripts.sort_by_key(|(_, script)| std::cmp::Reverse(script.matches("\nrun ").count()));
     let next = AtomicUsize::new(0);
     let reader = || {
@@ -76,7 +78,7 @@ fn read_side_by_side(scripts: &mut [(String, String)]) -> Vec<String> {
     })
 }
 
-/// A command that cannot succeed is found out, so that the test above can fail.
+/// A failing command is detected, which shows that the test above can fail.
 #[test]
 fn a_command_that_fails_is_noticed() {
     let bad = ["planimeter bound nowhere.toml".to_owned()];
@@ -106,13 +108,13 @@ fn is_left_out(
     found.is_some()
 }
 
-/// Whether it reads what an earlier command of its page, or its beginning, left.
+/// Whether a command reads files of an earlier command of its page, or of the page's preparation.
 fn depends_on_its_page(command: &str) -> bool {
     let alone = ["bench", "bound", "reproduce", "tables"];
     !command.split_whitespace().nth(1).is_some_and(|verb| alone.contains(&verb))
 }
 
-/// The page without the blocks that are run as scripts elsewhere.
+/// Returns the page without the blocks that are run as scripts elsewhere.
 fn outside_of_scripts(text: &str) -> String {
     let mut inside = false;
     let mut kept = String::new();
@@ -130,7 +132,7 @@ fn outside_of_scripts(text: &str) -> String {
     kept
 }
 
-/// Commands with arguments that stand in the last column of a table: what shows a claim.
+/// Returns the commands with arguments in the last column of tables, which demonstrate claims.
 fn in_tables(text: &str) -> Vec<String> {
     let rows = text.lines().filter_map(|line| line.trim().strip_suffix('|')?.rsplit('|').next());
     let code = rows.flat_map(|cell| cell.split('`').skip(1).step_by(2));
@@ -139,7 +141,8 @@ fn in_tables(text: &str) -> Vec<String> {
         .collect()
 }
 
-/// What makes the reader's own files, then each command; one that fails ends it.
+/// Returns a script that creates the reader's own files and then runs each command. A failing
+/// command ends it.
 fn script(plan: &Page, commands: &[String]) -> String {
     let mut script = String::from(
         "ip link set lo up 2>/dev/null\n\
@@ -151,7 +154,8 @@ fn script(plan: &Page, commands: &[String]) -> String {
         let command = command.replace('\n', " ");
         match command.trim_end().strip_suffix('&') {
             Some(command) => script.push_str(&format!("\nrun {command} & sleep 1\n")),
-            // 1 is a condition that does not hold: how fast this machine is, is not asked here.
+            // Status 1 means that a condition does not hold. The speed of this machine is not
+            // tested here.
             None => script.push_str(&format!("\nrun {command}\ncheck\n")),
         }
     }

@@ -1,8 +1,9 @@
-//! Which commands of the book are not run as they stand there, and why.
+//! The commands of the book that are not run as shown, with the reasons.
 
-/// Page (or how its name begins), how the command begins, and why it is not run here.
+/// The page (or the start of its name), the start of the command, and the reason why it is not run
+/// here.
 pub(crate) const LEFT_OUT: &[(&str, &str, &str)] = &[
-    // Run elsewhere.
+    // These commands are run by other tests.
     ("", "planimeter demo", "a minute; tests/demo.rs runs it with --quick"),
     (
         "docs/probe.md",
@@ -65,7 +66,8 @@ pub(crate) const LEFT_OUT: &[(&str, &str, &str)] = &[
         "planimeter probe -p p4runtime --serve",
         "serves until it is interrupted; tests/endings starts one",
     ),
-    // On interfaces: conformance/tests/switch_hosts.rs and mininet.rs run switches, and a switch ends when it is told to.
+    // These commands use interfaces: conformance/tests/switch_hosts.rs and mininet.rs run switches,
+    // which end only when they are told to.
     ("", "planimeter switch", "conformance/tests/switch_hosts.rs, crates/softswitch/tests"),
     ("docs/switch.md", "planimeter controller --device", "conformance/tests/switch_hosts.rs"),
     (
@@ -93,7 +95,7 @@ pub(crate) const LEFT_OUT: &[(&str, &str, &str)] = &[
         "planimeter device verify",
         "of a campaign of minutes; docs/device.md verifies one",
     ),
-    // With programs that others wrote: conformance/tests.
+    // These commands need programs of others: conformance/tests runs them.
     (
         "docs/tutorial/onos.md",
         "planimeter",
@@ -108,10 +110,10 @@ pub(crate) const LEFT_OUT: &[(&str, &str, &str)] = &[
     ("examples/README.md", "planimeter controller", "with the probes of conformance/tests"),
 ];
 
-/// What stands before the commands of a page.
+/// The preparation of a page's commands.
 #[derive(Default)]
 pub(crate) struct Page {
-    /// Shell that makes what is the reader's own.
+    /// A shell script that creates the reader's own files.
     pub(crate) before: &'static str,
 }
 
@@ -171,7 +173,7 @@ printf 'device.kind = \"memory\"\\nfunctions.program = \"programs/router.p4\"\\n
 planimeter device measure parts.toml -o runs/parts > /dev/null || exit 1
 ";
 
-/// The command with what makes it short enough for a test, and without the comment behind it.
+/// Returns the command without its comment, with flags that make it short enough for a test.
 pub(crate) fn shortened(command: &str) -> String {
     let mut command = command.split("  #").next().unwrap_or(command).trim().to_owned();
     let verb = command.split_whitespace().nth(1).unwrap_or_default().to_owned();
@@ -197,7 +199,7 @@ pub(crate) fn shortened(command: &str) -> String {
     if background { command + " &" } else { command }
 }
 
-/// The command with that value of a flag, whether it had another or none.
+/// Returns the command with this value of a flag, whether or not the flag was given.
 fn with(command: &str, flag: &str, value: &str) -> String {
     let mut words: Vec<&str> = command.split(' ').collect();
     match words.iter().position(|word| *word == flag) {

@@ -1,4 +1,4 @@
-//! The report that a verb left, opened in a browser, and its figures as files.
+//! Checks of the report that a verb left, opened in a browser, and of its figure files.
 
 use std::path::Path;
 
@@ -9,8 +9,8 @@ mod chromium;
 #[allow(dead_code, reason = "the tests of reports use more of it")]
 mod letters;
 
-/// Whether the report of a run is one that people can read, and whether its PDF files have a glyph for each letter. That it
-/// was not looked at is said where there is no browser.
+/// Checks that the report of a run is readable, and that its PDF files have a glyph for each
+/// letter. Prints a message if there is no browser to check with.
 pub(crate) fn check(run: &Path) {
     letters::check(run);
     let page = run.join("report.html");

@@ -1,4 +1,4 @@
-//! The command as it is typed, from the root of the repository.
+//! Helpers that run the command from the root of the repository, as a user does.
 
 use std::path::Path;
 use std::process::{Command, Output};

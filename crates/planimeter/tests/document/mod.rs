@@ -1,11 +1,11 @@
-//! The result of a verb that ends in one document.
+//! Checks of the result of verbs that produce one document.
 
 use std::fs;
 use std::path::Path;
 
 use serde_json::Value;
 
-/// What the run directory has, as the schema wants it.
+/// Reads the result in a run directory, and checks it against the schema.
 pub(crate) fn result(run: &Path) -> Value {
     let result = fs::read_to_string(run.join("result.json")).expect("a result");
     let result: Value = serde_json::from_str(&result).expect("JSON");

@@ -1,4 +1,4 @@
-//! The devices.
+//! Tests with DPDK's virtual devices.
 
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader, Write};
@@ -15,12 +15,12 @@ use serde_json::Value;
 
 use super::command::{planimeter, stderr, stdout};
 
-/// For what takes milliseconds where nothing is wrong.
+/// The time limit for steps that take milliseconds unless something is wrong.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 const PLANIMETER: &str = env!("CARGO_BIN_EXE_planimeter");
 
-/// Sends what comes on port 0 to port 1, and the other way.
+/// A program that forwards packets from port 0 to port 1, and back.
 const CROSS: &str = "
     #include <core.p4>
     #include <v1model.p4>
@@ -60,7 +60,7 @@ fn a_program_is_measured_between_devices_in_shared_memory() {
 struct Switch(Child);
 
 impl Switch {
-    /// With a command that runs the program, where the ports are.
+    /// Starts the switch with a command that runs this program, on these ports.
     fn start(mut command: Command, folder: &Path, ports: [&str; 2]) -> Self {
         let program = folder.join("cross.p4");
         fs::write(&program, CROSS).expect("a program");
@@ -83,20 +83,20 @@ impl Switch {
     }
 
     fn interrupt(self) -> Output {
-        // It may have ended by itself.
+        // The switch may have ended by itself.
         let _ = kill_process(Pid::from_child(&self.0), Signal::INT);
         self.0.wait_with_output().expect("its end")
     }
 }
 
 fn frame(number: u8) -> Vec<u8> {
-    // An EtherType for experiments.
+    // The EtherType is one for local experiments.
     let mut frame = vec![2, 0, 0, 0, 0, 2, 2, 0, 0, 0, 0, 1, 0x88, 0xb5];
     frame.extend([number; 60]);
     frame
 }
 
-/// From a capture to a ring, which gives back what it takes, and into a capture.
+/// Packets go from a capture into a ring device, which returns them, and from there into a capture.
 #[test]
 fn a_switch_sends_through_a_ring() {
     const FRAMES: u8 = 50;
@@ -125,7 +125,7 @@ fn a_switch_sends_through_a_ring() {
     assert!(stdout(&output).contains(&said), "{}", stdout(&output));
 }
 
-/// What is whole of a capture that is being written.
+/// Returns the complete frames of a capture that is still being written.
 fn frames_of(capture: &Path) -> Vec<Vec<u8>> {
     let mut frames = Vec::new();
     if let Ok(mut reader) = CaptureReader::open(capture) {
@@ -136,14 +136,14 @@ fn frames_of(capture: &Path) -> Vec<Vec<u8>> {
     frames
 }
 
-/// Between two interfaces, each opened by DPDK's own driver for packet sockets.
+/// Packets go between two interfaces, each opened by DPDK's own driver for packet sockets.
 #[test]
 fn a_switch_forwards_between_interfaces() {
     const FRAMES: u8 = 50;
     if !geteuid().is_root() {
         let required = std::env::var("PLANIMETER_REQUIRE_PEERS").is_ok_and(|value| value == "1");
         assert!(!required, "network namespaces need root");
-        // Not eprintln!, which the test harness keeps to itself when a test passes.
+        // The test harness would hide the output of `eprintln!` when a test passes.
         let _ = writeln!(std::io::stderr(), "SKIPPED: network namespaces need root");
         return;
     }
@@ -153,7 +153,7 @@ fn a_switch_forwards_between_interfaces() {
         namespace.ip(&format!("link add {pair}")).expect("interfaces");
     }
     for name in ["port0", "port1", "port2", "port3"] {
-        // Without addresses no frame but ours is on the wire.
+        // Without addresses, only this test's frames are on the wire.
         namespace.ip(&format!("link set {name} addrgenmode none up")).expect("interfaces");
     }
     let ports = ["0@dpdk:net_af_packet0,iface=port1", "1@dpdk:net_af_packet1,iface=port2"];
@@ -174,7 +174,7 @@ fn a_switch_forwards_between_interfaces() {
     assert!(stdout(&output).contains(&said), "{}", stdout(&output));
 }
 
-/// So many packets, or those that came until it takes too long.
+/// Returns `count` packets, or those that arrive within the time limit.
 fn receive(port: &mut Port, count: usize) -> Vec<Vec<u8>> {
     let (mut burst, mut packets) = (Burst::new(count), Vec::new());
     let begin = Instant::now();

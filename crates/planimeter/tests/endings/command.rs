@@ -1,4 +1,4 @@
-//! The built command, as a user starts it.
+//! The built command, started as a user starts it.
 
 use std::ffi::OsStr;
 use std::fs::{self, File};
@@ -20,28 +20,28 @@ pub(crate) fn planimeter<S: AsRef<OsStr>>(arguments: &[S]) -> Ended {
     Planimeter::start(arguments).wait()
 }
 
-/// How the command ended.
+/// The outcome of a command.
 #[derive(Debug)]
 pub(crate) struct Ended {
-    /// Exit status; nothing if a signal ended it.
+    /// The exit status, or `None` if a signal ended the command.
     pub(crate) code: Option<i32>,
     pub(crate) stdout: String,
     pub(crate) stderr: String,
-    /// Since it was asked to end, if it was.
+    /// The time since the command was asked to end, if it was.
     pub(crate) took: Duration,
-    /// Processor time of all its threads since then.
+    /// The processor time of all its threads since then.
     pub(crate) worked: Duration,
-    /// Its current folder, with what it left there.
+    /// Its current directory, with the files that it left.
     pub(crate) scratch: TempDir,
 }
 
-/// The command while it runs; dropping this ends it.
+/// A running command, which ends when this value is dropped.
 pub(crate) struct Planimeter {
     child: Child,
-    /// Holds what it prints, and is its current folder.
+    /// The current directory of the command, which also receives its output.
     scratch: TempDir,
     asked: Instant,
-    /// Its processor time when it was asked.
+    /// The command's processor time when it was asked to end.
     before: Duration,
 }
 
@@ -52,8 +52,8 @@ impl Planimeter {
         Self::spawn(command)
     }
 
-    /// As `start`, after a shell command that sets limits. The signal that says that a file is too
-    /// large is ignored, so that writing fails instead.
+    /// Starts the command after a shell command that sets limits. The signal for a file that is too
+    /// large is ignored, so that the write fails instead.
     pub(crate) fn start_limited<S: AsRef<OsStr>>(limits: &str, arguments: &[S]) -> Self {
         let mut command = Command::new("sh");
         command.arg("-c").arg(format!("trap '' XFSZ && {limits} && exec \"$0\" \"$@\""));
@@ -83,7 +83,7 @@ impl Planimeter {
         fs::read_to_string(self.scratch.path().join("stderr")).unwrap_or_default()
     }
 
-    /// Waits until something is so that the command brings about.
+    /// Waits until the command has brought about a condition.
     pub(crate) fn wait_until(&mut self, done: impl Fn() -> bool) {
         poll("the command does what is waited for", || {
             if let Some(status) = self.child.try_wait().expect("a status") {
@@ -93,13 +93,13 @@ impl Planimeter {
         });
     }
 
-    /// Waits until it has said something on standard error.
+    /// Waits until the command has printed a text on standard error.
     pub(crate) fn wait_until_said(&mut self, text: &str) {
         let said = self.scratch.path().join("stderr");
         self.wait_until(|| fs::read_to_string(&said).unwrap_or_default().contains(text));
     }
 
-    /// Waits until Ctrl-C no longer ends it as the system does (proc(5), `SigCgt`).
+    /// Waits until the command handles Ctrl-C itself (proc(5), `SigCgt`).
     pub(crate) fn wait_until_it_handles_signals(&mut self) {
         let status = format!("/proc/{}/status", self.child.id());
         let caught = move || {
@@ -107,7 +107,7 @@ impl Planimeter {
             let mask = text.lines().find_map(|line| line.strip_prefix("SigCgt:"));
             let mask = mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
             let bit = |signal: Signal| 1 << (signal.as_raw() - 1);
-            // SIGINT and SIGTERM, whichever is handled last.
+            // Both SIGINT and SIGTERM must be handled, whichever is installed last.
             mask.is_some_and(|mask| {
                 [Signal::INT, Signal::TERM].iter().all(|one| mask & bit(*one) != 0)
             })
@@ -115,23 +115,23 @@ impl Planimeter {
         self.wait_until(caught);
     }
 
-    /// Asks it to end, as Ctrl-C does.
+    /// Interrupts the command as Ctrl-C does.
     pub(crate) fn interrupt(self) -> Ended {
         self.signal(&[Signal::INT])
     }
 
-    /// Sends signals one right after the other, and waits for the end.
+    /// Sends signals immediately one after the other, and waits for the end.
     pub(crate) fn signal(mut self, signals: &[Signal]) -> Ended {
         self.before = self.processor_time();
         self.asked = Instant::now();
         for signal in signals {
-            // One that ended at the first is there until it is waited for.
+            // A process that the first signal ended still exists until it is waited for.
             kill_process(self.pid(), *signal).expect("the process is ours");
         }
         self.wait()
     }
 
-    /// Whether it ended by itself.
+    /// Whether the command has ended.
     pub(crate) fn has_ended(&mut self) -> bool {
         self.child.try_wait().expect("a status").is_some()
     }
@@ -140,8 +140,8 @@ impl Planimeter {
         i32::try_from(self.child.id()).ok().and_then(Pid::from_raw).expect("a process")
     }
 
-    /// Processor time of all threads so far (proc(5), `stat`, in ticks of a hundredth of a second), also of one that has ended
-    /// and was not waited for.
+    /// Returns the processor time of all threads so far (proc(5), `stat`, in ticks of a hundredth
+    /// of a second). This also works for a process that has ended and was not waited for.
     fn processor_time(&self) -> Duration {
         let stat = fs::read_to_string(format!("/proc/{}/stat", self.child.id()));
         let stat = stat.unwrap_or_default();
@@ -152,7 +152,7 @@ impl Planimeter {
         Duration::from_millis(10 * (ticks(11) + ticks(12)))
     }
 
-    /// Whether it has ended and waits to be waited for.
+    /// Whether the command has ended and was not waited for.
     fn is_defunct(&self) -> bool {
         let stat = fs::read_to_string(format!("/proc/{}/stat", self.child.id()));
         stat.unwrap_or_default().rsplit(')').next().is_none_or(|rest| {
@@ -160,7 +160,7 @@ impl Planimeter {
         })
     }
 
-    /// Stops it for a while, as a host does that has no time for it.
+    /// Stops the command for a while, as an overloaded host does.
     pub(crate) fn pause(&mut self, length: Duration) {
         kill_process(self.pid(), Signal::STOP).expect("the process is ours");
         std::thread::sleep(length);
@@ -173,7 +173,7 @@ impl Planimeter {
         let worked = self.processor_time().saturating_sub(self.before);
         let status = self.child.wait().expect("a status");
         let (stdout, stderr) = (self.stdout(), self.stderr());
-        // The command is over, so its folder may outlive this.
+        // The command has ended, so its directory may outlive this value.
         let scratch = std::mem::replace(&mut self.scratch, TempDir::new().expect("a folder"));
         Ended { code: status.code(), stdout, stderr, took, worked, scratch }
     }
@@ -210,7 +210,7 @@ impl Controller {
     }
 }
 
-/// Established connections that somebody has to an address of this host (proc(5), `net/tcp`).
+/// Returns the number of established connections to an address of this host (proc(5), `net/tcp`).
 pub(crate) fn connections_of(address: &str) -> usize {
     let SocketAddr::V4(address) = address.parse().expect("an address") else { return 0 };
     let ip = u32::from_ne_bytes(address.ip().octets());
@@ -223,28 +223,28 @@ pub(crate) fn connections_of(address: &str) -> usize {
     table.lines().filter(is_one).count()
 }
 
-/// What a run directory holds.
+/// Returns the result in a run directory.
 pub(crate) fn result(directory: &Path) -> Value {
     let path = directory.join("result.json");
     let text = fs::read_to_string(&path).unwrap_or_else(|error| panic!("{path:?}: {error}"));
     serde_json::from_str(&text).unwrap_or_else(|error| panic!("{path:?}: {error}"))
 }
 
-/// Whether the run in a directory measured everything.
+/// Returns the completion state of the run in a directory.
 pub(crate) fn completion(directory: &Path) -> Value {
     result(directory)["completion"].clone()
 }
 
-/// A port at which nobody listens.
+/// Returns a port on which no process listens.
 pub(crate) fn free_port() -> u16 {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port");
     listener.local_addr().expect("an address").port()
 }
 
-/// A disk of 32 KiB that is gone with this.
+/// A mounted disk of 32 KiB, which is unmounted when this value is dropped.
 pub(crate) struct SmallDisk(PathBuf);
 
-/// Mounts a small disk; nothing where that is not permitted.
+/// Mounts a small disk, or returns `None` if mounting is not permitted.
 pub(crate) fn mount_small_disk(at: &Path) -> Option<SmallDisk> {
     let mounted = Command::new("mount")
         .args(["-t", "tmpfs", "-o", "size=32k", "tmpfs"])
@@ -256,7 +256,7 @@ pub(crate) fn mount_small_disk(at: &Path) -> Option<SmallDisk> {
 
 impl Drop for SmallDisk {
     fn drop(&mut self) {
-        // Lazily, since somebody may still look into it.
+        // The disk is unmounted lazily, since a process may still use it.
         let _ = Command::new("umount").arg("--lazy").arg(&self.0).status();
     }
 }

@@ -1,4 +1,5 @@
-//! Ctrl-C and SIGTERM in every verb and phase: status 130 within a second, with what was measured.
+//! Tests of Ctrl-C and SIGTERM in every verb and phase: the status is 130 within a second, and
+//! results so far are kept.
 
 use std::fs;
 use std::net::TcpListener;
@@ -11,28 +12,29 @@ use tempfile::TempDir;
 use super::command::{Controller, Ended, Planimeter};
 use super::{poll, scratch};
 
-/// A second on a machine of its own. Tests share theirs with builds and with each other, and run a build without
-/// optimisation: what counts is the work since the signal; the wall clock has to tell waiting for something from that.
+/// The limits correspond to one second on an otherwise idle machine. Tests run unoptimised builds
+/// and share the machine with other builds and tests. The decisive limit is therefore that of the
+/// work after the signal, and the wall-clock limit only detects waiting.
 const WORK: Duration = Duration::from_millis(1500);
 const WALL: Duration = Duration::from_secs(4);
 
-/// The seed of the moments.
+/// The seed of the moments of interruption.
 const SEED: u64 = 7;
 
-/// A verb in a configuration that takes hours.
+/// A verb with arguments that make it run for hours.
 struct Long {
     words: Vec<String>,
     ends: Ends,
 }
 
-/// The end of a verb once it is interrupted.
+/// The expected end of an interrupted verb.
 #[derive(Clone, Copy, PartialEq)]
 enum Ends {
-    /// With status 130, whenever that is.
+    /// The status is 130, at any moment.
     Interrupted,
-    /// With status 130, and after a while with a result of what was measured.
+    /// The status is 130, and after some time there is a partial result.
     WithResult,
-    /// With status 0: to be interrupted is how services end.
+    /// The status is 0, because services end by being interrupted.
     Served,
 }
 
@@ -40,7 +42,8 @@ fn long(words: &[&str], ends: Ends) -> Long {
     Long { words: words.iter().map(|word| (*word).to_owned()).collect(), ends }
 }
 
-/// Moments in milliseconds, each in its own part of the first second and a half (Steele's SplitMix64).
+/// Returns three moments in milliseconds, each in its own part of the first second and a half
+/// (Steele's SplitMix64).
 fn moments(case: usize) -> [Duration; 3] {
     let mut state = SEED.wrapping_add(case as u64);
     [(20, 100), (120, 500), (600, 1500)].map(|(from, to)| {
@@ -52,7 +55,7 @@ fn moments(case: usize) -> [Duration; 3] {
     })
 }
 
-/// Starts the verb, waits, sends the signals, and checks how it ends.
+/// Starts the verb, waits, sends the signals, and checks how the verb ends.
 fn interrupted(case: &Long, after: Duration, signals: &[Signal]) -> Ended {
     let about = format!("{:?} after {after:?} by {signals:?}", case.words);
     let mut run = Planimeter::start(&case.words);
@@ -63,9 +66,9 @@ fn interrupted(case: &Long, after: Duration, signals: &[Signal]) -> Ended {
     let ended = run.signal(signals);
     let early = ended.stdout.is_empty() && ended.stderr.is_empty();
     let expected: &[i32] = match (case.ends, signals.len()) {
-        // A second signal ends a service at once, wherever the first has brought it.
+        // A second signal ends a service at once, whatever state the first has put it in.
         (Ends::Served, 2..) => &[0, 130],
-        // Before they serve there is nothing to end in an orderly way.
+        // Before a service is ready, there is nothing to shut down in an orderly way.
         (Ends::Served, _) if !early => &[0],
         _ => &[130],
     };
@@ -79,7 +82,7 @@ fn interrupted(case: &Long, after: Duration, signals: &[Signal]) -> Ended {
     ended
 }
 
-/// The results in a folder and those in it.
+/// Returns the results in a directory and its subdirectories.
 fn results(folder: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
     for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
@@ -93,7 +96,8 @@ fn results(folder: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// Interrupts each case at every moment; one that measures also later and later, until it has something to leave.
+/// Interrupts each case at every moment. A case with results is also interrupted later and later,
+/// until it leaves a result.
 fn interrupt_all(cases: &[Long]) {
     for (number, case) in cases.iter().enumerate() {
         for (position, after) in moments(number).into_iter().enumerate() {
@@ -102,7 +106,7 @@ fn interrupt_all(cases: &[Long]) {
                 1 => &[Signal::TERM],
                 _ => &[Signal::INT, Signal::INT],
             };
-            // Two signals end a process at once, so nothing is asked of its results.
+            // Two signals end a process at once, so no result is expected.
             interrupted(case, after, signals);
         }
         if case.ends == Ends::WithResult {
@@ -116,14 +120,14 @@ fn interrupt_all(cases: &[Long]) {
     }
 }
 
-/// Takes connections and never says a word.
+/// Returns a listener that accepts connections and never sends anything.
 fn mute() -> (TcpListener, String) {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let address = listener.local_addr().expect("its address").to_string();
     (listener, address)
 }
 
-/// A program of many tables, each with several actions, which takes seconds to become machine code.
+/// Returns a program with many tables and actions, whose code generation takes seconds.
 fn many_tables(folder: &TempDir) -> String {
     let mut control = String::new();
     let mut apply = String::new();
@@ -153,7 +157,7 @@ fn many_tables(folder: &TempDir) -> String {
     path.to_string_lossy().into_owned()
 }
 
-/// A file of the repository.
+/// Returns the path of a file of the repository.
 fn file(name: &str) -> String {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     root.join(name).to_string_lossy().into_owned()
@@ -193,7 +197,8 @@ fn measurements_of_programs_and_tables_end_while_code_is_made_and_entries_are_fi
         long(&["bench", "-q", "--entries", "2^24"], Ends::Interrupted),
         long(&["bench", "-q", &program], Ends::Interrupted),
         long(&["tables", "-q", "--size", "2^24"], Ends::Interrupted),
-        // What is kept of turns is tested where they are made: before the first, memory is looked at for seconds.
+        // Partial results of turns are tested where turns are made, because the memory is examined
+        // for seconds before the first turn.
         long(&["tables", "-q", "--size", "16", "--time", "1000s"], Ends::Interrupted),
         long(&["tables", "--lost-updates", "4000M"], Ends::Interrupted),
     ]);
@@ -231,8 +236,8 @@ fn services_end_with_0_once_they_serve_and_with_130_before() {
     ]);
 }
 
-/// Verbs that read, compute and print have nothing to leave: they end at once, whatever they do. A pipe that nobody writes to
-/// keeps them reading for as long as the test likes.
+/// Verbs that read, compute and print have no result to leave, so they end at once. A pipe without
+/// a writer keeps them reading as long as the test needs.
 #[test]
 fn verbs_without_a_measurement_end_at_once() {
     let folder = scratch();

@@ -1,4 +1,4 @@
-//! How runs of the command end: exit status, Ctrl-C, a full disk, a controller that is not there.
+//! Tests of the end of runs: exit status, Ctrl-C, a full disk, and a missing controller.
 
 mod command;
 mod interrupts;
@@ -11,7 +11,8 @@ use std::time::{Duration, Instant};
 use command::{Controller, Planimeter, completion, planimeter};
 use tempfile::TempDir;
 
-/// A point that takes half a second, at the controller's address and into a folder.
+/// Returns the arguments of a run of half a second against the controller, with results in a
+/// directory.
 fn short(controller: &Controller, output: &Path) -> Vec<String> {
     let output = output.to_string_lossy().into_owned();
     [
@@ -65,7 +66,7 @@ fn a_controller_that_is_not_there_is_3_and_named() {
         "300ms",
         "--output",
         &output,
-        // What was not measured is no failed threshold.
+        // A metric that was not measured is not a failed threshold.
         "--threshold",
         "loss == 0",
     ]);
@@ -92,7 +93,8 @@ fn settings_that_make_no_sense_are_2_and_leave_nothing() {
     assert_eq!(planimeter(&["no-such-verb"]).code, Some(2));
 }
 
-/// One rule for all verbs that listen: an address that cannot be had is one to change, and the line names its option.
+/// For all verbs that listen, an unavailable address is an error in the arguments, and the message
+/// names the option.
 #[test]
 fn an_address_that_is_taken_is_2_with_the_option_to_change() {
     let taken = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
@@ -188,7 +190,8 @@ fn ctrl_c_while_connecting_says_so() {
     let scratch = scratch();
     let directory = scratch.path().join("run");
     let output = directory.to_string_lossy().into_owned();
-    // Somebody who takes connections and says nothing, so that it is known when the run connects.
+    // The listener accepts connections and sends nothing, so that the test knows when the run
+    // connects.
     let silent = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
     silent.set_nonblocking(true).expect("a listener that does not wait");
     let address = silent.local_addr().expect("an address").to_string();
@@ -205,7 +208,8 @@ fn ctrl_c_while_connecting_says_so() {
     assert!(ended.took < Duration::from_secs(20), "{ended:?}");
 }
 
-/// Forty servers in a row and a thousand flows over eight of them each: the best bound of one flow takes those of all others.
+/// Returns forty servers in a row, and a thousand flows over eight of them each. The best bound of
+/// one flow needs those of all others.
 fn many_flows() -> String {
     let mut text = String::new();
     for server in 0..40 {
@@ -231,7 +235,7 @@ fn ctrl_c_ends_bounds_in_the_middle_of_a_flow() {
     let file = scratch.path().join("network.toml");
     std::fs::write(&file, many_flows()).expect("written");
     let mut run = Planimeter::start(&["bound", &file.to_string_lossy(), "--analysis", "best"]);
-    // Said before the first flow is begun.
+    // This message is printed before the first flow is bounded.
     run.wait_until_said("runs are looked for");
     let ended = run.interrupt();
     assert_eq!(ended.code, Some(130), "{ended:?}");
@@ -243,7 +247,7 @@ fn ctrl_c_ends_bounds_in_the_middle_of_a_flow() {
 fn a_controller_whose_name_has_no_address_is_3() {
     let scratch = scratch();
     let output = scratch.path().join("run").to_string_lossy().into_owned();
-    // A label has 63 characters at most, so that nobody needs to be asked.
+    // A label has at most 63 characters, so the lookup fails without a name server.
     let address = format!("{}:6653", "x".repeat(64));
     let ended = planimeter(&["probe", "--controller", &address, "--output", &output]);
     assert_eq!(ended.code, Some(3), "{ended:?}");
@@ -274,14 +278,15 @@ fn ctrl_c_before_the_measured_part_breaks_no_threshold() {
             "loss == 0",
         ]);
         run.wait_until(|| netcfg.exists());
-        // The handshakes take a few milliseconds; whichever phase it is in, the end is the same.
+        // The handshakes take a few milliseconds, and the end is the same in every phase.
         let ended = run.interrupt();
         assert_eq!(ended.code, Some(130), "{long:?}: {ended:?}");
         assert_ne!(completion(&directory)["state"], "complete", "{ended:?}");
     }
 }
 
-/// Two switches with 100 packet-ins per second each, for so many seconds.
+/// Returns the arguments of a run with two switches and 100 packet-ins per second each, for
+/// `seconds` seconds.
 fn long(controller: &Controller, output: &Path, seconds: u32) -> Vec<String> {
     let duration = format!("{seconds}s");
     let mut arguments = short(controller, output);
@@ -290,7 +295,8 @@ fn long(controller: &Controller, output: &Path, seconds: u32) -> Vec<String> {
     arguments
 }
 
-/// What was due is what the schedule holds, and all of it is accounted for.
+/// Asserts that the number of due packet-ins is that of the schedule, and that all of them are
+/// accounted for.
 fn assert_accounted(counts: &serde_json::Value, due: u64) {
     let count = |name: &str| counts[name].as_u64().expect(name);
     assert_eq!(count("due"), due, "{counts}");
@@ -305,7 +311,8 @@ fn a_pause_of_the_probe_costs_no_packet_in() {
     arguments.extend(["-t", "loss == 0", "-t", "unsent == 0"].map(str::to_owned));
     let mut run = Planimeter::start(&arguments);
     run.wait_until(|| command::connections_of(controller.address()) == 2);
-    // Wherever the pause falls, and although it lasts beyond window and drain, nothing is forgotten.
+    // Wherever the pause falls, and although it exceeds the window and the drain, no packet-in is
+    // lost.
     std::thread::sleep(Duration::from_millis(1_500));
     run.pause(Duration::from_secs(4));
     let ended = run.wait();
@@ -336,13 +343,13 @@ fn a_run_whose_controller_was_killed_does_not_pass() {
     assert!(ended.stdout.contains("had no connection to leave by"), "{ended:?}");
 }
 
-/// The table is printed, what cannot be written is named, and the status is 1.
+/// Asserts that the table is printed, the unwritable file is named, and the status is 1.
 fn assert_disk_full(ended: &command::Ended, directory: &Path) {
     assert_eq!(ended.code, Some(1), "{ended:?}");
     assert!(!ended.stderr.contains("panicked"), "{ended:?}");
     assert!(ended.stderr.contains(&*directory.to_string_lossy()), "{ended:?}");
     assert!(ended.stdout.contains("answered 60"), "{ended:?}");
-    // A result that is there is whole.
+    // An existing result must be complete.
     if directory.join("result.json").exists() {
         assert_eq!(command::result(directory)["schema"], "planimeter.probe.result");
     }
@@ -361,7 +368,7 @@ fn a_full_disk_is_named_and_costs_no_figures() {
         return;
     };
     let directory = disk.join("run");
-    // The configuration fits, the report does not.
+    // The configuration fits on the disk, and the report does not.
     let ended = planimeter(&short(&controller, &directory));
     assert_disk_full(&ended, &directory);
     assert!(ended.stderr.contains("space"), "{ended:?}");
@@ -371,7 +378,7 @@ fn a_full_disk_is_named_and_costs_no_figures() {
 fn a_disk_quota_is_named_and_costs_no_figures() {
     let (controller, scratch) = (Controller::start(), scratch());
     let directory = scratch.path().join("run");
-    // No file of this process may have more than 16 KiB.
+    // No file of this process may exceed 16 KiB.
     let ended = Planimeter::start_limited("ulimit -f 16", &short(&controller, &directory)).wait();
     assert_disk_full(&ended, &directory);
     assert!(ended.stderr.contains("too large"), "{ended:?}");
@@ -381,7 +388,7 @@ fn scratch() -> TempDir {
     TempDir::new().expect("a folder")
 }
 
-/// Waits for something that other programs do.
+/// Waits for a condition that other programs bring about.
 fn poll(what: &str, mut done: impl FnMut() -> bool) {
     let deadline = Instant::now() + Duration::from_secs(60);
     while !done() {

@@ -1,9 +1,10 @@
-//! Pages of the documentation, and the commands that they show: what is documented is read here alone.
+//! The pages of the documentation and the commands that they show. All tests of documented commands
+//! read them from here.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Every page of the repository and every configuration of the examples, with its text.
+/// Returns every page of the repository and every example configuration, with its text.
 pub(crate) fn pages() -> Vec<(PathBuf, String)> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let mut files = Vec::new();
@@ -31,8 +32,8 @@ fn collect(folder: &Path, files: &mut Vec<PathBuf>) {
     }
 }
 
-/// Lines that run this program in indented or fenced code, or in comments of a configuration; a backslash at the end goes on
-/// in the next line.
+/// Returns the lines that run this program in indented or fenced code, or in comments of a
+/// configuration. A backslash at the end of a line continues it.
 pub(crate) fn commands(text: &str) -> Vec<String> {
     let joined = text.replace("\\\n#", " ").replace("\\\n", " ");
     let mut fenced = false;

@@ -2,7 +2,7 @@ use std::fs;
 
 use super::*;
 
-/// Parts words as a shell would, for the examples of the manual.
+/// Splits a line into words as a shell does, for the examples of the manual.
 fn words(line: &str) -> Vec<String> {
     let mut words = vec![String::new()];
     let mut quoted = false;
@@ -30,7 +30,7 @@ fn faults(line: &str) -> String {
     resolve(&parse(line)).expect_err(line).to_string()
 }
 
-/// Help as a terminal of 100 columns shows it.
+/// Returns the help as a terminal of 100 columns shows it.
 fn help(long: bool) -> String {
     let flag = if long { "--help" } else { "-h" };
     let error = command().term_width(WIDTH).try_get_matches_from(["probe", flag]);
@@ -64,7 +64,7 @@ fn help_fits_a_hundred_columns() {
 #[test]
 fn every_setting_is_a_flag() {
     for setting in Setting::all() {
-        // Whether the example can be used is not clap's to judge.
+        // clap does not judge whether the example's value is valid.
         for flag in [setting.flag, setting.key] {
             let matches = parse(&format!("probe --{flag}='{}'", setting.example));
             let value = matches.get_one::<String>(setting.key).map(String::as_str);

@@ -7,7 +7,7 @@ use pipeline::stf::{Options as RunOptions, run};
 
 use super::*;
 
-/// A key of each kind, a group and a clone session.
+/// A program with a key of each match kind, a multicast group and a clone session.
 const PROGRAM: &str = r#"
 #include <core.p4>
 #include <v1model.p4>
