@@ -6,7 +6,6 @@
 //! only moves bytes, so the rules of the specification can be tested without it.
 //!
 //! Time is in [`Nanos`] since the Unix epoch, from a clock that never goes backwards.
-//! Time is in [`Nanos`] since the Unix epoch, read from a clock that never goes back.
 
 mod answer;
 mod config;
