@@ -48,6 +48,23 @@ fn every_example_configuration_can_be_used() {
     }
 }
 
+/// Checks that the files and folders which the map of the source names exist.
+#[test]
+fn every_path_of_the_map_exists() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let text = fs::read_to_string(root.join("ARCHITECTURE.md")).expect("the map");
+    let paths: BTreeSet<&str> = text
+        .split('`')
+        .skip(1)
+        .step_by(2)
+        .filter(|code| code.contains('/') && !code.contains(char::is_whitespace))
+        .collect();
+    let exists = |path: &str| root.join(path).exists() || root.join("crates").join(path).exists();
+    let missing: Vec<_> = paths.iter().filter(|path| !exists(path)).collect();
+    assert!(missing.is_empty(), "{missing:?}");
+    assert!(paths.len() >= 30, "only {} paths were found", paths.len());
+}
+
 fn files(folder: &Path, extension: &str) -> Vec<PathBuf> {
     let entries = fs::read_dir(folder).unwrap_or_else(|error| panic!("{folder:?}: {error}"));
     entries
