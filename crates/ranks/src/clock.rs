@@ -1,33 +1,33 @@
-//! How far two clocks are apart, from messages there and back.
+//! Estimates the offset between two clocks from round trips.
 
 use serde::{Deserialize, Serialize};
 
-/// One message there and back: when it left and came back on the asking clock, and what the other
-/// clock showed between. Nanoseconds.
+/// One round trip: the sending and the returning time on the local clock, and the reading of the
+/// remote clock in between. Times are in nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Exchange {
-    /// The asking clock, before.
+    /// The time on the local clock when the question was sent.
     pub left: u64,
-    /// The other clock.
+    /// The reading of the remote clock in the answer.
     pub there: u64,
-    /// The asking clock, after.
+    /// The time on the local clock when the answer arrived.
     pub back: u64,
 }
 
-/// By how much another clock is ahead of the asking one, and the bound of the error: the answer was
-/// given at some moment between question and return, so half of the time there and back bounds it
-/// whatever the ways took (F. Cristian, "Probabilistic clock synchronization", Distributed Computing
-/// 3, 1989, section 4).
+/// The offset of a remote clock from the local one, and a bound on the error of this estimate. The
+/// remote clock was read at some moment between question and answer, so half of the round-trip time
+/// bounds the error, however the delay divides between the two directions (F. Cristian,
+/// "Probabilistic clock synchronization", Distributed Computing 3, 1989, section 4).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ClockOffset {
-    /// Nanoseconds; negative if the other clock is behind.
+    /// The offset in nanoseconds; negative if the remote clock is behind.
     pub offset_ns: i64,
-    /// The offset is wrong by so many nanoseconds at most.
+    /// The largest error of the offset, in nanoseconds.
     pub bound_ns: u64,
 }
 
 impl ClockOffset {
-    /// By the quickest of some exchanges; `None` without one.
+    /// Estimates the offset from the fastest round trip; returns `None` without one.
     pub fn of(exchanges: impl IntoIterator<Item = Exchange>) -> Option<Self> {
         let quickest = exchanges.into_iter().min_by_key(|one| one.back.saturating_sub(one.left))?;
         let whole = quickest.back.saturating_sub(quickest.left);
@@ -39,12 +39,12 @@ impl ClockOffset {
         })
     }
 
-    /// What the other clock shows at a moment of the asking one.
+    /// Converts a time of the local clock to the remote clock.
     pub fn there(self, here: u64) -> u64 {
         here.saturating_add_signed(self.offset_ns)
     }
 
-    /// What the asking clock shows at a moment of the other one.
+    /// Converts a time of the remote clock to the local clock.
     pub fn here(self, there: u64) -> u64 {
         there.saturating_add_signed(self.offset_ns.saturating_neg())
     }
@@ -56,7 +56,7 @@ mod tests {
 
     #[test]
     fn the_offset_is_within_its_bound_whatever_the_ways_took() {
-        // The other clock is 1000 ahead; the ways there and back take what they like.
+        // The remote clock is 1000 ahead. The delays of the two directions differ.
         for (there, back) in [(10, 10), (0, 40), (40, 0), (3, 4)] {
             let left = 5_000;
             let exchange =

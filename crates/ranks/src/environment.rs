@@ -1,4 +1,4 @@
-//! Whether this process is one of several, as its environment tells.
+//! Joins the ranks of one run, as environment variables describe them.
 
 use std::io::Read;
 use std::net::{SocketAddr, ToSocketAddrs};
@@ -8,48 +8,50 @@ use crate::secret::Secret;
 use crate::tcp::{MeetError, meet};
 use crate::{Group, Rank};
 
-/// How long ranks wait for each other at the beginning.
+/// The time for which ranks wait for each other at the start.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Why this process could not join the others.
+/// The reason why this process could not join the other ranks.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum JoinError {
-    /// A variable is missing or not understood.
+    /// An environment variable is missing or malformed.
     #[error("{variable}: {problem}")]
     Variable {
-        /// Its name.
+        /// The name of the variable.
         variable: &'static str,
-        /// What is wrong with it.
+        /// The problem.
         problem: String,
     },
-    /// The others were not met.
+    /// The other ranks could not be reached.
     #[error("{0}")]
     Meet(#[from] MeetError),
-    /// mpirun started this process, and it was built without MPI.
+    /// This process was started by mpirun but built without MPI.
     #[error(
         "this process is one of {size} of mpirun's, and planimeter was built without MPI: build it \
          with --features mpi, or set PLANIMETER_RANK, PLANIMETER_RANKS and PLANIMETER_MEET"
     )]
     WithoutMpi {
-        /// As mpirun says.
+        /// The number of ranks, according to mpirun.
         size: u32,
     },
-    /// MPI does not start.
+    /// MPI could not be initialised.
     #[error("MPI does not start: {0}")]
     Mpi(String),
 }
 
-/// How many processes Open MPI, and MPICH or another with its process manager, say there are.
+/// The variables in which Open MPI, and MPICH or other users of its process manager, pass the
+/// number of ranks.
 const SIZES: [&str; 2] = ["OMPI_COMM_WORLD_SIZE", "PMI_SIZE"];
 
-/// The other processes, if there are any: those of mpirun, or those that `PLANIMETER_RANK`,
-/// `PLANIMETER_RANKS` and `PLANIMETER_MEET` tell of, the number of this one, how many there are, and
-/// the address and port of the first.
+/// Joins the other ranks of the run, if there are any. They are the processes of mpirun, or those
+/// that the variables `PLANIMETER_RANK` (the number of this rank), `PLANIMETER_RANKS` (the number
+/// of ranks) and `PLANIMETER_MEET` (the address and port of the first rank) describe. Returns
+/// `None` for a run of one process.
 ///
 /// # Errors
 ///
-/// When there are others and they cannot be joined.
+/// Returns a [`JoinError`] if there are other ranks and they cannot be joined.
 pub fn join() -> Result<Option<Group>, JoinError> {
     join_as(|name| std::env::var(name).ok())
 }
@@ -74,10 +76,11 @@ fn join_as(variable: impl Fn(&str) -> Option<String>) -> Result<Option<Group>, J
 
 const SECRET: &str = "PLANIMETER_SECRET";
 const SECRET_FILE: &str = "PLANIMETER_SECRET_FILE";
-/// No secret is longer, in octets.
+/// The longest secret, in octets.
 const LONGEST_SECRET: usize = 4096;
 
-/// The secret that the environment names. Without one, the first rank must be on a loopback address.
+/// Returns the secret that the environment names. Without a secret, the first rank must be on a
+/// loopback address.
 fn secret(
     address: SocketAddr,
     variable: &impl Fn(&str) -> Option<String>,
@@ -153,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_missing_is_named() {
+    fn a_missing_variable_is_named() {
         for (variables, wanted) in [
             (&[("PLANIMETER_RANK", "0")][..], "PLANIMETER_RANKS: is not set"),
             (&[("PLANIMETER_RANKS", "two")], "PLANIMETER_RANKS: `two` is no number"),
@@ -165,13 +168,13 @@ mod tests {
         }
     }
 
-    /// Beyond loopback there has to be a secret, which the error names.
+    /// Checks that an address other than loopback requires a secret, and that the error says so.
     #[test]
     fn another_address_than_loopback_needs_a_secret() {
         let at = |address, more: &[(&str, &str)]| {
             let named =
                 [("PLANIMETER_RANK", "5"), ("PLANIMETER_RANKS", "2"), ("PLANIMETER_MEET", address)];
-            // The rank is beyond the last, so that nothing is dialled.
+            // The rank is out of range, so that no connection is attempted.
             said(&[&named, more].concat()).expect_err("it joins nobody")
         };
         for (address, more, wanted) in [

@@ -1,4 +1,4 @@
-//! Ranks that speak in types.
+//! Groups: ranks that exchange typed messages over a [`Link`].
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
@@ -8,42 +8,42 @@ use serde::de::DeserializeOwned;
 
 use crate::{Event, Link, Rank};
 
-/// Time between two looks at whether there is still something to wait for.
-const LOOK: Duration = Duration::from_millis(20);
+/// The interval at which waits check their conditions.
+const POLL: Duration = Duration::from_millis(20);
 
-/// This process among the others.
+/// This process as a member of a group of ranks.
 ///
-/// A message is JSON: ranks of one run are of one build, and what they say is small beside what
-/// they measure.
+/// Messages are JSON. All ranks of a run are of one build, and messages are small compared with the
+/// measured data.
 #[derive(Debug)]
 pub struct Group {
     link: Box<dyn Link>,
     lost: BTreeMap<Rank, String>,
 }
 
-/// What came next.
+/// The result of waiting for a message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Received<T> {
-    /// A message.
+    /// A message from a rank.
     Message(Rank, T),
-    /// A rank was lost just now; [`Group::lost`] says why.
+    /// A rank was lost just now; [`Group::lost`] returns the cause.
     Lost(Rank),
-    /// Nothing, for as long as was waited.
+    /// The waiting time passed without a message.
     Nothing,
 }
 
 impl Group {
-    /// Speaks over a link.
+    /// Creates a group over a link.
     pub fn new(link: Box<dyn Link>) -> Self {
         Self { link, lost: BTreeMap::new() }
     }
 
-    /// Which rank this is.
+    /// Returns the rank of this process.
     pub fn rank(&self) -> Rank {
         self.link.rank()
     }
 
-    /// How many there are, the lost ones among them.
+    /// Returns the number of ranks, including lost ones.
     pub fn size(&self) -> u32 {
         self.link.size()
     }
@@ -53,22 +53,22 @@ impl Group {
         self.rank() == Rank::FIRST
     }
 
-    /// The ranks but the first.
+    /// Returns all ranks but the first.
     pub fn others(&self) -> impl Iterator<Item = Rank> + use<> {
         (1..self.size()).map(Rank)
     }
 
-    /// The ranks that are lost, and why.
+    /// Returns the lost ranks, each with the cause.
     pub fn lost(&self) -> &BTreeMap<Rank, String> {
         &self.lost
     }
 
-    /// Whether a rank that ended is heard of at once. Otherwise only its silence tells.
+    /// Whether the end of a rank is noticed at once. Otherwise a lost rank is only silent.
     pub fn notices_loss(&self) -> bool {
         self.link.notices_loss()
     }
 
-    /// Gives a rank up: what it still sends is not heard any more.
+    /// Marks a rank as lost. Its later messages are ignored.
     pub fn give_up(&mut self, rank: Rank, cause: impl Into<String>) {
         self.lost.entry(rank).or_insert_with(|| cause.into());
     }
@@ -78,25 +78,27 @@ impl Group {
         if self.lost.contains_key(&to) {
             return;
         }
-        // Fails for keys of maps that are no strings alone, which no message has.
+        // Serialisation fails only for maps with keys other than strings, which no message
+        // contains.
         if let Ok(bytes) = serde_json::to_vec(message) {
             self.link.send(to, &bytes);
         }
     }
 
-    /// Sends a message of the first rank to all others.
+    /// Sends a message to all ranks but the first; only the first rank may call this.
     pub fn send_all<T: Serialize>(&mut self, message: &T) {
         for rank in self.others() {
             self.send(rank, message);
         }
     }
 
-    /// What comes next from any rank. A rank whose message is not understood is lost.
+    /// Receives the next message from any rank. A rank that sends a malformed message is marked as
+    /// lost.
     pub fn receive<T: DeserializeOwned>(&mut self, patience: Duration) -> Received<T> {
         match self.link.receive(patience) {
             None => Received::Nothing,
             Some(Event::Message { from, .. }) if self.lost.contains_key(&from) => Received::Nothing,
-            Some(Event::Message { from, bytes }) => self.understand(from, &bytes),
+            Some(Event::Message { from, bytes }) => self.decode(from, &bytes),
             Some(Event::Lost { rank, cause }) => {
                 self.give_up(rank, cause);
                 Received::Lost(rank)
@@ -104,11 +106,12 @@ impl Group {
         }
     }
 
-    /// Waits until each other rank has said what is awaited of it, for so long at most; one that has not by then is lost. `take`
-    /// is given what ranks say, and tells whether it was that; `is_over` ends the wait before.
+    /// Waits until every other rank has sent an expected message, for at most `patience`. Ranks
+    /// that have not by then are marked as lost. `take` receives each message and returns whether
+    /// it was the expected one. The wait ends early once `is_over` returns true.
     ///
     /// # Errors
-    /// What `take` gives, which ends the wait.
+    /// Returns the first error of `take`, which ends the wait.
     pub fn hear_all<T: DeserializeOwned, E>(
         &mut self,
         patience: Duration,
@@ -128,7 +131,7 @@ impl Group {
                 awaited.into_iter().for_each(|rank| self.give_up(rank, cause.clone()));
                 return Ok(());
             }
-            if let Received::Message(rank, message) = self.receive(LOOK)
+            if let Received::Message(rank, message) = self.receive(POLL)
                 && take(self, rank, message)?
             {
                 heard.insert(rank);
@@ -136,7 +139,7 @@ impl Group {
         }
     }
 
-    fn understand<T: DeserializeOwned>(&mut self, from: Rank, bytes: &[u8]) -> Received<T> {
+    fn decode<T: DeserializeOwned>(&mut self, from: Rank, bytes: &[u8]) -> Received<T> {
         match serde_json::from_slice(bytes) {
             Ok(message) => Received::Message(from, message),
             Err(error) => {
@@ -146,7 +149,7 @@ impl Group {
         }
     }
 
-    /// Ends the membership; `status` is what the process is about to end with.
+    /// Leaves the group. `status` is the exit status with which the process is about to end.
     pub fn leave(mut self, status: u8) {
         if !self.lost.is_empty() {
             self.link.abandon(status);

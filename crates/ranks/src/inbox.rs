@@ -1,11 +1,11 @@
-//! What the readers of several connections leave for one that waits.
+//! A queue of events that is fed by the reader threads of several connections.
 
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Duration;
 
 use crate::Event;
 
-/// Where events arrive.
+/// The receiving end of the queue.
 #[derive(Debug)]
 pub(crate) struct Inbox {
     events: Receiver<Event>,
@@ -17,7 +17,8 @@ impl Inbox {
         (sender, Self { events })
     }
 
-    /// Where every sender has gone nothing will come, which is no reason to return early.
+    /// Waits for an event for at most `patience`. If all senders are gone, it still waits, so that
+    /// callers do not spin.
     pub(crate) fn receive(&self, patience: Duration) -> Option<Event> {
         match self.events.recv_timeout(patience) {
             Ok(event) => Some(event),

@@ -1,13 +1,14 @@
-//! Several processes, on one machine or more, that measure as one.
+//! Runs one measurement in several processes, on one machine or more.
 //!
-//! A [`Link`] carries messages between the first rank and each of the others, and says which rank is
-//! lost; that there is one over MPI (feature `mpi`), one over TCP and one within a process is known
-//! to nobody else. A [`Group`] speaks in types over a link. It waits for nothing without an end, so
-//! that a rank that died or a machine that pauses costs a bounded time. [`share`] shares out work of independent items.
-//! [`join`] finds out from the environment whether this process is one of several.
+//! A [`Link`] carries messages between the first rank and each other rank, and reports lost ranks.
+//! There are links over TCP, over MPI (feature `mpi`) and within a process; other code does not
+//! depend on the kind. A [`Group`] exchanges typed messages over a link. Every wait is bounded, so
+//! a rank that dies or a machine that pauses delays the others by a bounded time. [`share`]
+//! distributes independent items of work. [`join`] determines from the environment whether this
+//! process is one of several.
 //!
-//! Over TCP, ranks prove to each other that they know one secret ([`Secret`]); beyond loopback there
-//! has to be one. What they say is not encrypted.
+//! Over TCP, ranks prove to each other that they know a common [`Secret`], which is mandatory for
+//! addresses other than loopback. Messages are not encrypted.
 
 mod clock;
 mod environment;
@@ -31,7 +32,7 @@ pub use secret::Secret;
 pub use share::{ShareError, Shared, Work, share};
 pub use tcp::{MeetError, meet};
 
-/// A process among several, from 0.
+/// The number of a process among several, from 0.
 #[derive(
     Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize,
 )]
@@ -39,7 +40,7 @@ pub use tcp::{MeetError, meet};
 pub struct Rank(pub u32);
 
 impl Rank {
-    /// The one that leads the others and keeps the result.
+    /// The rank that leads the others and keeps the result.
     pub const FIRST: Self = Self(0);
 }
 
@@ -49,47 +50,48 @@ impl fmt::Display for Rank {
     }
 }
 
-/// What a link has to tell.
+/// An event on a link.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Event {
     /// A message arrived.
     Message {
-        /// Who sent it.
+        /// The sender.
         from: Rank,
-        /// What it holds.
+        /// The content of the message.
         bytes: Vec<u8>,
     },
-    /// A rank will send nothing more.
+    /// A rank is lost and will send nothing more.
     Lost {
-        /// Which.
+        /// The lost rank.
         rank: Rank,
-        /// Why, as far as it is known.
+        /// The cause, as far as it is known.
         cause: String,
     },
 }
 
-/// Carries messages between the first rank and each of the others, in order and whole. The others
-/// have no way to each other.
+/// A connection that carries messages between the first rank and each other rank, reliably and in
+/// order. Ranks other than the first are not connected to each other.
 pub trait Link: fmt::Debug {
-    /// Which rank this is.
+    /// Returns the rank of this process.
     fn rank(&self) -> Rank;
 
-    /// How many there are.
+    /// Returns the number of ranks.
     fn size(&self) -> u32;
 
-    /// Hands a message over. One to a rank that is lost goes nowhere.
+    /// Sends a message. A message to a lost rank is discarded.
     fn send(&mut self, to: Rank, message: &[u8]);
 
-    /// What comes next, waited for no longer than told.
+    /// Waits for the next event, for at most `patience`.
     fn receive(&mut self, patience: Duration) -> Option<Event>;
 
-    /// Whether a rank that ended is heard of at once. Otherwise only its silence tells.
+    /// Whether the end of a rank is noticed at once. Otherwise a lost rank is only silent.
     fn notices_loss(&self) -> bool {
         true
     }
 
-    /// Leaves the others without saying goodbye to all: some would not hear it. `status` is what
-    /// the process is about to end with. Returns where nothing had to be done.
+    /// Ends the link without an orderly shutdown, because some ranks are lost and would not take
+    /// part. `status` is the exit status with which the process is about to end. An implementation
+    /// may end the process; if it has nothing to do, it returns.
     fn abandon(&mut self, status: u8) {
         let _ = status;
     }

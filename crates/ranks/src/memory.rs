@@ -1,4 +1,4 @@
-//! Ranks that are threads of one process.
+//! A link between ranks that are threads of one process; tests use it.
 
 use std::sync::mpsc::Sender;
 use std::time::Duration;
@@ -6,8 +6,9 @@ use std::time::Duration;
 use crate::inbox::Inbox;
 use crate::{Event, Group, Link, Rank};
 
-/// So many ranks within this process, in their order: each may go to a thread of its own, to be made a
-/// [`Group`] there. One that is dropped is lost to the others.
+/// Creates the links of `size` ranks within this process, in the order of ranks. Each link may move
+/// to a thread of its own and become a [`Group`] there. Dropping a link makes its rank lost to the
+/// others.
 pub fn in_memory(size: u32) -> Vec<MemoryLink> {
     let (senders, inboxes): (Vec<_>, Vec<_>) = (0..size).map(|_| Inbox::new()).unzip();
     let links = inboxes.into_iter().zip(0..size).map(|(inbox, rank)| MemoryLink {
@@ -18,7 +19,7 @@ pub fn in_memory(size: u32) -> Vec<MemoryLink> {
     links.collect()
 }
 
-/// A rank within this process.
+/// The link of one rank within this process.
 #[derive(Debug)]
 pub struct MemoryLink {
     rank: Rank,

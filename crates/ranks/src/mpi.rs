@@ -1,8 +1,9 @@
-//! Ranks that mpirun started.
+//! A link over MPI, for ranks that mpirun started.
 //!
-//! MPI waits without an end for a rank that is gone, so nothing here waits in MPI: what came is asked
-//! for, and a message leaves in parts so short that MPI sends them on without asking the other side
-//! (4 KiB is the least such limit of Open MPI and MPICH). One thread calls MPI: that of the group.
+//! MPI waits forever for a rank that is gone, so this link never blocks in MPI. Arrivals are
+//! polled, and a message is sent in parts so short that MPI transfers them eagerly, without waiting
+//! for the receiver (the lowest eager limit of Open MPI and MPICH is 4 KiB). Only the thread that
+//! owns the group calls MPI.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::time::{Duration, Instant};
@@ -14,15 +15,15 @@ use mpi::traits::{Communicator, Destination, Equivalence, Source};
 
 use crate::{Event, Group, Link, Rank};
 
-/// Octets of a part: one that says whether it is the last of its message, and content.
+/// The size of a part in octets: a flag that marks the last part of a message, and content.
 const PART: usize = 2048;
-/// Time between two looks: a process that measures is not kept busy by looking.
+/// The interval of polling, long enough not to disturb a measurement.
 const POLL: Duration = Duration::from_millis(1);
-/// For how long after a message the link looks for the next without a pause: messages that come in
-/// turns, as those that compare clocks do, are answered at once.
+/// The time after a message during which the link polls without a pause, so that messages that
+/// alternate, as in the comparison of clocks, are answered at once.
 const SPIN: Duration = Duration::from_millis(10);
 
-/// Starts MPI.
+/// Initialises MPI and returns the group of all ranks.
 pub(crate) fn start() -> Result<Group, String> {
     let (universe, granted) = mpi::initialize_with_threading(Threading::Funneled)
         .ok_or("it was started before in this process")?;
@@ -41,12 +42,12 @@ pub(crate) fn start() -> Result<Group, String> {
 
 struct MpiLink {
     world: SimpleCommunicator,
-    /// Ends MPI when dropped, which waits for all ranks.
+    /// The MPI environment. Dropping it finalises MPI, which waits for all ranks.
     universe: Option<Universe>,
-    /// Beginnings of messages.
+    /// The parts of incomplete messages.
     parts: BTreeMap<Rank, Vec<u8>>,
     whole: VecDeque<Event>,
-    /// When the last message was handed out.
+    /// The time at which the last message was delivered.
     heard: Instant,
 }
 
@@ -57,7 +58,7 @@ impl std::fmt::Debug for MpiLink {
 }
 
 impl MpiLink {
-    /// Takes all parts that have arrived.
+    /// Receives all parts that have arrived.
     fn take(&mut self) {
         while let Some((message, status)) = self.world.any_process().immediate_matched_probe() {
             let count = status.count(u8::equivalent_datatype());
@@ -122,7 +123,7 @@ impl Link for MpiLink {
     }
 
     fn abandon(&mut self, status: u8) {
-        // To end MPI in order would wait for a rank that is gone.
+        // Finalising MPI would wait for a rank that is gone.
         std::mem::forget(self.universe.take());
         self.world.abort(i32::from(status));
     }

@@ -1,7 +1,8 @@
-//! The secret that ranks share, and the handshake that proves it.
+//! The secret that ranks share, and the handshake that proves its knowledge.
 //!
-//! Either end draws a nonce, and proves that it knows the secret by an HMAC over both nonces and what the hello said. So
-//! a proof is of use in one handshake only, and for one side. What follows is not encrypted, and not authenticated.
+//! Each end draws a nonce and proves its knowledge of the secret by an HMAC over both nonces and
+//! the content of the hello. A proof is therefore valid in one handshake and for one side only.
+//! Messages after the handshake are neither encrypted nor authenticated.
 //!
 //! | sender | octets |
 //! | --- | --- |
@@ -18,19 +19,20 @@ use ring::hmac;
 use ring::rand::{SecureRandom, SystemRandom};
 
 const MAGIC: [u8; 8] = *b"PLRANKS2";
-/// The octets of a nonce, and of a proof (SHA-256).
+/// The length of a nonce, and of a proof (SHA-256), in octets.
 const LENGTH: usize = 32;
-/// The octet that ends a handshake.
+/// The octet that completes a handshake.
 const WELCOME: u8 = 1;
 
 type Nonce = [u8; LENGTH];
 
-/// What all ranks of a measurement know, and nobody else. The empty one protects from mistakes alone.
+/// A secret that all ranks of a measurement know, and no other process. The empty secret only
+/// protects from mistakes.
 #[derive(Clone)]
 pub struct Secret(hmac::Key);
 
 impl Secret {
-    /// A secret of these octets.
+    /// Creates a secret from its octets.
     #[must_use]
     pub fn new(octets: &[u8]) -> Self {
         Self(hmac::Key::new(hmac::HMAC_SHA256, octets))
@@ -40,7 +42,7 @@ impl Secret {
         hmac::sign(&self.0, &claim.octets(side))
     }
 
-    /// Compares in constant time.
+    /// Checks a proof in constant time.
     fn check(&self, claim: &Claim, side: Side, proof: &[u8]) -> io::Result<()> {
         hmac::verify(&self.0, &claim.octets(side), proof)
             .map_err(|_| io::Error::new(io::ErrorKind::PermissionDenied, "the secrets differ"))
@@ -48,20 +50,21 @@ impl Secret {
 }
 
 impl std::fmt::Debug for Secret {
-    /// Without the secret.
+    /// Omits the secret.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("Secret")
     }
 }
 
-/// Whose proof it is, so that none can be sent back to who made it.
+/// The side that made a proof. Proofs of the two sides differ, so a proof cannot be reflected to
+/// its maker.
 #[derive(Clone, Copy)]
 enum Side {
     First,
     Other,
 }
 
-/// What is proved.
+/// The content of a proof.
 struct Claim {
     rank: u32,
     size: u32,
@@ -80,11 +83,12 @@ impl Claim {
     }
 }
 
-/// Hears who dials, and returns its rank.
+/// Accepts a rank that has connected to the first rank, and returns its number.
 ///
 /// # Errors
 ///
-/// When it is no rank of ours, does not know the secret, or takes longer than until `deadline`.
+/// Returns an error if the peer is no rank of this run, does not know the secret, or has not
+/// finished by `deadline`.
 pub(crate) fn welcome(
     stream: &mut TcpStream,
     size: u32,
@@ -113,11 +117,12 @@ pub(crate) fn welcome(
     Ok(rank)
 }
 
-/// Introduces this rank to the first.
+/// Introduces this rank to the first rank.
 ///
 /// # Errors
 ///
-/// When what listens is no rank, does not know the secret, or takes longer than until `deadline`.
+/// Returns an error if the listener is no rank, does not know the secret, or has not finished by
+/// `deadline`.
 pub(crate) fn introduce(
     stream: &mut TcpStream,
     rank: u32,
@@ -151,7 +156,8 @@ fn nonce() -> io::Result<Nonce> {
     filled.map(|()| nonce).map_err(|_| io::Error::other("the system has no random numbers"))
 }
 
-/// A connection whose reads and writes end by a deadline all together, however few octets each of them moves.
+/// A connection whose reads and writes must all finish by one deadline, however slowly octets
+/// arrive.
 pub(crate) struct Timed<'a> {
     pub(crate) stream: &'a mut TcpStream,
     pub(crate) deadline: Instant,

@@ -1,9 +1,11 @@
-//! Work shared out among ranks: items that do not depend on each other, such as the points of a sweep.
+//! Distributes work among ranks: items that are independent of each other, such as the points of a
+//! sweep.
 //!
-//! Every rank knows all items and works on its own in a thread, while the thread that called speaks with the others: the first
-//! rank says whose each item is, takes results as they come, and hears from each of the others every now and then while it works.
-//! One that is silent for longer, or gone, is lost, and with it the items that it has not told of. So every wait ends, however
-//! long an item takes.
+//! Every rank knows all items and works on its own items in a thread, while the calling thread
+//! communicates. The first rank assigns the items and collects the results. Each other rank sends a
+//! message at least once per interval while it works. A rank that is silent for too long, or gone,
+//! is lost, together with its items without a result. Every wait therefore ends, however long an
+//! item takes.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -15,82 +17,83 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Group, Rank, Received};
 
-/// What is to be done.
+/// The work to distribute.
 #[derive(Clone, Debug, Default)]
 pub struct Work {
-    /// What each item is, in words: the same at every rank.
+    /// The description of each item, which must be equal at every rank.
     pub items: Vec<String>,
-    /// What else must be the same at every rank, such as a digest of a file.
+    /// Further data that must be equal at every rank, such as the digest of a file.
     pub basis: String,
-    /// The cores that items keep busy, where they must have them for themselves.
+    /// The cores that items occupy, if these must not be shared with other ranks.
     pub cores: Option<Vec<usize>>,
-    /// What the first rank is to know of this one.
+    /// Information about this rank for the first rank.
     pub about: String,
 }
 
-/// What became of the items.
+/// The results of distributed work.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Shared<T> {
-    /// By item; nothing for an item whose rank was lost or interrupted, and, at all ranks but the first, for those of others.
+    /// The results, indexed by item. An item has none if its rank was lost or interrupted. On ranks
+    /// other than the first, only the rank's own items have results.
     pub results: Vec<Option<T>>,
-    /// Whose each item was.
+    /// The rank to which each item was assigned.
     pub owners: Vec<Rank>,
-    /// What ranks told of themselves; of all at the first rank, of none at others.
+    /// The information about each rank; complete at the first rank, empty at the others.
     pub about: BTreeMap<Rank, String>,
-    /// Ranks that had no items, and why.
+    /// The ranks that had no items, each with the reason.
     pub idle: BTreeMap<Rank, String>,
-    /// Ranks that were lost, and why.
+    /// The ranks that were lost, each with the cause.
     pub lost: BTreeMap<Rank, String>,
 }
 
-/// Why work cannot be shared out.
+/// The reason why work cannot be distributed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ShareError {
-    /// Two ranks mean different things.
+    /// Two ranks have different work.
     #[error(
         "{rank} would do other work than rank 0 ({what}): all ranks have to be given the same command line and the same files, \
          and what is left to each machine, such as its cores, has to be named"
     )]
     Differs {
-        /// Who.
+        /// The rank that differs from rank 0.
         rank: Rank,
-        /// In what, in words.
+        /// The difference, in words.
         what: String,
     },
-    /// The rank that leads the work is gone, or wants something else.
+    /// The first rank is gone, or refused the work.
     #[error("rank 0 does not lead the work any more: {0}")]
     Alone(String),
 }
 
-/// What ranks tell each other.
+/// A message between ranks.
 #[derive(Serialize, Deserialize)]
-enum Word<T> {
-    /// To the first: who is here.
-    Here { items: Vec<String>, basis: String, place: Option<Place>, about: String },
-    /// Of the first: whose each item is.
+enum ShareMessage<T> {
+    /// The work of the sender, sent to the first rank.
+    Here { items: Vec<String>, basis: String, place: Option<CoreSet>, about: String },
+    /// The owner of each item, sent by the first rank.
     Owners(Vec<Rank>),
-    /// Of the first: there will be no work.
+    /// The refusal of the work with its reason, sent by the first rank.
     Refused(String),
-    /// A result.
+    /// The result of an item, sent to the first rank.
     Done(usize, T),
-    /// Still at work.
+    /// A sign of life from a rank that still works, sent to the first rank.
     Working,
-    /// No further result will come.
+    /// The notice that no further result will come, sent to the first rank.
     Ended,
-    /// Of the first: begin no further item.
+    /// The order to start no further item, sent by the first rank.
     Stop,
 }
 
-/// Cores of a machine.
+/// A set of cores of one machine.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-struct Place {
-    /// The same for all processes that one kernel runs.
+struct CoreSet {
+    /// The boot id of the kernel, equal for all processes on one machine.
     kernel: String,
     cores: Vec<usize>,
 }
 
-impl Place {
+impl CoreSet {
     fn of(cores: Vec<usize>) -> Self {
         let boot = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
         Self { kernel: boot.trim().to_owned(), cores }
@@ -102,16 +105,16 @@ impl Place {
     }
 }
 
-/// How long waits last.
+/// The limits of waits.
 #[derive(Clone, Copy, Debug)]
 struct Patience {
-    /// Until all ranks have come to the work.
+    /// The time until all ranks must have joined the work.
     begin: Duration,
-    /// For a rank that says nothing.
+    /// The longest silence of a rank that works.
     silence: Duration,
-    /// For the rest of interrupted work.
+    /// The time that interrupted ranks have to finish.
     rest: Duration,
-    /// Between two words of a rank that works.
+    /// The interval between messages of a rank that works.
     beat: Duration,
 }
 
@@ -121,21 +124,21 @@ const PATIENCE: Patience = Patience {
     rest: Duration::from_secs(10),
     beat: Duration::from_secs(2),
 };
-/// Where the loss of a rank is not noticed: mpirun interrupts all when one has died, and kills them a second later.
-const IN_HASTE: Duration = Duration::from_millis(600);
-/// Time between two looks at what others say, so that who measures is not disturbed by looking.
-const LOOK: Duration = Duration::from_millis(20);
-/// As for the main thread of a program.
+/// The value of `rest` for links that do not notice losses. When a rank has died, mpirun interrupts
+/// all ranks, and kills them a second later.
+const SHORT_REST: Duration = Duration::from_millis(600);
+/// The interval of polling for messages, long enough not to disturb a measurement.
+const POLL: Duration = Duration::from_millis(20);
+/// The stack size of the working thread in bytes, like that of a main thread.
 const STACK: usize = 16 << 20;
 
-/// Works on all items, with the other ranks of a group if there is one: item `i` is that of the `i`-th of those at work, counted
-/// around, so that neighbours, which tend to cost the same, are spread. Where items need cores for themselves, a rank that shares
-/// one with a rank before it has no items. No item is begun once `interrupt` is set, which an interrupt of the first rank does at
-/// all.
+/// Works on all items, together with the other ranks of a group if there is one. Items are assigned
+/// to the working ranks in turn, because neighbouring items tend to cost the same. If items need
+/// cores of their own, a rank that shares a core with a lower rank gets no items. No rank starts an
+/// item after `interrupt` is set; an interrupt at the first rank reaches all ranks.
 ///
 /// # Errors
-///
-/// When ranks disagree about the work, or the first is gone.
+/// Returns a [`ShareError`] if ranks disagree about the work, or the first rank is gone.
 pub fn share<T: Serialize + DeserializeOwned + Send>(
     group: Option<&mut Group>,
     work: Work,
@@ -166,8 +169,8 @@ fn share_patiently<T: Serialize + DeserializeOwned + Send>(
         });
     };
     let mut shared = match group.is_first() {
-        true => begin(group, work, patience)?,
-        false => report(group, work, patience)?,
+        true => assign_items(group, work, patience)?,
+        false => await_assignment(group, work, patience)?,
     };
     let own: Vec<usize> = (0..)
         .zip(&shared.owners)
@@ -177,18 +180,18 @@ fn share_patiently<T: Serialize + DeserializeOwned + Send>(
     let (sender, results) = channel();
     std::thread::scope(|scope| {
         let builder = std::thread::Builder::new().name("shared-work".into()).stack_size(STACK);
-        // Without a thread there is no result of this rank, as if it had been interrupted.
-        let _ = builder.spawn_scoped(scope, move || at_work(own, interrupt, each, &sender));
+        // If the thread cannot be started, this rank has no results, as if it had been interrupted.
+        let _ = builder.spawn_scoped(scope, move || run_items(own, interrupt, each, &sender));
         match group.is_first() {
             true => collect(group, &results, &mut shared, interrupt, patience),
-            false => hand_over(group, &results, &mut shared, interrupt, patience)?,
+            false => report_results(group, &results, &mut shared, interrupt, patience)?,
         }
         Ok(())
     })?;
     Ok(shared)
 }
 
-fn at_work<T>(
+fn run_items<T>(
     own: Vec<usize>,
     interrupt: &AtomicBool,
     mut each: impl FnMut(usize) -> T,
@@ -201,26 +204,26 @@ fn at_work<T>(
     }
 }
 
-/// The first rank hears who is there, and says whose each item is.
-fn begin<T: Serialize + DeserializeOwned>(
+/// Waits for all ranks and assigns the items; only the first rank calls this.
+fn assign_items<T: Serialize + DeserializeOwned>(
     group: &mut Group,
     work: Work,
     patience: Patience,
 ) -> Result<Shared<T>, ShareError> {
-    let mut places = BTreeMap::from([(Rank::FIRST, work.cores.map(Place::of))]);
+    let mut places = BTreeMap::from([(Rank::FIRST, work.cores.map(CoreSet::of))]);
     let mut about = BTreeMap::from([(Rank::FIRST, work.about)]);
     group.hear_all(
         patience.begin,
         || false,
         |group, rank, word| {
-            let Word::<T>::Here { items, basis, place, about: own } = word else {
+            let ShareMessage::<T>::Here { items, basis, place, about: own } = word else {
                 return Ok(false);
             };
             let other_basis =
                 (basis != work.basis).then(|| "another file or other settings".to_owned());
             if let Some(what) = difference(&work.items, &items).or(other_basis) {
                 let error = ShareError::Differs { rank, what };
-                group.send_all(&Word::<T>::Refused(error.to_string()));
+                group.send_all(&ShareMessage::<T>::Refused(error.to_string()));
                 return Err(error);
             }
             places.insert(rank, place);
@@ -232,12 +235,12 @@ fn begin<T: Serialize + DeserializeOwned>(
     let owner =
         |item: usize| workers.get(item % workers.len().max(1)).copied().unwrap_or(Rank::FIRST);
     let owners: Vec<Rank> = (0..work.items.len()).map(owner).collect();
-    group.send_all(&Word::<T>::Owners(owners.clone()));
+    group.send_all(&ShareMessage::<T>::Owners(owners.clone()));
     let results = owners.iter().map(|_| None).collect();
     Ok(Shared { results, owners, about, idle, lost: BTreeMap::new() })
 }
 
-/// Where two ranks mean different work, if they do.
+/// Returns the first difference between two lists of items.
 fn difference(first: &[String], other: &[String]) -> Option<String> {
     if first.len() != other.len() {
         return Some(format!("{} items instead of {}", other.len(), first.len()));
@@ -249,8 +252,8 @@ fn difference(first: &[String], other: &[String]) -> Option<String> {
         .map(|(own, theirs)| format!("{theirs} instead of {own}"))
 }
 
-/// Ranks that have all their cores for themselves, and those that do not, with the reason.
-fn workers(places: &BTreeMap<Rank, Option<Place>>) -> (Vec<Rank>, BTreeMap<Rank, String>) {
+/// Returns the ranks whose cores belong to no lower rank, and the other ranks with the reason.
+fn workers(places: &BTreeMap<Rank, Option<CoreSet>>) -> (Vec<Rank>, BTreeMap<Rank, String>) {
     let (mut workers, mut idle) = (Vec::new(), BTreeMap::new());
     for (rank, place) in places {
         let clash = workers.iter().find_map(|before: &Rank| {
@@ -270,26 +273,28 @@ fn workers(places: &BTreeMap<Rank, Option<Place>>) -> (Vec<Rank>, BTreeMap<Rank,
     (workers, idle)
 }
 
-/// Another rank says that it is there, and is told whose each item is.
-fn report<T: Serialize + DeserializeOwned>(
+/// Announces this rank's work to the first rank and waits for the assignment of items.
+fn await_assignment<T: Serialize + DeserializeOwned>(
     group: &mut Group,
     work: Work,
     patience: Patience,
 ) -> Result<Shared<T>, ShareError> {
     let items = work.items.len();
-    let place = work.cores.map(Place::of);
+    let place = work.cores.map(CoreSet::of);
     let Work { items: names, basis, about, .. } = work;
-    group.send(Rank::FIRST, &Word::<T>::Here { items: names, basis, place, about });
-    // It waits for others in turn.
+    group.send(Rank::FIRST, &ShareMessage::<T>::Here { items: names, basis, place, about });
+    // The first rank may wait for other ranks first.
     let deadline = Instant::now() + 2 * patience.begin;
     loop {
-        match group.receive::<Word<T>>(LOOK) {
-            Received::Message(_, Word::Owners(owners)) => {
+        match group.receive::<ShareMessage<T>>(POLL) {
+            Received::Message(_, ShareMessage::Owners(owners)) => {
                 let results = (0..items).map(|_| None).collect();
                 let (about, idle, lost) = Default::default();
                 return Ok(Shared { results, owners, about, idle, lost });
             }
-            Received::Message(_, Word::Refused(reason)) => return Err(ShareError::Alone(reason)),
+            Received::Message(_, ShareMessage::Refused(reason)) => {
+                return Err(ShareError::Alone(reason));
+            }
             _ => {}
         }
         if let Some(cause) = group.lost().get(&Rank::FIRST) {
@@ -301,10 +306,10 @@ fn report<T: Serialize + DeserializeOwned>(
     }
 }
 
-/// What this rank's own thread has found since the last look, and whether it is still at work.
+/// Returns the new results of this rank's own thread, and whether the thread is still working.
 fn own_results<T>(results: &Receiver<(usize, T)>) -> (Vec<(usize, T)>, bool) {
     let mut found = Vec::new();
-    let is_at_work = match results.recv_timeout(LOOK) {
+    let is_at_work = match results.recv_timeout(POLL) {
         Ok(first) => {
             found.push(first);
             true
@@ -316,7 +321,8 @@ fn own_results<T>(results: &Receiver<(usize, T)>) -> (Vec<(usize, T)>, bool) {
     (found, is_at_work)
 }
 
-/// The first rank takes all results until they are there, or their ranks are lost or have ended.
+/// Collects all results until none is outstanding from a rank that still works; only the first rank
+/// calls this.
 fn collect<T: Serialize + DeserializeOwned>(
     group: &mut Group,
     own: &Receiver<(usize, T)>,
@@ -331,15 +337,15 @@ fn collect<T: Serialize + DeserializeOwned>(
     loop {
         let (found, is_at_work) = own_results(own);
         for (item, result) in found {
-            keep(shared, item, result);
+            store_result(shared, item, result);
         }
         loop {
-            match group.receive::<Word<T>>(Duration::ZERO) {
+            match group.receive::<ShareMessage<T>>(Duration::ZERO) {
                 Received::Message(rank, word) => {
                     heard.insert(rank, Instant::now());
                     match word {
-                        Word::Done(item, result) => keep(shared, item, result),
-                        Word::Ended => ended.push(rank),
+                        ShareMessage::Done(item, result) => store_result(shared, item, result),
+                        ShareMessage::Ended => ended.push(rank),
                         _ => {}
                     }
                 }
@@ -349,7 +355,7 @@ fn collect<T: Serialize + DeserializeOwned>(
         }
         if interrupt.load(Ordering::Relaxed) && interrupted.is_none() {
             interrupted = Some(Instant::now());
-            group.send_all(&Word::<T>::Stop);
+            group.send_all(&ShareMessage::<T>::Stop);
         }
         let missing =
             shared.owners.iter().zip(&shared.results).filter(|(_, result)| result.is_none());
@@ -361,7 +367,7 @@ fn collect<T: Serialize + DeserializeOwned>(
         if awaited.is_empty() && !is_at_work {
             break;
         }
-        let rest = if group.notices_loss() { patience.rest } else { IN_HASTE.min(patience.rest) };
+        let rest = if group.notices_loss() { patience.rest } else { SHORT_REST.min(patience.rest) };
         for rank in awaited {
             let silence = heard.get(&rank).map_or(Duration::ZERO, Instant::elapsed);
             if silence >= patience.silence {
@@ -372,61 +378,62 @@ fn collect<T: Serialize + DeserializeOwned>(
             }
         }
     }
-    // Who ended after its last word is gone as well, and not lost.
+    // A rank that left after its last message is gone, but not lost.
     let lost = group.lost().iter().filter(|(rank, _)| !ended.contains(rank));
     shared.lost = lost.map(|(rank, cause)| (*rank, cause.clone())).collect();
 }
 
-fn keep<T>(shared: &mut Shared<T>, item: usize, result: T) {
+fn store_result<T>(shared: &mut Shared<T>, item: usize, result: T) {
     if let Some(place) = shared.results.get_mut(item) {
         *place = Some(result);
     }
 }
 
-/// Whether no result of a rank is missing.
-fn has_told_all<T>(shared: &Shared<T>, rank: Rank) -> bool {
+/// Whether all results of a rank are known.
+fn has_all_results<T>(shared: &Shared<T>, rank: Rank) -> bool {
     let mut items = shared.owners.iter().zip(&shared.results);
     items.all(|(owner, result)| *owner != rank || result.is_some())
 }
 
-/// Another rank tells of its results as they come.
-fn hand_over<T: Serialize + DeserializeOwned>(
+/// Sends the results of this rank to the first rank as they are found.
+fn report_results<T: Serialize + DeserializeOwned>(
     group: &mut Group,
     own: &Receiver<(usize, T)>,
     shared: &mut Shared<T>,
     interrupt: &AtomicBool,
     patience: Patience,
 ) -> Result<(), ShareError> {
-    let mut told = Instant::now();
+    let mut last_report = Instant::now();
     loop {
         let (found, is_at_work) = own_results(own);
         for (item, result) in found {
-            let word = Word::Done(item, result);
+            let word = ShareMessage::Done(item, result);
             group.send(Rank::FIRST, &word);
-            if let Word::Done(item, result) = word {
-                keep(shared, item, result);
+            if let ShareMessage::Done(item, result) = word {
+                store_result(shared, item, result);
             }
         }
-        while let Received::Message(_, word) = group.receive::<Word<T>>(Duration::ZERO) {
-            if let Word::Stop = word {
+        while let Received::Message(_, word) = group.receive::<ShareMessage<T>>(Duration::ZERO) {
+            if let ShareMessage::Stop = word {
                 interrupt.store(true, Ordering::Relaxed);
             }
         }
         if !is_at_work {
-            group.send(Rank::FIRST, &Word::<T>::Ended);
+            group.send(Rank::FIRST, &ShareMessage::<T>::Ended);
             return Ok(());
         }
         if let Some(cause) = group.lost().get(&Rank::FIRST) {
             interrupt.store(true, Ordering::Relaxed);
-            // The first rank ends with the last result that it awaits, which may be this one's.
-            return match has_told_all(shared, group.rank()) {
+            // The first rank ends with the last result that it awaits, which may have been one of
+            // this rank's.
+            return match has_all_results(shared, group.rank()) {
                 true => Ok(()),
                 false => Err(ShareError::Alone(cause.clone())),
             };
         }
-        if told.elapsed() >= patience.beat {
-            told = Instant::now();
-            group.send(Rank::FIRST, &Word::<T>::Working);
+        if last_report.elapsed() >= patience.beat {
+            last_report = Instant::now();
+            group.send(Rank::FIRST, &ShareMessage::<T>::Working);
         }
     }
 }

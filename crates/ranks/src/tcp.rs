@@ -1,7 +1,7 @@
-//! Ranks that meet at a TCP port of the first.
+//! A link over TCP: the first rank listens on a port, and the others connect to it.
 //!
-//! A message is its length, four octets with the most significant first, and so many octets. Before
-//! the first one, ranks prove to each other that they know the same secret.
+//! A message consists of its length, four octets in big-endian order, and its content. Before the
+//! first message, the two ranks prove to each other that they know the same secret.
 
 use std::io::{self, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
@@ -13,66 +13,67 @@ use crate::inbox::Inbox;
 use crate::secret::{self, Secret, Timed};
 use crate::{Event, Group, Link, Rank};
 
-/// Longer than any message of ours.
+/// The longest message, in octets.
 const LONGEST: usize = 1 << 30;
 const POLL: Duration = Duration::from_millis(20);
-/// How long a message may take to leave: who does not read for so long is as good as gone.
+/// The time for which a message may block in sending. A peer that does not read for so long counts
+/// as gone.
 const WRITE_PATIENCE: Duration = Duration::from_secs(10);
-/// How long a handshake may take, from the connection to its last octet.
+/// The time that a handshake may take, from the connection to its last octet.
 const HANDSHAKE: Duration = Duration::from_secs(2);
-/// Handshakes that are under way at once; who dials beyond that is turned away, and dials again.
+/// The largest number of concurrent handshakes. Further connections are closed; the peer tries
+/// again.
 const HANDSHAKES: usize = 64;
-/// The least number of octets in a second at which a message has to come once it has begun.
+/// The least rate, in octets per second, at which the content of a message must arrive.
 const SLOWEST: u64 = 1 << 20;
 
-/// Why ranks did not meet.
+/// The reason why ranks did not meet.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum MeetError {
-    /// There is no such rank.
+    /// The number of this rank is out of range.
     #[error("rank {rank} of {size}: ranks count from 0")]
     NoSuchRank {
-        /// As told.
+        /// The number of this rank.
         rank: u32,
-        /// As told.
+        /// The number of ranks.
         size: u32,
     },
-    /// The first rank cannot listen.
+    /// The first rank cannot listen on its address.
     #[error(
         "rank 0 cannot listen on {address}: {cause}; choose another PLANIMETER_MEET for all ranks"
     )]
     Listen {
-        /// Where.
+        /// The address.
         address: SocketAddr,
-        /// What the system said.
+        /// The cause.
         cause: io::Error,
     },
     /// Some did not come.
     #[error("ranks {missing:?} did not come to {address} within {seconds} s")]
     Missing {
-        /// Which.
+        /// The missing ranks.
         missing: Vec<u32>,
-        /// Where they were waited for.
+        /// The address on which the first rank listened.
         address: SocketAddr,
-        /// For how long.
+        /// The waiting time in seconds.
         seconds: f64,
     },
-    /// The first rank is not there, or takes nobody.
+    /// The first rank cannot be reached, or refuses this rank.
     #[error("rank 0 is not to be had at {address}: {cause}")]
     Unreachable {
-        /// Where.
+        /// The address of the first rank.
         address: SocketAddr,
-        /// What the system said.
+        /// The cause.
         cause: io::Error,
     },
 }
 
-/// Meets the other ranks: the first listens at the address, the others dial it, and all wait for each
-/// other no longer than told.
+/// Connects the ranks of a run: the first rank listens at the address, and the others connect to
+/// it. Every rank waits for at most `patience`.
 ///
 /// # Errors
-///
-/// When not all came.
+/// Returns a [`MeetError`] if not all ranks were connected in time.
 pub fn meet(
     rank: u32,
     size: u32,
@@ -97,8 +98,8 @@ pub fn meet(
             let sender = sender.clone();
             let copy = stream.try_clone();
             let read = move || match copy {
-                Ok(copy) => hear(copy, Rank(other), &sender),
-                Err(error) => lose(Rank(other), &error, &sender),
+                Ok(copy) => read_messages(copy, Rank(other), &sender),
+                Err(error) => report_loss(Rank(other), &error, &sender),
             };
             std::thread::spawn(read);
         }
@@ -106,7 +107,7 @@ pub fn meet(
     Ok(Group::new(Box::new(TcpLink { rank: Rank(rank), size, streams, inbox, sender })))
 }
 
-/// The connections of the first rank, by rank; its own place is empty.
+/// Returns the connections of the first rank, indexed by rank; its own entry is empty.
 fn gather(
     size: u32,
     address: SocketAddr,
@@ -119,7 +120,7 @@ fn gather(
     listener.set_nonblocking(true).map_err(failed)?;
     let mut streams: Vec<Option<TcpStream>> = (0..size).map(|_| None).collect();
     let (arrived, arrivals) = channel();
-    // Each handshake holds one.
+    // Each handshake in progress holds a clone, so the reference count limits their number.
     let under_way = Arc::new(());
     loop {
         for (rank, stream) in arrivals.try_iter() {
@@ -144,8 +145,8 @@ fn gather(
             Ok((stream, _)) if Arc::strong_count(&under_way) <= HANDSHAKES => {
                 let (secret, arrived, held) =
                     (secret.clone(), arrived.clone(), Arc::clone(&under_way));
-                // A thread each, so that one that says nothing keeps no other waiting. Who says
-                // something else, or nothing, is none of ours.
+                // Each handshake has its own thread, so that a silent peer delays no other. Peers
+                // that are no ranks are ignored.
                 std::thread::spawn(move || {
                     if let Ok(arrival) = welcome(stream, size, &secret) {
                         let _ = arrived.send(arrival);
@@ -191,8 +192,8 @@ fn ready(stream: TcpStream) -> io::Result<TcpStream> {
     Ok(stream)
 }
 
-/// Reads to the end.
-fn hear(mut stream: TcpStream, from: Rank, events: &Sender<Event>) {
+/// Reads messages until the connection ends, and forwards them as events.
+fn read_messages(mut stream: TcpStream, from: Rank, events: &Sender<Event>) {
     loop {
         match message(&mut stream) {
             Ok(bytes) => {
@@ -200,12 +201,12 @@ fn hear(mut stream: TcpStream, from: Rank, events: &Sender<Event>) {
                     return;
                 }
             }
-            Err(error) => return lose(from, &error, events),
+            Err(error) => return report_loss(from, &error, events),
         }
     }
 }
 
-/// Waits for a message, without an end until its first octet has come.
+/// Reads a message. Waiting for its first octet is unbounded; the rest has a deadline.
 fn message(stream: &mut TcpStream) -> io::Result<Vec<u8>> {
     let mut length = [0; 4];
     stream.set_read_timeout(None)?;
@@ -219,13 +220,13 @@ fn message(stream: &mut TcpStream) -> io::Result<Vec<u8>> {
     }
     let patience = WRITE_PATIENCE + Duration::from_secs(length as u64 / SLOWEST);
     let timed = Timed { stream, deadline: begun + patience };
-    // Grows with what comes rather than with what was promised.
+    // The buffer grows with the octets that arrive, not with the announced length.
     let mut bytes = Vec::new();
     timed.take(length as u64).read_to_end(&mut bytes)?;
     if bytes.len() < length { Err(io::ErrorKind::UnexpectedEof.into()) } else { Ok(bytes) }
 }
 
-fn lose(rank: Rank, error: &io::Error, events: &Sender<Event>) {
+fn report_loss(rank: Rank, error: &io::Error, events: &Sender<Event>) {
     let cause = match error.kind() {
         io::ErrorKind::UnexpectedEof => "its connection ended".to_owned(),
         _ => format!("its connection failed: {error}"),
@@ -237,7 +238,8 @@ fn lose(rank: Rank, error: &io::Error, events: &Sender<Event>) {
 struct TcpLink {
     rank: Rank,
     size: u32,
-    /// By rank; of the others only the first has one.
+    /// The connections, indexed by rank. Ranks other than the first have one connection, to the
+    /// first.
     streams: Vec<Option<TcpStream>>,
     inbox: Inbox,
     sender: Sender<Event>,
@@ -260,7 +262,7 @@ impl Link for TcpLink {
         let deadline = Instant::now() + patience;
         let sent = Timed { stream, deadline }.write_all(&[&length.to_be_bytes(), message].concat());
         if let Err(error) = sent {
-            lose(to, &error, &self.sender);
+            report_loss(to, &error, &self.sender);
             *place = None;
         }
     }
@@ -272,7 +274,7 @@ impl Link for TcpLink {
 
 impl Drop for TcpLink {
     fn drop(&mut self) {
-        // The readers hold copies.
+        // The reader threads hold clones of the connections, so dropping these does not close them.
         for stream in self.streams.iter().flatten() {
             let _ = stream.shutdown(Shutdown::Both);
         }
@@ -295,9 +297,10 @@ mod tests {
         Secret::new(b"only for ranks")
     }
 
-    /// A rank that has another secret is told, and the first rank does not take it.
+    /// Checks that a rank with another secret is informed, and that the first rank does not accept
+    /// it.
     #[test]
-    fn who_does_not_know_the_secret_is_none_of_ours() {
+    fn a_rank_with_another_secret_is_refused() {
         let (address, brief) = (free_address(), Duration::from_secs(3));
         std::thread::scope(|scope| {
             let first = scope.spawn(move || meet(0, 2, address, &secret(), brief).map(drop));
@@ -308,7 +311,8 @@ mod tests {
         });
     }
 
-    /// Some that send an octet now and then keep no rank out, and each is given up in time.
+    /// Checks that peers that send an octet now and then keep no rank out, and are given up in
+    /// time.
     #[test]
     fn a_drip_stretches_no_handshake() {
         let address = free_address();
@@ -338,7 +342,7 @@ mod tests {
         });
     }
 
-    /// A message that has begun has to go on.
+    /// Checks that a message that has begun must continue to arrive.
     #[test]
     fn a_drip_stretches_no_message() {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
@@ -360,7 +364,7 @@ mod tests {
     }
 
     #[test]
-    fn ranks_meet_speak_and_miss_the_one_that_goes() {
+    fn ranks_exchange_messages_and_notice_a_lost_one() {
         let address = free_address();
         std::thread::scope(|scope| {
             for rank in [2, 1] {
@@ -374,7 +378,7 @@ mod tests {
                     }
                 });
             }
-            // What is none of ours does not count.
+            // A stray connection does not count as a rank.
             let stray = scope.spawn(move || {
                 loop {
                     if let Ok(mut stream) = TcpStream::connect(address) {
@@ -386,7 +390,7 @@ mod tests {
             let mut group = meet(0, 3, address, &secret(), LONG).expect("two others");
             stray.join().expect("no panic");
             group.send_all(&7);
-            // The one that goes is lost after its message.
+            // Rank 2 leaves after its message and is lost.
             let (mut heard, mut lost) = (Vec::new(), false);
             while heard.len() < 2 || !lost {
                 match group.receive::<Vec<u32>>(LONG) {
@@ -407,7 +411,7 @@ mod tests {
     }
 
     #[test]
-    fn who_does_not_come_is_named() {
+    fn a_missing_rank_is_named() {
         let (address, brief) = (free_address(), Duration::from_millis(50));
         let error = meet(0, 3, address, &secret(), brief).expect_err("nobody came").to_string();
         assert!(error.contains("[1, 2] did not come"), "{error}");

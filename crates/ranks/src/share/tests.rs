@@ -1,3 +1,4 @@
+//! Tests of distributed work among ranks within one process.
 use super::*;
 use crate::in_memory;
 
@@ -16,21 +17,21 @@ fn square(item: usize) -> usize {
     item * item
 }
 
-/// For those who come for certain: nobody is late, however busy the machine is.
+/// Limits for tests in which no rank is late, however busy the machine is.
 const PATIENT: Patience = Patience { beat: BRIEF.beat, ..PATIENCE };
 
-/// All ranks but those that `absent` names work on so many items; what each has in the end.
-fn together(
+/// Runs all ranks except those in `absent`; returns the result of each.
+fn run_ranks(
     size: u32,
     work: impl Fn(u32) -> Work + Sync,
     absent: &[u32],
     each: impl Fn(u32, usize) -> usize + Sync,
 ) -> Vec<Option<Result<Shared<usize>, ShareError>>> {
     let patience = if absent.is_empty() { PATIENT } else { BRIEF };
-    together_patiently(size, work, absent, each, patience)
+    run_ranks_patiently(size, work, absent, each, patience)
 }
 
-fn together_patiently(
+fn run_ranks_patiently(
     size: u32,
     work: impl Fn(u32) -> Work + Sync,
     absent: &[u32],
@@ -74,7 +75,7 @@ fn every_item_is_worked_on_once_and_all_results_are_at_the_first_rank() {
     let alone = share(None, work(10), &interrupt, square).expect("results");
     let all: Vec<_> = (0..10).map(|item| Some(item * item)).collect();
     assert_eq!(alone.results, all);
-    let found = together(4, |_| work(10), &[], |_, item| square(item));
+    let found = run_ranks(4, |_| work(10), &[], |_, item| square(item));
     let third = found[2].clone().expect("it was there").expect("results");
     assert_eq!(third.results.into_iter().flatten().collect::<Vec<_>>(), [4, 36]);
     let shared = first(found);
@@ -84,7 +85,7 @@ fn every_item_is_worked_on_once_and_all_results_are_at_the_first_rank() {
     assert_eq!((shared.about.len(), shared.lost.len(), shared.idle.len()), (4, 0, 0));
 }
 
-/// An item may take much longer than a rank may be silent.
+/// Checks that an item may take much longer than a rank may be silent.
 #[test]
 fn a_rank_at_work_is_not_given_up() {
     let slow = |rank, item| {
@@ -92,17 +93,17 @@ fn a_rank_at_work_is_not_given_up() {
         square(item)
     };
     let patience = Patience { silence: BRIEF.silence, ..PATIENT };
-    let shared = first(together_patiently(2, |_| work(2), &[], slow, patience));
+    let shared = first(run_ranks_patiently(2, |_| work(2), &[], slow, patience));
     assert_eq!(shared.results, [Some(0), Some(1)]);
 }
 
 #[test]
 fn a_rank_that_never_comes_has_no_items_and_one_that_goes_leaves_its_own() {
-    let shared = first(together(3, |_| work(5), &[2], |_, item| square(item)));
+    let shared = first(run_ranks(3, |_| work(5), &[2], |_, item| square(item)));
     assert!(shared.results.iter().all(Option::is_some), "{shared:?}");
     assert!(shared.lost[&Rank(2)].contains("not ready"), "{shared:?}");
 
-    // It comes, is told of its items, and is gone or silent.
+    // The rank joins and receives its items; then it is gone or silent.
     for is_gone in [true, false] {
         let patience = if is_gone { PATIENT } else { Patience { begin: PATIENCE.begin, ..BRIEF } };
         let mut links = in_memory(2).into_iter();
@@ -111,7 +112,7 @@ fn a_rank_that_never_comes_has_no_items_and_one_that_goes_leaves_its_own() {
             let (ended, end) = channel::<()>();
             scope.spawn(move || {
                 let mut group = Group::from(other);
-                report::<usize>(&mut group, work(4), patience).expect("it was told");
+                await_assignment::<usize>(&mut group, work(4), patience).expect("an assignment");
                 if !is_gone {
                     let _ = end.recv();
                 }
@@ -127,15 +128,16 @@ fn a_rank_that_never_comes_has_no_items_and_one_that_goes_leaves_its_own() {
     }
 }
 
-/// The first rank has all results before the others' threads have come to their end.
+/// Checks the case in which the first rank has all results before the threads of the others have
+/// finished.
 #[test]
-fn a_rank_that_has_told_all_may_be_left_by_the_first() {
-    for has_told in [true, false] {
+fn the_first_rank_may_leave_a_rank_that_has_reported_all() {
+    for has_finished in [true, false] {
         let mut links = in_memory(2).into_iter();
         let (own, other) = (links.next().expect("two"), links.next().expect("two"));
         drop(own);
         let (sender, results) = channel();
-        if has_told {
+        if has_finished {
             sender.send((1, square(1))).expect("it is heard");
         }
         let mut shared = Shared {
@@ -144,8 +146,8 @@ fn a_rank_that_has_told_all_may_be_left_by_the_first() {
             ..Shared::default()
         };
         let (mut group, interrupt) = (Group::from(other), AtomicBool::new(false));
-        let told = hand_over(&mut group, &results, &mut shared, &interrupt, PATIENT);
-        assert_eq!(told.is_ok(), has_told, "{told:?}");
+        let reported = report_results(&mut group, &results, &mut shared, &interrupt, PATIENT);
+        assert_eq!(reported.is_ok(), has_finished, "{reported:?}");
     }
 }
 
@@ -154,25 +156,25 @@ fn ranks_that_share_a_core_do_not_work_at_the_same_time() {
     let on = |cores: &'static [&'static [usize]]| {
         move |rank: u32| Work { cores: Some(cores[rank as usize].to_vec()), ..work(4) }
     };
-    let shared = first(together(3, on(&[&[0, 1], &[1, 2], &[2, 3]]), &[], |_, item| square(item)));
+    let shared = first(run_ranks(3, on(&[&[0, 1], &[1, 2], &[2, 3]]), &[], |_, item| square(item)));
     assert!(shared.results.iter().all(Option::is_some));
     let owners: Vec<u32> = shared.owners.iter().map(|rank| rank.0).collect();
     assert_eq!(owners, [0, 2, 0, 2]);
     assert!(shared.idle[&Rank(1)].contains("core 1 is rank 0's"), "{shared:?}");
-    // On another machine a core is another.
+    // Cores of different machines are different cores.
     let places: BTreeMap<_, _> = [("a", 0), ("b", 1), ("a", 2)]
         .into_iter()
-        .map(|(kernel, rank)| (Rank(rank), Some(Place { kernel: kernel.into(), cores: vec![0] })))
+        .map(|(kernel, rank)| (Rank(rank), Some(CoreSet { kernel: kernel.into(), cores: vec![0] })))
         .collect();
     let (at_work, idle) = workers(&places);
     assert_eq!((at_work, idle.into_keys().collect()), (vec![Rank(0), Rank(1)], vec![Rank(2)]));
 }
 
 #[test]
-fn ranks_that_mean_other_work_are_refused() {
+fn ranks_with_different_work_are_refused() {
     let other =
         |rank| Work { items: vec!["a".into(), format!("b{}", rank / 2)], ..Work::default() };
-    let found = together(3, other, &[], |_, item| square(item));
+    let found = run_ranks(3, other, &[], |_, item| square(item));
     let error = found[0].clone().expect("it was there").expect_err("refused");
     assert_eq!(error, ShareError::Differs { rank: Rank(2), what: "b1 instead of b0".into() });
     for rank in [1, 2] {
@@ -180,7 +182,7 @@ fn ranks_that_mean_other_work_are_refused() {
         assert!(error.to_string().contains("rank 2 would do other work"), "{error}");
     }
     let other = |rank: u32| Work { basis: rank.to_string(), ..work(2) };
-    let error = together(2, other, &[], |_, item| square(item)).remove(0).expect("it was there");
+    let error = run_ranks(2, other, &[], |_, item| square(item)).remove(0).expect("it was there");
     assert!(error.expect_err("refused").to_string().contains("another file"));
 }
 
