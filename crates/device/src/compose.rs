@@ -54,7 +54,8 @@ pub struct Predicted {
     /// The safe bound, for a level that bounds from above. Negative differences are left out,
     /// because they do not yield a service curve. For a percentile, the bound is the upper end of
     /// its interval. For a maximum, it is derived from the largest delay of all added cells, after
-    /// each has been reduced by its median cost. For other levels, this is the predicted value.
+    /// each has been reduced by its median cost, plus the costs of all functions. For other levels,
+    /// this is the predicted value.
     pub safe: Picoseconds,
     /// The share of packets that may exceed the bound, with the confidence of
     /// [`Guarantee::Confidence`]; `None` if it is unknown.

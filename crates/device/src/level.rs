@@ -28,7 +28,7 @@ pub struct Percentile(u32);
 const ALL: u32 = 1_000_000_000;
 
 impl Percentile {
-    /// Converts a share of packets, which must be above 0 and below 1.
+    /// Converts a share of packets; returns `None` unless it is above 0 and below 1.
     #[must_use]
     pub fn of_share(share: f64) -> Option<Self> {
         let parts = (share * f64::from(ALL)).round();

@@ -194,7 +194,7 @@ pub enum DeviceKind {
     },
     /// The software switch of this project, started for the campaign and configured over P4Runtime.
     SoftwareSwitch {
-        /// The execution of programs.
+        /// The way in which programs are executed.
         path: ProgramPath,
     },
     /// A P4 switch that listens on a given address.
@@ -206,7 +206,7 @@ pub enum DeviceKind {
     },
     /// The pipeline library, called in memory without a network.
     Memory {
-        /// The execution of programs.
+        /// The way in which programs are executed.
         path: ProgramPath,
     },
     /// A device that a person configures.
@@ -279,7 +279,7 @@ pub struct Plan {
     pub packets: u32,
     /// The number of warm-up packets before the counted ones.
     pub warm_up: u32,
-    /// Whether blocks are measured again if this machine was slow meanwhile.
+    /// Whether a block is measured again if this machine was slow during it.
     pub steady_machine: bool,
     /// The seed of the order of blocks; drawn at random if the file has none.
     pub seed: Option<u64>,
