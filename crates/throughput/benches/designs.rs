@@ -1,10 +1,11 @@
-//! How the storage designs of a running program's table scale from one core to two, in one run.
+//! Measures how the storage designs of a table scale from one core to two, in one run.
 //!
 //!     cargo bench -p throughput --bench designs [-- ENTRIES [REPETITIONS]]
 //!
-//! The program is that of the paper's evaluation: each packet writes the entry that it hits; flows stay on their core. One
-//! core and two take turns within each repetition. Printed are packets per second of the workers' processor time, in
-//! millions, and how often one core goes into two: medians, with the least and the most of the repetitions.
+//! The program is that of the paper's evaluation: each packet writes the entry that it hits, and
+//! each flow stays on one core. The two numbers of cores alternate within each repetition. The
+//! output has the packets per second of the workers' processor time, in millions, and the ratio of
+//! two cores to one: medians, with the least and the largest value of the repetitions.
 
 use ir::{EntryStore, Program, Replicas, TableStorage, UpdateMethod};
 use p4lang::preprocess::{DiskFiles, Options};
@@ -13,7 +14,7 @@ use std::time::Duration;
 use throughput::run::{Settings, run};
 use throughput::traffic::{Wanted, Workload};
 
-/// How entries are kept, and what that is called.
+/// The names and storage settings of the designs.
 const DESIGNS: [(&str, TableStorage); 6] = [
     ("inline/sharded", design(EntryStore::Inline, Replicas::Sharded, false)),
     ("inline/optimistic/unlocked", design(EntryStore::Inline, Replicas::One, false)),
@@ -76,7 +77,7 @@ fn program() -> Result<Program, String> {
     compiled.map_err(|error| error.to_string())?.program.ok_or("it does not compile".to_owned())
 }
 
-/// Median, least and most.
+/// Formats the median, the least and the largest value.
 fn shown(mut values: Vec<f64>) -> String {
     values.sort_by(f64::total_cmp);
     match (values.first(), values.get(values.len() / 2), values.last()) {

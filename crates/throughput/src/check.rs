@@ -1,10 +1,13 @@
-//! What must leave for each flow, from the reference interpreter, and whether it did.
+//! The expected outputs of each flow, which the reference interpreter determines, and the
+//! comparison with actual outputs.
 //!
-//! A flow's packet is the same each time. Where its output is the same too, once all flows have been seen (an entry that
-//! a packet writes and reads has then what this flow wrote the last time), every packet of a timed run is held against it.
-//! Programs whose outputs depend on more than that (registers, meters, tables that learn, two flows that write one entry) are
-//! compared packet by packet in a run of their own before, and not while the clock runs. So are flows whose packets draw random
-//! numbers, even where two draws came out alike; in the run before, both ways draw the same numbers, so that a difference is one.
+//! A flow repeats one packet. After all flows have been seen once, the output of most flows no
+//! longer changes: an entry that a packet reads and writes then holds what this flow wrote the last
+//! time. Every packet of such a flow is checked in a timed run. Programs whose outputs depend on
+//! more history (registers, meters, tables that learn, entries that two flows write) are compared
+//! packet by packet in a separate run without a clock. The same holds for flows whose packets draw
+//! random numbers, even if two draws happened to agree; in the separate run, both paths draw the
+//! same numbers, so every difference is an error.
 
 use crate::traffic::Workload;
 use crate::traffic::error::TrafficError;
@@ -18,66 +21,68 @@ use std::num::NonZeroU64;
 use std::time::Duration;
 use tables::machine::read_once;
 
-/// Packets of the comparison before the clock runs.
+/// The number of packets in the comparison before the timed run.
 const COMPARED: usize = 20_000;
-/// Flows whose output is learnt at most; it takes the interpreter ten microseconds each.
+/// The largest number of flows whose output is learnt; the interpreter needs ten microseconds for
+/// each.
 const LEARNT: usize = 1 << 18;
 
-/// How often the interpreter sees every flow.
+/// The number of times that the interpreter processes every flow.
 const LAPS: usize = 3;
 
-/// What the clock of the packets shows, always: what a program makes of the time is the same each time then.
+/// The time that packets see. It is constant, so that outputs that depend on it do not change.
 pub(crate) const NOW: Duration = Duration::ZERO;
 
-/// A hash of packets that leave, which takes little beside copying them: a generator checks what it gets while it sends. What
-/// there is none of takes no memory of its own.
+/// A hash of output packets. Hashing costs little more than copying, because a generator checks
+/// packets while it sends. The type has a niche, so an `Option` of it takes no extra memory.
 pub(crate) type Digest = NonZeroU64;
 
-/// What leaves for each flow.
+/// The expected outputs of all flows.
 #[derive(Debug)]
 pub(crate) struct Expected {
-    /// A hash of ports and bytes, where it is always the same.
+    /// The hash of the ports and bytes of each flow's output; `None` if the output varies.
     outputs: Vec<Option<Digest>>,
-    /// A hash of the bytes of each packet that leaves so, whichever its flow; nothing if some may leave otherwise.
+    /// The hashes of the bytes of all output packets, whatever their flow; `None` if an output
+    /// varies.
     packets: Option<HashSet<Digest>>,
-    /// Flows whose packets draw random numbers.
+    /// The number of flows whose packets draw random numbers.
     random: usize,
 }
 
 /// A comparison of a path with the interpreter, packet by packet.
 #[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Comparison {
-    /// Packets that were compared.
+    /// The number of packets that were compared.
     pub compared: usize,
-    /// The first difference: the packet, what the interpreter gave, what the path gave.
+    /// The first difference, if there was one.
     pub difference: Option<Box<Difference>>,
 }
 
-/// Two paths disagree about a packet.
+/// A packet for which two paths disagree.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Difference {
-    /// The packet.
+    /// The input packet.
     pub packet: Vec<u8>,
-    /// What leaves by the interpreter, or why it does not.
+    /// The outputs of the interpreter, or its error.
     pub interpreter: Result<Vec<Output>, String>,
-    /// The same by the other path.
+    /// The outputs of the other path, or its error.
     pub other: Result<Vec<Output>, String>,
 }
 
 impl Expected {
-    /// Lets the interpreter see every flow, lap after lap.
+    /// Learns the outputs by running every flow on the interpreter, several laps in turn.
     pub(crate) fn learn(
         workload: &Workload,
         progress: &mut dyn FnMut(usize, usize) -> bool,
     ) -> Result<Self, TrafficError> {
         let flows = workload.packets().len().min(LEARNT);
         if depends_on_history(workload.program()) {
-            return Ok(Self::nothing());
+            return Ok(Self::unknown());
         }
-        // What a method changes late, it changes to the same.
+        // All update methods write the same values eventually; this one writes them at once.
         let switch = workload.switch(Some(UpdateMethod::Pointer))?;
-        // Entries begin with other values than flows leave there, so the first lap is not held against the others. Each
-        // lap draws other random numbers.
+        // Entries start with values that no flow has left, so the first lap is not compared with
+        // the others. Each lap draws other random numbers.
         let mut laps: [Vec<Option<Digest>>; LAPS] = Default::default();
         let mut packets = HashSet::new();
         let mut draws = vec![false; flows];
@@ -92,7 +97,7 @@ impl Expected {
                 found.push(done.is_ok().then(|| digest(shown)));
                 draws[flow] |= processor.random_numbers() != before;
                 if lap + 1 == LAPS {
-                    packets.extend(outputs.iter().map(|output| alone(&output.packet)));
+                    packets.extend(outputs.iter().map(|output| packet_digest(&output.packet)));
                 }
                 if flow % 1024 == 0 && !progress(lap * flows + flow, LAPS * flows) {
                     return Err(TrafficError::Interrupted);
@@ -109,38 +114,38 @@ impl Expected {
         Ok(Self { outputs, packets: all.then_some(packets), random })
     }
 
-    /// Knows nothing.
-    pub(crate) fn nothing() -> Self {
+    /// Returns expectations without any known output.
+    pub(crate) fn unknown() -> Self {
         Self { outputs: Vec::new(), packets: None, random: 0 }
     }
 
-    /// The number of flows whose packets draw random numbers.
+    /// Returns the number of flows whose packets draw random numbers.
     pub(crate) fn random(&self) -> usize {
         self.random
     }
 
-    /// Flows, the first of all, whose outputs were looked at.
+    /// Returns the number of flows whose outputs were examined; these are the first flows.
     pub(crate) fn learnt(&self) -> usize {
         self.outputs.len()
     }
 
-    /// Whether a packet is one that leaves for some flow; `None` if nobody knows.
+    /// Whether a packet is the output of some flow; `None` if the outputs are not known.
     pub(crate) fn has(&self, packet: &[u8]) -> Option<bool> {
-        Some(self.packets.as_ref()?.contains(&alone(packet)))
+        Some(self.packets.as_ref()?.contains(&packet_digest(packet)))
     }
 
-    /// Asks the memory for what leaves for a flow.
-    pub(crate) fn ask_for(&self, flow: usize) {
+    /// Prefetches the expected output of a flow.
+    pub(crate) fn prefetch(&self, flow: usize) {
         read_once(self.outputs.get(flow..=flow).unwrap_or(&[]));
     }
 
-    /// What leaves for a flow; `None` if nobody knows.
+    /// Returns the expected output of a flow; `None` if it is not known.
     pub(crate) fn of(&self, flow: usize) -> Option<Digest> {
         self.outputs.get(flow).copied().flatten()
     }
 }
 
-/// Runs the same packets on the interpreter and on another path, from the same state.
+/// Runs the same packets on the interpreter and on another path, starting from the same state.
 pub(crate) fn compare(
     workload: &Workload,
     method: Option<UpdateMethod>,
@@ -186,7 +191,8 @@ pub(crate) fn compare(
     Ok(result)
 }
 
-/// Whether what a program does with a packet may depend on more than entries that the packet itself writes.
+/// Whether the outputs of a program may depend on more history than the entries that the packet
+/// itself writes.
 fn depends_on_history(program: &Program) -> bool {
     let keeps = |extern_type: &ExternType| {
         let name = extern_type.name().to_lowercase();
@@ -196,7 +202,7 @@ fn depends_on_history(program: &Program) -> bool {
         || program.tables.iter().any(|table| table.add_on_miss)
 }
 
-fn alone(packet: &[u8]) -> Digest {
+fn packet_digest(packet: &[u8]) -> Digest {
     digest([(0, packet)].into_iter())
 }
 
@@ -224,8 +230,8 @@ mod tests {
         ] {
             assert_ne!(digest(wrong.iter().copied()), right, "{wrong:?}");
         }
-        let expected = Expected { outputs: vec![Some(right), None], ..Expected::nothing() };
+        let expected = Expected { outputs: vec![Some(right), None], ..Expected::unknown() };
         assert_eq!([0, 1, 2].map(|flow| expected.of(flow)), [Some(right), None, None]);
-        expected.ask_for(2);
+        expected.prefetch(2);
     }
 }

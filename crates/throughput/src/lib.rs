@@ -1,10 +1,12 @@
-//! How fast a P4 program runs: traffic made from the program, and what it took to process it, checked on its way out.
+//! Measures how fast a P4 program processes packets, with traffic that is generated from the
+//! program and outputs that are checked.
 //!
-//! [`traffic`] makes packets that the program's parser takes apart and entries that they hit; [`run`] processes them under
-//! the clock, on the interpreter and as machine code, side by side. Nothing counts that was not also compared with what the
-//! reference interpreter does ([`run::Counts`], [`check::Comparison`]).
+//! [`traffic`] generates packets that the program's parser accepts, and table entries that they
+//! hit. [`run`] processes the packets under the clock, both on the interpreter and as machine code.
+//! Every figure comes with a comparison of the outputs with those of the reference interpreter
+//! ([`run::Counts`], [`check::Comparison`]).
 //!
-//! This crate has threads and a clock, since it measures; it prints nothing.
+//! This crate starts threads and reads clocks, but it prints nothing.
 
 pub mod check;
 mod method;

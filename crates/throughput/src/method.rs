@@ -1,5 +1,6 @@
-//! Messages by which packets change the entries that they hit (Simon et al., ANCS 2021, section 5), in a running program:
-//! they go to a controller through loopback TCP, and the entry is written when they come back.
+//! Update methods: the ways in which packets change the entries that they hit (Simon et al., ANCS
+//! 2021, section 5). For some methods, a packet produces a message to a controller over loopback
+//! TCP, and the entry is written when the message returns.
 
 use crate::traffic::error::TrafficError;
 use ir::{Program, Replicas, Table, UpdateMethod};
@@ -7,12 +8,14 @@ use pipeline::{Core, Switch};
 use std::sync::Arc;
 use tables::{DigestLoop, DigestSender};
 
-/// Room that is left to workers that look for room at the same time: as many as there can be.
+/// The free space in the message queue below which a worker waits. Workers check the space
+/// concurrently, so the margin is as large as the number of workers can be.
 const MARGIN: u64 = 256;
 
-/// The program with this method in all tables whose entries packets write. Change goes through two replicas, as in the paper;
-/// entries are not locked but by pointer, and no worker has its own.
-pub(crate) fn changed_by(mut program: Program, method: UpdateMethod) -> Program {
+/// Sets the update method of all tables whose entries packets write. The method `Change` uses two
+/// replicas, as in the paper. Only the method `Pointer` locks entries or gives each worker its own
+/// replica.
+pub(crate) fn with_update_method(mut program: Program, method: UpdateMethod) -> Program {
     let actions = std::mem::take(&mut program.actions);
     for table in &mut program.tables {
         if !is_written(&actions, table) {
@@ -31,7 +34,8 @@ pub(crate) fn changed_by(mut program: Program, method: UpdateMethod) -> Program 
     program
 }
 
-/// The method that a program has in the first table whose entries packets write, if there is one.
+/// Returns the method of the first table whose entries packets write, or `None` without such a
+/// table.
 pub(crate) fn of_program(program: &Program) -> Option<UpdateMethod> {
     let mut tables = program.tables.iter();
     Some(tables.find(|table| is_written(&program.actions, table))?.storage.update)
@@ -42,25 +46,27 @@ fn is_written(actions: &[ir::Action], table: &Table) -> bool {
     actions.flat_map(|action| &action.parameters).any(|parameter| parameter.reference)
 }
 
-/// What became of messages.
+/// The number of failed messages, by kind of failure.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Delivered {
-    /// No entry was written for so many.
+    /// The messages for which no entry was written.
     pub(crate) unwritten: u64,
-    /// So many were written over something else than their packets had found.
+    /// The messages that overwrote a newer value than their packets had found.
     pub(crate) overwritten: u64,
 }
 
-/// Brings messages to a controller and back.
+/// Delivers the messages of packets to a controller, and their results to the switch.
 pub(crate) struct Changes {
     method: UpdateMethod,
-    /// If there are tables whose entries a controller writes.
+    /// The controller; `None` if no table uses the method `Digest`.
     controller: Option<(DigestLoop, DigestSender)>,
 }
 
 impl Changes {
+    /// Starts the controller if a table needs it.
+    ///
     /// # Errors
-    /// If there are no sockets to the controller.
+    /// Returns [`TrafficError::Controller`] if the sockets to the controller cannot be opened.
     pub(crate) fn new(switch: &Arc<Switch>) -> Result<Self, TrafficError> {
         let program = switch.program();
         let method = of_program(program).unwrap_or_default();
@@ -76,7 +82,8 @@ impl Changes {
         Ok(Self { method, controller })
     }
 
-    /// Sends what the last packets asked for. Waits while as much is on its way as may be.
+    /// Sends the messages that the last packets produced. Waits while too many messages are in
+    /// flight.
     pub(crate) fn deliver(&self, core: &Core) {
         let Some((_, sender)) = &self.controller else { return };
         for change in core.take_entry_changes() {
@@ -87,7 +94,7 @@ impl Changes {
         }
     }
 
-    /// Waits until all that is on its way is written.
+    /// Waits until all messages in flight have been applied.
     pub(crate) fn settle(&self) -> Delivered {
         let Some((digests, _)) = &self.controller else { return Delivered::default() };
         loop {
@@ -100,8 +107,9 @@ impl Changes {
         }
     }
 
-    /// Whether entries are changed by others, or while a worker waits: its processor time says nothing about that.
-    pub(crate) fn are_waited_for(&self) -> bool {
+    /// Whether other threads change entries or workers wait for changes. The processor time of
+    /// workers is then no measure of the rate.
+    pub(crate) fn needs_wall_clock(&self) -> bool {
         self.method != UpdateMethod::Pointer
     }
 }

@@ -1,81 +1,82 @@
-//! The packets of all flows, one behind the other.
+//! The packets of all flows, stored contiguously.
 //!
-//! Who makes traffic reads them in random order, and shares caches with the worker under the clock. So each is read past the
-//! larger caches, which stay the program's: otherwise packets that nobody will see again for a while take the place of entries, and
-//! the figure is one of the apparatus.
+//! The traffic generator reads the packets in random order and shares caches with the measured
+//! worker. It reads packets with prefetches that bypass the larger caches. Otherwise packets that
+//! are not reused for a while would evict table entries, and the figure would depend on the
+//! generator.
 
 use std::ops::Index;
 use tables::machine::read_once;
 
-/// So many packets before one is read, memory is asked for it.
-const AHEAD: usize = 16;
+/// The distance, in packets, between a prefetch and the use of its data.
+const PREFETCH_DISTANCE: usize = 16;
 
 /// Packets by number.
 #[derive(Clone, Debug, Default)]
 pub struct Packets {
     bytes: Vec<u8>,
-    /// Of each, and where the last ends.
+    /// The start of each packet, and the end of the last one.
     starts: Vec<usize>,
 }
 
 impl Packets {
-    /// How many there are.
+    /// Returns the number of packets.
     #[must_use]
     pub fn len(&self) -> usize {
         self.starts.len().saturating_sub(1)
     }
 
-    /// Whether there is none.
+    /// Whether there are no packets.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// A packet; nothing if there are not so many.
+    /// Returns a packet, or `None` if the number is out of range.
     #[must_use]
     pub fn get(&self, number: usize) -> Option<&[u8]> {
         let bounds = self.starts.get(number..number.checked_add(2)?)?;
         self.bytes.get(bounds[0]..bounds[1])
     }
 
-    /// All of them.
+    /// Iterates over all packets.
     pub fn iter(&self) -> impl Iterator<Item = &[u8]> {
         self.starts.windows(2).map(|bounds| &self.bytes[bounds[0]..bounds[1]])
     }
 
-    /// Bytes of all together.
+    /// Returns the total length of all packets in bytes.
     #[must_use]
     pub fn bytes(&self) -> usize {
         self.bytes.len()
     }
 
-    /// Bytes of the longest.
+    /// Returns the length of the longest packet in bytes.
     #[must_use]
     pub fn longest(&self) -> usize {
         self.iter().map(<[u8]>::len).max().unwrap_or(0)
     }
 
-    /// Gives the packets with these numbers to `take`, each with its position among them; `ask` is told each number some time
-    /// before.
+    /// Passes the packets with these numbers to `take`, each with its position in `numbers`.
+    /// `prefetch` receives each number some time before the packet is passed.
     pub(crate) fn each_once(
         &self,
         numbers: &[usize],
-        ask: impl Fn(usize),
+        prefetch: impl Fn(usize),
         mut take: impl FnMut(usize, &[u8]),
     ) {
         let earlier = |position: usize, by: usize| {
             let position = position.checked_sub(by)?;
             Some((position, *numbers.get(position)?))
         };
-        for position in 0..numbers.len() + 2 * AHEAD {
+        for position in 0..numbers.len() + 2 * PREFETCH_DISTANCE {
             if let Some((_, number)) = earlier(position, 0) {
                 read_once(self.starts.get(number..number + 2).unwrap_or(&[]));
-                ask(number);
+                prefetch(number);
             }
-            if let Some((_, number)) = earlier(position, AHEAD) {
+            if let Some((_, number)) = earlier(position, PREFETCH_DISTANCE) {
                 read_once(self.get(number).unwrap_or(&[]));
             }
-            if let Some((position, number)) = earlier(position, 2 * AHEAD) {
+            if let Some((position, number)) = earlier(position, 2 * PREFETCH_DISTANCE) {
                 take(position, self.get(number).unwrap_or(&[]));
             }
         }
@@ -107,22 +108,22 @@ mod tests {
     use std::cell::RefCell;
 
     #[test]
-    fn packets_come_back_in_the_order_asked_for() {
+    fn packets_are_passed_in_the_requested_order() {
         let packets: Packets = (0..100u8).map(|number| vec![number; number.into()]).collect();
         assert_eq!((packets.len(), packets.longest(), packets.bytes()), (100, 99, 99 * 50));
         assert_eq!((packets.get(99), packets.get(100)), (Some([99; 99].as_slice()), None));
         assert!(packets.get(usize::MAX).is_none() && Packets::default().get(0).is_none());
         let numbers: Vec<usize> = (0..100).rev().chain([7, 7]).collect();
-        let (asked, mut taken) = (RefCell::new(Vec::new()), Vec::new());
+        let (prefetched, mut taken) = (RefCell::new(Vec::new()), Vec::new());
         packets.each_once(
             &numbers,
-            |number| asked.borrow_mut().push(number),
+            |number| prefetched.borrow_mut().push(number),
             |position, packet| {
                 assert_eq!(packet, &packets[numbers[position]]);
                 taken.push(position);
             },
         );
-        assert_eq!(asked.into_inner(), numbers);
+        assert_eq!(prefetched.into_inner(), numbers);
         assert!(taken.into_iter().eq(0..numbers.len()));
     }
 }

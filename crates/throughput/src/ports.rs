@@ -1,17 +1,19 @@
-//! A program between ports: one worker takes bursts from a port and sends what leaves back to it, whichever port the program
-//! chose, while a generator on another core sends packets and takes in what comes back.
+//! Measures a program between ports. One worker receives bursts from a port, processes them, and
+//! sends the outputs back to that port, whichever port the program chose. A generator on another
+//! core sends packets and receives the outputs.
 //!
-//! Flooded, the generator sends as many as go; the rate is what the worker processes per second of its processor time, without
-//! the time in which it found nothing: between fast ports the generator, which checks what comes back, has more to do than the
-//! worker. Then packets become due at a fixed rate, a share of what came through; the n-th that
-//! comes back is the n-th that was due, if none is lost. A worker that sends each packet back as it is, on the same ports,
-//! says what the ports give at most.
+//! The first measurement is the rate: the generator floods the worker. The rate is the number of
+//! packets per second of the worker's processor time, without the time in which it found no
+//! packets; between fast ports, the generator also checks outputs and is slower than the worker.
+//! The second measurement is the latency at a fixed rate, which is a share of the throughput. If no
+//! packet is lost, the n-th output belongs to the n-th packet. A worker that returns each packet
+//! unchanged over the same ports shows the limit of the ports.
 
 mod generator;
 pub(crate) mod io;
 mod worker;
 
-use self::generator::{Ends, Flows, flooded, open_loop};
+use self::generator::{Ends, Flows, flood, open_loop};
 pub use self::io::{Io, PortError};
 use self::worker::{Served, Server};
 use crate::check::Expected;
@@ -28,15 +30,16 @@ use std::io::BufWriter;
 use std::time::Duration;
 use tables::machine::thread_time;
 
-/// Of the interfaces, in bytes; frames have a header of 14 beside.
+/// The MTU of the interfaces in bytes. Frames have 14 bytes more, for the Ethernet header.
 const MTU: u32 = 1500;
-/// Packets of a capture.
+/// The number of packets in a capture.
 const CAPTURED: usize = 1 << 16;
 
-/// Measures a workload between ports, on one core beside the generator's.
+/// Measures a workload between ports. The worker has one core and the generator another.
 ///
 /// # Errors
-/// If there are no such ports, the program cannot be loaded, or the run is stopped before anything was measured.
+/// Returns a [`TrafficError`] if the ports are not available, the program cannot be loaded, or the
+/// run is stopped before anything was measured.
 pub fn run_on(
     io: Io,
     workload: &Workload,
@@ -58,7 +61,7 @@ pub fn run_on(
     if matches!(io, Io::Veth | Io::Xdp) && longest > MTU as usize + 14 {
         return Err(PortError::Missing("interfaces take packets of at most 1,514 bytes").into());
     }
-    let mut place = Place::open(io)?;
+    let mut medium = Medium::open(io)?;
     'repetitions: for repetition in 0..settings.repetitions {
         for position in 0..subjects.len() {
             let done = repetition * subjects.len() + position;
@@ -68,13 +71,14 @@ pub fn run_on(
             }
             let seed = settings.seed.wrapping_add(repetition as u64);
             if position == 0 {
-                let bare = place.rate(workload, None, &Expected::nothing(), seed, settings.time)?;
+                let bare =
+                    medium.rate(workload, None, &Expected::unknown(), seed, settings.time)?;
                 findings.copied.push(bare.rate);
             }
             let Some(subject) = subjects.get_mut(position) else { break };
             let Some(switch) = &subject.switch else { continue };
             let core: &Core = switch;
-            let done = place.rate(workload, Some(core), &expected, seed, settings.time)?;
+            let done = medium.rate(workload, Some(core), &expected, seed, settings.time)?;
             subject.case.rates.push(done.rate);
             subject.case.idle.push(done.idle);
             done.count(&mut subject.case);
@@ -93,7 +97,7 @@ pub fn run_on(
             let Some(switch) = &subject.switch else { continue };
             let seed = settings.seed.wrapping_add(repetition as u64);
             let settings = Settings { seed, ..settings.clone() };
-            place.time(workload, switch, &settings, &mut subject.case.latency)?;
+            medium.time(workload, switch, &settings, &mut subject.case.latency)?;
         }
     }
     let timed = |latency: &Latency| !latency.times.is_empty();
@@ -103,12 +107,12 @@ pub fn run_on(
     Ok(findings)
 }
 
-/// What came through while more was sent than that.
+/// The result of flooding a worker.
 #[derive(Debug, Default)]
-struct Flooded {
-    /// Packets that the worker processed per second of its processor time in which it had some.
+struct FloodResult {
+    /// The packets per second of processor time in which the worker had packets.
     rate: f64,
-    /// The share of its processor time in which it had none.
+    /// The share of the worker's processor time in which it had no packets.
     idle: f64,
     processed: u64,
     left: u64,
@@ -117,7 +121,7 @@ struct Flooded {
     wrong: u64,
 }
 
-impl Flooded {
+impl FloodResult {
     fn count(&self, case: &mut Case) {
         let counts = &mut case.counts;
         counts.processed += self.processed;
@@ -135,18 +139,18 @@ impl Flooded {
     }
 }
 
-/// Where packets go between generator and worker.
-enum Place {
+/// The medium between generator and worker.
+enum Medium {
     Wire {
         generator: Box<dyn Queue>,
         worker: Box<dyn Queue>,
-        /// Where their interfaces are.
+        /// The namespace of the interfaces, if they are virtual.
         namespace: Option<Namespace>,
     },
     Files(tempfile::TempDir),
 }
 
-impl Place {
+impl Medium {
     fn open(io: Io) -> Result<Self, PortError> {
         let wired = |open: fn(&str) -> Opened| {
             let namespace = Namespace::new()?;
@@ -157,8 +161,8 @@ impl Place {
         };
         match io {
             Io::Memory => Err(PortError::Missing("memory has no ports")),
-            Io::Veth => wired(|name| first(af_packet::open(name, 1)?)),
-            Io::Xdp => wired(|name| first(xdp::open(name, false, 1)?)),
+            Io::Veth => wired(|name| only_queue(af_packet::open(name, 1)?)),
+            Io::Xdp => wired(|name| only_queue(xdp::open(name, false, 1)?)),
             Io::Pcap => {
                 let directory = tempfile::Builder::new().prefix("planimeter-bench-").tempdir()?;
                 Ok(Self::Files(directory))
@@ -167,7 +171,8 @@ impl Place {
         }
     }
 
-    /// What a worker processes when it gets as much as there is; one without a program sends packets back as they are.
+    /// Measures the rate of a flooded worker. Without a program, the worker returns packets
+    /// unchanged.
     fn rate(
         &mut self,
         workload: &Workload,
@@ -175,19 +180,20 @@ impl Place {
         expected: &Expected,
         seed: u64,
         time: Duration,
-    ) -> Result<Flooded, PortError> {
+    ) -> Result<FloodResult, PortError> {
         let flows = Flows::new(workload, seed);
         let served = Served { port: workload.port(), core };
         match self {
-            Self::Wire { generator, worker, namespace } => inside(namespace.as_ref(), || {
+            Self::Wire { generator, worker, namespace } => in_namespace(namespace.as_ref(), || {
                 let ends = Ends { generator: generator.as_mut(), worker: worker.as_mut() };
-                flooded(ends, served, flows, expected, time)
+                flood(ends, served, flows, expected, time)
             }),
-            Self::Files(directory) => captured(directory, served, flows, expected),
+            Self::Files(directory) => process_capture(directory, served, flows, expected),
         }
     }
 
-    /// A repetition of the open loop, at a rate that the first finds. Captures are there at once and have none.
+    /// Runs one repetition of the open loop, at a rate that the first repetition determines.
+    /// Captures have no latency, since all their packets are available at once.
     fn time(
         &mut self,
         workload: &Workload,
@@ -198,7 +204,7 @@ impl Place {
         let Self::Wire { generator, worker, namespace } = self else { return Ok(()) };
         let offered = latency.as_ref().map(|known| known.offered);
         let flows = Flows::new(workload, settings.seed);
-        let done = inside(namespace.as_ref(), || {
+        let done = in_namespace(namespace.as_ref(), || {
             let ends = Ends { generator: generator.as_mut(), worker: worker.as_mut() };
             let served = Served { port: workload.port(), core: Some(core) };
             open_loop(ends, served, flows, offered, settings)
@@ -214,8 +220,9 @@ impl Place {
     }
 }
 
-/// Does something where interfaces are: XDP sockets look at theirs now and then, by its name.
-fn inside<R: Send>(
+/// Runs `work` in the namespace of the interfaces, because XDP sockets look up their interface by
+/// name from time to time.
+fn in_namespace<R: Send>(
     namespace: Option<&Namespace>,
     work: impl FnOnce() -> R + Send,
 ) -> Result<R, PortError> {
@@ -228,41 +235,41 @@ fn inside<R: Send>(
 /// The only queue of a port.
 type Opened = Result<Box<dyn Queue>, PortError>;
 
-fn first(mut port: packetio::Port) -> Opened {
+fn only_queue(mut port: packetio::Port) -> Opened {
     port.queues.pop().ok_or(PortError::Missing("a port without a queue"))
 }
 
 #[cfg(not(feature = "dpdk"))]
-fn shared_memory() -> Result<Place, PortError> {
+fn shared_memory() -> Result<Medium, PortError> {
     Err(PortError::Missing("this program was built without DPDK: build it with --features dpdk"))
 }
 
-/// Two of DPDK's devices with memory between them.
+/// Opens two DPDK devices that are connected by shared memory.
 #[cfg(feature = "dpdk")]
-fn shared_memory() -> Result<Place, PortError> {
+fn shared_memory() -> Result<Medium, PortError> {
     let end = |number: u8, role: &str| {
         let socket = format!("planimeter-bench-{}", std::process::id());
         let device = format!("net_memif{number},role={role},id=0,socket={socket}");
-        first(packetio::dpdk::open(&device, 1)?)
+        only_queue(packetio::dpdk::open(&device, 1)?)
     };
     let (mut generator, mut worker) = (end(0, "server")?, end(1, "client")?);
-    // The ends have to find each other.
+    // The two ends connect asynchronously.
     let began = std::time::Instant::now();
     while !(generator.reopen() && worker.reopen()) {
         if began.elapsed() > Duration::from_secs(5) {
             return Err(PortError::Missing("DPDK's ends of a line did not find each other in 5 s"));
         }
     }
-    Ok(Place::Wire { generator, worker, namespace: None })
+    Ok(Medium::Wire { generator, worker, namespace: None })
 }
 
-/// A capture with packets goes through the worker, and what left is read again.
-fn captured(
+/// Has a worker process a capture of packets, and checks the capture of its outputs.
+fn process_capture(
     directory: &tempfile::TempDir,
     served: Served<'_>,
     mut flows: Flows<'_>,
     expected: &Expected,
-) -> Result<Flooded, PortError> {
+) -> Result<FloodResult, PortError> {
     let [input, output] = ["in.pcap", "out.pcap"].map(|name| directory.path().join(name));
     let file = BufWriter::new(File::create(&input)?);
     let mut capture = CaptureWriter::new(file, LinkType::ETHERNET)?;
@@ -271,12 +278,12 @@ fn captured(
     }
     capture.finish()?.into_inner().map_err(|error| error.into_error())?;
     let files = pcap::Files { input: Some(input), output: Some(output.clone()), repeat: false };
-    let mut found = Flooded::default();
+    let mut found = FloodResult::default();
     let spent = std::thread::scope(|scope| {
         let found = &mut found;
         let worker = scope.spawn(move || -> Result<Duration, PortError> {
             pin(0);
-            let mut queue = first(pcap::open(&files, 1)?)?;
+            let mut queue = only_queue(pcap::open(&files, 1)?)?;
             let mut server = Server::new(served);
             let began = thread_time();
             loop {

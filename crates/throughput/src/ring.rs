@@ -1,8 +1,9 @@
-//! Packets in memory, as a card and a driver leave them: slots of one size, one after the other.
+//! A ring of packet buffers in memory, as a network card and its driver would provide them:
+//! consecutive slots of one size.
 
 use tables::LINE;
 
-/// Slots for packets.
+/// The slots for packets.
 #[derive(Debug)]
 pub(crate) struct Ring {
     bytes: Vec<u8>,
@@ -11,14 +12,15 @@ pub(crate) struct Ring {
 }
 
 impl Ring {
-    /// So many slots for packets of up to `size` bytes.
+    /// Creates slots for packets of up to `size` bytes.
     pub(crate) fn new(slots: usize, size: usize) -> Self {
-        // Slots begin where lines of the cache do.
+        // Slots begin at cache lines.
         let slot = size.next_multiple_of(LINE).max(LINE);
         Self { bytes: vec![0; slot * slots], lengths: vec![0; slots], slot }
     }
 
-    /// Copies a packet in; what does not fit is cut off. `false` if there is no such slot.
+    /// Copies a packet into a slot and truncates it if it is too long. Returns false if there is no
+    /// such slot.
     pub(crate) fn put(&mut self, position: usize, packet: &[u8]) -> bool {
         let length = packet.len().min(self.slot);
         let begin = position * self.slot;
@@ -32,7 +34,7 @@ impl Ring {
         true
     }
 
-    /// All packets, in order.
+    /// Returns all packets, in order.
     pub(crate) fn iter(&self) -> impl Iterator<Item = &[u8]> {
         let slots = self.bytes.chunks_exact(self.slot).zip(&self.lengths);
         slots.map(|(bytes, length)| bytes.get(..*length).unwrap_or_default())
@@ -50,7 +52,7 @@ mod tests {
     use super::Ring;
 
     #[test]
-    fn what_is_put_in_comes_out() {
+    fn packets_come_out_as_they_were_put_in() {
         let mut ring = Ring::new(2, 65);
         assert!(ring.put(1, &[7; 65]) && ring.put(0, &[1, 2]));
         assert_eq!((ring.get(0), ring.get(1)), ([1, 2].as_slice(), [7; 65].as_slice()));

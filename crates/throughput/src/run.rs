@@ -1,14 +1,17 @@
-//! Turns under the clock.
+//! Timed runs of a workload in memory.
 //!
-//! A turn is some thousand packets of random flows that lie in memory as a card leaves them. While the clock stands still
-//! they are put there; while it runs, each is processed, and what leaves stays where its burst put it, apart from the
-//! input, where a card would take it from; then the clock stands again and what left is checked. So neither the making
-//! nor the checking of packets is in the figure, and both input and output are warm in the cache, as a card that writes
-//! there leaves them.
+//! A run consists of turns. A turn processes 512 packets of random flows, which lie in
+//! memory as a network card would leave them. Before the clock starts, the packets are copied into
+//! the input ring. While the clock runs, every packet is processed, and each output stays in the
+//! buffer of its burst, as if a card would fetch it from there. After the clock has stopped, the
+//! outputs are checked. The generation and the check of packets are therefore not part of the
+//! figures. Both input and output are warm in the cache, as they are with a card that writes
+//! directly to the cache.
 //!
-//! Repetitions of all cases take turns, so that what changes on the machine meanwhile meets all of them alike. Rates are
-//! per second of the processor time of the threads that process packets, and by the wall clock where entries are changed
-//! by other methods than pointer, until the last is written.
+//! The repetitions of all cases alternate, so that changes of the machine affect all cases alike.
+//! Rates are per second of processor time of the worker threads. If entries are changed by a method
+//! other than pointer, rates are per second of wall-clock time until the last entry has been
+//! written.
 
 mod table_access;
 
@@ -34,52 +37,56 @@ use std::sync::{Arc, Barrier, OnceLock};
 use std::time::{Duration, Instant};
 use tables::machine::{cores, pin_to, thread_time};
 
-/// Packets of a turn: as many as the ring of a card has by default, so that they lie near.
+/// The number of packets in a turn, equal to the default ring size of network cards.
 const TURN: usize = 512;
-/// How long the cycle counter is compared with the clock.
+/// The time for which the cycle counter is compared with the clock.
 const CALIBRATION: Duration = Duration::from_millis(2);
 
-/// Readings of a clock of which the shortest says what one takes.
+/// The number of clock readings whose minimum is the cost of one reading.
 const READINGS: usize = 1000;
 
-/// How long a new value of an entry is waited for.
+/// The longest time to wait for the new value of an entry.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// What is to be measured.
+/// The parameters of a run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Settings {
-    /// Ways through the program.
+    /// The execution paths to measure.
     pub paths: Vec<Path>,
-    /// Numbers of cores, each with one worker.
+    /// The numbers of cores to measure; each core has one worker.
     pub cores: Vec<usize>,
-    /// Repetitions of each case.
+    /// The number of repetitions of each case.
     pub repetitions: usize,
-    /// How long a repetition takes, with what is done while its clock stands.
+    /// The duration of a repetition, including the time while its clock is stopped.
     pub time: Duration,
-    /// Offered rate of the open loop, as a share of what was reached.
+    /// The offered rate of the open loop, as a share of the measured rate.
     pub load: f64,
-    /// Exponent of Zipf's law by which flows are drawn, the first most often; zero draws all alike.
+    /// The exponent of the Zipf distribution of flows, of which the first is the most frequent;
+    /// zero for a uniform distribution.
     pub skew: f64,
-    /// Every core draws all flows, so that packets of several cores meet in one entry; or each flow stays on its core.
+    /// Whether every core draws from all flows, so that several cores access one entry. Otherwise
+    /// each flow stays on one core.
     pub any_core: bool,
-    /// Where random choices start.
+    /// The seed of random choices.
     pub seed: u64,
 }
 
-/// What was found.
+/// The results of a run.
 #[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
 pub struct Findings {
-    /// Where packets came from and went.
+    /// The source and destination of packets.
     pub io: Io,
-    /// In the order of the settings: paths, and cores within.
+    /// The cases, ordered by path, then by method and number of cores.
     pub cases: Vec<Case>,
-    /// Packets per second that the same loop copies in and out when nothing is done with them; one per repetition. Between
-    /// ports, packets that a worker without a program sends back.
+    /// The packets per second that the loop copies in and out without processing them, one value
+    /// per repetition. Between ports, this is the rate of a worker that returns packets without a
+    /// program.
     pub copied: Vec<f64>,
-    /// Flows whose packets draw random numbers: what leaves for them is not checked while the clock runs.
+    /// The number of flows whose packets draw random numbers. Their outputs are not checked in
+    /// timed runs.
     #[serde(default)]
     pub random_flows: usize,
-    /// Stopped before its end.
+    /// Whether the run was stopped early.
     pub interrupted: bool,
 }
 
@@ -91,89 +98,96 @@ impl Findings {
     }
 }
 
-/// A path on some cores.
+/// A path on a number of cores.
 #[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
 pub struct Case {
-    /// Which way.
+    /// The execution path.
     pub path: Path,
-    /// How packets change entries.
+    /// The method by which packets change entries.
     pub method: UpdateMethod,
-    /// Workers.
+    /// The number of workers, each on its own core.
     pub cores: usize,
-    /// Why it could not be run; there are no figures then.
+    /// The reason why the case could not be run; it has no figures then.
     pub refused: Option<String>,
-    /// Steps that machine code leaves to the interpreter: where, and what it lacks.
+    /// The steps that machine code leaves to the interpreter, each as its place and the missing
+    /// feature.
     pub interpreted: Vec<(String, String)>,
-    /// How long the program took to load, from the IR.
+    /// The time to load the program from its IR.
     pub loading: Duration,
-    /// Bytes of machine code.
+    /// The size of the machine code in bytes.
     pub code_bytes: usize,
-    /// Packets per second over all workers, for each repetition.
+    /// The packets per second over all workers, one value per repetition.
     pub rates: Vec<f64>,
-    /// Between ports, the share of its processor time in which the worker had no packet, for each repetition. It is not in the
-    /// rate.
+    /// Between ports, the share of the worker's processor time in which it had no packet, one value
+    /// per repetition. The rate excludes this time.
     #[serde(default)]
     pub idle: Vec<f64>,
-    /// Of the packets under the clock.
+    /// The counts of the packets in timed runs.
     pub counts: Counts,
-    /// Against the interpreter, before the clock ran.
+    /// The comparison with the interpreter before the timed runs.
     pub comparison: Comparison,
-    /// Why packets of the program do not go in bursts.
+    /// The reason why the program's packets are not processed in bursts, if they are not.
     pub one_by_one: Option<String>,
-    /// Where the time of a packet goes on one core, measured in turns of their own.
+    /// The cost of each stage of processing on one core, from separate turns.
     pub stages: Option<Stages>,
-    /// What of it tables take, measured in turns of their own; nothing where machine code has no table itself.
+    /// The cost of table lookups, from separate turns; `None` if machine code performs no lookup
+    /// itself.
     pub table_access: Option<TableAccess>,
-    /// From when a packet is due to when its output is in place, in nanoseconds, in an open loop.
+    /// The latency in an open loop, from the time a packet is due to the time its output is
+    /// complete.
     pub latency: Option<Latency>,
-    /// From when a packet comes that changes an entry to when one comes that finds the new value, in nanoseconds, with
-    /// nothing else going on; where methods were asked for.
+    /// The time in nanoseconds from the arrival of a packet that changes an entry to the arrival of
+    /// a packet that finds the new value, without other load. `None` unless update methods are
+    /// compared.
     pub seen: Option<Times>,
 }
 
-/// Cycles of the processor's counter for each packet in a burst, in one worker.
+/// The cost of each stage of burst processing in one worker, in cycles per packet.
 #[derive(Clone, Copy, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct Stages {
-    /// The packet is copied to where it leaves from and parsed, and the cache is asked for its entries.
+    /// Copying to the output buffer, parsing, and prefetching of entries.
     pub parser: f64,
-    /// Tables, actions, checksums, deparser.
+    /// Tables, actions, checksums and the deparser.
     pub behind_parser: f64,
-    /// What is done once for each burst, and what the loop around it takes.
+    /// Work per burst, and the loop around it.
     pub around: f64,
 }
 
-/// Latency in an open loop of one worker.
+/// The latency in an open loop with one worker.
 #[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
 pub struct Latency {
-    /// Packets per second offered.
+    /// The offered rate in packets per second.
     pub offered: f64,
-    /// From due to done.
+    /// The latencies of all repetitions without loss.
     pub times: Times,
-    /// Repetitions in which packets were lost, of which there are no times: only between ports.
+    /// The number of repetitions in which packets were lost, which have no latencies. Only possible
+    /// between ports.
     pub lossy: usize,
-    /// Share of the time for which the worker, which never waits, had its core in the worst repetition: while other processes had
-    /// it, packets waited. Not told between ports, where workers may wait.
+    /// The share of the time for which the worker was running on its core, in the worst repetition.
+    /// The worker never sleeps, so packets waited while other processes used its core. `None`
+    /// between ports, where workers may sleep.
     pub had_core: Option<f64>,
 }
 
-/// What became of packets.
+/// The counts of packets in timed runs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Counts {
-    /// Given to workers.
+    /// The packets that workers received.
     pub processed: u64,
-    /// Packets that left.
+    /// The packets that workers sent.
     pub left: u64,
-    /// Packets that could not be processed to their end.
+    /// The packets whose processing failed.
     pub errors: u64,
-    /// Held against what must leave.
+    /// The packets whose output was checked.
     pub checked: u64,
-    /// Of those, with another output.
+    /// The checked packets with a wrong output.
     pub wrong: u64,
-    /// Messages of packets for which no entry was written.
+    /// The messages for which no entry was written.
     pub unwritten: u64,
-    /// Messages that were written over something else than their packets had found there, which is lost.
+    /// The messages that overwrote a newer value, which is lost.
     pub overwritten: u64,
-    /// Entries of sharded tables that packets of several workers wrote, each going on from its own value.
+    /// The entries of sharded tables that several workers wrote, each continuing from its own
+    /// value.
     pub divided: u64,
 }
 
@@ -190,25 +204,26 @@ impl Counts {
     }
 }
 
-/// Where a run is.
+/// The present stage of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stage {
-    /// The interpreter learns what must leave.
+    /// The interpreter determines the expected outputs.
     Learning,
-    /// A path is compared with the interpreter, then warmed up.
+    /// A path is compared with the interpreter and warmed up.
     Comparing,
-    /// The clock runs.
+    /// Rates are measured.
     Measuring,
-    /// Packets become due at a fixed rate.
+    /// Latencies are measured at a fixed rate.
     Timing,
 }
 
-/// What a caller learns of a run while it goes on.
+/// An observer of a run.
 pub trait Watch {
-    /// Takes where the run is, and how much of how much is done there; returns whether to go on.
+    /// Receives the stage, and the number of finished and total steps in it. Returns whether to
+    /// continue.
     fn step(&mut self, stage: Stage, done: usize, of: usize) -> bool;
 
-    /// Takes what has been measured so far, after each repetition of a case.
+    /// Receives the findings so far, after each repetition of a case.
     fn measured(&mut self, _so_far: Findings) {}
 }
 
@@ -218,13 +233,14 @@ impl<F: FnMut(Stage, usize, usize) -> bool> Watch for F {
     }
 }
 
-/// The watch that a run reports to.
+/// The observer to which a run reports.
 pub type Progress<'p> = dyn Watch + 'p;
 
-/// Measures a workload.
+/// Measures a workload in memory.
 ///
 /// # Errors
-/// If the program cannot be loaded, or the run is stopped before anything was measured.
+/// Returns a [`TrafficError`] if the program cannot be loaded, or the run is stopped before
+/// anything was measured.
 pub fn run(
     workload: &Workload,
     settings: &Settings,
@@ -233,10 +249,12 @@ pub fn run(
     run_methods(workload, &[], settings, progress)
 }
 
-/// Measures methods by which packets change the entries that they hit, one beside the other; without one, as the program says.
+/// Compares methods by which packets change the entries that they hit. Without methods, the
+/// program's own method is measured.
 ///
 /// # Errors
-/// As [`run`]; and if packets of the program change none.
+/// Returns a [`TrafficError`] in the cases of [`run`], and if methods are given but the program's
+/// packets change no entries.
 pub fn run_methods(
     workload: &Workload,
     methods: &[UpdateMethod],
@@ -307,20 +325,21 @@ pub fn run_methods(
     Ok(findings)
 }
 
-/// Returns the findings with the cases as they are now, for a run that may be left behind before its end.
+/// Returns the findings with the present state of all cases, for a run that may be abandoned.
 pub(crate) fn so_far(findings: &Findings, subjects: &[Subject<'_>]) -> Findings {
     let cases = subjects.iter().map(|subject| subject.case.clone()).collect();
     Findings { cases, interrupted: true, ..findings.clone() }
 }
 
-/// A case and the switch that it runs on.
+/// A case and its switch.
 pub(crate) struct Subject<'w> {
     pub(crate) case: Case,
     workload: &'w Workload,
     pub(crate) switch: Option<Arc<Switch>>,
 }
 
-/// The cases of one path, each on a switch of its own that has seen every flow.
+/// Prepares the cases of one path. Each has its own switch, which has processed one packet of every
+/// flow.
 pub(crate) fn prepare<'w>(
     workload: &'w Workload,
     method: Option<UpdateMethod>,
@@ -351,7 +370,7 @@ pub(crate) fn prepare<'w>(
             seen: None,
         };
         if path == Path::Compiled {
-            // By the wall clock, since code is made on several threads.
+            // Loading is timed by the wall clock, because several threads generate code.
             let begin = Instant::now();
             match switch.compile() {
                 Ok(code) => {
@@ -376,16 +395,17 @@ pub(crate) fn prepare<'w>(
     Ok(subjects)
 }
 
-/// Has a packet of each flow processed.
+/// Processes one packet of every flow.
 fn see_every_flow(switch: &Switch, workload: &Workload, settings: &Settings) {
     let mut processor = Processor::with_seed(settings.seed);
     let mut outputs = Vec::new();
     for packet in workload.packets().iter() {
         outputs.clear();
         let given = (workload.port(), packet);
-        // What fails here fails under the clock too, and is counted there.
+        // Errors that occur here also occur in timed runs, where they are counted.
         let _ = processor.process(switch, given, NOW, &mut outputs);
-        // Entries are as the flows want them when the clock starts.
+        // Pending changes are applied, so that entries have their final values when the clock
+        // starts.
         switch.answer_entry_changes();
     }
 }
@@ -405,7 +425,7 @@ impl Subject<'_> {
                         let number = WorkerNumber { worker, workers };
                         let mut lane = Lane::new(workload, switch, changes, number, settings);
                         pin(worker);
-                        // All have joined the tables before any clock runs.
+                        // All workers join the tables before any clock starts.
                         lane.warm_up();
                         start.wait();
                         lane.run(expected, time, stop);
@@ -424,18 +444,19 @@ impl Subject<'_> {
         Ok(())
     }
 
-    /// Turns in which the stages are timed: that takes time, so they are in no rate.
+    /// Measures the stages of processing in separate turns, because measuring them slows
+    /// processing.
     fn stages(&mut self, settings: &Settings) -> Result<(), TrafficError> {
         let in_bursts = self.case.path == Path::Compiled && self.case.one_by_one.is_none();
         if in_bursts && CycleCounter::calibrate(CALIBRATION).is_some() {
-            let stages = self.alone(settings, |lane| lane.stages(settings.time))?;
+            let stages = self.with_one_worker(settings, |lane| lane.stages(settings.time))?;
             self.case.stages = stages.flatten();
         }
         Ok(())
     }
 
-    /// What one worker alone does; nothing for cases of several.
-    fn alone<R: Send>(
+    /// Runs `work` with a single worker; returns `None` for cases with several workers.
+    fn with_one_worker<R: Send>(
         &self,
         settings: &Settings,
         work: impl FnOnce(&mut Lane<'_>) -> R + Send,
@@ -458,7 +479,7 @@ impl Subject<'_> {
     fn open_loop(&mut self, settings: &Settings) -> Result<(), TrafficError> {
         let Some(mean) = statistics::mean(&self.case.rates) else { return Ok(()) };
         let offered = mean * settings.load;
-        let found = self.alone(settings, |lane| {
+        let found = self.with_one_worker(settings, |lane| {
             let (began, ran) = (Instant::now(), thread_time());
             let times = lane.open_loop(offered, settings.time);
             let share =
@@ -475,26 +496,28 @@ impl Subject<'_> {
     }
 
     fn until_seen(&mut self, expected: &Expected, settings: &Settings) -> Result<(), TrafficError> {
-        if let Some(seen) = self.alone(settings, |lane| lane.until_seen(expected, settings.time))? {
+        if let Some(seen) =
+            self.with_one_worker(settings, |lane| lane.until_seen(expected, settings.time))?
+        {
             self.case.seen.get_or_insert_default().push(seen);
         }
         Ok(())
     }
 }
 
-/// Keeps a worker on a core; where that is not allowed, the scheduler places it.
+/// Pins the calling thread to a core. If that is not permitted, the scheduler places it.
 pub(crate) fn pin(worker: usize) {
     if let Some(core) = cores().ok().and_then(|cores| cores.get(worker).copied()) {
         let _ = pin_to(core);
     }
 }
 
-/// How many flows are a worker's, each so many behind the one before.
-fn own(workload: &Workload, worker: usize, apart: usize) -> usize {
+/// Returns the number of flows of a worker whose flows are `apart` numbers apart.
+fn flow_count(workload: &Workload, worker: usize, apart: usize) -> usize {
     workload.packets().len().saturating_sub(worker).div_ceil(apart).max(1)
 }
 
-/// One of the workers that share the flows.
+/// The number of a worker among the workers that share the flows.
 #[derive(Clone, Copy)]
 struct WorkerNumber {
     worker: usize,
@@ -508,17 +531,17 @@ struct Lane<'w> {
     changes: &'w Changes,
     processor: Processor,
     random: ChaCha8Rng,
-    /// Numbers of flows from one on, if some come more often.
+    /// The distribution of flow numbers from 1, if it is not uniform.
     skew: Option<Zipf<f64>>,
-    /// The worker's first flow, and how far the next is from it.
+    /// The first flow of the worker, and the distance to its next flow.
     first: usize,
     apart: usize,
     input: Ring,
-    /// Of the packets in the input.
+    /// The flows of the packets in the input ring.
     flows: Vec<usize>,
-    /// What must leave for them.
+    /// The expected outputs of the packets in the input ring.
     due: Vec<Option<Digest>>,
-    /// What each burst became.
+    /// The output of each burst.
     output: Vec<Batch>,
     spent: Duration,
     counts: Counts,
@@ -538,7 +561,7 @@ impl<'w> Lane<'w> {
         let mut random = ChaCha8Rng::seed_from_u64(seed);
         random.set_stream(worker as u64);
         let (worker, apart) = if settings.any_core { (0, 1) } else { (worker, workers) };
-        let own = own(workload, worker, apart);
+        let own = flow_count(workload, worker, apart);
         let skew = (settings.skew > 0.0).then(|| Zipf::new(own as f64, settings.skew).ok());
         Self {
             workload,
@@ -562,7 +585,7 @@ impl<'w> Lane<'w> {
         let begin = Instant::now();
         while !stop.load(Ordering::Relaxed) {
             self.fill(expected);
-            let spent = if self.changes.are_waited_for() {
+            let spent = if self.changes.needs_wall_clock() {
                 let at = Instant::now();
                 self.process();
                 at.elapsed()
@@ -575,7 +598,8 @@ impl<'w> Lane<'w> {
             self.counts.processed += TURN as u64;
             self.check();
             self.processor.take_digests();
-            // The first that is done ends the repetition for all, so that none runs alone.
+            // The first worker that finishes ends the repetition for all, so that no worker runs
+            // alone.
             if begin.elapsed() >= time {
                 stop.store(true, Ordering::Relaxed);
             }
@@ -585,18 +609,20 @@ impl<'w> Lane<'w> {
         self.spent += at.elapsed();
     }
 
-    /// A turn without a clock: a worker's first packets join it to the tables and make its memory.
+    /// Runs a turn without a clock. The first packets of a worker join it to the tables and
+    /// allocate its memory.
     fn warm_up(&mut self) {
         reading();
-        self.fill(&Expected::nothing());
+        self.fill(&Expected::unknown());
         self.process();
         self.processor.take_digests();
     }
 
-    /// Puts packets of random flows of this worker's into the input, and keeps what must leave for them.
+    /// Copies packets of random flows of this worker into the input ring, and records their
+    /// expected outputs.
     fn fill(&mut self, expected: &Expected) {
         let packets = self.workload.packets();
-        let own = own(self.workload, self.first, self.apart);
+        let own = flow_count(self.workload, self.first, self.apart);
         for flow in &mut self.flows {
             let number = match &self.skew {
                 Some(skew) => (self.random.sample(skew) as usize).clamp(1, own) - 1,
@@ -609,10 +635,10 @@ impl<'w> Lane<'w> {
             self.input.put(position, packet);
             self.due[position] = expected.of(self.flows[position]);
         };
-        packets.each_once(&self.flows, |flow| expected.ask_for(flow), take);
+        packets.each_once(&self.flows, |flow| expected.prefetch(flow), take);
     }
 
-    /// Processes all of the input.
+    /// Processes all packets of the input ring.
     fn process(&mut self) {
         let port = self.workload.port();
         let mut input = self.input.iter();
@@ -624,12 +650,12 @@ impl<'w> Lane<'w> {
         }
     }
 
-    /// Cycles that packets take, and how many packets.
+    /// Returns the cycles that packets took, and the number of packets.
     fn cycles(&mut self, time: Duration) -> (u64, u64) {
         let begin = Instant::now();
         let (mut spent, mut packets) = (0, 0);
         while packets == 0 || begin.elapsed() < time {
-            self.fill(&Expected::nothing());
+            self.fill(&Expected::unknown());
             let started = cycles::begin();
             self.process();
             spent += cycles::end().saturating_sub(started);
@@ -673,7 +699,8 @@ impl<'w> Lane<'w> {
         }
     }
 
-    /// Packets become due at a fixed rate, whether or not those before are done.
+    /// Processes packets that become due at a fixed rate, independently of the progress of earlier
+    /// packets.
     fn open_loop(&mut self, offered: f64, time: Duration) -> Histogram<u64> {
         let mut histogram = times::empty();
         let gap = 1e9 / offered;
@@ -714,7 +741,8 @@ impl<'w> Lane<'w> {
 }
 
 impl Lane<'_> {
-    /// Sets an entry back, lets its packet change it, and sends the packet again until it finds what it wrote.
+    /// Resets an entry, lets its packet change it, and repeats the packet until it finds the new
+    /// value.
     fn until_seen(&mut self, expected: &Expected, time: Duration) -> Histogram<u64> {
         let mut histogram = times::empty();
         let port = self.workload.port();
@@ -733,7 +761,7 @@ impl Lane<'_> {
             loop {
                 let waited = start.elapsed();
                 self.processor.process_batch(self.core, &packet, NOW, &mut output);
-                // Only the first packet's message is delivered.
+                // Only the message of the first packet is delivered.
                 drop(self.core.take_entry_changes());
                 self.processor.take_digests();
                 let sent = output.sent().map(|(_, port, bytes)| (port, bytes));
@@ -752,13 +780,13 @@ impl Lane<'_> {
     }
 }
 
-/// What the thread ran since a reading of its clock, without what a reading takes: that is a call of the kernel, which is
-/// a few per cent of a turn.
+/// Returns the processor time of this thread since `started`, without the cost of reading the
+/// clock: a system call that takes a few per cent of a turn.
 fn processor_time_since(started: Duration) -> Duration {
     thread_time().saturating_sub(started).saturating_sub(reading())
 }
 
-/// What a reading of a thread's clock takes at least; the first call finds out.
+/// Returns the least cost of reading a thread's clock, which the first call measures.
 fn reading() -> Duration {
     static LEAST: OnceLock<Duration> = OnceLock::new();
     *LEAST.get_or_init(|| {
@@ -770,7 +798,7 @@ fn reading() -> Duration {
     })
 }
 
-/// How fast the loop is that only copies packets in and out.
+/// Measures the rate of a loop that only copies packets in and out.
 fn copying(workload: &Workload, settings: &Settings, repetition: usize) -> f64 {
     let longest = workload.packets().longest();
     let mut random = ChaCha8Rng::seed_from_u64(settings.seed.wrapping_add(repetition as u64));

@@ -1,12 +1,13 @@
-//! Times of single packets, by repetition.
+//! Latencies of single packets, one histogram per repetition.
 //!
-//! A percentile of one run says nothing of the next: packets that follow each other wait for the same thing. So its interval is
-//! of repetitions, as that of a rate is.
+//! The percentile of a single run does not predict the next run, because consecutive packets wait
+//! for the same events. The confidence interval of a percentile therefore comes from repetitions,
+//! as that of a rate does.
 
 use hdrhistogram::Histogram;
 use statistics::{Estimate, can_state};
 
-/// Times in nanoseconds, a histogram for each repetition.
+/// Latencies in nanoseconds, one histogram per repetition.
 #[derive(Clone, Debug, Default, serde::Serialize, serde::Deserialize)]
 pub struct Times(Vec<Repetition>);
 
@@ -14,31 +15,32 @@ pub struct Times(Vec<Repetition>);
 struct Repetition(#[serde(with = "statistics::histogram_text")] Histogram<u64>);
 
 impl Times {
-    /// A percentile in seconds: the mean of those of the repetitions, with its confidence. Where one of them has too few samples
-    /// for it (see [`percentile`]), that of all samples together, which has no interval.
+    /// Returns a percentile in seconds: the mean of the percentiles of the repetitions, with its
+    /// confidence interval. If a repetition has too few samples (see [`percentile`]), returns the
+    /// percentile of all samples together, without an interval.
     #[must_use]
     pub fn percentile(&self, share: f64) -> Option<Estimate> {
         let each = self.repetitions().map(|one| percentile(one, share));
         Estimate::of_each_or_all(each, || percentile(&self.all(), share))
     }
 
-    /// All samples together.
+    /// Returns a histogram of all samples.
     #[must_use]
     pub fn all(&self) -> Histogram<u64> {
         let mut all = empty();
         for one in self.repetitions() {
-            // All have the same bounds.
+            // The histograms have equal bounds, so adding cannot fail.
             let _ = all.add(one);
         }
         all
     }
 
-    /// The samples of each repetition.
+    /// Returns the histogram of each repetition.
     pub fn repetitions(&self) -> impl ExactSizeIterator<Item = &Histogram<u64>> {
         self.0.iter().map(|Repetition(times)| times)
     }
 
-    /// Whether there is no sample.
+    /// Whether there are no samples.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.repetitions().all(|one| one.is_empty())
@@ -49,14 +51,15 @@ impl Times {
     }
 }
 
-/// A percentile in seconds, where there are enough samples to state it.
+/// Returns a percentile in seconds, or `None` if there are too few samples to state it.
 #[must_use]
 pub fn percentile(times: &Histogram<u64>, share: f64) -> Option<f64> {
     can_state(share, times.len()).then(|| times.value_at_quantile(share) as f64 / 1e9)
 }
 
 pub(crate) fn empty() -> Histogram<u64> {
-    // Three digits up to a minute: bounds that the crate takes.
+    // The constructor accepts these bounds: one nanosecond to one minute, with three significant
+    // digits.
     Histogram::new_with_bounds(1, 60_000_000_000, 3).expect("bounds are in order")
 }
 
@@ -78,7 +81,8 @@ mod tests {
     fn a_percentile_is_the_mean_of_those_of_the_repetitions() {
         let median = times(&[&[100, 100, 900], &[300, 300, 900]]).percentile(0.5).expect("two");
         assert_eq!((median.n, median.mean), (2, 200e-9));
-        // By hand: deviation sqrt(2) * 100 ns, t = 12.706 with one degree of freedom, divided by sqrt(2).
+        // By hand: deviation sqrt(2) * 100 ns, t = 12.706 with one degree of freedom, divided by
+        // sqrt(2).
         assert!((median.ci95.expect("of two") - 1270.6e-9).abs() < 0.1e-9, "{median:?}");
     }
 

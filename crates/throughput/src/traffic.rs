@@ -1,7 +1,9 @@
-//! Traffic for a program, made from the program: packets that its parser takes apart, and the entries that they hit.
+//! Generates traffic for a program: packets that its parser accepts, and the table entries that
+//! they hit.
 //!
-//! A flow is one packet, the same each time it comes. Ways through the parser are tried with a sample of flows, those with
-//! most headers first, until packets leave and find entries; then as many flows are made as entries are wanted.
+//! A flow repeats one packet. Routes through the parser are tried with a sample of flows, those
+//! with the most headers first, until packets leave the program and find entries. Then the
+//! requested number of flows is generated along the best route.
 
 mod endless;
 mod entries;
@@ -18,36 +20,37 @@ pub use self::error::TrafficError;
 use self::fill::Filler;
 use self::members::Members;
 use self::route::Route;
-use crate::method::changed_by;
+use crate::method::with_update_method;
 use ir::{Program, UpdateMethod};
 use pipeline::Switch;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-/// Flows on which ways and actions are tried.
+/// The number of flows on which routes and actions are tried.
 const SAMPLE: u64 = 32;
-/// Ways through the parser that are tried.
+/// The largest number of routes that are tried.
 const ROUTES: usize = 12;
 
-/// What is asked for.
+/// The requested traffic.
 #[derive(Clone, Copy, Debug)]
 pub struct Wanted {
-    /// Flows, and entries in each table whose keys tell them apart.
+    /// The number of flows. Each table whose keys distinguish the flows gets as many entries.
     pub flows: usize,
-    /// Bytes of a packet; more if the parser takes more.
+    /// The packet length in bytes. Packets are longer if the parser needs more.
     pub packet_size: usize,
-    /// Where random values start.
+    /// The seed of random values.
     pub seed: u64,
 }
 
-/// A program, entries for its tables, and packets that hit them.
+/// A program, the entries of its tables, and packets that hit them.
 #[derive(Debug)]
 pub struct Workload {
     program: Program,
     entries: Vec<Placed>,
-    /// What those run that they do not have themselves.
+    /// The members and groups to which entries refer.
     members: Members,
-    /// For each flow for which one entry was made, that no other flow writes, its position.
+    /// The index of the entry of a flow, for flows with exactly one entry that no other flow
+    /// writes.
     own: BTreeMap<usize, usize>,
     packets: Packets,
     left: usize,
@@ -56,11 +59,12 @@ pub struct Workload {
 }
 
 impl Workload {
-    /// Makes packets and entries from a program. `progress` is told how many of how many packets were looked at, and says
-    /// whether to go on.
+    /// Generates packets and entries for a program. `progress` receives the number of examined
+    /// packets and the total, and returns whether to continue.
     ///
     /// # Errors
-    /// If the program cannot be loaded or its parser takes nothing.
+    /// Returns a [`TrafficError`] if the program cannot be loaded, its parser accepts no generated
+    /// packet, or `progress` stops the work.
     pub fn from_program(
         program: Program,
         wanted: Wanted,
@@ -79,10 +83,12 @@ impl Workload {
         Ok(workload)
     }
 
-    /// Makes entries for packets that are given.
+    /// Generates entries for given packets. `progress` receives the number of examined packets and
+    /// the total, and returns whether to continue.
     ///
     /// # Errors
-    /// If the program cannot be loaded or there are no packets.
+    /// Returns a [`TrafficError`] if the program cannot be loaded, there are no packets, or
+    /// `progress` stops the work.
     pub fn from_packets(
         program: Program,
         packets: Vec<Vec<u8>>,
@@ -124,41 +130,43 @@ impl Workload {
         Ok(Self { program, entries, members, own, packets, left, shared, notes })
     }
 
-    /// The program; its tables have room for the entries.
+    /// Returns the program, with tables that are large enough for the entries.
     #[must_use]
     pub fn program(&self) -> &Program {
         &self.program
     }
 
-    /// One packet for each flow.
+    /// Returns one packet per flow.
     #[must_use]
     pub fn packets(&self) -> &Packets {
         &self.packets
     }
 
-    /// The port on which packets come in.
+    /// Returns the port by which packets arrive.
     #[must_use]
     pub fn port(&self) -> u32 {
         entries::PORT
     }
 
-    /// Flows of which packets leave.
+    /// Returns the number of flows whose packets leave the program.
     #[must_use]
     pub fn leaving(&self) -> usize {
         self.left
     }
 
-    /// The entry that was made for a flow, if it is the only one, and no other flow writes it.
+    /// Returns the entry that was made for a flow, if it is the flow's only one and no other flow
+    /// writes it.
     pub(crate) fn entry_of(&self, flow: usize) -> Option<&Placed> {
         self.entries.get(*self.own.get(&flow)?)
     }
 
-    /// Whether a flow writes an entry that others write too, so that its output depends on who came last.
+    /// Whether a flow writes an entry that other flows write too, so that its output depends on
+    /// their order.
     pub(crate) fn shares_entries(&self, flow: usize) -> bool {
         self.shared.contains(&flow)
     }
 
-    /// Entries that were made, by the name of their table.
+    /// Returns the number of entries of each table, by table name.
     #[must_use]
     pub fn entries_by_table(&self) -> BTreeMap<&str, usize> {
         let mut counts = BTreeMap::new();
@@ -170,20 +178,21 @@ impl Workload {
         counts
     }
 
-    /// What a reader of the figures must know.
+    /// Returns remarks for the reader of the figures.
     #[must_use]
     pub fn notes(&self) -> &[String] {
         &self.notes
     }
 
-    /// A switch with the program and all entries, that has seen no packet. Packets change entries by the method that is
-    /// given, or as the program says.
+    /// Creates a switch with the program and all entries, which has processed no packet. Packets
+    /// change entries by `method`, or by the program's own methods without one.
     ///
     /// # Errors
+    /// Returns a [`TrafficError`] if the program or an entry is refused.
     /// If the program or an entry is refused.
     pub(crate) fn switch(&self, method: Option<UpdateMethod>) -> Result<Switch, TrafficError> {
         let program = self.program.clone();
-        let program = method.into_iter().fold(program, changed_by);
+        let program = method.into_iter().fold(program, with_update_method);
         let switch = Switch::new(program)?;
         self.members.put(&switch)?;
         for (table, entry) in &self.entries {
@@ -193,8 +202,8 @@ impl Workload {
     }
 }
 
-/// The program with tables that hold so many entries, and as many again: packets that hit one entry of a wide match may
-/// need two of another table.
+/// Enlarges the tables for twice the number of entries, because packets that hit one entry of a
+/// table with wide matches may need two entries in another.
 fn with_room(mut program: Program, entries: usize) -> Program {
     for table in &mut program.tables {
         if let Some(size) = &mut table.size {
@@ -204,7 +213,8 @@ fn with_room(mut program: Program, entries: usize) -> Program {
     program
 }
 
-/// The way through the parser on which sample packets do best, and the actions with which they do.
+/// Returns the packet generator of the route on which sample packets do best, with the best
+/// actions.
 fn best_route(program: &Program, wanted: Wanted) -> Result<(Filler, Recipe), TrafficError> {
     let routes: Vec<Route> = route::routes(program);
     let mut best: Option<(Score, Filler, Recipe)> = None;

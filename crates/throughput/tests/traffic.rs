@@ -1,4 +1,4 @@
-//! Traffic made from the programs of the repository, and runs of it.
+//! Tests of traffic that is generated from the programs of the repository, and of runs with it.
 
 use ir::Program;
 use p4lang::compile_text;
@@ -33,8 +33,8 @@ fn packets_leave_and_hit_entries_of_every_table_on_their_way() {
         ("tunnel.p4", &[("TunnelIngress.tunnels", 100)]),
         (
             "router.p4",
-            // Next hops are what the routes' entries say, and there are 64 of those. One port is theirs, the other the
-            // controller's, where packets go whose next hop is not there yet.
+            // The routes' entries name 64 different next hops. Their packets leave by one port.
+            // Packets whose next hop is still unknown leave by another, to the controller.
             &[
                 ("RouterEgress.interfaces", 2),
                 ("RouterIngress.neighbours", 64),
@@ -106,9 +106,9 @@ fn every_packet_of_a_program_that_writes_its_table_is_checked() {
     }
 }
 
-/// Workers have entries of their own; flows stay on their core, so that every packet finds what its flow left.
+/// Checks that workers with their own replicas of entries find what their flows left.
 #[test]
-fn sharded_tables_give_every_flow_what_it_left() {
+fn in_sharded_tables_every_flow_finds_what_it_left() {
     let mut program = program("entry_update.p4");
     program.tables[0].storage.replicas = ir::Replicas::Sharded;
     let wanted = Wanted { flows: 500, packet_size: 84, seed: SEED };
@@ -122,8 +122,8 @@ fn sharded_tables_give_every_flow_what_it_left() {
     }
 }
 
-/// The same packets, with the paper's three ways to change the entry: all leave with what their flow wrote the last time, and
-/// every change is found.
+/// Checks the paper's three update methods with the same packets: all packets leave with what their
+/// flow wrote the last time, and every change becomes visible.
 #[test]
 fn entries_are_changed_by_pointer_change_and_digest() {
     let workload = workload("entry_update.p4", 200);
@@ -142,7 +142,8 @@ fn entries_are_changed_by_pointer_change_and_digest() {
     }
 }
 
-/// How long a change takes is measured on flows that have an entry of their own, where others share one.
+/// Checks that the time until a change is visible is measured on flows with an entry of their own,
+/// although other flows share one.
 #[test]
 fn changes_are_seen_where_some_flows_share_an_entry() {
     let mut packets =
@@ -158,7 +159,7 @@ fn changes_are_seen_where_some_flows_share_an_entry() {
     }
 }
 
-/// Through captures and through sockets: what comes back is what the interpreter gives.
+/// Checks that packets that pass through captures and sockets leave as the interpreter says.
 #[test]
 fn packets_go_through_ports_and_come_back_right() {
     let workload = workload("entry_update.p4", 100);
@@ -192,8 +193,9 @@ fn methods_of_change_are_refused_where_packets_write_no_entry() {
     assert!(refused.is_err_and(|error| error.to_string().contains("@__ref")));
 }
 
-/// The counter of a program counts every packet by pointer and change; by digest, packets that meet an entry whose message
-/// is under way go on from the old value, and what was counted meanwhile is overwritten.
+/// Checks that a counter is exact with the methods pointer and change. With digest, packets that
+/// meet an entry whose message is in flight continue from the old value, so later counts are
+/// overwritten.
 #[test]
 fn a_digest_that_comes_late_overwrites_and_is_counted() {
     let text = "#include <core.p4>\n#include <v1model.p4>\n
@@ -223,7 +225,8 @@ fn a_digest_that_comes_late_overwrites_and_is_counted() {
     for case in &findings.expect("it runs").cases {
         let counts = case.counts;
         let lost = counts.overwritten > 0;
-        // Bursts of 64 packets meet four entries: messages of one burst begin from the same value.
+        // Bursts of 64 packets meet four entries, so messages of one burst begin from the same
+        // value.
         assert_eq!(lost, case.method == UpdateMethod::Digest, "{case:?}");
         assert_eq!((counts.unwritten, counts.errors), (0, 0), "{case:?}");
     }
@@ -243,7 +246,7 @@ fn flows_are_drawn_by_zipfs_law() {
 }
 
 #[test]
-fn a_run_stops_when_it_is_told() {
+fn a_run_stops_when_its_observer_says_so() {
     let workload = workload("l2.p4", 100);
     let findings = run(&workload, &settings(&[Way::Interpreter]), &mut |stage, done, _| {
         stage != throughput::run::Stage::Measuring || done == 0
@@ -253,7 +256,8 @@ fn a_run_stops_when_it_is_told() {
     assert_eq!(findings.cases.iter().map(|case| case.rates.len()).sum::<usize>(), 1);
 }
 
-/// The first two name one entry: what one of them carries away depends on which came last.
+/// Checks flows that share an entry: the output of each depends on which flow came last, so these
+/// two are not checked, and the others are.
 #[test]
 fn flows_that_write_one_entry_are_not_checked_and_the_others_are() {
     let packet = |entry: u32, value: u32| {
@@ -276,7 +280,7 @@ fn flows_that_write_one_entry_are_not_checked_and_the_others_are() {
     }
 }
 
-/// A program of one header and one table; statements go to the parser, the ingress and the egress.
+/// Returns a program with one header and one table, and the given statements in ingress and egress.
 fn small(ingress: &str, egress: &str) -> Program {
     let source = format!(
         "#include <v1model.p4>
@@ -320,13 +324,14 @@ fn packets_that_never_end_are_named_with_their_budget() {
         let first: usize = first.expect("a packet").parse().expect("its number");
         assert!(error.contains(budget) && error.contains("never end"), "{error}");
         assert!(error.contains("of 64") && error.contains("--traffic"), "{error}");
-        // Every packet but the even ones of the second program.
+        // All packets are endless, except the even ones of the second program.
         assert!(first == 0 || egress == odd, "{error}");
         assert!(error.contains(&format!("Packet {first} is ")), "{error}");
     }
 }
 
-/// What random numbers decide is not wrong, although it often comes out alike; all else still is, also in the same program.
+/// Checks that random outputs are not counted as wrong, even if they often agree, and that all
+/// other outputs are still checked.
 #[test]
 fn flows_that_draw_random_numbers_are_not_held_against_another_draw() {
     let draw = "bit<32> x; random(x, 0, 1); if (x == 1) { h.h.b = 7; }";

@@ -1,7 +1,8 @@
-//! The generator at the other end: it floods a worker, or keeps to a rate, and takes in what comes back.
+//! The traffic generator at the far end of a wire: it floods a worker or keeps to a rate, and
+//! receives the outputs.
 
-use super::Flooded;
-use super::worker::{Served, beside};
+use super::FloodResult;
+use super::worker::{Served, with_worker};
 use crate::check::Expected;
 use crate::packets::Packets;
 use crate::run::Settings;
@@ -14,12 +15,13 @@ use rand::{RngExt, SeedableRng};
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-/// How long a packet may take that is not lost.
+/// The time without arrivals after which no further packet is expected.
 const DRAIN: Duration = Duration::from_millis(50);
-/// How long a worker may take to get its first packet.
+/// The time within which a worker must receive its first packet.
 pub(super) const PATIENCE: Duration = Duration::from_secs(5);
-/// Packets that the generator hands over before it looks for some. Where XDP runs, Linux keeps 256 between the ends of a wire
-/// (`VETH_RING_SIZE`): a generator that gives as many at once loses some there.
+/// The number of packets that the generator sends before it receives. With XDP, Linux buffers 256
+/// packets between the ends of a veth pair (`VETH_RING_SIZE`), and a generator that sends as many
+/// at once loses some.
 const SENT: usize = 64;
 
 /// The two ends of a wire.
@@ -28,7 +30,7 @@ pub(super) struct Ends<'q> {
     pub(super) worker: &'q mut dyn Queue,
 }
 
-/// Packets of random flows.
+/// A source of packets of random flows.
 pub(super) struct Flows<'w> {
     packets: &'w Packets,
     random: ChaCha8Rng,
@@ -45,7 +47,7 @@ impl<'w> Flows<'w> {
     }
 }
 
-/// Takes what comes.
+/// Receives a burst and passes each packet to `packet`; returns the number of packets.
 pub(super) fn take(
     queue: &mut dyn Queue,
     burst: &mut Burst,
@@ -57,9 +59,9 @@ pub(super) fn take(
     count
 }
 
-/// Takes what still comes of before, which is nobody's. On a busy machine it may wait for this very core: it is left alone
-/// between two looks.
-fn settle(queue: &mut dyn Queue, burst: &mut Burst) {
+/// Discards packets of earlier runs until none arrives for a while. The generator sleeps between
+/// polls, because on a busy machine the sender may need this core.
+fn discard_stale(queue: &mut dyn Queue, burst: &mut Burst) {
     let mut last = Instant::now();
     while last.elapsed() < DRAIN {
         if take(queue, burst, |_| {}) > 0 {
@@ -70,7 +72,7 @@ fn settle(queue: &mut dyn Queue, burst: &mut Burst) {
     }
 }
 
-/// Takes what still comes: until nothing did for a while.
+/// Receives until nothing has arrived for a while.
 fn until_quiet(mut take: impl FnMut() -> usize) {
     let mut last = Instant::now();
     while last.elapsed() < DRAIN {
@@ -80,22 +82,22 @@ fn until_quiet(mut take: impl FnMut() -> usize) {
     }
 }
 
-/// What a worker processes while the generator sends as many packets as go.
-pub(super) fn flooded(
+/// Measures what a worker processes while the generator sends as fast as it can.
+pub(super) fn flood(
     ends: Ends<'_>,
     served: Served<'_>,
     mut flows: Flows<'_>,
     expected: &Expected,
     time: Duration,
-) -> Flooded {
+) -> FloodResult {
     let Ends { generator, worker } = ends;
-    let found = beside(worker, served, |work| {
+    let found = with_worker(worker, served, |work| {
         let mut burst = Burst::new(BURST);
-        let mut found = Flooded::default();
-        // The worker joins the tables meanwhile.
-        settle(generator, &mut burst);
+        let mut found = FloodResult::default();
+        // This pause also lets the worker join the tables.
+        discard_stale(generator, &mut burst);
         let (before, began) = (work.seen(), Instant::now());
-        // A worker that had no core yet would have a rate of nothing, or an endless one.
+        // Until the worker has processed packets, its rate is undefined.
         let idle = || {
             let [packets, busy, _] = work.seen();
             (packets == before[0] || busy == before[1]) && began.elapsed() < time + PATIENCE
@@ -122,14 +124,14 @@ pub(super) fn flooded(
         found.idle = idle / (busy + idle).max(1.0);
         (found, before)
     });
-    let Some(((mut found, before), work)) = found else { return Flooded::default() };
+    let Some(((mut found, before), work)) = found else { return FloodResult::default() };
     found.processed = work.seen()[0].saturating_sub(before[0]);
     found.errors = work.errors.load(Ordering::Relaxed);
     found
 }
 
-/// The rate that was offered, and the times if no packet was lost. Where no rate is given, it is the share of what comes through
-/// that the settings say.
+/// Returns the offered rate, and the latencies if no packet was lost. Without a given rate, the
+/// rate is the share of the throughput that the settings define.
 pub(super) fn open_loop(
     ends: Ends<'_>,
     served: Served<'_>,
@@ -139,13 +141,13 @@ pub(super) fn open_loop(
 ) -> Option<(f64, Option<Histogram<u64>>)> {
     let Ends { generator, worker } = ends;
     let time = settings.time;
-    let done = beside(worker, served, |_| {
+    let done = with_worker(worker, served, |_| {
         let mut burst = Burst::new(BURST);
-        settle(generator, &mut burst);
+        discard_stale(generator, &mut burst);
         let offered = offered.unwrap_or_else(|| {
-            // By the wall clock, generator and worker together.
+            // The throughput of generator and worker together, by the wall clock.
             let through = paced(generator, &mut burst, &mut flows, 0.0, time).rate;
-            settle(generator, &mut burst);
+            discard_stale(generator, &mut burst);
             through * settings.load
         });
         (offered, at_rate(generator, &mut burst, &mut flows, offered, time))
@@ -153,19 +155,20 @@ pub(super) fn open_loop(
     done.map(|(done, _)| done)
 }
 
-/// What a generator did that keeps to a rate.
+/// The result of sending at a fixed rate.
 struct Paced {
     sent: u64,
     received: u64,
-    /// Nothing was refused.
+    /// Whether the port accepted every packet.
     all_taken: bool,
-    /// What came back per second while it sent.
+    /// The rate of outputs while packets were sent, per second.
     rate: f64,
-    /// From due to back.
+    /// The latencies, from the due time of a packet to the arrival of its output.
     times: Histogram<u64>,
 }
 
-/// Sends packets, one each `gap` nanoseconds; with no gap, as many as this generator can, which looks at the clock for each.
+/// Sends a packet every `gap` nanoseconds. With a gap of zero, sends as fast as a generator can
+/// that reads the clock for each packet.
 fn paced(
     generator: &mut dyn Queue,
     burst: &mut Burst,
@@ -178,7 +181,7 @@ fn paced(
     let (mut sent, mut received, mut all_taken) = (0_u64, 0_u64, true);
     let due = |number: u64| (number as f64 * gap) as u64;
     let now = || u64::try_from(began.elapsed().as_nanos()).unwrap_or(u64::MAX);
-    // Those that come together came at one time.
+    // Packets of one burst count as having arrived at the same time.
     let mut take_back = |generator: &mut dyn Queue| {
         let count = take(generator, burst, |_| {});
         let at = now();
@@ -208,7 +211,7 @@ fn paced(
     Paced { sent, received, all_taken, rate, times }
 }
 
-/// Nothing if a packet was lost.
+/// Sends at a fixed rate; returns the latencies, or `None` if a packet was lost.
 fn at_rate(
     generator: &mut dyn Queue,
     burst: &mut Burst,

@@ -1,31 +1,31 @@
-//! The kinds of ports, and why there are none of a kind.
+//! The kinds of ports, and the errors of opening them.
 
 use packetio::OpenError;
 use packetio::namespace::NamespaceError;
 use packetio::pcap;
 use std::io;
 
-/// Where packets come from and go.
+/// The source and destination of packets.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub enum Io {
-    /// Slots in memory, as a card leaves them: see [`crate::run`].
+    /// Buffers in memory, as a network card would leave packets: see [`crate::run`].
     #[default]
     Memory,
-    /// Packet sockets on a pair of virtual interfaces, in a network namespace that is made for the run.
+    /// Packet sockets on a veth pair, in a network namespace that is created for the run.
     Veth,
-    /// XDP sockets on such a pair.
+    /// XDP sockets on a veth pair in such a namespace.
     Xdp,
-    /// Capture files: the packets are in one, and what leaves goes to another.
+    /// Capture files: one has the input packets, another receives the outputs.
     Pcap,
-    /// DPDK's devices in shared memory.
+    /// DPDK devices that are connected by shared memory.
     Dpdk,
 }
 
 impl Io {
-    /// All of them.
+    /// All kinds of ports.
     pub const ALL: [Self; 5] = [Self::Memory, Self::Veth, Self::Xdp, Self::Pcap, Self::Dpdk];
 
-    /// As flags and results call it.
+    /// Returns the name in flags and results.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -38,11 +38,11 @@ impl Io {
     }
 }
 
-/// Why there are no such ports.
+/// The reason why ports cannot be opened.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum PortError {
-    /// There is no place for interfaces.
+    /// The network namespace cannot be set up.
     #[error(transparent)]
     Namespace(#[from] NamespaceError),
     /// A port cannot be opened.
@@ -51,10 +51,10 @@ pub enum PortError {
     /// A capture cannot be read.
     #[error(transparent)]
     Capture(#[from] pcap::CaptureError),
-    /// A file cannot be made.
+    /// A temporary file cannot be created.
     #[error("a capture in the directory for temporary files: {0}")]
     File(#[from] io::Error),
-    /// It is not there.
+    /// A device or another requirement is missing.
     #[error("{0}")]
     Missing(&'static str),
 }

@@ -1,4 +1,4 @@
-//! One worker between ports: it takes bursts from a port, processes them and sends on what leaves.
+//! A worker between ports: it receives bursts from a port, processes them, and sends the outputs.
 
 use crate::check::NOW;
 use crate::run::pin;
@@ -8,38 +8,38 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 use tables::machine::thread_time;
 
-/// A look at a port that found nothing takes no longer. One that seems to was interrupted.
+/// The longest poll that counts as idle time. A poll that seems to take longer was interrupted.
 const LONGEST_LOOK: Duration = Duration::from_micros(20);
 
-/// What a worker does with its packets.
+/// The packets' ingress port and the program of a worker.
 #[derive(Clone, Copy)]
 pub(super) struct Served<'c> {
-    /// The port by which the program sees packets come in.
+    /// The port by which the program sees packets arrive.
     pub(super) port: u32,
-    /// The program; without one, packets are sent back as they are.
+    /// The program; without one, packets are returned unchanged.
     pub(super) core: Option<&'c Core>,
 }
 
-/// What the worker tells the generator.
+/// The counters that the worker shares with the generator.
 #[derive(Default)]
 pub(super) struct Work {
     stop: AtomicBool,
     packets: AtomicU64,
     pub(super) errors: AtomicU64,
-    /// Processor time of the thread in which it had packets, in nanoseconds.
+    /// The processor time of the worker with packets, in nanoseconds.
     busy: AtomicU64,
-    /// And in which it had none.
+    /// The processor time of the worker without packets, in nanoseconds.
     idle: AtomicU64,
 }
 
 impl Work {
-    /// Packets, and the nanoseconds with and without some.
+    /// Returns the number of packets, and the nanoseconds with and without packets.
     pub(super) fn seen(&self) -> [u64; 3] {
         [&self.packets, &self.busy, &self.idle].map(|value| value.load(Ordering::Relaxed))
     }
 }
 
-/// Stops the worker whatever becomes of the generator.
+/// A guard that stops the worker when the generator ends, even by a panic.
 struct Stop<'w>(&'w Work);
 
 impl Drop for Stop<'_> {
@@ -48,7 +48,7 @@ impl Drop for Stop<'_> {
     }
 }
 
-/// One worker's memory and program.
+/// The state of a worker.
 pub(super) struct Server<'c> {
     port: u32,
     core: Option<&'c Core>,
@@ -64,7 +64,8 @@ impl<'c> Server<'c> {
         Self { port, core, processor: Processor::with_seed(0), burst, batch }
     }
 
-    /// Takes a burst and sends on what leaves; how many came, and how many could not be processed.
+    /// Receives a burst and sends the outputs. Returns the number of packets received and the
+    /// number that failed.
     pub(super) fn turn(&mut self, queue: &mut dyn Queue) -> (usize, usize) {
         self.burst.clear();
         let count = queue.receive(&mut self.burst).unwrap_or(0);
@@ -91,12 +92,12 @@ impl<'c> Server<'c> {
         (count, errors)
     }
 
-    /// Until it is stopped.
+    /// Serves the port until the worker is stopped.
     fn serve(&mut self, queue: &mut dyn Queue, work: &Work) {
         pin(0);
         let (began, mut looked, mut idle) = (thread_time(), Instant::now(), Duration::ZERO);
         while !work.stop.load(Ordering::Relaxed) {
-            // The clock of a thread is a system call.
+            // Reading a thread's clock is a system call, so each reading covers several turns.
             for _ in 0..16 {
                 let (count, errors) = self.turn(queue);
                 let now = Instant::now();
@@ -116,9 +117,9 @@ impl<'c> Server<'c> {
     }
 }
 
-/// Runs a worker on a core of its own while the generator does something on another. The worker has stopped when its work is
-/// given back.
-pub(super) fn beside<R: Send>(
+/// Runs a worker on one core while `generate` runs on another. The worker has stopped when this
+/// function returns.
+pub(super) fn with_worker<R: Send>(
     worker: &mut dyn Queue,
     served: Served<'_>,
     generate: impl FnOnce(&Work) -> R + Send,
@@ -127,7 +128,7 @@ pub(super) fn beside<R: Send>(
     let done = std::thread::scope(|scope| {
         let work = &work;
         scope.spawn(move || Server::new(served).serve(worker, work));
-        // In a thread of its own, since it stays on its core.
+        // The generator has its own thread, because it is pinned to a core.
         let generator = scope.spawn(move || {
             let _stop = Stop(work);
             pin(1);
@@ -141,22 +142,23 @@ pub(super) fn beside<R: Send>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ports::first;
     use crate::ports::generator::{PATIENCE, take};
+    use crate::ports::only_queue;
     use packetio::{Transmitted, memory};
 
-    /// Whatever a worker finds it sends back; the time in which it finds nothing is told apart, and is all that it has here.
+    /// Checks that a worker without a program returns packets, and that its idle time is counted
+    /// separately. Here, almost all of its time is idle.
     #[test]
-    fn a_worker_tells_when_it_had_nothing() {
-        let [generator, worker] = memory::line("line", 64).map(first);
+    fn a_worker_counts_its_idle_time() {
+        let [generator, worker] = memory::line("line", 64).map(only_queue);
         let (mut generator, mut worker) = (generator.expect("a queue"), worker.expect("a queue"));
-        let back = beside(worker.as_mut(), Served { port: 1, core: None }, |work| {
+        let back = with_worker(worker.as_mut(), Served { port: 1, core: None }, |work| {
             let mut burst = Burst::new(BURST);
             assert_eq!(generator.transmit(&[7; 60]), Transmitted::Taken);
             generator.flush();
             let mut back = Vec::new();
             let begin = Instant::now();
-            // Until the worker has looked at its clock and had its time of nothing.
+            // The worker updates its counters only every few turns.
             while back.is_empty() || work.seen()[2] < 1_000_000 {
                 assert!(begin.elapsed() < PATIENCE, "{:?}", work.seen());
                 take(generator.as_mut(), &mut burst, |packet| back.push(packet.to_vec()));

@@ -1,4 +1,4 @@
-//! What tables take of a packet's time: the program in turns with itself without lookups.
+//! The cost of table lookups: the difference between a program and a variant of it without lookups.
 
 use super::{CALIBRATION, Settings, Subject, see_every_flow};
 use crate::method;
@@ -9,17 +9,19 @@ use pipeline::{Compiled, Switch};
 use statistics::Estimate;
 use std::sync::Arc;
 
-/// Cycles of the processor's counter for each packet in one worker, in two ways that take turns, by repetition.
+/// The cycles per packet in one worker, for a program with and without lookups, one value per
+/// repetition. The two alternate.
 #[derive(Clone, Debug, Default, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct TableAccess {
-    /// The program as it is.
+    /// The unmodified program.
     pub with: Vec<f64>,
-    /// The same, but every packet gets one and the same entry of each table that machine code has itself, for nothing.
+    /// The program without lookups: each table that machine code implements returns the same entry
+    /// for every packet.
     pub without: Vec<f64>,
 }
 
 impl TableAccess {
-    /// The share of a packet's time that goes when its lookups do.
+    /// Returns the share of a packet's time that lookups take.
     #[must_use]
     pub fn share(&self) -> Option<Estimate> {
         let pairs = self.with.iter().zip(&self.without);
@@ -28,7 +30,7 @@ impl TableAccess {
 }
 
 impl Subject<'_> {
-    /// Turns of the program with its tables and without.
+    /// Measures the program with and without lookups, in alternation.
     pub(super) fn table_access(&mut self, settings: &Settings) -> Result<(), TrafficError> {
         let code = self.switch.as_ref().and_then(|switch| switch.compiled());
         let has_tables = code.is_some_and(Compiled::has_tables);
@@ -41,7 +43,8 @@ impl Subject<'_> {
             let seed = settings.seed.wrapping_add(repetition as u64);
             let settings = &Settings { seed, ..settings.clone() };
             let cycles = |subject: &Self| -> Result<Option<f64>, TrafficError> {
-                let cycles = subject.alone(settings, |lane| lane.cycles(settings.time / 4))?;
+                let cycles =
+                    subject.with_one_worker(settings, |lane| lane.cycles(settings.time / 4))?;
                 Ok(cycles.map(|(spent, packets)| spent as f64 / packets as f64))
             };
             if let (Some(with), Some(without)) = (cycles(self)?, cycles(&without)?) {
@@ -53,11 +56,11 @@ impl Subject<'_> {
         Ok(())
     }
 
-    /// The same case without lookups; nothing where there is no clock for it.
+    /// Returns the case without lookups, or `None` if there is no code or cycle counter for it.
     fn without_lookups(&self, settings: &Settings) -> Result<Option<Self>, TrafficError> {
         let asked = method::of_program(self.workload.program()).map(|_| self.case.method);
         let mut switch = Arc::new(self.workload.switch(asked)?);
-        // Entries that packets add are there too.
+        // Packets of all flows add their entries.
         see_every_flow(&switch, self.workload, settings);
         let code = Arc::get_mut(&mut switch).map(Switch::compile_without_lookups);
         let is_there = code.is_some_and(|code| code.is_ok());

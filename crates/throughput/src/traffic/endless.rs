@@ -1,27 +1,29 @@
-//! Packets that a program processes for ever: a loop without an end, or one that recirculates, resubmits or clones each time.
+//! Packets whose processing never ends: the program loops, or recirculates, resubmits or clones
+//! them each time.
 //!
-//! A switch would never be done with them, so there is no rate to be measured. The interpreter stops each after a budget of
-//! statements or passes, which takes as long as thousands of ordinary packets: a few of them say enough.
+//! Such packets have no rate, so traffic with them is refused. The interpreter stops each after a
+//! budget of statements or passes, which takes as long as thousands of ordinary packets. A few of
+//! them suffice for the error.
 
 use pipeline::RunError;
 use std::fmt;
 
-/// Packets after which no more are tried.
+/// The number of endless packets after which the search stops.
 const ENOUGH: usize = 4;
-/// Bytes of a packet that are shown.
+/// The number of bytes of a packet that the error shows.
 const SHOWN: usize = 64;
 
-/// Packets that never end.
+/// The error for traffic with packets whose processing never ends.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Endless {
-    /// Their positions among the flows.
+    /// The numbers of their flows.
     flows: Vec<usize>,
-    /// Flows that were tried until then, and all.
+    /// The number of flows tried until the search stopped, and the total.
     tried: usize,
     of: usize,
-    /// The first packet.
+    /// The first endless packet.
     packet: Vec<u8>,
-    /// The budget that it exceeded.
+    /// The budget that the first packet exceeded.
     budget: RunError,
 }
 
@@ -48,7 +50,7 @@ impl fmt::Display for Endless {
 
 impl std::error::Error for Endless {}
 
-/// The budgets that packets of one pass exceeded.
+/// The packets of one pass that exceeded a budget.
 #[derive(Debug, Default)]
 pub(super) struct Budgets {
     flows: Vec<usize>,
@@ -56,18 +58,18 @@ pub(super) struct Budgets {
 }
 
 impl Budgets {
-    /// Records a packet that exceeded one.
+    /// Records a packet that exceeded a budget.
     pub(super) fn exceeded(&mut self, flow: usize, packet: &[u8], budget: &RunError) {
         self.flows.push(flow);
         self.first.get_or_insert_with(|| (packet.to_vec(), budget.clone()));
     }
 
-    /// Whether more packets would say no more.
+    /// Whether enough endless packets have been found.
     pub(super) fn are_enough(&self) -> bool {
         self.flows.len() >= ENOUGH
     }
 
-    /// Returns what there is to say of a pass over so many flows.
+    /// Returns the error for a pass over `of` flows, or `None` if all packets ended.
     pub(super) fn endless(self, of: usize) -> Option<Endless> {
         let (packet, budget) = self.first?;
         let last = self.flows.last().copied().unwrap_or_default();

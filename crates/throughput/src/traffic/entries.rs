@@ -1,11 +1,12 @@
-//! Entries for packets: each packet is run, and what it looks up and does not find is put in.
+//! Generates table entries: each packet is run, and the keys that it looks up without success
+//! become entries.
 //!
-//! So whatever a key is made of (fields, metadata that an action of another table set, the port), the packets hit. Which
-//! action an entry runs is tried: the one with which more packets leave, then the one that leads to more tables, then the
-//! one that takes more from its entry.
+//! The packets then hit entries whatever a key consists of: fields, metadata that an action of
+//! another table set, the port. The action of an entry is chosen by trial. An action is better if
+//! more packets leave; then, if packets reach more tables; then, if it has more parameters.
 
 use super::endless::{Budgets, Endless};
-use super::members::Members;
+use super::members::{Members, Variant};
 use crate::packets::Packets;
 use ir::bits::Bits;
 use ir::{ActionId, MatchKind, Program, Table, TableId, Type};
@@ -16,38 +17,41 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::time::Duration;
 
-/// Where packets come in.
+/// The port by which packets arrive.
 pub(crate) const PORT: u32 = 1;
-/// Where entries send them.
+/// The port to which entries send packets.
 const OUT: u128 = 2;
-/// Different values that an entry's parameters take, so that tables behind a table have few entries.
+/// The number of different values of an entry's parameters. It limits the number of entries in
+/// later tables whose keys depend on them.
 const VALUES: u32 = 64;
-/// Passes over all packets until none of them misses anything; a table behind a table takes one more.
+/// The largest number of passes over all packets. Passes end when no packet misses; each dependent
+/// table needs one more.
 const PASSES: usize = 16;
-/// Recipes with endless packets that are tried at most.
+/// The largest number of recipes with endless packets that are tried.
 const ENDLESS_RECIPES: usize = 8;
 
-/// Which action the entries of each table run, as a position in [`Table::actions`].
+/// The action that the entries of each table run, as an index into [`Table::actions`].
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Recipe(BTreeMap<TableId, usize>);
 
-/// An entry and the table that it is for.
+/// An entry and its table.
 pub(crate) type Placed = (TableId, TableEntry);
 
-/// What packets found.
+/// The quality of a recipe; greater is better.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Score {
-    /// Packets that came to an end, one way or the other.
+    /// The packets whose processing ended, by any outcome.
     pub(crate) ended: usize,
-    /// Packets that left.
+    /// The packets that left the program.
     pub(crate) left: usize,
-    /// Tables in which some packet found an entry.
+    /// The tables in which a packet found an entry.
     pub(crate) tables: usize,
-    /// Parameters without direction of the actions that entries run, those that packets write counted tenfold.
+    /// The directionless parameters of the entries' actions; parameters that packets write count
+    /// tenfold.
     pub(crate) parameters: usize,
 }
 
-/// The lookups of one packet.
+/// The lookups of one packet: table, keys, and whether an entry was found.
 #[derive(Debug, Default)]
 struct Lookups(Vec<(TableId, Vec<Bits>, bool)>);
 
@@ -63,24 +67,24 @@ impl Trace for Lookups {
     }
 }
 
-/// Entries that make packets hit.
+/// Generated entries, with facts about them.
 #[derive(Debug)]
 pub(crate) struct Filled {
     pub(crate) entries: Vec<Placed>,
-    /// What entries run that they do not have themselves.
+    /// The members and groups to which entries refer.
     pub(crate) members: Members,
-    /// For each entry the flow, by position, that missed it.
+    /// The flow of each entry: the flow that missed it.
     pub(crate) made_for: Vec<usize>,
     pub(crate) score: Score,
-    /// What could not be put in, each reason once.
+    /// The reasons for which entries were refused, each once.
     pub(crate) refused: Vec<String>,
-    /// Flows, by position, that hit an entry which packets write and other flows hit too.
+    /// The flows that hit an entry which packets write and which other flows hit too.
     pub(crate) shared: BTreeSet<usize>,
-    /// Packets that would be processed for ever; nothing was put in after these.
+    /// The error for endless packets. No entries were added after them.
     pub(crate) endless: Option<Endless>,
 }
 
-/// The recipe with which sample packets do best.
+/// Returns the recipe with which sample packets do best, with its score.
 pub(crate) fn choose(program: &Program, packets: &Packets) -> Result<(Recipe, Score), LoadError> {
     let mut recipe = Recipe::default();
     for (number, table) in program.tables.iter().enumerate() {
@@ -90,7 +94,8 @@ pub(crate) fn choose(program: &Program, packets: &Packets) -> Result<(Recipe, Sc
     }
     let first = fill(program, packets, &recipe, |_, _| true)?;
     let mut best = first.score;
-    // Each of their packets takes all of its budget, so that few are tried.
+    // Each endless packet consumes its whole budget, so only a few recipes with such packets are
+    // tried.
     let mut endless = usize::from(first.endless.is_some());
     for (number, table) in program.tables.iter().enumerate() {
         for candidate in candidates(table).skip(1) {
@@ -109,15 +114,15 @@ pub(crate) fn choose(program: &Program, packets: &Packets) -> Result<(Recipe, Sc
     Ok((recipe, best))
 }
 
-/// Positions of the actions that entries may run.
+/// Returns the indices of the actions that entries may run.
 fn candidates(table: &Table) -> impl Iterator<Item = usize> {
     let actions = table.actions.iter().enumerate();
     let usable = actions.filter(|(_, reference)| !reference.has_annotation("defaultonly"));
     usable.map(|(position, _)| position)
 }
 
-/// Entries for all that packets look up, in the order in which they were missed. `go_on` is told how many packets of
-/// how many were run, and says whether to go on.
+/// Generates entries for all lookups of the packets, in the order of their misses. `go_on` receives
+/// the number of packets run and the total, and returns whether to continue.
 pub(crate) fn fill(
     program: &Program,
     packets: &Packets,
@@ -185,7 +190,7 @@ struct Filler<'p> {
 }
 
 impl Filler<'_> {
-    /// Whether packets write entries of a table.
+    /// Whether packets write the entries of a table.
     fn packets_write(&self, table: TableId) -> bool {
         let actions =
             self.program.tables.get(table.index()).map_or(&[][..], |table| &table.actions);
@@ -196,7 +201,7 @@ impl Filler<'_> {
         })
     }
 
-    /// A number for the entry that these keys find.
+    /// Returns a hash that identifies the entry for these keys.
     fn name(&self, id: TableId, keys: &[Bits]) -> u64 {
         let mut hash = DefaultHasher::new();
         id.hash(&mut hash);
@@ -210,7 +215,7 @@ impl Filler<'_> {
 
     fn put(&mut self, switch: &Switch, id: TableId, keys: &[Bits]) {
         let Some(table) = self.program.tables.get(id.index()) else { return };
-        // A table without keys has its default action, and one that learns fills itself.
+        // A table without keys uses its default action, and a table that learns fills itself.
         if table.keys.is_empty() || table.add_on_miss {
             return;
         }
@@ -231,7 +236,8 @@ impl Filler<'_> {
         }
     }
 
-    /// An entry that matches these keys; none where no action may be run by an entry.
+    /// Returns an entry that matches these keys, or `None` if entries of the table may run no
+    /// action.
     fn entry(
         &mut self,
         switch: &Switch,
@@ -261,8 +267,9 @@ impl Filler<'_> {
         let action = match table.implementation {
             None => EntryAction::Action(call(number)?),
             Some(implementation) => {
-                let which = ((number % u64::from(VALUES)) as u32, VALUES);
-                self.members.action(switch, implementation, which, &|one| call(one.into()))?
+                let variant =
+                    Variant { number: (number % u64::from(VALUES)) as u32, count: VALUES };
+                self.members.action(switch, implementation, variant, &|one| call(one.into()))?
             }
         };
         let priority = u32::from(needs_priority);
@@ -282,8 +289,8 @@ impl Filler<'_> {
     }
 }
 
-/// Values for the parameters of an action, others for each of [`VALUES`] entries; those that packets write are others for
-/// every entry.
+/// Returns arguments for an action. They differ between [`VALUES`] entries; arguments that packets
+/// write differ between all entries.
 fn arguments(program: &Program, action: ActionId, number: u64) -> Vec<Bits> {
     let Some(action) = program.actions.get(action.index()) else { return Vec::new() };
     let parameters = action.control_plane_parameters().enumerate();
@@ -306,7 +313,8 @@ fn arguments(program: &Program, action: ActionId, number: u64) -> Vec<Bits> {
     parameters.map(value).collect()
 }
 
-/// A match for one key value: prefixes of three quarters of the key, masks of all but its last two bits, ranges of 16.
+/// Returns a match for a key value: an LPM prefix of three quarters of the key, a ternary mask
+/// without its last two bits, or a range of 16 values.
 fn field_match(kind: &MatchKind, value: &Bits) -> FieldMatch {
     let width = value.width();
     let masked = |free: u32| {

@@ -1,8 +1,11 @@
-//! Bytes of packets: what a route leaves open is drawn at random, except where a header is one that everybody knows.
+//! Fills packets with bytes: bits that a route leaves open are random, except in well-known
+//! headers.
 //!
-//! A header of 160 bits that begins with two fields of four is taken for IPv4 (RFC 791), one of 320 bits that begins with
-//! a field of four for IPv6 (RFC 8200), one of two fields of 48 bits and one of 16 for Ethernet. Programs check these:
-//! version, lengths, hops left and the checksum are right, nothing is a fragment, and addresses are unicast.
+//! A header is recognised by the widths of its fields. A header of 160 bits that begins with two
+//! fields of four bits is IPv4 (RFC 791). One of 320 bits that begins with a field of four bits is
+//! IPv6 (RFC 8200). One with two fields of 48 bits and one of 16 bits is Ethernet. Programs check
+//! these headers, so version, lengths, hop limit and checksum are valid, no packet is a fragment,
+//! and addresses are unicast.
 
 use super::route::Route;
 use ir::{Program, Type};
@@ -10,10 +13,10 @@ use pipeline::internet_checksum;
 use rand::rngs::ChaCha8Rng;
 use rand::{Rng, RngExt, SeedableRng};
 
-/// Hops that a packet has left.
+/// The time to live, or hop limit.
 const HOPS: u8 = 64;
 
-/// A header that is well known, and the byte at which it begins.
+/// A well-known header, with the offset of its first byte.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Known {
     Ethernet(usize),
@@ -21,7 +24,7 @@ enum Known {
     Ipv6(usize),
 }
 
-/// Makes packets that take one route.
+/// A generator of packets that take one route through the parser.
 #[derive(Clone, Debug)]
 pub(crate) struct Filler {
     route: Route,
@@ -31,7 +34,7 @@ pub(crate) struct Filler {
 }
 
 impl Filler {
-    /// Packets of `length` bytes, or as many as the route takes.
+    /// Creates a generator of packets of `length` bytes, or longer ones if the route needs them.
     pub(crate) fn new(program: &Program, route: &Route, length: usize, seed: u64) -> Self {
         let least = usize::try_from(route.bits.div_ceil(8)).unwrap_or(usize::MAX);
         let known = route.headers.iter().filter_map(|(composite, begin)| {
@@ -49,12 +52,12 @@ impl Filler {
         Self { known: known.collect(), route: route.clone(), length: length.max(least), seed }
     }
 
-    /// How long its packets are.
+    /// Returns the length of the packets in bytes.
     pub(crate) fn length(&self) -> usize {
         self.length
     }
 
-    /// The packet of a flow: always the same.
+    /// Returns the packet of a flow; repeated calls return equal packets.
     pub(crate) fn packet(&self, flow: u64) -> Vec<u8> {
         let mut random = ChaCha8Rng::seed_from_u64(self.seed);
         random.set_stream(flow);
@@ -105,7 +108,7 @@ impl Known {
                 header[6..8].fill(0);
                 header[8] = HOPS;
                 for address in [12, 16] {
-                    // Neither this network, nor loop-back, nor multicast.
+                    // This avoids the networks 0 and 127 and multicast addresses.
                     header[address] = random.random_range(1..=126);
                 }
             }

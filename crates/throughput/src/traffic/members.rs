@@ -1,13 +1,22 @@
-//! Members of action profiles and groups of selectors, which entries of such tables run: as few as values that entries take.
+//! Members of action profiles and groups of action selectors, to which table entries refer. Their
+//! number does not exceed the number of different parameter values.
 
 use ir::{ExternId, TableImplementation};
 use pipeline::{ActionCall, ControlError, EntryAction, Group, GroupMember, Switch};
 use std::collections::BTreeSet;
 
-/// Members of a group.
+/// The number of members in a group.
 const OF_A_GROUP: u32 = 4;
 
-/// What was made, in the order in which it was.
+/// A selection among several different actions.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Variant {
+    pub(super) number: u32,
+    /// The number of different actions.
+    pub(super) count: u32,
+}
+
+/// The members and groups, in the order of their creation.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Members {
     members: Vec<(ExternId, u32, ActionCall)>,
@@ -15,14 +24,16 @@ pub(crate) struct Members {
 }
 
 impl Members {
-    /// What an entry of this number runs, of so many that differ; `call` gives the action for a number.
+    /// Returns the action of an entry that runs `variant`; `call` returns the action call for a
+    /// number.
     pub(super) fn action(
         &mut self,
         switch: &Switch,
         implementation: TableImplementation,
-        (number, differ): (u32, u32),
+        variant: Variant,
         call: &dyn Fn(u32) -> Result<ActionCall, String>,
     ) -> Result<EntryAction, String> {
+        let Variant { number, count } = variant;
         let id = match implementation {
             TableImplementation::ActionProfile(profile) => {
                 return Ok(EntryAction::Member(self.member(switch, profile, number, call)?));
@@ -30,7 +41,7 @@ impl Members {
             TableImplementation::ActionSelector(selector) => selector,
         };
         if !self.groups.iter().any(|(of, group, _)| (*of, *group) == (id, number)) {
-            let members = (0..OF_A_GROUP).map(|next| (number + next) % differ);
+            let members = (0..OF_A_GROUP).map(|next| (number + next) % count);
             let members: BTreeSet<u32> = members
                 .map(|member| self.member(switch, id, member, call))
                 .collect::<Result<_, _>>()?;
@@ -43,7 +54,7 @@ impl Members {
         Ok(EntryAction::Group(number))
     }
 
-    /// The member of this number, or another one where there is no room for it.
+    /// Returns the id of the member with this number, or of another member if the profile is full.
     fn member(
         &mut self,
         switch: &Switch,
@@ -70,7 +81,7 @@ impl Members {
         }
     }
 
-    /// Puts all into a switch that has none.
+    /// Adds all members and groups to a switch that has none.
     pub(super) fn put(&self, switch: &Switch) -> Result<(), ControlError> {
         for (profile, member, action) in &self.members {
             switch.add_member(*profile, *member, action.clone())?;

@@ -1,8 +1,9 @@
-//! Ways through a parser: which bits of a packet must have which value so that a certain list of headers is found in it.
+//! Routes through a parser: the bit values of a packet for which the parser extracts a certain list
+//! of headers.
 //!
-//! States are walked symbolically. What is known of a value is where in the packet it comes from, or that it is a
-//! constant; all else is unknown, and a `select` on it may go any way. So a route is a proposal; what it is worth shows
-//! when packets of it are run.
+//! The parser states are executed symbolically. A known value is a constant or a range of packet
+//! bits; all others are unknown, and a `select` on an unknown value may take any branch. A route is
+//! therefore only a proposal, whose quality shows when its packets are run.
 
 use ir::bits::Bits;
 use ir::{
@@ -12,35 +13,35 @@ use ir::{
 };
 use std::collections::HashMap;
 
-/// Routes that are followed at most; parsers with loops have no end of them.
+/// The largest number of routes. Parsers with loops have infinitely many.
 const MAXIMUM_ROUTES: usize = 512;
-/// How often a route may enter one state.
+/// The largest number of times that a route may enter one state.
 const MAXIMUM_VISITS: u32 = 3;
-/// Bits of a packet that routes may need at most: what fits 64 KiB.
+/// The largest number of packet bits that a route may need: 64 KiB.
 const MAXIMUM_BITS: u64 = 8 * 65_535;
 
-/// A way from the start of the first parser to `accept`.
+/// A route from the start of the first parser to `accept`.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Route {
-    /// Bits that are looked at.
+    /// The number of packet bits that the route reads.
     pub(crate) bits: u64,
-    /// Headers in their order: type, and where it begins, in bits.
+    /// The headers in order: type and offset in bits.
     pub(crate) headers: Vec<(CompositeId, u64)>,
-    /// Bits that have to have a value.
+    /// The bits that must have a certain value.
     pub(crate) fixed: Vec<Fixed>,
 }
 
-/// Bits of a packet that have to have a value.
+/// A range of packet bits with a required value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Fixed {
-    /// The first of them.
+    /// The offset of the range, in bits.
     pub(crate) offset: u64,
     pub(crate) value: Bits,
-    /// Those that count.
+    /// The mask of the bits that must match.
     pub(crate) mask: Bits,
 }
 
-/// All ways through a program's first parser, those with more headers first.
+/// Returns the routes through the program's first parser, those with the most headers first.
 pub(crate) fn routes(program: &Program) -> Vec<Route> {
     let walker = Walker { program };
     let Some(parser) = first_parser(&program.main.arguments) else { return Vec::new() };
@@ -58,28 +59,28 @@ fn first_parser(arguments: &[ir::PackageArgument]) -> Option<ParserId> {
     })
 }
 
-/// Where a value is: a variable and the fields and elements on the way to it.
+/// The location of a value: a variable, and the fields and elements that lead to the value.
 type Key = (VariableId, Vec<u32>);
 
-/// What is known of a value.
+/// The knowledge about a value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Known {
     Constant(Bits),
-    /// These bits of the packet.
+    /// A range of packet bits.
     Packet {
         offset: u64,
         width: u32,
     },
 }
 
-/// How far a route has come.
+/// The state of the symbolic execution along one route.
 #[derive(Clone, Debug, Default)]
 struct Walk {
     route: Route,
-    /// What the cursor stands at, in bits.
+    /// The position of the packet cursor, in bits.
     cursor: u64,
     known: HashMap<Key, Known>,
-    /// Elements of stacks that were extracted.
+    /// The number of extracted elements of each header stack.
     elements: HashMap<Key, u32>,
     visits: HashMap<(ParserId, u32), u32>,
 }
@@ -127,7 +128,7 @@ impl Walker<'_> {
         }
     }
 
-    /// One walk for each case that can be made to fit.
+    /// Returns one walk for each case that can be satisfied.
     fn select(
         &self,
         subjects: &[Expression],
@@ -150,9 +151,10 @@ impl Walker<'_> {
         ways
     }
 
-    /// Makes a case fit.
+    /// Fixes packet bits so that a case matches; returns whether that is possible.
     fn fits(&self, subjects: &[Option<Known>], case: &SelectCase, walk: &mut Walk) -> bool {
-        // One value set may stand for all subjects; it is empty until the control plane fills it.
+        // A single value set may stand for all subjects. It is empty until the control plane fills
+        // it.
         case.key_sets.iter().zip(subjects).all(|(set, subject)| {
             let (value, mask) = match set {
                 KeySet::Any => return true,
@@ -178,14 +180,14 @@ impl Walker<'_> {
         })
     }
 
-    /// Sees to it that no earlier case is taken instead: a bit in which the packet must differ is fixed.
+    /// Fixes packet bits so that no earlier case matches; returns whether that is possible.
     fn misses_all(
         &self,
         subjects: &[Option<Known>],
         earlier: &[SelectCase],
         walk: &mut Walk,
     ) -> bool {
-        // Values to avoid, for each subject that has one.
+        // The values to avoid, for each range of packet bits.
         let mut avoided: HashMap<(u64, u32), Vec<Bits>> = HashMap::new();
         for case in earlier {
             let mut decided = false;
@@ -212,7 +214,7 @@ impl Walker<'_> {
             match candidate {
                 _ if decided => {}
                 Some((place, value)) => avoided.entry(place).or_default().push(value),
-                // Masks and ranges are not avoided on purpose: packets may take either way.
+                // Masks and ranges are not avoided, so packets may match an earlier case with one.
                 None if case
                     .key_sets
                     .iter()
@@ -224,7 +226,7 @@ impl Walker<'_> {
             }
         }
         avoided.into_iter().all(|((offset, width), values)| {
-            // The largest value that none of them is: selects list what protocols use, and those are small.
+            // The largest value that is not to be avoided is chosen: protocols use small values.
             let mut free = Bits::ones(width, false);
             for _ in 0..=values.len() {
                 if values.iter().all(|value| value.compare(&free).is_ne()) {
@@ -291,7 +293,7 @@ impl Walker<'_> {
         let Some(Type::Composite(composite)) = self.program.types.find(type_id) else { return };
         walk.route.headers.push((composite, walk.cursor));
         let begin = walk.cursor;
-        // A varbit of nothing: the shortest header that there is.
+        // A `varbit` field has length zero: the shortest header.
         let width = self.program.types.width_in_bits(type_id).unwrap_or_else(|| {
             let fields = self.program.types.composites.get(composite.index());
             let widths = fields.into_iter().flat_map(|composite| &composite.fields);
@@ -311,7 +313,7 @@ impl Walker<'_> {
         walk.route.bits = walk.route.bits.max(walk.cursor);
     }
 
-    /// Everything at a place is what the packet has from there on.
+    /// Records that all values at a location come from consecutive packet bits.
     fn read_from(&self, key: &Key, type_id: TypeId, begin: u64, walk: &mut Walk) {
         walk.forget(key);
         let mut offset = begin;
@@ -419,7 +421,8 @@ impl Walker<'_> {
                 };
                 match self.evaluate(operand, walk)? {
                     Known::Constant(value) => Some(Known::Constant(value.cast(width, false))),
-                    // What is put in front is zero, and no value that a case names is that large.
+                    // A widening cast prepends zeros. No case names a value that large, so the
+                    // narrow value suffices.
                     Known::Packet { offset, width: found } if width >= found => {
                         Some(Known::Packet { offset, width: found })
                     }
@@ -436,7 +439,7 @@ impl Walker<'_> {
         self.prefix(place, place.path.len(), walk)
     }
 
-    /// The first steps of a place.
+    /// Returns the location after the first steps of a place's path.
     fn prefix(&self, place: &Place, steps: usize, walk: &Walk) -> Option<Key> {
         let mut key = (place.variable, Vec::with_capacity(steps));
         for step in place.path.get(..steps)? {
@@ -456,7 +459,7 @@ impl Walker<'_> {
 }
 
 impl Walk {
-    /// What is at a place, and in it, is unknown from now on.
+    /// Discards the knowledge about a location and everything within it.
     fn forget(&mut self, at: &Key) {
         self.known.retain(|key, _| !within(key, at));
         self.elements.retain(|key, _| !within(key, at));
@@ -490,7 +493,7 @@ fn within(key: &Key, outer: &Key) -> bool {
 }
 
 impl Route {
-    /// Asks for a value at some bits; `false` if something else is wanted there already.
+    /// Requires a value at some bits; returns false if another value is already required there.
     fn fix(&mut self, offset: u64, value: Bits, mask: Bits) -> bool {
         let width = value.width();
         let agrees = |position: u32| {
@@ -505,7 +508,7 @@ impl Route {
         true
     }
 
-    /// What a bit of the packet must be.
+    /// Returns the required value of a bit, if there is one.
     fn bit(&self, at: u64) -> Option<bool> {
         self.fixed.iter().find_map(|fixed| {
             let inside = u32::try_from(at.checked_sub(fixed.offset)?).ok()?;
@@ -514,7 +517,7 @@ impl Route {
         })
     }
 
-    /// A value of which every bit is fixed.
+    /// Returns the required value of a range, if all its bits are fixed.
     fn certain(&self, offset: u64, width: u32) -> Option<Bits> {
         let bits = (0..width).map(|position| self.bit(offset + u64::from(position)));
         let mut value = Bits::zero(width, false);
