@@ -1,31 +1,35 @@
-//! The beta distribution, from which Student's t, the binomial distribution and order statistics follow.
+//! The beta distribution, on which Student's t, the binomial distribution and order statistics are
+//! based.
 
-/// Probability that a variable of the beta distribution with the shapes `a` and `b` is at most `x`: the regularized
-/// incomplete beta function (NIST Digital Library of Mathematical Functions, 8.17.2).
+/// Returns the probability that a beta variable with shapes `a` and `b` is at most `x`: the
+/// regularized incomplete beta function (NIST Digital Library of Mathematical Functions, 8.17.2).
 pub(crate) fn probability(x: f64, a: f64, b: f64) -> f64 {
     if x <= 0.0 || x >= 1.0 {
         return if x <= 0.0 { 0.0 } else { 1.0 };
     }
-    // The fraction converges below its mean; DLMF 8.17.4 mirrors what lies above.
+    // The continued fraction converges below the mean of the distribution; DLMF 8.17.4 reflects
+    // larger values.
     if x > (a + 1.0) / (a + b + 2.0) { 1.0 - below(1.0 - x, b, a) } else { below(x, a, b) }
 }
 
-/// The same for an `x` below the mean or nearly so: a factor times the continued fraction of DLMF 8.17.22.
+/// Returns the probability for an `x` below the mean or slightly above it: a factor divided by the
+/// continued fraction of DLMF 8.17.22.
 fn below(x: f64, a: f64, b: f64) -> f64 {
     let logarithm = a * x.ln() + b * libm::log1p(-x) - a.ln() - logarithm_of_beta(a, b);
     logarithm.exp() / fraction(x, a, b)
 }
 
-/// Logarithm of the beta function (DLMF 5.12.1).
+/// Returns the logarithm of the beta function (DLMF 5.12.1).
 fn logarithm_of_beta(a: f64, b: f64) -> f64 {
     libm::lgamma(a) + libm::lgamma(b) - libm::lgamma(a + b)
 }
 
-/// The denominator `1 + d1 / (1 + d2 / (1 + ...))` with the coefficients of DLMF 8.17.23, from its front by the modified
-/// algorithm of Lentz (W. J. Lentz, Applied Optics 15, 1976; I. J. Thompson, A. R. Barnett, J. Comput. Phys. 64, 1986).
-/// It takes steps in the order of the square root of the larger shape.
+/// Evaluates the continued fraction `1 + d1 / (1 + d2 / (1 + ...))` with the coefficients of DLMF
+/// 8.17.23. The modified algorithm of Lentz works from the front (W. J. Lentz, Applied Optics 15,
+/// 1976; I. J. Thompson, A. R. Barnett, J. Comput. Phys. 64, 1986). The number of steps is of the
+/// order of the square root of the larger shape.
 fn fraction(x: f64, a: f64, b: f64) -> f64 {
-    // Stands for zero where zero would be divided by.
+    // A replacement for zero in divisors.
     const TINY: f64 = 1e-300;
     let nonzero = |value: f64| if value.abs() < TINY { TINY } else { value };
     let (mut value, mut above, mut below) = (1.0, 1.0, 0.0);
@@ -40,7 +44,7 @@ fn fraction(x: f64, a: f64, b: f64) -> f64 {
         above = nonzero(1.0 + coefficient / above);
         value *= above * below;
         let change = (above * below - 1.0).abs();
-        // What is not a number ends it, too.
+        // A NaN ends the loop, too.
         if change < 4.0 * f64::EPSILON || change.is_nan() {
             break;
         }
@@ -48,12 +52,12 @@ fn fraction(x: f64, a: f64, b: f64) -> f64 {
     value
 }
 
-/// The `x` at which [`probability`] reaches a value.
+/// Returns the `x` at which [`probability`] reaches `value`, by bisection.
 pub(crate) fn quantile(value: f64, a: f64, b: f64) -> f64 {
     let (mut low, mut high) = (0.0, 1.0);
     loop {
         let middle = f64::midpoint(low, high);
-        // No number lies between them any more, or none that matters.
+        // The interval can no longer be divided, or is negligibly small.
         if middle <= low || middle >= high || high < f64::MIN_POSITIVE {
             return middle;
         }
@@ -65,7 +69,8 @@ pub(crate) fn quantile(value: f64, a: f64, b: f64) -> f64 {
     }
 }
 
-/// Probability that at most `successes` of `trials` succeed where each does with probability `share` (DLMF 8.17.5).
+/// Returns the probability that at most `successes` of `trials` succeed, if each succeeds with
+/// probability `share` (DLMF 8.17.5).
 pub(crate) fn binomial(successes: u64, trials: u64, share: f64) -> f64 {
     if successes >= trials {
         return 1.0;
@@ -79,14 +84,15 @@ mod tests {
 
     use super::*;
 
-    /// The binomial distribution at one half, exactly: whole numbers over a power of two.
+    /// Computes the binomial distribution at one half exactly: an integer divided by a power of
+    /// two.
     fn fair(successes: u64, trials: u64) -> f64 {
         let (mut term, mut sum) = (BigUint::from(1u8), BigUint::ZERO);
         for k in 0..=successes {
             sum += &term;
             term = term * (trials - k) / (k + 1);
         }
-        // 64 bits after the point are more than an f64 has.
+        // The quotient has 64 bits after the binary point, more than an `f64` can hold.
         let shifted: BigUint = (sum << 64u32) >> trials;
         shifted.to_string().parse::<f64>().expect("digits") / 2f64.powi(64)
     }
@@ -121,8 +127,8 @@ mod tests {
     }
 
     #[test]
-    fn closed_forms() {
-        // DLMF 8.17: with b = 1 it is a power; with halves it is an arc sine.
+    fn closed_forms_agree() {
+        // For b = 1, DLMF 8.17 reduces to a power; for a = b = 1/2, to an arc sine.
         assert!((quantile(0.3, 4.0, 1.0) - 0.3f64.powf(0.25)).abs() < 1e-12);
         assert!((probability(0.25, 0.5, 0.5) - 1.0 / 3.0).abs() < 1e-12);
     }

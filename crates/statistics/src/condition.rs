@@ -1,8 +1,8 @@
-//! Conditions on figures, such as `rtt.p99 < 5ms`, or `rtt.p50 < +10%` of a base.
+//! Conditions on figures, such as `rtt.p99 < 5ms`, or `rtt.p50 < +10%` relative to a base.
 //!
-//! A condition is a metric, a comparison and a number with a unit. Which units fit depends on the metric, so that
-//! `rtt.p99 < 5` is refused instead of meaning five seconds. A number with a sign is a change against a base, in percent
-//! of it.
+//! A condition consists of a metric, a comparison and a number with a unit. The metric determines
+//! the allowed units, so that `rtt.p99 < 5` is refused instead of meaning five seconds. A number
+//! with a sign is a change relative to a base, in percent.
 
 use std::fmt;
 
@@ -17,36 +17,36 @@ pub struct Condition {
     limit: Limit,
 }
 
-/// What a value is compared with.
+/// The limit with which a value is compared.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Limit {
     /// A value, in the base unit of the metric.
     Value(f64),
-    /// A change against a base, as a share of it: 0.1 is ten percent more.
+    /// A change relative to a base, as a share of the base: 0.1 is ten percent more.
     Change(f64),
 }
 
-/// How a metric is compared.
+/// A comparison operator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Comparison {
-    /// `<`
+    /// The operator `<`.
     Less,
-    /// `<=`
+    /// The operator `<=`.
     LessOrEqual,
-    /// `>`
+    /// The operator `>`.
     Greater,
-    /// `>=`
+    /// The operator `>=`.
     GreaterOrEqual,
-    /// `==`, equal up to the rounding of decimal fractions.
+    /// The operator `==`; equal up to the rounding of decimal fractions.
     Equal,
-    /// `!=`
+    /// The operator `!=`.
     NotEqual,
 }
 
 impl Comparison {
-    /// Whether it holds between a value and a limit.
+    /// Whether the comparison holds between a value and a limit.
     pub fn holds(self, value: f64, limit: f64) -> bool {
-        // 0.1 % and 0.001 are the same number to the user, though not always to a float.
+        // A user regards 0.1 % and 0.001 as equal, although the floats may differ by rounding.
         let equal = (value - limit).abs() <= 1e-12 * value.abs().max(limit.abs());
         match self {
             Self::Less => value < limit && !equal,
@@ -59,14 +59,14 @@ impl Comparison {
     }
 }
 
-/// A condition that makes no sense.
+/// The error for a condition that cannot be parsed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ConditionError {
     /// The condition as written.
     pub text: String,
-    /// Where it went wrong, in characters from 1.
+    /// The position of the problem, in characters from 1.
     pub column: usize,
-    /// What is wrong and what was expected.
+    /// The problem, and what was expected instead.
     pub reason: String,
 }
 
@@ -79,11 +79,12 @@ impl fmt::Display for ConditionError {
 impl std::error::Error for ConditionError {}
 
 impl Condition {
-    /// Reads a condition on one of the metrics, whose names may have a part in brackets. `changes` says whether there
-    /// is a base that limits may refer to.
+    /// Parses a condition on one of the metrics, whose names may have a part in parentheses.
+    /// `changes` allows limits that are relative to a base.
     ///
     /// # Errors
-    /// See [`ConditionError`].
+    /// Returns a [`ConditionError`] for unknown metrics, units that do not fit, and other syntax
+    /// errors.
     pub fn parse<'a>(
         text: &str,
         metrics: impl Iterator<Item = (&'a str, Unit)> + Clone,
@@ -123,23 +124,23 @@ impl Condition {
         Ok(Self { text: text.to_owned(), metric, comparison, limit })
     }
 
-    /// The name of the metric, without space.
+    /// Returns the name of the metric, without spaces.
     pub fn metric(&self) -> &str {
         &self.metric
     }
 
-    /// How it is compared.
+    /// Returns the comparison operator.
     pub fn comparison(&self) -> Comparison {
         self.comparison
     }
 
-    /// What it is compared with.
+    /// Returns the limit.
     pub fn limit(&self) -> Limit {
         self.limit
     }
 
-    /// Whether a value, in the base unit of the metric, keeps the condition; a change needs a base, of which it can be a
-    /// share.
+    /// Whether a value, in the base unit of the metric, satisfies the condition. A relative limit
+    /// is never satisfied without a base.
     pub fn holds(&self, value: f64, base: Option<f64>) -> bool {
         match self.limit {
             Limit::Value(limit) => self.comparison.holds(value, limit),
@@ -156,7 +157,7 @@ impl fmt::Display for Condition {
     }
 }
 
-/// What a unit multiplies a number by. `number` is given because zero needs no unit.
+/// Returns the factor of a unit. `number` is needed because a time of zero may omit its unit.
 fn scale(metric: &str, unit: Unit, spelling: &str, number: f64) -> Result<f64, String> {
     if unit == Unit::Seconds && spelling.is_empty() && number == 0.0 {
         return Ok(1.0);
@@ -182,7 +183,7 @@ fn scale(metric: &str, unit: Unit, spelling: &str, number: f64) -> Result<f64, S
 
 struct Scanner<'a> {
     text: &'a str,
-    /// Byte offset of what comes next; always at the start of a character.
+    /// The byte offset of the next character.
     at: usize,
 }
 
@@ -247,7 +248,7 @@ impl<'a> Scanner<'a> {
     fn number(&mut self) -> Result<f64, ConditionError> {
         let at = self.at;
         let mut number = self.take_while(|c| c.is_ascii_digit() || c == '.');
-        // An exponent, unless the letter begins something else.
+        // An exponent follows, unless the letter begins a unit.
         if let Some(rest) = self.rest().strip_prefix(['e', 'E']) {
             let digits = rest.strip_prefix(['+', '-']).unwrap_or(rest);
             let count = digits.bytes().take_while(u8::is_ascii_digit).count();
@@ -285,10 +286,10 @@ mod tests {
         assert!(!slower.holds(1e-3, None), "without a base nothing holds");
         let faster = parse("rate >= -5 %").expect("a condition");
         assert!(faster.holds(95.0, Some(100.0)) && !faster.holds(94.9, Some(100.0)));
-        // A base of zero leaves no room for a share of it.
+        // Every loss exceeds ten percent of a base of zero.
         let loss = parse("loss <= +10%").expect("a condition");
         assert!(loss.holds(0.0, Some(0.0)) && !loss.holds(1e-6, Some(0.0)));
-        // Of a negative base ten percent more is above it.
+        // Ten percent more than a negative base lies above it.
         assert!(slower.holds(-0.95, Some(-1.0)) && !slower.holds(-0.85, Some(-1.0)));
     }
 

@@ -1,32 +1,33 @@
-//! How sure an interval is.
+//! Confidence levels and confidence intervals.
 
-/// The probability with which an interval made like this one holds what it is about; two-sided, with equal tails.
+/// The probability with which a confidence interval contains the true value. Intervals are
+/// two-sided with equal tails.
 #[derive(Clone, Copy, Debug, PartialEq, PartialOrd)]
 pub struct Confidence(f64);
 
 impl Confidence {
-    /// 95 %, the habit of the field.
+    /// The level of 95 %, which is customary in networking.
     pub const P95: Self = Self(0.95);
-    /// 99 %.
+    /// The level of 99 %.
     pub const P99: Self = Self(0.99);
 
-    /// Any other, between 0 and 1; nothing outside of them.
+    /// Returns another level, or `None` unless it is between 0 and 1.
     pub fn new(level: f64) -> Option<Self> {
         (level > 0.0 && level < 1.0).then_some(Self(level))
     }
 
-    /// The probability.
+    /// Returns the probability.
     pub fn level(self) -> f64 {
         self.0
     }
 
-    /// The probability of either side outside of the interval.
+    /// Returns the probability on each side outside the interval.
     pub(crate) fn tail(self) -> f64 {
         (1.0 - self.0) / 2.0
     }
 }
 
-/// What lies between two values, both included.
+/// A closed interval of numbers.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Interval {
     /// The lower end.
@@ -36,7 +37,7 @@ pub struct Interval {
 }
 
 impl Interval {
-    /// Whether a value lies in it.
+    /// Whether the interval contains a value.
     pub fn contains(self, value: f64) -> bool {
         self.low <= value && value <= self.high
     }

@@ -1,7 +1,8 @@
-//! How evenly something is shared.
+//! The fairness of a distribution of shares.
 
-/// Jain's fairness index (R. Jain, D. Chiu, W. Hawe, DEC-TR-301, 1984): the square of the sum over n times the sum of
-/// squares. 1 if all shares are equal, 1/n if one takes all; nothing if there are no shares or all are zero.
+/// Returns Jain's fairness index (R. Jain, D. Chiu, W. Hawe, DEC-TR-301, 1984): the square of the
+/// sum, divided by n times the sum of squares. The index is 1 if all shares are equal, and 1/n if
+/// one takes everything. Returns `None` without shares, and if all are zero.
 pub fn jain_index(shares: impl IntoIterator<Item = f64>) -> Option<f64> {
     let (mut n, mut sum, mut squares) = (0u64, 0.0, 0.0);
     for share in shares {
@@ -12,7 +13,7 @@ pub fn jain_index(shares: impl IntoIterator<Item = f64>) -> Option<f64> {
     if squares == 0.0 {
         return None;
     }
-    // Rounding must not push equal shares above 1.
+    // Rounding must not push the index of equal shares above 1.
     Some((sum * sum / (n as f64 * squares)).min(1.0))
 }
 

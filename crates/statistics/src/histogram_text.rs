@@ -1,4 +1,5 @@
-//! A histogram as text: its V2 encoding (HdrHistogram, "Encoding format") in base64, for `#[serde(with = ...)]`.
+//! Serialises a histogram as text, for `#[serde(with = ...)]`: its V2 encoding (HdrHistogram,
+//! "Encoding format") in base64.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -8,10 +9,10 @@ use serde::de::Error as _;
 use serde::ser::Error as _;
 use serde::{Deserialize, Deserializer, Serializer};
 
-/// Writes it.
+/// Serialises a histogram.
 ///
 /// # Errors
-/// Those of the serializer.
+/// Returns the errors of the encoder and of the serializer.
 pub fn serialize<S: Serializer>(
     histogram: &Histogram<u64>,
     serializer: S,
@@ -21,10 +22,10 @@ pub fn serialize<S: Serializer>(
     serializer.serialize_str(&STANDARD.encode(bytes))
 }
 
-/// Reads it.
+/// Deserialises a histogram.
 ///
 /// # Errors
-/// Where it is no such text.
+/// Returns an error if the text is not base64, or not an encoded histogram.
 pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Histogram<u64>, D::Error> {
     let text = String::deserialize(deserializer)?;
     let bytes = STANDARD.decode(text).map_err(D::Error::custom)?;

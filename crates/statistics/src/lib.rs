@@ -1,18 +1,20 @@
-//! How a measured figure is stated: with its confidence, or with its spread.
+//! Statistics for measured figures: confidence intervals, spreads, and conditions.
 //!
-//! * **Means over repetitions** ([`Estimate`]) have Student's interval, because a handful of repetitions is the rule and
-//!   the normal distribution would make it too narrow; [`Difference`] is Welch's, which does not ask that both sides vary
-//!   equally.
-//! * **Percentiles** ([`Ordered`], [`Ranks`]) have the interval between two of the samples in order. It holds for any
-//!   distribution, and says so where there are too few samples to bound a tail at all. With no sample beyond it a
-//!   percentile cannot be stated ([`can_state`]).
-//! * **Proportions** ([`proportion`]) have the interval of Clopper and Pearson, which is never narrower than it says, not
-//!   even where nothing was lost.
-//! * **Spreads** ([`Spread`]) are for a few trials of a benchmark: the median, the lowest and the highest.
-//! * **Conditions** ([`Condition`]) decide whether a figure is good enough: alone, or against a base.
+//! * **Means over repetitions** ([`Estimate`]) have Student's interval. There are usually only a
+//!   handful of repetitions, for which the normal distribution would yield too narrow an interval.
+//!   [`Difference`] uses Welch's interval, which does not require equal variances.
+//! * **Percentiles** ([`Ordered`], [`Ranks`]) have an interval between two order statistics. It
+//!   holds for any distribution, and an end is absent if there are too few samples to bound the
+//!   tail. A percentile cannot be stated without a sample beyond it ([`can_state`]).
+//! * **Proportions** ([`proportion`]) have the interval of Clopper and Pearson, whose confidence is
+//!   never below the stated one, even if no event was observed.
+//! * **Spreads** ([`Spread`]) summarise a few trials of a benchmark by the median, the lowest and
+//!   the highest value.
+//! * **Conditions** ([`Condition`]) decide whether a figure is good enough, either by itself or
+//!   relative to a base.
 //!
-//! Every interval assumes that the samples are independent and of one distribution. Successive packets often are not;
-//! who states an interval over them chooses what a sample is.
+//! Every interval assumes that the samples are independent and identically distributed. Successive
+//! packets often are not; the caller decides what counts as a sample.
 //!
 //! ```
 //! use statistics::{Confidence, Difference, Estimate, proportion};
@@ -24,11 +26,10 @@
 //! // None of 1,000 packets was lost: at most 0.37 % are, with 95 % confidence.
 //! let lost = proportion(0, 1000, Confidence::P95).expect("trials");
 //! assert!(lost.high < 0.0037);
-//! ```
-//!
-//! All of it comes down to one special function, the regularized incomplete beta function; its inverse is found by
-//! bisection, which cannot miss. The function is computed here: the crates that have it take as many steps as there are
-//! samples, or stop before they are there.
+//! All intervals are based on one special function, the regularized incomplete beta function, and
+//! on its inverse, which is found by robust bisection. This crate evaluates the function itself:
+//! other implementations need a number of steps proportional to the number of samples, or stop
+//! before they converge.
 
 mod beta;
 mod condition;

@@ -1,4 +1,4 @@
-//! Means over repetitions, and how they differ.
+//! Means over repetitions, and differences between them.
 
 use std::fmt;
 
@@ -9,7 +9,7 @@ use crate::confidence::{Confidence, Interval};
 use crate::spread::padded;
 use crate::unit::Unit;
 
-/// Arithmetic mean; nothing without values.
+/// Returns the arithmetic mean, or `None` without values.
 pub fn mean(values: &[f64]) -> Option<f64> {
     if values.is_empty() {
         return None;
@@ -17,7 +17,8 @@ pub fn mean(values: &[f64]) -> Option<f64> {
     Some(values.iter().sum::<f64>() / values.len() as f64)
 }
 
-/// Sample standard deviation (n - 1 in the denominator); nothing with fewer than two values.
+/// Returns the sample standard deviation (with n - 1 in the denominator), or `None` for fewer than
+/// two values.
 pub fn standard_deviation(values: &[f64]) -> Option<f64> {
     if values.len() < 2 {
         return None;
@@ -27,39 +28,41 @@ pub fn standard_deviation(values: &[f64]) -> Option<f64> {
     Some((squares / (values.len() - 1) as f64).sqrt())
 }
 
-/// How many standard errors lie on either side of a mean: the quantile of Student's t distribution with that many degrees
-/// of freedom, which need not be whole ("Student", The probable error of a mean, Biometrika 6, 1908; DLMF 8.17 for the
-/// beta function behind it). Fewer than one degree count as one, more than 10^7 as so many: there it is the normal
-/// distribution's in six digits.
+/// Returns the half-width of a mean's confidence interval in standard errors: a quantile of
+/// Student's t distribution with `freedom` degrees of freedom, which need not be an integer
+/// ("Student", The probable error of a mean, Biometrika 6, 1908; DLMF 8.17 for the beta function).
+/// `freedom` is clamped between 1 and 10^7, where the quantile agrees with the normal distribution
+/// to six digits.
 pub fn student_t(confidence: Confidence, freedom: f64) -> f64 {
-    // Whatever is not a number is the least that is known.
+    // A NaN counts as one degree of freedom, the most cautious value.
     let freedom = if freedom.is_nan() { 1.0 } else { freedom.clamp(1.0, 1e7) };
     let square = beta::quantile(confidence.level(), 0.5, freedom / 2.0);
     (freedom * square / (1.0 - square)).sqrt()
 }
 
-/// A mean over repetitions. Formats as `mean ± half of the interval`, with the precision asked for, else two digits.
+/// The mean of several repetitions. It formats as `mean ± half of the interval`, with the precision
+/// of the format string, or two digits.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Estimate {
-    /// Number of repetitions.
+    /// The number of repetitions.
     pub n: u32,
-    /// Arithmetic mean.
+    /// The arithmetic mean.
     pub mean: f64,
-    /// Sample standard deviation; absent with one repetition.
+    /// The sample standard deviation; `None` for one repetition.
     pub stddev: Option<f64>,
-    /// Half the width of the 95 % confidence interval (Student's t); absent with one repetition.
+    /// Half the width of the 95 % confidence interval (Student's t); `None` for one repetition.
     pub ci95: Option<f64>,
-    /// Smallest value.
+    /// The smallest value.
     pub min: f64,
-    /// Largest value.
+    /// The largest value.
     pub max: f64,
-    /// The largest value that is possible, where the unit does not say it.
+    /// The largest possible value, if it is not determined by the unit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub most: Option<f64>,
 }
 
 impl Estimate {
-    /// The mean of some repetitions with its confidence; nothing without values.
+    /// Estimates the mean of repetitions; returns `None` without values.
     pub fn of(values: &[f64]) -> Option<Self> {
         let n = u32::try_from(values.len()).unwrap_or(u32::MAX);
         let stddev = standard_deviation(values);
@@ -75,15 +78,15 @@ impl Estimate {
         })
     }
 
-    /// Returns the estimate of a figure that cannot exceed `most`, such as the CPU of a host with a
-    /// known number of cores.
+    /// Returns the estimate for a figure that cannot exceed `most`, such as the CPU usage of a host
+    /// with a known number of cores.
     pub fn at_most(self, most: f64) -> Self {
         Self { most: Some(most), ..self }
     }
 
-    /// Returns the 95 % confidence interval, cut to what is possible. Student's interval is symmetrical
-    /// whatever values there can be, so that with few repetitions it may reach beyond them. A limit
-    /// that a value itself exceeds does not apply.
+    /// Returns the 95 % confidence interval, clipped to the possible values. Student's interval is
+    /// symmetrical, so with few repetitions it may extend beyond them. A limit that an observed
+    /// value exceeds does not apply.
     pub fn interval(&self, unit: Unit) -> Option<Interval> {
         let half = self.ci95.filter(|half| half.is_finite())?;
         let possible = unit.possible();
@@ -95,8 +98,9 @@ impl Estimate {
         Some(Interval { low: (self.mean - half).max(low), high: (self.mean + half).min(high) })
     }
 
-    /// The mean of a figure of each repetition, such as a percentile. Where one of them has too few samples for it, what all
-    /// samples together give, as one repetition, which has no interval.
+    /// Estimates a figure that each repetition yields, such as a percentile. If a repetition has
+    /// too few samples for it, returns the figure of all samples together as a single repetition,
+    /// which has no interval.
     pub fn of_each_or_all(
         each: impl IntoIterator<Item = Option<f64>>,
         all: impl FnOnce() -> Option<f64>,
@@ -105,13 +109,14 @@ impl Estimate {
         each.and_then(|each| Self::of(&each)).or_else(|| Self::of(&[all()?]))
     }
 
-    /// Of the ratios within each repetition, which what changed between repetitions leaves alone.
+    /// Estimates the ratio of two figures from the ratios within each repetition, so that
+    /// differences between repetitions cancel.
     pub fn of_ratio(numerators: &[f64], denominators: &[f64]) -> Option<Self> {
         let pairs = numerators.iter().zip(denominators);
         Self::of(&pairs.map(|(above, below)| above / below).collect::<Vec<_>>())
     }
 
-    /// Square of the standard error of the mean, with its degrees of freedom.
+    /// Returns the squared standard error of the mean, and its degrees of freedom.
     fn error(&self) -> Option<(f64, f64)> {
         let n = f64::from(self.n);
         Some((self.stddev?.powi(2) / n, n - 1.0))
@@ -129,18 +134,20 @@ impl fmt::Display for Estimate {
     }
 }
 
-/// How far one mean lies above another.
+/// The difference between two means.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Difference {
-    /// The one less the base.
+    /// The other mean minus the base.
     pub mean: f64,
-    /// Half the width of its 95 % confidence interval; absent where either side has one repetition.
+    /// Half the width of the 95 % confidence interval; `None` if either side has only one
+    /// repetition.
     pub ci95: Option<f64>,
 }
 
 impl Difference {
-    /// After Welch (B. L. Welch, The generalization of Student's problem when several different population variances are
-    /// involved, Biometrika 34, 1947), with the degrees of freedom of Satterthwaite.
+    /// Computes the difference with Welch's interval (B. L. Welch, The generalization of Student's
+    /// problem when several different population variances are involved, Biometrika 34, 1947) and
+    /// the degrees of freedom of Satterthwaite.
     pub fn of(base: &Estimate, other: &Estimate) -> Self {
         let ci95 = base.error().zip(other.error()).map(|((a, freedom_a), (b, freedom_b))| {
             if a + b == 0.0 {
@@ -152,7 +159,7 @@ impl Difference {
         Self { mean: other.mean - base.mean, ci95 }
     }
 
-    /// Whether the interval leaves out zero. What is left of a difference of equal numbers is none.
+    /// Whether the interval excludes zero. A difference of zero is never shown.
     pub fn is_shown(self) -> bool {
         self.ci95.is_some_and(|half| self.mean != 0.0 && self.mean.abs() > half)
     }
@@ -169,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn where_one_repetition_has_no_figure_all_samples_give_it_without_an_interval() {
+    fn a_figure_that_one_repetition_lacks_is_of_all_samples_without_an_interval() {
         let of = |each: &[Option<f64>], all: Option<f64>| {
             let found = Estimate::of_each_or_all(each.iter().copied(), || all)?;
             Some((found.n, found.mean, found.ci95.is_some()))
@@ -182,7 +189,8 @@ mod tests {
 
     #[test]
     fn the_t_quantile_agrees_with_published_tables() {
-        // NIST/SEMATECH e-Handbook of Statistical Methods, 1.3.6.7.2, columns 0.975 and 0.995.
+        // The values are from the NIST/SEMATECH e-Handbook of Statistical Methods, 1.3.6.7.2,
+        // columns 0.975 and 0.995.
         for (freedom, p975, p995) in [
             (1.0, 12.706, 63.657),
             (2.0, 4.303, 9.925),
@@ -207,14 +215,14 @@ mod tests {
                 "{freedom}: {computed:?}"
             );
         }
-        // In the end it is the normal distribution's.
+        // For many degrees of freedom, the quantile is that of the normal distribution.
         assert!((t95(f64::INFINITY) - 1.959_963_984_540_054).abs() < 1e-6);
         assert_eq!(t95(f64::NAN), t95(1.0));
     }
 
     #[test]
     fn the_t_quantile_of_1_and_2_degrees_is_exact() {
-        // Closed forms: tan(0.475 pi), and 2 a / sqrt(1 - a^2) / sqrt(2) with a = 0.95.
+        // The closed forms are tan(0.475 pi), and 2 a / sqrt(1 - a^2) / sqrt(2) with a = 0.95.
         assert!((t95(1.0) - (0.475 * std::f64::consts::PI).tan()).abs() < 1e-9);
         let two = 0.95 * (2.0f64 / (1.0 - 0.95 * 0.95)).sqrt();
         assert!((t95(2.0) - two).abs() < 1e-9);
@@ -226,7 +234,7 @@ mod tests {
         assert_eq!((estimate.n, estimate.mean, estimate.min, estimate.max), (8, 5.0, 2.0, 9.0));
         let deviation = (32.0f64 / 7.0).sqrt();
         assert!((estimate.stddev.expect("two") - deviation).abs() < 1e-12);
-        // t(7) = 2.36462425 (NIST table, more digits).
+        // The quantile is t(7) = 2.36462425 (NIST table, with more digits).
         let half = 2.364_624_25 * deviation / 8.0f64.sqrt();
         assert!((estimate.ci95.expect("two") - half).abs() < 1e-7);
     }
@@ -243,7 +251,8 @@ mod tests {
         let interval = |values: &[f64], unit| {
             Estimate::of(values).and_then(|found| found.interval(unit)).expect("an interval")
         };
-        // Two repetitions say little, but a rate is not below 0 and a loss not above 100 %.
+        // Two repetitions yield wide intervals, but a rate is not below 0 and a loss not above 100
+        // %.
         let rate = interval(&[10.0, 30.0], Unit::PerSecond);
         assert!(rate.low == 0.0 && rate.high > 100.0, "{rate:?}");
         let loss = interval(&[0.9, 1.0], Unit::Fraction);
@@ -253,7 +262,8 @@ mod tests {
         assert!(cpu.interval(Unit::CpuPercent).expect("an interval").high > 400.0);
         let cut = cpu.at_most(200.0).interval(Unit::CpuPercent).expect("an interval");
         assert_eq!((cut.low, cut.high), (0.0, 200.0));
-        // A limit that was exceeded is none, and an interval inside is as it was.
+        // A limit that a value exceeds does not apply, and an interval within the limits is
+        // unchanged.
         assert!(cpu.at_most(180.0).interval(Unit::CpuPercent).expect("an interval").high > 400.0);
         assert!(interval(&[-1.0, 1.0], Unit::Seconds).low < -1.0);
         let narrow = Estimate::of(&[10.0, 10.1]).expect("values");
@@ -272,8 +282,9 @@ mod tests {
 
     #[test]
     fn a_difference_by_hand() {
-        // Variances of the means 0.5 and 2, so 2.5; freedom 6.25 / (0.25/4 + 4/4) = 5.882. Between t(5) = 2.571 and
-        // t(6) = 2.447 lies t(5.882) = 2.4588 (R: qt(0.975, 5.882353)).
+        // The variances of the means are 0.5 and 2, together 2.5. The degrees of freedom are 6.25 /
+        // (0.25/4 + 4/4) = 5.882. The quantile t(5.882) = 2.4588 (R: qt(0.975, 5.882353)) lies
+        // between t(5) = 2.571 and t(6) = 2.447.
         let before = Estimate::of(&[8.0, 9.0, 10.0, 11.0, 12.0]).expect("values");
         let after = Estimate::of(&[16.0, 18.0, 20.0, 22.0, 24.0]).expect("values");
         let difference = Difference::of(&before, &after);
@@ -284,7 +295,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_told_is_not_shown() {
+    fn uncertain_differences_are_not_shown() {
         let of = |values: &[f64]| Estimate::of(values).expect("values");
         assert!(!Difference::of(&of(&[1.0, 9.0]), &of(&[2.0, 11.0])).is_shown());
         assert_eq!(Difference::of(&of(&[1.0]), &of(&[2.0, 2.1])).ci95, None);

@@ -1,14 +1,14 @@
-//! Samples in order: percentiles, and between which samples they lie.
+//! Order statistics: percentiles, and the samples between which they lie.
 
 use crate::beta;
 use crate::confidence::Confidence;
 
-/// Samples in ascending order. All are kept, so that percentiles are exact.
+/// Samples in ascending order. All samples are kept, so percentiles are exact.
 #[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Ordered<T>(Vec<T>);
 
 impl Ordered<f64> {
-    /// Of numbers in any order; those that are not a number come last.
+    /// Sorts numbers; positive NaN values come last.
     pub fn of_numbers(mut values: Vec<f64>) -> Self {
         values.sort_by(f64::total_cmp);
         Self(values)
@@ -16,7 +16,7 @@ impl Ordered<f64> {
 }
 
 impl<T: Ord> Ordered<T> {
-    /// Of samples in any order.
+    /// Sorts samples.
     pub fn of(mut values: Vec<T>) -> Self {
         values.sort_unstable();
         Self(values)
@@ -24,45 +24,47 @@ impl<T: Ord> Ordered<T> {
 }
 
 impl<T: Copy> Ordered<T> {
-    /// The least sample that at least this share of all did not exceed (the nearest rank); nothing without samples.
+    /// Returns the percentile by the nearest rank: the least sample that is not exceeded by at
+    /// least this share of all samples. Returns `None` without samples.
     pub fn at(&self, share: f64) -> Option<T> {
         self.0.get(rank(self.0.len() as u64, share)?.checked_sub(1)? as usize).copied()
     }
 
-    /// [`at`](Self::at), where there are enough samples to state it (see [`can_state`]).
+    /// Returns [`at`](Self::at) if there are enough samples to state the percentile (see
+    /// [`can_state`]).
     pub fn tail_at(&self, share: f64) -> Option<T> {
         if can_state(share, self.0.len() as u64) { self.at(share) } else { None }
     }
 
-    /// Between which samples the percentile of the distribution lies that these were drawn from; see [`Ranks`]. Nothing
-    /// on a side where there are too few samples to bound it.
+    /// Returns the samples between which the percentile of the underlying distribution lies; see
+    /// [`Ranks`]. An end is `None` if there are too few samples to bound that side.
     pub fn interval(&self, share: f64, confidence: Confidence) -> [Option<T>; 2] {
         let ranks = Ranks::of(self.0.len() as u64, share, confidence);
         [ranks.low, ranks.high]
             .map(|rank| self.0.get(usize::try_from(rank?).ok()?.checked_sub(1)?).copied())
     }
 
-    /// The samples, ascending.
+    /// Returns the samples in ascending order.
     pub fn samples(&self) -> &[T] {
         &self.0
     }
 
-    /// How many there are.
+    /// Returns the number of samples.
     pub fn len(&self) -> usize {
         self.0.len()
     }
 
-    /// Whether there are none.
+    /// Whether there are no samples.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// The least.
+    /// Returns the least sample.
     pub fn first(&self) -> Option<T> {
         self.0.first().copied()
     }
 
-    /// The largest.
+    /// Returns the largest sample.
     pub fn last(&self) -> Option<T> {
         self.0.last().copied()
     }
@@ -70,48 +72,54 @@ impl<T: Copy> Ordered<T> {
 
 /// Whether a percentile, given as a share between 0 and 1, can be stated from a number of samples.
 ///
-/// At least one of the samples must lie beyond it: n (1 - share) >= 1, so that p99.9 takes 1,000
-/// samples. With fewer, the percentile would be the largest sample, which says nothing of the tail.
-/// All verbs show a dash, or no value, for a percentile that cannot be stated.
+/// At least one sample must lie beyond the percentile: n (1 - share) >= 1, so p99.9 needs 1,000
+/// samples. With fewer, the percentile would equal the largest sample, which says nothing about the
+/// tail. All verbs show a dash, or no value, for a percentile that cannot be stated.
 pub fn can_state(share: f64, samples: u64) -> bool {
-    // 100 (1 - 0.99) is a hair below 1 in binary.
+    // In binary floating point, 100 (1 - 0.99) is slightly below 1.
     samples as f64 * (1.0 - share) >= 1.0 - 1e-9
 }
 
-/// Which sample, from 1, is the percentile.
+/// Returns the rank, from 1, of the sample that is the percentile.
 fn rank(count: u64, share: f64) -> Option<u64> {
     if count == 0 || share.is_nan() {
         return None;
     }
-    // 0.07 * 100 is a hair above 7 in binary.
+    // In binary floating point, 0.07 * 100 is slightly above 7.
     let exact = share * count as f64 * (1.0 - 4.0 * f64::EPSILON);
     Some((exact.ceil().max(1.0) as u64).min(count))
 }
 
-/// Between which samples in order, counted from 1, a percentile of their distribution lies.
+/// The ranks, from 1, of the samples between which a percentile of the underlying distribution
+/// lies.
 ///
-/// The number of samples at or below the percentile has the binomial distribution, whatever that of the samples is
-/// (H. A. David, H. N. Nagaraja, Order Statistics, 3rd edition, 7.1; J.-Y. Le Boudec, Performance Evaluation of
-/// Computer and Communication Systems, theorem 2.1). Each side is wrong with at most half of what the confidence leaves.
-/// For those who keep a histogram: ask it for the values at these ranks.
+/// The number of samples at or below the percentile has a binomial distribution, whatever the
+/// distribution of the samples (H. A. David, H. N. Nagaraja, Order Statistics, 3rd edition, 7.1;
+/// J.-Y. Le Boudec, Performance Evaluation of Computer and Communication Systems, theorem 2.1).
+/// Each end is wrong with at most half of the probability that the confidence leaves. A caller that
+/// keeps a histogram can look up the values at these ranks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ranks {
-    /// The lower one; absent where not even the least sample is surely below.
+    /// The lower rank; `None` if not even the least sample is below the percentile with sufficient
+    /// confidence.
     pub low: Option<u64>,
-    /// The upper one; absent where not even the largest sample is surely above.
+    /// The upper rank; `None` if not even the largest sample is above the percentile with
+    /// sufficient confidence.
     pub high: Option<u64>,
 }
 
 impl Ranks {
-    /// Of a percentile, given as a share between 0 and 1, from so many samples.
+    /// Computes the ranks of a percentile, given as a share between 0 and 1, for a number of
+    /// samples.
     pub fn of(count: u64, share: f64, confidence: Confidence) -> Self {
         if count == 0 || !(share > 0.0 && share < 1.0) {
             return Self { low: None, high: None };
         }
         let tail = confidence.tail();
         let at_most = |samples: u64| beta::binomial(samples, count, share);
-        // The sample of rank l lies above the percentile if fewer than l samples are below it, the one of rank u lies
-        // below it if at least u are.
+        // The sample of rank l exceeds the percentile only if fewer than l samples are at or below
+        // the percentile. The sample of rank u is at or below the percentile only if at least u
+        // samples are.
         let low = first(count, |rank| at_most(rank) > tail);
         let high = first(count, |rank| rank > 0 && at_most(rank - 1) >= 1.0 - tail);
         Self {
@@ -121,7 +129,8 @@ impl Ranks {
     }
 }
 
-/// The first of 0 to `count` for which something holds that holds for all after it; `count` if for none.
+/// Returns the first number from 0 to `count` for which a monotonic predicate holds, or `count` if
+/// there is none.
 fn first(count: u64, holds: impl Fn(u64) -> bool) -> u64 {
     let (mut low, mut high) = (0, count);
     while low < high {
@@ -176,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn none_of_none() {
+    fn no_samples_have_no_percentile() {
         let none = Ordered::<u32>::default();
         assert_eq!((none.at(0.5), none.tail_at(0.5), none.first()), (None, None, None));
         assert_eq!(none.interval(0.5, Confidence::P95), [None, None]);
@@ -187,23 +196,26 @@ mod tests {
 
     #[test]
     fn the_median_lies_between_the_ranks_of_sign_tests() {
-        // By hand from binomial coefficients: of 6 samples all lie on one side with 1/64 each; of 10, at most one does with
-        // 11/1024; of 5 the confidence is 1 - 2/32, which is not enough.
+        // By hand from binomial coefficients: all of 6 samples lie on a given side with probability
+        // 1/64, and at most one of 10 does with 11/1024. For 5 samples the confidence is 1 - 2/32,
+        // which is too low.
         assert_eq!(ranks(5, 0.5), (None, None));
         assert_eq!(ranks(6, 0.5), (Some(1), Some(6)));
         assert_eq!(ranks(10, 0.5), (Some(2), Some(9)));
-        // 20 samples: at most 5 with 21,700/2^20 = 0.0207, at most 6 with 60,460/2^20 = 0.0577.
+        // For 20 samples, at most 5 lie on one side with 21,700/2^20 = 0.0207, at most 6 with
+        // 60,460/2^20 = 0.0577.
         assert_eq!(ranks(20, 0.5), (Some(6), Some(15)));
         assert_eq!(ranks(100, 0.5), (Some(40), Some(61)));
     }
 
     #[test]
-    fn a_tail_needs_samples() {
-        // The largest of n lies above the 99th percentile with 1 - 0.99^n: 0.975 from 368 on.
+    fn a_bound_of_the_tail_needs_enough_samples() {
+        // The largest of n samples lies above the 99th percentile with probability 1 - 0.99^n,
+        // which reaches 0.975 at 368.
         assert_eq!(ranks(367, 0.99).1, None);
         assert_eq!(ranks(368, 0.99).1, Some(368));
         assert_eq!((0.99f64.powi(367) > 0.025, 0.99f64.powi(368) <= 0.025), (true, true));
-        // The least one is below the first percentile for the same reason.
+        // By symmetry, the least of 368 samples is below the first percentile.
         assert_eq!(ranks(367, 0.01).0, None);
         assert_eq!(ranks(368, 0.01).0, Some(1));
     }
@@ -224,7 +236,8 @@ mod tests {
 
     #[test]
     fn intervals_hold_as_often_as_they_say() {
-        // Exhaustive instead of random: for each share of samples below the percentile, weighed with its probability.
+        // The test is exhaustive: it weighs every number of samples below the percentile with its
+        // probability.
         for (count, share) in [(8u64, 0.5), (30, 0.7), (50, 0.9), (400, 0.99)] {
             let ranks = Ranks::of(count, share, Confidence::P95);
             let exactly = |k: u64| {
@@ -236,7 +249,7 @@ mod tests {
             };
             let coverage: f64 = (0..=count).filter(holds).map(exactly).sum();
             assert!(coverage >= 0.95 - 1e-9, "{count} {share}: {coverage}");
-            // One sample less on either side would not do.
+            // A narrower interval on either side would not suffice.
             for narrower in [
                 ranks.low.map(|low| exactly(low) + beta::binomial(low - 1, count, share)),
                 ranks.high.map(|high| {

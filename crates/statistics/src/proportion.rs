@@ -1,11 +1,12 @@
-//! Proportions with their confidence.
+//! Confidence intervals of proportions.
 
 use crate::beta;
 use crate::confidence::{Confidence, Interval};
 
-/// The interval of a probability of which `successes` of `trials` were seen: that of C. J. Clopper and E. S. Pearson (The
-/// use of confidence or fiducial limits illustrated in the case of the binomial, Biometrika 26, 1934). It holds at least
-/// as often as it says. Nothing without trials, or with more successes than trials.
+/// Returns the confidence interval of a probability after `successes` in `trials`, by the method of
+/// C. J. Clopper and E. S. Pearson (The use of confidence or fiducial limits illustrated in the
+/// case of the binomial, Biometrika 26, 1934). The interval holds with at least the stated
+/// confidence. Returns `None` without trials, or with more successes than trials.
 pub fn proportion(successes: u64, trials: u64, confidence: Confidence) -> Option<Interval> {
     if trials == 0 || successes > trials {
         return None;
@@ -28,7 +29,8 @@ mod tests {
 
     #[test]
     fn intervals_are_those_that_were_published() {
-        // R's manual of binom.test: Mendel's 682 of 925 (W. J. Conover, Practical Nonparametric Statistics, p. 97).
+        // The values are from R's manual of binom.test: Mendel's 682 of 925 (W. J. Conover,
+        // Practical Nonparametric Statistics, p. 97).
         let mendel = of(682, 925);
         assert!(
             (mendel.low - 0.707_668_3).abs() < 5e-8 && (mendel.high - 0.765_406_6).abs() < 5e-8,
@@ -37,8 +39,8 @@ mod tests {
     }
 
     #[test]
-    fn nothing_seen_is_not_nothing() {
-        // Closed forms: the upper end solves (1 - p)^n = 0.025.
+    fn no_success_does_not_mean_probability_zero() {
+        // In closed form, the upper end solves (1 - p)^n = 0.025.
         for n in [1u64, 10, 1_000, 1_000_000] {
             let exact = 1.0 - 0.025f64.powf(1.0 / n as f64);
             assert!((of(0, n).high / exact - 1.0).abs() < 1e-6, "{n}");
@@ -48,7 +50,7 @@ mod tests {
     }
 
     #[test]
-    fn ends_are_where_the_seen_would_be_rare() {
+    fn at_the_ends_the_observation_would_be_rare() {
         for (successes, trials) in [(1, 2), (3, 10), (50, 400), (999, 1000)] {
             let Interval { low, high } = of(successes, trials);
             let at_least = 1.0 - beta::binomial(successes - 1, trials, low);
@@ -61,7 +63,7 @@ mod tests {
     }
 
     #[test]
-    fn no_trials_no_interval() {
+    fn without_trials_there_is_no_interval() {
         assert_eq!(proportion(0, 0, Confidence::P95), None);
         assert_eq!(proportion(3, 2, Confidence::P95), None);
     }

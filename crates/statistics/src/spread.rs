@@ -1,23 +1,24 @@
-//! What a few trials came to.
+//! Summaries of a few trials of a benchmark.
 
 use std::fmt;
 
 use crate::order::Ordered;
 
-/// The median of some trials, the lowest and the highest: for benchmarks, where a handful of trials tells how far the
-/// machine disturbs, and no distribution is known. Formats as `median (lowest-highest)`, with the precision asked for.
+/// The median, the lowest and the highest of a few trials. A handful of trials shows how much the
+/// machine disturbs a benchmark, but does not determine a distribution. It formats as `median
+/// (lowest-highest)`, with the precision of the format string.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Spread {
-    /// The lower one of the two in the middle, if there are two.
+    /// The median; the lower one of the middle two for an even number.
     pub median: f64,
-    /// The lowest.
+    /// The lowest value.
     pub low: f64,
-    /// The highest.
+    /// The highest value.
     pub high: f64,
 }
 
 impl Spread {
-    /// Of trials in any order; nothing without any.
+    /// Summarises trials in any order; returns `None` without trials.
     pub fn of(values: &[f64]) -> Option<Self> {
         let ordered = Ordered::of_numbers(values.to_vec());
         Some(Self { median: ordered.at(0.5)?, low: ordered.first()?, high: ordered.last()? })
@@ -26,7 +27,7 @@ impl Spread {
 
 impl fmt::Display for Spread {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // Without a precision: three digits or whole numbers.
+        // The default precision yields whole numbers from 100 on, and one decimal below.
         let digits = f.precision().unwrap_or(if self.median < 100.0 { 1 } else { 0 });
         let text =
             format!("{:.digits$} ({:.digits$}-{:.digits$})", self.median, self.low, self.high);
@@ -34,7 +35,8 @@ impl fmt::Display for Spread {
     }
 }
 
-/// Text in the width and alignment asked for; the precision, of which `Formatter::pad` makes a length, is that of figures.
+/// Writes text in the requested width and alignment. `Formatter::pad` would truncate the text to
+/// the precision, which here is that of numbers.
 pub(crate) fn padded(f: &mut fmt::Formatter<'_>, text: &str) -> fmt::Result {
     let width = f.width().unwrap_or(0);
     match f.align() {

@@ -1,10 +1,10 @@
-//! What figures count.
+//! The units of figures.
 
 use serde::{Deserialize, Serialize};
 
 use crate::confidence::Interval;
 
-/// What the values of a metric count.
+/// The unit of a metric's values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Unit {
@@ -12,11 +12,11 @@ pub enum Unit {
     Seconds,
     /// Events per second.
     PerSecond,
-    /// A number of things.
+    /// A number of items.
     Count,
     /// A share from 0 to 1.
     Fraction,
-    /// Percent of one core, so that four busy cores are 400.
+    /// Percent of one core; four busy cores are 400.
     CpuPercent,
     /// Bytes.
     Bytes,
@@ -25,7 +25,7 @@ pub enum Unit {
 }
 
 impl Unit {
-    /// The unit in words, as for a table of metrics.
+    /// Returns the unit in words, as in a table of metrics.
     pub const fn text(self) -> &'static str {
         match self {
             Self::Seconds => "seconds",
@@ -38,9 +38,9 @@ impl Unit {
         }
     }
 
-    /// Returns the range of possible values, where they are not differences. No time, rate, number or
-    /// size is below 0, and no share and no index is above 1. The largest CPU depends on the cores
-    /// ([`Estimate::at_most`](crate::Estimate::at_most)).
+    /// Returns the range of possible values that are not differences. No time, rate, count or size
+    /// is below 0, and no share and no index is above 1. The largest CPU usage depends on the
+    /// number of cores ([`Estimate::at_most`](crate::Estimate::at_most)).
     pub const fn possible(self) -> Interval {
         let (low, high) = match self {
             Self::Seconds | Self::PerSecond | Self::Count | Self::CpuPercent | Self::Bytes => {
@@ -52,7 +52,7 @@ impl Unit {
         Interval { low, high }
     }
 
-    /// How people write it: each spelling with how many of this unit it is, and an example.
+    /// Returns the spellings of the unit, each with its factor, and an example.
     pub(crate) const fn spellings(self) -> (&'static [(&'static str, f64)], &'static str) {
         match self {
             Self::Seconds => {
