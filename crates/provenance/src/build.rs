@@ -1,39 +1,39 @@
-//! The build of the program that measured.
+//! The build of the program that performed a measurement.
 
 use std::sync::OnceLock;
 
 use serde::{Deserialize, Serialize};
 
-/// The build of the program that measured: the sources, and how they were compiled.
+/// The build of the program that performed a measurement: its sources and its compilation.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Build {
-    /// The commit of the sources; absent where they were built outside of their repository, from a
-    /// tarball for instance.
+    /// The commit of the sources; `None` if they were built outside their repository, for instance
+    /// from a tarball.
     pub commit: Option<String>,
-    /// Whether the sources differed from that commit; absent without a commit.
+    /// Whether the sources differed from the commit; `None` without a commit.
     pub modified: Option<bool>,
-    /// The profile of the build: `release`, `quick` or `dev`.
+    /// The build profile: `release`, `quick` or `dev`.
     pub profile: String,
 }
 
 static DECLARED: OnceLock<Build> = OnceLock::new();
 
 impl Build {
-    /// Declares the build of this program, which every measurement that begins afterwards reports.
-    /// A program declares it once, when it starts; a later declaration changes nothing.
+    /// Declares the build of this program, for all measurements that begin afterwards. A program
+    /// declares its build once, at its start; later declarations are ignored.
     ///
-    /// The program says it, and not this crate, because a new commit would recompile this crate and
-    /// with it all that depend on it.
+    /// The program passes the commit to this crate, because a commit compiled into this crate would
+    /// cause all dependent crates to be recompiled at every commit.
     pub fn declare(self) {
         let _ = DECLARED.set(self);
     }
 
-    /// The build that this program declared.
+    /// Returns the build that this program declared.
     pub(crate) fn declared() -> Option<Self> {
         DECLARED.get().cloned()
     }
 
-    /// The build in words, such as `commit 86dcbcf4e785, profile release`.
+    /// Returns the build in words, such as `commit 86dcbcf4e785, profile release`.
     #[must_use]
     pub fn in_words(&self) -> String {
         let sources = match (self.commit.as_deref(), self.modified) {
@@ -45,7 +45,7 @@ impl Build {
     }
 }
 
-/// The first twelve characters of a commit, which tell it from all others of a repository.
+/// Returns the first twelve characters of a commit, which identify it within a repository.
 fn abbreviated(commit: &str) -> &str {
     commit.char_indices().nth(12).map_or(commit, |(end, _)| &commit[..end])
 }
@@ -69,7 +69,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_result_says_as_its_commit_is_cut_between_characters() {
+    fn a_commit_is_abbreviated_between_characters() {
         let odd = Build { commit: Some("ä".repeat(20)), ..Build::default() };
         assert!(odd.in_words().starts_with(&format!("commit {},", "ä".repeat(12))));
     }

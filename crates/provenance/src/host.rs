@@ -1,24 +1,24 @@
-//! The host.
+//! The host on which a measurement ran.
 
 use serde::{Deserialize, Serialize};
 
-/// What a reader of figures needs to know of the host that they were measured on.
+/// The facts about a host that readers of measured figures need.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Host {
-    /// Host name.
+    /// The host name.
     pub hostname: String,
-    /// Kernel name and release.
+    /// The name and release of the kernel.
     pub kernel: String,
-    /// Processor model.
+    /// The model of the processor.
     pub cpu_model: String,
-    /// Cores that Planimeter may use.
+    /// The number of cores that Planimeter may use.
     pub cpus: u32,
-    /// Memory in bytes.
+    /// The size of the memory in bytes.
     pub memory_bytes: u64,
 }
 
 impl Host {
-    /// This host; what cannot be read stays empty.
+    /// Reads the facts about this host. Facts that cannot be read stay empty.
     #[must_use]
     pub fn read() -> Self {
         let name = rustix::system::uname();
@@ -39,14 +39,14 @@ impl Host {
     }
 }
 
-/// Cores that this process may use.
+/// Returns the number of cores that this process may use, at least 1.
 #[must_use]
 pub fn cores() -> u32 {
     std::thread::available_parallelism()
         .map_or(1, |count| u32::try_from(count.get()).unwrap_or(u32::MAX))
 }
 
-/// The value of the first line `key : value` of a file of such lines.
+/// Returns the value of the first line with this key, in a file with lines of `key : value`.
 fn value_of(file: &str, key: &str) -> Option<String> {
     let text = std::fs::read_to_string(file).ok()?;
     text.lines().find_map(|line| {

@@ -1,7 +1,8 @@
-//! Where a measured figure comes from: the command, the build, when it ran, for how long, and on which host.
+//! The provenance of measured figures: the command, the build, the time, the duration and the host.
 //!
-//! Every verb that leaves a result says so with the same type, [`Provenance`], and under the same keys. A measurement
-//! [begins](Began::now) before anything is measured, and tells its provenance whenever a result is written.
+//! Every verb that writes a result includes a [`Provenance`] with the same keys. A measurement
+//! calls [`Began::now`] before it measures anything, and [`Began::provenance`] whenever it writes a
+//! result.
 
 mod build;
 mod host;
@@ -15,29 +16,30 @@ pub use build::Build;
 pub use host::{Host, cores};
 pub use share::Share;
 
-/// Where a result comes from.
+/// The provenance of a result.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Provenance {
-    /// Version of Planimeter that ran.
+    /// The version of Planimeter.
     pub planimeter_version: String,
-    /// The build that ran; absent in earlier results.
+    /// The build of Planimeter; `None` in results of earlier versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub build: Option<Build>,
-    /// Start, RFC 3339, UTC, to the second.
+    /// The start time, in RFC 3339, UTC, to the second.
     pub started_at: String,
-    /// Length in seconds.
+    /// The duration in seconds.
     pub elapsed_s: f64,
     /// The command line, without secrets.
     pub command: Vec<String>,
-    /// The host that ran it.
+    /// The host on which the command ran.
     pub host: Host,
-    /// Who did what, where several processes shared the work; empty for one alone.
+    /// The work of each process, if several processes shared it; empty for a single process.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub shares: Vec<Share>,
 }
 
 impl Provenance {
-    /// What is missing since a process was lost or interrupted, in a sentence; nothing where all is there.
+    /// Returns a sentence about the work that is missing because a process was lost or interrupted,
+    /// or `None` if the result is complete.
     #[must_use]
     pub fn missing(&self) -> Option<String> {
         let missing: Vec<String> = self.shares.iter().filter_map(Share::missing_in_words).collect();
@@ -45,7 +47,7 @@ impl Provenance {
     }
 }
 
-/// A measurement under way.
+/// The start of a measurement.
 #[derive(Clone, Debug)]
 pub struct Began {
     clock: Instant,
@@ -53,7 +55,8 @@ pub struct Began {
 }
 
 impl Began {
-    /// Begins now. The command line is shown to every reader of the result, so it holds no secret.
+    /// Starts a measurement now. The command line appears in the result, so it must not contain
+    /// secrets.
     #[must_use]
     pub fn now(command: Vec<String>) -> Self {
         let provenance = Provenance {
@@ -68,20 +71,20 @@ impl Began {
         Self { clock: Instant::now(), provenance }
     }
 
-    /// How long ago that was.
+    /// Returns the time since the start.
     #[must_use]
     pub fn elapsed(&self) -> Duration {
         self.clock.elapsed()
     }
 
-    /// Where what is known by now comes from.
+    /// Returns the provenance of a result that is complete now.
     #[must_use]
     pub fn provenance(&self) -> Provenance {
         Provenance { elapsed_s: self.elapsed().as_secs_f64(), ..self.provenance.clone() }
     }
 }
 
-/// A time of day as results have it: RFC 3339, UTC, to the second.
+/// Formats a time as results contain it: RFC 3339, UTC, to the second.
 #[must_use]
 pub fn timestamp(time: SystemTime) -> String {
     humantime::format_rfc3339_seconds(time).to_string()
@@ -92,7 +95,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_measurement_tells_its_command_and_its_length_so_far() {
+    fn a_measurement_reports_its_command_and_its_duration_so_far() {
         let began = Began::now(vec!["planimeter".to_owned(), "demo".to_owned()]);
         let (first, second) = (began.provenance(), began.provenance());
         assert!(second.elapsed_s >= first.elapsed_s && first.elapsed_s >= 0.0);
@@ -101,9 +104,9 @@ mod tests {
         assert!(humantime::parse_rfc3339(&first.started_at).is_ok(), "{first:?}");
     }
 
-    /// Results hold these keys beside their own.
+    /// Checks that results contain these keys next to their own.
     #[test]
-    fn it_is_written_into_a_result_and_read_from_it() {
+    fn a_provenance_within_a_result_reads_back() {
         #[derive(Debug, PartialEq, Serialize, Deserialize)]
         struct Result {
             schema: String,

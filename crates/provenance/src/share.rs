@@ -1,32 +1,32 @@
-//! What each of several processes did.
+//! The shares of several processes in a measurement.
 
 use serde::{Deserialize, Serialize};
 
 use crate::Host;
 
-/// What one of several processes that shared the work had of it.
+/// The share of one process in the work.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Share {
-    /// Which process, from 0.
+    /// The number of the process, from 0.
     pub rank: u32,
-    /// Where it ran; the default if it never said.
+    /// The host of the process; the default if the process never reported it.
     pub host: Host,
-    /// What it did, in words.
+    /// The finished work, in words.
     pub did: Vec<String>,
-    /// What it was to do and did not.
+    /// The assigned work that was not finished.
     pub missing: Vec<String>,
-    /// Why it did less than it was to, or had nothing to do.
+    /// The reason why the process did less than was assigned to it, or nothing.
     pub remark: Option<String>,
 }
 
 impl Share {
-    /// What it did, and why no more, in a sentence.
+    /// Returns a sentence with the process, its finished work and the remark.
     #[must_use]
     pub fn in_words(&self) -> String {
         format!("{}: {}", self.who(), self.what())
     }
 
-    /// Which process, and where it ran.
+    /// Returns the process and its host.
     #[must_use]
     pub fn who(&self) -> String {
         match self.host.hostname.as_str() {
@@ -35,7 +35,7 @@ impl Share {
         }
     }
 
-    /// What it did, and why no more.
+    /// Returns the finished work and the remark.
     #[must_use]
     pub fn what(&self) -> String {
         let did = match self.did.as_slice() {
@@ -48,7 +48,7 @@ impl Share {
         }
     }
 
-    /// What is missing of it, and why, in a sentence.
+    /// Returns a sentence about the missing work and its reason, or `None` if no work is missing.
     #[must_use]
     pub fn missing_in_words(&self) -> Option<String> {
         let why = self.remark.as_deref().unwrap_or("it was interrupted");
@@ -63,7 +63,7 @@ mod tests {
     use crate::Provenance;
 
     #[test]
-    fn what_a_process_left_out_is_said_with_the_reason() {
+    fn missing_work_is_reported_with_its_reason() {
         let whole = Share { did: vec!["16 entries".to_owned()], ..Share::default() };
         let lost = Share {
             rank: 2,
