@@ -1,109 +1,110 @@
-//! What an entry does on a hit: one call, a member, a group, or a group of its own.
+//! The action of a table entry: an action call, a member, a group, or a one-shot group.
 
 use crate::scalar::Value;
 use crate::schema::{ActionId, ActionProfileId, ParamId};
 
-/// An action with a value for every parameter of the control plane.
+/// An action with an argument for each of its control-plane parameters.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ActionCall {
-    /// The action.
+    /// The called action.
     pub action: ActionId,
-    /// One for each parameter, by identifier.
+    /// The arguments, one for each parameter, by identifier.
     pub arguments: Box<[Argument]>,
 }
 
-/// The value of one parameter.
+/// The value of one action parameter.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Argument {
-    /// The parameter.
+    /// The identifier of the parameter.
     pub param: ParamId,
-    /// Its value.
+    /// The value.
     pub value: Value,
 }
 
-/// A member of an action profile.
+/// The identifier of a member of an action profile.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct MemberId(pub u32);
 
-/// A group of an action selector.
+/// The identifier of a group of an action selector.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct GroupId(pub u32);
 
-/// What an entry does on a hit.
+/// The action that a hit on an entry runs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum TableAction {
-    /// An action.
+    /// An action call.
     Call(ActionCall),
-    /// What this member of the table's action profile does.
+    /// The action of this member of the table's action profile.
     Member(MemberId),
-    /// What one of the members of this group does.
+    /// The action of a member that the action selector chooses from this group.
     Group(GroupId),
-    /// What one of these actions does.
+    /// An action that the action selector chooses from a group within the entry.
     OneShot(Box<OneShot>),
 }
 
-/// A group that comes with an entry (specification of P4Runtime 1.5, "One Shot Action Selector
+/// A group that an entry contains (specification of P4Runtime 1.5, "One Shot Action Selector
 /// Programming").
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OneShot {
-    /// The actions to choose from.
+    /// The actions from which the selector chooses.
     pub members: Vec<OneShotMember>,
-    /// For the whole group.
+    /// An action of the whole group, if it has one.
     pub group_action: Option<ActionCall>,
-    /// How a member is chosen.
+    /// The method by which a member is chosen.
     pub mode: SelectionMode,
-    /// What the size of the group counts, as the controller says.
+    /// The meaning of `size`, as the controller declares it.
     pub counts: SizeCounts,
-    /// Its size, in what it counts.
+    /// The size of the group, counted as `counts` declares.
     pub size: u64,
 }
 
-/// One of the actions of a one-shot group.
+/// A member of a one-shot group.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OneShotMember {
-    /// The action.
+    /// The action call.
     pub action: ActionCall,
-    /// How often it is chosen in relation to others; 0 where the selector sets weights itself.
+    /// The relative frequency with which the member is chosen; 0 if the selector determines the
+    /// weights itself.
     pub weight: u32,
-    /// The port that has to be up.
+    /// The port that must be up for the member to be chosen.
     pub watch: Watch,
 }
 
-/// How a one-shot group chooses.
+/// The method by which a one-shot group chooses a member.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum SelectionMode {
-    /// As the selector does.
+    /// The method of the action selector.
     #[default]
     Selector,
-    /// By the hash of what the program says.
+    /// A hash of the fields that the program names.
     Hash,
-    /// At random.
+    /// A random choice.
     Random,
 }
 
-/// What the size of a one-shot group counts.
+/// The quantity that the size of a one-shot group counts.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum SizeCounts {
-    /// What the selector counts.
+    /// The quantity that the action selector counts.
     #[default]
     Selector,
-    /// The weights of its members.
+    /// The sum of the weights of the members.
     Weights,
-    /// Its members.
+    /// The number of members.
     Members,
 }
 
-/// A port in the form in which the control plane wrote it: it reads what it wrote.
+/// A port, in the form in which the control plane wrote it, so that reads return this form.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Port {
     /// A number (P4Runtime before 1.4).
     Number(u32),
-    /// A byte string without leading zeros, or a name where ports are translated to strings.
+    /// A byte string without leading zeros, or a name if ports are translated to strings.
     Bytes(Box<[u8]>),
 }
 
 impl Port {
-    /// The number of the port, if its name is one.
+    /// Returns the port number, if the port is a number of at most 32 bits.
     #[must_use]
     pub fn number(&self) -> Option<u32> {
         match self {
@@ -113,15 +114,15 @@ impl Port {
     }
 }
 
-/// The port that a member of a group needs up to be chosen.
+/// The port that must be up for a group member to be chosen.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum Watch {
-    /// None.
+    /// No port.
     #[default]
     Nothing,
-    /// By the number of P4Runtime before 1.4, which may be negative.
+    /// A port number of P4Runtime before 1.4, which may be negative.
     Number(i32),
-    /// By its byte string.
+    /// A port as a byte string.
     Port(Box<[u8]>),
 }
 
@@ -130,9 +131,9 @@ pub enum Watch {
 pub struct Member {
     /// The action profile.
     pub profile: ActionProfileId,
-    /// Its identifier.
+    /// The identifier of the member.
     pub id: MemberId,
-    /// What it does. A deletion needs none.
+    /// The action of the member. A deletion needs none.
     pub action: Option<ActionCall>,
 }
 
@@ -141,23 +142,24 @@ pub struct Member {
 pub struct Group {
     /// The action selector.
     pub profile: ActionProfileId,
-    /// Its identifier.
+    /// The identifier of the group.
     pub id: GroupId,
-    /// Who is in it, each once.
+    /// The members of the group, each once.
     pub members: Box<[GroupMember]>,
-    /// The size that it will not exceed, 0 if the controller does not say.
+    /// The largest size of the group, or 0 if the controller does not limit it.
     pub max_size: u32,
-    /// Its size, in what the selector counts.
+    /// The size of the group, counted as the selector's size semantics define.
     pub size: u64,
 }
 
 /// A member of a group.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct GroupMember {
-    /// The member.
+    /// The identifier of the member.
     pub member: MemberId,
-    /// How often it is chosen in relation to others; 0 where the selector sets weights itself.
+    /// The relative frequency with which the member is chosen; 0 if the selector determines the
+    /// weights itself.
     pub weight: u32,
-    /// The port that has to be up.
+    /// The port that must be up for the member to be chosen.
     pub watch: Watch,
 }

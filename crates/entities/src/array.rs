@@ -1,14 +1,14 @@
-//! Counters, meters and registers, of an array or of one entry.
+//! Cells of counter, meter and register arrays, and the data of direct counters and meters.
 
 use crate::data::Data;
 use crate::schema::{CounterId, MeterId, RegisterId};
 
-/// What a counter counted.
+/// The value of a counter.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct CounterData {
-    /// Packets.
+    /// The number of packets.
     pub packets: u64,
-    /// Bytes of those packets.
+    /// The number of bytes in those packets.
     pub bytes: u64,
 }
 
@@ -20,64 +20,64 @@ impl CounterData {
     }
 }
 
-/// How a meter is configured: rates in bytes or packets per second, bursts in bytes or packets
-/// (RFC 2697, RFC 2698).
+/// The configuration of a meter. Rates are in bytes or packets per second, bursts in bytes or
+/// packets (RFC 2697, RFC 2698).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct MeterConfig {
-    /// Committed information rate.
+    /// The committed information rate.
     pub committed_rate: u64,
-    /// Committed burst size.
+    /// The committed burst size.
     pub committed_burst: u64,
-    /// Peak information rate.
+    /// The peak information rate.
     pub peak_rate: u64,
-    /// Peak burst size.
+    /// The peak burst size.
     pub peak_burst: u64,
-    /// Excess burst size (one rate, three colors).
+    /// The excess burst size (one rate, three colors).
     pub excess_burst: u64,
 }
 
-/// What a meter found, by color.
+/// The packets that a meter marked, by color.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct MeterCounters {
-    /// Within the committed rate.
+    /// Packets within the committed rate.
     pub green: CounterData,
-    /// Above it.
+    /// Packets above the committed rate.
     pub yellow: CounterData,
-    /// Above the peak rate, or the excess burst.
+    /// Packets above the peak rate, or above the excess burst.
     pub red: CounterData,
 }
 
-/// A cell of a counter array, or all of them.
+/// A cell of a counter array, or all cells.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CounterCell {
     /// The array.
     pub id: CounterId,
-    /// The cell, `None` for all.
+    /// The index of the cell; `None` for all cells.
     pub index: Option<u64>,
-    /// What it counted.
+    /// The value of the counter.
     pub data: CounterData,
 }
 
-/// A cell of a meter array, or all of them.
+/// A cell of a meter array, or all cells.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MeterCell {
     /// The array.
     pub id: MeterId,
-    /// The cell, `None` for all.
+    /// The index of the cell; `None` for all cells.
     pub index: Option<u64>,
-    /// `None` lets everything pass as green.
+    /// The configuration. Without one, the meter marks all packets green.
     pub config: Option<MeterConfig>,
-    /// In a read: what it found.
+    /// The marked packets; only in reads.
     pub counters: Option<MeterCounters>,
 }
 
-/// A cell of a register array, or all of them.
+/// A cell of a register array, or all cells.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RegisterCell {
     /// The array.
     pub id: RegisterId,
-    /// The cell, `None` for all.
+    /// The index of the cell; `None` for all cells.
     pub index: Option<u64>,
-    /// Its value.
+    /// The value of the register.
     pub data: Data,
 }

@@ -1,10 +1,10 @@
-//! Values of any P4 type, as registers hold and digests carry them.
+//! Values of arbitrary P4 types, which registers store and digests carry.
 
 use std::fmt;
 use std::sync::Arc;
 
-/// A type of P4, resolved. It is small and ends somewhere, so that code that walks a type needs no
-/// guard of its own.
+/// A resolved P4 type. Types are finite and not deeply nested, so code may recurse over a type
+/// without a limit of its own.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum DataType {
     /// A string of bits.
@@ -17,7 +17,7 @@ pub enum DataType {
     Struct(Arc<[DataType]>),
     /// A header.
     Header(Arc<[BitsType]>),
-    /// A header union: its headers with their names.
+    /// A header union: its headers, each with its name.
     HeaderUnion(Arc<[(String, Arc<[BitsType]>)]>),
     /// A stack of headers.
     HeaderStack {
@@ -33,11 +33,11 @@ pub enum DataType {
         /// The number of elements.
         size: usize,
     },
-    /// An enum without representation: the names of its members.
+    /// An enum without an underlying type: the names of its members.
     Enum(Arc<[String]>),
     /// The type `error`: the names of its members.
     Error(Arc<[String]>),
-    /// An enum over a string of bits of this width. Values without a name are legal.
+    /// An enum whose underlying type has this width in bits. Values without a name are legal.
     SerializableEnum(u32),
     /// A translated type whose values are strings.
     Text,
@@ -59,11 +59,11 @@ pub enum BitsType {
 pub enum Data {
     /// A canonical string of bits, or a text.
     Bits(Box<[u8]>),
-    /// A varbit of this dynamic width.
+    /// A varbit, with its dynamic width.
     Varbit {
-        /// In bits.
+        /// The width in bits.
         bits: u32,
-        /// Canonical; empty for a width of 0.
+        /// The canonical bytes; empty for a width of 0.
         bytes: Box<[u8]>,
     },
     /// A truth value.
@@ -74,7 +74,7 @@ pub enum Data {
     Struct(Vec<Data>),
     /// A header.
     Header(Header),
-    /// A header union: the name of its valid header and its fields.
+    /// A header union: the name and the fields of its valid header.
     Union(Union),
     /// A stack of headers.
     HeaderStack(Vec<Header>),
@@ -84,18 +84,18 @@ pub enum Data {
     Enum(String),
     /// The name of a member of `error`.
     Error(String),
-    /// The value of an enum over a string of bits.
+    /// The value of an enum with an underlying type.
     EnumValue(Box<[u8]>),
 }
 
-/// The fields of a header, `None` if it is invalid.
+/// The fields of a header; `None` if the header is invalid.
 pub type Header = Option<Vec<Box<[u8]>>>;
 
-/// The name and the fields of the valid header of a union, `None` if none is valid.
+/// The name and the fields of a union's valid header; `None` if none is valid.
 pub type Union = Option<(String, Vec<Box<[u8]>>)>;
 
 impl DataType {
-    /// Whether the type is, or has a member that is, translated to a string.
+    /// Whether the type is, or contains, a type that is translated to strings.
     #[must_use]
     pub fn has_text(&self) -> bool {
         match self {
@@ -105,7 +105,7 @@ impl DataType {
         }
     }
 
-    /// The value before anything is written: zeros, invalid headers, the first member of an enum.
+    /// Returns the initial value: zero, an invalid header, or the first member of an enum.
     #[must_use]
     pub fn initial(&self) -> Data {
         let zero = || Box::from([0]);

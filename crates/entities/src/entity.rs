@@ -1,4 +1,4 @@
-//! Everything that can be written and read, and what a write and a read say.
+//! The entities that a control plane writes and reads, and the requests that name them.
 
 use crate::action::{Group, GroupId, Member, MemberId};
 use crate::array::{CounterCell, CounterData, MeterCell, MeterConfig, RegisterCell};
@@ -6,12 +6,12 @@ use crate::entry::{EntryKey, FieldMatch, TableEntry, ValueSet};
 use crate::replication::{CloneSession, CloneSessionId, MulticastGroup, MulticastGroupId};
 use crate::schema::*;
 
-/// One thing that a control plane writes or reads.
+/// An entity of a switch that a control plane writes or reads.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Entity {
     /// A table entry.
     Entry(TableEntry),
-    /// The direct counter of an entry. `None` writes nothing.
+    /// The direct counter of an entry. A write with `None` changes nothing.
     DirectCounter(TableId, EntryKey, Option<CounterData>),
     /// The direct meter of an entry.
     DirectMeter(TableId, EntryKey, Option<MeterConfig>),
@@ -31,50 +31,52 @@ pub enum Entity {
     CloneSession(CloneSession),
     /// The members of a parser value set.
     ValueSet(ValueSet),
-    /// That a digest is sent, and how.
+    /// The configuration of a digest; `None` if the digest is not sent.
     Digest(DigestId, Option<DigestConfig>),
 }
 
-/// How digests are sent.
+/// The configuration of a digest's messages.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct DigestConfig {
-    /// How long a message may wait for others, in nanoseconds; 0 not at all.
+    /// The longest time for which a digest message waits to be grouped with others, in nanoseconds;
+    /// 0 for no delay.
     pub max_timeout_ns: u64,
-    /// The most messages of a list; 0 leaves it to the switch.
+    /// The largest number of messages in a list; 0 leaves the number to the switch.
     pub max_list_size: u32,
-    /// How long a message is not repeated that was not acknowledged, in nanoseconds.
+    /// The time after which an unacknowledged message may be repeated, in nanoseconds.
     pub ack_timeout_ns: u64,
 }
 
-/// What an update does.
+/// The kind of an update.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum UpdateKind {
-    /// It must not be there.
+    /// Insert an entity that must not exist.
     Insert,
-    /// It must be there.
+    /// Change an entity that must exist.
     Modify,
-    /// It must be there, and nothing may refer to it. Only what identifies it counts.
+    /// Delete an entity that must exist and must not be in use. Only its identifying fields matter.
     Delete,
 }
 
-/// One change that a control plane asks for. Its form is right: identifiers are of the program,
-/// values fit and are canonical. Whether it suits what is there is for the data plane to say.
+/// A change that a control plane requests. Its form has been checked: identifiers belong to the
+/// program, and values fit and are canonical. The data plane decides whether the change is
+/// consistent with its state.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Update {
-    /// What it does.
+    /// The kind of change.
     pub kind: UpdateKind,
-    /// To what.
+    /// The entity to change.
     pub entity: Entity,
 }
 
-/// What a read asks for of one object of the program.
+/// The entities that a read request selects.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Selection {
     /// Entries of a table.
     Entries(EntrySelection),
-    /// A member of an action profile, or all.
+    /// A member of an action profile, or all of its members.
     Members(ActionProfileId, Option<MemberId>),
-    /// A group of an action selector, or all.
+    /// A group of an action selector, or all of its groups.
     Groups(ActionProfileId, Option<GroupId>),
     /// Cells of a counter array.
     Counters(CounterId, Cells),
@@ -82,49 +84,50 @@ pub enum Selection {
     Meters(MeterId, Cells),
     /// Cells of a register array.
     Registers(RegisterId, Cells),
-    /// A multicast group, or all.
+    /// A multicast group, or all multicast groups.
     MulticastGroups(Option<MulticastGroupId>),
-    /// A clone session, or all.
+    /// A clone session, or all clone sessions.
     CloneSessions(Option<CloneSessionId>),
     /// The members of a value set.
     ValueSet(ValueSetId),
-    /// A digest, if it is sent.
+    /// A digest, if it is enabled.
     Digest(DigestId),
 }
 
-/// Which cells of an array are asked for.
+/// The cells of an array that a request selects.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Cells {
-    /// All of them; of an array without a size those that are not as they started.
+    /// All cells; in an array without a size, only those that differ from their initial state.
     All,
-    /// This one.
+    /// The cell with this index.
     One(u64),
-    /// Those that may not be as they started, after what the array as a whole was set to (a cell
-    /// without index): what restores the array, however large it is.
+    /// The cells that may differ from their initial state, preceded by the value to which the array
+    /// as a whole was set (a cell without index). These suffice to restore the array, however large
+    /// it is.
     Written,
 }
 
-/// Which entries of a table are asked for.
+/// The entries of a table that a request selects.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EntrySelection {
     /// The table.
     pub table: TableId,
-    /// The default entry, instead of others.
+    /// Whether the default entry is selected, instead of the others.
     pub is_default: bool,
-    /// Those with exactly these fields, whatever their priority.
+    /// The fields that entries must have, whatever their priority; `None` selects any fields.
     pub fields: Option<Box<[FieldMatch]>>,
-    /// Those of this priority.
+    /// The priority that entries must have; `None` selects any priority.
     pub priority: Option<u32>,
-    /// Those that call this action themselves.
+    /// The action that entries must call directly; `None` selects any action.
     pub action: Option<ActionId>,
-    /// Those with this metadata, unless it is 0.
+    /// The controller metadata that entries must have; 0 selects any.
     pub controller_metadata: u64,
-    /// Those with this metadata, unless it is empty.
+    /// The metadata that entries must have; an empty string selects any.
     pub metadata: Box<[u8]>,
 }
 
 impl EntrySelection {
-    /// All entries of a table but the default one.
+    /// Selects all entries of a table except the default entry.
     #[must_use]
     pub fn all(table: TableId) -> Self {
         Self {
@@ -138,7 +141,8 @@ impl EntrySelection {
         }
     }
 
-    /// Whether the entry with this key is selected, as far as the key says.
+    /// Whether the selection admits an entry with this key. [`selects_rest`](Self::selects_rest)
+    /// checks the other criteria.
     #[must_use]
     pub fn selects_key(&self, key: &crate::entry::MatchKey) -> bool {
         !self.is_default
@@ -146,8 +150,8 @@ impl EntrySelection {
             && self.priority.is_none_or(|priority| priority == key.priority)
     }
 
-    /// Whether an entry is selected, as far as all but its key says. `action` is what it calls
-    /// itself.
+    /// Whether the selection admits an entry with these properties; `action` is the action that the
+    /// entry calls directly. [`selects_key`](Self::selects_key) checks the key.
     #[must_use]
     pub fn selects_rest(
         &self,

@@ -5,96 +5,98 @@ use crate::array::{CounterData, MeterConfig, MeterCounters};
 use crate::scalar::Value;
 use crate::schema::{MatchFieldId, TableId, ValueSetId};
 
-/// What one field of a key has to be.
+/// The condition on one field of a key.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct FieldMatch {
     /// The field.
     pub field: MatchFieldId,
-    /// What it is compared with.
+    /// The condition.
     pub matching: Matching,
 }
 
-/// How one field is compared. What accepts every value is left out of a key instead.
+/// A condition on a field. A condition that every value satisfies is omitted from a key instead.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Matching {
-    /// Equal.
+    /// The field must equal the value.
     Exact(Value),
-    /// The first bits are equal; the others of the value are zero.
+    /// The first bits of the field must equal those of the value; the remaining bits of the value
+    /// are zero.
     Lpm {
         /// The value.
         value: Value,
-        /// How many bits, at least one.
+        /// The number of bits, at least one.
         prefix_len: u32,
     },
-    /// Equal under a mask; bits of the value outside of it are zero.
+    /// The field must equal the value under a mask; bits of the value outside the mask are zero.
     Ternary {
         /// The value.
         value: Value,
         /// The mask, not zero.
         mask: Value,
     },
-    /// From low to high, both included.
+    /// The field must lie within a range that includes both ends.
     Range {
-        /// The least.
+        /// The lower end.
         low: Value,
-        /// The greatest.
+        /// The upper end.
         high: Value,
     },
-    /// Equal.
+    /// The field must equal the value.
     Optional(Value),
 }
 
-/// What identifies an entry within its table.
+/// The key that identifies an entry within its table.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct MatchKey {
-    /// The fields that matter, in the order of declaration.
+    /// The conditions on fields, in the order of declaration.
     pub fields: Box<[FieldMatch]>,
-    /// The larger wins; 0 in tables that have no priorities.
+    /// The priority; larger values take precedence. It is 0 in tables without priorities.
     pub priority: u32,
 }
 
-/// Where in a table an entry stands.
+/// The position of an entry in its table.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum EntryKey {
-    /// What a packet hits that finds nothing else.
+    /// The default entry, which packets hit that match no other entry.
     Default,
     /// An entry with a key.
     Match(MatchKey),
 }
 
-/// A table entry, as it is written and as it is read.
+/// A table entry, as it is written and read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TableEntry {
     /// The table.
     pub table: TableId,
-    /// Where in the table.
+    /// The position of the entry in its table.
     pub key: EntryKey,
-    /// What a hit does. Without one, an entry that is modified keeps the action that it has, and
-    /// the default entry returns to that of the program; a default entry that is read has none if
-    /// the program names none.
+    /// The action of a hit. If a modification has none, an entry keeps its action, and the default
+    /// entry returns to the default action of the program. A default entry that is read has none if
+    /// the program defines none.
     pub action: Option<TableAction>,
-    /// Opaque to the switch, which returns it.
+    /// Data of the controller, which the switch stores and returns.
     pub controller_metadata: u64,
-    /// Opaque to the switch, which returns it.
+    /// Data of the controller, which the switch stores and returns.
     pub metadata: Box<[u8]>,
-    /// How long it may stay without a hit before the control plane is told, in nanoseconds; 0 for
-    /// ever.
+    /// The time without a hit after which the control plane is notified, in nanoseconds; 0 for
+    /// never.
     pub idle_timeout_ns: u64,
-    /// In a read: nanoseconds since the last hit, where the table has idle timeouts.
+    /// The nanoseconds since the last hit; only in reads, and only in tables with idle timeouts.
     pub since_last_hit_ns: Option<u64>,
-    /// In a write: what the direct counter is set to; without, it stays. In a read: where the
-    /// table has one.
+    /// The value of the direct counter. A write without one keeps the counter; a read has one if
+    /// the table has a direct counter.
     pub counter: Option<CounterData>,
-    /// The configuration of the direct meter; without, the meter lets everything pass as green.
+    /// The configuration of the direct meter. Without one, the meter marks all packets green.
     pub meter: Option<MeterConfig>,
-    /// In a read: what the direct meter counted, where the table has one.
+    /// The packets that the direct meter marked; only in reads, and only in tables with a direct
+    /// meter.
     pub meter_counters: Option<MeterCounters>,
-    /// The program says that it does not change.
+    /// Whether the program declares the entry constant.
     pub is_const: bool,
 }
 
 impl TableEntry {
-    /// An entry with nothing but a key.
+    /// Creates an entry that has only a key.
     #[must_use]
     pub fn new(table: TableId, key: EntryKey) -> Self {
         Self {
@@ -118,6 +120,6 @@ impl TableEntry {
 pub struct ValueSet {
     /// The value set.
     pub id: ValueSetId,
-    /// One list of fields for each, all different.
+    /// The members, all different, each as a list of conditions on its fields.
     pub members: Box<[Box<[FieldMatch]>]>,
 }

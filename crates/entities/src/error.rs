@@ -1,53 +1,53 @@
-//! The answer of who refuses: a canonical code and a sentence.
+//! Errors of the data plane and the control plane: a canonical code and a message.
 //!
-//! Every refusal ends as one of the codes of `google.rpc` and a sentence for the author of the
-//! controller, so that pair is what a data plane answers with; there is nothing finer that a
-//! client could tell apart. Which update of a batch it belongs to is said by its place in the
-//! list of outcomes.
+//! Every refusal reaches the client as one of the codes of `google.rpc` and a message for the
+//! author of the controller. A data plane therefore reports exactly this pair; clients could not
+//! distinguish anything finer. The position of an error in the list of outcomes shows to which
+//! update of a batch it belongs.
 
 use std::fmt;
 
-/// The longest message in bytes: names that clients choose are part of messages, and a status in
-/// whose headers they do not fit reaches a client as RESOURCE_EXHAUSTED.
+/// The longest message in bytes. Messages contain names that clients choose, and a status that does
+/// not fit into the headers of a response would reach the client as RESOURCE_EXHAUSTED.
 pub const LONGEST_MESSAGE: usize = 500;
 
 /// The canonical codes (`google/rpc/code.proto`), with their numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[repr(i32)]
 pub enum Code {
-    /// Done.
+    /// The request succeeded.
     Ok = 0,
-    /// Cancelled by the caller.
+    /// The caller cancelled the request.
     Cancelled = 1,
-    /// An error that has no other code.
+    /// An error without a more specific code.
     Unknown = 2,
-    /// The request is wrong whatever the state.
+    /// The request is wrong, independently of the state.
     InvalidArgument = 3,
-    /// Too late.
+    /// The deadline passed.
     DeadlineExceeded = 4,
-    /// There is no such thing.
+    /// The entity does not exist.
     NotFound = 5,
-    /// It is there already.
+    /// The entity already exists.
     AlreadyExists = 6,
-    /// The caller may not.
+    /// The caller lacks the permission.
     PermissionDenied = 7,
-    /// No room.
+    /// A limit of space or time was reached.
     ResourceExhausted = 8,
-    /// Not in this state.
+    /// The state does not permit the request.
     FailedPrecondition = 9,
-    /// Given up, because something else failed.
+    /// The operation was abandoned because another one failed.
     Aborted = 10,
-    /// Beyond the valid range.
+    /// A value is beyond the valid range.
     OutOfRange = 11,
-    /// Not supported here.
+    /// The operation is not supported.
     Unimplemented = 12,
     /// An invariant is broken.
     Internal = 13,
-    /// Not now.
+    /// The service is not available at present.
     Unavailable = 14,
-    /// Data is gone.
+    /// Data was lost.
     DataLoss = 15,
-    /// Who are you?
+    /// The caller is not authenticated.
     Unauthenticated = 16,
 }
 
@@ -73,7 +73,7 @@ impl Code {
         Self::Unauthenticated,
     ];
 
-    /// The code with this number; what has no code is [`Code::Unknown`].
+    /// Returns the code with this number, or [`Code::Unknown`] for other numbers.
     #[must_use]
     pub fn from_number(number: i32) -> Self {
         let known = usize::try_from(number).ok().and_then(|number| Self::ALL.get(number));
@@ -81,7 +81,7 @@ impl Code {
     }
 }
 
-/// Why one update, or one request of a read, was refused.
+/// The reason why an update, or a request of a read, was refused.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct EntityError {
@@ -100,44 +100,44 @@ macro_rules! constructors {
 }
 
 impl EntityError {
-    /// An error with the given canonical code and a message that says what is wrong and where.
+    /// Creates an error with a canonical code and a message that names the problem and its place.
     #[must_use]
     pub fn new(code: Code, message: impl Into<String>) -> Self {
         Self { code, message: shortened(message.into()) }
     }
 
     constructors! {
-        /// INVALID_ARGUMENT.
+        /// Creates an INVALID_ARGUMENT error.
         invalid InvalidArgument
-        /// NOT_FOUND.
+        /// Creates a NOT_FOUND error.
         not_found NotFound
-        /// ALREADY_EXISTS.
+        /// Creates an ALREADY_EXISTS error.
         exists AlreadyExists
-        /// RESOURCE_EXHAUSTED.
+        /// Creates a RESOURCE_EXHAUSTED error.
         exhausted ResourceExhausted
-        /// PERMISSION_DENIED.
+        /// Creates a PERMISSION_DENIED error.
         denied PermissionDenied
-        /// OUT_OF_RANGE.
+        /// Creates an OUT_OF_RANGE error.
         out_of_range OutOfRange
-        /// FAILED_PRECONDITION: something else refers to it.
+        /// Creates a FAILED_PRECONDITION error: another entity refers to the entity.
         in_use FailedPrecondition
-        /// UNIMPLEMENTED.
+        /// Creates an UNIMPLEMENTED error.
         unimplemented Unimplemented
     }
 
-    /// The canonical code, never [`Code::Ok`] for errors that Planimeter makes.
+    /// Returns the canonical code. Errors that Planimeter creates never have [`Code::Ok`].
     #[must_use]
     pub fn code(&self) -> Code {
         self.code
     }
 
-    /// The message.
+    /// Returns the message.
     #[must_use]
     pub fn message(&self) -> &str {
         &self.message
     }
 
-    /// Puts the place where the error arose before its message.
+    /// Prefixes the message with the place where the error arose.
     #[must_use]
     pub fn within(mut self, place: impl fmt::Display) -> Self {
         self.message = shortened(format!("{place}: {}", self.message));
@@ -145,7 +145,7 @@ impl EntityError {
     }
 }
 
-/// A message that is not longer than [`LONGEST_MESSAGE`].
+/// Truncates a message to [`LONGEST_MESSAGE`] bytes.
 #[must_use]
 pub fn shortened(mut message: String) -> String {
     const CUT: &str = "\u{2026}";

@@ -1,15 +1,17 @@
-//! What a control plane writes to a switch and reads from it, and the seam to a data plane.
+//! The entities that a control plane writes to a switch and reads from it, and the interface of a
+//! data plane.
 //!
-//! The crate is a vocabulary: table entries with their matches and actions, members and groups of
-//! action profiles, counters, meters, registers, multicast groups, clone sessions, digests and
-//! value sets exist here once, as types, for everything that speaks of them. Nothing here knows of
-//! messages of a protocol or of the way in which packets are processed; a protocol is above, a
-//! data plane below, and [`DataPlane`] is what lies between.
+//! The crate defines the common types: table entries with their matches and actions, members and
+//! groups of action profiles, counters, meters, registers, multicast groups, clone sessions,
+//! digests and value sets. These types know neither the messages of a protocol nor the processing
+//! of packets. A protocol layer is above them, a data plane below, and [`DataPlane`] is the
+//! interface between the two.
 //!
-//! * [`schema`]: what a program has, by identifier and by name.
+//! * [`schema`]: the objects of a program, by identifier and by name.
 //! * [`value`], [`Value`], [`Data`]: values in canonical form.
-//! * [`Entity`], [`Update`], [`Selection`]: what is written and what is read.
-//! * [`DataPlane`], [`Reader`], [`Target`]: who takes it; [`write()`] carries a batch over.
+//! * [`Entity`], [`Update`], [`Selection`]: the subjects of writes and reads.
+//! * [`DataPlane`], [`Reader`], [`Target`]: the interface of a data plane; [`write()`] applies a
+//!   batch of updates to it.
 
 mod action;
 mod array;

@@ -1,16 +1,17 @@
-//! The seam to a data plane: what a switch has to do for its control plane.
+//! The interface of a data plane: the operations that a switch performs for its control plane.
 //!
-//! Above the seam is a protocol: it checks the form of what arrives, says who may, and knows about
-//! atomicity, messages and statuses. Below it is whoever processes packets: it alone knows what is
-//! there, because packets may write too, and so it alone says that an entry exists already or
-//! that a table is full. Neither side knows of messages of a protocol.
+//! Above the interface is a protocol layer, which checks the form of requests and the permissions
+//! of clients, and which knows about atomicity, messages and statuses. Below it is the component
+//! that processes packets. Only this component knows the present state, because packets may write
+//! too, so only it can report that an entry exists or that a table is full. Neither side depends on
+//! the messages of a protocol.
 //!
-//! * Changes are prepared one by one in the order in which they were accepted, each in the light
-//!   of those before it, and are then committed or rolled back together ([`write`]).
-//! * Reads go through to the data plane in portions ([`Reader`]): a million entries take the
-//!   memory of one.
-//! * A pipeline is loaded beside the one that runs ([`Target`]); one that cannot run is refused
-//!   there, before anything that runs was touched.
+//! * Updates are prepared one by one in the order of the batch, each in view of the earlier ones,
+//!   and are then committed or rolled back together ([`write`]).
+//! * Reads proceed in portions ([`Reader`]), so that reading a million entries needs the memory of
+//!   only a few.
+//! * A pipeline is loaded next to the running one ([`Target`]). A pipeline that cannot run is
+//!   refused before the running one is affected.
 
 use std::fmt::Debug;
 use std::ops::ControlFlow;
@@ -22,69 +23,69 @@ use crate::error::{Code, EntityError};
 use crate::schema::Schema;
 use crate::time::Nanos;
 
-/// The state of a pipeline that packets run on, as the control plane sees it.
+/// The state of a loaded pipeline, as the control plane sees it.
 pub trait DataPlane: Debug + Send {
-    /// Lets packets run on it from now on, instead of on what its target ran before. What can go
-    /// wrong has gone wrong when it was loaded.
+    /// Directs packets to this pipeline instead of the previous one. Activation cannot fail: all
+    /// possible errors occur while the pipeline is loaded.
     fn activate(&mut self);
 
-    /// Begins a batch. `visibility` says what packets may see of it.
+    /// Begins a batch. `visibility` states which parts of the batch packets may see.
     ///
     /// # Errors
-    /// If packets would see more than that.
+    /// Returns an error if the data plane cannot guarantee this visibility.
     fn begin(&mut self, visibility: Visibility) -> Result<(), EntityError>;
 
-    /// Takes in a change, or refuses it and is as it was.
+    /// Prepares an update. If it is refused, the state is unchanged.
     ///
     /// # Errors
-    /// Why it cannot be, with the code and the message that the client gets.
+    /// Returns the code and the message for the client.
     fn prepare(&mut self, update: Update, now: Nanos) -> Result<(), EntityError>;
 
-    /// Ends a batch: what was prepared holds, and packets see it from now on.
+    /// Ends a batch and makes its prepared updates effective and visible to packets.
     fn commit(&mut self);
 
-    /// Ends a batch: what was prepared is undone.
+    /// Ends a batch and undoes its prepared updates.
     fn roll_back(&mut self);
 
-    /// Something to read from, at `now`. What is committed later is not seen, or not all of it:
-    /// reads and writes are not to mix (specification of P4Runtime 1.5, "Parallelism of Read and
-    /// Write Requests").
+    /// Returns a reader of the state at `now`. Later commits may be visible to it in part or not at
+    /// all: clients must not mix reads and writes (specification of P4Runtime 1.5, "Parallelism of
+    /// Read and Write Requests").
     fn reader(&self, now: Nanos) -> Box<dyn Reader>;
 
-    /// Entries whose idle timeout has passed since their last hit, or since they were last
-    /// returned from here.
+    /// Returns the entries whose idle timeout has passed since their last hit, or since this method
+    /// last returned them.
     fn expire(&mut self, now: Nanos) -> Vec<TableEntry>;
 
-    /// No entry expires before this time: when to call [`Self::expire`] next. `None` if no entry
-    /// has an idle timeout.
+    /// Returns the next time at which [`Self::expire`] should be called; no entry expires earlier.
+    /// `None` if no entry has an idle timeout.
     fn next_expiry(&self) -> Option<Nanos>;
 
-    /// Returns the widths in bits of the fields of a controller header (`packet_in`, `packet_out`)
-    /// as packets have it, by its name and those of its fields. P4Info has the widths that
-    /// controllers see, which translated types have beside those in the program. `None` if the
-    /// data plane has no such header.
+    /// Returns the widths, in bits, that the fields of a controller header (`packet_in`,
+    /// `packet_out`) have in packets. P4Info has the widths that controllers see, which differ for
+    /// translated types. Returns `None` if the data plane has no header with this name and these
+    /// fields.
     fn controller_header(&self, _name: &str, _fields: &[&str]) -> Option<Vec<u32>> {
         None
     }
 }
 
-/// What packets may see of a batch.
+/// The parts of a batch that packets may see.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Visibility {
-    /// Each change for itself, in order, from when it was prepared or later.
+    /// Each update separately, in order, at any time after it was prepared.
     Single,
-    /// All or nothing: no packet is processed between two changes of the batch, nor sees one that
-    /// is rolled back.
+    /// All updates or none: no packet is processed between two updates of the batch, and no packet
+    /// sees an update that is rolled back.
     Batch,
 }
 
-/// Reads entities in portions.
+/// A reader of entities, in portions.
 pub trait Reader: Debug + Send {
-    /// Visits what is selected, from the place where `cursor` stands, until `visit` breaks it off;
-    /// the end is reached otherwise. `cursor` then stands after what was visited last.
+    /// Visits the selected entities from the position of `cursor`, until `visit` breaks or no
+    /// entity is left. Afterwards `cursor` is behind the last visited entity.
     ///
-    /// `visit` hears of every entity that was looked at, `None` if it was not selected, so that it
-    /// can bound the work and not only the answer.
+    /// `visit` is also called with `None` for every examined entity that is not selected, so that
+    /// it can bound the work and not only the size of the answer.
     fn read(
         &self,
         selection: &Selection,
@@ -92,27 +93,27 @@ pub trait Reader: Debug + Send {
         visit: &mut dyn FnMut(Option<Entity>) -> ControlFlow<()>,
     ) -> ControlFlow<()>;
 
-    /// Returns why an entity that was selected since the last call was not visited, if the data
-    /// plane has one that it cannot show.
+    /// Returns the reason why a selected entity was skipped since the last call, if the data plane
+    /// could not represent one.
     fn take_left_out(&self) -> Option<EntityError> {
         None
     }
 }
 
-/// How far a selection was read. What it says is between a reader and itself.
+/// The position of a reader in a selection. Its meaning is private to the reader.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum Cursor {
-    /// Nothing was visited.
+    /// The position before the first entity.
     #[default]
     Start,
-    /// What has this number, or the next one that there is, comes next.
+    /// The position before the entity with this number or, if there is none, the next larger one.
     Number(u64),
-    /// What comes after this key is next.
+    /// The position after the entry with this key.
     After(MatchKey),
 }
 
 impl Cursor {
-    /// The number that comes next.
+    /// Returns the number of the next entity.
     #[must_use]
     pub fn number(&self) -> u64 {
         match self {
@@ -121,7 +122,7 @@ impl Cursor {
         }
     }
 
-    /// Visits what there is one of, unless it was visited.
+    /// Visits the single entity of a selection, unless it has been visited.
     pub fn once(&mut self, visit: impl FnOnce() -> ControlFlow<()>) -> ControlFlow<()> {
         if *self != Self::Start {
             return ControlFlow::Continue(());
@@ -131,46 +132,45 @@ impl Cursor {
     }
 }
 
-/// A switch that pipelines are loaded into.
+/// A switch into which pipelines are loaded.
 pub trait Target: Debug + Send + Sync {
-    /// Makes a pipeline ready to run, with the entries that the program has, while the one that
-    /// runs goes on. It starts a thread of its own if it needs more stack than a thread has.
+    /// Loads a pipeline, with the entries that the program defines, while the present one keeps
+    /// running. An implementation starts its own thread if it needs a large stack.
     ///
     /// # Errors
-    /// If it cannot run.
+    /// Returns an error if the pipeline cannot run.
     fn load(
         &self,
         schema: &Arc<Schema>,
         device_config: &[u8],
     ) -> Result<Box<dyn DataPlane>, EntityError>;
 
-    /// Whether [`Target::load`] may take long. A thread that serves clients does not call it then.
+    /// Whether [`Target::load`] may take long. Threads that serve clients must not call it then.
     fn is_slow(&self) -> bool {
         false
     }
 }
 
-/// What a batch has to guarantee (specification of P4Runtime 1.5, "Batching and Ordering of
-/// Updates").
+/// The guarantee of a batch (specification of P4Runtime 1.5, "Batching and Ordering of Updates").
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Atomicity {
-    /// Every update is tried.
+    /// Every update is attempted.
     ContinueOnError,
-    /// The first refusal undoes the updates before it.
+    /// The first refused update undoes the updates before it.
     RollbackOnError,
-    /// As [`Self::RollbackOnError`], and no packet sees a part of the batch.
+    /// Like [`Self::RollbackOnError`]; in addition, no packet sees a part of the batch.
     DataplaneAtomic,
 }
 
-/// Writes a batch and returns the outcome of each update, in their order. An update may be refused
-/// for its form already, or say nothing.
+/// Applies a batch and returns the outcome of each update, in order. An item of `updates` may be an
+/// error, if its form was already refused, or `None`, if it changes nothing.
 ///
-/// Unless every update is tried, the first that is refused has its own error and all others are
+/// Unless every update is attempted, the first refused update has its own error, and all others are
 /// ABORTED.
 ///
-/// `keep` is called with the outcomes after everything was tried and before anything is committed,
-/// for owners that record what was accepted. If it fails, the batch is undone and every outcome is
-/// its error. It is not called for a batch of which nothing would be left.
+/// `keep` receives the outcomes after all updates were attempted and before anything is committed,
+/// so that the owner can record the accepted updates. If `keep` fails, the batch is rolled back and
+/// every outcome is its error. `keep` is not called if no update was accepted.
 pub fn write<P: DataPlane + ?Sized>(
     plane: &mut P,
     updates: impl ExactSizeIterator<Item = Result<Option<Update>, EntityError>>,
@@ -209,10 +209,10 @@ pub fn write<P: DataPlane + ?Sized>(
     outcomes
 }
 
-/// Records what was accepted of a batch, given the outcome of each update.
+/// A callback that records the accepted updates of a batch, given the outcome of each update.
 pub type Keep<'a> = &'a mut dyn FnMut(&[Result<(), EntityError>]) -> Result<(), EntityError>;
 
-/// Commits a batch if what was accepted of it can be recorded, and rolls it back otherwise.
+/// Commits a batch if its accepted updates can be recorded, and rolls it back otherwise.
 fn commit<P: DataPlane + ?Sized>(
     plane: &mut P,
     outcomes: Vec<Result<(), EntityError>>,

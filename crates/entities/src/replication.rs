@@ -1,56 +1,56 @@
-//! What the packet replication engine copies where.
+//! The configuration of the packet replication engine: multicast groups and clone sessions.
 
 use crate::action::Port;
 
-/// A multicast group.
+/// The identifier of a multicast group.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct MulticastGroupId(pub u32);
 
-/// A clone session.
+/// The identifier of a clone session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct CloneSessionId(pub u32);
 
 /// A multicast group.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MulticastGroup {
-    /// Its identifier.
+    /// The identifier of the group.
     pub id: MulticastGroupId,
-    /// One copy for each.
+    /// The copies to make, one for each replica.
     pub replicas: Box<[Replica]>,
-    /// Opaque to the switch, which returns it.
+    /// Data of the controller, which the switch stores and returns.
     pub metadata: Box<[u8]>,
 }
 
 /// A clone session.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CloneSession {
-    /// Its identifier.
+    /// The identifier.
     pub id: CloneSessionId,
-    /// One copy for each.
+    /// The replicas; the switch makes one copy for each.
     pub replicas: Box<[Replica]>,
-    /// Class of service of the copies.
+    /// The class of service of the copies.
     pub class_of_service: u32,
-    /// The copies are cut to this length; 0 leaves them.
+    /// The length in bytes to which copies are truncated; 0 for no truncation.
     pub packet_length_bytes: u32,
 }
 
-/// One copy of a packet.
+/// A copy of a packet.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Replica {
-    /// Where it goes. `None` is the number 0 of P4Runtime before 1.4, which is not there on the
-    /// wire.
+    /// The port of the copy. `None` stands for the port number 0 of P4Runtime before 1.4, which the
+    /// wire format omits.
     pub port: Option<Port>,
-    /// What tells it from others to the same port.
+    /// The instance, which distinguishes copies to the same port.
     pub instance: u32,
-    /// Where it goes if the port is down, the first that is up.
+    /// The alternatives if the port is down; the first whose port is up is used.
     pub backups: Box<[Backup]>,
 }
 
-/// Where a copy goes instead.
+/// The alternative destination of a copy.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Backup {
-    /// The port, a byte string without leading zeros.
+    /// The port, as a byte string without leading zeros.
     pub port: Box<[u8]>,
-    /// What tells it from others to the same port.
+    /// The instance, which distinguishes copies to the same port.
     pub instance: u32,
 }

@@ -1,4 +1,4 @@
-//! One value of a match field or a parameter.
+//! Values of match fields and action parameters.
 
 use std::cmp::Ordering;
 use std::fmt;
@@ -6,11 +6,11 @@ use std::hash::{Hash, Hasher};
 
 use crate::value::{ValueError, ValueType};
 
-/// A value in canonical form with its width: what keys and arguments are made of.
+/// A value in canonical form with its width. Keys and arguments consist of such values.
 ///
-/// The form is the shortest big-endian string (specification of P4Runtime 1.5, "Bytestrings"), so
-/// that equal values are equal bytes. Up to 128 bits take no memory of their own: a switch keeps
-/// a value or more for every entry.
+/// The canonical form is the shortest big-endian string (specification of P4Runtime 1.5,
+/// "Bytestrings"), so that equal values have equal bytes. Values of up to 128 bits are stored
+/// inline, because a switch keeps several values for every entry.
 #[derive(Clone)]
 pub struct Value(Repr);
 
@@ -23,16 +23,16 @@ enum Repr {
 }
 
 impl Value {
-    /// The value that `bytes` are, brought into canonical form.
+    /// Creates a value from bytes of any length.
     ///
     /// # Errors
-    /// If they are none of this type.
+    /// Returns an error if the bytes are no value of this type.
     pub fn new(kind: ValueType, bytes: &[u8]) -> Result<Self, ValueError> {
         let bytes = kind.canonical(bytes)?;
         Ok(Self::canonical(kind.bits().unwrap_or(0), bytes))
     }
 
-    /// The value of a canonical string of `bits` bits, 0 for text.
+    /// Creates a value from a canonical string of `bits` bits; 0 stands for text.
     pub(crate) fn canonical(bits: u32, bytes: &[u8]) -> Self {
         let mut inline = [0; INLINE];
         match (inline.get_mut(..bytes.len()), u8::try_from(bytes.len())) {
@@ -44,7 +44,7 @@ impl Value {
         }
     }
 
-    /// A number of `bits` bits, in canonical form; `None` if it does not fit.
+    /// Creates a value of `bits` bits from a number, or returns `None` if the number does not fit.
     #[must_use]
     pub fn number(bits: u32, number: u128) -> Option<Self> {
         let needed = (u128::BITS - number.leading_zeros()).max(1);
@@ -53,7 +53,7 @@ impl Value {
         (needed <= bits).then(|| Self::canonical(bits, bytes))
     }
 
-    /// The canonical bytes, at least one.
+    /// Returns the canonical bytes, at least one.
     #[must_use]
     pub fn bytes(&self) -> &[u8] {
         match &self.0 {
@@ -64,7 +64,7 @@ impl Value {
         }
     }
 
-    /// The width in bits, `None` for a string (`p4runtime_translation` with `string`).
+    /// Returns the width in bits, or `None` for a string (`p4runtime_translation` with `string`).
     #[must_use]
     pub fn bits(&self) -> Option<u32> {
         let (Repr::Inline { bits, .. } | Repr::Heap { bits, .. }) = self.0;
@@ -92,7 +92,7 @@ impl PartialOrd for Value {
     }
 }
 
-/// Numbers of one width order by value: canonical strings by length first.
+/// Orders numbers of one width by value: shorter canonical strings come first.
 impl Ord for Value {
     fn cmp(&self, other: &Self) -> Ordering {
         let key = |value: &Self| (value.bits(), value.bytes().len());

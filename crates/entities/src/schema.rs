@@ -1,7 +1,7 @@
-//! What a program lets the control plane see: its tables, actions, arrays and so on, by
+//! The objects that a program exposes to the control plane, such as tables, actions and arrays, by
 //! identifier and by name, as P4Info describes them.
 //!
-//! A [`Schema`] is made once and then only read: thousands of emulated switches share one.
+//! A [`Schema`] is immutable, so that thousands of emulated switches can share one.
 
 mod catalog;
 mod ids;
@@ -11,11 +11,11 @@ pub use self::catalog::{Catalog, Names};
 pub use self::ids::*;
 pub use self::objects::*;
 
-/// The objects of a program, indexed.
+/// The objects of a program, which are indexed by identifier and by name.
 #[derive(Debug)]
 pub struct Schema(Objects);
 
-/// What a schema is made of. Whoever makes one answers for it: references between objects
+/// The objects of which a schema is made. Their creator guarantees that references between objects
 /// resolve.
 #[derive(Debug)]
 pub struct Objects {
@@ -58,46 +58,46 @@ macro_rules! catalogs {
 }
 
 impl Schema {
-    /// A schema of these objects.
+    /// Creates a schema of these objects.
     #[must_use]
     pub fn new(objects: Objects) -> Self {
         Self(objects)
     }
 
     catalogs! {
-        /// The tables.
+        /// Returns the tables.
         tables TableId Table
-        /// The actions.
+        /// Returns the actions.
         actions ActionId Action
-        /// The action profiles and action selectors.
+        /// Returns the action profiles and action selectors.
         action_profiles ActionProfileId ActionProfile
-        /// The indirect counters.
+        /// Returns the indirect counters.
         counters CounterId Counter
-        /// The direct counters.
+        /// Returns the direct counters.
         direct_counters DirectCounterId DirectCounter
-        /// The indirect meters.
+        /// Returns the indirect meters.
         meters MeterId Meter
-        /// The direct meters.
+        /// Returns the direct meters.
         direct_meters DirectMeterId DirectMeter
-        /// The registers.
+        /// Returns the registers.
         registers RegisterId Register
-        /// The digests.
+        /// Returns the digests.
         digests DigestId Digest
-        /// The parser value sets.
+        /// Returns the parser value sets.
         value_sets ValueSetId ValueSet
-        /// The instances of externs that the architecture defines.
+        /// Returns the instances of externs that the architecture defines.
         externs ExternId ExternInstance
     }
 
-    /// The header of packet-ins, if the program declares one (controller packet metadata named
-    /// `packet_in`).
+    /// Returns the header of packet-ins, if the program declares one (controller packet metadata
+    /// named `packet_in`).
     #[must_use]
     pub fn packet_in(&self) -> Option<&PacketHeader> {
         self.0.packet_in.as_ref()
     }
 
-    /// The header of packet-outs, if the program declares one (controller packet metadata named
-    /// `packet_out`).
+    /// Returns the header of packet-outs, if the program declares one (controller packet metadata
+    /// named `packet_out`).
     #[must_use]
     pub fn packet_out(&self) -> Option<&PacketHeader> {
         self.0.packet_out.as_ref()

@@ -1,18 +1,19 @@
-//! What an action profile or action selector has room for beside what it holds.
+//! The occupancy of an action profile or action selector, and the checks against its limits.
 
 use crate::error::EntityError;
 use crate::schema::ActionProfile;
 
-/// How much of an action profile is in use.
+/// The occupancy of an action profile.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct ProfileUsage {
-    /// Its members.
+    /// The number of members.
     pub members: u64,
-    /// Its groups.
+    /// The number of groups.
     pub groups: u64,
-    /// Entries that bring their own group.
+    /// The number of entries with a one-shot group.
     pub one_shots: u64,
-    /// The sizes of all groups, one-shot groups included, in what the selector counts.
+    /// The sum of the sizes of all groups, including one-shot groups, in the selector's size
+    /// semantics.
     pub total_size: u64,
 }
 
@@ -20,7 +21,7 @@ impl ProfileUsage {
     /// Checks that a member may be added.
     ///
     /// # Errors
-    /// If the profile is full, or programmed in the other way.
+    /// Returns an error if the profile is full, or if the selector has one-shot groups.
     pub fn admits_member(&self, profile: &ActionProfile) -> Result<(), EntityError> {
         self.no_one_shots(profile)?;
         let members = self.members;
@@ -32,10 +33,10 @@ impl ProfileUsage {
         Ok(())
     }
 
-    /// Checks that groups of `size` more fit, in the place of one of size `replaced`.
+    /// Checks that a group of `size` fits if it replaces a group of size `replaced`.
     ///
     /// # Errors
-    /// If there is no room.
+    /// Returns RESOURCE_EXHAUSTED if the sizes of all groups would exceed the limit.
     pub fn fits(
         &self,
         profile: &ActionProfile,
@@ -53,10 +54,11 @@ impl ProfileUsage {
         }
     }
 
-    /// Checks that an entry may bring a group of `size`, in the place of one of size `replaced`.
+    /// Checks that an entry may have a one-shot group of `size` that replaces one of size
+    /// `replaced`.
     ///
     /// # Errors
-    /// If there is no room, or the selector is programmed in the other way.
+    /// Returns an error if the group does not fit, or the selector has members or groups.
     pub fn admits_one_shot(
         &self,
         profile: &ActionProfile,
@@ -72,10 +74,10 @@ impl ProfileUsage {
         self.fits(profile, size, replaced)
     }
 
-    /// Checks that members and groups may be added.
+    /// Checks that the selector has no one-shot groups, so that members and groups may be added.
     ///
     /// # Errors
-    /// If the selector is programmed with groups that come with entries.
+    /// Returns INVALID_ARGUMENT if the selector has one-shot groups.
     pub fn no_one_shots(&self, profile: &ActionProfile) -> Result<(), EntityError> {
         if self.one_shots > 0 {
             return Err(EntityError::invalid(format!(

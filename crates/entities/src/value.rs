@@ -1,14 +1,14 @@
 //! P4Runtime byte strings (specification 1.5, "Bytestrings" and "Match Format").
 //!
-//! A value travels as a big-endian string of any length; the canonical form is the shortest one.
-//! A receiver takes every length and checks the value against the width in P4Info. Everything
-//! here works on borrowed bytes and returns a part of its argument, so that checking a value
-//! costs no memory.
+//! A value is transmitted as a big-endian string of any length; the canonical form is the shortest
+//! one. A receiver accepts every length and checks the value against the width in P4Info. The
+//! functions here borrow their argument and return a part of it, so that checking a value allocates
+//! no memory.
 //!
-//! The specification names two codes for a malformed string: OUT_OF_RANGE where it defines byte
-//! strings, INVALID_ARGUMENT in the summaries for match fields and action parameters. Here a
-//! string that is empty or too wide is OUT_OF_RANGE wherever it stands, and everything else that
-//! is wrong with a match (reversed range, value outside its mask) is INVALID_ARGUMENT.
+//! The specification names two codes for a malformed string: OUT_OF_RANGE in the definition of byte
+//! strings, and INVALID_ARGUMENT in the summaries of match fields and action parameters. Here, an
+//! empty or too wide string is always OUT_OF_RANGE. Other errors of a match, such as a reversed
+//! range or value bits outside the mask, are INVALID_ARGUMENT.
 
 use std::num::NonZeroU32;
 
@@ -16,18 +16,18 @@ use bytes::Bytes;
 
 use crate::error::{Code, EntityError};
 
-/// What the control plane sees of a P4 value.
+/// The type of a P4 value, as the control plane sees it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum ValueType {
     /// An unsigned number of this many bits.
     Bits(NonZeroU32),
-    /// A string: the type is translated (`p4runtime_translation` with `string`), so that any
-    /// bytes but none are a value.
+    /// A string of a translated type (`p4runtime_translation` with `string`). Every nonempty string
+    /// of bytes is a value.
     Text,
 }
 
 impl ValueType {
-    /// The canonical form of `value`, as a part of it.
+    /// Returns the canonical form of `value`, as a part of the argument.
     pub fn canonical(self, value: &[u8]) -> Result<&[u8], ValueError> {
         match self {
             Self::Bits(bits) => unsigned(value, bits.get()),
@@ -36,7 +36,7 @@ impl ValueType {
         }
     }
 
-    /// The width in bits, or `None` for text.
+    /// Returns the width in bits, or `None` for text.
     pub fn bits(self) -> Option<u32> {
         match self {
             Self::Bits(bits) => Some(bits.get()),
@@ -45,33 +45,33 @@ impl ValueType {
     }
 }
 
-/// Why a byte string, or a match made of byte strings, is not acceptable.
+/// The reason why a byte string, or a match made of byte strings, is invalid.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ValueError {
-    /// Zero is one byte of zero; an empty string is no value.
+    /// The string is empty. Zero is encoded as one byte of zero.
     #[error("the byte string is empty; zero is written as one byte of zero")]
     Empty,
     /// The value needs more bits than the type has.
     #[error("the value needs {needed} bits, the type has {bits}")]
     TooWide {
-        /// Bits of the type.
+        /// The number of bits of the type.
         bits: u32,
-        /// Bits that the value needs.
+        /// The number of bits that the value needs.
         needed: u64,
     },
     /// The prefix length of a longest-prefix match is not within the field.
     #[error("prefix length {prefix_len} is not in 1..={bits}; leave the field out to match any")]
     PrefixLength {
-        /// The length given.
+        /// The given prefix length.
         prefix_len: i32,
-        /// Bits of the field.
+        /// The number of bits of the field.
         bits: u32,
     },
     /// Bits after the prefix are set.
     #[error("bits after the prefix of {prefix_len} are set; they must be zero")]
     BitsAfterPrefix {
-        /// The length given.
+        /// The given prefix length.
         prefix_len: u32,
     },
     /// Bits outside the mask are set.
@@ -86,7 +86,7 @@ pub enum ValueError {
 }
 
 impl ValueError {
-    /// The canonical code that the specification names.
+    /// Returns the canonical code that the specification prescribes.
     pub fn code(self) -> Code {
         match self {
             Self::Empty | Self::TooWide { .. } => Code::OutOfRange,
@@ -105,7 +105,7 @@ impl From<ValueError> for EntityError {
     }
 }
 
-/// The canonical form of a `bit<bits>` value: without leading zero bytes, at least one byte.
+/// Returns the canonical form of a `bit<bits>` value: no leading zero bytes, but at least one byte.
 pub fn unsigned(value: &[u8], bits: u32) -> Result<&[u8], ValueError> {
     let value = without_leading_zeros(value)?;
     let needed = unsigned_width(value);
@@ -115,7 +115,8 @@ pub fn unsigned(value: &[u8], bits: u32) -> Result<&[u8], ValueError> {
     Ok(value)
 }
 
-/// The canonical form of an `int<bits>` value: two's complement without repeated sign bytes.
+/// Returns the canonical form of an `int<bits>` value: two's complement without redundant sign
+/// bytes.
 pub fn signed(value: &[u8], bits: u32) -> Result<&[u8], ValueError> {
     let mut value = value;
     let needed = loop {
@@ -136,7 +137,7 @@ pub fn signed(value: &[u8], bits: u32) -> Result<&[u8], ValueError> {
     Ok(value)
 }
 
-/// The canonical value of a longest-prefix match on `bits` bits.
+/// Returns the canonical value of a longest-prefix match on `bits` bits.
 pub fn prefix(value: &[u8], prefix_len: i32, bits: u32) -> Result<&[u8], ValueError> {
     let value = unsigned(value, bits)?;
     match u32::try_from(prefix_len) {
@@ -150,7 +151,7 @@ pub fn prefix(value: &[u8], prefix_len: i32, bits: u32) -> Result<&[u8], ValueEr
     }
 }
 
-/// The canonical value and mask of a ternary match on `bits` bits.
+/// Returns the canonical value and mask of a ternary match on `bits` bits.
 pub fn ternary<'a>(
     value: &'a [u8],
     mask: &'a [u8],
@@ -161,7 +162,7 @@ pub fn ternary<'a>(
     if mask == [0] {
         return Err(ValueError::DontCare);
     }
-    // From the least significant byte on; a mask that is shorter has zeros above.
+    // The comparison starts at the least significant byte. A shorter mask is extended with zeros.
     let masks = mask.iter().rev().chain(std::iter::repeat(&0));
     if value.iter().rev().zip(masks).any(|(value, mask)| value & !mask != 0) {
         return Err(ValueError::BitsOutsideMask);
@@ -169,7 +170,7 @@ pub fn ternary<'a>(
     Ok((value, mask))
 }
 
-/// The canonical ends of a range match on `bits` bits, both inclusive.
+/// Returns the canonical ends of a range match on `bits` bits, both inclusive.
 pub fn range<'a>(
     low: &'a [u8],
     high: &'a [u8],
@@ -177,7 +178,7 @@ pub fn range<'a>(
 ) -> Result<(&'a [u8], &'a [u8]), ValueError> {
     let low = unsigned(low, bits)?;
     let high = unsigned(high, bits)?;
-    // Canonical strings order by length first, then byte by byte.
+    // Canonical strings are ordered by length, then byte by byte.
     if (low.len(), low) > (high.len(), high) {
         return Err(ValueError::ReversedRange);
     }
@@ -189,14 +190,14 @@ pub fn range<'a>(
     Ok((low, high))
 }
 
-/// The canonical byte string of a number.
+/// Returns the canonical byte string of a number.
 pub fn encode(value: u128) -> Bytes {
     let bytes = value.to_be_bytes();
     let zeros = (value.leading_zeros() / 8).min(15) as usize;
     Bytes::copy_from_slice(&bytes[zeros..])
 }
 
-/// The number in a byte string, or `None` if it is empty or above 128 bits.
+/// Returns the number in a byte string, or `None` if the string is empty or longer than 128 bits.
 pub fn decode(value: &[u8]) -> Option<u128> {
     let value = without_leading_zeros(value).ok()?;
     if value.len() > size_of::<u128>() {
@@ -211,7 +212,7 @@ fn without_leading_zeros(value: &[u8]) -> Result<&[u8], ValueError> {
     Ok(&value[zeros..])
 }
 
-/// Bits that a canonical unsigned value needs; zero needs one.
+/// Returns the number of bits that a canonical unsigned value needs; zero needs one.
 fn unsigned_width(value: &[u8]) -> u64 {
     let leading = value.first().map_or(0, |first| first.leading_zeros());
     (byte_bits(value) - u64::from(leading)).max(1)
@@ -221,7 +222,7 @@ fn byte_bits(value: &[u8]) -> u64 {
     value.len() as u64 * 8
 }
 
-/// `None` for zero, which ends in any number of zeros.
+/// Returns the number of trailing zero bits, or `None` for the value zero.
 fn trailing_zero_bits(value: &[u8]) -> Option<u64> {
     let bytes = value.iter().rev().position(|byte| *byte != 0)?;
     let last = value.iter().rev().nth(bytes)?;
@@ -244,7 +245,7 @@ mod tests {
         ValueError::TooWide { bits, needed }
     }
 
-    /// The rows of the specification's table "Examples of Valid Bytestring Encoding".
+    /// Checks the rows of the specification's table "Examples of Valid Bytestring Encoding".
     #[test]
     fn valid_examples_of_the_specification() {
         assert_eq!(unsigned(b"\x63", 8), Ok(&b"\x63"[..]));
@@ -263,7 +264,7 @@ mod tests {
         assert_eq!(signed(b"\x00", 16), Ok(&b"\x00"[..]));
     }
 
-    /// The rows of the specification's table "Examples of Invalid Bytestring Encoding".
+    /// Checks the rows of the specification's table "Examples of Invalid Bytestring Encoding".
     #[test]
     fn invalid_examples_of_the_specification() {
         assert_eq!(unsigned(b"\x01\x63", 8), Err(too_wide(8, 9)));

@@ -1,11 +1,11 @@
-//! A read-only collection that is looked up by identifier and by name.
+//! Read-only collections of objects that are looked up by identifier or by name.
 
 use std::collections::HashMap;
 
 /// Objects of one kind, ordered by identifier.
 ///
-/// A sorted slice rather than a map: it is built once, is looked up for every update, and a
-/// binary search over a few dozen identifiers stays in one or two cache lines.
+/// The collection is a sorted slice instead of a map: it is built once and searched for every
+/// update, and a binary search over a few dozen identifiers touches one or two cache lines.
 #[derive(Debug, Clone)]
 pub struct Catalog<I, T> {
     objects: Box<[(I, T)]>,
@@ -13,37 +13,37 @@ pub struct Catalog<I, T> {
 }
 
 impl<I: Copy + Ord, T> Catalog<I, T> {
-    /// The object with this identifier.
+    /// Returns the object with this identifier.
     pub fn get(&self, id: I) -> Option<&T> {
         let position = self.objects.binary_search_by_key(&id, |(id, _)| *id).ok()?;
         self.objects.get(position).map(|(_, object)| object)
     }
 
-    /// The object with this fully qualified name or, if there is none, with this alias. Where
-    /// several objects carry the name, the one with the smallest identifier.
+    /// Returns the object with this fully qualified name or, if there is none, with this alias. If
+    /// several objects have the name, the one with the smallest identifier is returned.
     pub fn by_name(&self, name: &str) -> Option<&T> {
         self.objects.get(*self.names.get(name)?).map(|(_, object)| object)
     }
 
-    /// All objects, by identifier.
+    /// Returns all objects, by identifier.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = &T> {
         self.objects.iter().map(|(_, object)| object)
     }
 
-    /// The number of objects.
+    /// Returns the number of objects.
     pub fn len(&self) -> usize {
         self.objects.len()
     }
 
-    /// Whether there is no object.
+    /// Whether there are no objects.
     pub fn is_empty(&self) -> bool {
         self.objects.is_empty()
     }
 
-    /// Sorts `objects`, or returns an identifier that two of them share.
+    /// Creates a catalog of `objects`.
     ///
     /// # Errors
-    /// The identifier, if two objects have the same.
+    /// Returns an identifier that two objects share.
     pub fn new(mut objects: Vec<(I, T)>, names: Names<T>) -> Result<Self, I> {
         objects.sort_by_key(|(id, _)| *id);
         if let Some(twice) = objects.windows(2).find(|pair| pair[0].0 == pair[1].0) {
@@ -62,7 +62,7 @@ impl<I: Copy + Ord, T> Catalog<I, T> {
     }
 }
 
-/// How an object is named: by its name, then by its alias.
+/// The functions that return the name and the alias of an object.
 pub type Names<T> = [fn(&T) -> &str; 2];
 
 #[cfg(test)]

@@ -1,9 +1,9 @@
 //! Identifiers that P4Info assigns.
 //!
-//! All are numbers of 32 bits on the wire; a type for each keeps an action from being looked up
-//! among the tables. Identifiers of objects print in hexadecimal, because their first byte names
-//! the kind of object (specification 1.5, "ID Allocation for P4Info Objects"); identifiers that
-//! are local to an object print in decimal.
+//! All identifiers are 32-bit numbers on the wire; distinct types prevent, for example, looking up
+//! an action among the tables. Identifiers of objects print in hexadecimal, because their first
+//! byte denotes the kind of object (specification 1.5, "ID Allocation for P4Info Objects").
+//! Identifiers that are local to an object print in decimal.
 
 use std::fmt;
 
@@ -28,37 +28,37 @@ macro_rules! ids {
 }
 
 ids! { "{:#010x}":
-    /// A table.
+    /// The identifier of a table.
     TableId
-    /// An action.
+    /// The identifier of an action.
     ActionId
-    /// An action profile or action selector.
+    /// The identifier of an action profile or action selector.
     ActionProfileId
-    /// An indirect counter array.
+    /// The identifier of an indirect counter array.
     CounterId
-    /// The direct counter of a table.
+    /// The identifier of the direct counter of a table.
     DirectCounterId
-    /// An indirect meter array.
+    /// The identifier of an indirect meter array.
     MeterId
-    /// The direct meter of a table.
+    /// The identifier of the direct meter of a table.
     DirectMeterId
-    /// A register array.
+    /// The identifier of a register array.
     RegisterId
-    /// A digest.
+    /// The identifier of a digest.
     DigestId
-    /// A parser value set.
+    /// The identifier of a parser value set.
     ValueSetId
-    /// An instance of an extern that the architecture defines.
+    /// The identifier of an instance of an extern that the architecture defines.
     ExternId
-    /// The type of such an extern.
+    /// The identifier of the type of an extern that the architecture defines.
     ExternTypeId
 }
 
 ids! { "{}":
-    /// A field of the key of one table or value set.
+    /// The identifier of a key field of a table or value set.
     MatchFieldId
-    /// A parameter of one action.
+    /// The identifier of an action parameter.
     ParamId
-    /// A field of one controller packet header.
+    /// The identifier of a field of a controller packet header.
     MetadataId
 }

@@ -1,9 +1,9 @@
-//! The objects of a checked P4Info.
+//! The objects of a validated P4Info.
 //!
-//! They differ from the messages in that references resolve, numbers have their meaning (a size
-//! of 0 is no limit, an identifier of 0 is nothing) and what a switch asks for at every
-//! update is worked out once. Fields are public: the objects are only ever handed out behind a
-//! shared reference.
+//! The objects differ from the P4Info messages in three ways: references resolve, special numbers
+//! are replaced by options (a size of 0 means no limit, an identifier of 0 means nothing), and
+//! facts that a switch needs for every update are precomputed. The fields are public because the
+//! objects are only available through shared references.
 
 use super::ids::*;
 use crate::action::ActionCall;
@@ -13,11 +13,11 @@ use crate::value::ValueType;
 /// A match-action table.
 #[derive(Debug, Clone)]
 pub struct Table {
-    /// Identifier.
+    /// The identifier.
     pub id: TableId,
-    /// Fully qualified name.
+    /// The fully qualified name.
     pub name: String,
-    /// Short name, unique within the program.
+    /// The short name, unique within the program.
     pub alias: String,
     /// The key, in the order of declaration.
     pub match_fields: Vec<MatchField>,
@@ -29,13 +29,13 @@ pub struct Table {
     /// Whether the default entry cannot be changed: it is constant in the program, or the table
     /// is indirect (specification 1.5, "Default Entry").
     pub default_is_const: bool,
-    /// What stands behind the table, or `None` if its entries hold actions themselves.
+    /// The object that holds the table's actions; `None` if entries hold their actions directly.
     pub implementation: Option<Implementation>,
-    /// The counter of each entry.
+    /// The direct counter of the entries, if there is one.
     pub direct_counter: Option<DirectCounterId>,
-    /// The meter of each entry.
+    /// The direct meter of the entries, if there is one.
     pub direct_meter: Option<DirectMeterId>,
-    /// The number of entries, default entry not counted. `None` is no limit.
+    /// The largest number of entries, not counting the default entry; `None` for no limit.
     pub size: Option<u64>,
     /// Whether entries may have an idle timeout.
     pub idle_timeout: bool,
@@ -43,17 +43,17 @@ pub struct Table {
     pub is_const: bool,
     /// Whether the program installs entries when it is loaded.
     pub has_initial_entries: bool,
-    /// Whether entries need a priority: a field is ternary, range or optional.
+    /// Whether entries need a priority, because a field is ternary, range or optional.
     pub needs_priority: bool,
 }
 
 impl Table {
-    /// The field of the key with this identifier.
+    /// Returns the key field with this identifier.
     pub fn match_field(&self, id: MatchFieldId) -> Option<&MatchField> {
         self.match_fields.iter().find(|field| field.id == id)
     }
 
-    /// The reference to this action, if the table may use it.
+    /// Returns the reference to this action, if the table may use the action.
     pub fn action(&self, id: ActionId) -> Option<&ActionRef> {
         let position = self.actions.binary_search_by_key(&id, |action| action.id).ok()?;
         self.actions.get(position)
@@ -63,28 +63,28 @@ impl Table {
 /// One field of a key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MatchField {
-    /// Identifier, unique within the table or value set.
+    /// The identifier, unique within the table or value set.
     pub id: MatchFieldId,
-    /// Name. Empty for a value set of a plain type.
+    /// The name; empty for a value set of a plain type.
     pub name: String,
-    /// How the field is compared.
+    /// The kind of match.
     pub kind: MatchKind,
-    /// What its values are.
+    /// The type of the field's values.
     pub value: ValueType,
 }
 
-/// How a field of a key is compared.
+/// The kind of match of a key field.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum MatchKind {
-    /// Equality.
+    /// An exact match.
     Exact,
-    /// Equality of a prefix.
+    /// A longest-prefix match.
     Lpm,
-    /// Equality under a mask.
+    /// A match under a mask.
     Ternary,
-    /// Between two values, inclusive.
+    /// A match of a range that includes both ends.
     Range,
-    /// Equality or anything.
+    /// An exact match that may be omitted.
     Optional,
     /// A kind that the architecture, or a newer P4Runtime, defines.
     Other(String),
@@ -95,25 +95,25 @@ pub enum MatchKind {
 pub struct ActionRef {
     /// The action.
     pub id: ActionId,
-    /// Where it may be used.
+    /// The entries in which the action may be used.
     pub scope: ActionScope,
 }
 
-/// Where an action may be used.
+/// The entries in which an action may be used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ActionScope {
-    /// In entries and as the default action.
+    /// All entries, including the default entry.
     TableAndDefault,
-    /// Not as the default action.
+    /// All entries except the default entry.
     TableOnly,
-    /// Not in entries.
+    /// Only the default entry.
     DefaultOnly,
-    /// For a whole one-shot group.
+    /// Only one-shot groups, as the action of the whole group.
     GroupAction,
 }
 
 impl ActionScope {
-    /// As P4Info writes it.
+    /// Returns the name in P4Info.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -125,33 +125,33 @@ impl ActionScope {
     }
 }
 
-/// What a counter or the rates of a meter count.
+/// The unit of a counter, or of the rates of a meter.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Unit {
-    /// P4Info does not say.
+    /// P4Info does not specify the unit.
     #[default]
     Unspecified,
     /// Bytes.
     Bytes,
     /// Packets.
     Packets,
-    /// Both (counters).
+    /// Packets and bytes (only for counters).
     Both,
 }
 
-/// How a meter finds the color of a packet.
+/// The algorithm by which a meter determines the color of a packet.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum MeterAlgorithm {
-    /// RFC 2698.
+    /// The algorithm of RFC 2698.
     #[default]
     TwoRateThreeColor,
-    /// RFC 2697.
+    /// The algorithm of RFC 2697.
     SingleRateThreeColor,
-    /// One rate, no excess burst.
+    /// An algorithm with a single rate and no excess burst.
     SingleRateTwoColor,
 }
 
-/// What stands behind an indirect table.
+/// The implementation of an indirect table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Implementation {
     /// An action profile or action selector.
@@ -163,18 +163,18 @@ pub enum Implementation {
 /// An action.
 #[derive(Debug, Clone)]
 pub struct Action {
-    /// Identifier.
+    /// The identifier.
     pub id: ActionId,
-    /// Fully qualified name.
+    /// The fully qualified name.
     pub name: String,
-    /// Short name.
+    /// The short name.
     pub alias: String,
     /// The parameters that the control plane fills, by identifier.
     pub params: Vec<Param>,
 }
 
 impl Action {
-    /// The parameter with this identifier.
+    /// Returns the parameter with this identifier.
     pub fn param(&self, id: ParamId) -> Option<&Param> {
         let position = self.params.binary_search_by_key(&id, |param| param.id).ok()?;
         self.params.get(position)
@@ -184,49 +184,49 @@ impl Action {
 /// A parameter of an action.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Param {
-    /// Identifier, unique within the action.
+    /// The identifier, unique within the action.
     pub id: ParamId,
-    /// Name.
+    /// The name.
     pub name: String,
-    /// What its values are.
+    /// The type of the parameter's values.
     pub value: ValueType,
 }
 
 /// An action profile or action selector.
 #[derive(Debug, Clone)]
 pub struct ActionProfile {
-    /// Identifier.
+    /// The identifier.
     pub id: ActionProfileId,
-    /// Fully qualified name.
+    /// The fully qualified name.
     pub name: String,
-    /// Short name.
+    /// The short name.
     pub alias: String,
-    /// The tables that it implements, by identifier.
+    /// The tables that the profile implements, by identifier.
     pub tables: Vec<TableId>,
-    /// The actions that members may use, by identifier: those of its tables, which all have the
-    /// same.
+    /// The actions that members may use, by identifier. All tables of the profile have these
+    /// actions.
     pub actions: Vec<ActionRef>,
-    /// Whether it is a selector, that is, has groups.
+    /// Whether the profile is an action selector, which has groups.
     pub with_selector: bool,
-    /// The number of members; for a selector, what [`Self::size_semantics`] counts over all
-    /// groups. `None` is no limit.
+    /// The largest number of members. For a selector, the largest total size of all groups, in the
+    /// unit of [`Self::size_semantics`]. `None` for no limit.
     pub size: Option<u64>,
-    /// The size of a group, as [`Self::size_semantics`] counts it. `None` is no limit.
+    /// The largest size of a group, in the unit of [`Self::size_semantics`]; `None` for no limit.
     pub max_group_size: Option<u32>,
-    /// What sizes count.
+    /// The quantity that sizes count.
     pub size_semantics: SizeSemantics,
-    /// Whether weights belong to the switch, so that the control plane leaves them 0.
+    /// Whether the switch determines the weights, so that the control plane must leave them 0.
     pub weights_disallowed: bool,
 }
 
-/// What the sizes of an action selector count.
+/// The quantity that the sizes of an action selector count.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SizeSemantics {
-    /// The weights of the members.
+    /// The sum of the members' weights.
     SumOfWeights,
-    /// The members.
+    /// The number of members.
     SumOfMembers {
-        /// The largest weight of a member. `None` is no limit.
+        /// The largest weight of a member; `None` for no limit.
         max_member_weight: Option<u32>,
     },
 }
@@ -234,28 +234,29 @@ pub enum SizeSemantics {
 /// An indirect counter array.
 #[derive(Debug, Clone)]
 pub struct Counter {
-    /// Identifier.
+    /// The identifier.
     pub id: CounterId,
-    /// Fully qualified name.
+    /// The fully qualified name.
     pub name: String,
-    /// Short name.
+    /// The short name.
     pub alias: String,
-    /// What it counts.
+    /// The unit of the counter.
     pub unit: Unit,
-    /// The number of cells. `None` if P4Info does not say, as when the index is translated.
+    /// The number of cells; `None` if P4Info does not specify it, for example because the index
+    /// type is translated.
     pub size: Option<u64>,
 }
 
 /// A counter for each entry of a table.
 #[derive(Debug, Clone)]
 pub struct DirectCounter {
-    /// Identifier.
+    /// The identifier.
     pub id: DirectCounterId,
-    /// Fully qualified name.
+    /// The fully qualified name.
     pub name: String,
-    /// Short name.
+    /// The short name.
     pub alias: String,
-    /// What it counts.
+    /// The unit of the counter.
     pub unit: Unit,
     /// The table.
     pub table: TableId,
@@ -264,30 +265,30 @@ pub struct DirectCounter {
 /// An indirect meter array.
 #[derive(Debug, Clone)]
 pub struct Meter {
-    /// Identifier.
+    /// The identifier.
     pub id: MeterId,
-    /// Fully qualified name.
+    /// The fully qualified name.
     pub name: String,
-    /// Short name.
+    /// The short name.
     pub alias: String,
-    /// What its rates count.
+    /// The unit of the rates.
     pub unit: Unit,
     /// The algorithm.
     pub algorithm: MeterAlgorithm,
-    /// The number of cells. `None` if P4Info does not say.
+    /// The number of cells; `None` if P4Info does not specify it.
     pub size: Option<u64>,
 }
 
 /// A meter for each entry of a table.
 #[derive(Debug, Clone)]
 pub struct DirectMeter {
-    /// Identifier.
+    /// The identifier.
     pub id: DirectMeterId,
-    /// Fully qualified name.
+    /// The fully qualified name.
     pub name: String,
-    /// Short name.
+    /// The short name.
     pub alias: String,
-    /// What its rates count.
+    /// The unit of the rates.
     pub unit: Unit,
     /// The algorithm.
     pub algorithm: MeterAlgorithm,
@@ -298,60 +299,60 @@ pub struct DirectMeter {
 /// A register array.
 #[derive(Debug, Clone)]
 pub struct Register {
-    /// Identifier.
+    /// The identifier.
     pub id: RegisterId,
-    /// Fully qualified name.
+    /// The fully qualified name.
     pub name: String,
-    /// Short name.
+    /// The short name.
     pub alias: String,
     /// The type of a cell.
     pub data: DataType,
-    /// The number of cells. `None` if P4Info does not say.
+    /// The number of cells; `None` if P4Info does not specify it.
     pub size: Option<u64>,
 }
 
 /// A digest.
 #[derive(Debug, Clone)]
 pub struct Digest {
-    /// Identifier.
+    /// The identifier.
     pub id: DigestId,
-    /// Fully qualified name.
+    /// The fully qualified name.
     pub name: String,
-    /// Short name.
+    /// The short name.
     pub alias: String,
-    /// The type of a report.
+    /// The type of a digest message.
     pub data: DataType,
 }
 
 /// A parser value set.
 #[derive(Debug, Clone)]
 pub struct ValueSet {
-    /// Identifier.
+    /// The identifier.
     pub id: ValueSetId,
-    /// Fully qualified name.
+    /// The fully qualified name.
     pub name: String,
-    /// Short name.
+    /// The short name.
     pub alias: String,
-    /// What a member consists of, in the order of declaration.
+    /// The fields of a member, in the order of declaration.
     pub match_fields: Vec<MatchField>,
-    /// The number of members. `None` is no limit.
+    /// The largest number of members; `None` for no limit.
     pub size: Option<u64>,
 }
 
 /// The header that travels with packet-ins or packet-outs.
 #[derive(Debug, Clone)]
 pub struct PacketHeader {
-    /// Its fields, in the order of declaration.
+    /// The fields of the header, in the order of declaration.
     pub fields: Vec<PacketField>,
 }
 
 impl PacketHeader {
-    /// The field with this identifier.
+    /// Returns the field with this identifier.
     pub fn field(&self, id: MetadataId) -> Option<&PacketField> {
         self.fields.iter().find(|field| field.id == id)
     }
 
-    /// The field with this name.
+    /// Returns the field with this name.
     pub fn field_by_name(&self, name: &str) -> Option<&PacketField> {
         self.fields.iter().find(|field| field.name == name)
     }
@@ -360,22 +361,22 @@ impl PacketHeader {
 /// One field of a controller packet header.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PacketField {
-    /// Identifier, unique within the header.
+    /// The identifier, unique within the header.
     pub id: MetadataId,
-    /// Name.
+    /// The name.
     pub name: String,
-    /// What its values are.
+    /// The type of the field's values.
     pub value: ValueType,
 }
 
 /// An instance of an extern that the architecture defines.
 #[derive(Debug, Clone)]
 pub struct ExternInstance {
-    /// Identifier.
+    /// The identifier.
     pub id: ExternId,
-    /// Fully qualified name.
+    /// The fully qualified name.
     pub name: String,
-    /// Short name.
+    /// The short name.
     pub alias: String,
     /// The type.
     pub type_id: ExternTypeId,
