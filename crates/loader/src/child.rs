@@ -1,4 +1,5 @@
-//! The child process: takes a pipeline from standard input, loads it, and says what came of it.
+//! The child process: reads a pipeline from standard input, loads it, and writes the outcome to
+//! standard output.
 
 use std::io::{self, BufRead, Write};
 use std::process::ExitCode;
@@ -19,12 +20,12 @@ use serde::{Deserialize, Serialize};
 use crate::outcome::Answer;
 use crate::{LoadLimits, Settings};
 
-/// The most bytes that the child may write.
+/// The largest number of bytes that the child may write.
 const OUTPUT_BYTES: u64 = 1 << 20;
 
-/// The first line of standard input: all that the child has to know of its parent. The pipeline
-/// follows as a `ForwardingPipelineConfig`. Nothing follows if the parent only checks that a child
-/// can be started.
+/// The first line of standard input, with everything that the child needs to know from its parent.
+/// The pipeline follows as a `ForwardingPipelineConfig`. If the parent only checks whether a child
+/// can be started, nothing follows.
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Header {
     parent: u32,
@@ -40,7 +41,7 @@ pub(crate) struct Header {
 }
 
 impl Header {
-    /// Returns what a child of this process has to know.
+    /// Returns the header for a child of this process.
     pub(crate) fn new(settings: &Settings) -> Self {
         let Settings { limits, path, v1model } = settings;
         Self {
@@ -74,9 +75,9 @@ impl Header {
     }
 }
 
-/// Serves as the child process that an [`Executable`](crate::Executable) names: loads one pipeline
-/// on the target that `target` makes for the settings, writes the outcome to standard output, and
-/// returns the exit status. The process must do nothing else.
+/// Runs the child process that an [`Executable`](crate::Executable) names. `target` creates a
+/// target for the settings; the function loads one pipeline on it, writes the outcome to standard
+/// output, and returns the exit status. The process must do nothing else.
 pub fn serve(target: impl FnOnce(&Settings) -> Box<dyn Target>) -> ExitCode {
     match try_serve(target) {
         Ok(()) => ExitCode::SUCCESS,
@@ -97,7 +98,7 @@ fn try_serve(target: impl FnOnce(&Settings) -> Box<dyn Target>) -> io::Result<()
     io::Read::read_to_end(&mut input, &mut body)?;
     let settings = header.settings().map_err(io::Error::other)?;
     let outcome = if body.is_empty() {
-        // Shows that there is room for the stack.
+        // The check proves that a thread with the large stack can be started.
         with_large_stack(|| Ok(()))?
     } else {
         load(&body, target(&settings))
@@ -107,15 +108,15 @@ fn try_serve(target: impl FnOnce(&Settings) -> Box<dyn Target>) -> io::Result<()
     output.flush()
 }
 
-/// Limits the process, and lets it end with its parent.
+/// Sets the resource limits of the process, and makes it end with its parent.
 fn restrict(header: &Header) -> io::Result<()> {
-    // The parent kills the child when its time has passed, but cannot do so if it ends first.
+    // The parent kills the child after a timeout, but cannot do so if the parent ends first.
     set_parent_process_death_signal(Some(Signal::KILL))?;
     let parent = getppid().map(|parent| parent.as_raw_nonzero().get().cast_unsigned());
     if parent != Some(header.parent) {
         return Err(io::Error::other("the process that started this one has ended"));
     }
-    // Where the host runs out of memory, the kernel is to end this process and not the switch.
+    // If the host runs out of memory, the kernel should end this process and not the switch.
     let _ = std::fs::write("/proc/self/oom_score_adj", "1000");
     let limit =
         |resource, most| setrlimit(resource, Rlimit { current: Some(most), maximum: Some(most) });

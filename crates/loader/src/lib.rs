@@ -1,18 +1,19 @@
-//! Loads the pipelines that controllers push to a switch, so that none of them harms it.
+//! Loads the pipelines that controllers push to a switch, and protects the switch from harmful
+//! ones.
 //!
-//! A pushed program is foreign input to a compiler. Three things protect the switch from it:
+//! A pushed program is untrusted input to a compiler. Three measures protect the switch from it:
 //!
-//! * [`LoadLimits`] bound what a pipeline may need.
-//! * The pipeline is loaded on a thread whose stack is known to suffice, while the switch goes on
-//!   ([`p4runtime::session::PipelineLoad`]).
-//! * With [`Isolation::Process`], a child process loads it first ([`Rehearsals`]). The child has a
-//!   limit on its address space and its time. A panic, a stack overflow or an endless computation
-//!   ends the child alone, whatever panics do in this build.
+//! * [`LoadLimits`] limit the resources that a pipeline may use.
+//! * The pipeline is loaded on a thread with a sufficiently large stack, while the switch keeps
+//!   running ([`p4runtime::session::PipelineLoad`]).
+//! * With [`Isolation::Process`], a child process loads the pipeline first ([`Rehearsals`]). Its
+//!   address space and its time are limited. A panic, a stack overflow or an endless computation
+//!   ends only the child, even in builds in which panics abort.
 //!
 //! The child and the switch load the same bytes with the same code and the same settings, so the
-//! switch meets nothing that its child has not met. What the child made is thrown away: to move
-//! machine code from one process to another would mean to trust a process that a hostile program
-//! may have damaged.
+//! switch executes nothing that has not already run in a child. The result of the child is
+//! discarded. Moving machine code from the child to the switch would require trust in a process
+//! that a hostile program may have corrupted.
 
 mod child;
 mod outcome;
@@ -28,19 +29,19 @@ use pipeline::{InterpreterTarget, Path, V1ModelSettings};
 pub use child::serve;
 pub use rehearsal::{Executable, RehearsalError, Rehearsals};
 
-/// The most that the loading of a pipeline may take.
+/// The limits on the loading of a pipeline.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LoadLimits {
-    /// The largest program.
+    /// The limits on the size and the nesting of a program.
     pub compile: CompileLimits,
-    /// The time until a push is refused.
+    /// The time after which a push is refused.
     pub time: Duration,
-    /// The address space in bytes of the process that loads a pipeline first. Without such a
-    /// process it is not limited.
+    /// The address space, in bytes, of the child process that loads a pipeline first. Without such
+    /// a process, the address space is not limited.
     pub memory: u64,
-    /// The memory in bytes that the arrays of registers and counters of a pipeline take from the
-    /// start. Entries, and arrays of more than 2^24 elements, take memory as they are used, and are
-    /// not counted.
+    /// The memory, in bytes, that the register and counter arrays of a pipeline allocate when it is
+    /// loaded. Entries, and arrays of more than 2^24 elements, allocate memory when they are used,
+    /// and do not count.
     pub state: u64,
 }
 
@@ -55,33 +56,34 @@ impl Default for LoadLimits {
     }
 }
 
-/// The place where a pipeline is loaded that a controller pushed.
+/// The place in which a pushed pipeline is loaded.
 #[derive(Clone, Debug, Default)]
 pub enum Isolation {
-    /// A thread of the switch. A stack overflow, or a panic where panics abort, ends the switch.
+    /// A thread of the switch. A stack overflow ends the switch, and so does a panic in builds in
+    /// which panics abort.
     #[default]
     Thread,
-    /// A child process first, then a thread of the switch.
+    /// A child process first, and then a thread of the switch.
     Process(Executable),
 }
 
-/// The treatment of the pipelines that controllers push.
+/// The treatment of pushed pipelines.
 #[derive(Clone, Debug, Default)]
 pub struct Pushes {
-    /// The most that it may take.
+    /// The limits on loading.
     pub limits: LoadLimits,
-    /// The place where it happens.
+    /// The place of loading.
     pub isolation: Isolation,
 }
 
-/// The settings with which the pipelines of a device are loaded.
+/// The settings with which a device loads pipelines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Settings {
-    /// The most that it may take.
+    /// The limits on loading.
     pub limits: LoadLimits,
-    /// The way of packets through programs.
+    /// The execution path of packets through programs.
     pub path: Path,
-    /// The settings that hold for programs of v1model.
+    /// The settings for programs of v1model.
     pub v1model: V1ModelSettings,
 }
 
@@ -93,7 +95,7 @@ impl Default for Settings {
 }
 
 impl Settings {
-    /// Returns a switch without pipeline on which pipelines are loaded with these settings.
+    /// Creates a target that loads pipelines with these settings.
     #[must_use]
     pub fn target(&self) -> InterpreterTarget {
         let compile = self.limits.compile;
@@ -104,7 +106,7 @@ impl Settings {
             .with_state_limit(self.limits.state)
     }
 
-    /// Returns these options with the time that a pipeline may take.
+    /// Returns `options` with the load time of these settings.
     #[must_use]
     pub fn device_options(&self, options: DeviceOptions) -> DeviceOptions {
         DeviceOptions { load_time: self.limits.time, ..options }

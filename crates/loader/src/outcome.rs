@@ -1,4 +1,4 @@
-//! The outcome of a child process, as its parent reports it to the controller.
+//! The outcome of a child process, which its parent reports to the controller.
 
 use std::os::unix::process::ExitStatusExt;
 use std::process::ExitStatus;
@@ -10,12 +10,12 @@ use serde::{Deserialize, Serialize};
 
 use crate::LoadLimits;
 
-/// The words of the Rust runtime when memory cannot be had.
+/// The message of the Rust runtime for a failed allocation.
 const NO_MEMORY: &str = "memory allocation of ";
-/// The words of the Rust runtime when a thread reaches the end of its stack.
+/// The message of the Rust runtime for a stack overflow.
 const STACK_OVERFLOW: &str = "has overflowed its stack";
 
-/// The outcome of a load as the child writes it.
+/// The outcome of a load, as the child writes it.
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) enum Answer {
     Loaded,
@@ -44,18 +44,19 @@ impl From<Answer> for Result<(), EntityError> {
     }
 }
 
-/// The end of a child process, and what it wrote.
+/// The exit status and the output of a child process.
 #[derive(Debug)]
 pub(crate) struct Ended {
     pub(crate) status: ExitStatus,
-    /// Whether it was killed because its time had passed.
+    /// Whether the parent killed the child after the timeout.
     pub(crate) was_too_slow: bool,
     pub(crate) output: Vec<u8>,
     pub(crate) errors: Vec<u8>,
 }
 
 impl Ended {
-    /// Returns the outcome of the load, as far as it is one of the program and not of this machine.
+    /// Returns the outcome of the load. A child that exceeded a limit yields RESOURCE_EXHAUSTED,
+    /// and one that failed otherwise INTERNAL.
     pub(crate) fn outcome(&self, limits: &LoadLimits) -> Result<(), EntityError> {
         if self.status.success()
             && let Ok(answer) = serde_json::from_slice::<Answer>(&self.output)
@@ -68,7 +69,7 @@ impl Ended {
             _ if self.was_too_slow => too_slow(limits.time),
             Some(Signal::XCPU) => too_slow(limits.time),
             _ if errors.contains(NO_MEMORY) => too_large(limits.memory),
-            // By the kernel, for want of memory.
+            // The kernel kills a process if memory runs out.
             Some(Signal::KILL) => too_large(limits.memory),
             _ if errors.contains(STACK_OVERFLOW) => {
                 failed("the compiler overflowed its stack, which is a defect of it")
@@ -113,7 +114,8 @@ mod tests {
         }
     }
 
-    /// A raw status is a signal, or an exit status times 256.
+    /// Checks the code and the reason for each end without an answer. A raw status is a signal
+    /// number, or an exit status times 256.
     #[test]
     fn each_end_without_an_answer_has_a_code_and_a_reason() {
         let abort = Signal::ABORT.as_raw();
@@ -132,7 +134,7 @@ mod tests {
             ),
             (ended(abort, "", "\nthread 'load' panicked at x.rs:1:\n"), Code::Internal, "panicked"),
             (ended(1 << 8, "{", ""), Code::Internal, "exit status: 1"),
-            // Success without an answer is none.
+            // A successful exit without an answer is an error.
             (ended(0, "{", ""), Code::Internal, "exit status: 0"),
         ];
         for (ended, code, reason) in cases {

@@ -1,4 +1,5 @@
-//! The parent's side: a child process for each pipeline that was not tried before.
+//! The parent's side of rehearsals: starts a child process for each pipeline that has not been
+//! tried.
 
 use std::collections::VecDeque;
 use std::ffi::OsString;
@@ -22,23 +23,24 @@ use crate::Settings;
 use crate::child::Header;
 use crate::outcome::Ended;
 
-/// The number of outcomes that are remembered.
+/// The number of outcomes to remember.
 const REMEMBERED: usize = 16;
 
-/// The time in which a child that has nothing to load must answer.
+/// The time within which a child without a pipeline must answer.
 const START_TIME: Duration = Duration::from_secs(10);
 
-/// A program that calls [`serve`](crate::serve) when it is started with these arguments.
+/// A command that runs [`serve`](crate::serve).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Executable {
-    /// The file.
+    /// The path of the executable.
     pub program: PathBuf,
-    /// Its arguments.
+    /// The arguments of the executable.
     pub arguments: Vec<OsString>,
 }
 
 impl Executable {
-    /// Returns the program that runs, whatever became of its file, with these arguments.
+    /// Returns a command that runs the executable of this process, even if its file was replaced or
+    /// removed.
     #[must_use]
     pub fn own(arguments: impl IntoIterator<Item = impl Into<OsString>>) -> Self {
         let arguments = arguments.into_iter().map(Into::into).collect();
@@ -46,12 +48,12 @@ impl Executable {
     }
 }
 
-/// No child process can be started that loads pipelines.
+/// The error for a child process that cannot be started or does not answer.
 #[derive(Debug, thiserror::Error)]
 #[error("no process can be started that tries the pipelines of controllers: {0}")]
 pub struct RehearsalError(String);
 
-/// Tries pipelines in child processes, one at a time. A pipeline that was tried is remembered.
+/// Tries pipelines in child processes, one at a time, and remembers the outcomes.
 #[derive(Debug)]
 pub struct Rehearsals {
     executable: Executable,
@@ -61,11 +63,10 @@ pub struct Rehearsals {
 }
 
 impl Rehearsals {
-    /// Returns a place for rehearsals with these settings, once a child has shown that it can be
-    /// started.
+    /// Creates the rehearsals, after a trial has shown that a child can be started.
     ///
     /// # Errors
-    /// If a child cannot be started, or does not answer.
+    /// Returns an error if a child cannot be started or does not answer.
     pub fn new(executable: Executable, settings: Settings) -> Result<Self, RehearsalError> {
         let (fingerprints, known) = (Fingerprints::default(), Mutex::default());
         let this = Self { executable, settings, fingerprints, known };
@@ -81,7 +82,7 @@ impl Rehearsals {
         &self.settings
     }
 
-    /// Runs a child until it ends or its time has passed.
+    /// Runs a child until it ends or `time` has passed.
     fn run(&self, body: &[u8], time: Duration) -> io::Result<Ended> {
         let mut input = in_memory("pipeline")?;
         serde_json::to_writer(&mut input, &Header::new(&self.settings))?;
@@ -106,8 +107,8 @@ impl Rehearsal for Rehearsals {
         let without_cookie = ForwardingPipelineConfig { cookie: None, ..config.clone() };
         let bytes = without_cookie.encode_to_vec();
         let digest = self.fingerprints.of(&bytes);
-        // Held until the child has ended, so that there is one child, and one tries a pipeline
-        // that many devices get.
+        // The lock is held until the child has ended. Only one child runs at a time, and a pipeline
+        // that many devices receive is tried only once.
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((_, outcome)) = known.iter().find(|(tried, _)| *tried == digest) {
             return outcome.clone();
@@ -118,7 +119,8 @@ impl Rehearsal for Rehearsals {
             EntityError::new(Code::Unavailable, message)
         })?;
         let outcome = ended.outcome(limits);
-        // A failure may be one of this machine, which had no time or memory to spare.
+        // A failure may be due to this machine, which lacked time or memory, so such an outcome is
+        // not remembered.
         let is_final = match &outcome {
             Ok(()) => true,
             Err(error) => !matches!(error.code(), Code::ResourceExhausted | Code::Internal),
@@ -160,18 +162,18 @@ impl Running {
 
 impl Drop for Running {
     fn drop(&mut self) {
-        // Fails if it has ended, which is as well.
+        // Killing fails if the child has already ended.
         let _ = self.0.kill();
         let _ = self.0.wait();
     }
 }
 
-/// A file that exists in memory alone, so that neither side waits for the other.
+/// Creates a file in memory, so that neither process blocks on a pipe.
 fn in_memory(name: &str) -> io::Result<File> {
     Ok(File::from(memfd_create(name, MemfdFlags::CLOEXEC)?))
 }
 
-/// Returns the content of a file that another process wrote.
+/// Returns the content of a file that another process has written.
 fn whole(file: &mut File) -> io::Result<Vec<u8>> {
     file.rewind()?;
     let mut content = Vec::new();

@@ -1,5 +1,5 @@
-//! The stack that the deepest programs take which the limits allow: at most half of what the thread has
-//! that loads them.
+//! Measures the stack that the deepest programs within the limits need: at most half of the stack
+//! of the thread that loads them.
 
 use std::fmt::Write as _;
 
@@ -9,8 +9,8 @@ use p4lang::device_config::{from_device_config, to_pipeline_config};
 use p4runtime::p4info::Schema;
 use pipeline::Path;
 
-/// The stack in bytes on which a loaded pipeline is dropped: half of the smallest of a thread that
-/// may have to do so.
+/// The size in bytes of a stack on which loaded pipelines are dropped: half of the smallest stack
+/// of a thread that may have to drop one.
 const DROP_BYTES: usize = 1 << 20;
 
 const V1MODEL: &str = "#include <core.p4>
@@ -24,7 +24,7 @@ control D(packet_out b, in H h) { apply { b.emit(h.r); } }
 control E(inout H h, inout M m, inout standard_metadata_t s) { apply {} }
 ";
 
-/// A program of v1model with `body` as its ingress.
+/// Returns a program of v1model with `body` as its ingress.
 fn program(declarations: &str, body: &str) -> String {
     format!(
         "{V1MODEL}{declarations}
@@ -33,7 +33,8 @@ V1Switch(P(), V(), I(), E(), V(), D()) main;\n"
     )
 }
 
-/// Text for each number from 1 to `last`, which stands for `@` there; `#` is the number before.
+/// Repeats `text` for each number from 1 to `last`. `@` is replaced by the number, and `#` by the
+/// preceding number.
 fn chain(last: usize, text: &str) -> String {
     (1..=last).fold(String::new(), |mut whole, number| {
         let text = text.replace('@', &number.to_string()).replace('#', &(number - 1).to_string());
@@ -42,7 +43,7 @@ fn chain(last: usize, text: &str) -> String {
     })
 }
 
-/// The deepest programs of several kinds.
+/// Returns the deepest programs of several kinds.
 fn deepest() -> Vec<(&'static str, String)> {
     let actions = chain(255, "action a@() { m.x = m.x + 1; a#(); }");
     let functions = chain(255, "bit<8> f@(in bit<8> x) { return f#(x + 1); }");
@@ -98,8 +99,8 @@ V1Switch(S(), V(), E(), E(), V(), D()) main;\n"
     ]
 }
 
-/// Returns the pages of this thread's stack that were ever touched, in bytes. The kernel counts them,
-/// since a stack is a mapping whose pages come when they are first used.
+/// Returns the number of bytes of this thread's stack that have been touched. The kernel counts
+/// them as resident pages, because the pages of a stack are mapped at their first use.
 fn touched() -> u64 {
     let local = 0_u8;
     let address = std::ptr::from_ref(&local).addr() as u64;
@@ -151,7 +152,7 @@ fn the_deepest_programs_take_at_most_half_of_the_stack() {
     }
 }
 
-/// The measure itself: what is touched is found.
+/// Checks the measurement itself with a known number of touched pages.
 #[test]
 fn touched_pages_are_counted() {
     fn touch(level: usize) -> usize {
@@ -163,6 +164,6 @@ fn touched_pages_are_counted() {
         touched()
     });
     let used = used.expect("a thread");
-    // Without optimisation, each level has its array twice.
+    // Without optimisation, each level has two copies of its array.
     assert!((32 << 20..96 << 20).contains(&used), "{used}");
 }
