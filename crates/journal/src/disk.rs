@@ -1,4 +1,4 @@
-//! The file system of the machine.
+//! Implements [`Storage`] on the file system of this machine.
 
 use crate::storage::{FileId, Storage, StoredFile};
 use rustix::fs::{FlockOperation, flock};
@@ -9,7 +9,7 @@ use std::io;
 use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-/// The file system of the machine.
+/// The file system of this machine.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Disk;
 
@@ -36,7 +36,7 @@ impl Storage for Disk {
 
     fn open(&self, path: &Path) -> io::Result<File> {
         let mut options = OpenOptions::new();
-        // A pipe that took the file's place meanwhile must not block the start.
+        // The call must not block if a pipe has taken the place of the file.
         options.custom_flags(rustix::fs::OFlags::NONBLOCK.bits() as i32);
         options.read(true).write(true).create(true).truncate(false).open(path)
     }
@@ -104,7 +104,7 @@ impl StoredFile for File {
     }
 }
 
-/// Returns the directory of a path.
+/// Returns the directory that contains a path.
 fn directory(path: &Path) -> &Path {
     match path.parent() {
         Some(parent) if !parent.as_os_str().is_empty() => parent,

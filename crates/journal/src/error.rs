@@ -4,31 +4,31 @@ use crate::format::{Kind, Sequence};
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Why a file cannot be used as a journal. The file is as it was.
+/// The reason why a file cannot be used as a journal. The file is unchanged.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum OpenError {
-    /// It cannot be read or written.
+    /// The file cannot be read or written.
     #[error("{}: {cause}", path.display())]
     Io {
         /// The file.
         path: PathBuf,
-        /// The cause, from the system.
+        /// The cause, as reported by the system.
         cause: io::Error,
     },
-    /// It is something else.
+    /// The file is not a journal.
     #[error("{} is not what a switch keeps its state in; give --state a file of its own", path.display())]
     Foreign {
         /// The file.
         path: PathBuf,
     },
-    /// Another process has it.
+    /// Another process has locked the file.
     #[error("{} is in use by another switch", path.display())]
     InUse {
         /// The file.
         path: PathBuf,
     },
-    /// It was written in a form that is no longer read.
+    /// The file has an older form that this version does not read.
     #[error(
         "{} was written by an earlier version of planimeter, in a form that this one does not \
          read; give --state another file",
@@ -38,7 +38,7 @@ pub enum OpenError {
         /// The file.
         path: PathBuf,
     },
-    /// It was written by a version that knows more.
+    /// The file was written by a later version that uses further kinds of records.
     #[error(
         "{} was written by a later version of planimeter: the record at byte {offset} is of kind \
          {}, which this version does not know; use the later version, or give --state another file",
@@ -52,7 +52,7 @@ pub enum OpenError {
         /// The kind of the record.
         kind: Kind,
     },
-    /// It was written in a form that only a later version reads.
+    /// The file has a newer form that only a later version reads.
     #[error(
         "{} was written by a later version of planimeter, in a form that this one does not read; \
          use the later version, or give --state another file",
@@ -62,7 +62,7 @@ pub enum OpenError {
         /// The file.
         path: PathBuf,
     },
-    /// A part of it is not what was written.
+    /// A part of the file differs from what was written.
     #[error(
         "{} is damaged at byte {offset}, in record {}: {fault}; nothing was changed. \
          --state-repair OTHER copies what is intact into the file OTHER and lists what is lost",
@@ -73,7 +73,7 @@ pub enum OpenError {
         path: PathBuf,
         /// The offset of the record in bytes.
         offset: u64,
-        /// The number of the record that should be there.
+        /// The number of the expected record.
         sequence: Sequence,
         /// The difference from an intact record.
         fault: &'static str,
@@ -91,19 +91,19 @@ impl OpenError {
     }
 }
 
-/// Why a record could not be appended, or a list not be replaced. The file is as it was.
+/// The reason why a record could not be appended, or a list not replaced. The file is unchanged.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum AppendError {
-    /// The system refuses.
+    /// A system call failed.
     #[error("{}: {cause}", path.display())]
     Io {
         /// The file.
         path: PathBuf,
-        /// The cause, from the system.
+        /// The cause, as reported by the system.
         cause: io::Error,
     },
-    /// The body is longer than a record may be.
+    /// The body exceeds the largest size of a record.
     #[error("a record of {length} bytes is longer than {longest}")]
     TooLong {
         /// The length of the body in bytes.
@@ -111,7 +111,7 @@ pub enum AppendError {
         /// The longest body in bytes.
         longest: u32,
     },
-    /// An earlier failure left the file in a state that is not known.
+    /// After an earlier failure, the state of the file is unknown.
     #[error("{} takes no more since {reason}; start the switch again", path.display())]
     Closed {
         /// The file.
@@ -119,16 +119,16 @@ pub enum AppendError {
         /// The earlier failure.
         reason: String,
     },
-    /// The owner could not say what is to be kept.
+    /// The owner failed to provide the records.
     #[error("{0}")]
     Owner(String),
 }
 
-/// Why an owner cannot use a record that is intact.
+/// The reason why an owner cannot use an intact record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unreadable {
-    /// Its kind is not known.
+    /// The kind of the record is unknown.
     Kind,
-    /// Its body does not decode.
+    /// The body of the record cannot be decoded.
     Body,
 }

@@ -1,5 +1,5 @@
-//! The files around a journal: the one that is locked, the one that takes its place, the one that
-//! keeps what was cut off.
+//! The files of a journal: the locked file, the temporary file that replaces it, and the file that
+//! keeps a torn tail.
 
 use crate::error::{AppendError, OpenError};
 use crate::format::{Kind, Mark, Number, Sequence, new_header};
@@ -10,15 +10,15 @@ use std::ffi::OsString;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// The number of times that a file may be replaced between its opening and its locking.
+/// The number of attempts to lock a file that other processes keep replacing.
 const ATTEMPTS: usize = 16;
-/// The number of bytes that are written or copied at once.
+/// The number of bytes that are written or copied in one operation.
 const PORTION: usize = 1 << 20;
-/// The hexadecimal digits in the name of a temporary file.
+/// The number of hexadecimal digits in the name of a temporary file.
 const DIGITS: usize = 16;
 const TEMPORARY: &str = ".tmp";
 
-/// Opens the file that has the path, and locks it.
+/// Opens and locks the file at a path.
 pub(crate) fn locked<S: Storage>(storage: &S, path: &Path) -> Result<S::File, OpenError> {
     let failed = |cause| OpenError::Io { path: path.to_owned(), cause };
     for _ in 0..ATTEMPTS {
@@ -28,7 +28,7 @@ pub(crate) fn locked<S: Storage>(storage: &S, path: &Path) -> Result<S::File, Op
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
             Err(error) => return Err(failed(error)),
         }
-        // The former owner may have put another file in its place before it ended.
+        // The previous owner may have replaced the file before it ended.
         match storage.identity(path) {
             Ok(identity) if identity == file.identity().map_err(failed)? => return Ok(file),
             Ok(_) => {}
@@ -39,8 +39,8 @@ pub(crate) fn locked<S: Storage>(storage: &S, path: &Path) -> Result<S::File, Op
     Err(OpenError::InUse { path: path.to_owned() })
 }
 
-/// Removes the temporary files that interrupted replacements left. The caller holds the journal's
-/// lock.
+/// Removes the temporary files that interrupted replacements left behind. The caller must hold the
+/// journal's lock.
 pub(crate) fn remove_leftovers<S: Storage>(storage: &S, path: &Path) {
     let prefix = temporary_prefix(path);
     let is_leftover = |found: &PathBuf| {
@@ -54,12 +54,12 @@ pub(crate) fn remove_leftovers<S: Storage>(storage: &S, path: &Path) {
     };
     let found = storage.siblings(path).unwrap_or_default();
     for leftover in found.iter().filter(|found| is_leftover(found)) {
-        // It takes room, and nothing else is wrong with it.
+        // A leftover only occupies space, so a failure to remove it is ignored.
         let _ = storage.remove(leftover);
     }
 }
 
-/// Moves what follows `offset` to a file beside the journal.
+/// Moves the content from `offset` on to another file next to the journal.
 pub(crate) fn set_aside<S: Storage>(
     storage: &S,
     path: &Path,
@@ -97,7 +97,7 @@ fn create_torn<S: Storage>(storage: &S, path: &Path) -> io::Result<(PathBuf, S::
     }
 }
 
-/// A list that is to take the place of a journal's.
+/// A list that is written to a temporary file and then replaces a journal's list.
 #[derive(Debug)]
 pub(crate) struct Draft<F> {
     path: PathBuf,
@@ -105,7 +105,8 @@ pub(crate) struct Draft<F> {
 }
 
 impl<F: StoredFile> Draft<F> {
-    /// Creates a list without records beside the journal, and locks it before it has the journal's path.
+    /// Creates an empty list next to the journal, and locks it before it can take the journal's
+    /// path.
     pub(crate) fn create<S: Storage<File = F>>(storage: &S, beside: &Path) -> io::Result<Self> {
         let mut name = temporary_prefix(beside);
         name.push(format!("{:0DIGITS$x}{TEMPORARY}", storage.random()));
@@ -124,7 +125,7 @@ impl<F: StoredFile> Draft<F> {
         }
     }
 
-    /// Appends the records that `write` hands on, and waits until they are on the medium.
+    /// Appends the records that `write` provides. They are not synced yet.
     pub(crate) fn fill(
         &mut self,
         journal: &Path,
@@ -148,7 +149,8 @@ impl<F: StoredFile> Draft<F> {
         write_full(file, written, &bytes).map_err(failed)
     }
 
-    /// Renames the list to the journal's path. If that fails, the journal stays in place.
+    /// Syncs the list and renames it to the journal's path. If that fails, the journal stays in
+    /// place.
     pub(crate) fn put<S: Storage<File = F>>(
         mut self,
         storage: &S,
@@ -174,13 +176,13 @@ impl<F: StoredFile> Draft<F> {
     }
 
     pub(crate) fn discard<S: Storage>(&self, storage: &S) {
-        // What is left is removed when the journal is opened again.
+        // A remaining file is removed when the journal is opened again.
         let _ = storage.remove(&self.path);
     }
 }
 
-/// Returns what the names of a journal's temporary files begin with. Digits follow, and an ending,
-/// so that those of `state` and `state.1` cannot be taken for each other's.
+/// Returns the prefix of the names of a journal's temporary files. Hexadecimal digits and a suffix
+/// follow, so that the temporary files of `state` and `state.1` cannot be confused.
 fn temporary_prefix(path: &Path) -> OsString {
     let mut name = OsString::from(".");
     name.push(path.file_name().unwrap_or_default());

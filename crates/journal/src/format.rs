@@ -1,4 +1,4 @@
-//! The bytes of a journal.
+//! The binary format of a journal.
 //!
 //! All numbers are little-endian. A file begins with a header of [`HEADER`] bytes:
 //!
@@ -24,26 +24,26 @@
 use crate::error::OpenError;
 use std::path::Path;
 
-/// The first bytes of a journal of any version.
+/// The first bytes of a journal, in all versions.
 pub(crate) const MAGIC: &[u8] = b"planimeter switch state ";
-/// The version that is written and read here, as it follows [`MAGIC`].
+/// The current version, which follows [`MAGIC`].
 const VERSION: &[u8] = b"2\n";
-/// The length of the file's header in bytes.
+/// The length of the file header in bytes.
 pub(crate) const HEADER: u64 = 128;
-/// The length of a record's head in bytes.
+/// The length of a record head in bytes.
 pub(crate) const HEAD: usize = 36;
-/// The longest body in bytes. No request of a controller is larger.
+/// The longest body in bytes, which no request of a controller exceeds.
 pub(crate) const LONGEST: u32 = 256 << 20;
-/// The places of the header that say what was synced.
+/// The offsets of the two marks in the header, each of which records the last sync.
 const MARKS: [usize; 2] = [64, 96];
-/// The length of such a place in bytes.
+/// The length of a mark in bytes.
 const MARK: usize = 20;
 
-/// The kind of a record, which its owner chooses.
+/// The kind of a record, defined by its owner.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Kind(pub u32);
 
-/// The number of a record in its file. The first has 1.
+/// The sequence number of a record in its file, from 1.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Sequence(pub u64);
 
@@ -53,11 +53,11 @@ impl Sequence {
     }
 }
 
-/// The number that a file was given when it was made.
+/// The random number that a file receives when it is created.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Number(pub(crate) u64);
 
-/// A checksum over the heads of all records up to one.
+/// A checksum over the heads of all records up to a certain one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Chain(u32);
 
@@ -66,14 +66,14 @@ impl Chain {
     pub(crate) const START: Self = Self(0);
 }
 
-/// The record that was synced last, and the length of the file at that moment.
+/// The last synced record, and the length of the file at that moment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Mark {
     pub(crate) durable: Sequence,
     pub(crate) length: u64,
 }
 
-/// The header of a file, decoded.
+/// A decoded file header.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Header {
     Current {
@@ -83,16 +83,16 @@ pub(crate) enum Header {
     Older,
     Newer,
     Foreign,
-    /// It is of this version, and not what was written.
+    /// The header has this version, but a checksum is wrong.
     Damaged,
 }
 
 impl Header {
-    /// Returns what a header of this version says. `path` is the file's.
+    /// Returns the file number and the mark of a header of this version. `path` is the path of the
+    /// file, for errors.
     ///
     /// # Errors
-    ///
-    /// If the file is something else, of another version, or damaged.
+    /// Returns an error if the file is no journal, has another version, or is damaged.
     pub(crate) fn current(self, path: &Path) -> Result<(Number, Mark), OpenError> {
         let path = path.to_owned();
         match self {
@@ -108,7 +108,7 @@ impl Header {
     }
 }
 
-/// The head of a record, apart from its checksums.
+/// The head of a record, without its own checksum.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Head {
     pub(crate) length: u32,
@@ -154,8 +154,8 @@ pub(crate) fn read_header(bytes: &[u8]) -> Header {
     }
 }
 
-/// Returns where the mark of a record is to be written, and its bytes. Two places take turns, so
-/// that one of them is intact whatever becomes of the other.
+/// Returns the offset and the bytes of a mark. Marks alternate between two offsets, so that one
+/// mark stays intact if writing the other fails.
 pub(crate) fn mark_at(number: Number, turn: u64, mark_: Mark) -> (u64, Vec<u8>) {
     (MARKS[(turn % 2) as usize] as u64, mark(number, mark_))
 }
@@ -175,7 +175,7 @@ fn read_mark(number: Number, bytes: &[u8]) -> Option<Mark> {
 }
 
 impl Head {
-    /// Returns the head of a record, and with it the chain up to it.
+    /// Creates the head of a record, including the chain up to this record.
     pub(crate) fn of(
         number: Number,
         after: Chain,
@@ -209,7 +209,7 @@ impl Head {
         bytes
     }
 
-    /// Reads a head. `None` if it is not one of this file, or not what was written.
+    /// Decodes a head. Returns `None` if the head is damaged, or belongs to another file.
     pub(crate) fn decode(number: Number, bytes: &[u8]) -> Option<Self> {
         let check = u32_at(bytes, 32)?;
         if checksum(&[&number.0.to_le_bytes(), bytes.get(..32)?]) != check {

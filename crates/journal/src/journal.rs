@@ -1,4 +1,4 @@
-//! A journal that is open.
+//! An open journal: appending, replacing and syncing.
 
 use crate::error::{AppendError, OpenError, Unreadable};
 use crate::files::{Draft, locked, remove_leftovers, set_aside};
@@ -9,39 +9,39 @@ use crate::storage::{Storage, StoredFile, write_full};
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// The length in bytes below which a list is not worth replacing.
+/// The length in bytes up to which a list is not replaced.
 const SMALL: u64 = 16 << 20;
 
-/// A journal that is open, and locked against other owners.
+/// An open journal, locked against other owners.
 #[derive(Debug)]
 pub struct Journal<S: Storage> {
     storage: S,
     path: PathBuf,
     list: List<S::File>,
-    /// The length of the file when it was made or replaced last.
+    /// The length of the file when it was last created or replaced, in bytes.
     replaced: u64,
-    /// Why nothing may be appended any more.
+    /// The reason why the journal accepts no more records.
     closed: Option<String>,
 }
 
-/// The tail of a write that was interrupted, cut off when the journal was opened.
+/// The remainder of an interrupted write, which was moved out of the journal when it was opened.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Torn {
-    /// Its offset in the file.
+    /// The offset of the remainder in the file.
     pub offset: u64,
-    /// Its length in bytes.
+    /// The length in bytes.
     pub length: u64,
-    /// The file that it was moved to.
+    /// The file that holds the remainder.
     pub kept_in: PathBuf,
 }
 
 impl<S: Storage> Journal<S> {
-    /// Opens the file, or creates it, and calls `visit` with each record. Returns the journal and
-    /// what was cut off its end.
+    /// Opens the file, or creates it, and calls `visit` with each record. Returns the journal, and
+    /// the remainder of an interrupted write if there was one.
     ///
     /// # Errors
     ///
-    /// If the file is not to be used. It is then as it was.
+    /// Returns an error if the file cannot be used. The file is then unchanged.
     pub fn open(
         storage: S,
         path: &Path,
@@ -84,19 +84,20 @@ impl<S: Storage> Journal<S> {
         Self { storage, path: path.to_owned(), list, replaced: 0, closed: None }
     }
 
-    /// Appends a record. It survives the end of the process from now on, and a loss of power after
-    /// the next sync.
+    /// Appends a record. The record survives the end of the process immediately, and a loss of
+    /// power after the next sync.
     ///
     /// # Errors
     ///
-    /// If it is not in the file.
+    /// Returns an error if the record could not be written. The file then does not contain the
+    /// record.
     pub fn append(&mut self, kind: Kind, body: &[u8]) -> Result<Sequence, AppendError> {
         self.check_open()?;
         let mut bytes = Vec::new();
         let List { file, number, tip, durable, .. } = &mut self.list;
         let next = tip.append(*number, *durable, kind, body, &mut bytes)?;
         if let Err(cause) = write_full(file, tip.length, &bytes) {
-            // A part of a record would look like damage once another one follows it.
+            // A partial record would look like damage once another record follows it.
             if let Err(error) = file.set_length(tip.length) {
                 self.close(format!("a record that was written in part cannot be removed: {error}"));
             }
@@ -106,19 +107,19 @@ impl<S: Storage> Journal<S> {
         Ok(next.sequence)
     }
 
-    /// Whether the list has become much longer than it was when it was replaced last.
+    /// Whether the list has become much longer than it was when it was last replaced.
     #[must_use]
     pub fn is_long(&self) -> bool {
         self.list.tip.length > SMALL.max(4 * self.replaced)
     }
 
-    /// Replaces the whole list by the records that `write` appends, or leaves it as it is. The new
-    /// list is on the medium when this returns. If only the name of the file may not be, the journal
-    /// takes no more records.
+    /// Replaces the whole list by the records that `write` appends, or leaves the list unchanged.
+    /// The new list is synced when this returns. If syncing the directory fails, the new name may
+    /// not survive a loss of power, so the journal accepts no more records.
     ///
     /// # Errors
     ///
-    /// If the old list is in place still.
+    /// Returns an error if the list was not replaced.
     pub fn replace(
         &mut self,
         write: impl FnOnce(
@@ -126,7 +127,7 @@ impl<S: Storage> Journal<S> {
         ) -> Result<(), AppendError>,
     ) -> Result<(), AppendError> {
         self.check_open()?;
-        // A failure is not repeated until the list has grown as much again.
+        // After a failure, the next attempt waits until the list has grown further.
         self.replaced = self.list.tip.length;
         let mut draft = Draft::create(&self.storage, &self.path).map_err(|cause| self.io(cause))?;
         if let Err(error) = draft.fill(&self.path, write) {
@@ -135,19 +136,20 @@ impl<S: Storage> Journal<S> {
         }
         self.list = draft.put(&self.storage, &self.path).map_err(|cause| self.io(cause))?;
         self.replaced = self.list.tip.length;
-        // The new list has its name already; only a loss of power could bring the old one back.
+        // The rename has taken effect; only a loss of power could bring the old list back.
         if let Err(error) = self.storage.sync_directory(&self.path) {
             self.close(format!("the directory cannot be synced: {error}"));
         }
         Ok(())
     }
 
-    /// Begins to bring what was appended to the medium; `None` if everything is there. To wait for
-    /// the medium, call [`SyncJob::run`], with no lock held, and then [`Journal::end_sync`].
+    /// Prepares a sync of the appended records; returns `None` if all records are synced. To wait
+    /// for the medium, call [`SyncJob::run`] without holding a lock, and then
+    /// [`Journal::end_sync`].
     ///
     /// # Errors
     ///
-    /// If the system refuses.
+    /// Returns an error if the file handle cannot be duplicated.
     pub fn begin_sync(&self) -> io::Result<Option<SyncJob<S::File>>> {
         let List { file, number, tip, durable, .. } = &self.list;
         if tip.sequence == *durable || self.closed.is_some() {
@@ -157,11 +159,11 @@ impl<S: Storage> Journal<S> {
         Ok(Some(SyncJob { file: file.handle()?, number: *number, mark }))
     }
 
-    /// Records the outcome of a sync. After a failure the content of the medium is unknown, so the
-    /// journal takes no more records.
+    /// Records the outcome of a sync. After a failure, the content of the medium is unknown, so the
+    /// journal accepts no more records.
     ///
     /// # Errors
-    ///
+    /// Returns an error if the sync failed.
     /// If the sync failed.
     pub fn end_sync(
         &mut self,
@@ -172,20 +174,21 @@ impl<S: Storage> Journal<S> {
             self.close(format!("the medium failed: {cause}"));
             return Err(self.io(cause));
         }
-        // What was replaced meanwhile was synced as a whole.
+        // A list that replaced this one meanwhile was synced as a whole.
         if job.number == self.list.number && job.mark.durable > self.list.durable {
             self.list.durable = job.mark.durable;
-            // It only makes damage easier to tell; records carry the same number.
+            // A failure is harmless: the mark only helps to recognise damage, and later records
+            // repeat its number.
             let _ = self.list.write_mark(job.mark);
         }
         Ok(())
     }
 
-    /// Waits until everything that was appended is on the medium.
+    /// Waits until all appended records are on the medium.
     ///
     /// # Errors
     ///
-    /// If the medium fails. The journal takes no more records then.
+    /// Returns an error if the sync fails. The journal then accepts no more records.
     pub fn sync(&mut self) -> Result<(), AppendError> {
         self.check_open()?;
         let Some(job) = self.begin_sync().map_err(|cause| self.io(cause))? else { return Ok(()) };
@@ -205,7 +208,7 @@ impl<S: Storage> Journal<S> {
         self.list.tip.sequence
     }
 
-    /// Returns the file's path, with all links resolved.
+    /// Returns the path of the file, with all links resolved.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
@@ -229,7 +232,7 @@ impl<S: Storage> Journal<S> {
     }
 }
 
-/// A sync that was begun.
+/// A prepared sync.
 #[derive(Debug)]
 pub struct SyncJob<F> {
     file: F,
@@ -242,12 +245,12 @@ impl<F: StoredFile> SyncJob<F> {
     ///
     /// # Errors
     ///
-    /// If it fails.
+    /// Returns the error of the system if the sync fails.
     pub fn run(&self) -> io::Result<()> {
         self.file.sync()
     }
 
-    /// Returns the last record that is on the medium when this has run.
+    /// Returns the last record that is on the medium after this sync.
     #[must_use]
     pub fn reaches(&self) -> Sequence {
         self.mark.durable

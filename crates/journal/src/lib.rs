@@ -1,23 +1,23 @@
-//! A file of records that survives crashes, and that never reads past damage.
+//! An append-only file of records that survives crashes and detects damage.
 //!
-//! A [`Journal`] is a list of records in one file. A record has a kind and a body, which mean
-//! something to the owner alone. The journal promises the following.
+//! A [`Journal`] is a list of records in one file. A record has a kind and a body, which only the
+//! owner interprets. The journal makes the following guarantees.
 //!
-//! * **A record that was appended is read again** after the process ends in any way. After a loss
-//!   of power this holds for records up to the last [`Journal::sync`]. A record that could not be
-//!   appended is not in the file.
-//! * **Damage is found.** Each record carries the checksum of its body and of its head, its
-//!   sequence number, and a checksum over all heads before it (the chain). A bit that flipped, and
-//!   a record that was removed or exchanged, end in [`OpenError::Damaged`]. The file then stays
-//!   as it is, and [`repair`] copies what is intact into another file.
-//! * **An interrupted write is no damage.** Only a record that was never synced can be incomplete
-//!   after a crash. Its bytes are moved to a file of their own.
-//! * **A newer file is recognized.** A record of an unknown kind ends in [`OpenError::Newer`],
-//!   a file in an unknown form in [`OpenError::NewerForm`].
-//! * **A file has one owner.** It is locked, also while [`Journal::replace`] puts a shorter list in
-//!   its place.
+//! * **An appended record is read again** after the process ends in any way. After a loss of power,
+//!   this holds for records up to the last [`Journal::sync`]. A record whose append failed is not
+//!   in the file.
+//! * **Damage is detected.** Each record carries checksums of its body and its head, its sequence
+//!   number, and a checksum over all earlier heads (the chain). A flipped bit and a removed or
+//!   exchanged record lead to [`OpenError::Damaged`]. The file is then left unchanged, and
+//!   [`repair`] copies the intact records into another file.
+//! * **An interrupted write is not damage.** Only an unsynced record can be incomplete after a
+//!   crash. Its bytes are moved to a separate file.
+//! * **A newer file is recognized.** A record of an unknown kind leads to [`OpenError::Newer`], a
+//!   file in an unknown form to [`OpenError::NewerForm`].
+//! * **A file has one owner.** The file is locked, even while [`Journal::replace`] replaces it by a
+//!   shorter list.
 //!
-//! Files are reached through [`Storage`], so that tests put a simulated disk in its place.
+//! All file operations go through [`Storage`], so that tests can use a simulated disk.
 
 mod disk;
 mod error;

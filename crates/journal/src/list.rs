@@ -1,11 +1,11 @@
-//! A list of records in a file that is being written.
+//! The list of records in an open file, and its end.
 
 use crate::error::AppendError;
 use crate::format::{Chain, HEADER, Head, Kind, LONGEST, Mark, Number, Sequence, mark_at};
 use crate::storage::{StoredFile, write_full};
 use std::io;
 
-/// A file and where it ends.
+/// An open file with the end of its list.
 #[derive(Debug)]
 pub(crate) struct List<F> {
     pub(crate) file: F,
@@ -13,12 +13,13 @@ pub(crate) struct List<F> {
     pub(crate) tip: Tip,
     /// The last record that is known to be on the medium.
     pub(crate) durable: Sequence,
-    /// The number of marks that were written.
+    /// The number of marks written so far.
     pub(crate) marks: u64,
 }
 
 impl<F: StoredFile> List<F> {
-    /// Writes into the header which record was synced last. Each call takes the other of two places.
+    /// Writes a mark of the last synced record into the header. Marks alternate between two
+    /// offsets.
     pub(crate) fn write_mark(&mut self, mark: Mark) -> io::Result<()> {
         let (place, bytes) = mark_at(self.number, self.marks, mark);
         self.marks += 1;
@@ -26,12 +27,12 @@ impl<F: StoredFile> List<F> {
     }
 }
 
-/// The end of a list.
+/// The end of a list, at which the next record is appended.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Tip {
     /// The length of the file in bytes.
     pub(crate) length: u64,
-    /// The last record.
+    /// The sequence number of the last record.
     pub(crate) sequence: Sequence,
     pub(crate) chain: Chain,
 }
@@ -41,7 +42,7 @@ impl Tip {
     pub(crate) const START: Self =
         Self { length: HEADER, sequence: Sequence(0), chain: Chain::START };
 
-    /// Encodes the next record into `bytes` and returns the new end of the list.
+    /// Encodes the next record into `bytes`, and returns the new end of the list.
     pub(crate) fn append(
         self,
         number: Number,

@@ -1,4 +1,4 @@
-//! Copies what is intact of a damaged journal into another file.
+//! Copies the intact records of a damaged journal into another file.
 
 use crate::error::{AppendError, OpenError};
 use crate::files::{Draft, locked};
@@ -8,30 +8,30 @@ use crate::storage::{Storage, StoredFile, read_full};
 use std::io;
 use std::path::Path;
 
-/// The number of bytes in which the next head is searched at once.
+/// The number of bytes that are searched for a head in one operation.
 const PORTION: usize = 1 << 20;
 
 /// The outcome of a repair.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RepairReport {
-    /// The number of records that were copied.
+    /// The number of copied records.
     pub copied: u64,
-    /// The records that are missing between others, or before them.
+    /// The missing records before and between the copied ones.
     pub missing: Vec<Gap>,
-    /// The number of bytes that belong to no record that is intact.
+    /// The number of bytes that belong to no intact record.
     pub damaged_bytes: u64,
 }
 
-/// Records that are not there, from one to another, both included.
+/// A range of missing records, including both ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Gap {
-    /// The first.
+    /// The first missing record.
     pub first: Sequence,
-    /// The last.
+    /// The last missing record.
     pub last: Sequence,
 }
 
-/// Why a journal cannot be repaired.
+/// The reason why a journal cannot be repaired.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum RepairError {
@@ -41,7 +41,7 @@ pub enum RepairError {
     /// The copy cannot be written.
     #[error(transparent)]
     Write(#[from] AppendError),
-    /// The copy would overwrite something.
+    /// The target of the copy exists.
     #[error("{} is there already; give --state-repair a file that does not exist", path.display())]
     Exists {
         /// The file.
@@ -56,12 +56,12 @@ struct Place {
     head: Head,
 }
 
-/// Copies each record of the journal `from` that is intact into a new journal `to`, in the order
-/// in which they were appended. The journal `from` stays as it is.
+/// Copies the intact records of the journal `from` into a new journal `to`, in the order of their
+/// sequence numbers. The journal `from` is left unchanged.
 ///
 /// # Errors
 ///
-/// If `from` is no journal, or is in use, or `to` is there already or cannot be written.
+/// Returns an error if `from` is no journal or is in use, or if `to` exists or cannot be written.
 pub fn repair<S: Storage>(
     storage: &S,
     from: &Path,
@@ -71,7 +71,7 @@ pub fn repair<S: Storage>(
     let from = &storage.resolve(from).map_err(unreadable)?;
     storage.identity(from).map_err(unreadable)?;
     let file = locked(storage, from)?;
-    // Without the number in the header, records cannot be recognized.
+    // Heads can only be recognised with the file number from the header.
     let (number, _) = scan::header(&file).map_err(unreadable)?.current(from)?;
     let unwritable = |cause| AppendError::Io { path: to.to_owned(), cause };
     let to = &storage.resolve(to).map_err(unwritable)?;
@@ -103,7 +103,7 @@ pub fn repair<S: Storage>(
     Ok(report)
 }
 
-/// Finds the records that are intact, wherever they lie.
+/// Finds all intact records, at any offset.
 fn intact(
     file: &impl StoredFile,
     number: Number,
@@ -127,7 +127,7 @@ fn intact(
             places.push(place);
             offset = place.offset + HEAD as u64 + size;
         } else {
-            // The body may hide the beginning of the next record, if bytes are missing.
+            // If bytes are missing, the next record may begin within the supposed body.
             report.damaged_bytes += HEAD as u64;
             offset = place.offset + HEAD as u64;
         }
@@ -136,7 +136,7 @@ fn intact(
     Ok(places)
 }
 
-/// Returns the first head at or behind `offset`.
+/// Returns the first head at or after `offset`.
 fn next_head(
     file: &impl StoredFile,
     number: Number,
@@ -154,7 +154,8 @@ fn next_head(
             return Ok(found);
         }
         offset += (read - HEAD + 1) as u64;
-        // Where one record follows the other, the first try finds it.
+        // In an intact region, the first attempt succeeds, so the buffer grows only after a
+        // failure.
         buffer.resize(PORTION, 0);
     }
     Ok(None)

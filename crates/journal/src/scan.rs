@@ -1,53 +1,53 @@
-//! Reads the records of a file in order, and tells the tail of an interrupted write from damage.
+//! Reads the records of a file in order, and distinguishes an interrupted write from damage.
 
 use crate::format::{Chain, HEAD, HEADER, Head, Header, Kind, LONGEST, Mark, Number, Sequence};
 use crate::storage::{StoredFile, read_full};
 use std::io;
 
-/// The unit in which a medium writes: after a loss of power, a record may be zero from a multiple
-/// of this on.
+/// The unit of atomic writes of a medium, in bytes. After a loss of power, a record may be zero
+/// from a multiple of this on.
 const SECTOR: u64 = 512;
-/// The number of bytes that are read at once.
+/// The number of bytes that are read in one operation.
 const PORTION: usize = 1 << 20;
 
-/// A record as its owner sees it.
+/// A record, as its owner sees it.
 #[derive(Clone, Copy, Debug)]
 pub struct Record<'a> {
-    /// The offset of its head in the file.
+    /// The offset of the record's head in the file.
     pub offset: u64,
-    /// Its kind.
+    /// The kind of the record.
     pub kind: Kind,
-    /// Its number in the file.
+    /// The sequence number of the record.
     pub sequence: Sequence,
-    /// Its body.
+    /// The body of the record.
     pub body: &'a [u8],
 }
 
 /// The end of the intact records.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct End {
-    /// The offset behind the last record.
+    /// The offset after the last intact record.
     pub(crate) offset: u64,
-    /// The last record.
+    /// The sequence number of the last intact record.
     pub(crate) sequence: Sequence,
     pub(crate) chain: Chain,
     /// The last record that is known to have been synced.
     pub(crate) durable: Sequence,
-    /// The content behind it.
+    /// The content after the intact records.
     pub(crate) rest: Rest,
 }
 
-/// The content behind the intact records.
+/// The content after the intact records.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Rest {
     Nothing,
-    /// A part of a record whose writing was interrupted.
+    /// A partial record whose writing was interrupted.
     Torn,
-    /// Bytes that no owner wrote, or fewer records than were synced.
+    /// Bytes that no owner wrote, or a list that lacks synced records.
     Damaged(&'static str),
 }
 
-/// Reads the header.
+/// Reads and decodes the header.
 pub(crate) fn header(file: &impl StoredFile) -> io::Result<Header> {
     let mut bytes = vec![0; HEADER as usize];
     let length = read_full(file, 0, &mut bytes)?;
@@ -55,7 +55,7 @@ pub(crate) fn header(file: &impl StoredFile) -> io::Result<Header> {
     Ok(crate::format::read_header(&bytes))
 }
 
-/// Calls `visit` with each record until one is not intact, or `visit` fails.
+/// Calls `visit` with each record until a record is not intact or `visit` fails.
 pub(crate) fn records<E>(
     file: &impl StoredFile,
     number: Number,
@@ -86,7 +86,7 @@ pub(crate) fn records<E>(
                 end.durable = end.durable.max(head.durable);
                 continue;
             }
-            // A record that was synced was whole.
+            // A synced record was complete, so an incomplete one was never synced.
             Found::Cut if sequence > end.durable => {
                 end.rest = Rest::Torn;
                 return Ok(Ok(end));
@@ -99,14 +99,15 @@ pub(crate) fn records<E>(
     }
 }
 
-/// The content at the place where a record should begin.
+/// The content at the offset of the next record.
 enum Found<'a> {
     End,
     Record {
         head: Head,
         body: &'a [u8],
     },
-    /// A record that ends with the file, or is zero from a sector on.
+    /// A record that the end of the file truncates, or whose bytes are zero from some sector
+    /// boundary on.
     Cut,
     Bad(&'static str),
 }
@@ -155,7 +156,7 @@ fn next<'a, F: StoredFile>(
     Ok(Found::Bad("its content is not what was written"))
 }
 
-/// Whether bytes that lie at `offset` in a file are zero from a sector's begin to their end.
+/// Whether the bytes at a file offset are zero from the beginning of some sector to their end.
 fn is_zero_from_a_sector(offset: u64, bytes: &[u8]) -> bool {
     let zeros = bytes.iter().rev().take_while(|byte| **byte == 0).count() as u64;
     let end = offset + bytes.len() as u64;
@@ -163,11 +164,11 @@ fn is_zero_from_a_sector(offset: u64, bytes: &[u8]) -> bool {
     first < end
 }
 
-/// A file that is read from its begin to its end.
+/// A buffered reader of a file.
 struct Portions<'a, F> {
     file: &'a F,
     length: u64,
-    /// The offset of the buffer's content in the file.
+    /// The file offset of the buffer's content.
     start: u64,
     buffer: Vec<u8>,
 }
@@ -177,7 +178,7 @@ impl<'a, F: StoredFile> Portions<'a, F> {
         Ok(Self { file, length: file.length()?, start: 0, buffer: Vec::new() })
     }
 
-    /// Returns bytes that the file has, as its length says.
+    /// Returns `length` bytes at `offset`. The caller must check that the file is long enough.
     fn at(&mut self, offset: u64, length: usize) -> io::Result<&[u8]> {
         let holds = |portions: &Self| {
             let skipped = offset.checked_sub(portions.start)?;
@@ -185,7 +186,8 @@ impl<'a, F: StoredFile> Portions<'a, F> {
             (end <= portions.buffer.len() as u64).then_some(skipped as usize)
         };
         if holds(self).is_none() {
-            // As much as the file has, so that a length in a record allocates nothing beyond it.
+            // The allocation is limited by the file's length, so a wrong length in a record cannot
+            // exhaust memory.
             let left = usize::try_from(self.length.saturating_sub(offset)).unwrap_or(usize::MAX);
             self.buffer.resize(length.max(PORTION).min(left), 0);
             let read = read_full(self.file, offset, &mut self.buffer)?;
@@ -196,7 +198,7 @@ impl<'a, F: StoredFile> Portions<'a, F> {
         self.buffer.get(skipped..skipped + length).ok_or(io::ErrorKind::UnexpectedEof.into())
     }
 
-    /// Whether the file is zero from the first sector at or behind `offset` to its end.
+    /// Whether the file is zero from the first sector at or after `offset` to its end.
     fn is_zero_from(&mut self, offset: u64) -> io::Result<bool> {
         let mut place = offset.next_multiple_of(SECTOR).min(self.length);
         while place < self.length {

@@ -1,4 +1,4 @@
-//! A file system in memory that fails, and that a crash takes back to what was on its medium.
+//! A simulated file system in memory, with faults, and with crashes that lose unsynced data.
 
 use crate::storage::{FileId, Storage, StoredFile};
 use std::collections::{BTreeMap, BTreeSet};
@@ -8,30 +8,29 @@ use std::sync::{Arc, Mutex, MutexGuard};
 
 const SECTOR: usize = 512;
 
-/// A way in which the process ends.
+/// The way in which a simulated process ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Crash {
-    /// `kill -9`: what was written is there.
+    /// `kill -9`: all writes are kept.
     Kill,
-    /// A loss of power: of what was not synced, each sector and each name is there or not.
+    /// A loss of power: each unsynced sector and name is kept or lost independently.
     Power,
-    /// A loss of power on a medium that writes in order: what was not synced is there up to some
-    /// byte.
+    /// A loss of power on a medium that writes in order: unsynced data is kept up to some byte.
     PowerInOrder,
 }
 
-/// A fault of the calls from now on.
+/// A fault of later calls.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Fault {
-    /// The call with this number, from 0, fails or is carried out in part, and all others succeed.
+    /// The call with this number, from 0, fails or is carried out in part; all others succeed.
     Once(u64),
     /// The process ends in the call with this number, so that all later calls fail.
     Crash(u64),
-    /// Writes fail beyond this many bytes in all files together.
+    /// Writes fail once all files together hold this many bytes.
     Full(usize),
 }
 
-/// The file system. Clones are the same one.
+/// The file system. Clones share their state.
 #[derive(Clone, Debug)]
 pub(crate) struct SimulatedDisk(Arc<Mutex<State>>);
 
@@ -40,12 +39,12 @@ struct State {
     random: fastrand::Rng,
     files: BTreeMap<u64, Content>,
     names: BTreeMap<PathBuf, u64>,
-    /// The names as they are on the medium.
+    /// The names that are on the medium.
     synced_names: BTreeMap<PathBuf, u64>,
     next: u64,
     fault: Option<Fault>,
     calls: u64,
-    /// The number of times that the process was started.
+    /// The number of process starts.
     epoch: u64,
 }
 
@@ -54,7 +53,7 @@ struct Content {
     bytes: Vec<u8>,
     medium: Vec<u8>,
     dirty: BTreeSet<usize>,
-    /// The open handle that has the lock, by its epoch, and the number of handles of that owner.
+    /// The open file description that has the lock, and the number of its handles.
     lock: Option<(u64, usize)>,
 }
 
@@ -64,7 +63,7 @@ pub(crate) struct SimulatedFile {
     disk: SimulatedDisk,
     inode: u64,
     epoch: u64,
-    /// The description that handles share, as those of `dup` do.
+    /// The open file description, which duplicated handles share.
     description: u64,
 }
 
@@ -82,7 +81,7 @@ impl SimulatedDisk {
         })))
     }
 
-    /// Counts calls from 0 again, and lets one of them fail.
+    /// Sets the fault of later calls, which are counted from 0.
     pub(crate) fn set_fault(&self, fault: Option<Fault>) {
         let mut state = self.lock();
         state.fault = fault;
@@ -157,7 +156,7 @@ impl SimulatedDisk {
 /// The extent to which a call is carried out.
 enum Turn {
     Whole,
-    /// It is carried out in part, as far as it has parts, and fails then.
+    /// The call is carried out in part, if it has parts, and fails then.
     Failing,
 }
 
@@ -173,7 +172,7 @@ impl State {
         }
     }
 
-    /// Whether the call is carried out, for calls without parts.
+    /// Counts a call that cannot be carried out in part; returns an error if the call fails.
     fn carried_out(&mut self) -> io::Result<()> {
         match self.turn()? {
             Turn::Whole => Ok(()),
@@ -195,7 +194,7 @@ impl State {
 impl Content {
     fn lose_power(&mut self, crash: Crash, random: &mut fastrand::Rng) {
         if crash == Crash::PowerInOrder {
-            // Overwritten sectors are on the medium, or not, one by one in any case.
+            // Overwritten sectors are kept or lost independently in any case.
             let longer = self.bytes.len().saturating_sub(self.medium.len());
             let kept = self.medium.len() + random.usize(0..=longer);
             let length = kept.min(self.bytes.len().max(self.medium.len()));
@@ -350,7 +349,7 @@ impl StoredFile for SimulatedFile {
             Some(Fault::Full(room)) => room.saturating_sub(used),
             _ => bytes.len(),
         };
-        // Some of a write that fails may be there, and some of one that succeeds is written later.
+        // A failing write may be carried out in part, and a successful one may be short.
         let count = match turn {
             Turn::Failing => state.random.usize(0..=bytes.len()),
             Turn::Whole if bytes.len() > 1 && state.random.u8(..) < 32 => {

@@ -1,4 +1,4 @@
-//! The operations that a journal needs of a file system.
+//! The file system operations that a journal needs.
 
 use std::fmt::Debug;
 use std::io;
@@ -13,56 +13,57 @@ pub trait Storage: Debug {
     ///
     /// # Errors
     ///
-    /// If the directory does not exist, or the path is that of something other than a regular file.
+    /// Returns an error if the directory does not exist, or the path denotes something other than a
+    /// regular file.
     fn resolve(&self, path: &Path) -> io::Result<PathBuf>;
 
-    /// Opens a file for reading and writing, and creates it if there is none.
+    /// Opens a file for reading and writing, and creates it if it does not exist.
     ///
     /// # Errors
     ///
-    /// If the system refuses.
+    /// Returns the error of the system.
     fn open(&self, path: &Path) -> io::Result<Self::File>;
 
-    /// Creates a file for reading and writing.
+    /// Creates a new file for reading and writing.
     ///
     /// # Errors
     ///
-    /// If something has this path already, or the system refuses.
+    /// Returns an error if the path exists, or the error of the system.
     fn create_new(&self, path: &Path) -> io::Result<Self::File>;
 
-    /// Returns which file has this path.
+    /// Returns the identity of the file at this path.
     ///
     /// # Errors
     ///
-    /// If there is none.
+    /// Returns an error if there is no such file.
     fn identity(&self, path: &Path) -> io::Result<FileId>;
 
-    /// Renames a file. A file that has the new path is replaced.
+    /// Renames a file. An existing file at the new path is replaced.
     ///
     /// # Errors
     ///
-    /// If the system refuses; both files then keep their paths.
+    /// Returns the error of the system; both files then keep their paths.
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()>;
 
     /// Removes a file.
     ///
     /// # Errors
     ///
-    /// If the system refuses.
+    /// Returns the error of the system.
     fn remove(&self, path: &Path) -> io::Result<()>;
 
-    /// Returns the names of the files in the directory of this path.
+    /// Returns the paths of all files in the directory of this path.
     ///
     /// # Errors
     ///
-    /// If the system refuses.
+    /// Returns the error of the system.
     fn siblings(&self, path: &Path) -> io::Result<Vec<PathBuf>>;
 
     /// Waits until the directory of this path is on the medium.
     ///
     /// # Errors
     ///
-    /// If the system refuses.
+    /// Returns the error of the system.
     fn sync_directory(&self, of: &Path) -> io::Result<()>;
 
     /// Returns a number that differs from call to call and from process to process.
@@ -71,73 +72,74 @@ pub trait Storage: Debug {
 
 /// An open file of a [`Storage`].
 pub trait StoredFile: Debug + Send + Sized {
-    /// Locks the file against other owners until its last handle is closed.
+    /// Locks the file against other owners, until its last handle is closed.
     ///
     /// # Errors
     ///
-    /// [`io::ErrorKind::WouldBlock`] if it has another owner.
+    /// Returns [`io::ErrorKind::WouldBlock`] if the file has another owner.
     fn try_lock(&self) -> io::Result<()>;
 
-    /// Returns which file this is.
+    /// Returns the identity of the file.
     ///
     /// # Errors
     ///
-    /// If the system refuses.
+    /// Returns the error of the system.
     fn identity(&self) -> io::Result<FileId>;
 
     /// Returns the length in bytes.
     ///
     /// # Errors
     ///
-    /// If the system refuses.
+    /// Returns the error of the system.
     fn length(&self) -> io::Result<u64>;
 
-    /// Reads into the buffer and returns the number of bytes, 0 at the end of the file.
+    /// Reads into the buffer. Returns the number of bytes read, or 0 at the end of the file.
     ///
     /// # Errors
     ///
-    /// If the system refuses.
+    /// Returns the error of the system.
     fn read_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<usize>;
 
-    /// Writes at most all of the bytes, and returns the number of those written.
+    /// Writes some or all of the bytes, and returns the number of bytes written.
     ///
     /// # Errors
     ///
-    /// If the system refuses.
+    /// Returns the error of the system.
     fn write_at(&self, offset: u64, bytes: &[u8]) -> io::Result<usize>;
 
-    /// Cuts the file off, or fills it up with zeros.
+    /// Truncates the file, or extends it with zeros.
     ///
     /// # Errors
     ///
-    /// If the system refuses.
+    /// Returns the error of the system.
     fn set_length(&self, length: u64) -> io::Result<()>;
 
-    /// Waits until content and length are on the medium.
+    /// Waits until the content and the length of the file are on the medium.
     ///
     /// # Errors
     ///
-    /// If the system refuses. What was written before may then be lost, whatever a later call says.
+    /// Returns the error of the system. Earlier writes may then be lost, even if a later call
+    /// succeeds.
     fn sync(&self) -> io::Result<()>;
 
-    /// Returns another handle of the same file.
+    /// Returns another handle of this open file.
     ///
     /// # Errors
     ///
-    /// If the system has no more handles.
+    /// Returns an error if the system has no more handles.
     fn handle(&self) -> io::Result<Self>;
 }
 
-/// The identity of a file, which stays when its path changes.
+/// The identity of a file, which does not depend on its path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FileId {
-    /// The file system.
+    /// The device of the file system.
     pub device: u64,
-    /// The file's number in it.
+    /// The inode number of the file on the device.
     pub inode: u64,
 }
 
-/// Fills the buffer as far as the file reaches, and returns the number of bytes.
+/// Reads until the buffer is full or the file ends, and returns the number of bytes.
 pub(crate) fn read_full(
     file: &impl StoredFile,
     offset: u64,

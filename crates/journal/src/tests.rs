@@ -1,4 +1,4 @@
-//! Journals on a disk that fails, crashes and is damaged.
+//! Tests of journals on a disk that fails, crashes and is damaged.
 
 use crate::simulated::{Crash, Fault, SimulatedDisk};
 use crate::{
@@ -18,7 +18,7 @@ fn path() -> PathBuf {
 fn body(number: u64) -> Vec<u8> {
     let mut random = fastrand::Rng::with_seed(number);
     let length = [0, 1, 30, 500, 3_000][random.usize(0..5)];
-    // Some of it zero, as entries are.
+    // Some bytes are zero, as in real entries.
     (0..length).map(|_| if random.bool() { 0 } else { random.u8(..) }).collect()
 }
 
@@ -49,7 +49,7 @@ fn written(disk: &SimulatedDisk, numbers: std::ops::Range<u64>) -> Bodies {
     bodies
 }
 
-/// Returns the offsets at which the records of a file begin, and the file's length.
+/// Returns the offsets of all records, and the length of the file.
 fn boundaries(disk: &SimulatedDisk) -> Vec<usize> {
     let mut found = Vec::new();
     let opened = Journal::open(disk.clone(), &path(), &mut |record| {
@@ -62,7 +62,7 @@ fn boundaries(disk: &SimulatedDisk) -> Vec<usize> {
 }
 
 #[test]
-fn what_was_appended_is_read_again() {
+fn appended_records_are_read_again() {
     let disk = SimulatedDisk::new(1);
     let mut all = written(&disk, 0..7);
     all.extend(written(&disk, 7..9));
@@ -70,8 +70,8 @@ fn what_was_appended_is_read_again() {
     assert_eq!((opened.bodies, opened.torn), (all, None));
 }
 
-/// A process may end at any byte of a write. The incomplete record is moved aside, and later records
-/// follow the whole ones.
+/// Checks that a write may be interrupted at any byte. The incomplete record is moved aside, and
+/// later records follow the complete ones.
 #[test]
 fn a_record_that_was_cut_off_is_set_aside() {
     let disk = SimulatedDisk::new(1);
@@ -96,14 +96,15 @@ fn a_record_that_was_cut_off_is_set_aside() {
     }
 }
 
-/// Whichever bit flips, nothing is lost without a word: the start is refused, and the file stays.
+/// Checks that no flipped bit loses data silently: the journal is not opened, and its file is
+/// unchanged.
 #[test]
 fn a_flipped_bit_is_damage() {
     let disk = SimulatedDisk::new(1);
     let all = written(&disk, 0..6);
     let whole = disk.read(&path()).expect("it is there");
     let starts = boundaries(&disk);
-    // Bytes that are not used, and the two marks, of which either suffices.
+    // Flips in unused bytes, and in one of the two marks, have no effect.
     let unimportant = |place: usize| (44..128).contains(&place);
     for place in 0..whole.len() {
         let mut bytes = whole.clone();
@@ -139,8 +140,8 @@ fn a_flipped_bit_is_damage() {
     }
 }
 
-/// Records that were removed, exchanged, doubled or copied from another file are damage, although
-/// each of them is intact.
+/// Checks that records that were removed, exchanged, duplicated or copied from another file count
+/// as damage, although each of them is intact.
 #[test]
 fn records_that_were_moved_are_damage() {
     let disk = SimulatedDisk::new(1);
@@ -174,13 +175,13 @@ fn records_that_were_moved_are_damage() {
         let report = repair(&disk, &path(), &other).expect("it is repaired");
         let left = open(&disk, &other).expect("it is intact").bodies;
         assert_eq!(report.copied, left.len() as u64);
-        // What is left is in the order in which it was written, and each once.
+        // The remaining records are in their original order, each once.
         assert!(left.is_sorted_by(|one, next| one[0] < next[0]), "{left:?}");
         assert!(left.len() >= 3);
     }
 }
 
-/// No record that was synced may be missing, not even at the end.
+/// Checks that no synced record may be missing, not even at the end.
 #[test]
 fn a_file_that_is_shorter_than_it_was_is_damage() {
     let disk = SimulatedDisk::new(1);
@@ -226,7 +227,7 @@ fn kinds_and_versions_that_are_not_known_are_newer_files() {
         assert_eq!(repaired.to_string(), refused.to_string(), "repair says the same");
         assert_eq!(disk.read(&path()), Some(text.into()));
     }
-    // A header of this version that is damaged is not a file of somebody else's.
+    // A damaged header of this version does not count as a foreign file.
     let disk = SimulatedDisk::new(1);
     written(&disk, 0..3);
     let mut bytes = disk.read(&path()).expect("it is there");
@@ -257,9 +258,10 @@ fn another_list_takes_its_place_or_this_one_stays() {
     assert_eq!(disk.paths(), [path()], "nothing is left beside it");
 }
 
-/// Accepted records are there and refused ones are not, whichever call fails, and on a full disk.
+/// Checks that accepted records are in the file and refused ones are not, whichever call fails, and
+/// on a full disk.
 #[test]
-fn whichever_call_fails_answers_are_true() {
+fn answers_are_true_whichever_call_fails() {
     let run = |disk: &SimulatedDisk, fault: Option<Fault>| {
         let seeded = written(disk, 0..2);
         disk.set_fault(fault);
@@ -301,7 +303,7 @@ fn whichever_call_fails_answers_are_true() {
     }
 }
 
-/// A failed sync is not tried again, and nothing is accepted after it.
+/// Checks that a failed sync is not repeated, and that no record is accepted after it.
 #[test]
 fn after_a_failed_sync_nothing_is_accepted() {
     let disk = SimulatedDisk::new(1);
@@ -318,10 +320,10 @@ fn after_a_failed_sync_nothing_is_accepted() {
     assert_eq!(journal.durable(), Sequence(0));
 }
 
-/// Seeded runs of appends, replacements and syncs end in a crash at some call. All accepted records
-/// survive a kill, and all synced ones survive a loss of power.
+/// Runs seeded sequences of appends, replacements and syncs that end in a crash at some call. All
+/// accepted records must survive a kill, and all synced ones a loss of power.
 #[test]
-fn what_was_answered_survives_crashes() {
+fn answered_records_survive_crashes() {
     let runs: u64 =
         std::env::var("JOURNAL_CRASHES").ok().and_then(|text| text.parse().ok()).unwrap_or(1_000);
     let mut torn = 0;
@@ -348,12 +350,12 @@ fn crashed(seed: u64, crash: Crash) -> After {
     disk.reboot(crash);
     let opened = match open(&disk, &path()) {
         Ok(opened) => opened,
-        // Sectors that were written out of order leave holes in what was not synced.
+        // Sectors that were written out of order leave holes in the unsynced part.
         Err(OpenError::Damaged { sequence, .. }) if crash == Crash::Power => {
             let other = PathBuf::from("/state/repaired");
             repair(&disk, &path(), &other).expect("it is repaired");
             let bodies = open(&disk, &other).expect("it is intact").bodies;
-            // Up to the damage it is as if everything behind were not there.
+            // The records before the damage are those of a journal that ends there.
             history.check_synced(&bodies[..sequence.0 as usize - 1], seed);
             history.check_order(&bodies, seed);
             return After::Damaged;
@@ -367,14 +369,14 @@ fn crashed(seed: u64, crash: Crash) -> After {
     if opened.torn.is_some() { After::Torn } else { After::Whole }
 }
 
-/// The answers that a process had until it ended.
+/// The answers that a process received until it ended.
 #[derive(Default)]
 struct History {
-    /// The lists that may be in the file. The last one is the newest.
+    /// The lists that may be in the file, the newest last.
     lists: Vec<Bodies>,
-    /// The body of an append that had no answer yet.
+    /// The body of an append that has not been answered.
     pending: Option<Vec<u8>>,
-    /// The number of records of the last list that are on the medium for certain.
+    /// The number of records of the last list that are certainly on the medium.
     synced: usize,
 }
 
@@ -398,7 +400,7 @@ impl History {
                     journal.replace(|append| {
                         condensed.iter().try_for_each(|one| append(KNOWN, one))
                     })?;
-                    // Whether the new name is on the medium.
+                    // The sync ensures that the new name is on the medium.
                     journal.sync()?;
                     self.lists.drain(..self.lists.len() - 1);
                     self.synced = condensed.len();
@@ -452,7 +454,7 @@ impl History {
     }
 }
 
-/// Opening a journal removes the temporary files of a replacement that a crash interrupted, and no
+/// Checks that opening a journal removes the temporary files of an interrupted replacement, and no
 /// other files.
 #[test]
 fn leftovers_are_removed() {
@@ -469,7 +471,7 @@ fn leftovers_are_removed() {
 }
 
 #[test]
-fn files_of_others_files_in_use_and_what_is_no_file_are_refused() {
+fn foreign_files_files_in_use_and_other_objects_are_refused() {
     let directory = tempfile::tempdir().expect("a directory");
     let file = |name: &str| directory.path().join(name);
     let held = open(&Disk, &file("state")).expect("it is new");
@@ -490,7 +492,7 @@ fn files_of_others_files_in_use_and_what_is_no_file_are_refused() {
     assert!(matches!(refused, RepairError::Exists { .. }), "{refused}");
 }
 
-/// Names that share their beginning, or end as temporary names do, do not meet.
+/// Checks that journals whose names share a prefix, or end like temporary names, do not interfere.
 #[test]
 fn journals_side_by_side_keep_apart() {
     let directory = tempfile::tempdir().expect("a directory");
