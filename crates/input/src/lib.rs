@@ -1,6 +1,6 @@
-//! Files that a user names, and their text as messages quote it.
+//! Reads files that a user names, and shortens their text for messages.
 //!
-//! A file may be a device without an end, a pipe, or one line of many megabytes. [`read`] and
+//! A file may be an endless device, a pipe, or one line of many megabytes. [`read`] and
 //! [`read_text`] stop at a limit, and [`shortened`] keeps messages readable.
 
 use std::borrow::Cow;
@@ -8,20 +8,20 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
 
-/// The longest file in bytes that is read as a whole. The largest networks and programs that were
-/// tried take a third of it.
+/// The size in bytes of the largest file that is read. The largest networks and programs in use are
+/// a third of this size.
 pub const MOST_BYTES: u64 = 256 << 20;
-/// The number of characters up to which a line of a message is shown as a whole.
+/// The number of characters up to which a line of a message is shown in full.
 const LONGEST_LINE: usize = 400;
-/// The numbers of characters that are shown of the begin and the end of a longer line.
+/// The numbers of characters shown of the beginning and the end of a longer line.
 const SHOWN: [usize; 2] = [240, 120];
 
 /// Reads a file.
 ///
 /// # Errors
 ///
-/// If the system refuses, or with [`io::ErrorKind::FileTooLarge`] if the file is longer than
-/// [`MOST_BYTES`], as `/dev/zero` is.
+/// Returns an error if the file cannot be read, or [`io::ErrorKind::FileTooLarge`] if it is longer
+/// than [`MOST_BYTES`], as `/dev/zero` is.
 pub fn read(path: &Path) -> io::Result<Vec<u8>> {
     read_up_to(path, MOST_BYTES)
 }
@@ -30,7 +30,7 @@ pub fn read(path: &Path) -> io::Result<Vec<u8>> {
 ///
 /// # Errors
 ///
-/// As [`read`], and with [`io::ErrorKind::InvalidData`] if the file is not UTF-8.
+/// Returns the errors of [`read`], or [`io::ErrorKind::InvalidData`] if the file is not UTF-8.
 pub fn read_text(path: &Path) -> io::Result<String> {
     let not_text = |_| io::Error::new(io::ErrorKind::InvalidData, "it is not UTF-8 text");
     String::from_utf8(read(path)?).map_err(not_text)
@@ -46,8 +46,8 @@ fn read_up_to(path: &Path, most: u64) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// Returns a text whose long lines are cut in their middle. The cut says how many characters are
-/// left out.
+/// Shortens long lines of a text by cutting out their middle. The cut states how many characters
+/// were removed.
 #[must_use]
 pub fn shortened(text: &str) -> Cow<'_, str> {
     let is_long = |line: &str| line.len() > LONGEST_LINE && line.chars().count() > LONGEST_LINE;
