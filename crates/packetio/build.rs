@@ -1,4 +1,4 @@
-//! Builds the way to DPDK, if the feature asks for it.
+//! Builds and links the DPDK shim, if the feature `dpdk` is enabled.
 
 fn main() {
     println!("cargo::rerun-if-changed=shim");

@@ -1,15 +1,16 @@
-//! What a port costs: one core that only receives and transmits, between two ports of each kind.
+//! Measures the cost of a port: one core only receives and transmits, between two ports of each
+//! kind.
 //!
 //!     cargo bench -p packetio --bench ports [--features dpdk] [-- KIND...]
 //!
-//! A generator on another core sends frames to one port and takes them from the other. On links
-//! between interfaces (veth), the core that sends also does the kernel's work of receiving, so
-//! that a figure is that of a whole hop. `capacity` is what the forwarding core could do, in packets per
-//! second of its processor time while it has some; other load on the machine does not count.
-//! `flooded` is what comes through when the generator sends all that it can, which may be less;
-//! `loss-free` is the highest rate of a search at which nothing is lost; latency is that of single
-//! packets, from before the generator's call to after it sees the packet. Each figure is the
-//! median of the trials, and the lowest and highest behind it. Nothing passes or fails here.
+//! A generator on another core sends frames to one port and receives them from the other. On links
+//! between interfaces (veth), the sending core also performs the kernel's receive processing, so a
+//! figure covers a whole hop. `capacity` is the number of packets per second of processor time that
+//! the forwarding core can process while it has packets; other load on the machine does not count.
+//! `flooded` is the throughput while the generator sends at its maximum rate, which may be less.
+//! `loss-free` is the highest rate without loss, found by a search. The latency is that of single
+//! packets, from before the generator's call until it sees the packet. Each figure is the median of
+//! the trials, followed by the lowest and the highest. The benchmark has no pass criterion.
 
 #[path = "ports/kinds.rs"]
 mod kinds;
@@ -39,7 +40,7 @@ fn main() {
         kind.with_ports(|ports| {
             Bench::run(ports, |bench| {
                 for bytes in [64, 1500] {
-                    // Those are lengths on a link, with the FCS.
+                    // The lengths are those on a link, including the FCS.
                     bench.set_length(bytes - 4);
                     println!("{:<16} {bytes:>5}  {}", kind.name, trials(bench));
                 }

@@ -1,17 +1,18 @@
 //! Ports on interfaces of this machine, over packet sockets (packet(7)).
 //!
-//! A queue has two sockets. One receives through a ring that is shared with the kernel, and gets
-//! with each packet what is left to be done on it: checksums, segments, the VLAN tag
-//! ([`crate::offload`]). Packets that do not fit into a slot of the ring, super-frames mostly, are
-//! queued beside it. The other socket sends bursts with one system call each. Of the two ways to
-//! send, this is as fast as a ring where the kernel has to copy anyway (veth, and all queueing
-//! disciplines see the packets, as Mininet's links need it), and it never has to wait for a slot.
+//! A queue has two sockets. The first receives through a ring that is shared with the kernel. Along
+//! with each packet, the kernel states what remains to be done: checksums, segmentation, the VLAN
+//! tag ([`crate::offload`]). Packets that do not fit into a slot of the ring, mostly super-frames,
+//! are queued separately. The second socket sends each burst with one system call. This is as fast
+//! as a transmit ring if the kernel has to copy anyway (as for veth), and it never waits for a
+//! slot. Queueing disciplines see the packets, as Mininet's links require.
 //!
-//! A third socket sends super-frames in one piece, with a virtio header, to interfaces whose
-//! queueing discipline treats those as their segments: one that shapes or loses packets does not,
-//! and gets segments. The kernel cuts what the device cannot.
+//! A third socket sends super-frames in one piece, with a virtio header. It is only used if the
+//! interface's queueing discipline treats a super-frame like its segments. A discipline that shapes
+//! or drops packets does not, so it gets segments. The kernel segments what the device cannot.
 //!
-//! Several queues share an interface by a hash of the flow, which both directions have in common.
+//! Several queues share an interface by a symmetric hash of the flow, which is equal for both
+//! directions.
 
 mod batch;
 mod discipline;
@@ -32,16 +33,17 @@ use std::io::IoSliceMut;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
 
-/// Calls of receive between looks at errors and drops, which cost system calls.
+/// The number of receive calls between checks for errors and drops, which cost system calls.
 const UPKEEP: u32 = 128;
-/// The longest packet that may lie beside the ring: the kernel's greatest super-frame.
+/// The longest packet outside the ring, in bytes: the kernel's largest super-frame.
 const LONGEST: usize = (512 << 10) + 256;
 
-/// Opens an interface for a number of workers, with receive rings that suit a machine with few
-/// ports. An interface that is down can be opened, and its port is down.
+/// Opens an interface for a number of workers, with the largest receive rings that suit this
+/// machine. An interface that is down can be opened; its port is then down too.
 ///
 /// # Errors
-/// If there is no such Ethernet interface, or this program may not open it.
+/// Returns an [`OpenError`] if there is no such Ethernet interface, or this process may not open
+/// it.
 pub fn open(interface: &str, queues: usize) -> Result<Port, OpenError> {
     open_with(interface, queues, RingMemory::here(queues))
 }
@@ -49,7 +51,7 @@ pub fn open(interface: &str, queues: usize) -> Result<Port, OpenError> {
 /// Opens an interface as [`open`] does, with a receive ring of `memory` for each queue.
 ///
 /// # Errors
-/// As for [`open`].
+/// Returns an [`OpenError`] as [`open`] does.
 pub fn open_with(interface: &str, queues: usize, memory: RingMemory) -> Result<Port, OpenError> {
     let fail = |source| OpenError::System { interface: interface.to_owned(), source };
     let found = Interface::named(interface).map_err(|source| match source.raw_os_error() {
@@ -64,7 +66,8 @@ pub fn open_with(interface: &str, queues: usize, memory: RingMemory) -> Result<P
     let queue = || {
         let opened = match found.up {
             true => Sockets::open(&found, group.as_ref(), memory).map(Some),
-            // Its sockets would be of no use; whether they may be opened is to be known now.
+            // Sockets on an interface that is down are useless, but the permission to open them is
+            // checked now.
             false => sys::socket(libc::AF_PACKET, libc::SOCK_RAW).map(|_| None),
         };
         let sockets = opened.map_err(|source| match source.raw_os_error() {
@@ -93,27 +96,27 @@ pub fn open_with(interface: &str, queues: usize, memory: RingMemory) -> Result<P
 #[derive(Debug)]
 struct PacketQueue {
     link: Link,
-    /// None if it was down when it was opened, and since.
+    /// The sockets; `None` if the interface has been down since the port was opened.
     sockets: Option<Sockets>,
     group: Option<Group>,
-    /// The memory of the receive ring, which is made whenever the interface is opened.
+    /// The memory of the receive ring, which is allocated whenever the interface is opened.
     memory: RingMemory,
     restorer: Restorer,
     batch: Batch,
-    /// Opened when somebody asks how many packets wait.
+    /// The discipline, opened at the first query of the queue length.
     discipline: Option<Discipline>,
     whole: WholeFrames,
     until_upkeep: u32,
 }
 
-/// Whether super-frames may leave in one piece.
+/// The state of the decision whether super-frames may leave in one piece.
 #[derive(Debug, Default)]
 struct WholeFrames {
-    /// Tells when an interface or a discipline has changed; opened for the first super-frame.
+    /// A watch for changes of interfaces and disciplines, opened for the first super-frame.
     watch: Option<LinkWatch>,
-    /// Whether they may, by the discipline at the last change.
+    /// Whether super-frames may leave in one piece, according to the discipline at the last change.
     may_leave: bool,
-    /// The kernel has refused one.
+    /// Whether the kernel has refused a super-frame.
     are_refused: bool,
 }
 
@@ -171,7 +174,7 @@ impl Queue for PacketQueue {
 
     fn transmit_whole(&mut self, frame: &Whole<'_>) -> bool {
         let front = frame.parts()[0];
-        // A kernel does not compare segments of super-frames with the MTU.
+        // The kernel does not compare the segments of super-frames with the MTU.
         if self.link.down.is_some()
             || !self.may_leave_whole()
             || !self.link.takes_length(front, frame.longest)
@@ -192,7 +195,7 @@ impl Queue for PacketQueue {
             let socket = sockets.of(is_whole);
             let sent = match is_whole {
                 true => sys::send_parts(socket, waiting),
-                // Their payload is not apart.
+                // Packets have no separate payload.
                 false => sys::send_each(socket, waiting.map(|[packet, _]| packet)),
             };
             let error = match sent {
@@ -205,25 +208,25 @@ impl Queue for PacketQueue {
             };
             match error {
                 libc::EINTR => {}
-                // The queue is full: the rest waits here for the next time.
+                // The queue is full, so the rest waits until the next flush.
                 libc::EAGAIN => break,
                 libc::ENETDOWN | libc::ENXIO | libc::ENODEV => {
                     self.link.down = Some(error);
                     self.link.counters.transmit_dropped(self.batch.packets());
                     self.batch.clear();
                 }
-                // This kernel does not take it in one piece.
+                // This kernel does not accept super-frames.
                 libc::EINVAL if is_whole => {
                     (self.whole.may_leave, self.whole.are_refused) = (false, true);
                     self.send_cut();
                 }
-                // The interface takes shorter frames than before.
+                // The MTU of the interface has been reduced.
                 libc::EMSGSIZE => {
                     let (packets, _) = self.batch.leave(1);
                     self.link.counters.bad_length(packets);
                     self.link.read_mtu();
                 }
-                // ENOBUFS: dropped on its way, by a full queue of the card or the discipline.
+                // ENOBUFS means that a full queue of the card or the discipline dropped the packet.
                 _ => {
                     let (packets, _) = self.batch.leave(1);
                     self.link.counters.transmit_dropped(packets);
@@ -251,7 +254,7 @@ impl Queue for PacketQueue {
         if let Some(sockets) = &self.sockets
             && sockets.are_on(&interface)
         {
-            // What it says is of before.
+            // The pending error refers to the time before.
             let _ = sys::pending_error(&sockets.receiving);
             self.link.down = None;
             return true;
@@ -275,8 +278,8 @@ impl PacketQueue {
         self.discipline.as_mut()
     }
 
-    /// Whether super-frames may leave in one piece: there is a socket for them, and the discipline
-    /// behind it does to them what it would do to their segments.
+    /// Whether super-frames may leave in one piece: the socket for them is open, and the queueing
+    /// discipline treats a super-frame like its segments.
     fn may_leave_whole(&mut self) -> bool {
         let has_changed = self.whole.watch.as_mut().is_none_or(LinkWatch::changed);
         if has_changed && !self.whole.are_refused {
@@ -290,7 +293,7 @@ impl PacketQueue {
         self.whole.may_leave
     }
 
-    /// Cuts the super-frame that is the next to leave, and sends its segments.
+    /// Segments the next super-frame, and sends the segments.
     fn send_cut(&mut self) {
         let Some(sockets) = &self.sockets else { return };
         let (mut restorer, mut burst) = (Restorer::default(), Burst::new(batch::BATCH));
@@ -321,7 +324,8 @@ impl PacketQueue {
         }
     }
 
-    /// Adds what the kernel could not put into the ring since it was asked last.
+    /// Counts the packets that the kernel has dropped since the last call because the ring was
+    /// full.
     fn read_drops(&self) {
         let Some(sockets) = &self.sockets else { return };
         let (level, name) = (libc::SOL_PACKET, libc::PACKET_STATISTICS);
@@ -340,24 +344,24 @@ impl Drop for PacketQueue {
     }
 }
 
-/// Takes a packet that lies beside the ring.
+/// Receives a packet that did not fit into the ring.
 fn take_beside(
     socket: impl AsFd,
     restorer: &mut Restorer,
     burst: &mut Burst,
 ) -> Option<(u64, u64)> {
     let mut header = [0; VIRTIO_HEADER];
-    // Memory is not touched before a packet is, page by page.
+    // The pages of this buffer are only allocated when a packet is written to them.
     let room = restorer.room(LONGEST);
     let parts = &mut [IoSliceMut::new(&mut header), IoSliceMut::new(room)];
     let received = sys::receive_copy(socket, parts).ok().filter(|received| !received.truncated)?;
-    let said = received.auxiliary?;
-    let tag = tag(said.tp_status, said.tp_vlan_tci, said.tp_vlan_tpid);
+    let auxiliary = received.auxiliary?;
+    let tag = tag(auxiliary.tp_status, auxiliary.tp_vlan_tci, auxiliary.tp_vlan_tpid);
     let length = received.length.checked_sub(VIRTIO_HEADER)?;
     restorer.take_received(&header, tag, length, burst).ok()
 }
 
-/// The tag that the kernel took out of the frame.
+/// Returns the VLAN tag that the kernel removed from the frame.
 pub(crate) fn tag(status: u32, control: u16, protocol: u16) -> Option<Tag> {
     let protocol = if status & libc::TP_STATUS_VLAN_TPID_VALID != 0 { protocol } else { 0x8100 };
     (status & libc::TP_STATUS_VLAN_VALID != 0).then_some(Tag { protocol, control })

@@ -1,76 +1,80 @@
-//! A worker's own buffers, used again for every burst.
+//! Packet buffers of a worker, which are reused for every burst.
 
 use crate::offload::{Segments, SuperFrame};
 use std::ops::Range;
 
-/// Bytes of a cache line. A packet begins at one, so that a short one is one line, which another core may have to bring.
+/// The size of a cache line in bytes. Packets begin at a cache line, so that a short packet
+/// occupies a single line, which another core may have to transfer.
 const LINE: usize = 64;
 
-/// Bytes that the shortest buffer has room for.
+/// The size of the shortest buffer in bytes.
 const SHORTEST: usize = 4 * LINE;
 
-/// Packets that a worker takes from a port before another one has its turn. What is done once for a burst waits for the memory
-/// of the packets before, as locks and counters do; where packets wait in numbers, that is shared by all of these.
+/// The number of packets that a worker takes from a port before the next port has its turn. Work
+/// per burst, such as locks and counters, waits for memory accesses of the preceding packets, so a
+/// larger burst amortises it over more packets.
 pub const BURST: usize = 256;
 
-/// Packets that are processed together.
+/// A set of packets that are processed together.
 #[derive(Debug)]
 pub struct Burst {
     frames: Vec<Frame>,
     filled: usize,
-    /// The number of leading bytes of a segment that its reader needs; `None` if it needs segments
+    /// The number of leading bytes of a segment that the reader needs; `None` if it needs segments
     /// as packets.
     head: Option<usize>,
     super_frames: Vec<SuperFrame>,
-    /// Those that were cleared, for their memory.
+    /// Cleared super-frames, whose memory is reused.
     spare: Vec<SuperFrame>,
 }
 
-/// One packet.
+/// A packet in its buffer.
 #[derive(Debug, Default)]
 pub struct Frame {
     buffer: Box<[u8]>,
-    /// Where in the buffer the packet begins, which is less than a line, and behind that its length times a line. They are one
-    /// word, as frames are moved by words: for one whose halves were just written a core would wait, and with one word more
-    /// frames that another core brings would take more lines.
+    /// The offset of the packet in the buffer, which is less than a line, plus the packet's length
+    /// times the line size. Both are in one word, because frames are moved word by word: loading
+    /// two halves that were just written separately would stall, and a further word per frame would
+    /// increase the number of cache lines that cores exchange.
     place: usize,
 }
 
 impl Burst {
-    /// Room for so many packets.
+    /// Creates a burst with room for `capacity` packets.
     #[must_use]
     pub fn new(capacity: usize) -> Self {
         let frames = (0..capacity).map(|_| Frame::default()).collect();
         Self { frames, filled: 0, head: None, super_frames: Vec::new(), spare: Vec::new() }
     }
 
-    /// Lets ports keep TCP super-frames in one piece from now on, or no longer if `bytes` is
-    /// `None`. While they do, the burst has a frame for each segment of a super-frame, with at
-    /// least the segment's first `bytes` bytes, or all bytes of a shorter segment, and
-    /// [`Self::super_frames`] has the payload.
+    /// Selects whether ports may deliver TCP super-frames in one piece; `None` disables this. If
+    /// enabled, the burst has a frame for each segment of a super-frame, with at least the
+    /// segment's first `bytes` bytes, or all bytes of a shorter segment, and [`Self::super_frames`]
+    /// has the payload.
     pub fn take_heads(&mut self, bytes: Option<usize>) {
         self.head = bytes;
     }
 
-    /// Returns the number of bytes that was given to [`Self::take_heads`].
+    /// Returns the number of bytes that was passed to [`Self::take_heads`].
     #[must_use]
     pub fn head(&self) -> Option<usize> {
         self.head
     }
 
-    /// Returns the super-frames whose segments' heads are among the packets, in their order.
+    /// Returns the super-frames whose segments' heads are among the packets, in order.
     #[must_use]
     pub fn super_frames(&self) -> &[SuperFrame] {
         &self.super_frames
     }
 
-    /// Puts the heads of a super-frame into the burst, if they are enough for its reader and find
-    /// room; returns the number of segments and their bytes. `None` if it is to be cut.
+    /// Adds the heads of a super-frame to the burst; returns the number of segments and their
+    /// bytes, or zeros if there is no room yet. Returns `None` if the frame must be segmented,
+    /// because heads are disabled or do not suffice for it.
     pub(crate) fn push_super_frame(&mut self, segments: &mut Segments) -> Option<(u64, u64)> {
         let head = self.head.filter(|_| SuperFrame::is_possible(segments, self.frames.len()))?;
         let count = segments.count();
         if self.room() < count {
-            // It waits for the next burst.
+            // The super-frame waits for the next burst.
             return Some((0, 0));
         }
         let spare = self.spare.iter().rposition(|spare| !spare.is_shared());
@@ -86,30 +90,31 @@ impl Burst {
         Some((count as u64, bytes))
     }
 
-    /// The packets.
+    /// Returns the packets.
     #[must_use]
     pub fn frames(&self) -> &[Frame] {
         self.frames.get(..self.filled).unwrap_or_default()
     }
 
-    /// How many more there is room for.
+    /// Returns the number of packets for which there is room.
     #[must_use]
     pub fn room(&self) -> usize {
         self.frames.len() - self.filled
     }
 
-    /// Forgets all packets.
+    /// Removes all packets.
     pub fn clear(&mut self) {
         self.filled = 0;
         self.spare.append(&mut self.super_frames);
     }
 
-    /// Takes in a copy of a packet; false if there is no room.
+    /// Adds a copy of a packet; returns false if there is no room.
     pub fn push(&mut self, packet: &[u8]) -> bool {
         self.push_parts(&[packet]).is_some()
     }
 
-    /// Takes in a copy of a packet that lies in parts, and returns it; `None` if there is no room.
+    /// Adds a copy of a packet that consists of parts, and returns the copy; `None` if there is no
+    /// room.
     pub(crate) fn push_parts(&mut self, parts: &[&[u8]]) -> Option<&mut [u8]> {
         let frame = self.frames.get_mut(self.filled)?;
         frame.fill(parts);
@@ -117,7 +122,8 @@ impl Burst {
         Some(frame.bytes_mut())
     }
 
-    /// Takes in a packet itself and leaves a buffer in its place; nothing happens if there is no room.
+    /// Adds a packet without copying it, and leaves an unused buffer in its place. If there is no
+    /// room, nothing happens.
     pub(crate) fn exchange(&mut self, packet: &mut Frame) {
         if let Some(frame) = self.frames.get_mut(self.filled) {
             std::mem::swap(frame, packet);
@@ -127,7 +133,7 @@ impl Burst {
 }
 
 impl Frame {
-    /// Makes it a copy of a packet that lies in parts.
+    /// Replaces the packet by a copy of one that consists of parts.
     #[inline]
     pub(crate) fn fill(&mut self, parts: &[&[u8]]) {
         let length: usize = parts.iter().map(|part| part.len()).sum();
@@ -150,7 +156,7 @@ impl Frame {
         self.place = self.buffer.as_ptr().addr().wrapping_neg() % LINE;
     }
 
-    /// The packet, from its first header on.
+    /// Returns the packet, from its first header on.
     #[must_use]
     pub fn bytes(&self) -> &[u8] {
         self.buffer.get(self.place()).unwrap_or_default()

@@ -1,8 +1,8 @@
-//! What passed a port.
+//! Packet counters of ports.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Counters of a port, which all of its queues add to.
+/// The counters of a port, to which all of its queues add.
 #[derive(Debug, Default)]
 pub struct PortCounters {
     received_packets: AtomicU64,
@@ -14,54 +14,56 @@ pub struct PortCounters {
     bad_length: AtomicU64,
 }
 
-/// The values of [`PortCounters`] at some moment; each is exact, together they may be torn.
+/// A snapshot of [`PortCounters`]. Each value is exact, but the values may be from different
+/// moments.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
-    /// Packets that were received.
+    /// The number of received packets.
     pub received_packets: u64,
-    /// And their bytes.
+    /// The number of bytes in received packets.
     pub received_bytes: u64,
-    /// Packets that came and found no room.
+    /// The number of incoming packets that were dropped for lack of room.
     pub receive_dropped: u64,
-    /// Packets that left.
+    /// The number of transmitted packets.
     pub transmitted_packets: u64,
-    /// And their bytes.
+    /// The number of bytes in transmitted packets.
     pub transmitted_bytes: u64,
-    /// Packets that were to leave and found a full queue, or a port that was down.
+    /// The number of outgoing packets that were dropped because the queue was full or the port was
+    /// down.
     pub transmit_dropped: u64,
-    /// Packets that were to leave and had a length that the port does not take.
+    /// The number of outgoing packets that were refused because of their length.
     pub bad_length: u64,
 }
 
 impl PortCounters {
-    /// Counts packets that were received.
+    /// Counts received packets.
     pub fn received(&self, packets: u64, bytes: u64) {
         self.received_packets.fetch_add(packets, Ordering::Relaxed);
         self.received_bytes.fetch_add(bytes, Ordering::Relaxed);
     }
 
-    /// Counts packets that came and found no room.
+    /// Counts incoming packets that were dropped for lack of room.
     pub fn receive_dropped(&self, packets: u64) {
         self.receive_dropped.fetch_add(packets, Ordering::Relaxed);
     }
 
-    /// Counts packets that left.
+    /// Counts transmitted packets.
     pub fn transmitted(&self, packets: u64, bytes: u64) {
         self.transmitted_packets.fetch_add(packets, Ordering::Relaxed);
         self.transmitted_bytes.fetch_add(bytes, Ordering::Relaxed);
     }
 
-    /// Counts packets that found a full queue, or a port that was down.
+    /// Counts outgoing packets that were dropped because the queue was full or the port was down.
     pub fn transmit_dropped(&self, packets: u64) {
         self.transmit_dropped.fetch_add(packets, Ordering::Relaxed);
     }
 
-    /// Counts packets with a length that the port does not take.
+    /// Counts outgoing packets that were refused because of their length.
     pub fn bad_length(&self, packets: u64) {
         self.bad_length.fetch_add(packets, Ordering::Relaxed);
     }
 
-    /// All values.
+    /// Returns a snapshot of all counters.
     #[must_use]
     pub fn values(&self) -> Counters {
         let value = |counter: &AtomicU64| counter.load(Ordering::Relaxed);

@@ -1,18 +1,20 @@
-//! The processor's cycle counter, for what is too short for clocks.
+//! The processor's cycle counter, for durations that are too short for clocks.
 //!
-//! The counter of x86-64 runs at a constant rate on processors that say so (`constant_tsc` and `nonstop_tsc`), whatever
-//! their frequency. [`begin`] and [`end`] are fenced so that what is measured stays between them (Intel, "How to Benchmark
-//! Code Execution Times on Intel IA-32 and IA-64 Instruction Set Architectures", 2010, with fences in place of CPUID, which
-//! a hypervisor traps). On other processors there is none here.
+//! The counter of x86-64 runs at a constant rate, independent of the core frequency, on processors
+//! that report `constant_tsc` and `nonstop_tsc`. [`begin`] and [`end`] contain fences, so that the
+//! measured instructions stay between them (Intel, "How to Benchmark Code Execution Times on Intel
+//! IA-32 and IA-64 Instruction Set Architectures", 2010; fences replace CPUID, which a hypervisor
+//! traps). Other processors are not supported.
 #![allow(unsafe_code, reason = "instructions that are intrinsics")]
 
 use std::time::{Duration, Instant};
 
-/// The counter before something.
+/// Returns the counter before the measured instructions.
 #[must_use]
 pub fn begin() -> u64 {
     #[cfg(target_arch = "x86_64")]
-    // SAFETY: SSE2 and the counter are in every x86-64 processor; Linux leaves the counter to user programs.
+    // SAFETY: every x86-64 processor has SSE2 and the counter, and Linux permits user programs to
+    // read the counter.
     unsafe {
         use std::arch::x86_64::{_mm_lfence, _rdtsc};
         _mm_lfence();
@@ -24,11 +26,12 @@ pub fn begin() -> u64 {
     0
 }
 
-/// The counter behind it.
+/// Returns the counter after the measured instructions.
 #[must_use]
 pub fn end() -> u64 {
     #[cfg(target_arch = "x86_64")]
-    // SAFETY: as above; processors without RDTSCP have no constant counter, so that none is calibrated there.
+    // SAFETY: every x86-64 processor has SSE2. Callers only rely on the counter after `calibrate`
+    // has checked that the processor has RDTSCP.
     unsafe {
         use std::arch::x86_64::{__rdtscp, _mm_lfence};
         let mut processor = 0;
@@ -40,14 +43,15 @@ pub fn end() -> u64 {
     0
 }
 
-/// How fast the counter runs.
+/// The frequency of the cycle counter.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct CycleCounter {
     frequency: f64,
 }
 
 impl CycleCounter {
-    /// Compares it with the monotonic clock for so long; `None` where there is no counter at a constant rate.
+    /// Measures the frequency against the monotonic clock for `duration`. Returns `None` if the
+    /// processor has no counter with a constant rate.
     #[must_use]
     pub fn calibrate(duration: Duration) -> Option<Self> {
         let flags = std::fs::read_to_string("/proc/cpuinfo").ok()?;
@@ -65,13 +69,13 @@ impl CycleCounter {
         (frequency > 0.0).then_some(Self { frequency })
     }
 
-    /// Cycles per second.
+    /// Returns the frequency in cycles per second.
     #[must_use]
     pub fn frequency(self) -> f64 {
         self.frequency
     }
 
-    /// How long so many cycles are, in picoseconds.
+    /// Converts a number of cycles to picoseconds.
     #[must_use]
     pub fn picoseconds(self, cycles: u64) -> i64 {
         (cycles as f64 * 1e12 / self.frequency) as i64

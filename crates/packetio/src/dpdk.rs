@@ -1,12 +1,13 @@
-//! Ports of DPDK's virtual devices: `net_af_packet`, `net_memif`, `net_ring` and `net_null`, with
-//! DPDK's own arguments, as `net_af_packet0,iface=veth0` (doc.dpdk.org/guides/nics).
+//! Ports on DPDK's virtual devices `net_af_packet`, `net_memif`, `net_ring` and `net_null`, with
+//! DPDK's own arguments, such as `net_af_packet0,iface=veth0` (doc.dpdk.org/guides/nics).
 //!
-//! DPDK starts with the first port, with huge pages if the system has set 256 MiB aside, and
-//! without them otherwise. `net_af_packet` shows neither partial checksums nor super-frames as what
-//! they are: the former are completed, the latter are cut off by the driver, so that a peer on the
-//! same machine needs `ethtool -K PEER tso off gso off`. A packet socket of ours needs nothing.
-//! A client of `net_memif` has to find its server when it is opened. A `net_memif` that is closed is only stopped, since
-//! the driver does not survive more: its name is for who opens it again with the same arguments.
+//! DPDK is initialised with the first port. It uses huge pages if the system has reserved 256 MiB
+//! of them. `net_af_packet` reveals neither partial checksums nor super-frames. This module
+//! completes partial checksums, but the driver truncates super-frames, so a peer on the same
+//! machine needs `ethtool -K PEER tso off gso off`. The packet sockets of [`crate::af_packet`] need
+//! no such setting. A client of `net_memif` must find its server when it is opened. A closed
+//! `net_memif` is only stopped, because the driver does not survive its removal; opening it again
+//! with the same arguments restarts it.
 
 mod shim;
 
@@ -20,13 +21,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 const DEVICES: [&str; 4] = ["net_af_packet", "net_memif", "net_ring", "net_null"];
-/// Calls of receive between looks at the link and at drops.
+/// The number of receive calls between checks of the link and of drops.
 const UPKEEP: u32 = 128;
 
-/// Opens a device, described as DPDK does, for a number of workers.
+/// Opens a device, described as in DPDK, for a number of workers.
 ///
 /// # Errors
-/// If DPDK does not start, or does not make the device, or gives it fewer queues.
+/// Returns an [`OpenError`] if DPDK cannot be initialised, does not create the device, or supports
+/// fewer queues.
 pub fn open(device: &str, workers: usize) -> Result<Port, OpenError> {
     let name = device.split(',').next().unwrap_or_default().to_owned();
     if !DEVICES.iter().any(|known| name.starts_with(known)) {
@@ -65,12 +67,12 @@ pub fn open(device: &str, workers: usize) -> Result<Port, OpenError> {
 struct DeviceQueue {
     link: Link,
     queue: shim::Queue,
-    /// Of packets that were taken and have not left.
+    /// The lengths of accepted packets that have not left.
     lengths: VecDeque<u32>,
-    /// Packets may come from peers that leave checksums to a card.
+    /// Whether packets may come from peers that leave checksums to a card.
     partial: bool,
     until_upkeep: u32,
-    /// What of the device's drops was counted, by any queue.
+    /// The device's drops that some queue has already counted.
     missed: Arc<AtomicU64>,
     device: Arc<Device>,
 }

@@ -1,4 +1,5 @@
-//! Network interfaces of this machine: what they are like, and when they change.
+//! The properties of network interfaces, their offload settings, and notifications of their
+//! changes.
 
 use crate::sys;
 use rustix::net::netlink::SocketAddrNetlink;
@@ -6,30 +7,30 @@ use rustix::net::{AddressFamily, RecvFlags, SocketFlags, SocketType};
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
-/// A network interface of the namespace of the thread that asks.
+/// A network interface in the namespace of the calling thread.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Interface {
-    /// Its name, as `eth0`.
+    /// The name, such as `eth0`.
     pub name: String,
-    /// Its number, which it loses when it is removed.
+    /// The index, which changes if the interface is removed and added again.
     pub index: u32,
-    /// It is switched on.
+    /// Whether the interface is switched on.
     pub up: bool,
-    /// It is switched on and its peer is there.
+    /// Whether the interface is switched on and its peer is present.
     pub running: bool,
-    /// Most bytes behind the Ethernet header.
+    /// The largest number of bytes after the Ethernet header.
     pub mtu: u32,
-    /// Its address.
+    /// The MAC address.
     pub mac: [u8; 6],
-    /// It takes Ethernet frames.
+    /// Whether the interface carries Ethernet frames.
     pub ethernet: bool,
 }
 
 impl Interface {
-    /// The interface of that name.
+    /// Returns the interface with this name.
     ///
     /// # Errors
-    /// `ENODEV` if there is none.
+    /// Returns `ENODEV` if there is no such interface.
     pub fn named(name: &str) -> io::Result<Self> {
         let socket = sys::socket(libc::AF_INET, libc::SOCK_DGRAM)?;
         let index = rustix::net::netdevice::name_to_index(&socket, name)?;
@@ -49,10 +50,10 @@ impl Interface {
     }
 }
 
-/// The name of an interface's driver.
+/// Returns the name of an interface's driver.
 pub(crate) fn driver(name: &str) -> io::Result<String> {
     const ETHTOOL_GDRVINFO: u32 = 0x3;
-    // struct ethtool_drvinfo has 196 bytes.
+    // The structure ethtool_drvinfo has 196 bytes.
     let mut words = [0; 49];
     words[0] = ETHTOOL_GDRVINFO;
     sys::ethtool(name, &mut words)?;
@@ -60,30 +61,30 @@ pub(crate) fn driver(name: &str) -> io::Result<String> {
     Ok(bytes.take_while(|byte| *byte != 0).map(char::from).collect())
 }
 
-/// How many queues an interface receives on.
+/// Returns the number of receive queues of an interface.
 pub(crate) fn receive_queues(name: &str) -> u32 {
     const ETHTOOL_GCHANNELS: u32 = 0x3c;
-    // struct ethtool_channels: what there may be at most, and what there is: receive, transmit,
-    // other, combined.
+    // The structure ethtool_channels has the maximum and then the present numbers of channels:
+    // receive, transmit, other, combined.
     let mut words = [ETHTOOL_GCHANNELS, 0, 0, 0, 0, 0, 0, 0, 0];
     match sys::ethtool(name, &mut words) {
         Ok(()) => (words[5] + words[8]).max(1),
-        // Drivers with one queue need not answer.
+        // A driver with one queue need not implement the command.
         Err(_) => 1,
     }
 }
 
-/// What an interface does to packets that it receives, switched off until this is dropped.
+/// Receive offloads of an interface that stay disabled until this is dropped.
 #[derive(Debug)]
 pub(crate) struct OffloadsOff {
     interface: String,
     index: u32,
-    /// Commands that set what was before.
+    /// The commands that restore the former settings.
     before: Vec<[u32; 2]>,
 }
 
 impl OffloadsOff {
-    /// Lets tags in packets, and, if `whole`, packets as they came.
+    /// Disables the removal of VLAN tags and, if `whole`, the merging of packets.
     pub(crate) fn on(interface: &Interface, whole: bool) -> io::Result<Self> {
         const ETHTOOL_GGRO: u32 = 0x2b;
         const ETHTOOL_SGRO: u32 = 0x2c;
@@ -96,7 +97,7 @@ impl OffloadsOff {
         let lro = if whole { ETH_FLAG_LRO } else { 0 };
         let mut switch = |get, set, bits: u32| {
             let mut words = [get, 0];
-            // What a driver does not tell of it does not do.
+            // A driver that does not report a feature does not have it.
             if sys::ethtool(name, &mut words).is_err() || words[1] & bits == 0 {
                 return Ok(());
             }
@@ -114,7 +115,7 @@ impl OffloadsOff {
 
 impl Drop for OffloadsOff {
     fn drop(&mut self) {
-        // Not those of another interface that has got its name.
+        // Another interface may have taken the name; its settings are not changed.
         if Interface::named(&self.interface).is_ok_and(|found| found.index == self.index) {
             for words in &mut self.before {
                 let _ = sys::ethtool(&self.interface, words);
@@ -123,12 +124,12 @@ impl Drop for OffloadsOff {
     }
 }
 
-/// `RTMGRP_LINK` of linux/rtnetlink.h.
+/// The multicast group `RTMGRP_LINK` of linux/rtnetlink.h.
 const LINKS: u32 = 1;
-/// `RTMGRP_TC`.
+/// The multicast group `RTMGRP_TC`.
 const DISCIPLINES: u32 = 8;
 
-/// Tells that some interface was added, removed, switched on or off, or changed.
+/// A watch for interfaces that are added, removed, switched on or off, or changed.
 #[derive(Debug)]
 pub struct LinkWatch {
     socket: OwnedFd,
@@ -138,12 +139,12 @@ impl LinkWatch {
     /// Watches the namespace of this thread from now on.
     ///
     /// # Errors
-    /// If the system gives no socket.
+    /// Returns an error if the system cannot open a netlink socket.
     pub fn new() -> io::Result<Self> {
         Self::of(LINKS)
     }
 
-    /// Watches queueing disciplines too.
+    /// Also watches queueing disciplines.
     pub(crate) fn with_disciplines() -> io::Result<Self> {
         Self::of(LINKS | DISCIPLINES)
     }
@@ -160,14 +161,14 @@ impl LinkWatch {
         Ok(Self { socket })
     }
 
-    /// Whether something changed since it was asked last. Does not wait.
+    /// Whether something has changed since the last call. Does not wait.
     pub fn changed(&mut self) -> bool {
         let mut buffer = [0; 4096];
         let mut changed = false;
         loop {
             match rustix::net::recv(&self.socket, &mut buffer[..], RecvFlags::TRUNC) {
                 Ok(_) => changed = true,
-                // Some were lost.
+                // Notifications were lost, so something has changed.
                 Err(rustix::io::Errno::NOBUFS) => changed = true,
                 Err(rustix::io::Errno::INTR) => {}
                 Err(_) => return changed,
@@ -175,7 +176,7 @@ impl LinkWatch {
         }
     }
 
-    /// What to poll for input.
+    /// Returns a descriptor to poll for input.
     #[must_use]
     pub fn descriptor(&self) -> BorrowedFd<'_> {
         self.socket.as_fd()

@@ -1,14 +1,16 @@
-//! Where packets come from and go: ports of a switch, and capture files.
+//! Ports of a switch on network interfaces, in memory and in capture files.
 //!
-//! A port has as many [`Queue`]s as there are workers, and each worker owns one of each port: what
-//! it receives there are whole flows, and what it transmits there meets nobody else's. A queue
-//! never waits and knows no time; the worker's loop does both. Packets are copied into the
-//! worker's own buffers ([`Burst`]), where headers may grow in front, and what a kernel or a card
-//! left undone (checksums, segments, stripped VLAN tags) is done by then: a program sees frames as
-//! they are on a wire. A worker whose program reads no payload may have the heads of TCP segments
-//! alone ([`Burst::take_heads`]), and send the segments on in one piece ([`offload::SuperFrame`]).
+//! A port has one [`Queue`] per worker, and each worker owns one queue of every port. Flows are not
+//! split between queues, and transmissions of different queues do not interfere. A queue never
+//! waits and never reads a clock; the worker's loop does both. Received packets are copied into the
+//! worker's own buffers ([`Burst`]), with space for headers in front. Work that a kernel or a card
+//! left undone (checksums, segmentation, stripped VLAN tags) is completed on the way, so that a
+//! program sees frames as they are on a wire. A worker whose program reads no payload may receive
+//! only the heads of TCP segments ([`Burst::take_heads`]), and send the segments in one piece
+//! ([`offload::SuperFrame`]).
 //!
-//! Two ports in memory, joined by a line; [`open()`] gives those of interfaces, which are used in the same way:
+//! The example connects two ports in memory by a line. The ports of interfaces, which [`open()`]
+//! opens, are used in the same way:
 //!
 //! ```
 //! use packetio::{Burst, Transmitted, memory};
@@ -55,83 +57,82 @@ use std::sync::Arc;
 /// A port, opened for a number of workers.
 #[derive(Debug)]
 pub struct Port {
-    /// What it is called where it comes from, as `veth0`.
+    /// The name of the interface, device or file, such as `veth0`.
     pub name: String,
-    /// One for each worker, in their order.
+    /// The queues, one for each worker in order.
     pub queues: Vec<Box<dyn Queue>>,
-    /// What passed all of its queues.
+    /// The counters over all queues of the port.
     pub counters: Arc<PortCounters>,
-    /// The captures that are written of it, if any.
+    /// The captures that record the port, if there are any.
     pub recording: Option<Recording>,
 }
 
 /// One worker's end of a port.
 pub trait Queue: Debug + Send {
-    /// Takes packets that wait into `burst`, as many as it has room for, and returns their number. Does
-    /// not wait.
+    /// Moves waiting packets into `burst`, at most as many as it has room for, and returns their
+    /// number. Does not wait.
     ///
     /// # Errors
-    /// If the port is gone or down; what is in the burst is whole.
+    /// Returns [`PortDown`] if the port is gone or down. All packets in the burst are complete.
     fn receive(&mut self, burst: &mut Burst) -> Result<usize, PortDown>;
 
-    /// Takes a copy of a packet that is to leave. It may leave at once or at the next
-    /// [`Self::flush`]; what could not be taken is counted.
+    /// Copies a packet for transmission. The packet leaves immediately or at the next
+    /// [`Self::flush`]. Refused packets are counted.
     fn transmit(&mut self, packet: &[u8]) -> Transmitted;
 
-    /// The same for several packets, in order; returns how many were taken.
+    /// Copies several packets for transmission, in order; returns the number of accepted packets.
     fn transmit_all(&mut self, packets: &[&[u8]]) -> usize {
         packets.iter().filter(|packet| self.transmit(packet) == Transmitted::Taken).count()
     }
 
-    /// Takes a copy of a super-frame that is to leave in one piece, as [`Self::transmit`] takes a
-    /// packet. Returns false, with nothing done, if the frame must be cut for this port, or if the
-    /// queue is full.
+    /// Copies a super-frame for transmission in one piece. Returns false, without any effect, if
+    /// the frame must be segmented for this port, or if the queue is full.
     fn transmit_whole(&mut self, _frame: &Whole<'_>) -> bool {
         false
     }
 
-    /// Lets everything leave that was taken; false if some of it has to wait, since the queue is
-    /// full. Then this is to be called again.
+    /// Sends all accepted packets. Returns false if some have to wait because the system's queue is
+    /// full; the caller must then flush again.
     fn flush(&mut self) -> bool;
 
-    /// What to poll for input, if packets announce themselves.
+    /// Returns a descriptor to poll for input, if the port has one.
     fn descriptor(&self) -> Option<BorrowedFd<'_>>;
 
-    /// Packets that were taken and have not left the machine, where its system has a queue for the port; `None` where it
-    /// has none, or it cannot be known. Costs a system call.
+    /// Returns the number of accepted packets that have not left the machine, or `None` if the port
+    /// has no system queue or its length is unknown. The call costs a system call.
     fn waiting(&mut self) -> Option<u32> {
         None
     }
 
-    /// Tries to get back a port that is gone or down; true if it is there. Costs system calls: to
-    /// be called from time to time.
+    /// Tries to reopen a port that is gone or down; returns whether the port is up. The call costs
+    /// system calls and is meant for occasional use.
     fn reopen(&mut self) -> bool;
 }
 
-/// What became of a packet that was to leave.
+/// The outcome of transmitting a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Transmitted {
-    /// It leaves.
+    /// The packet was accepted.
     Taken,
     /// The queue is full.
     Full,
-    /// It is longer than the port takes, or shorter than a header of its link.
+    /// The packet is longer than the port accepts, or shorter than a link-layer header.
     BadLength,
     /// The port is gone or down.
     Down,
 }
 
-/// The port is gone or down.
+/// The error for a port that is gone or down.
 #[derive(Debug, thiserror::Error)]
 #[error("port {port} is gone or down: {cause}{}", remedy(.port, .cause))]
 pub struct PortDown {
-    /// Its name.
+    /// The name of the port.
     pub port: String,
-    /// What the system says.
+    /// The cause, as reported by the system.
     pub cause: io::Error,
 }
 
-/// What to do about it: an interface is down until somebody brings it up.
+/// Returns a hint for the user.
 fn remedy(port: &str, cause: &io::Error) -> String {
     match cause.kind() {
         io::ErrorKind::NetworkDown => format!("; `ip link set {port} up` brings it up"),

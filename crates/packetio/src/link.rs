@@ -1,23 +1,23 @@
-//! What the ends of a link have in common, whatever carries the packets: its name, the lengths that it takes, whether it
-//! is there, its counters.
+//! The common state of a port's queues, whatever carries the packets: name, MTU, presence and
+//! counters.
 
 use crate::interface::Interface;
 use crate::{PortCounters, PortDown, Transmitted};
 use std::io;
 use std::sync::Arc;
 
-/// One queue's view of the link of a port.
+/// One queue's view of its port.
 #[derive(Debug)]
 pub(crate) struct Link {
     pub(crate) name: String,
-    /// The error that showed that the port is gone or down.
+    /// The error that revealed that the port is gone or down.
     pub(crate) down: Option<libc::c_int>,
     pub(crate) mtu: usize,
     pub(crate) counters: Arc<PortCounters>,
 }
 
 impl Link {
-    /// Of an interface.
+    /// Creates the link of an interface.
     pub(crate) fn on(interface: &Interface, counters: &Arc<PortCounters>) -> Self {
         Self {
             name: interface.name.clone(),
@@ -27,7 +27,7 @@ impl Link {
         }
     }
 
-    /// Counts what was received; that the port is down is said when nothing of before is left.
+    /// Counts received packets. If none was received, returns an error if the port is down.
     pub(crate) fn received(&self, packets: u64, bytes: u64) -> Result<usize, PortDown> {
         if packets > 0 {
             self.counters.received(packets, bytes);
@@ -42,14 +42,14 @@ impl Link {
         }
     }
 
-    /// Whether a packet may be transmitted through an interface, of at most `longest` bytes whatever the MTU; one that may
-    /// not is counted.
+    /// Checks whether a packet may be transmitted: its length must fit the MTU and be at most
+    /// `longest` bytes. Refused packets are counted.
     pub(crate) fn admit(&mut self, packet: &[u8], longest: usize) -> Result<(), Transmitted> {
         if self.down.is_some() {
             return Err(self.refused());
         }
         if !self.takes(packet) {
-            // It may have grown.
+            // The MTU may have grown.
             self.read_mtu();
         }
         if !self.takes(packet) || packet.len() > longest {
@@ -59,7 +59,7 @@ impl Link {
         Ok(())
     }
 
-    /// Counts a packet that finds no room, or no port.
+    /// Counts a packet that was refused because the queue is full or the port is down.
     pub(crate) fn refused(&self) -> Transmitted {
         self.counters.transmit_dropped(1);
         if self.down.is_some() { Transmitted::Down } else { Transmitted::Full }
@@ -75,9 +75,9 @@ impl Link {
         self.takes_length(packet, packet.len())
     }
 
-    /// Whether an Ethernet link takes a packet of `length` bytes that begins with `front`. It takes
-    /// at least a header, and at most a header and the MTU. One tag does not count, as in the
-    /// kernel (packet_snd).
+    /// Whether an Ethernet link accepts a packet of `length` bytes that begins with `front`. The
+    /// packet must have at least an Ethernet header, and at most the header and the MTU. One VLAN
+    /// tag is not counted, as in the kernel (packet_snd).
     pub(crate) fn takes_length(&self, front: &[u8], length: usize) -> bool {
         const HEADER: usize = 14;
         let tag = if front.get(12..14) == Some(&[0x81, 0]) { 4 } else { 0 };

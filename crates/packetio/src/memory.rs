@@ -1,8 +1,8 @@
-//! Ports in memory: two ends of a line, for tests and for measuring without a kernel.
+//! Ports in memory: the two ends of a line, for tests and for measurements without a kernel.
 //!
-//! A packet is copied once, where it is transmitted; from there on its buffer goes from hand to hand, in bursts: the lock of a
-//! direction is taken once for what a flush lets go, and once for what a burst takes. Buffers of packets that were
-//! received go back the same way.
+//! A packet is copied once, at its transmission; its buffer then moves from owner to owner. The
+//! lock of a direction is taken once per flush and once per received burst. Buffers of received
+//! packets return to the sender in the same way.
 
 use crate::{Burst, Frame, Port, PortCounters, PortDown, Queue, Transmitted};
 use std::collections::VecDeque;
@@ -10,12 +10,12 @@ use std::os::fd::BorrowedFd;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// Two ports with one queue each: what one transmits, the other receives. A direction holds so
-/// many packets.
+/// Creates two ports with one queue each, which are connected to each other. Each direction holds
+/// at most `capacity` packets.
 #[must_use]
 pub fn line(name: &str, capacity: usize) -> [Port; 2] {
-    let [forth, back] = [(); 2].map(|()| Arc::new(Lane::default()));
-    let end = |letter, incoming: &Arc<Lane>, outgoing: &Arc<Lane>| {
+    let [forth, back] = [(); 2].map(|()| Arc::new(Direction::default()));
+    let end = |letter, incoming: &Arc<Direction>, outgoing: &Arc<Direction>| {
         let counters = Arc::new(PortCounters::default());
         let queue = LineQueue {
             incoming: Arc::clone(incoming),
@@ -33,22 +33,22 @@ pub fn line(name: &str, capacity: usize) -> [Port; 2] {
     [end('a', &back, &forth), end('b', &forth, &back)]
 }
 
-/// One direction.
+/// One direction of a line.
 #[derive(Debug, Default)]
-struct Lane {
+struct Direction {
     packets: Mutex<Packets>,
-    /// How many wait, as whoever changed that last left it: so that both ends can look without the lock.
+    /// The number of waiting packets, which both ends can read without the lock.
     waiting: AtomicUsize,
 }
 
 #[derive(Debug, Default)]
 struct Packets {
     waiting: VecDeque<Frame>,
-    /// Buffers of packets that were received, which the next ones use again.
+    /// Buffers of received packets, for reuse by later packets.
     spare: Vec<Frame>,
 }
 
-impl Lane {
+impl Direction {
     fn lock(&self) -> MutexGuard<'_, Packets> {
         self.packets.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -57,7 +57,7 @@ impl Lane {
         self.waiting.load(Ordering::Acquire)
     }
 
-    /// To be called with the lock held.
+    /// Publishes the number of waiting packets; the caller must hold the lock.
     fn show(&self, packets: &Packets) {
         self.waiting.store(packets.waiting.len(), Ordering::Release);
     }
@@ -65,15 +65,15 @@ impl Lane {
 
 #[derive(Debug)]
 struct LineQueue {
-    incoming: Arc<Lane>,
-    outgoing: Arc<Lane>,
+    incoming: Arc<Direction>,
+    outgoing: Arc<Direction>,
     capacity: usize,
-    /// There is room in the line for so many, at least.
+    /// A lower bound on the room in the line, in packets.
     room: usize,
-    /// They leave at the next flush.
+    /// Accepted packets, which leave at the next flush.
     taken: Vec<Frame>,
     taken_bytes: u64,
-    /// Buffers for the next ones.
+    /// Buffers for later packets.
     spare: Vec<Frame>,
     counters: Arc<PortCounters>,
 }
@@ -89,7 +89,7 @@ impl Queue for LineQueue {
         let mut bytes = 0;
         for mut frame in waiting.drain(..count) {
             bytes += frame.bytes().len() as u64;
-            // The burst has room, so that the frame is now one of those that it had.
+            // The burst has room, so `frame` now holds one of the burst's unused buffers.
             burst.exchange(&mut frame);
             spare.push(frame);
         }
@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn what_one_end_transmits_the_other_receives() {
+    fn each_end_receives_the_packets_of_the_peer() {
         let [mut here, mut there] = line("line", 2);
         let mut burst = Burst::new(8);
         let sent = [b"first", b"later", b"extra"].map(|packet| here.queues[0].transmit(packet));
@@ -179,9 +179,10 @@ mod tests {
         assert_eq!((into.received_packets, into.received_bytes), (2, 10));
     }
 
-    /// Buffers go round, whatever was in them, and what is taken leaves with the next flush, in order.
+    /// Checks that buffers are reused, whatever they contained, and that accepted packets leave
+    /// with the next flush, in order.
     #[test]
-    fn what_is_received_makes_room_again() {
+    fn received_packets_make_room_for_others() {
         let [mut here, mut there] = line("line", 3);
         let mut burst = Burst::new(2);
         let mut next = 0_u8;
@@ -205,7 +206,8 @@ mod tests {
         assert_eq!(there.counters.values().received_packets, 21);
     }
 
-    /// Both ends at once, each in a thread: nothing is lost, doubled or out of order.
+    /// Checks that no packet is lost, duplicated or reordered while both ends work in different
+    /// threads.
     #[test]
     fn two_threads_pass_packets_in_their_order() {
         const PACKETS: u32 = 3_000;

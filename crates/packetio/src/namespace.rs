@@ -1,8 +1,10 @@
-//! Network namespaces with cables between them: what is sent there meets no other traffic, no port of the machine is taken,
-//! and nothing is left behind. Measurements and tests have their ports in them.
+//! Network namespaces that are connected by virtual cables. Packets in them meet no other traffic,
+//! no port of the machine is occupied, and nothing is left behind. Measurements and tests create
+//! their ports in such namespaces.
 //!
-//! Interfaces are made with `ip` of iproute2, which says what is wrong in words that its users know; making namespaces needs
-//! root. Names tell whose a namespace is, so that one whose process was killed is cleared away by the next.
+//! Interfaces are created with `ip` of iproute2, whose error messages users know. Creating
+//! namespaces requires root. The name of a namespace contains the id of its process, so that later
+//! processes can remove namespaces whose process was killed.
 
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 use std::ffi::OsStr;
@@ -15,43 +17,43 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread;
 
 const PREFIX: &str = "planimeter-";
-/// Where `ip netns` keeps them.
+/// The directory in which `ip netns` keeps namespaces.
 const NAMES: &str = "/run/netns";
 
-/// A network namespace of this process; dropping it removes it, with the interfaces in it.
+/// A network namespace of this process. Dropping it removes the namespace and its interfaces.
 #[derive(Debug)]
 pub struct Namespace {
     name: String,
 }
 
-/// Why a namespace cannot be made or used.
+/// The reason why a namespace cannot be created or used.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum NamespaceError {
-    /// There is no `ip`.
+    /// The program `ip` cannot be started.
     #[error("ip: {0}; Debian's iproute2 has it")]
     NoIp(io::Error),
-    /// `ip` refuses.
+    /// The program `ip` reports an error.
     #[error("ip {arguments}: {said}; {}", advice(said))]
     Ip {
-        /// What it was asked for.
+        /// The arguments of `ip`.
         arguments: String,
-        /// What it says.
+        /// The error message of `ip`.
         said: String,
     },
-    /// It cannot be entered.
+    /// The namespace cannot be entered.
     #[error("entering {}: {source}", path.display())]
     Enter {
-        /// The namespace.
+        /// The path of the namespace.
         path: PathBuf,
-        /// Why not.
+        /// The cause.
         source: io::Error,
     },
 }
 
-/// What to do where `ip` refuses.
+/// Returns a remedy for an error of `ip`.
 fn advice(said: &str) -> &'static str {
-    // In the words of the kernel's error, or of its number.
+    // The first is the kernel's own message, the second the text of its error number.
     let unknown = ["Unknown device type", "Operation not supported"];
     if unknown.iter().any(|words| said.contains(words)) {
         "this kernel has no interfaces of that kind: load its module (`modprobe veth` for virtual pairs)"
@@ -61,10 +63,11 @@ fn advice(said: &str) -> &'static str {
 }
 
 impl Namespace {
-    /// A new one, with its loopback interface up and without IPv6, so that nobody speaks who was not asked to.
+    /// Creates a namespace with its loopback interface up. IPv6 is disabled, so that the kernel
+    /// sends no packets of its own.
     ///
     /// # Errors
-    /// If it cannot be made.
+    /// Returns an error if the namespace cannot be created.
     pub fn new() -> Result<Self, NamespaceError> {
         static COUNT: AtomicU32 = AtomicU32::new(0);
         clear_left_behind();
@@ -74,7 +77,7 @@ impl Namespace {
         let namespace = Self { name };
         namespace.run(|| {
             for which in ["all", "default"] {
-                // A kernel without IPv6 has no such file.
+                // A kernel without IPv6 does not have this file.
                 let _ = fs::write(format!("/proc/sys/net/ipv6/conf/{which}/disable_ipv6"), "1");
             }
         })?;
@@ -82,10 +85,11 @@ impl Namespace {
         Ok(namespace)
     }
 
-    /// Lets the calling thread, and what it starts from now on, be in this namespace.
+    /// Moves the calling thread into this namespace. Processes and threads that it starts later are
+    /// in the namespace too.
     ///
     /// # Errors
-    /// If it is gone, or may not be entered.
+    /// Returns an error if the namespace is gone or may not be entered.
     pub fn enter(&self) -> Result<(), NamespaceError> {
         let path = Path::new(NAMES).join(&self.name);
         let entered = fs::File::open(&path).and_then(|namespace| {
@@ -95,10 +99,10 @@ impl Namespace {
         entered.map_err(|source| NamespaceError::Enter { path, source })
     }
 
-    /// Runs something on a thread of its own that is in this namespace. A panic there goes on here.
+    /// Runs `body` on a new thread in this namespace. A panic of `body` continues in the caller.
     ///
     /// # Errors
-    /// If the namespace cannot be entered.
+    /// Returns an error if the namespace cannot be entered.
     pub fn run<T: Send>(&self, body: impl FnOnce() -> T + Send) -> Result<T, NamespaceError> {
         let inside = || self.enter().map(|()| body());
         match thread::scope(|scope| scope.spawn(inside).join()) {
@@ -107,20 +111,21 @@ impl Namespace {
         }
     }
 
-    /// Runs `ip` in this namespace; arguments have blanks between them.
+    /// Runs `ip` in this namespace. Arguments are separated by blanks.
     ///
     /// # Errors
-    /// If it refuses.
+    /// Returns an error if `ip` fails.
     pub fn ip(&self, arguments: &str) -> Result<(), NamespaceError> {
         let mut words = vec!["-netns", &self.name];
         words.extend(arguments.split_whitespace());
         ip(&words)
     }
 
-    /// Lays a cable: a pair of interfaces of these names, one here and one in `other`, of an MTU in bytes. Both are up.
+    /// Creates a pair of connected interfaces with the given names and MTU in bytes, one in this
+    /// namespace and one in `other`. Both are up.
     ///
     /// # Errors
-    /// If `ip` refuses.
+    /// Returns an error if `ip` fails.
     pub fn link(
         &self,
         here: &str,
@@ -134,7 +139,7 @@ impl Namespace {
         other.ip(&format!("link set {there} up"))
     }
 
-    /// A program to be run in this namespace.
+    /// Returns a command that runs a program in this namespace.
     pub fn command(&self, program: impl AsRef<OsStr>) -> Command {
         let mut command = Command::new("ip");
         command.args(["netns", "exec", &self.name]).arg(program);
@@ -144,7 +149,7 @@ impl Namespace {
 
 impl Drop for Namespace {
     fn drop(&mut self) {
-        // There is nobody to tell.
+        // A failure has no consequence that this process could handle.
         let _ = ip(&["netns", "delete", &self.name]);
     }
 }
@@ -176,9 +181,10 @@ fn clear_left_behind() {
 mod tests {
     use super::NamespaceError;
 
-    /// What lacks is the kernel's in the one case, the right to do it in the other.
+    /// Checks that the remedy depends on whether the kernel lacks a feature or the process lacks a
+    /// permission.
     #[test]
-    fn what_to_do_depends_on_what_ip_says() {
+    fn the_remedy_depends_on_the_error_of_ip() {
         let refused = |said: &str| {
             NamespaceError::Ip { arguments: "link add a type veth".into(), said: said.into() }
                 .to_string()

@@ -1,11 +1,11 @@
-//! Does what a kernel left for a card to do.
+//! Completes packets that a kernel left unfinished, as a network card would.
 //!
-//! Packets that meet inside a machine carry partial checksums, lie merged or uncut in super-frames
-//! of up to 64 KiB and more, and have their VLAN tag beside them. The kernel tells with a
-//! `virtio_net_hdr` (linux/virtio_net.h; Virtual I/O Device 1.2, section 5.1.6) what is open. From
-//! that and the packet [`Restorer`] makes the frames that a wire would have. Nothing in either is
-//! trusted: both may come from a guest. What a reader of a [`Burst`] need not see of segments can
-//! stay in one piece ([`SuperFrame`]).
+//! Packets that stay within a machine carry partial checksums, may lie in super-frames of 64 KiB or
+//! more, and have their VLAN tag stored separately. The kernel describes the unfinished work by a
+//! `virtio_net_hdr` (linux/virtio_net.h; Virtual I/O Device 1.2, section 5.1.6). [`Restorer`] turns
+//! such a packet into the frames that would be on a wire. Neither the packet nor the description is
+//! trusted, because both may come from a guest. Payload that the reader of a [`Burst`] does not
+//! need can stay in one piece ([`SuperFrame`]).
 
 mod checksum;
 mod headers;
@@ -20,36 +20,36 @@ pub(crate) use segments::Segments;
 pub(crate) use shared::SharedFrame;
 pub use super_frame::{SuperFrame, Whole};
 
-/// Bytes of a `virtio_net_hdr`.
+/// The length of a `virtio_net_hdr` in bytes.
 pub const VIRTIO_HEADER: usize = 10;
 
-/// The packet and what is said of it do not fit together, or ask for what is not known here.
+/// The error for a packet that contradicts its description, or whose description is not supported.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Damaged;
 
-/// A tag that was taken out of the frame.
+/// A VLAN tag that was removed from its frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Tag {
-    /// Its EtherType, as 0x8100.
+    /// The EtherType of the tag, such as 0x8100.
     pub protocol: u16,
-    /// Priority, drop eligibility and VLAN.
+    /// The tag control information: priority, drop eligibility and VLAN.
     pub control: u16,
 }
 
-/// Makes frames as they are on a wire. Keeps what did not find room.
+/// A converter of unfinished packets into frames. It keeps frames that did not fit into a burst.
 #[derive(Debug, Default)]
 pub struct Restorer {
     segments: Segments,
 }
 
 impl Restorer {
-    /// Puts what did not find room into the burst and returns the number of frames and their
-    /// bytes. To be called before [`Self::take`], which needs room for one frame.
+    /// Moves kept frames into the burst; returns the number of frames and their bytes. Must be
+    /// called before [`Self::take`], which needs room for one frame.
     pub fn resume(&mut self, burst: &mut Burst) -> (u64, u64) {
         self.unload(burst)
     }
 
-    /// Whether something waits for [`Self::resume`].
+    /// Whether frames wait for [`Self::resume`].
     pub(crate) fn is_pending(&self) -> bool {
         self.segments.is_pending()
     }
@@ -62,11 +62,11 @@ impl Restorer {
         apart.unwrap_or_else(|| self.segments.unload(burst))
     }
 
-    /// Puts a packet into the burst; returns the number of frames that it became so far, and
-    /// their bytes.
+    /// Converts a packet and puts its frames into the burst; returns the number of frames so far,
+    /// and their bytes.
     ///
     /// # Errors
-    /// If the packet and what is said of it do not fit together; nothing is put into the burst.
+    /// Returns [`Damaged`] if the packet contradicts its description. The burst is then unchanged.
     pub fn take(
         &mut self,
         header: &[u8; VIRTIO_HEADER],
@@ -79,7 +79,7 @@ impl Restorer {
         let addresses = if tag_bytes.is_empty() { 0 } else { 12 };
         let (front, rest) = packet.split_at_checked(addresses).ok_or(Damaged)?;
         let parts = [front, tag_bytes, rest];
-        let open = Open::read(header, tag_bytes.len())?;
+        let open = Unfinished::read(header, tag_bytes.len())?;
         if let Some(segmentation) = open.segmentation {
             self.segments.frame.fill(&parts);
             self.segments.open(open.transport(), segmentation)?;
@@ -100,17 +100,17 @@ impl Restorer {
 }
 
 impl Restorer {
-    /// Returns memory for a packet of up to `bytes` bytes.
+    /// Returns a buffer for a packet of up to `bytes` bytes.
     pub(crate) fn room(&mut self, bytes: usize) -> &mut [u8] {
         self.segments.clear();
         self.segments.frame.room(bytes)
     }
 
-    /// Puts the packet of `length` bytes that was written to the memory of [`Self::room`] into the
-    /// burst, as [`Self::take`] does.
+    /// Converts the packet of `length` bytes that was written to the buffer of [`Self::room`], as
+    /// [`Self::take`] does.
     ///
     /// # Errors
-    /// As [`Self::take`].
+    /// Returns [`Damaged`] as [`Self::take`] does.
     pub(crate) fn take_received(
         &mut self,
         header: &[u8; VIRTIO_HEADER],
@@ -119,7 +119,7 @@ impl Restorer {
         burst: &mut Burst,
     ) -> Result<(u64, u64), Damaged> {
         let tag_bytes = tag.map(Tag::bytes);
-        let open = Open::read(header, tag_bytes.map_or(0, |bytes| bytes.len()))?;
+        let open = Unfinished::read(header, tag_bytes.map_or(0, |bytes| bytes.len()))?;
         if let Some(segmentation) = open.segmentation {
             self.segments.frame.place(length, tag_bytes)?;
             self.segments.open(open.transport(), segmentation)?;
@@ -134,20 +134,21 @@ impl Restorer {
 }
 
 impl Tag {
-    /// Returns the tag as it is in a frame.
+    /// Returns the bytes of the tag in a frame.
     fn bytes(self) -> [u8; 4] {
         let [[a, b], [c, d]] = [self.protocol, self.control].map(u16::to_be_bytes);
         [a, b, c, d]
     }
 }
 
-/// Completes the checksum of a packet where it is partial, of which nothing tells but the sum of
-/// the pseudo-header in its place.
+/// Completes the checksum of a packet if it is partial. A partial checksum is recognised only by
+/// its value, the sum of the pseudo-header.
 ///
-/// A whole checksum that has the same value stays as it is: then the sum of the rest is zero, and
-/// completing it gives it again. Packets in tunnels are left alone.
+/// A complete checksum that happens to have this value stays unchanged: the rest of the packet then
+/// sums to zero, so completing the checksum yields the same value. Packets in tunnels are left
+/// unchanged.
 pub fn complete_checksum(frame: &mut [u8]) {
-    // Each packet of some ports comes here: nothing is allocated.
+    // Some ports pass every packet here, so nothing is allocated.
     let mut last = None;
     let found = walk(frame, None, |layer| last = Some(layer));
     let Some((transport, protocol)) = found else { return };
@@ -170,7 +171,7 @@ pub fn complete_checksum(frame: &mut [u8]) {
     }
 }
 
-/// The sum of the pseudo-header in front of a transport header.
+/// Returns the sum of the pseudo-header for a transport header.
 fn pseudo_header(frame: &[u8], layer: Layer, transport: usize, protocol: u8) -> Option<u16> {
     let (addresses, length) = match layer {
         Layer::Ipv4(at) => {
@@ -190,28 +191,30 @@ fn read<const N: usize>(bytes: &[u8], at: usize) -> Option<[u8; N]> {
     bytes.get(at..)?.first_chunk().copied()
 }
 
-/// What is left to be done.
-struct Open {
+/// The unfinished work on a packet.
+struct Unfinished {
     checksum: Option<Checksum>,
     segmentation: Option<Segmentation>,
 }
 
-/// A checksum over everything from an offset on; its field has the sum of the pseudo-header.
+/// A partial checksum over all bytes from an offset on. Its field holds the sum of the
+/// pseudo-header.
 #[derive(Clone, Copy)]
 struct Checksum {
     start: usize,
     field: usize,
 }
 
-/// Payload bytes of a segment.
+/// The kind of segmentation, with the number of payload bytes in a segment.
 #[derive(Clone, Copy)]
 enum Segmentation {
     Tcp(u16),
     Udp(u16),
 }
 
-impl Open {
-    /// Offsets are those of the packet with `shift` bytes more in front of its headers.
+impl Unfinished {
+    /// Reads a description. `shift` is the number of bytes that were inserted in front of the
+    /// packet's headers.
     fn read(header: &[u8; VIRTIO_HEADER], shift: usize) -> Result<Self, Damaged> {
         const NEEDS_CHECKSUM: u8 = 1;
         const EXPLICIT_CONGESTION: u8 = 0x80;
@@ -223,7 +226,7 @@ impl Open {
             0 => None,
             1 | 4 => Some(Segmentation::Tcp(size)),
             5 => Some(Segmentation::Udp(size)),
-            // IP fragments of a datagram, which Linux no longer leaves to cards.
+            // This kind denotes IP fragments of a datagram, which Linux no longer leaves to cards.
             _ => return Err(Damaged),
         };
         let checksum = (flags & NEEDS_CHECKSUM != 0).then_some(Checksum { start, field });
@@ -231,8 +234,8 @@ impl Open {
     }
 }
 
-impl Open {
-    /// The offset of the transport header, if the checksum begins there.
+impl Unfinished {
+    /// Returns the offset of the transport header, if the checksum begins there.
     fn transport(&self) -> Option<usize> {
         self.checksum.map(|checksum| checksum.start)
     }
@@ -249,8 +252,8 @@ impl Checksum {
         self.write(frame, never_zero(sum).to_be_bytes());
     }
 
-    /// SCTP's, of which virtio's header does not tell, is not a sum. No other transport has its
-    /// checksum there.
+    /// Whether the checksum is that of SCTP, which is not a sum. The description does not tell, but
+    /// no other transport protocol has its checksum at this offset.
     fn is_sctp(self, frame: &[u8]) -> bool {
         walk(frame, Some(self.start), |_| {}).is_some_and(|(_, protocol)| protocol == SCTP)
     }

@@ -1,4 +1,4 @@
-//! What users write for a port, and what opens it.
+//! The textual form of a port, and the function that opens it.
 
 use crate::af_packet::RingMemory;
 use crate::{Port, af_packet, pcap, xdp};
@@ -6,38 +6,38 @@ use std::io;
 use std::path::PathBuf;
 use std::str::FromStr;
 
-/// A port of a switch: `NUMBER@ADDRESS` or `NUMBER@KIND:ADDRESS`, as `1@veth0` and
+/// A port of a switch in the form `NUMBER@ADDRESS` or `NUMBER@KIND:ADDRESS`, such as `1@veth0` or
 /// `2@pcap:in.pcap,out.pcap`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PortSpec {
-    /// What the program calls it.
+    /// The port number in the program.
     pub number: u32,
-    /// Where its packets come from and go.
+    /// The source and destination of the port's packets.
     pub source: Source,
 }
 
-/// Where the packets of a port come from and go.
+/// The source and destination of a port's packets.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Source {
-    /// `INTERFACE` or `af_packet:INTERFACE`: a packet socket.
+    /// A packet socket: `INTERFACE` or `af_packet:INTERFACE`.
     AfPacket {
-        /// A network interface.
+        /// The name of the network interface.
         interface: String,
     },
-    /// `xdp:INTERFACE[,generic]`: XDP sockets.
+    /// XDP sockets: `xdp:INTERFACE[,generic]`.
     Xdp {
-        /// A network interface.
+        /// The name of the network interface.
         interface: String,
-        /// In the kernel's generic path, for drivers that know nothing of XDP.
+        /// Whether to use the kernel's generic path, for drivers without XDP support.
         generic: bool,
     },
-    /// `dpdk:DEVICE[,ARGUMENT]...`: a virtual device of DPDK, if this program was built with it.
+    /// A virtual device of DPDK, if this program was built with DPDK: `dpdk:DEVICE[,ARGUMENT]...`.
     Dpdk {
-        /// The device and its arguments, as DPDK has them.
+        /// The device and its arguments, in DPDK's syntax.
         device: String,
     },
-    /// `pcap:[INPUT][,[OUTPUT][,repeat]]`: capture files.
+    /// Capture files: `pcap:[INPUT][,[OUTPUT][,repeat]]`.
     Pcap(pcap::Files),
 }
 
@@ -82,31 +82,31 @@ fn files(address: &str) -> Option<pcap::Files> {
     (one && words.next().is_none()).then_some(pcap::Files { input, output, repeat })
 }
 
-/// Why a port cannot be understood.
+/// The reason why the text of a port is invalid.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum SpecError {
-    /// It has another form.
+    /// The text has the wrong form.
     #[error("{text:?} is no port: write NUMBER@INTERFACE, as 1@veth0, or NUMBER@pcap:IN,OUT")]
     Form {
-        /// What was written.
+        /// The text.
         text: String,
     },
-    /// It is of a kind that is not known.
+    /// The kind of port is unknown.
     #[error("{kind:?} is no kind of port: write {KINDS}")]
     Kind {
-        /// What was written.
+        /// The kind.
         kind: String,
     },
 }
 
 const KINDS: &str = "af_packet:INTERFACE, xdp:INTERFACE[,generic], dpdk:DEVICE[,ARGUMENT]... or pcap:IN,OUT[,repeat]";
 
-/// Opens a port for a number of workers. If the port is a packet socket, each worker has a receive
-/// ring of `memory`.
+/// Opens a port for a number of workers. For a packet socket, each worker has a receive ring of
+/// `memory`.
 ///
 /// # Errors
-/// If it is not there, or this program may not open it.
+/// Returns an [`OpenError`] if the port does not exist, or this process may not open it.
 pub fn open(spec: &PortSpec, queues: usize, memory: RingMemory) -> Result<Port, OpenError> {
     match &spec.source {
         Source::AfPacket { interface } => af_packet::open_with(interface, queues, memory),
@@ -119,86 +119,86 @@ pub fn open(spec: &PortSpec, queues: usize, memory: RingMemory) -> Result<Port, 
     }
 }
 
-/// Why a port cannot be opened.
+/// The reason why a port cannot be opened.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum OpenError {
-    /// There is no interface of that name.
+    /// There is no interface with this name.
     #[error(
         "there is no interface {interface} in this network namespace; `ip link` lists them, and `ip link add {interface} \
          type veth peer name NAME` makes a virtual pair, as root"
     )]
     NoInterface {
-        /// Its name.
+        /// The name of the interface.
         interface: String,
     },
-    /// Its packets are no Ethernet frames.
+    /// The interface does not carry Ethernet frames.
     #[error("interface {interface} does not carry Ethernet frames; a switch needs one that does")]
     NotEthernet {
-        /// Its name.
+        /// The name of the interface.
         interface: String,
     },
-    /// This program may not.
+    /// This process lacks the permission.
     #[error(
         "opening interface {interface} needs CAP_NET_RAW and CAP_NET_ADMIN: run as root, or give them to the program \
          (setcap cap_net_raw,cap_net_admin+ep)"
     )]
     NotPermitted {
-        /// Its name.
+        /// The name of the interface.
         interface: String,
     },
-    /// Its card, or the direction, has no clock of its own.
+    /// The network card has no clock, or cannot stamp frames in this direction.
     #[error(
         "interface {interface} cannot stamp frames in hardware ({source}): stamp them in the kernel, \
          or receive copies of them through taps on a card with a clock (`ethtool -T` lists what it has)"
     )]
     NoHardwareClock {
-        /// Its name.
+        /// The name of the interface.
         interface: String,
-        /// What the system says.
+        /// The cause, as reported by the system.
         source: io::Error,
     },
-    /// Its driver does not run XDP programs.
+    /// The driver of the interface does not support XDP.
     #[error(
         "the driver of interface {interface} knows no XDP: write NUMBER@xdp:{interface},generic, \
          or NUMBER@{interface} for a packet socket, which is about as fast then"
     )]
     NoXdp {
-        /// Its name.
+        /// The name of the interface.
         interface: String,
     },
-    /// Its packets, or those of its peer, may be longer than XDP can take.
+    /// The MTU of the interface or of its peer is too large for XDP.
     #[error(
         "interface {interface} or its peer has an MTU that is too great for XDP ({longest} is not): \
          `ip link set {interface} mtu {longest}`, or NUMBER@{interface} for a packet socket"
     )]
     TooLong {
-        /// Its name.
+        /// The name of the interface.
         interface: String,
-        /// The greatest MTU that is not.
+        /// The largest possible MTU in bytes.
         longest: usize,
     },
-    /// It runs an XDP program of somebody else's.
+    /// Another program has attached an XDP program to the interface.
     #[error(
         "interface {interface} runs another XDP program, or another switch has it: \
          `ip link set {interface} xdp off`"
     )]
     Taken {
-        /// Its name.
+        /// The name of the interface.
         interface: String,
     },
-    /// Workers would be without packets.
+    /// The interface has fewer receive queues than there are workers.
     #[error(
         "interface {interface} has {queues} receive queue(s) for {workers} workers: \
          `ethtool -L {interface} rx {workers} tx {workers}`, fewer workers, or \
          NUMBER@{interface} for a packet socket"
     )]
     TooFewQueues {
-        /// Its name.
+        /// The name of the interface.
         interface: String,
-        /// How many it has.
+        /// The number of receive queues.
         queues: u32,
-        /// How many are wanted.
+        /// The number of workers.
         workers: usize,
     },
     /// This program was built without DPDK.
@@ -207,53 +207,53 @@ pub enum OpenError {
          Debian's libdpdk-dev"
     )]
     NoDpdk,
-    /// It is no device of DPDK's that is known here.
+    /// The device is unknown.
     #[error(
         "{device:?} is no device for a port: write net_af_packet0,iface=INTERFACE, \
              net_memif0,socket=PATH, net_ring0 or net_null0"
     )]
     NoSuchDevice {
-        /// What was written.
+        /// The given device.
         device: String,
     },
-    /// Workers would be without packets.
+    /// The device has fewer queues than there are workers.
     #[error(
         "device {device} has {queues} queue(s) for {workers} workers; \
              its arguments may give it more, as qpairs={workers} of net_af_packet"
     )]
     TooFewDeviceQueues {
-        /// Its name.
+        /// The name of the device.
         device: String,
-        /// How many it has.
+        /// The number of queues.
         queues: u16,
-        /// How many are wanted.
+        /// The number of workers.
         workers: usize,
     },
-    /// What DPDK says.
+    /// DPDK cannot open the device.
     #[error("DPDK cannot open device {device}: {source}")]
     Dpdk {
-        /// Its name.
+        /// The name of the device.
         device: String,
-        /// Why.
+        /// The cause.
         source: io::Error,
     },
-    /// What the system says.
+    /// The system reports an error.
     #[error("cannot open interface {interface}: {source}")]
     System {
-        /// Its name.
+        /// The name of the interface.
         interface: String,
-        /// Why.
+        /// The cause.
         source: io::Error,
     },
-    /// A capture cannot be read.
+    /// The input capture cannot be read.
     #[error(transparent)]
     Capture(#[from] pcap::CaptureError),
-    /// A capture cannot be written.
+    /// The output capture cannot be written.
     #[error("cannot write {}: {source}", path.display())]
     Output {
-        /// The file.
+        /// The path of the file.
         path: PathBuf,
-        /// Why.
+        /// The cause.
         source: io::Error,
     },
 }
@@ -286,7 +286,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_port_says_what_to_write() {
+    fn errors_show_the_form_of_a_port() {
         let forms =
             ["", "veth0", "@veth0", "x@veth0", "-1@veth0", "4294967296@veth0", "1@", "1@pcap:"];
         for text in forms.into_iter().chain(["1@pcap:,", "1@pcap:a,b,c", "1@pcap:a,b,repeat,"]) {

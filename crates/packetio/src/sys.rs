@@ -1,43 +1,43 @@
-//! System calls of packet sockets that rustix does not have, made safe to call.
+//! Safe wrappers of socket system calls that rustix lacks.
 #![allow(unsafe_code, reason = "system calls that take pointers; each passes what it borrows")]
 
 use std::io::{self, IoSliceMut};
 use std::mem::{self, MaybeUninit};
 use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
 
-/// Types that the kernel may read or fill as bytes.
+/// A type that the kernel may read or write as bytes.
 ///
 /// # Safety
-/// Any bytes are a value of it, and it has no padding.
+/// Any sequence of bytes must be a valid value, and the type must have no padding.
 pub(crate) unsafe trait Plain: Copy {}
 
-// SAFETY: integers.
+// SAFETY: an integer has no padding, and any bytes are a value.
 unsafe impl Plain for libc::c_int {}
-// SAFETY: integers.
+// SAFETY: an integer has no padding, and any bytes are a value.
 unsafe impl Plain for u64 {}
-// SAFETY: of integers without gaps, by their definition in linux/if_packet.h.
+// SAFETY: a structure of integers without gaps, by its definition in linux/if_packet.h.
 unsafe impl Plain for libc::tpacket_req {}
-// SAFETY: as above.
+// SAFETY: a structure of integers without gaps, by its definition in linux/if_packet.h.
 unsafe impl Plain for libc::tpacket_stats {}
-// SAFETY: as above.
+// SAFETY: a structure of integers without gaps, by its definition in linux/if_packet.h.
 unsafe impl Plain for libc::packet_mreq {}
 
-/// The last error if a system call returned -1.
+/// Returns the last error of the system if a system call returned -1.
 pub(crate) fn check(result: impl Into<i64>) -> io::Result<u64> {
     u64::try_from(result.into()).map_err(|_| io::Error::last_os_error())
 }
 
-/// A new socket that does not block and is closed on exec.
+/// Opens a nonblocking socket that is closed on exec.
 pub(crate) fn socket(family: libc::c_int, kind: libc::c_int) -> io::Result<OwnedFd> {
     let kind = kind | libc::SOCK_CLOEXEC | libc::SOCK_NONBLOCK;
-    // SAFETY: takes no pointers.
+    // SAFETY: the call takes no pointers.
     let descriptor = unsafe { libc::socket(family, kind, 0) };
     check(descriptor)?;
-    // SAFETY: it was just opened, and nobody else has it.
+    // SAFETY: the descriptor was just opened, and has no other owner.
     Ok(unsafe { OwnedFd::from_raw_fd(descriptor) })
 }
 
-/// Sets a socket's option.
+/// Sets an option of a socket.
 pub(crate) fn set_option<T: Plain>(
     socket: impl AsFd,
     level: libc::c_int,
@@ -46,14 +46,14 @@ pub(crate) fn set_option<T: Plain>(
 ) -> io::Result<()> {
     let descriptor = socket.as_fd().as_raw_fd();
     let length = size_of::<T>() as libc::socklen_t;
-    // SAFETY: the kernel reads `length` bytes of `value`, which is alive and so long.
+    // SAFETY: the kernel reads `length` bytes of `value`, which has this length.
     check(unsafe {
         libc::setsockopt(descriptor, level, option, (&raw const value).cast(), length)
     })?;
     Ok(())
 }
 
-/// Reads a socket's option.
+/// Reads an option of a socket.
 pub(crate) fn option<T: Plain>(
     socket: impl AsFd,
     level: libc::c_int,
@@ -62,7 +62,7 @@ pub(crate) fn option<T: Plain>(
     let descriptor = socket.as_fd().as_raw_fd();
     let mut value = MaybeUninit::<T>::zeroed();
     let mut length = size_of::<T>() as libc::socklen_t;
-    // SAFETY: the kernel writes at most `length` bytes to `value`, which is so long.
+    // SAFETY: the kernel writes at most `length` bytes to `value`, which has this length.
     check(unsafe {
         libc::getsockopt(descriptor, level, option, value.as_mut_ptr().cast(), &mut length)
     })?;
@@ -70,7 +70,7 @@ pub(crate) fn option<T: Plain>(
     Ok(unsafe { value.assume_init() })
 }
 
-/// The error that waits at a socket, which is cleared.
+/// Returns and clears the pending error of a socket.
 pub(crate) fn pending_error(socket: impl AsFd) -> io::Result<()> {
     match option::<libc::c_int>(socket, libc::SOL_SOCKET, libc::SO_ERROR)? {
         0 => Ok(()),
@@ -78,43 +78,43 @@ pub(crate) fn pending_error(socket: impl AsFd) -> io::Result<()> {
     }
 }
 
-/// Binds a packet socket to an interface; `protocol` 0 receives nothing.
+/// Binds a packet socket to an interface. With `protocol` 0, the socket receives nothing.
 pub(crate) fn bind_packet(socket: impl AsFd, protocol: u16, ifindex: u32) -> io::Result<()> {
-    // SAFETY: of integers; zeroes are a value.
+    // SAFETY: the structure consists of integers, for which zero is a value.
     let mut address: libc::sockaddr_ll = unsafe { mem::zeroed() };
     address.sll_family = libc::AF_PACKET as u16;
     address.sll_protocol = protocol.to_be();
     address.sll_ifindex = ifindex.cast_signed();
     let length = size_of::<libc::sockaddr_ll>() as libc::socklen_t;
-    // SAFETY: the kernel reads `length` bytes of `address`, which is so long.
+    // SAFETY: the kernel reads `length` bytes of `address`, which has this length.
     check(unsafe { libc::bind(socket.as_fd().as_raw_fd(), (&raw const address).cast(), length) })?;
     Ok(())
 }
 
-/// The interface that a packet socket is bound to; none if that one is gone.
+/// Returns the interface to which a packet socket is bound, or `None` if the interface is gone.
 pub(crate) fn bound_interface(socket: impl AsFd) -> io::Result<Option<u32>> {
     let mut address = MaybeUninit::<libc::sockaddr_ll>::zeroed();
     let mut length = size_of::<libc::sockaddr_ll>() as libc::socklen_t;
-    // SAFETY: the kernel writes at most `length` bytes to `address`, which is so long.
+    // SAFETY: the kernel writes at most `length` bytes to `address`, which has this length.
     check(unsafe {
         libc::getsockname(socket.as_fd().as_raw_fd(), address.as_mut_ptr().cast(), &mut length)
     })?;
-    // SAFETY: of integers, all zeroed or written.
+    // SAFETY: the structure consists of integers, which were all zeroed or written.
     let ifindex = unsafe { address.assume_init() }.sll_ifindex;
     Ok(u32::try_from(ifindex).ok().filter(|ifindex| *ifindex != 0))
 }
 
-/// What [`receive_copy`] received.
+/// A message that [`receive_copy`] received.
 pub(crate) struct Received {
-    /// Bytes in the buffers.
+    /// The number of bytes in the buffers.
     pub(crate) length: usize,
-    /// They did not hold everything.
+    /// Whether the message was longer than the buffers.
     pub(crate) truncated: bool,
-    /// What the kernel says of the packet besides, if `PACKET_AUXDATA` is on.
+    /// The kernel's auxiliary data about the packet, if `PACKET_AUXDATA` is enabled.
     pub(crate) auxiliary: Option<libc::tpacket_auxdata>,
 }
 
-/// Receives one message with what goes with it. Does not block.
+/// Receives one message and its auxiliary data. Does not block.
 pub(crate) fn receive_copy(
     socket: impl AsFd,
     buffers: &mut [IoSliceMut<'_>],
@@ -122,28 +122,29 @@ pub(crate) fn receive_copy(
     #[repr(align(8))]
     struct Control([u8; 128]);
     let mut control = Control([0; 128]);
-    // SAFETY: of integers and pointers; zeroes are a value.
+    // SAFETY: the structure consists of integers and pointers, for which zero is a value.
     let mut header: libc::msghdr = unsafe { mem::zeroed() };
-    // IoSliceMut has the layout of iovec (its documentation).
+    // IoSliceMut has the layout of iovec, as its documentation guarantees.
     header.msg_iov = buffers.as_mut_ptr().cast();
     header.msg_iovlen = buffers.len() as _;
     header.msg_control = (&raw mut control.0).cast();
     header.msg_controllen = control.0.len() as _;
     let descriptor = socket.as_fd().as_raw_fd();
-    // SAFETY: header's pointers and lengths are those of borrowed, writable memory.
+    // SAFETY: the pointers and lengths in `header` describe borrowed, writable memory.
     let length =
         check(unsafe { libc::recvmsg(descriptor, &mut header, libc::MSG_DONTWAIT) } as i64)?;
     let mut auxiliary = None;
-    // SAFETY: the kernel filled msg_control and said in msg_controllen how far.
+    // SAFETY: the kernel has filled the control buffer up to `msg_controllen`.
     let first = unsafe { libc::CMSG_FIRSTHDR(&raw const header) };
-    // SAFETY: null, or aligned within `control`.
+    // SAFETY: the pointer is null, or aligned and within `control`.
     if let Some(message) = unsafe { first.as_ref() } {
-        // SAFETY: computes only.
+        // SAFETY: the function only computes a length.
         let wanted = unsafe { libc::CMSG_LEN(size_of::<libc::tpacket_auxdata>() as u32) } as usize;
         if (message.cmsg_level, message.cmsg_type) == (libc::SOL_PACKET, libc::PACKET_AUXDATA)
             && message.cmsg_len >= wanted
         {
-            // SAFETY: the message is so long, as was just checked; read wherever it is aligned.
+            // SAFETY: the length of the message was just checked, and the read does not require
+            // alignment.
             auxiliary = Some(unsafe {
                 libc::CMSG_DATA(first).cast::<libc::tpacket_auxdata>().read_unaligned()
             });
@@ -153,7 +154,8 @@ pub(crate) fn receive_copy(
     Ok(Received { length: length as usize, truncated, auxiliary })
 }
 
-/// Sends packets with one system call, as many as the kernel takes. Does not block.
+/// Sends packets with one system call, as many as the kernel accepts; returns their number. Does
+/// not block.
 pub(crate) fn send_each<'a>(
     socket: impl AsFd,
     packets: impl Iterator<Item = &'a [u8]>,
@@ -161,7 +163,7 @@ pub(crate) fn send_each<'a>(
     send_parts(socket, packets.map(|packet| [packet]))
 }
 
-/// Sends packets that lie in parts, as [`send_each`] does.
+/// Sends packets that consist of parts, as [`send_each`] does.
 pub(crate) fn send_parts<'a, const N: usize>(
     socket: impl AsFd,
     packets: impl Iterator<Item = [&'a [u8]; N]>,
@@ -177,7 +179,7 @@ pub(crate) fn send_parts<'a, const N: usize>(
     let mut messages: Vec<libc::mmsghdr> = parts
         .iter_mut()
         .map(|parts| {
-            // SAFETY: of integers and pointers; zeroes are a value.
+            // SAFETY: the structure consists of integers and pointers, for which zero is a value.
             let mut message: libc::mmsghdr = unsafe { mem::zeroed() };
             message.msg_hdr.msg_iov = parts.as_mut_ptr();
             message.msg_hdr.msg_iovlen = N as _;
@@ -186,31 +188,32 @@ pub(crate) fn send_parts<'a, const N: usize>(
         .collect();
     let descriptor = socket.as_fd().as_raw_fd();
     let count = messages.len() as libc::c_uint;
-    // SAFETY: `count` headers, whose parts are borrowed packets that the kernel only reads.
+    // SAFETY: there are `count` headers, and their parts are borrowed packets, which the kernel
+    // only reads.
     let sent = check(unsafe {
         libc::sendmmsg(descriptor, messages.as_mut_ptr(), count, libc::MSG_DONTWAIT)
     })?;
     Ok(sent as usize)
 }
 
-/// An interface's flags (`IFF_UP` and others).
+/// Returns the flags of an interface (`IFF_UP` and others).
 pub(crate) fn interface_flags(socket: impl AsFd, name: &str) -> io::Result<libc::c_int> {
     let answer = interface_request(socket, libc::SIOCGIFFLAGS, name)?;
-    // SAFETY: integers overlap, and the request filled this one.
+    // SAFETY: the members of the union are integers, and the request filled this one.
     Ok(libc::c_int::from(unsafe { answer.ifr_ifru.ifru_flags }))
 }
 
-/// An interface's greatest payload, in bytes.
+/// Returns the MTU of an interface in bytes.
 pub(crate) fn interface_mtu(socket: impl AsFd, name: &str) -> io::Result<u32> {
     let answer = interface_request(socket, libc::SIOCGIFMTU, name)?;
-    // SAFETY: integers overlap, and the request filled this one.
+    // SAFETY: the members of the union are integers, and the request filled this one.
     Ok(unsafe { answer.ifr_ifru.ifru_mtu }.max(0).cast_unsigned())
 }
 
-/// An interface's kind (`ARPHRD_ETHER` and others) and address.
+/// Returns the hardware type (`ARPHRD_ETHER` and others) and the address of an interface.
 pub(crate) fn interface_address(socket: impl AsFd, name: &str) -> io::Result<(u16, [u8; 6])> {
     let answer = interface_request(socket, libc::SIOCGIFHWADDR, name)?;
-    // SAFETY: integers overlap, and the request filled these.
+    // SAFETY: the members of the union consist of integers, and the request filled this one.
     let address = unsafe { answer.ifr_ifru.ifru_hwaddr };
     let mut mac = [0; 6];
     for (byte, value) in mac.iter_mut().zip(address.sa_data) {
@@ -219,9 +222,9 @@ pub(crate) fn interface_address(socket: impl AsFd, name: &str) -> io::Result<(u1
     Ok((address.sa_family, mac))
 }
 
-/// A request about an interface, that contains nothing besides.
+/// Returns a request that contains only the name of an interface.
 fn named(name: &str) -> io::Result<libc::ifreq> {
-    // SAFETY: of integers; zeroes are a value.
+    // SAFETY: the structure consists of integers, for which zero is a value.
     let mut parameters: libc::ifreq = unsafe { mem::zeroed() };
     if name.len() >= parameters.ifr_name.len() {
         return Err(io::Error::from_raw_os_error(libc::ENODEV));
@@ -243,14 +246,15 @@ fn interface_request(
     Ok(parameters)
 }
 
-/// Lets a socket receive nothing until its filter is detached.
+/// Attaches a filter that drops all packets until it is detached.
 pub(crate) fn refuse_all(socket: impl AsFd) -> io::Result<()> {
     let mut nothing =
         libc::sock_filter { code: (libc::BPF_RET | libc::BPF_K) as u16, jt: 0, jf: 0, k: 0 };
     let program = libc::sock_fprog { len: 1, filter: &mut nothing };
     let descriptor = socket.as_fd().as_raw_fd();
     let length = size_of::<libc::sock_fprog>() as libc::socklen_t;
-    // SAFETY: the kernel reads the program and its one instruction, which are both alive.
+    // SAFETY: the kernel reads the program and its one instruction, which are both valid for the
+    // call.
     check(unsafe {
         let program = (&raw const program).cast();
         libc::setsockopt(descriptor, libc::SOL_SOCKET, libc::SO_ATTACH_FILTER, program, length)
@@ -258,29 +262,29 @@ pub(crate) fn refuse_all(socket: impl AsFd) -> io::Result<()> {
     Ok(())
 }
 
-/// Asks an interface's driver (linux/ethtool.h); the first word says what.
+/// Sends a command to an interface's driver (linux/ethtool.h); the first word is the command.
 pub(crate) fn ethtool<const N: usize>(name: &str, words: &mut [u32; N]) -> io::Result<()> {
     let socket = socket(libc::AF_INET, libc::SOCK_DGRAM)?;
     let mut parameters = named(name)?;
     parameters.ifr_ifru.ifru_data = words.as_mut_ptr().cast();
     let request = libc::SIOCETHTOOL as _;
-    // SAFETY: the kernel reads and writes what the command says, for which the caller has room:
-    // the wrappers in `interface` are the only ones.
+    // SAFETY: the kernel reads and writes the structure of the command. Only the wrappers in
+    // `interface` call this function, and they pass enough words for their commands.
     check(unsafe { libc::ioctl(socket.as_raw_fd(), request, &mut parameters) })?;
     Ok(())
 }
 
-/// Asks an interface's driver to stamp every packet that it receives with its own clock
-/// (Documentation/networking/timestamping.rst, section 3). The interface keeps the setting.
+/// Configures an interface's driver to stamp every received packet with the card's clock
+/// (Documentation/networking/timestamping.rst, section 3). The setting persists.
 pub(crate) fn stamp_received_in_hardware(name: &str) -> io::Result<()> {
-    /// `struct hwtstamp_config`: flags, `HWTSTAMP_TX_OFF`, `HWTSTAMP_FILTER_ALL`.
+    /// The values of `struct hwtstamp_config`: flags, `HWTSTAMP_TX_OFF`, `HWTSTAMP_FILTER_ALL`.
     const CONFIGURATION: [libc::c_int; 3] = [0, 0, 1];
     const SIOCSHWTSTAMP: libc::c_ulong = 0x89b0;
     let socket = socket(libc::AF_INET, libc::SOCK_DGRAM)?;
     let mut configuration = CONFIGURATION;
     let mut parameters = named(name)?;
     parameters.ifr_ifru.ifru_data = configuration.as_mut_ptr().cast();
-    // SAFETY: the kernel reads and writes one hwtstamp_config, which is alive and so long.
+    // SAFETY: the kernel reads and writes one hwtstamp_config, to which the pointer is valid.
     check(unsafe { libc::ioctl(socket.as_raw_fd(), SIOCSHWTSTAMP as _, &mut parameters) })?;
     Ok(())
 }

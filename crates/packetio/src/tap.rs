@@ -1,4 +1,4 @@
-//! Records what passes a port.
+//! Records the packets that pass a port.
 
 use crate::pcap::SharedCapture;
 use crate::{Burst, Port, PortDown, Queue, Transmitted};
@@ -6,17 +6,17 @@ use std::io;
 use std::os::fd::BorrowedFd;
 use std::path::Path;
 
-/// The captures that are written of a port.
+/// The captures that record a port.
 #[derive(Clone, Debug)]
 pub struct Recording(Vec<SharedCapture>);
 
-/// Records what a port receives and transmits into `NAME_in.pcap` and `NAME_out.pcap`, as BMv2
-/// names them; files that are there are replaced.
+/// Records the packets that a port receives and transmits in `NAME_in.pcap` and `NAME_out.pcap`,
+/// the names that BMv2 uses. Existing files are replaced.
 ///
 /// # Errors
-/// If they cannot be made.
+/// Returns an error if the files cannot be created.
 pub fn record(port: Port, directory: &Path) -> io::Result<Port> {
-    // A port may have the name of a file.
+    // The name of a port may be a path.
     let name = port.name.replace('/', "_");
     let capture = |way| SharedCapture::create(&directory.join(format!("{name}_{way}.pcap")));
     let [received, transmitted] = [capture("in")?, capture("out")?];
@@ -25,7 +25,7 @@ pub fn record(port: Port, directory: &Path) -> io::Result<Port> {
         Box::new(Tap { queue, received, transmitted }) as Box<dyn Queue>
     });
     let mut captures = vec![received.clone(), transmitted.clone()];
-    // A port may be a capture itself.
+    // The port may itself write a capture.
     captures.extend(port.recording.into_iter().flat_map(|recording| recording.0));
     Ok(Port { queues: queues.collect(), recording: Some(Recording(captures)), ..port })
 }
@@ -35,7 +35,7 @@ impl Recording {
         Self(captures.into())
     }
 
-    /// What ended one of them before the port's end, as a full disk. The port goes on.
+    /// Returns the error, such as a full disk, that ended a capture early. The port continues.
     #[must_use]
     pub fn fault(&self) -> Option<io::ErrorKind> {
         self.0.iter().find_map(SharedCapture::fault)
@@ -52,18 +52,18 @@ struct Tap {
 impl Queue for Tap {
     fn receive(&mut self, burst: &mut Burst) -> Result<usize, PortDown> {
         let before = burst.frames().len();
-        // What is recorded are packets.
+        // Packets are recorded completely, so the port must not deliver heads only.
         let head = burst.head();
         burst.take_heads(None);
         let received = self.queue.receive(burst);
         burst.take_heads(head);
         let count = received?;
         for frame in burst.frames().iter().skip(before) {
-            // The recording remembers its fault.
+            // The capture remembers its error.
             let _ = self.received.write(frame.bytes());
         }
         if count == 0 {
-            // Nothing else is to be done, and a port that only receives is never flushed.
+            // The worker is idle, and a port that only receives is never flushed otherwise.
             self.received.flush();
         }
         Ok(count)
@@ -113,7 +113,7 @@ mod tests {
         there.queues[0].transmit(b"in");
         there.queues[0].flush();
         assert_eq!(queue.receive(&mut Burst::new(2)).expect("it is up"), 1);
-        // What came is there as soon as nothing comes, what left when it is flushed.
+        // A received packet is in the file once the port is idle, a transmitted one after a flush.
         assert_eq!(queue.receive(&mut Burst::new(2)).expect("it is up"), 0);
         for (file, expected) in [("a_ba_in.pcap", &b"in"[..]), ("a_ba_out.pcap", b"out")] {
             if expected == b"out" {

@@ -1,10 +1,12 @@
-//! When a frame passed an interface, by the clock of the kernel or of the card.
+//! Timestamps of frames that pass an interface, by the clock of the kernel or of the network card.
 //!
-//! A [`Timestamper`] sees the frames of one direction through a packet socket of its own, as a tap on a wire does: who
-//! sends or receives them knows nothing of it. The kernel stamps a frame that leaves right before it hands it to the
-//! driver, and one that comes in when the driver hands it over, before it waits for a processor. A card that has a clock
-//! stamps what it receives itself, at the wire; what it sends is not stamped that way here, so that two clocks are never
-//! mixed: for both edges of a device by hardware, two taps receive copies (as optical taps give).
+//! A [`Timestamper`] sees the frames of one direction through its own packet socket, like a tap on
+//! a wire; senders and receivers are not affected. The kernel stamps an outgoing frame right before
+//! it passes the frame to the driver. It stamps an incoming frame when the driver delivers it,
+//! before the frame waits for a processor. A card with a clock stamps received frames at the wire.
+//! Hardware stamps of sent frames are not used, so that two clocks are never mixed. To stamp both
+//! edges of a device in hardware, two taps must receive copies of the frames, as optical taps
+//! provide them.
 
 use crate::af_packet::RingMemory;
 use crate::af_packet::ring::Ring;
@@ -17,41 +19,42 @@ use libc::{SOL_PACKET, SOL_SOCKET};
 use std::io;
 use std::os::fd::OwnedFd;
 
-/// Which frames of an interface are seen.
+/// The direction of frames that a timestamper sees.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Direction {
-    /// Those that it receives.
+    /// Frames that the interface receives.
     Incoming,
-    /// Those that this machine sends through it.
+    /// Frames that this machine sends through the interface.
     Outgoing,
 }
 
-/// Whose clock a stamp is of.
+/// The clock of a timestamp.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StampedBy {
-    /// The card's: nanoseconds since an origin of its own.
+    /// The clock of the card, in nanoseconds since an arbitrary origin.
     Hardware,
-    /// The kernel's: nanoseconds since 1970, at the edge to the driver.
+    /// The clock of the kernel, in nanoseconds since 1970, read at the edge to the driver.
     Kernel,
-    /// The kernel's, taken where the frame came to the socket, later than that.
+    /// The clock of the kernel, read later, when the frame reached the socket.
     Socket,
 }
 
-/// A frame as it passed.
+/// A frame with its timestamp.
 #[derive(Clone, Copy, Debug)]
 pub struct Stamped<'f> {
-    /// From its first header on, without frame check sequence; a tag that the kernel took out is back.
+    /// The frame from its first header on, without frame check sequence. A tag that the kernel
+    /// removed is restored.
     pub frame: &'f [u8],
-    /// When, in nanoseconds.
+    /// The timestamp in nanoseconds.
     pub nanoseconds: u64,
-    /// By whom.
+    /// The clock of the timestamp.
     pub by: StampedBy,
 }
 
-/// Sees frames of one direction of an interface with their stamps.
+/// A receiver of the frames of one direction of an interface, with their timestamps.
 #[derive(Debug)]
 pub struct Timestamper {
-    /// Before its socket: unmapped first.
+    /// The ring comes before its socket, so that it is unmapped first.
     ring: Ring,
     socket: OwnedFd,
     direction: Direction,
@@ -60,11 +63,12 @@ pub struct Timestamper {
 }
 
 impl Timestamper {
-    /// Begins to see an interface, with the stamps of the kernel; with those of the card if `hardware`, which is for
-    /// incoming frames only.
+    /// Opens an interface, with timestamps of the kernel or, if `hardware` is set, of the card.
+    /// Hardware timestamps are only available for incoming frames.
     ///
     /// # Errors
-    /// If there is no such Ethernet interface, this program may not open it, or the card has no clock.
+    /// Returns an [`OpenError`] if there is no such Ethernet interface, this process may not open
+    /// it, or the card has no clock.
     pub fn open(interface: &str, direction: Direction, hardware: bool) -> Result<Self, OpenError> {
         let fail = |source: io::Error| {
             let interface = interface.to_owned();
@@ -98,7 +102,8 @@ impl Timestamper {
             option(SOL_PACKET, libc::PACKET_IGNORE_OUTGOING, 1)?;
         }
         option(SOL_PACKET, libc::PACKET_VNET_HDR, 1)?;
-        // Without this the kernel takes the time where a frame comes to a socket, after it waited for a processor.
+        // Without this option, the kernel reads the clock when a frame reaches a socket, after the
+        // frame has waited for a processor.
         option(SOL_SOCKET, libc::SO_TIMESTAMPNS, 1)?;
         if hardware {
             let kinds = libc::SOF_TIMESTAMPING_RAW_HARDWARE.cast_signed();
@@ -118,7 +123,8 @@ impl Timestamper {
         Ok(Self { ring, socket, direction, restorer: Restorer::default(), one: Burst::new(1) })
     }
 
-    /// Hands on the frames that passed since the last call, in order; does not wait. Returns their number.
+    /// Passes the frames since the last call to `each`, in order, and returns their number. Does
+    /// not wait.
     pub fn take(&mut self, mut each: impl FnMut(Stamped<'_>)) -> usize {
         let mut count = 0;
         while let Some(entry) = self.ring.peek() {
@@ -146,10 +152,11 @@ impl Timestamper {
         count
     }
 
-    /// Frames that found no room since the last call, since [`Self::take`] was not called for too long.
+    /// Returns the number of frames since the last call that were dropped because the ring was
+    /// full.
     ///
     /// # Errors
-    /// What the system says.
+    /// Returns the error of the system.
     pub fn missed(&self) -> io::Result<u64> {
         let (level, name) = (SOL_PACKET, libc::PACKET_STATISTICS);
         let seen = sys::option::<libc::tpacket_stats>(&self.socket, level, name)?;

@@ -1,12 +1,13 @@
 //! Ports on interfaces of this machine, over XDP sockets (Documentation/networking/af_xdp.rst).
 //!
-//! A program on the interface gives each packet to the socket of its queue before the kernel makes
-//! anything of it; without a copy where the driver can. The flows of a worker are those that the
-//! interface puts on its queues. What XDP does not show is taken care of: tags and merging are
-//! switched off on the interface while the port is open, and partial checksums, which come from
-//! peers on the same machine, are completed. Three things stay. A peer of a veth that leaves tags
-//! to its device (a VLAN interface there) loses them; frames over about 3,500 bytes do not fit; and
-//! what is sent passes no queueing discipline. A packet socket has none of these limits.
+//! A BPF program on the interface redirects each packet to the socket of its queue, before the
+//! kernel processes the packet, and without a copy if the driver supports that. The interface
+//! distributes flows over its queues, and thereby over the workers. This module works around what
+//! XDP does not show: tag removal and merging are disabled on the interface while the port is open,
+//! and partial checksums from peers on the same machine are completed. Three limitations remain.
+//! VLAN tags are lost if the peer of a veth leaves them to its device (as a VLAN interface there
+//! does). Frames over about 3,500 bytes do not fit. Transmitted packets pass no queueing
+//! discipline. A packet socket has none of these limitations.
 
 mod program;
 mod ring;
@@ -25,17 +26,18 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-/// Of Ethernet, with a tag.
+/// The length of an Ethernet header with one tag, in bytes.
 const LONGEST_HEADER: usize = 18;
-/// Calls of receive between looks at the interface and at drops, which cost system calls.
+/// The number of receive calls between checks of the interface and of drops, which cost system
+/// calls.
 const UPKEEP: u32 = 128;
 
-/// Opens an interface for a number of workers, in the driver's own path or the kernel's generic
-/// one.
+/// Opens an interface for a number of workers, in the driver's native path or in the kernel's
+/// generic path.
 ///
 /// # Errors
-/// If there is no such Ethernet interface, its driver knows no XDP, it has fewer queues than there
-/// are workers, or this program may not open it.
+/// Returns an [`OpenError`] if there is no such Ethernet interface, its driver does not support
+/// XDP, it has fewer queues than there are workers, or this process may not open it.
 pub fn open(interface: &str, generic: bool, workers: usize) -> Result<Port, OpenError> {
     let name = || interface.to_owned();
     let found = Interface::named(interface).map_err(|source| match source.raw_os_error() {
@@ -69,7 +71,8 @@ pub fn open(interface: &str, generic: bool, workers: usize) -> Result<Port, Open
     Ok(Port { name: name(), queues, counters, recording: None })
 }
 
-/// The kernel takes a moment to take back the queues of a process that ended just now.
+/// Opens the sockets, with retries while the kernel releases the queues of a process that has just
+/// ended.
 fn open_soon(interface: &Interface, worker: usize, shared: &Shared) -> io::Result<Sockets> {
     for _ in 0..50 {
         match Sockets::open(interface, worker, shared) {
@@ -95,20 +98,21 @@ fn explain(interface: &str, source: io::Error) -> OpenError {
     }
 }
 
-/// Where the packets have a page less the kernel's room, of which veth takes some more.
+/// The largest MTU in bytes: a page, minus the kernel's headroom, of which veth needs some more.
 const LONGEST_MTU: usize = 3400;
 
-/// What the queues of a port have in common.
+/// The state that the queues of a port share.
 #[derive(Debug)]
 struct Shared {
     interface: String,
     mode: Mode,
     workers: usize,
-    /// The interface that was there last; one that comes back is another.
+    /// The interface of the last attachment. An interface that was removed and added again is a
+    /// different one.
     open: Mutex<Option<Arc<Attached>>>,
 }
 
-/// A program on an interface, and what was switched off there.
+/// A program that is attached to an interface, with the offloads that are disabled there.
 #[derive(Debug)]
 struct Attached {
     ifindex: u32,
@@ -133,17 +137,17 @@ impl Shared {
     }
 }
 
-/// What a worker has open.
+/// The open sockets of a worker.
 #[derive(Debug)]
 struct Sockets {
-    /// One for each of the interface's queues that are the worker's; the first sends.
+    /// One socket for each interface queue of the worker; the first also sends.
     sockets: Vec<Socket>,
-    /// Which one receives first.
+    /// The index of the socket that receives first.
     turn: usize,
-    /// Packets may come from peers that leave checksums to a card.
+    /// Whether packets may come from peers that leave checksums to a card.
     partial: bool,
     attached: Arc<Attached>,
-    /// Polls all of them.
+    /// An epoll descriptor for all sockets.
     poll: OwnedFd,
 }
 
@@ -174,7 +178,7 @@ struct XdpQueue {
     shared: Arc<Shared>,
     worker: usize,
     link: Link,
-    /// None if it was down when it was opened, and since.
+    /// The sockets; `None` if the interface has been down since the port was opened.
     sockets: Option<Sockets>,
     until_upkeep: u32,
 }
@@ -185,7 +189,7 @@ impl Queue for XdpQueue {
         if let Some(open) = &mut self.sockets {
             let partial = open.partial;
             let count = open.sockets.len();
-            // Those that a full burst leaves behind are the first next time.
+            // Sockets that a full burst left out come first the next time.
             open.turn = (open.turn + 1) % count.max(1);
             let (after, first) = open.sockets.split_at_mut(open.turn);
             for socket in first.iter_mut().chain(after) {
@@ -205,7 +209,7 @@ impl Queue for XdpQueue {
     }
 
     fn transmit(&mut self, packet: &[u8]) -> Transmitted {
-        // Besides the MTU there are the chunks of the sockets, which are of when they were opened.
+        // The MTU may have grown since the sockets were opened, but their chunks have not.
         let sender = self.sockets.as_ref().and_then(|open| open.sockets.first());
         let longest = sender.map_or(usize::MAX, Socket::longest);
         if let Err(refusal) = self.link.admit(packet, longest) {
@@ -251,7 +255,7 @@ impl Queue for XdpQueue {
         };
         if !self.sockets.as_ref().is_some_and(same) {
             self.read_drops();
-            // A queue of an interface takes one socket.
+            // A queue of an interface accepts only one socket.
             self.sockets = None;
             let opened = Sockets::open(&interface, self.worker, &self.shared);
             let Ok(sockets) = opened else { return false };

@@ -1,20 +1,22 @@
-//! The kinds of ports, and how to have four of each: to send to, to receive from, to transmit to, to count at.
+//! The kinds of ports. Each kind provides four ports: to send to, to receive from, to transmit to,
+//! and to count at.
 
 use crate::namespace::Namespace;
 use packetio::{OpenError, Port, af_packet, memory, xdp};
 
-/// A kind of ports.
+/// A kind of port.
 pub(crate) struct Kind {
     pub(crate) name: &'static str,
-    /// Those that are on interfaces find `send` linked with `receive`, and `transmit` with `count`, in a namespace made for
-    /// them. Others get none: sockets of `net_memif` outlive a trial, and who opens it again would not see them from another.
+    /// Whether the ports are on interfaces. If so, a new namespace has the links from `send` to
+    /// `receive` and from `transmit` to `count`. Other kinds run outside of a namespace, because
+    /// the sockets of `net_memif` outlive a trial and would not be visible from another namespace.
     pub(crate) on_interfaces: bool,
     pub(crate) open: fn() -> Result<[Port; 4], OpenError>,
 }
 
 impl Kind {
-    /// Opens four ports and lets `body` have them, in a thread of its own, which may keep itself to a core; `None`, said
-    /// loudly, where there are no such ports.
+    /// Opens four ports and passes them to `body`, on a separate thread that may be pinned to a
+    /// core. If there are no such ports, prints the reason and returns `None`.
     pub(crate) fn with_ports<T: Send>(
         &self,
         body: impl FnOnce([Port; 4]) -> T + Send,
@@ -47,7 +49,7 @@ pub(crate) const KINDS: &[Kind] = &[
     Kind { name: "dpdk memif", on_interfaces: false, open: dpdk_memory },
 ];
 
-/// Those that the command line names, or all.
+/// Returns the kinds that the command line names, or all kinds.
 pub(crate) fn wanted() -> impl Iterator<Item = &'static Kind> {
     let names: Vec<String> =
         std::env::args().skip(1).filter(|word| !word.starts_with('-')).collect();
@@ -75,7 +77,7 @@ fn generic_xdp_sockets() -> Result<[Port; 4], OpenError> {
     Ok([port("send")?, port("receive")?, port("transmit")?, port("count")?])
 }
 
-/// Two lines of memory that DPDK shares between its devices.
+/// Opens two lines of memory that DPDK devices share.
 #[cfg(feature = "dpdk")]
 fn dpdk_memory() -> Result<[Port; 4], OpenError> {
     let end = |number: u8, role: &str, line: u8| {
@@ -84,10 +86,10 @@ fn dpdk_memory() -> Result<[Port; 4], OpenError> {
     };
     let mut ports =
         [end(0, "server", 0)?, end(1, "client", 0)?, end(2, "server", 1)?, end(3, "client", 1)?];
-    // The ends have to find each other.
-    let began = std::time::Instant::now();
+    // The two ends connect asynchronously.
+    let start = std::time::Instant::now();
     while !ports.iter_mut().all(|port| port.queues.iter_mut().all(|queue| queue.reopen())) {
-        if began.elapsed().as_secs() > 5 {
+        if start.elapsed().as_secs() > 5 {
             let source = std::io::ErrorKind::TimedOut.into();
             return Err(OpenError::Dpdk { device: "net_memif".to_owned(), source });
         }
@@ -95,7 +97,7 @@ fn dpdk_memory() -> Result<[Port; 4], OpenError> {
     Ok(ports)
 }
 
-/// DPDK between packet sockets of ours.
+/// Opens DPDK devices whose peers are packet sockets of this crate.
 #[cfg(feature = "dpdk")]
 fn dpdk_packet_sockets() -> Result<[Port; 4], OpenError> {
     let device = |number: u8, name: &str| {

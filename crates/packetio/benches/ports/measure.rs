@@ -1,4 +1,4 @@
-//! One core forwards; another sends and counts.
+//! The measurement: one core forwards, and another core sends and counts.
 
 use packetio::{Burst, Port, Queue, Transmitted};
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
@@ -10,28 +10,30 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 const TRIAL: Duration = Duration::from_millis(300);
-/// How long as many are sent as the generator can. What a thread ran is known to some 4 ms from outside, so this is long.
+/// The duration of flooding. The processor time of another thread is known only to about 4 ms, so
+/// the duration is long.
 const FLOOD: Duration = Duration::from_secs(1);
-/// How long a packet may take that is not lost.
+/// The time without arrivals after which no further packet is expected.
 const DRAIN: Duration = Duration::from_millis(50);
-/// Enough at a time that the generator has more to give than a loop that only receives and transmits can take.
+/// The number of packets sent at once, large enough to keep a forwarding loop busy.
 const BURST: usize = 256;
 
-/// The generator's side.
+/// The generator's side of a benchmark.
 pub(crate) struct Bench<'d> {
     send: Box<dyn Queue>,
     count: Box<dyn Queue>,
     burst: Burst,
     packet: Vec<u8>,
-    /// The packets that the forwarder has had, and the processor time that it took.
+    /// A function that returns the number of packets that the forwarder has processed, and its
+    /// processor time.
     done: Box<dyn Fn() -> (u64, Duration) + 'd>,
 }
 
-/// What the forwarding core did so far.
+/// The progress of the forwarding core.
 #[derive(Default)]
 struct Work {
     packets: AtomicU64,
-    /// Nanoseconds of processor time spent on bursts with packets.
+    /// The processor time spent on bursts with packets, in nanoseconds.
     time: AtomicU64,
 }
 
@@ -43,7 +45,7 @@ impl Work {
 }
 
 impl<'d> Bench<'d> {
-    /// Forwards on a core of its own while `body` measures.
+    /// Forwards packets on a separate core while `body` measures.
     pub(crate) fn run<T>(ports: [Port; 4], body: impl FnOnce(&mut Bench<'_>) -> T) -> T {
         let [send, receive, transmit, count] = ports.map(|mut port| port.queues.remove(0));
         let packet = vec![2, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 2, 0x88, 0xb5];
@@ -61,7 +63,8 @@ impl<'d> Bench<'d> {
         })
     }
 
-    /// Measures what somebody else forwards, who is there already; `done` tells what he has done, and for how long he ran.
+    /// Creates a benchmark around an existing forwarder. `done` returns the number of packets that
+    /// it has processed, and its processor time.
     pub(crate) fn around(
         [send, count]: [Port; 2],
         done: impl Fn() -> (u64, Duration) + 'd,
@@ -72,17 +75,17 @@ impl<'d> Bench<'d> {
         Self { send, count, burst, packet: Vec::new(), done }
     }
 
-    /// From now on packets are copies of this one.
+    /// Sets the packet of which later packets are copies.
     pub(crate) fn set_packet(&mut self, packet: Vec<u8>) {
         self.packet = packet;
     }
 
-    /// From now on packets have so many bytes, at least those of a header.
+    /// Sets the length of later packets in bytes, at least that of a header.
     pub(crate) fn set_length(&mut self, bytes: usize) {
         self.packet.resize(bytes, 0x55);
     }
 
-    /// Sends so many, as far as there is room.
+    /// Sends up to `count` packets, as far as there is room; returns their number.
     fn send(&mut self, count: usize) -> usize {
         let taken =
             |queue: &mut Box<dyn Queue>, packet| queue.transmit(packet) == Transmitted::Taken;
@@ -91,14 +94,14 @@ impl<'d> Bench<'d> {
         sent
     }
 
-    /// Takes what came.
+    /// Receives waiting packets; returns their number.
     fn count(&mut self) -> usize {
         let count = self.count.receive(&mut self.burst).unwrap_or(0);
         self.burst.clear();
         count
     }
 
-    /// Takes what still comes.
+    /// Receives until nothing has arrived for a while; returns the number of packets.
     fn drain(&mut self) -> usize {
         let (mut last, mut count) = (Instant::now(), 0);
         while last.elapsed() < DRAIN {
@@ -111,24 +114,24 @@ impl<'d> Bench<'d> {
     }
 }
 
-/// Packets per second that come through when as many are sent as the generator can, and that the
-/// forwarder does meanwhile per second of its processor time.
+/// Floods the forwarder; returns the throughput in packets per second, and the packets per second
+/// of the forwarder's processor time.
 pub(crate) fn flooded(bench: &mut Bench<'_>) -> (f64, f64) {
     bench.drain();
     let before = (bench.done)();
-    let (began, mut received) = (Instant::now(), 0);
-    while began.elapsed() < FLOOD {
+    let (start, mut received) = (Instant::now(), 0);
+    while start.elapsed() < FLOOD {
         bench.send(BURST);
         received += bench.count();
     }
-    let elapsed = began.elapsed();
+    let elapsed = start.elapsed();
     let after = (bench.done)();
     bench.drain();
     let capacity = (after.0 - before.0) as f64 / (after.1 - before.1).as_secs_f64();
     (received as f64 / elapsed.as_secs_f64(), capacity)
 }
 
-/// The highest rate at which nothing is lost, of a search below and somewhat above `peak`.
+/// Returns the highest rate without loss, found by bisection up to slightly more than `peak`.
 pub(crate) fn loss_free(bench: &mut Bench<'_>, peak: f64) -> f64 {
     let (mut low, mut high) = (0.0, peak * 1.2);
     for _ in 0..6 {
@@ -138,12 +141,12 @@ pub(crate) fn loss_free(bench: &mut Bench<'_>, peak: f64) -> f64 {
     low
 }
 
-/// Whether everything comes through that is sent at a rate, which must be reached.
+/// Whether a rate can be reached and all its packets arrive.
 fn passes(bench: &mut Bench<'_>, rate: f64) -> bool {
     bench.drain();
-    let (began, mut sent, mut received) = (Instant::now(), 0, 0);
-    while began.elapsed() < TRIAL {
-        let due = (began.elapsed().as_secs_f64() * rate) as usize;
+    let (start, mut sent, mut received) = (Instant::now(), 0, 0);
+    while start.elapsed() < TRIAL {
+        let due = (start.elapsed().as_secs_f64() * rate) as usize;
         sent += bench.send(due.saturating_sub(sent).min(BURST));
         received += bench.count();
     }
@@ -151,7 +154,7 @@ fn passes(bench: &mut Bench<'_>, rate: f64) -> bool {
     received == sent && sent as f64 >= 0.99 * rate * TRIAL.as_secs_f64()
 }
 
-/// The median and the 99th percentile of the time from port to port, in microseconds.
+/// Returns the median and the 99th percentile of the time from port to port, in microseconds.
 pub(crate) fn latency(bench: &mut Bench<'_>, probes: usize) -> (f64, f64) {
     bench.drain();
     let times = (0..probes)
@@ -179,7 +182,7 @@ fn forward(
 ) {
     pin(0);
     let mut burst = Burst::new(BURST);
-    let mut began = processor_time();
+    let mut start = processor_time();
     while !stop.load(Ordering::Relaxed) {
         let count = receive.receive(&mut burst).unwrap_or(0);
         for packet in burst.frames() {
@@ -190,19 +193,19 @@ fn forward(
         let now = processor_time();
         if count > 0 {
             work.packets.fetch_add(count as u64, Ordering::Relaxed);
-            work.time.fetch_add(now - began, Ordering::Relaxed);
+            work.time.fetch_add(now - start, Ordering::Relaxed);
         }
-        began = now;
+        start = now;
     }
 }
 
-/// Nanoseconds that this thread ran.
+/// Returns the processor time of this thread in nanoseconds.
 fn processor_time() -> u64 {
     let time = clock_gettime(ClockId::ThreadCPUTime);
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }
 
-/// Keeps this thread on one of the cores that it may use.
+/// Pins this thread to one of the cores that it may use.
 fn pin(index: usize) {
     let Ok(allowed) = sched_getaffinity(None) else { return };
     let mut cores = (0..CpuSet::MAX_CPU).filter(|core| allowed.is_set(*core));

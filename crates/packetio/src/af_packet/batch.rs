@@ -1,29 +1,29 @@
-//! Packets that are to be sent together.
+//! The packets that one system call sends.
 
 use crate::offload::{SharedFrame, Whole};
 
-/// Packets that are sent with one system call.
+/// The largest number of packets in a batch.
 pub(super) const BATCH: usize = 64;
 
-/// See the module.
+/// A batch of packets and super-frames.
 #[derive(Debug, Default)]
 pub(super) struct Batch {
     waiting: Vec<Waiting>,
-    /// Those from `first` to `end` wait.
+    /// The index of the first waiting packet.
     first: usize,
     end: usize,
 }
 
-/// A packet, or a super-frame behind its virtio header.
+/// A packet, or a super-frame after its virtio header.
 #[derive(Debug, Default)]
 struct Waiting {
     data: Vec<u8>,
-    /// The frame that has the payload, and the offset of the payload there.
+    /// The frame that contains the payload, and the offset of the payload within that frame.
     payload: Option<(SharedFrame, usize)>,
     is_whole: bool,
-    /// The number of packets that it is on a wire.
+    /// The number of packets on a wire; for a super-frame, the number of its segments.
     packets: u64,
-    /// The number of bytes of those.
+    /// The number of bytes of these packets on a wire.
     bytes: u64,
 }
 
@@ -49,13 +49,13 @@ impl Batch {
         (self.first, self.end) = (0, 0);
     }
 
-    /// Returns the number of packets that wait, of super-frames that of their segments.
+    /// Returns the number of waiting packets, counting the segments of super-frames.
     pub(super) fn packets(&self) -> u64 {
         self.all().iter().map(|waiting| waiting.packets).sum()
     }
 
-    /// Returns whether the next ones to leave are super-frames, and the two parts of each of those
-    /// that can be sent through one socket.
+    /// Returns whether the next packets to leave are super-frames, and the two parts of each packet
+    /// that can be sent through the same socket.
     pub(super) fn next(&self) -> (bool, impl Iterator<Item = [&[u8]; 2]>) {
         let all = self.all();
         let is_whole = all.first().is_some_and(|first| first.is_whole);
@@ -63,7 +63,7 @@ impl Batch {
         (is_whole, alike.map(Waiting::parts))
     }
 
-    /// Takes in a copy; false if there is no room.
+    /// Copies a packet into the batch; returns false if there is no room.
     pub(super) fn push(&mut self, packet: &[u8]) -> bool {
         let Some(waiting) = self.place() else { return false };
         waiting.data.extend_from_slice(packet);
@@ -71,7 +71,7 @@ impl Batch {
         true
     }
 
-    /// Takes in a super-frame, whose payload is shared; false if there is no room.
+    /// Adds a super-frame, whose payload is shared; returns false if there is no room.
     pub(super) fn push_whole(&mut self, frame: &Whole<'_>) -> bool {
         let Some(waiting) = self.place() else { return false };
         waiting.data.extend_from_slice(&frame.virtio);
@@ -83,7 +83,8 @@ impl Batch {
         true
     }
 
-    /// Takes the first ones out; returns how many packets they were on a wire, and their bytes.
+    /// Removes the first `count` entries; returns the number of packets that they are on a wire,
+    /// and their bytes.
     pub(super) fn leave(&mut self, count: usize) -> (u64, u64) {
         let mut counted = (0, 0);
         let all = self.waiting.get_mut(self.first..self.end).unwrap_or_default();
@@ -102,7 +103,7 @@ impl Batch {
         self.waiting.get(self.first..self.end).unwrap_or_default()
     }
 
-    /// Returns the place for another one, emptied; `None` if there is none.
+    /// Returns the next free entry, emptied; `None` if the batch is full.
     fn place(&mut self) -> Option<&mut Waiting> {
         if self.is_full() {
             return None;

@@ -1,28 +1,29 @@
-//! The queueing discipline (`tc`) of an interface: its kind, and the number of packets in it, over
-//! rtnetlink(7): `RTM_GETQDISC` for the root, whose statistics count what lies below it as well.
+//! Queries the queueing discipline (`tc`) of an interface over rtnetlink(7): its kind, and the
+//! number of packets in its queue. `RTM_GETQDISC` for the root returns statistics that include all
+//! child disciplines.
 
 use crate::sys;
 use std::fs::File;
 use std::io::{self, Read, Write};
 
-/// The parent of a root (linux/pkt_sched.h).
+/// The parent handle of a root discipline (linux/pkt_sched.h).
 const TC_H_ROOT: u32 = 0xffff_ffff;
 const REQUEST_BYTES: u32 = 36;
 const TCA_KIND: u16 = 1;
 const TCA_STATS2: u16 = 7;
 const TCA_STATS_QUEUE: u16 = 3;
-/// Bytes of `nlmsghdr`, of `tcmsg` and of `rtattr`.
+/// The lengths of `nlmsghdr`, `tcmsg` and `rtattr` in bytes.
 const MESSAGE: usize = 16;
 const DISCIPLINE: usize = 20;
 const ATTRIBUTE: usize = 4;
 
-/// Disciplines that hand packets on as they come, or share a link among flows.
+/// The disciplines that pass packets on unchanged, or share a link among flows.
 const HANDS_ON: [&[u8]; 5] = [b"noqueue", b"pfifo_fast", b"fq_codel", b"fq", b"mq"];
 
-/// Asks the kernel about the discipline of one interface.
+/// The queueing discipline of one interface.
 #[derive(Debug)]
 pub(super) struct Discipline {
-    /// A netlink socket: the kernel answers before a request returns.
+    /// A netlink socket. The kernel answers before a request returns.
     socket: File,
     ifindex: u32,
 }
@@ -33,31 +34,32 @@ impl Discipline {
         Ok(Self { socket: File::from(socket), ifindex })
     }
 
-    /// Whether the discipline does to a super-frame what it would do to the segments of the
-    /// super-frame. Disciplines that shape, lose, delay or change packets do not.
+    /// Whether the discipline treats a super-frame as it would treat the frame's segments.
+    /// Disciplines that shape, drop, delay or change packets do not.
     pub(super) fn takes_super_frames(&mut self) -> bool {
         let mut answer = [0; 4096];
         let answer = self.answer(&mut answer);
         answer.and_then(kind).is_some_and(|kind| HANDS_ON.contains(&kind))
     }
 
-    /// Packets that wait; `None` where the interface has no queue (`noqueue`).
+    /// Returns the number of waiting packets, or `None` if the interface has no queue (`noqueue`).
     pub(super) fn waiting(&mut self) -> Option<u32> {
         let mut answer = [0; 4096];
         self.answer(&mut answer).and_then(queue_length)
     }
 
     fn answer<'a>(&mut self, answer: &'a mut [u8]) -> Option<&'a [u8]> {
-        let asked = self.socket.write(&request(self.ifindex));
-        let length = asked.and_then(|_| self.socket.read(answer)).unwrap_or(0);
+        let requested = self.socket.write(&request(self.ifindex));
+        let length = requested.and_then(|_| self.socket.read(answer)).unwrap_or(0);
         answer.get(..length)
     }
 }
 
-/// `nlmsghdr` and `tcmsg`, in this machine's order of bytes.
+/// Returns a request: `nlmsghdr` and `tcmsg`, in native byte order.
 fn request(ifindex: u32) -> [u8; REQUEST_BYTES as usize] {
     let kind = libc::RTM_GETQDISC.to_ne_bytes();
-    // The kernel's answer is a notification, which goes to who asks for an echo.
+    // The kernel sends its answer as a notification, which only reaches senders that request an
+    // echo.
     let flags = ((libc::NLM_F_REQUEST | libc::NLM_F_ECHO) as u16).to_ne_bytes();
     let mut request = [0; REQUEST_BYTES as usize];
     request[..4].copy_from_slice(&REQUEST_BYTES.to_ne_bytes());
@@ -68,19 +70,20 @@ fn request(ifindex: u32) -> [u8; REQUEST_BYTES as usize] {
     request
 }
 
-/// The attributes of an answer about a discipline.
+/// Returns the attributes of an answer about a discipline.
 fn attributes(answer: &[u8]) -> Option<&[u8]> {
     let kind = u16::from_ne_bytes(answer.get(4..6)?.try_into().ok()?);
     answer.get(MESSAGE + DISCIPLINE..).filter(|_| kind == libc::RTM_NEWQDISC)
 }
 
-/// The name of the discipline that an answer is about.
+/// Returns the kind of the discipline that an answer describes.
 fn kind(answer: &[u8]) -> Option<&[u8]> {
     let name = attribute(attributes(answer)?, TCA_KIND)?;
     name.split(|byte| *byte == 0).next()
 }
 
-/// The first word of `gnet_stats_queue`, if the answer has one and is about a queue.
+/// Returns the first word of `gnet_stats_queue`, if the discipline has a queue and the answer has
+/// this attribute.
 fn queue_length(answer: &[u8]) -> Option<u32> {
     let attributes = attributes(answer)?;
     if kind(answer)? == b"noqueue" {
@@ -91,7 +94,7 @@ fn queue_length(answer: &[u8]) -> Option<u32> {
     Some(u32::from_ne_bytes(queue.get(..4)?.try_into().ok()?))
 }
 
-/// What an attribute of this type holds.
+/// Returns the value of the attribute of this type.
 fn attribute(mut attributes: &[u8], wanted: u16) -> Option<&[u8]> {
     const TYPE: u16 = 0x3fff;
     loop {
@@ -130,7 +133,7 @@ mod tests {
         answer.extend(attributes);
         assert_eq!(queue_length(&answer), Some(7));
         assert_eq!(kind(&answer), Some(&b"tbf"[..]));
-        // Cut off anywhere it says nothing, and does no harm.
+        // A truncated answer yields no queue length, and no panic.
         for length in 0..answer.len() - 16 {
             assert_eq!(queue_length(&answer[..length]), None, "{length}");
         }

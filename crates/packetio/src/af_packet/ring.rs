@@ -1,9 +1,9 @@
-//! A receive ring that the kernel fills in memory that it shares with us.
+//! A receive ring in memory that is shared with the kernel.
 //!
-//! Version 2 of the ring (Documentation/networking/packet_mmap.rst): each packet has a slot of its
-//! own, whose status says at once that it is there. Version 3 packs packets into blocks and shows
-//! a block when it is full or a millisecond old: at low load packets wait for that (docs/ports.md
-//! has figures).
+//! The ring has version 2 (Documentation/networking/packet_mmap.rst): each packet has its own slot,
+//! whose status shows immediately that the packet is there. Version 3 would pack packets into
+//! blocks and show a block only when it is full or a millisecond old, which delays packets at low
+//! load (docs/ports.md has figures).
 #![allow(unsafe_code, reason = "memory that is shared with the kernel")]
 
 use super::share::RingMemory;
@@ -14,24 +14,26 @@ use std::os::fd::OwnedFd;
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// Bytes that are contiguous in the kernel's memory: several pages, few enough to be had always.
+/// The size of a contiguous block of kernel memory in bytes: several pages, but few enough for
+/// allocation to succeed.
 const BLOCK: usize = 64 << 10;
 
-/// The ring of one socket.
+/// The receive ring of one socket.
 #[derive(Debug)]
 pub(crate) struct Ring {
-    /// Mapped, `slot * slots` bytes, until this is dropped.
+    /// The start of the mapping of `slot * slots` bytes, which lasts until this is dropped.
     memory: NonNull<u8>,
-    /// Bytes of a slot: a power of two from 2^11 to [`BLOCK`], so that none crosses a block.
+    /// The size of a slot in bytes: a power of two from 2^11 to [`BLOCK`], so that no slot crosses
+    /// a block.
     slot: usize,
     slots: usize,
     next: usize,
 }
 
-// SAFETY: the mapping is this ring's alone, and may be used from any thread.
+// SAFETY: the mapping belongs to this ring alone, and memory may be accessed from any thread.
 unsafe impl Send for Ring {}
 
-/// A packet in its slot.
+/// A packet in its slot of the ring.
 #[derive(Debug)]
 pub(crate) struct Entry<'a> {
     pub(crate) header: libc::tpacket2_hdr,
@@ -39,9 +41,11 @@ pub(crate) struct Entry<'a> {
 }
 
 impl Ring {
-    /// Gives the socket a ring with slots for packets of so many bytes, if they are not huge.
+    /// Creates a ring for the socket, with slots that hold packets of `packet` bytes, up to a
+    /// limit.
     pub(crate) fn new(socket: &OwnedFd, packet: usize, memory: RingMemory) -> io::Result<Self> {
-        /// What the kernel and virtio's header take in front of the packet, and a tag, amply.
+        /// The space in front of a packet for the headers of the kernel and of virtio and for a
+        /// tag, with some reserve.
         const FRONT: usize = 128;
         let slot = (packet + FRONT).next_power_of_two().clamp(2 << 10, 16 << 10);
         let bytes = memory.ring_bytes(slot);
@@ -55,21 +59,22 @@ impl Ring {
         sys::set_option(socket, libc::SOL_PACKET, libc::PACKET_VERSION, version)?;
         sys::set_option(socket, libc::SOL_PACKET, libc::PACKET_RX_RING, request)?;
         let (protection, flags) = (ProtFlags::READ | ProtFlags::WRITE, MapFlags::SHARED);
-        // SAFETY: a new mapping, at an address that the kernel chooses.
+        // SAFETY: the call creates a new mapping at an address that the kernel chooses.
         let memory = unsafe { mmap(std::ptr::null_mut(), bytes, protection, flags, socket, 0) }?;
         let memory = NonNull::new(memory.cast()).ok_or(io::ErrorKind::OutOfMemory)?;
         Ok(Self { memory, slot, slots: bytes / slot, next: 0 })
     }
 
-    /// The next packet, if it is there. It stays until [`Self::release`].
+    /// Returns the next packet, if there is one. The packet stays in its slot until
+    /// [`Self::release`].
     pub(crate) fn peek(&mut self) -> Option<Entry<'_>> {
         if self.status().load(Ordering::Acquire) & libc::TP_STATUS_USER == 0 {
             return None;
         }
         let start = self.slot_start();
-        // SAFETY: within the mapping and aligned to a slot, so also for the header; the kernel
-        // does not write to a slot whose status it has set to USER, and it has written all of it
-        // before (acquired above).
+        // SAFETY: the slot lies within the mapping, and its start is aligned for the header. The
+        // kernel does not write to a slot after it has set the status to USER, and the acquire load
+        // in this function makes its earlier writes visible.
         let (header, slot) = unsafe {
             let slot = std::slice::from_raw_parts(start.as_ptr().cast_const(), self.slot);
             (start.cast::<libc::tpacket2_hdr>().read(), slot)
@@ -77,56 +82,57 @@ impl Ring {
         Some(Entry { header, slot })
     }
 
-    /// Gives the slot of the packet that was peeked at back to the kernel.
+    /// Returns the slot of the peeked packet to the kernel.
     pub(crate) fn release(&mut self) {
         self.status().store(libc::TP_STATUS_KERNEL, Ordering::Release);
         self.next = (self.next + 1) & (self.slots - 1);
     }
 
     fn slot_start(&self) -> NonNull<u8> {
-        // SAFETY: next is below slots (a power of two), so this is within the mapping.
+        // SAFETY: `next` is less than `slots`, so the result lies within the mapping.
         unsafe { self.memory.add(self.next * self.slot) }
     }
 
-    /// The header's first field, which both sides write.
+    /// Returns the first field of the header, which both sides write.
     fn status(&self) -> &AtomicU32 {
-        // SAFETY: within the mapping, aligned to a slot, and only accessed as an atomic while the
-        // kernel may write to it.
+        // SAFETY: the field lies within the mapping, is aligned to a slot, and is only accessed as
+        // an atomic while the kernel may write to it.
         unsafe { self.slot_start().cast::<AtomicU32>().as_ref() }
     }
 }
 
 impl Drop for Ring {
     fn drop(&mut self) {
-        // SAFETY: what was mapped; entries borrow the ring, so that none is left.
+        // SAFETY: this is the range that was mapped. Entries borrow the ring, so none exists.
         let unmapped = unsafe { munmap(self.memory.as_ptr().cast(), self.slot * self.slots) };
         debug_assert!(unmapped.is_ok());
     }
 }
 
 impl<'a> Entry<'a> {
-    /// The packet's bytes, or as many as found room.
+    /// Returns the captured bytes of the packet.
     pub(crate) fn packet(&self) -> &'a [u8] {
         let start = usize::from(self.header.tp_mac);
         let end = start.saturating_add(self.header.tp_snaplen as usize);
         self.slot.get(start..end).unwrap_or_default()
     }
 
-    /// Which way the packet went, as `sockaddr_ll` tells it (packet(7)): `PACKET_OUTGOING` is one that this machine
-    /// sends.
+    /// Returns the packet type of `sockaddr_ll` (packet(7)). `PACKET_OUTGOING` denotes a packet
+    /// that this machine sends.
     pub(crate) fn packet_type(&self) -> Option<u8> {
-        // The address follows the header, at a multiple of TPACKET_ALIGNMENT; its type is behind family, protocol,
-        // interface and hardware type.
+        // The address follows the header at a multiple of TPACKET_ALIGNMENT. Its packet type
+        // follows the family, the protocol, the interface and the hardware type.
         const ADDRESS: usize = size_of::<libc::tpacket2_hdr>().next_multiple_of(16);
         self.slot.get(ADDRESS + 10).copied()
     }
 
-    /// When the kernel saw the packet, in nanoseconds since 1970, as `tp_status` says by whose clock.
+    /// Returns the time at which the kernel saw the packet, in nanoseconds since 1970. `tp_status`
+    /// tells which clock was used.
     pub(crate) fn nanoseconds(&self) -> u64 {
         u64::from(self.header.tp_sec) * 1_000_000_000 + u64::from(self.header.tp_nsec)
     }
 
-    /// What lies in front of the packet.
+    /// Returns the `N` bytes in front of the packet.
     pub(crate) fn in_front<const N: usize>(&self) -> Option<&'a [u8; N]> {
         self.slot.get(..usize::from(self.header.tp_mac))?.last_chunk()
     }

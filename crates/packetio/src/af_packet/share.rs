@@ -1,8 +1,8 @@
-//! The memory that the receive rings of packet sockets take.
+//! The memory of the receive rings of packet sockets.
 //!
-//! A ring takes all of its memory when it is made, and each queue of each port has one. With few
-//! ports, each ring holds bursts of thousands of packets. With many ports, all rings together share
-//! an eighth of the memory that the machine has available.
+//! A ring allocates all of its memory at its creation, and each queue of each port has a ring. If
+//! there are few ports, each ring can hold thousands of packets. If there are many, all rings
+//! together share an eighth of the available memory of the machine.
 
 use std::fs;
 
@@ -13,42 +13,43 @@ pub struct RingMemory {
 }
 
 impl RingMemory {
-    /// The most bytes of a ring. A ring takes up to twice that where frames do not fit in a slot of
-    /// ordinary length.
+    /// The largest ring in bytes. If frames do not fit into an ordinary slot, the ring may be twice
+    /// as large.
     pub const MOST: usize = 8 << 20;
-    /// The fewest bytes of a ring.
+    /// The smallest ring in bytes.
     pub const LEAST: usize = 256 << 10;
-    /// The divisor of the available memory that yields the memory of all rings together.
+    /// The reciprocal of the share of the available memory that all rings together may use.
     const PART: u64 = 8;
-    /// Fewest slots of a ring: a burst must find room, however long frames are.
+    /// The least number of slots in a ring, so that a burst fits even if frames are long.
     const SLOTS: usize = 64;
-    /// Bytes of a slot for frames of ordinary length.
+    /// The size of an ordinary slot in bytes.
     const ORDINARY_SLOT: usize = 2 << 10;
 
-    /// Returns `bytes` bytes of memory, clamped to what a ring may have and rounded down to a power
-    /// of two.
+    /// Returns a ring memory of `bytes` bytes, clamped to the allowed range and rounded down to a
+    /// power of two.
     #[must_use]
     pub fn of_bytes(bytes: usize) -> Self {
         let bytes = bytes.clamp(Self::LEAST, Self::MOST);
         Self { bytes: 1 << bytes.ilog2() }
     }
 
-    /// Returns the memory for each of `sockets` sockets where `available` bytes are available.
+    /// Returns the ring memory for each of `sockets` sockets if `available` bytes are available.
     #[must_use]
     pub fn shared(available: u64, sockets: usize) -> Self {
         let each = available / Self::PART / sockets.max(1) as u64;
         Self::of_bytes(usize::try_from(each).unwrap_or(Self::MOST))
     }
 
-    /// Returns the memory for each of `sockets` sockets on this machine at present.
+    /// Returns the ring memory for each of `sockets` sockets on this machine, given the memory that
+    /// is available now.
     #[must_use]
     pub fn here(sockets: usize) -> Self {
         available().map_or_else(Self::default, |available| Self::shared(available, sockets))
     }
 
-    /// Bytes of a ring with slots of this size, a power of two.
+    /// Returns the size in bytes of a ring with slots of `slot` bytes, a power of two.
     pub(crate) fn ring_bytes(self, slot: usize) -> usize {
-        // Bursts of small frames must find slots even where frames may be long.
+        // A burst of small frames must find slots even if the MTU requires large slots.
         let bytes = if slot > Self::ORDINARY_SLOT { 2 * self.bytes } else { self.bytes };
         bytes.max(Self::SLOTS * slot)
     }
@@ -60,8 +61,8 @@ impl Default for RingMemory {
     }
 }
 
-/// Returns the number of bytes that this process may still take, if the system reports it: the
-/// smaller of what the machine has available and what is left of the limit of the process's control
+/// Returns the number of bytes that this process may still allocate, if the system reports it: the
+/// lesser of the available memory of the machine and the remaining limit of the process's control
 /// group.
 fn available() -> Option<u64> {
     let machine = fs::read_to_string("/proc/meminfo").ok().and_then(|text| mem_available(&text));
@@ -70,14 +71,14 @@ fn available() -> Option<u64> {
     [machine, group].into_iter().flatten().min()
 }
 
-/// `MemAvailable` of /proc/meminfo.
+/// Returns `MemAvailable` of /proc/meminfo in bytes.
 fn mem_available(text: &str) -> Option<u64> {
     let line = text.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
     let kilobytes: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
     kilobytes.checked_mul(1024)
 }
 
-/// The control group of version 2, as /proc/self/cgroup has it.
+/// Returns the path of the version 2 control group from /proc/self/cgroup.
 fn group_path(text: &str) -> Option<&str> {
     text.lines().find_map(|line| line.strip_prefix("0::"))
 }
@@ -85,7 +86,7 @@ fn group_path(text: &str) -> Option<&str> {
 fn left_in_group(path: &str) -> Option<u64> {
     let number = |file: &str| {
         let text = fs::read_to_string(format!("/sys/fs/cgroup{path}/{file}")).ok()?;
-        // "max" is no limit.
+        // The value "max" means that there is no limit.
         text.trim().parse::<u64>().ok()
     };
     Some(number("memory.max")?.saturating_sub(number("memory.current")?))
@@ -103,7 +104,7 @@ mod tests {
         for sockets in [1, 2, 8, 16] {
             assert_eq!(bytes(2 * GIB, sockets), RingMemory::MOST, "{sockets}");
         }
-        // 64 ports with one, two and four workers on a small machine.
+        // The example has 64 ports with one, two and four workers on a small machine.
         assert_eq!(
             [64, 128, 256].map(|sockets| bytes(2 * GIB, sockets)),
             [4 << 20, 2 << 20, 1 << 20]
@@ -125,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn requests_are_adjusted_to_what_a_ring_may_have() {
+    fn requests_are_clamped_to_the_sizes_of_rings() {
         let bytes = |requested| RingMemory::of_bytes(requested).bytes;
         assert_eq!(
             [0, 1 << 20, (1 << 20) + 5, usize::MAX].map(bytes),
@@ -147,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_system_tells_is_understood() {
+    fn facts_of_the_system_are_parsed() {
         let meminfo = "MemTotal:       24683456 kB\nMemFree: 1 kB\nMemAvailable:   2097152 kB\n";
         assert_eq!(mem_available(meminfo), Some(2 * GIB));
         assert_eq!(mem_available("MemTotal: 5 kB\n"), None);

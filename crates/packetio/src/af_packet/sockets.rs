@@ -1,4 +1,4 @@
-//! The two packet sockets of a queue.
+//! The packet sockets of a queue.
 
 use super::ring::Ring;
 use super::share::RingMemory;
@@ -9,8 +9,8 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Which queues share the flows of an interface. An interface that comes back has another index,
-/// and its queues form a group of their own.
+/// The fanout group of the queues that share an interface. An interface that is removed and added
+/// again has another index, so its queues form a new group.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Group(Arc<Mutex<Option<Member>>>);
 
@@ -20,22 +20,23 @@ struct Member {
     id: u16,
 }
 
-/// What a queue has open.
+/// The open sockets of a queue.
 #[derive(Debug)]
 pub(super) struct Sockets {
-    /// Before its socket: unmapped first.
+    /// The ring comes before its socket, so that it is unmapped first.
     pub(super) ring: Ring,
     pub(super) receiving: OwnedFd,
-    /// One that receives nothing, and takes packets without a virtio header.
+    /// A socket that receives nothing and sends packets without a virtio header.
     pub(super) transmitting: OwnedFd,
-    /// One as that, which takes packets with a virtio header; opened for the first super-frame.
+    /// A socket that receives nothing and sends packets with a virtio header; opened for the first
+    /// super-frame.
     whole: Option<OwnedFd>,
     ifindex: u32,
 }
 
 impl Sockets {
-    /// Opens an interface that is up. In a group, a packet of a flow comes to one queue of it
-    /// only, always the same.
+    /// Opens the sockets on an interface that is up. In a group, all packets of a flow arrive at
+    /// one queue of the group.
     pub(super) fn open(
         interface: &Interface,
         group: Option<&Group>,
@@ -45,12 +46,14 @@ impl Sockets {
         let option = |name, value: libc::c_int| set_option(&receiving, SOL_PACKET, name, value);
         option(libc::PACKET_IGNORE_OUTGOING, 1)?;
         option(libc::PACKET_VNET_HDR, 1)?;
-        // Packets that do not fit into a slot are queued beside the ring, with what is said of them.
+        // Packets that do not fit into a slot are queued on the socket, together with auxiliary
+        // data.
         option(libc::PACKET_AUXDATA, 1)?;
         option(libc::PACKET_COPY_THRESH, 1)?;
         set_option(&receiving, SOL_SOCKET, libc::SO_RCVBUFFORCE, 16 << 20)?;
         let ring = Ring::new(&receiving, interface.mtu as usize + 18, memory)?;
-        // Until it is in its group, a socket would get what others of the group get.
+        // Until the socket has joined its group, it would receive packets for other queues of the
+        // group.
         sys::refuse_all(&receiving)?;
         sys::bind_packet(&receiving, libc::ETH_P_ALL as u16, interface.index)?;
         if let Some(group) = group {
@@ -68,13 +71,13 @@ impl Sockets {
         Ok(Self { ring, receiving, transmitting, whole: None, ifindex: interface.index })
     }
 
-    /// Returns the socket for super-frames, if they are such, or for packets.
+    /// Returns the socket for super-frames or the one for packets.
     pub(super) fn of(&self, is_whole: bool) -> &OwnedFd {
         let whole = self.whole.as_ref().filter(|_| is_whole);
         whole.unwrap_or(&self.transmitting)
     }
 
-    /// Opens the socket for super-frames, unless it is open; returns whether it is.
+    /// Opens the socket for super-frames, unless it is open; returns whether it is open.
     pub(super) fn open_whole(&mut self) -> bool {
         if self.whole.is_none() {
             let opened = transmitting(self.ifindex).and_then(|socket| {
@@ -86,7 +89,8 @@ impl Sockets {
         self.whole.is_some()
     }
 
-    /// Whether these are open on that interface, not on one that had its name before.
+    /// Whether the sockets are bound to this interface, and not to an earlier one with the same
+    /// name.
     pub(super) fn are_on(&self, interface: &Interface) -> bool {
         matches!(sys::bound_interface(&self.receiving), Ok(Some(index)) if index == interface.index)
     }

@@ -1,4 +1,4 @@
-//! What `shim/dpdk.c` has, made safe to call.
+//! A safe interface to the C functions of `shim/dpdk.c`.
 #![allow(unsafe_code, reason = "calls into the C shim")]
 
 use std::ffi::{CStr, CString, c_char, c_int};
@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// Packets that are taken or handed over at once, at most.
+/// The largest number of packets that are received or sent at once.
 pub(super) const BURST: usize = 64;
 
 #[repr(C)]
@@ -29,7 +29,7 @@ struct RawPacket {
     length: u32,
 }
 
-/// DPDK's own structures, which only the shim looks into.
+/// DPDK's own structures, which only the shim accesses.
 #[repr(C)]
 #[derive(Debug)]
 struct Opaque([u8; 0]);
@@ -49,31 +49,34 @@ unsafe extern "C" {
     fn shim_drop(buffer: *mut Opaque);
 }
 
-/// A device that was opened, until this is dropped.
+/// A device that stays open until this is dropped.
 #[derive(Debug)]
 pub(super) struct Device {
     port: RawPort,
-    /// DPDK's arguments, and the queues of each direction.
-    made_of: (CString, u16),
+    /// DPDK's arguments, and the number of queues in each direction.
+    arguments_and_queues: (CString, u16),
 }
 
-/// Devices of `net_memif` that were closed: stopped, and to be started again by who opens them. To close one (DPDK 22.11)
-/// leaves a thread that accepts on a closed socket without end, in freed memory. Who makes a device, or takes one away, holds this
-/// meanwhile: DPDK does not let several threads do so at once.
+/// Stopped devices of `net_memif`, which [`Device::open`] restarts. Closing such a device (in DPDK
+/// 22.11) would leave a thread that forever accepts connections on a closed socket in freed memory.
+/// The lock is also held while a device is created or removed, because DPDK does not support doing
+/// so in several threads at once.
 static STOPPED: Mutex<Vec<Device>> = Mutex::new(Vec::new());
 
-/// In which time an end of a memory interface hears that the other one has left, at the latest.
-const HEARS: Duration = Duration::from_secs(1);
-/// What DPDK's thread is given to take a connection apart, of which it says nothing; it takes microseconds.
-const SETTLES: Duration = Duration::from_millis(5);
+/// The longest time in which an end of a memory interface notices that the other end has left.
+const PEER_LEAVE_TIME: Duration = Duration::from_secs(1);
+/// The time granted to DPDK's thread for tearing down a connection. DPDK does not report when it is
+/// done; it takes microseconds.
+const TEARDOWN_TIME: Duration = Duration::from_millis(5);
 
-// SAFETY: DPDK's calls on a port may come from any thread, as long as each of its queues is used by
-// one at a time, which `Queue` sees to.
+// SAFETY: DPDK permits calls on a port from any thread, as long as each queue is used by one thread
+// at a time. `Queue` ensures this, because its methods take `&mut self`.
 unsafe impl Send for Device {}
-// SAFETY: as above.
+// SAFETY: shared references only allow calls that DPDK permits from several threads at once; each
+// queue is used through `&mut Queue`.
 unsafe impl Sync for Device {}
 
-/// Why a device cannot be opened.
+/// The reason why a device cannot be opened.
 #[derive(Debug)]
 pub(super) enum Failure {
     TooFewQueues(u16),
@@ -81,15 +84,17 @@ pub(super) enum Failure {
 }
 
 impl Device {
-    /// Makes a device of DPDK's arguments, with so many queues for each direction.
+    /// Creates a device from DPDK's arguments, with this number of queues in each direction.
     pub(super) fn open(arguments: &str, queues: u16) -> Result<(Arc<Self>, Vec<Queue>), Failure> {
         start().map_err(Failure::System)?;
         let arguments = CString::new(arguments)
             .map_err(|_| Failure::System(io::ErrorKind::InvalidInput.into()))?;
-        let made_of = (arguments.clone(), queues);
+        let arguments_and_queues = (arguments.clone(), queues);
         let mut stopped = STOPPED.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(position) = stopped.iter().position(|device| device.made_of == made_of) {
-            // SAFETY: a port that is open and stopped, and used by nobody else.
+        if let Some(position) =
+            stopped.iter().position(|device| device.arguments_and_queues == arguments_and_queues)
+        {
+            // SAFETY: the port is open and stopped, and no queue refers to it.
             let error = unsafe { shim_start_again(&raw const stopped[position].port) };
             return match error {
                 0.. => Ok(Self::with_queues(stopped.swap_remove(position))),
@@ -97,14 +102,14 @@ impl Device {
             };
         }
         let mut port = RawPort { id: 0, mtu: 0, name: [0; 64], pool: ptr::null_mut() };
-        // SAFETY: both are alive; the shim fills the port.
+        // SAFETY: both pointers are valid for the call; the shim fills the port.
         let error = unsafe { shim_open(&mut port, arguments.as_ptr(), queues) };
         match -error {
             0 => {}
             libc::ENOSPC => return Err(Failure::TooFewQueues(port.mtu)),
             error => return Err(Failure::System(io::Error::from_raw_os_error(error))),
         }
-        Ok(Self::with_queues(Self { port, made_of }))
+        Ok(Self::with_queues(Self { port, arguments_and_queues }))
     }
 
     fn with_queues(device: Self) -> (Arc<Self>, Vec<Queue>) {
@@ -115,51 +120,53 @@ impl Device {
             waiting: [ptr::null_mut(); BURST],
             count: 0,
         };
-        let queues = (0..device.made_of.1).map(queue).collect();
+        let queues = (0..device.arguments_and_queues.1).map(queue).collect();
         (device, queues)
     }
 
-    /// Stops a device of `net_memif`. DPDK 22.11 takes a connection apart on the thread that stops its device, and on a thread of its
-    /// own when it hears that the other end has left; both at once free it twice. Where both ends are in this process, one that
-    /// stops therefore waits until it has heard of the other, and for what its driver does then.
+    /// Stops a device of `net_memif`. DPDK 22.11 tears down a connection both on the thread that
+    /// stops the device and on its own thread when that notices that the other end has left. If
+    /// both do so at once, memory is freed twice. If both ends are in this process, the second one
+    /// to stop therefore waits until it has noticed that the first has left, and until the driver
+    /// has finished.
     fn stop(&self, stopped: &[Self]) {
         let peer_has_left =
             self.socket().is_some() && stopped.iter().any(|other| other.socket() == self.socket());
         if peer_has_left {
             let begin = Instant::now();
-            while self.is_up() && begin.elapsed() < HEARS {
+            while self.is_up() && begin.elapsed() < PEER_LEAVE_TIME {
                 thread::sleep(Duration::from_millis(1));
             }
-            thread::sleep(SETTLES);
+            thread::sleep(TEARDOWN_TIME);
         }
-        // SAFETY: an open port, which nobody uses any more: its queues hold this device.
+        // SAFETY: the port is open, and no longer used: its queues hold references to this device.
         unsafe { shim_stop(&raw const self.port) };
-        thread::sleep(SETTLES);
+        thread::sleep(TEARDOWN_TIME);
     }
 
-    /// The socket at which a device of `net_memif` meets the other end.
+    /// Returns the socket by which a device of `net_memif` connects to its other end.
     fn socket(&self) -> Option<&[u8]> {
-        let arguments = self.made_of.0.as_bytes().split(|byte| *byte == b',');
+        let arguments = self.arguments_and_queues.0.as_bytes().split(|byte| *byte == b',');
         arguments.into_iter().find_map(|argument| argument.strip_prefix(b"socket="))
     }
 
     fn is_memif(&self) -> bool {
-        self.made_of.0.as_bytes().starts_with(b"net_memif")
+        self.arguments_and_queues.0.as_bytes().starts_with(b"net_memif")
     }
 
     pub(super) fn mtu(&self) -> usize {
         usize::from(self.port.mtu)
     }
 
-    /// Whether the other end is there.
+    /// Whether the link to the other end is up.
     pub(super) fn is_up(&self) -> bool {
-        // SAFETY: an open port.
+        // SAFETY: the port is open until this is dropped.
         unsafe { shim_is_up(&raw const self.port) != 0 }
     }
 
-    /// Packets that came and found no room, ever.
+    /// Returns the total number of packets that were dropped for lack of room.
     pub(super) fn missed(&self) -> u64 {
-        // SAFETY: an open port.
+        // SAFETY: the port is open until this is dropped.
         unsafe { shim_missed(&raw const self.port) }
     }
 }
@@ -171,43 +178,46 @@ impl Drop for Device {
             self.stop(&stopped);
             let (id, mtu, name, pool) =
                 (self.port.id, self.port.mtu, self.port.name, self.port.pool);
-            let (port, made_of) = (RawPort { id, mtu, name, pool }, self.made_of.clone());
-            stopped.push(Self { port, made_of });
+            let (port, arguments_and_queues) =
+                (RawPort { id, mtu, name, pool }, self.arguments_and_queues.clone());
+            stopped.push(Self { port, arguments_and_queues });
             return;
         }
-        // SAFETY: as in `stop`.
+        // SAFETY: the port is open, and no longer used: its queues hold references to this device.
         unsafe { shim_close(&mut self.port) };
     }
 }
 
-/// One queue of a device, for both directions. There is one of each index.
+/// One queue of a device, for both directions. There is one queue per index.
 #[derive(Debug)]
 pub(super) struct Queue {
     device: Arc<Device>,
     index: u16,
-    /// Copies that are to leave: the first `count`.
+    /// The copies to send, of which the first `count` are valid.
     waiting: [*mut Opaque; BURST],
     count: usize,
 }
 
-// SAFETY: its copies are its own, and DPDK's calls may come from any thread.
+// SAFETY: the queue owns its copies, and DPDK permits calls from any thread.
 unsafe impl Send for Queue {}
 
 impl Queue {
-    /// Lets `take` see the packets that came, at most so many; those in several buffers, which are
-    /// longer than any that a port of this kind has, are empty. Returns their number.
+    /// Passes at most `most` received packets to `take`, and returns their number. Packets in
+    /// several buffers, which are longer than the MTU of these devices, are passed as empty.
     pub(super) fn receive(&mut self, most: usize, mut take: impl FnMut(&[u8])) -> usize {
         let nothing = RawPacket { buffer: ptr::null_mut(), bytes: ptr::null(), length: 0 };
         let mut packets = [nothing; BURST];
         let most = most.min(BURST) as u16;
         let port = &raw const self.device.port;
-        // SAFETY: an open port, a queue of it that is ours (`&mut`), and room for so many.
+        // SAFETY: the port is open, the queue is used by this thread only (`&mut`), and the array
+        // has room for `most` packets.
         let count = unsafe { shim_receive(port, self.index, packets.as_mut_ptr(), most) };
         for packet in packets.iter().take(usize::from(count)) {
-            // SAFETY: the shim says where so many bytes are, which stay until they are freed.
+            // SAFETY: the shim returned a pointer to `length` bytes, which are valid until the
+            // packet is freed.
             take(unsafe { std::slice::from_raw_parts(packet.bytes, packet.length as usize) });
         }
-        // SAFETY: the shim filled so many, and no slice of them is left.
+        // SAFETY: the shim filled `count` packets, and no slice of them is left.
         unsafe { shim_free(packets.as_mut_ptr(), count) };
         usize::from(count)
     }
@@ -216,12 +226,12 @@ impl Queue {
         self.count == BURST
     }
 
-    /// Takes a copy of a packet that is to leave; false if there is no room. It must not be longer
-    /// than the device's MTU and its header.
+    /// Copies a packet for transmission; returns false if there is no room. The packet must not be
+    /// longer than the device's MTU and its header.
     pub(super) fn push(&mut self, packet: &[u8]) -> bool {
         let Some(place) = self.waiting.get_mut(self.count) else { return false };
         let Ok(length) = u16::try_from(packet.len()) else { return false };
-        // SAFETY: an open port, and so many bytes.
+        // SAFETY: the port is open, and the pointer is valid for `length` bytes.
         let copy = unsafe { shim_copy(&raw const self.device.port, packet.as_ptr(), length) };
         if copy.is_null() {
             return false;
@@ -231,11 +241,12 @@ impl Queue {
         true
     }
 
-    /// Hands to the device what it has room for; returns how many packets.
+    /// Passes waiting packets to the device, as far as it has room; returns their number.
     pub(super) fn flush(&mut self) -> usize {
         let (port, count) = (&raw const self.device.port, self.count as u16);
-        // SAFETY: an open port, a queue of it that is ours, and so many copies, of which the first
-        // ones that it takes are no longer ours.
+        // SAFETY: the port is open, the queue is used by this thread only (`&mut`), and the first
+        // `count` pointers are copies that this queue owns. The queue drops the pointers that DPDK
+        // has taken.
         let taken = unsafe { shim_transmit(port, self.index, self.waiting.as_mut_ptr(), count) };
         let taken = usize::from(taken).min(self.count);
         self.waiting.copy_within(taken..self.count, 0);
@@ -247,21 +258,22 @@ impl Queue {
 impl Drop for Queue {
     fn drop(&mut self) {
         for buffer in self.waiting.iter().take(self.count) {
-            // SAFETY: a copy that is ours.
+            // SAFETY: the queue owns this copy.
             unsafe { shim_drop(*buffer) };
         }
     }
 }
 
-/// Starts DPDK, once in a process, on a thread of its own: it binds the thread to a core.
+/// Initialises DPDK, once per process, on a separate thread, because DPDK pins the thread to a
+/// core.
 fn start() -> io::Result<()> {
     static STARTED: OnceLock<i32> = OnceLock::new();
     let start = || {
-        // Its only worker may run wherever this process may.
+        // DPDK's only worker may run on any core of this process.
         let cores = thread::available_parallelism().map_or(1, usize::from);
         let lcores = CString::new(format!("0@(0-{})", cores - 1)).unwrap_or_default();
         let lcores: &CStr = &lcores;
-        // SAFETY: a string that ends; called once.
+        // SAFETY: the string is terminated, and the function is called once.
         unsafe { shim_start(lcores.as_ptr(), c_int::from(has_huge_pages())) }
     };
     let started = STARTED
@@ -272,7 +284,7 @@ fn start() -> io::Result<()> {
     }
 }
 
-/// Whether the system has set aside as many as DPDK is told to take.
+/// Whether the system has as many free huge pages as DPDK is configured to use.
 fn has_huge_pages() -> bool {
     const WANTED: u64 = 256 << 20;
     let Ok(sizes) = fs::read_dir("/sys/kernel/mm/hugepages") else { return false };

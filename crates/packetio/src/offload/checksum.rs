@@ -1,9 +1,11 @@
-//! Sums that cards compute: the Internet checksum (RFC 1071) and CRC-32C (RFC 9260, appendix A).
+//! The checksums that network cards compute: the Internet checksum (RFC 1071) and CRC-32C (RFC
+//! 9260, appendix A).
 
-/// Adds the 16-bit words of `bytes`; an odd byte at the end counts as a word's first.
+/// Adds the 16-bit words of `bytes` to `sum`. An odd byte at the end counts as the first byte of a
+/// word.
 pub(super) fn add(sum: u64, bytes: &[u8]) -> u64 {
     let (words, rest) = bytes.as_chunks::<4>();
-    // 2^32 words of 32 bits fit.
+    // A sum of up to 2^32 words of 32 bits does not overflow.
     let sum = words.iter().fold(sum, |sum, word| sum + u64::from(u32::from_be_bytes(*word)));
     let mut last = [0; 4];
     for (byte, value) in last.iter_mut().zip(rest) {
@@ -12,7 +14,7 @@ pub(super) fn add(sum: u64, bytes: &[u8]) -> u64 {
     sum + u64::from(u32::from_be_bytes(last))
 }
 
-/// The sum as 16 bits, with carries added.
+/// Folds a sum to 16 bits by adding the carries.
 pub(super) fn fold(mut sum: u64) -> u16 {
     while sum > 0xffff {
         sum = (sum >> 16) + (sum & 0xffff);
@@ -20,7 +22,8 @@ pub(super) fn fold(mut sum: u64) -> u16 {
     sum as u16
 }
 
-/// The checksum of a transport header, in which zero means that there is none (RFC 768).
+/// Returns the checksum of a sum. Zero is replaced, because it means that there is no checksum (RFC
+/// 768).
 pub(super) fn never_zero(sum: u64) -> u16 {
     match !fold(sum) {
         0 => 0xffff,
@@ -28,7 +31,7 @@ pub(super) fn never_zero(sum: u64) -> u16 {
     }
 }
 
-/// CRC-32C, which SCTP has.
+/// Computes the CRC-32C of SCTP.
 pub(super) fn crc32c(bytes: &[u8]) -> u32 {
     !bytes.iter().fold(!0, |crc, byte| {
         let index = (crc ^ u32::from(*byte)) & 0xff;
@@ -58,7 +61,7 @@ mod tests {
 
     #[test]
     fn sums_are_those_of_their_specifications() {
-        // RFC 1071, section 3.
+        // The example is from RFC 1071, section 3.
         assert_eq!(fold(add(0, &[0x00, 0x01, 0xf2, 0x03, 0xf4, 0xf5, 0xf6, 0xf7])), 0xddf2);
         assert_eq!(fold(add(0, &[0x12])), 0x1200);
         assert_eq!(fold(add(0, &[0, 0, 0, 1, 0x12])), 0x1201);

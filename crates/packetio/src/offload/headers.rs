@@ -1,25 +1,25 @@
-//! Finds the headers of a frame whose lengths and checksums say how long it is.
+//! Finds the headers of a frame that contain lengths or checksums.
 //!
-//! Ethernet with tags, MPLS, IPv4 and IPv6 with extension headers, and the tunnels whose
-//! contents the kernel merges or leaves whole: IP in IP, GRE, VXLAN and Geneve.
+//! The walk knows Ethernet with tags, MPLS, IPv4, IPv6 with extension headers, and the tunnels
+//! whose contents the kernel merges: IP in IP, GRE, VXLAN and Geneve.
 
-/// A header that contains the length of what follows, or a sum of it, and its offset.
+/// A header that contains the length or a checksum of what follows, with its offset.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Layer {
     Ipv4(usize),
     Ipv6(usize),
-    /// Of a tunnel.
+    /// The UDP header of a tunnel.
     Udp(usize),
 }
 
 /// The headers of a frame.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Headers {
-    /// From the outside in.
+    /// The headers with lengths or checksums, from the outside in.
     pub(super) layers: Vec<Layer>,
-    /// Offset of the innermost transport header.
+    /// The offset of the innermost transport header.
     pub(super) transport: usize,
-    /// Its protocol: [`TCP`] or [`UDP`], or another that ends the walk.
+    /// The protocol of the transport header: [`TCP`], [`UDP`] or [`SCTP`].
     pub(super) protocol: u8,
 }
 
@@ -27,10 +27,10 @@ pub(super) const TCP: u8 = 6;
 pub(super) const UDP: u8 = 17;
 pub(super) const SCTP: u8 = 132;
 
-/// More are not found in frames, but in attacks.
+/// The largest number of headers; only malicious frames have more.
 const MAX_LAYERS: usize = 16;
 
-/// What a header says of the next.
+/// The type of the next header, as the present one states it.
 enum Next {
     Ethernet,
     EtherType(u16),
@@ -38,8 +38,8 @@ enum Next {
 }
 
 impl Headers {
-    /// The headers up to the transport header at `transport`, or, if that is not known, the first
-    /// one. `None` if it is not found, or belongs to a fragment.
+    /// Finds the headers up to the transport header at `transport` or, if its offset is unknown, up
+    /// to the first one. Returns `None` if there is no such header, or if it belongs to a fragment.
     pub(super) fn find(frame: &[u8], transport: Option<usize>) -> Option<Self> {
         let mut layers = Vec::new();
         let (transport, protocol) = walk(frame, transport, |layer| layers.push(layer))?;
@@ -47,8 +47,8 @@ impl Headers {
     }
 }
 
-/// As [`Headers::find`], without memory of its own: `pass` is told each layer, from the outside in. Returns the offset of
-/// the transport header and its protocol.
+/// Finds the headers as [`Headers::find`] does, without allocating: `pass` receives each header,
+/// from the outside in. Returns the offset and the protocol of the transport header.
 pub(super) fn walk(
     frame: &[u8],
     transport: Option<usize>,
@@ -87,7 +87,7 @@ pub(super) fn walk(
 }
 
 fn mpls(frame: &[u8], mut at: usize) -> Option<(usize, Next)> {
-    // Label stack entries (RFC 3032); the bottom of the stack is marked.
+    // A label stack (RFC 3032) ends with the entry whose bottom-of-stack bit is set.
     while frame.get(at + 2)? & 1 == 0 {
         at += 4;
     }
@@ -108,7 +108,8 @@ fn ipv4(frame: &[u8], at: usize) -> Option<(usize, Next)> {
 fn ipv6(frame: &[u8], at: usize) -> Option<(usize, Next)> {
     let mut protocol = *frame.get(at + 6)?;
     let mut at = at + 40;
-    // Hop-by-hop options, routing, destination options, mobility (RFC 8200, section 4).
+    // The extension headers are hop-by-hop options, routing, destination options and mobility (RFC
+    // 8200, section 4).
     while let 0 | 43 | 60 | 135 = protocol {
         protocol = *frame.get(at)?;
         at += (usize::from(*frame.get(at + 1)?) + 1) * 8;
@@ -118,9 +119,9 @@ fn ipv6(frame: &[u8], at: usize) -> Option<(usize, Next)> {
 
 fn udp_tunnel(frame: &[u8], at: usize) -> Option<(usize, Next)> {
     match u16_at(frame, at + 2)? {
-        // VXLAN (RFC 7348), and the port that Linux gave it before.
+        // The port of VXLAN (RFC 7348), and the port that Linux used before.
         4789 | 8472 => Some((at + 16, Next::Ethernet)),
-        // Geneve (RFC 8926, section 3.4).
+        // The port of Geneve (RFC 8926, section 3.4).
         6081 => {
             let options = usize::from(frame.get(at + 8)? & 0x3f) * 4;
             Some((at + 16 + options, payload(u16_at(frame, at + 10)?)))
@@ -130,7 +131,8 @@ fn udp_tunnel(frame: &[u8], at: usize) -> Option<(usize, Next)> {
 }
 
 fn gre(frame: &[u8], at: usize) -> Option<(usize, Next)> {
-    // RFC 2784 and 2890. With a checksum or sequence numbers each segment would need its own.
+    // This supports RFC 2784 and the keys of RFC 2890. A checksum or a sequence number would differ
+    // between segments.
     match u16_at(frame, at)? {
         0 => Some((at + 4, payload(u16_at(frame, at + 2)?))),
         0x2000 => Some((at + 8, payload(u16_at(frame, at + 2)?))),

@@ -1,4 +1,4 @@
-//! Cuts what a kernel merged, or left for a card to cut, into the frames that a wire would have.
+//! Segments super-frames into the frames that would be on a wire.
 
 use super::checksum::{add, fold, never_zero};
 use super::headers::{Headers, Layer, TCP, UDP};
@@ -7,27 +7,27 @@ use super::{Damaged, Segmentation, read};
 use crate::Burst;
 use std::ops::Range;
 
-/// A super-frame that is being cut.
+/// A super-frame that is being segmented.
 #[derive(Debug, Default)]
 pub(crate) struct Segments {
-    /// All of it.
+    /// The bytes of the super-frame.
     pub(super) frame: SharedFrame,
     pub(super) headers: Headers,
-    /// Offset of the payload.
+    /// The offset of the payload.
     pub(super) payload: usize,
-    /// Payload bytes of a segment.
+    /// The number of payload bytes in a segment.
     pub(super) size: usize,
-    /// How many have been cut off.
+    /// The index of the next segment.
     index: usize,
-    /// How many there are; 0 if there is no super-frame.
+    /// The number of segments; 0 if there is no super-frame.
     pub(super) count: usize,
-    /// The segment in work.
+    /// The buffer of the present segment.
     segment: Vec<u8>,
 }
 
 impl Segments {
-    /// Finds the segments of the super-frame, whose innermost transport header is at `transport` if
-    /// that is known.
+    /// Prepares the segmentation of the frame. `transport` is the offset of the innermost transport
+    /// header, if it is known.
     pub(super) fn open(
         &mut self,
         transport: Option<usize>,
@@ -49,7 +49,7 @@ impl Segments {
             return Err(Damaged);
         }
         let length = self.frame.len().checked_sub(payload).ok_or(Damaged)?;
-        // No length field overflows.
+        // This check prevents overflows of length fields.
         if payload + size.min(length) > usize::from(u16::MAX) {
             return Err(Damaged);
         }
@@ -63,28 +63,28 @@ impl Segments {
         self.count
     }
 
-    /// Whether there is a super-frame of which nothing has been cut off.
+    /// Whether there is a super-frame of which no segment has been taken.
     pub(super) fn is_untouched(&self) -> bool {
         self.count > 0 && self.index == 0
     }
 
-    /// Whether some segments have not been cut off.
+    /// Whether segments are left.
     pub(super) fn is_pending(&self) -> bool {
         self.index < self.count
     }
 
-    /// Forgets the super-frame, and keeps its memory.
+    /// Discards the super-frame but keeps its memory.
     pub(super) fn clear(&mut self) {
         (self.index, self.count) = (0, 0);
     }
 
-    /// Returns where the payload of a segment lies in the super-frame.
+    /// Returns the range of a segment's payload in the super-frame.
     pub(super) fn payload_of(&self, index: usize) -> Range<usize> {
         let from = (self.payload + index * self.size).min(self.frame.len());
         from..(from + self.size).min(self.frame.len())
     }
 
-    /// Puts segments into the burst until it is full or all are out; returns their number and
+    /// Moves segments into the burst until it is full or none is left; returns their number and
     /// bytes.
     pub(crate) fn unload(&mut self, burst: &mut Burst) -> (u64, u64) {
         let mut unloaded = (0, 0);
@@ -97,7 +97,7 @@ impl Segments {
         unloaded
     }
 
-    /// Makes the segment at `index`.
+    /// Builds the segment at `index`.
     fn cut(&mut self) {
         let payload = self.payload_of(self.index);
         self.segment.clear();
@@ -112,7 +112,7 @@ impl Segments {
             TCP => fix_tcp(&mut self.segment, at, index, self.count, self.size),
             _ => fix_udp_length(&mut self.segment, at, length),
         }
-        // Sums from the inside out, since the outer ones are over the inner.
+        // Checksums are computed from the inside out, because the outer ones cover the inner ones.
         let field = if self.headers.protocol == TCP { 16 } else { 6 };
         let (transport, protocol) = (self.headers.transport, self.headers.protocol);
         fix_sum(&mut self.segment, &self.headers.layers, transport, field, protocol);
@@ -126,13 +126,13 @@ impl Segments {
     }
 }
 
-/// The flags of TCP that only the last segment keeps.
+/// The TCP flags that only the last segment keeps.
 pub(super) const FIN_PSH: u8 = 0x09;
-/// The flag of TCP that only the first segment keeps.
+/// The TCP flag that only the first segment keeps.
 pub(super) const CWR: u8 = 0x80;
 
-/// Writes the sequence number and the flags of a TCP header at `at` (RFC 9293, section 3.1) for the
-/// segment at `index` of `count`, each of which has `size` bytes of payload.
+/// Writes the sequence number and the flags of the TCP header at `at` (RFC 9293, section 3.1) for
+/// the segment at `index` of `count`. Each segment has `size` bytes of payload.
 pub(super) fn fix_tcp(segment: &mut [u8], at: usize, index: usize, count: usize, size: usize) {
     if let Some(sequence) = read::<4>(segment, at + 4) {
         let passed = (index * size) as u32;
@@ -143,15 +143,15 @@ pub(super) fn fix_tcp(segment: &mut [u8], at: usize, index: usize, count: usize,
         if index + 1 < count {
             *flags &= !FIN_PSH;
         }
-        // The window is said to be reduced once (RFC 3168, section 6.1.2).
+        // The sender reports the reduction of its window once (RFC 3168, section 6.1.2).
         if index > 0 {
             *flags &= !CWR;
         }
     }
 }
 
-/// Writes the lengths, the identification and the header checksum of one header in front of the
-/// transport header, for the segment at `index`, which has `length` bytes in all.
+/// Writes the length, the identification and the header checksum of one header in front of the
+/// transport header, for the segment at `index` with `length` bytes in all.
 pub(super) fn fix_length(segment: &mut [u8], layer: Layer, index: usize, length: usize) {
     match layer {
         Layer::Ipv4(at) => {
@@ -178,8 +178,8 @@ fn fix_udp_length(segment: &mut [u8], at: usize, length: usize) {
     write(segment, at + 4, length.to_be_bytes());
 }
 
-/// The checksum of the transport header at `at`, whose pseudo-header is the innermost of
-/// `outside`.
+/// Writes the checksum of the transport header at `at`. Its pseudo-header consists of the addresses
+/// of the innermost IP header in `outside`.
 fn fix_sum(segment: &mut [u8], outside: &[Layer], at: usize, field: usize, protocol: u8) {
     let addresses = outside.iter().rev().find_map(|layer| match layer {
         Layer::Ipv4(at) => Some(at + 12..at + 20),

@@ -1,16 +1,16 @@
-//! The bytes of a super-frame. It is long enough that copies of it take most of the time that it
-//! takes: whoever sends it shares it until it has left.
+//! The bytes of a super-frame, which are shared while the frame waits to leave. A super-frame is
+//! long, so copying it would dominate the cost of processing it.
 
 use super::Damaged;
 use std::ops::Deref;
 use std::sync::Arc;
 
-/// Bytes of a tag.
+/// The length of a VLAN tag in bytes.
 const TAG: usize = 4;
-/// The offset of a tag, behind both addresses.
+/// The offset of a VLAN tag, after the two addresses.
 const ADDRESSES: usize = 12;
 
-/// The bytes of a super-frame. A clone keeps the bytes that it was cloned with.
+/// The bytes of a super-frame. A clone keeps its bytes when the original is refilled.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct SharedFrame {
     memory: Arc<Vec<u8>>,
@@ -19,12 +19,12 @@ pub(crate) struct SharedFrame {
 }
 
 impl SharedFrame {
-    /// Whether somebody else has a clone.
+    /// Whether a clone exists.
     pub(crate) fn is_shared(&self) -> bool {
         Arc::strong_count(&self.memory) > 1
     }
 
-    /// Makes it a copy of a frame that lies in parts.
+    /// Replaces the bytes by a copy of a frame that consists of parts.
     pub(super) fn fill(&mut self, parts: &[&[u8]]) {
         let length = parts.iter().map(|part| part.len()).sum();
         let mut rest = self.memory(length);
@@ -36,14 +36,13 @@ impl SharedFrame {
         (self.start, self.end) = (0, length);
     }
 
-    /// Returns memory for a frame of up to `bytes` bytes. [`Self::place`] tells the length of the
+    /// Returns a buffer for a frame of up to `bytes` bytes. [`Self::place`] sets the length of the
     /// frame that was written there.
     pub(super) fn room(&mut self, bytes: usize) -> &mut [u8] {
         self.memory(bytes + TAG).get_mut(TAG..).unwrap_or_default()
     }
 
-    /// Takes in the frame of `length` bytes that was written to the memory, and puts `tag` back
-    /// into the frame.
+    /// Sets the frame to the `length` bytes in the buffer, and inserts `tag` into the frame.
     pub(super) fn place(&mut self, length: usize, tag: Option<[u8; TAG]>) -> Result<(), Damaged> {
         (self.start, self.end) = (TAG, TAG + length);
         if let Some(tag) = tag {
@@ -60,7 +59,7 @@ impl SharedFrame {
         Ok(())
     }
 
-    /// Returns the memory, other than what somebody else has.
+    /// Returns the memory, or new memory if a clone shares it or it is too small.
     fn memory(&mut self, bytes: usize) -> &mut [u8] {
         if Arc::get_mut(&mut self.memory).is_none_or(|memory| memory.len() < bytes) {
             self.memory = Arc::new(vec![0; bytes]);

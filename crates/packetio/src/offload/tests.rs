@@ -1,4 +1,4 @@
-//! What etherparse builds is what is to come out.
+//! Tests of the conversion of unfinished packets, with etherparse as the reference.
 
 mod super_frames;
 
@@ -9,16 +9,16 @@ use etherparse::{
 };
 use proptest::prelude::*;
 
-/// A packet, or one of the segments that it becomes.
+/// The parameters of a packet, or of a super-frame and its segments.
 #[derive(Clone, Debug)]
 struct Case {
-    /// In front of the addresses; the first may lie beside the packet.
+    /// The VLAN tags; the first may be stored separately.
     vlans: Vec<u16>,
     ipv6: bool,
     udp: bool,
-    /// Options of TCP, in words.
+    /// The length of TCP options, in words.
     options: usize,
-    /// FIN, PSH, CWR.
+    /// The flags FIN, PSH and CWR.
     flags: [bool; 3],
     identification: u16,
     sequence: u32,
@@ -50,7 +50,7 @@ fn cases() -> impl Strategy<Value = Case> {
 }
 
 impl Case {
-    /// The packet with those of its tags and that payload, as the segment of that number.
+    /// Builds the packet with the given tags and payload, as the segment at `index`.
     fn build(&self, vlans: &[u16], payload: &[u8], index: usize, last: bool) -> Vec<u8> {
         let identification = self.identification.wrapping_add(index as u16);
         let sequence = self.sequence.wrapping_add((index * usize::from(self.size)) as u32);
@@ -98,7 +98,7 @@ impl Case {
             (false, ..) => 0,
             (true, true, _) => 5,
             (true, false, true) => 4,
-            // With the flag that congestion is told of.
+            // The highest bit of the kind denotes explicit congestion notification.
             (true, false, false) => 0x81,
         };
         let size = if segmented { self.size } else { 0 };
@@ -106,7 +106,7 @@ impl Case {
         header(kind, size, self.transport(vlans), field)
     }
 
-    /// The first tag, beside the packet.
+    /// Returns the first tag, which is stored separately from the packet.
     fn tag(&self) -> Option<Tag> {
         let protocol = if self.vlans.len() == 2 { 0x88a8 } else { 0x8100 };
         self.vlans.first().map(|&control| Tag { protocol, control })
@@ -125,7 +125,7 @@ fn header(kind: u8, size: u16, start: u16, field: u16) -> [u8; VIRTIO_HEADER] {
     header
 }
 
-/// The frames that a packet becomes, taken in bursts of so many.
+/// Returns the frames that a packet becomes, in bursts of the given capacity.
 fn restored(
     header: &[u8; VIRTIO_HEADER],
     tag: Option<Tag>,
@@ -162,10 +162,10 @@ proptest! {
         let merged = case.build(case.inner(), &case.payload, 0, true);
         let header = case.header(true, case.inner().len());
         prop_assert_eq!(restored(&header, case.tag(), &merged, capacity), Ok(expected.clone()));
-        // The transport header is found without being told.
-        let mut untold = header;
-        untold[0] = 0;
-        prop_assert_eq!(restored(&untold, case.tag(), &merged, capacity), Ok(expected));
+        // The transport header is found without the description.
+        let mut undescribed = header;
+        undescribed[0] = 0;
+        prop_assert_eq!(restored(&undescribed, case.tag(), &merged, capacity), Ok(expected));
     }
 
     #[test]
@@ -182,7 +182,7 @@ proptest! {
         packet[field..field + 2].copy_from_slice(&pseudo.to_be_bytes());
         let header = case.header(false, case.inner().len());
         prop_assert_eq!(restored(&header, case.tag(), &packet, 4), Ok(vec![expected]));
-        // Without being told, and once.
+        // The checksum is completed without a description, and only once.
         let expected = case.build(case.inner(), payload, 0, true);
         for _ in 0..2 {
             complete_checksum(&mut packet);
@@ -191,7 +191,7 @@ proptest! {
     }
 
     #[test]
-    fn what_does_not_fit_together_does_no_harm(
+    fn damaged_packets_do_no_harm(
         case in cases(),
         header in any::<[u8; VIRTIO_HEADER]>(),
         known in any::<bool>(),
@@ -208,9 +208,9 @@ proptest! {
             packet.truncate(cut);
         }
         let header = if known { case.header(true, case.inner().len()) } else { header };
-        let mut untold = packet.clone();
-        complete_checksum(&mut untold);
-        prop_assert_eq!(untold.len(), packet.len());
+        let mut undescribed = packet.clone();
+        complete_checksum(&mut undescribed);
+        prop_assert_eq!(undescribed.len(), packet.len());
         let tag = tag.map(|(protocol, control)| Tag { protocol, control });
         if let Ok(frames) = restored(&header, tag, &packet, 32) {
             let longest = packet.len() + 4;
@@ -244,14 +244,15 @@ fn a_wrong_checksum_stays_wrong() {
         complete_checksum(&mut after);
         touched += u32::from(after != damaged);
     }
-    // The sum of the pseudo-header, which nothing tells from a partial one.
+    // The value equals the sum of the pseudo-header, so it cannot be distinguished from a partial
+    // checksum.
     assert_eq!(touched, 1);
 }
 
 #[test]
 fn sctp_has_another_checksum() {
     let mut expected = Case::sample(false, b"").build(&[], &[0; 28], 0, true);
-    // An UDP datagram turned SCTP: ports, tag, checksum, one chunk.
+    // The UDP datagram becomes SCTP: ports, verification tag, checksum and one chunk.
     expected[23] = SCTP;
     expected[34..].fill(7);
     expected[42..46].fill(0);
@@ -263,7 +264,7 @@ fn sctp_has_another_checksum() {
 }
 
 #[test]
-fn what_lies_in_a_tunnel_is_cut_there() {
+fn packets_in_tunnels_are_segmented() {
     let case = Case { size: 100, ..Case::sample(true, &[7; 250]) };
     for ipv6_outside in [false, true] {
         let wrap = |inner: &[u8], index: usize| {
@@ -275,7 +276,7 @@ fn what_lies_in_a_tunnel_is_cut_there() {
             let mut packet =
                 outside.build(&[], &[&[8, 0, 0, 0, 0, 0, 5, 0][..], inner].concat(), 0, true);
             let ports = usize::from(outside.transport(0));
-            // To the port of VXLAN; the sum is to fit.
+            // The datagram goes to the port of VXLAN, and its checksum must match.
             packet[ports + 2..ports + 4].copy_from_slice(&4789_u16.to_be_bytes());
             packet[ports + 6..ports + 8].fill(0);
             let length = (packet.len() - ports) as u64 + 17;

@@ -1,44 +1,44 @@
-//! What is wrong with a capture, and where.
+//! The errors of reading a capture.
 
 use std::io;
 use std::path::PathBuf;
 
 use thiserror::Error;
 
-/// Why a capture could not be read to its end.
+/// The reason why a capture could not be read to its end.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum CaptureError {
     /// The file cannot be opened or read.
     #[error("cannot read {}: {source}", path.display())]
     Io {
-        /// The file.
+        /// The path of the file.
         path: PathBuf,
-        /// Why.
+        /// The cause.
         source: io::Error,
     },
-    /// The file begins like neither format.
+    /// The file is neither pcap nor pcapng.
     #[error("{} is no capture: it begins like neither pcap nor pcapng", path.display())]
     NotACapture {
-        /// The file.
+        /// The path of the file.
         path: PathBuf,
     },
-    /// The file ends within a block or record. All frames before it were whole.
+    /// The file ends within a block or record. All earlier frames are complete.
     #[error("{} ends within the block that begins at byte {offset}; it was cut off", path.display())]
     Truncated {
-        /// The file.
+        /// The path of the file.
         path: PathBuf,
-        /// Offset of the block or record that is not whole.
+        /// The offset of the incomplete block or record.
         offset: u64,
     },
     /// A block or record contradicts its format.
     #[error("{}, block at byte {offset}: {reason}", path.display())]
     Malformed {
-        /// The file.
+        /// The path of the file.
         path: PathBuf,
-        /// Offset of the block or record.
+        /// The offset of the block or record.
         offset: u64,
-        /// What is wrong with it.
+        /// The contradiction, in words.
         reason: String,
     },
 }

@@ -1,4 +1,4 @@
-//! A port that receives what a capture has, and writes a capture of what is transmitted.
+//! A port that receives the frames of a capture, and writes transmitted frames to another capture.
 
 use super::{CaptureError, CaptureReader, CaptureWriter, LinkType};
 use crate::{Burst, OpenError, Port, PortCounters, PortDown, Queue, Recording, Transmitted};
@@ -9,21 +9,21 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::SystemTime;
 
-/// Captures that make a port; either may be missing.
+/// The captures of a port; at least one is given.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Files {
-    /// Whose Ethernet frames are received, as fast as they are taken.
+    /// The capture whose Ethernet frames are received, as fast as the worker takes them.
     pub input: Option<PathBuf>,
-    /// Where what is transmitted goes; a file that is there is replaced.
+    /// The capture to which transmitted frames are written. An existing file is replaced.
     pub output: Option<PathBuf>,
-    /// The input begins again when it ends.
+    /// Whether the input starts again at its end.
     pub repeat: bool,
 }
 
-/// Opens captures as a port. The first of its queues receives everything.
+/// Opens captures as a port. Only the first queue receives frames.
 ///
 /// # Errors
-/// If the input cannot be read, or the output cannot be written.
+/// Returns an [`OpenError`] if the input cannot be read, or the output cannot be written.
 pub fn open(files: &Files, queues: usize) -> Result<Port, OpenError> {
     let name = files.input.as_ref().or(files.output.as_ref());
     let name = name.map_or_else(String::new, |path| path.display().to_string());
@@ -54,7 +54,7 @@ struct CaptureQueue {
     name: String,
     input: Option<CaptureReader<BufReader<File>>>,
     repeated: Option<PathBuf>,
-    /// What ended the input before its end.
+    /// The error that ended the input early.
     fault: Option<CaptureError>,
     output: Option<SharedCapture>,
     counters: Arc<PortCounters>,
@@ -67,7 +67,7 @@ impl Queue for CaptureQueue {
             && let Some(input) = &mut self.input
         {
             match input.next_frame() {
-                // Half a frame never came from a wire.
+                // An incomplete frame never came from a wire.
                 Ok(Some(frame))
                     if frame.link_type == LinkType::ETHERNET
                         && frame.data.len() == frame.original_bytes as usize =>
@@ -76,7 +76,7 @@ impl Queue for CaptureQueue {
                     (packets, bytes) = (packets + 1, bytes + frame.data.len() as u64);
                 }
                 Ok(Some(_)) => self.counters.receive_dropped(1),
-                // An input without frames would begin for ever.
+                // An input without frames would repeat forever.
                 Ok(None) if begun => break,
                 Ok(None) => {
                     begun = true;
@@ -138,15 +138,15 @@ impl CaptureQueue {
     }
 }
 
-/// A capture of Ethernet frames that several queues write, each frame at the time when it is
-/// written.
+/// A capture of Ethernet frames that several queues write. The timestamp of a frame is the time at
+/// which it is written.
 #[derive(Clone, Debug)]
 pub(crate) struct SharedCapture(Arc<Mutex<Output>>);
 
 #[derive(Debug)]
 struct Output {
     writer: CaptureWriter<BufWriter<File>>,
-    /// Something waits in the buffer.
+    /// Whether the buffer holds unwritten data.
     waiting: bool,
     fault: Option<io::ErrorKind>,
 }
@@ -157,8 +157,9 @@ impl SharedCapture {
         Ok(Self(Arc::new(Mutex::new(Output { writer, waiting: true, fault: None }))))
     }
 
-    /// Writes a frame. After a fault nothing is written any more, since half a record ends a
-    /// capture; a frame that no capture holds is `InvalidInput`, and the next one is written.
+    /// Writes a frame. After an error, nothing more is written, because an incomplete record makes
+    /// the rest of a capture unreadable. A frame that is too long for a capture is refused with
+    /// `InvalidInput`; later frames are still written.
     pub(crate) fn write(&self, frame: &[u8]) -> io::Result<()> {
         let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
         let mut output = self.output();
@@ -172,7 +173,7 @@ impl SharedCapture {
         written
     }
 
-    /// Hands what was written to the system.
+    /// Flushes the buffer to the system.
     pub(crate) fn flush(&self) {
         let mut output = self.output();
         if output.waiting && output.fault.is_none() {
@@ -181,7 +182,7 @@ impl SharedCapture {
         }
     }
 
-    /// What ended it before its end.
+    /// Returns the error that ended the capture early.
     pub(crate) fn fault(&self) -> Option<io::ErrorKind> {
         self.output().fault
     }
@@ -206,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_capture_has_is_received_and_what_is_transmitted_is_captured() {
+    fn captured_frames_are_received_and_transmitted_ones_captured() {
         let directory = tempfile::tempdir().expect("a directory");
         let [first, second] = ["first", "second"].map(|name| directory.path().join(name));
         let mut port =
@@ -250,7 +251,7 @@ mod tests {
         assert!(!port.queues[0].reopen());
     }
 
-    /// From nothing at all to what no capture holds.
+    /// Checks lengths from zero to more than a capture can hold.
     #[test]
     fn frames_of_every_length_are_captured_and_longer_ones_counted() {
         let directory = tempfile::tempdir().expect("a directory");
@@ -271,7 +272,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_full_disk_does_not_take_is_counted() {
+    fn frames_that_a_full_disk_refuses_are_counted() {
         let files = Files { output: Some("/dev/full".into()), ..Files::default() };
         let mut port = open(&files, 1).expect("a device");
         let sent = 100;
@@ -279,7 +280,7 @@ mod tests {
             port.queues[0].transmit(&[1; 1_000]);
         }
         let counters = port.counters.values();
-        // What waits in a buffer is taken for written until the first of it is not.
+        // Buffered frames count as written until the first write fails.
         assert!(counters.transmit_dropped > sent / 2, "{counters:?}");
         assert_eq!(counters.transmitted_packets + counters.transmit_dropped, sent);
         assert_eq!(port.queues[0].transmit(&[1]), Transmitted::Full);

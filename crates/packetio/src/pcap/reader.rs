@@ -1,7 +1,7 @@
-//! Reads captures block by block.
+//! A reader of captures that proceeds block by block.
 //!
-//! The length of a block is checked and the whole block read before it is parsed, so that a parser
-//! that asks for more has met damage, not the end of a buffer.
+//! The length of a block is checked, and the whole block is read, before it is parsed. A parser
+//! that needs more data has therefore found an error in the file, not the end of a buffer.
 
 use std::fs::File;
 use std::io::{self, BufReader, Read};
@@ -19,12 +19,12 @@ use pcap_parser::{
 
 use super::{CaptureError, LinkType};
 
-/// Longest block or record in bytes; Wireshark sets the same limit for pcapng blocks.
+/// The longest block or record in bytes; Wireshark has the same limit for pcapng blocks.
 const MAX_BLOCK: u32 = 16 << 20;
-/// Most interfaces in a section.
+/// The largest number of interfaces in a section.
 const MAX_INTERFACES: usize = 65_536;
 
-/// Block type of a section header, the same in either byte order.
+/// The block type of a section header, which is the same in both byte orders.
 const SECTION_HEADER: [u8; 4] = [0x0a, 0x0d, 0x0d, 0x0a];
 const BYTE_ORDER_LITTLE: [u8; 4] = [0x4d, 0x3c, 0x2b, 0x1a];
 const BYTE_ORDER_BIG: [u8; 4] = [0x1a, 0x2b, 0x3c, 0x4d];
@@ -32,14 +32,15 @@ const INTERFACE_DESCRIPTION: u32 = 1;
 const OBSOLETE_PACKET: u32 = 2;
 const SIMPLE_PACKET: u32 = 3;
 const ENHANCED_PACKET: u32 = 6;
-/// Type, length, and length again at the end.
+/// The length of the shortest block in bytes: its type, its length, and its length again at the
+/// end.
 const MIN_BLOCK: u32 = 12;
-/// Where the frame begins in the blocks that hold one.
+/// The offsets of the frame in the blocks that hold one.
 const SIMPLE_PACKET_DATA: usize = 12;
 const ENHANCED_PACKET_DATA: usize = 28;
 
-/// Magic numbers of pcap as they may lie in a file: microseconds and nanoseconds in either byte
-/// order, and the "modified" format, which has longer record headers.
+/// The magic numbers of pcap: microseconds and nanoseconds in both byte orders, and the "modified"
+/// format, which has longer record headers.
 const MAGICS: [[u8; 4]; 5] = [
     [0xd4, 0xc3, 0xb2, 0xa1],
     [0xa1, 0xb2, 0xc3, 0xd4],
@@ -53,7 +54,7 @@ const PCAP_HEADER: usize = 24;
 ///
 /// # Errors
 ///
-/// When it cannot be opened or read.
+/// Returns an error if the file cannot be opened or read.
 pub fn is_capture(path: &Path) -> io::Result<bool> {
     let mut start = Vec::with_capacity(4);
     File::open(path)?.take(4).read_to_end(&mut start)?;
@@ -63,33 +64,33 @@ pub fn is_capture(path: &Path) -> io::Result<bool> {
 /// A captured frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Frame<'a> {
-    /// Nanoseconds since 1970; absent in pcapng's simple packet blocks.
+    /// The timestamp in nanoseconds since 1970; `None` in pcapng's simple packet blocks.
     pub timestamp: Option<u64>,
-    /// The bytes that were captured.
+    /// The captured bytes.
     pub data: &'a [u8],
-    /// Length on the wire, in bytes.
+    /// The length on the wire in bytes.
     pub original_bytes: u32,
-    /// What the bytes begin with.
+    /// The link-layer header type of the frame.
     pub link_type: LinkType,
-    /// Offset in the file of the block or record that holds the frame.
+    /// The offset in the file of the frame's block or record.
     pub offset: u64,
 }
 
-/// Reads the frames of a capture in order.
+/// A reader that returns the frames of a capture in order.
 ///
-/// One block is held in memory at a time, and only as much of it as the file really has.
+/// The reader holds one block in memory at a time, and never allocates more than the file contains.
 #[derive(Debug)]
 pub struct CaptureReader<R> {
     path: PathBuf,
     input: R,
-    /// Offset of the next byte of `input`.
+    /// The offset of the next byte of `input`.
     position: u64,
-    /// The block or record read last.
+    /// The last block or record that was read.
     block: Vec<u8>,
     format: Format,
 }
 
-/// What has to be remembered between frames.
+/// The format of the capture, with the state that later blocks need.
 #[derive(Debug)]
 enum Format {
     Pcap(Pcap),
@@ -119,21 +120,21 @@ struct Section {
 #[derive(Clone, Copy, Debug)]
 struct Interface {
     link_type: LinkType,
-    /// Most bytes captured of a frame; 0 is unlimited.
+    /// The largest number of bytes captured of a frame; 0 for no limit.
     snaplen: u32,
-    /// Units of time stamps per second.
+    /// The number of timestamp units per second.
     units: u64,
-    /// Seconds to be added to time stamps.
+    /// The number of seconds to add to timestamps.
     offset: i64,
 }
 
-/// What the block read last holds.
+/// The content of the last block that was read.
 enum Block {
     Frame(Found),
     Other,
 }
 
-/// A frame whose bytes lie at `data` in the block read last.
+/// A frame in the last block that was read, with its range of bytes.
 struct Found {
     timestamp: Option<u64>,
     data: Range<usize>,
@@ -141,7 +142,7 @@ struct Found {
     link_type: LinkType,
 }
 
-/// What is wrong with a block; its offset is known one level up.
+/// An error in a block. The caller knows the offset of the block.
 enum Fault {
     Io(io::Error),
     Truncated,
@@ -154,7 +155,7 @@ impl CaptureReader<BufReader<File>> {
     ///
     /// # Errors
     ///
-    /// When the file cannot be read or is no capture.
+    /// Returns a [`CaptureError`] if the file cannot be read or is no capture.
     pub fn open(path: &Path) -> Result<Self, CaptureError> {
         let file = File::open(path)
             .map_err(|source| CaptureError::Io { path: path.to_owned(), source })?;
@@ -163,11 +164,11 @@ impl CaptureReader<BufReader<File>> {
 }
 
 impl<R: Read> CaptureReader<R> {
-    /// Reads a capture from `input`; `name` stands for it in errors.
+    /// Reads a capture from `input`; errors name it `name`.
     ///
     /// # Errors
     ///
-    /// When the input cannot be read or is no capture.
+    /// Returns a [`CaptureError`] if the input cannot be read or is no capture.
     pub fn new(name: &Path, input: R) -> Result<Self, CaptureError> {
         let mut reader = Self {
             path: name.to_owned(),
@@ -180,12 +181,12 @@ impl<R: Read> CaptureReader<R> {
         Ok(reader)
     }
 
-    /// The next frame; `None` at the end of the file.
+    /// Returns the next frame, or `None` at the end of the file.
     ///
     /// # Errors
     ///
-    /// When the file cannot be read, is cut off, or contradicts its format. All frames returned
-    /// before are whole, and there are no more after it.
+    /// Returns a [`CaptureError`] if the file cannot be read, is truncated, or contradicts its
+    /// format. Earlier frames are complete; there are no later ones.
     pub fn next_frame(&mut self) -> Result<Option<Frame<'_>>, CaptureError> {
         loop {
             let offset = self.position;
@@ -220,7 +221,7 @@ impl<R: Read> CaptureReader<R> {
             (false, true) => PcapLayout::BigEndian,
             (false, false) => PcapLayout::LittleEndian,
         };
-        // The upper half of the field tells about the FCS.
+        // The upper half of the field describes the FCS.
         let link_type = LinkType(header.network.0 as u16);
         let nanoseconds = header.is_nanosecond_precision();
         self.format = Format::Pcap(Pcap { layout, link_type, nanoseconds });
@@ -289,8 +290,8 @@ impl<R: Read> CaptureReader<R> {
         .map(Some)
     }
 
-    /// Reads the rest of a section header, of which type and length are read, and begins a
-    /// section.
+    /// Reads the rest of a section header, of which the type and the length have been read, and
+    /// begins a section.
     fn finish_section_header(&mut self) -> Result<(), Fault> {
         self.fill_to(MIN_BLOCK as usize)?;
         let big_endian = match self.block.get(8..12) {
@@ -320,8 +321,8 @@ impl<R: Read> CaptureReader<R> {
         }
     }
 
-    /// Reads until the block has `length` bytes. Memory grows with what is read, not with what
-    /// the file promises.
+    /// Reads until the block has `length` bytes. The buffer grows with the data that is read, not
+    /// with the length that the file claims.
     fn fill_to(&mut self, length: usize) -> Result<(), Fault> {
         let missing = length.saturating_sub(self.block.len()) as u64;
         let read = (&mut self.input).take(missing).read_to_end(&mut self.block);
@@ -353,7 +354,8 @@ impl Section {
         Ok(())
     }
 
-    /// Option if_tsoffset. The parser reads it in little-endian order whatever the section's.
+    /// Returns the value of the option if_tsoffset. The parser does not convert it to the byte
+    /// order of the section.
     fn time_offset(&self, description: &InterfaceDescriptionBlock<'_>) -> i64 {
         description
             .options
@@ -407,10 +409,10 @@ impl Section {
 }
 
 impl Interface {
-    /// Nanoseconds since 1970.
+    /// Converts a timestamp to nanoseconds since 1970.
     fn nanoseconds(&self, ticks: u64) -> Result<u64, Fault> {
         let since_offset = u128::from(ticks) * 1_000_000_000 / u128::from(self.units);
-        // Below 2^94 and above -2^93: far from the ends of an i128.
+        // The result lies between -2^93 and 2^94, so the addition cannot overflow an i128.
         let since_1970 = since_offset as i128 + i128::from(self.offset) * 1_000_000_000;
         u64::try_from(since_1970)
             .map_err(|_| Fault::Malformed("a time stamp before 1970 or beyond 2554".into()))
@@ -429,7 +431,8 @@ impl Fault {
     }
 }
 
-/// Option if_tsresol: a negative power of 10, or of 2 if the highest bit is set.
+/// Returns the number of timestamp units per second for the option if_tsresol: a negative power of
+/// 10, or of 2 if the highest bit is set.
 fn units_per_second(resolution: u8) -> Result<u64, Fault> {
     let exponent = u32::from(resolution & 0x7f);
     let units = if resolution & 0x80 == 0 {
@@ -442,7 +445,8 @@ fn units_per_second(resolution: u8) -> Result<u64, Fault> {
     })
 }
 
-/// The whole block is in memory, so that a parser that wants more has met a contradiction.
+/// Returns the result of a parser. The whole block is in memory, so a parser that needs more data
+/// has found a contradiction.
 fn parsed<'a, T>(
     result: IResult<&'a [u8], T, PcapError<&'a [u8]>>,
     what: &str,
@@ -470,7 +474,7 @@ fn checked_length(length: u32) -> Result<usize, Fault> {
     Ok(length as usize)
 }
 
-/// The number at `at`; 0 if the block is too short, which callers exclude.
+/// Returns the number at `at`, or 0 if the block is too short, which callers exclude.
 fn read_u32(block: &[u8], at: usize, big_endian: bool) -> u32 {
     let bytes = block.get(at..).and_then(|rest| rest.first_chunk()).copied().unwrap_or_default();
     if big_endian { u32::from_be_bytes(bytes) } else { u32::from_le_bytes(bytes) }

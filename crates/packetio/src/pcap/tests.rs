@@ -1,3 +1,4 @@
+//! Tests of reading and writing captures in all formats and byte orders.
 use std::io::{self, Cursor, Read};
 use std::path::Path;
 
@@ -5,7 +6,7 @@ use proptest::prelude::*;
 
 use super::*;
 
-/// Time stamp, bytes, original length, link type.
+/// A frame: timestamp, bytes, original length, link type.
 type Owned = (Option<u64>, Vec<u8>, u32, u16);
 
 fn read(bytes: &[u8]) -> (Vec<Owned>, Option<CaptureError>) {
@@ -38,7 +39,7 @@ fn error(bytes: &[u8]) -> String {
     read(bytes).1.expect("an error").to_string()
 }
 
-/// Numbers in the byte order of a file.
+/// The byte order of a generated file.
 #[derive(Clone, Copy, PartialEq)]
 enum Order {
     Little,
@@ -238,7 +239,7 @@ fn a_new_section_forgets_interfaces_and_may_change_the_byte_order() {
 }
 
 #[test]
-fn what_is_no_capture_is_said_to_be_none() {
+fn other_files_are_no_captures() {
     for bytes in [&b""[..], b"\xd4\xc3", b"# inter-arrival times\n0.1\n", b"\x7fELF"] {
         assert!(matches!(read(bytes).1, Some(CaptureError::NotACapture { .. })), "{bytes:?}");
     }
@@ -289,14 +290,14 @@ fn contradictions_name_file_offset_and_cause() {
     let place = format!("test.cap, block at byte {at}: ");
 
     assert!(with(order.enhanced(4, 0, b"", 0)).starts_with(&place));
-    // A captured length beyond the block.
+    // This captured length exceeds the block.
     let mut long = order.enhanced(0, 0, b"data", 4);
     long[20..24].copy_from_slice(&400u32.to_le_bytes());
     assert_eq!(
         with(long),
         format!("{place}an enhanced packet block whose fields contradict its length")
     );
-    // Lengths that differ between the two ends of a block.
+    // The lengths at the two ends of this block differ.
     let mut unequal = order.enhanced(0, 0, b"data", 4);
     let end = unequal.len() - 4;
     unequal[end..].copy_from_slice(&8u32.to_le_bytes());
@@ -362,7 +363,7 @@ fn frames_that_a_capture_cannot_hold_are_not_written() {
 
 proptest! {
     #[test]
-    fn what_is_written_is_read(
+    fn written_frames_read_back(
         link_type: u16,
         written in prop::collection::vec(
             (0u64..4_294_967_296_000_000_000, prop::collection::vec(any::<u8>(), 0..2000)),

@@ -1,26 +1,26 @@
-//! Writes captures in the oldest and most widely read of the formats.
+//! A writer of captures in the classic pcap format, which most tools read.
 
 use std::io::{self, Write};
 
 use super::LinkType;
 
-/// Magic number of a pcap file with nanoseconds (draft-ietf-opsawg-pcap, section 4).
+/// The magic number of a pcap file with nanoseconds (draft-ietf-opsawg-pcap, section 4).
 const MAGIC_NANOSECONDS: u32 = 0xa1b2_3c4d;
-/// Bytes captured of each frame at most; the value that tcpdump writes.
+/// The largest number of captured bytes of a frame; the value that tcpdump writes.
 const SNAPLEN: u32 = 262_144;
 
-/// Writes a little-endian pcap file with nanosecond time stamps.
+/// A writer of little-endian pcap files with nanosecond timestamps.
 #[derive(Debug)]
 pub struct CaptureWriter<W: Write> {
     output: W,
 }
 
 impl<W: Write> CaptureWriter<W> {
-    /// Writes the file header.
+    /// Creates a writer and writes the file header.
     ///
     /// # Errors
     ///
-    /// When `output` does not take it.
+    /// Returns the error of `output`.
     pub fn new(mut output: W, link_type: LinkType) -> io::Result<Self> {
         let mut header = [0; 24];
         header[..4].copy_from_slice(&MAGIC_NANOSECONDS.to_le_bytes());
@@ -32,12 +32,12 @@ impl<W: Write> CaptureWriter<W> {
         Ok(Self { output })
     }
 
-    /// Writes a frame with its time stamp in nanoseconds since 1970.
+    /// Writes a frame with its timestamp in nanoseconds since 1970.
     ///
     /// # Errors
     ///
-    /// When `output` does not take it, when it has more than 262,144 bytes, or when its time
-    /// stamp lies beyond the year 2106, the format's last.
+    /// Returns the error of `output`, or an error if the frame has more than 262,144 bytes or its
+    /// timestamp lies beyond the year 2106, the last of the format.
     pub fn write_frame(&mut self, timestamp: u64, frame: &[u8]) -> io::Result<()> {
         let seconds = u32::try_from(timestamp / 1_000_000_000).map_err(|_| {
             io::Error::new(io::ErrorKind::InvalidInput, "time stamp beyond the year 2106")
@@ -51,7 +51,7 @@ impl<W: Write> CaptureWriter<W> {
                     format!("a frame of {} bytes; a capture holds {SNAPLEN} at most", frame.len()),
                 )
             })?;
-        // The remainder is below 10^9 and fits.
+        // The remainder is below 10^9, so it fits.
         let nanoseconds = (timestamp % 1_000_000_000) as u32;
         let mut header = [0; 16];
         header[..4].copy_from_slice(&seconds.to_le_bytes());
@@ -66,16 +66,16 @@ impl<W: Write> CaptureWriter<W> {
     ///
     /// # Errors
     ///
-    /// When it cannot be flushed.
+    /// Returns the error of the output.
     pub fn flush(&mut self) -> io::Result<()> {
         self.output.flush()
     }
 
-    /// Flushes and hands the output back.
+    /// Flushes the output and returns it.
     ///
     /// # Errors
     ///
-    /// When the output cannot be flushed.
+    /// Returns the error of the output.
     pub fn finish(mut self) -> io::Result<W> {
         self.output.flush()?;
         Ok(self.output)

@@ -1,25 +1,25 @@
-//! The program that an interface runs on each packet: to the socket of its queue, if there is one,
-//! and to the rest of the kernel otherwise.
+//! The BPF program that an interface runs for each packet: it redirects the packet to the socket of
+//! the packet's queue, or passes it to the kernel if there is no socket.
 //!
-//! Five instructions, written here as numbers, need neither a compiler nor a loader. It is attached
-//! by a link that lasts as long as a descriptor is open, so that nothing is left behind however
-//! this process ends.
+//! The program has five instructions, which are encoded here, so that neither a compiler nor a
+//! loader is needed. It is attached by a link that lasts as long as its descriptor is open, so
+//! nothing is left behind, however this process ends.
 #![allow(unsafe_code, reason = "bpf(2) takes pointers; each passes what it borrows")]
 
 use crate::sys::check;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd, RawFd};
 
-/// Where in the receive path a program runs.
+/// The place in the receive path where the program runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Mode {
-    /// In the driver.
+    /// The program runs in the driver.
     Native,
-    /// In the kernel's generic path, for drivers that know nothing of it.
+    /// The program runs in the kernel's generic path, for drivers without XDP support.
     Generic,
 }
 
-/// A program on an interface, until this is dropped.
+/// A program on an interface, which is detached when this is dropped.
 #[derive(Debug)]
 pub(super) struct Program {
     map: OwnedFd,
@@ -27,7 +27,7 @@ pub(super) struct Program {
 }
 
 impl Program {
-    /// Attaches the program to an interface with so many queues.
+    /// Attaches a program to an interface with this number of queues.
     pub(super) fn attach(ifindex: u32, queues: u32, mode: Mode) -> io::Result<Self> {
         let map = create_map(queues)?;
         let program = load(map.as_raw_fd())?;
@@ -35,7 +35,7 @@ impl Program {
         Ok(Self { map, _link: link })
     }
 
-    /// Gives the packets of a queue to a socket.
+    /// Redirects the packets of a queue to a socket.
     pub(super) fn redirect(&self, queue: u32, socket: impl AsFd) -> io::Result<()> {
         #[repr(C)]
         struct Update {
@@ -53,13 +53,14 @@ impl Program {
             value: (&raw const value).addr() as u64,
             flags: 0,
         };
-        // SAFETY: key and value are as long as the map's, four bytes, and alive.
+        // SAFETY: the key and the value have the length that the map declares, four bytes, and are
+        // valid for the call.
         unsafe { bpf(BPF_MAP_UPDATE_ELEM, &attributes) }?;
         Ok(())
     }
 }
 
-/// Numbers of linux/bpf.h.
+/// Constants of linux/bpf.h.
 const BPF_MAP_CREATE: libc::c_int = 0;
 const BPF_MAP_UPDATE_ELEM: libc::c_int = 2;
 const BPF_PROG_LOAD: libc::c_int = 5;
@@ -80,7 +81,7 @@ fn create_map(queues: u32) -> io::Result<OwnedFd> {
     }
     let attributes =
         Create { kind: BPF_MAP_TYPE_XSKMAP, key_bytes: 4, value_bytes: 4, entries: queues };
-    // SAFETY: no pointers in it.
+    // SAFETY: the attributes contain no pointers.
     owned(unsafe { bpf(BPF_MAP_CREATE, &attributes) }?)
 }
 
@@ -95,7 +96,8 @@ fn load(map: RawFd) -> io::Result<OwnedFd> {
         log_bytes: u32,
         log: u64,
     }
-    /// struct bpf_insn: code, registers (source in the upper half), offset, immediate.
+    /// Encodes a struct bpf_insn: code, registers (the source in the upper half), offset,
+    /// immediate.
     const fn instruction(code: u8, registers: u8, offset: u16, immediate: u32) -> u64 {
         let [offset_0, offset_1] = offset.to_ne_bytes();
         let [a, b, c, d] = immediate.to_ne_bytes();
@@ -103,7 +105,7 @@ fn load(map: RawFd) -> io::Result<OwnedFd> {
     }
     const XDP_PASS: u32 = 2;
     const REDIRECT_MAP: u32 = 51;
-    /// Of the queue in struct xdp_md.
+    /// The offset of the queue index in struct xdp_md.
     const RX_QUEUE_INDEX: u16 = 16;
     let instructions = [
         // r2 = *(u32 *)(r1 + RX_QUEUE_INDEX)
@@ -127,7 +129,8 @@ fn load(map: RawFd) -> io::Result<OwnedFd> {
         log_bytes: 0,
         log: 0,
     };
-    // SAFETY: so many instructions and a string that ends, both alive.
+    // SAFETY: the pointers refer to `count` instructions and a terminated string, which are valid
+    // for the call.
     owned(unsafe { bpf(BPF_PROG_LOAD, &attributes) }?)
 }
 
@@ -144,21 +147,21 @@ fn link(program: &OwnedFd, ifindex: u32, mode: Mode) -> io::Result<OwnedFd> {
         Mode::Generic => XDP_FLAGS_SKB_MODE,
     };
     let attributes = Link { program: program.as_raw_fd(), ifindex, kind: BPF_XDP, flags };
-    // SAFETY: no pointers in it.
+    // SAFETY: the attributes contain no pointers.
     owned(unsafe { bpf(BPF_LINK_CREATE, &attributes) }?)
 }
 
 /// # Safety
-/// `attributes` are a prefix of those of the command, without padding; all pointers in them are to
-/// what the command says.
+/// `attributes` must be a prefix of the command's attributes, without padding. All pointers in them
+/// must be valid for what the command does with them.
 unsafe fn bpf<T>(command: libc::c_int, attributes: &T) -> io::Result<u64> {
-    // SAFETY: the kernel reads so many bytes, and takes those that are missing for zeroes; the rest
-    // is the caller's promise.
+    // SAFETY: the kernel reads `size_of::<T>()` bytes, and treats missing attributes as zero. The
+    // caller guarantees the rest.
     check(unsafe { libc::syscall(libc::SYS_bpf, command, &raw const *attributes, size_of::<T>()) })
 }
 
 fn owned(descriptor: u64) -> io::Result<OwnedFd> {
     let descriptor = RawFd::try_from(descriptor).map_err(io::Error::other)?;
-    // SAFETY: bpf(2) just opened it, closed on exec, and nobody else has it.
+    // SAFETY: bpf(2) has just opened the descriptor, with close-on-exec, and it has no other owner.
     Ok(unsafe { OwnedFd::from_raw_fd(descriptor) })
 }

@@ -1,5 +1,5 @@
-//! Memory that an XDP socket shares with the kernel: rings of one producer and one consumer, and
-//! the chunks that packets lie in (Documentation/networking/af_xdp.rst).
+//! The memory that an XDP socket shares with the kernel: rings with one producer and one consumer
+//! each, and the chunks that hold packets (Documentation/networking/af_xdp.rst).
 #![allow(unsafe_code, reason = "memory that is shared with the kernel")]
 
 use rustix::mm::{MapFlags, ProtFlags, mmap, mmap_anonymous, munmap};
@@ -10,14 +10,15 @@ use std::os::fd::OwnedFd;
 use std::ptr::{self, NonNull};
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// Mapped memory.
+/// A memory mapping.
 #[derive(Debug)]
 struct Mapping {
     start: NonNull<u8>,
     bytes: usize,
 }
 
-// SAFETY: memory may be used from any thread; those that own a mapping see to who does.
+// SAFETY: memory may be accessed from any thread; the owners of a mapping synchronise their
+// accesses.
 unsafe impl Send for Mapping {}
 
 impl Mapping {
@@ -25,7 +26,7 @@ impl Mapping {
 
     fn of_socket(socket: &OwnedFd, offset: u64, bytes: usize) -> io::Result<Self> {
         let flags = MapFlags::SHARED | MapFlags::POPULATE;
-        // SAFETY: a new mapping, at an address that the kernel chooses.
+        // SAFETY: the call creates a new mapping at an address that the kernel chooses.
         let start =
             unsafe { mmap(ptr::null_mut(), bytes, Self::PROTECTION, flags, socket, offset) }?;
         let start = NonNull::new(start.cast()).ok_or(io::ErrorKind::OutOfMemory)?;
@@ -33,7 +34,7 @@ impl Mapping {
     }
 
     fn anonymous(bytes: usize) -> io::Result<Self> {
-        // SAFETY: as above.
+        // SAFETY: the call creates a new mapping at an address that the kernel chooses.
         let start =
             unsafe { mmap_anonymous(ptr::null_mut(), bytes, Self::PROTECTION, MapFlags::PRIVATE) }?;
         let start = NonNull::new(start.cast()).ok_or(io::ErrorKind::OutOfMemory)?;
@@ -43,37 +44,38 @@ impl Mapping {
 
 impl Drop for Mapping {
     fn drop(&mut self) {
-        // SAFETY: what was mapped; nothing borrows from a mapping longer than its owner.
+        // SAFETY: this is the range that was mapped, and nothing borrows from it any more.
         let unmapped = unsafe { munmap(self.start.as_ptr().cast(), self.bytes) };
         debug_assert!(unmapped.is_ok());
     }
 }
 
-/// What the kernel and we hand to each other.
+/// An item that this process and the kernel exchange through a ring.
 ///
 /// # Safety
-/// Any bytes are a value of it.
+/// Any sequence of bytes must be a valid value.
 pub(super) unsafe trait Item: Copy {}
 
-// SAFETY: an integer.
+// SAFETY: any bytes are a value of an integer.
 unsafe impl Item for u64 {}
-// SAFETY: of integers.
+// SAFETY: the structure consists of integers.
 unsafe impl Item for libc::xdp_desc {}
 
-/// A ring of which we are one end. Which one decides which methods are to be called.
+/// One end of a ring. Each method is for either the producer or the consumer.
 #[derive(Debug)]
 pub(super) struct Ring<T> {
     mapping: Mapping,
     offsets: XdpRingOffset,
-    /// Items, a power of two.
+    /// The number of items, a power of two.
     size: u32,
-    /// Our own count of items, produced or consumed; the low bits are the place of the next.
+    /// The number of items that this end has produced or consumed. The low bits are the index of
+    /// the next item.
     position: u32,
     items: PhantomData<T>,
 }
 
 impl<T: Item> Ring<T> {
-    /// Maps the ring that a socket has at an offset.
+    /// Maps the ring of a socket at an offset.
     pub(super) fn map(
         socket: &OwnedFd,
         at: u64,
@@ -82,7 +84,7 @@ impl<T: Item> Ring<T> {
     ) -> io::Result<Self> {
         let bytes = offsets.desc as usize + size as usize * size_of::<T>();
         let last = offsets.producer.max(offsets.consumer).max(offsets.flags.unwrap_or(0)) + 4;
-        // What the kernel says is only used where it can be right.
+        // The offsets of the kernel are checked before they are used.
         if last as usize > bytes || !size.is_power_of_two() {
             return Err(io::ErrorKind::InvalidData.into());
         }
@@ -90,51 +92,53 @@ impl<T: Item> Ring<T> {
         Ok(Self { mapping, offsets, size, position: 0, items: PhantomData })
     }
 
-    /// For the consumer: how many items wait.
+    /// Returns the number of waiting items; for the consumer.
     pub(super) fn waiting(&self) -> u32 {
         let produced = self.counter(self.offsets.producer).load(Ordering::Acquire);
         produced.wrapping_sub(self.position).min(self.size)
     }
 
-    /// For the consumer: takes the next item, of which there must be one ([`Self::waiting`]).
+    /// Takes the next item; for the consumer. There must be one ([`Self::waiting`]).
     pub(super) fn take(&mut self) -> T {
-        // SAFETY: a place of the ring; the kernel wrote it before it counted it, and leaves it
-        // alone until we count it (`publish_taken`). Any bytes are a value.
+        // SAFETY: the pointer refers to an item of the ring. The kernel wrote the item before it
+        // counted it, and leaves it unchanged until `publish_taken` counts it. Any bytes are a
+        // value.
         let item = unsafe { self.place().read() };
         self.position = self.position.wrapping_add(1);
         item
     }
 
-    /// For the consumer: gives the places of what was taken back.
+    /// Returns the places of all taken items to the producer; for the consumer.
     pub(super) fn publish_taken(&self) {
         self.counter(self.offsets.consumer).store(self.position, Ordering::Release);
     }
 
-    /// For the producer: how many items find room.
+    /// Returns the number of items for which there is room; for the producer.
     pub(super) fn room(&self) -> u32 {
         self.size - self.unconsumed()
     }
 
-    /// For the producer: how many items the kernel has not consumed, published or not.
+    /// Returns the number of items that the kernel has not consumed, published or not; for the
+    /// producer.
     pub(super) fn unconsumed(&self) -> u32 {
         let consumed = self.counter(self.offsets.consumer).load(Ordering::Acquire);
         self.position.wrapping_sub(consumed).min(self.size)
     }
 
-    /// For the producer: puts an item into the ring, in which there must be room.
+    /// Puts an item into the ring, which must have room; for the producer.
     pub(super) fn put(&mut self, item: T) {
-        // SAFETY: a place of the ring that the kernel has consumed (`room`), and that it does not
-        // read before we count it (`publish_put`).
+        // SAFETY: the pointer refers to an item of the ring that the kernel has consumed (`room`),
+        // and that the kernel does not read before `publish_put` counts it.
         unsafe { self.place().write(item) };
         self.position = self.position.wrapping_add(1);
     }
 
-    /// For the producer: lets the kernel see what was put.
+    /// Makes all items that were put visible to the kernel; for the producer.
     pub(super) fn publish_put(&self) {
         self.counter(self.offsets.producer).store(self.position, Ordering::Release);
     }
 
-    /// For the producer: whether the kernel wants to be told.
+    /// Whether the kernel must be woken up; for the producer.
     pub(super) fn needs_wakeup(&self) -> bool {
         let Some(flags) = self.offsets.flags else { return true };
         self.counter(flags).load(Ordering::Relaxed) & libc::XDP_RING_NEED_WAKEUP != 0
@@ -142,22 +146,23 @@ impl<T: Item> Ring<T> {
 
     fn place(&self) -> NonNull<T> {
         let index = (self.position & (self.size - 1)) as usize;
-        // SAFETY: the index is below size, and the mapping has room for size items from there on.
+        // SAFETY: the index is less than `size`, and the mapping has room for `size` items from
+        // this offset on.
         unsafe { self.mapping.start.add(self.offsets.desc as usize).cast::<T>().add(index) }
     }
 
     fn counter(&self, offset: u64) -> &AtomicU32 {
-        // SAFETY: within the mapping (`map`), aligned by the kernel's layout, and only accessed as
-        // an atomic by both sides.
+        // SAFETY: `map` checked that the counter lies within the mapping. The kernel's layout
+        // aligns it, and both sides access it only as an atomic.
         unsafe { self.mapping.start.add(offset as usize).cast::<AtomicU32>().as_ref() }
     }
 }
 
-/// Chunks for packets.
+/// The chunks of memory that hold packets.
 #[derive(Debug)]
 pub(super) struct Chunks {
     mapping: Mapping,
-    /// Bytes of a chunk, a power of two.
+    /// The size of a chunk in bytes, a power of two.
     pub(super) chunk: usize,
 }
 
@@ -166,30 +171,33 @@ impl Chunks {
         Ok(Self { mapping: Mapping::anonymous(chunk * count)?, chunk })
     }
 
-    /// Where they are, for the kernel.
+    /// Returns the address and the length of the chunks, for the kernel.
     pub(super) fn region(&self) -> (u64, u64) {
         (self.mapping.start.as_ptr().addr() as u64, self.mapping.bytes as u64)
     }
 
-    /// What lies at an address that the kernel gave.
+    /// Returns the bytes at an address that the kernel returned, or `None` if they exceed the
+    /// mapping.
     pub(super) fn bytes(&self, address: u64, length: u32) -> Option<&[u8]> {
         let start = usize::try_from(address).ok()?;
         let end = start.checked_add(length as usize)?;
         if end > self.mapping.bytes {
             return None;
         }
-        // SAFETY: within the mapping; the kernel handed this to us and writes there again only
-        // when we hand it back, which needs `&mut` on the socket that owns this.
+        // SAFETY: the range lies within the mapping. The kernel passed it to this process, and
+        // writes to it again only after the socket returns it, which requires `&mut` access to the
+        // owner of these chunks.
         Some(unsafe {
             std::slice::from_raw_parts(self.mapping.start.add(start).as_ptr(), length as usize)
         })
     }
 
-    /// Writes a packet into a chunk that is ours; it must not be longer than one.
+    /// Writes a packet into a chunk that this process owns; the packet must fit into the chunk.
     pub(super) fn write(&mut self, address: u64, packet: &[u8]) {
         let start = address as usize;
         assert!(packet.len() <= self.chunk && start <= self.mapping.bytes - self.chunk);
-        // SAFETY: within the mapping, as was just checked, and not the kernel's (`&mut`).
+        // SAFETY: the range was just checked to lie within the mapping, and the kernel does not own
+        // this chunk.
         unsafe {
             let place = self.mapping.start.add(start).as_ptr();
             ptr::copy_nonoverlapping(packet.as_ptr(), place, packet.len());

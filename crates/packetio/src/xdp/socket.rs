@@ -16,36 +16,37 @@ use std::collections::VecDeque;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
-/// Chunks, and places in rings, for each direction.
+/// The number of chunks, and of places in rings, for each direction.
 const PACKETS: u32 = 2048;
-/// What the kernel leaves in front of a received packet (XDP_PACKET_HEADROOM).
+/// The headroom that the kernel leaves in front of a received packet (XDP_PACKET_HEADROOM), in
+/// bytes.
 const FRONT: usize = 256;
 
-/// A socket with its rings.
+/// An XDP socket with its rings.
 #[derive(Debug)]
 pub(super) struct Socket {
     descriptor: OwnedFd,
     chunks: Chunks,
-    /// Chunks for packets that come.
+    /// The ring of chunks for incoming packets.
     fill: Ring<u64>,
     received: Ring<libc::xdp_desc>,
     to_transmit: Ring<libc::xdp_desc>,
-    /// Chunks of packets that left.
+    /// The ring of chunks whose packets have left.
     completed: Ring<u64>,
-    /// Chunks for packets that leave.
+    /// The unused chunks for outgoing packets.
     free: Vec<u64>,
-    /// Of packets that were taken and have not left.
+    /// The lengths of accepted packets that have not left.
     lengths: VecDeque<u32>,
-    /// Drops that were counted already.
+    /// The number of drops that have already been counted.
     dropped: u64,
 }
 
-/// The longest packet that fits where an interface has chunks of a page.
+/// The longest packet in bytes that fits into a chunk of one page.
 pub(super) const LONGEST: usize = 4096 - FRONT;
 
 impl Socket {
-    /// Opens a socket on a queue, for packets of so many bytes, at most [`LONGEST`]. The kernel
-    /// copies packets only if the driver cannot do without.
+    /// Opens a socket on a queue, for packets of up to `longest` bytes, which must not exceed
+    /// [`LONGEST`]. The kernel copies packets only if the driver requires it.
     pub(super) fn open(ifindex: u32, queue: u32, longest: usize) -> io::Result<Self> {
         let descriptor = sys::socket(libc::AF_XDP, libc::SOCK_RAW)?;
         let chunk = (longest + FRONT).next_power_of_two().max(2048);
@@ -84,7 +85,7 @@ impl Socket {
         })
     }
 
-    /// Puts packets that came into the burst, and lets `complete` work on each; returns their number
+    /// Copies received packets into the burst, and calls `complete` for each; returns their number
     /// and bytes.
     pub(super) fn receive(
         &mut self,
@@ -103,7 +104,7 @@ impl Socket {
             if let Some(frame) = burst.push_parts(&[taken]) {
                 complete(frame);
             }
-            // As many chunks go round as the ring has places.
+            // The fill ring has as many places as there are chunks for receiving, so there is room.
             self.fill.put(packet.addr & !(self.chunks.chunk as u64 - 1));
         }
         self.received.publish_taken();
@@ -114,12 +115,13 @@ impl Socket {
         (u64::from(count), bytes)
     }
 
-    /// Bytes of the longest packet that it can transmit.
+    /// Returns the length of the longest packet that can be transmitted.
     pub(super) fn longest(&self) -> usize {
         self.chunks.chunk
     }
 
-    /// Takes a packet that is not longer than [`Self::longest`]; false if there is no room.
+    /// Copies a packet for transmission; returns false if there is no room. The packet must not be
+    /// longer than [`Self::longest`].
     pub(super) fn transmit(&mut self, packet: &[u8]) -> bool {
         if self.free.is_empty() {
             self.reap();
@@ -135,8 +137,8 @@ impl Socket {
         true
     }
 
-    /// Lets the kernel send what was taken, and counts what it took. What finds a full queue stays
-    /// for the next time; false if there is such.
+    /// Makes the kernel send the accepted packets, and counts those that it took. Returns false if
+    /// some remain for the next call because the queue is full.
     pub(super) fn flush(&mut self, counters: &PortCounters) -> io::Result<bool> {
         self.to_transmit.publish_put();
         loop {
@@ -147,13 +149,13 @@ impl Socket {
                 true => send(&self.descriptor, &[], SendFlags::DONTWAIT),
                 false => Ok(0),
             };
-            // The kernel takes some packets at a time.
+            // The kernel processes a limited number of packets per call.
             let left = self.to_transmit.unconsumed() as usize;
             let mut gone = self.lengths.len().saturating_sub(left);
             let progress = gone > 0;
             match sent {
                 Ok(_) | Err(Errno::AGAIN | Errno::NOBUFS | Errno::INTR) => {}
-                // The device dropped the last one that was taken.
+                // The device dropped the last packet that the kernel took.
                 Err(Errno::BUSY) => {
                     if progress {
                         gone -= 1;
@@ -175,7 +177,8 @@ impl Socket {
         }
     }
 
-    /// Packets that came and found no room since this was asked last.
+    /// Returns the number of received packets since the last call that were dropped for lack of
+    /// room.
     pub(super) fn drops(&mut self) -> u64 {
         let Ok(seen) = xdp_statistics(&self.descriptor) else { return 0 };
         let all = seen.rx_dropped + seen.rx_ring_full.unwrap_or(0);

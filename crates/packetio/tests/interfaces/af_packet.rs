@@ -1,4 +1,4 @@
-//! Packet sockets.
+//! Tests of packet sockets.
 
 use super::hosts::{transfer, with_hosts};
 use super::namespace::Namespace;
@@ -8,7 +8,7 @@ use packetio::interface::{Interface, LinkWatch};
 use packetio::offload::{Restorer, VIRTIO_HEADER};
 use packetio::{Burst, Frame, OpenError, Port, Transmitted};
 
-/// Runs `body` with two ports that are connected.
+/// Runs `body` with two connected ports.
 fn with_pair(mtu: u32, body: impl FnOnce(&Namespace, Port, Port) + Send) {
     let Some(namespace) = Namespace::new() else { return };
     namespace.link("left", &namespace, "right", mtu);
@@ -37,7 +37,7 @@ fn frames_of_every_length_pass_whole_and_others_are_refused() {
             (1501, bytes, 2)
         );
         assert_eq!((into.received_packets, into.received_bytes), (1501, bytes));
-        // What a port sends it does not receive.
+        // A port does not receive the frames that it sends.
         assert_eq!(out.received_packets, 0);
     });
 }
@@ -56,7 +56,7 @@ fn jumbo_frames_pass_and_the_ring_goes_around() {
 #[test]
 fn frames_longer_than_a_slot_pass_in_their_order() {
     with_pair(1500, |namespace, mut left, mut right| {
-        // The rings have slots for what was possible when they were opened.
+        // The slots of the rings were sized for the MTU at the time of opening.
         namespace.ip("link set left mtu 9000");
         namespace.ip("link set right mtu 9000");
         let sent: Vec<_> = [9014, 60, 4000, 61, 62, 8000].map(|length| frame(length, 3)).into();
@@ -77,7 +77,7 @@ fn tags_stay_in_their_frames() {
             send(&mut left, &sent);
             assert_eq!(receive(&mut right, 1), [sent]);
         }
-        // One tag does not count for the length.
+        // One tag does not count towards the length.
         let mut longest = frame(1514, 2);
         longest.splice(12..12, [0x81, 0, 0, 1]);
         send(&mut left, &longest);
@@ -182,7 +182,7 @@ fn a_full_ring_and_a_full_queue_are_counted() {
             right.queues[0].receive(&mut Burst::new(1)).expect("it is up");
             right.counters.values().receive_dropped == 5000 - 4096
         });
-        // A link on which nothing arrives for long.
+        // The shaped link delivers nothing for a long time.
         let Ok(status) = namespace
             .command("tc")
             .args("qdisc add dev left root tbf rate 8kbit burst 2kb limit 100mb".split(' '))
@@ -203,7 +203,7 @@ fn a_full_ring_and_a_full_queue_are_counted() {
         }
         assert!(!left.queues[0].flush());
         assert_eq!(left.counters.values().transmit_dropped - before.transmit_dropped, 1000);
-        // What it took leaves when there is room again.
+        // The accepted frames leave once there is room again.
         let status = namespace.command("tc").args("qdisc del dev left root".split(' ')).status();
         assert!(status.expect("tc").success());
         wait_until("that everything leaves", || left.queues[0].flush());
@@ -213,7 +213,7 @@ fn a_full_ring_and_a_full_queue_are_counted() {
 }
 
 #[test]
-fn a_ring_has_the_memory_that_is_asked_for_also_when_the_port_comes_back() {
+fn a_ring_has_the_requested_memory_even_after_the_port_comes_back() {
     let Some(namespace) = Namespace::new() else { return };
     namespace.link("left", &namespace, "right", 1500);
     namespace.run(|| {
@@ -245,17 +245,17 @@ fn a_ring_has_the_memory_that_is_asked_for_also_when_the_port_comes_back() {
 }
 
 #[test]
-fn what_waits_behind_a_port_is_told() {
+fn the_length_of_the_queue_behind_a_port_is_reported() {
     with_pair(1500, |namespace, mut left, mut right| {
         let queue = &mut left.queues[0];
         assert_eq!(queue.waiting(), None);
-        // Behind two packets nothing leaves for minutes.
+        // Two packets block the shaped link for minutes.
         let slow = "qdisc add dev left root tbf rate 8bit burst 2kb limit 1mb";
         let Ok(status) = namespace.command("tc").args(slow.split(' ')).status() else { return };
         assert!(status.success(), "tc: {status}");
         for count in 1..=20 {
             assert_eq!(queue.transmit(&frame(1000, 0)), Transmitted::Taken);
-            // Those that wait for the flush count as those that wait in the kernel.
+            // Packets that wait for a flush count like packets that wait in the kernel.
             let waiting = queue.waiting().expect("there is a queue");
             assert!((count.max(3) - 3..=count).contains(&waiting), "{waiting} of {count}");
             assert!(queue.flush());
@@ -267,13 +267,13 @@ fn what_waits_behind_a_port_is_told() {
         let status = namespace.command("tc").args("qdisc del dev left root".split(' ')).status();
         assert!(status.expect("tc").success());
         assert_eq!(queue.waiting(), None);
-        // What has left is what the other end has.
+        // Only the packets that have left are at the other end.
         assert!(right.queues[0].receive(&mut Burst::new(32)).expect("it is up") <= 3);
     });
 }
 
 #[test]
-fn what_cannot_be_opened_is_said() {
+fn a_port_that_cannot_be_opened_is_an_error() {
     let Some(namespace) = Namespace::new() else { return };
     namespace.run(|| {
         assert!(matches!(open("nowhere", 1), Err(OpenError::NoInterface { .. })));
@@ -281,7 +281,7 @@ fn what_cannot_be_opened_is_said() {
         namespace.ip("tuntap add mode tun name tunnel");
         assert!(matches!(open("tunnel", 1), Err(OpenError::NotEthernet { .. })));
         namespace.ip("link add left type veth peer name right");
-        // Down from the beginning.
+        // The interface is down when it is opened.
         let mut left = open("left", 2).expect("it is there");
         assert!(left.queues[0].receive(&mut Burst::new(1)).is_err());
         namespace.ip("link set left up");
@@ -290,18 +290,18 @@ fn what_cannot_be_opened_is_said() {
     });
 }
 
-/// A socket that sends packets with virtio's header in front.
+/// Opens a socket that sends packets after a virtio header.
 #[allow(unsafe_code, reason = "an option that rustix does not have")]
 fn unfinished(interface: &str) -> std::os::fd::OwnedFd {
     use rustix::net::{AddressFamily, SocketType, netdevice::name_to_index};
     let socket = rustix::net::socket(AddressFamily::PACKET, SocketType::RAW, None).expect("root");
     let index = name_to_index(&socket, interface).expect("there");
     let one: libc::c_int = 1;
-    // SAFETY: of integers; zeroes are a value.
+    // SAFETY: the structure consists of integers, for which zero is a value.
     let mut address: libc::sockaddr_ll = unsafe { std::mem::zeroed() };
     address.sll_family = libc::AF_PACKET as u16;
     address.sll_ifindex = index.cast_signed();
-    // SAFETY: both values are alive and as long as is said.
+    // SAFETY: both values are valid for the calls and have the given lengths.
     let results = unsafe {
         let descriptor = std::os::fd::AsRawFd::as_raw_fd(&socket);
         let (level, option) = (libc::SOL_PACKET, libc::PACKET_VNET_HDR);
@@ -316,7 +316,7 @@ fn unfinished(interface: &str) -> std::os::fd::OwnedFd {
 }
 
 #[test]
-fn what_a_peer_left_undone_is_done() {
+fn offloads_that_a_peer_left_are_completed() {
     with_pair(1500, |_, _, mut right| {
         let peer = unfinished("left");
         for vlan in [None, Some(7)] {
@@ -351,7 +351,7 @@ fn what_a_peer_left_undone_is_done() {
                 merged.extend(word.to_ne_bytes());
             }
             merged.extend(build(&payload, 0, true));
-            // The kernel wants the sum of the pseudo-header.
+            // The kernel expects the sum of the pseudo-header in the field.
             let field = 10 + usize::from(start) + 16;
             let sum = 2 * (u32::from(0x0a0a_u16) + u32::from(0x0b0b_u16)) + 6 + 20 + 9500;
             merged[field..field + 2].copy_from_slice(&(sum as u16).to_be_bytes());
@@ -361,7 +361,7 @@ fn what_a_peer_left_undone_is_done() {
     });
 }
 
-/// The segments of a TCP super-frame, and the frame as a kernel hands it over.
+/// Returns the segments of a TCP super-frame, and the frame as a kernel delivers it.
 fn super_frame(vlan: Option<u16>, ipv6: bool) -> (Vec<Vec<u8>>, [u8; VIRTIO_HEADER], Vec<u8>) {
     const SIZE: usize = 1000;
     let payload: Vec<u8> = (0..9500_usize).map(|index| (index ^ (index >> 8)) as u8).collect();
@@ -409,10 +409,10 @@ fn super_frame(vlan: Option<u16>, ipv6: bool) -> (Vec<Vec<u8>>, [u8; VIRTIO_HEAD
     (segments, header, frame)
 }
 
-/// The kernel cuts a frame that leaves in one piece into the same segments as this crate, where an
-/// interface takes no more than packets.
+/// Checks that the kernel segments a frame that leaves in one piece into the same segments as this
+/// crate, even if the interface accepts only packets.
 #[test]
-fn what_leaves_whole_becomes_its_segments() {
+fn a_frame_that_leaves_whole_becomes_its_segments() {
     for longest in [None, Some(2000)] {
         with_pair(1500, |namespace, mut left, mut right| {
             if let Some(longest) = longest {
@@ -440,7 +440,8 @@ fn what_leaves_whole_becomes_its_segments() {
     }
 }
 
-/// Packets that the kernel has sent by an interface of this namespace, a super-frame as one.
+/// Returns the number of packets that the kernel has sent through an interface of this namespace. A
+/// super-frame counts as one.
 fn handed_over(interface: &str) -> u64 {
     let text = std::fs::read_to_string("/proc/thread-self/net/dev").expect("statistics");
     let line = text.lines().find_map(|line| line.trim().strip_prefix(&format!("{interface}:")));
@@ -448,7 +449,7 @@ fn handed_over(interface: &str) -> u64 {
     word.and_then(|word| word.parse().ok()).expect("a number of packets")
 }
 
-/// The kernel does not compare segments with the MTU.
+/// Checks the length of segments, which the kernel does not compare with the MTU.
 #[test]
 fn segments_that_are_too_long_do_not_leave_whole() {
     with_pair(1500, |namespace, mut left, _right| {

@@ -1,4 +1,5 @@
-//! DPDK's virtual devices. Names are of the process, so that each test has its own.
+//! Tests of DPDK's virtual devices. Device names are global in a process, so each test uses its
+//! own.
 
 use super::namespace::Namespace;
 use super::{exchange, frame, receive, send, wait_until};
@@ -6,7 +7,7 @@ use packetio::dpdk::open;
 use packetio::{Burst, OpenError, Transmitted, af_packet};
 
 #[test]
-fn a_ring_gives_back_what_it_takes() {
+fn a_ring_returns_the_packets_that_it_takes() {
     let mut ring = open("net_ring0", 1).expect("a ring");
     for length in 14..=1514 {
         let sent = frame(length, 3);
@@ -23,7 +24,7 @@ fn a_ring_gives_back_what_it_takes() {
 }
 
 #[test]
-fn a_full_ring_is_counted_and_what_it_took_leaves() {
+fn a_full_ring_is_counted_and_accepted_packets_leave() {
     let mut ring = open("net_ring1", 1).expect("a ring");
     let mut taken = 0;
     while ring.queues[0].transmit(&frame(60, 1)) == Transmitted::Taken {
@@ -31,7 +32,7 @@ fn a_full_ring_is_counted_and_what_it_took_leaves() {
         assert!(taken < 100_000, "it is never full");
     }
     assert_eq!(ring.counters.values().transmit_dropped, 1);
-    // What the ring had no room for waits for the next time.
+    // The packets for which the ring had no room wait for the next flush.
     let before = ring.counters.values().transmitted_packets;
     assert_eq!(receive(&mut ring, before as usize).len() as u64, before);
     ring.queues[0].flush();
@@ -51,7 +52,7 @@ fn nothing_is_received_without_end() {
     }
 }
 
-/// DPDK itself loses devices that several threads make at once.
+/// Checks concurrent creation of devices, which DPDK itself does not support.
 #[test]
 fn several_threads_open_devices_at_once() {
     std::thread::scope(|scope| {
@@ -93,18 +94,18 @@ fn two_ends_of_a_memory_interface_meet() {
     let error = open(&end(2, "client"), 1).expect_err("there is no server");
     assert!(error.to_string().contains("not connected"), "{error}");
     let mut server = open(&end(0, "server"), 1).expect("a device");
-    // Its peer is not there yet.
+    // The peer does not exist yet.
     wait_until("that it is down", || server.queues[0].receive(&mut Burst::new(1)).is_err());
     assert_eq!(server.queues[0].transmit(&frame(60, 0)), Transmitted::Down);
     let mut client = open(&end(1, "client"), 1).expect("a device");
     wait_until("that they meet", || server.queues[0].reopen() && client.queues[0].reopen());
-    // Who receives gives the other one room.
+    // Receiving returns buffers to the other end, which then has room to send.
     for end in [&mut server, &mut client] {
         assert_eq!(end.queues[0].receive(&mut Burst::new(1)).expect("it is up"), 0);
     }
     exchange(&mut server, &mut client);
 
-    // Either end goes and comes back.
+    // Either end may leave and return.
     drop(client);
     wait_until("that its peer is gone", || {
         server.queues[0].reopen();
@@ -117,7 +118,7 @@ fn two_ends_of_a_memory_interface_meet() {
     }
     exchange(&mut server, &mut client);
     drop((server, client));
-    // A name that was used stands for the device that it was.
+    // A used name continues to denote its former device.
     let error = open(&end(1, "server"), 1).expect_err("it was a client");
     assert!(error.to_string().contains("exists"), "{error}");
     let mut server = open(&end(0, "server"), 1).expect("the same device");
@@ -128,7 +129,7 @@ fn two_ends_of_a_memory_interface_meet() {
     }
     exchange(&mut server, &mut client);
 
-    // Both go at once: one frees its connection while the other hears of it, and does too.
+    // Both ends leave at once: one frees its connection while the other notices and frees its own.
     for round in 0..20 {
         if round % 2 == 0 {
             drop((server, client));
@@ -142,7 +143,7 @@ fn two_ends_of_a_memory_interface_meet() {
 }
 
 #[test]
-fn what_cannot_be_opened_is_said() {
+fn a_port_that_cannot_be_opened_is_an_error() {
     assert!(matches!(open("net_tap0", 1), Err(OpenError::NoSuchDevice { .. })));
     assert!(matches!(open("net_af_packet9,iface=nowhere", 1), Err(OpenError::Dpdk { .. })));
     let error = open("net_ring8", 1000).expect_err("so many queues");

@@ -1,4 +1,4 @@
-//! Hosts with a switch between them.
+//! A test network: two hosts with a switch between them.
 
 use crate::namespace::Namespace;
 use packetio::{Burst, OpenError, Port};
@@ -7,7 +7,8 @@ use std::net::{TcpListener, TcpStream};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
-/// Two hosts with a switch between them that forwards what it gets; `vlan` of the hosts.
+/// Connects two hosts by a switch that forwards all frames, and runs `body`. `vlan` is the VLAN of
+/// the hosts, if any.
 pub(crate) fn with_hosts(
     open: impl Fn(&str) -> Result<Port, OpenError> + Sync,
     vlan: Option<u16>,
@@ -31,7 +32,7 @@ pub(crate) fn with_hosts(
             host.ip(&format!("link set {interface} up"));
         }
         host.ip(&format!("address add 10.0.0.{address}/24 dev {interface}"));
-        // Without this there are no IPv6 addresses.
+        // Without this setting, there are no IPv6 addresses.
         host.run(|| {
             let _ = std::fs::write(
                 format!("/proc/sys/net/ipv6/conf/{}/disable_ipv6", interface.replace('.', "/")),
@@ -75,7 +76,7 @@ impl Drop for StopOnDrop<'_> {
     }
 }
 
-/// Sends bytes over TCP from one host to another and checks that they arrive.
+/// Sends bytes over TCP from one host to another, and checks that they arrive.
 pub(crate) fn transfer(one: &Namespace, two: &Namespace, address: &str) {
     const BYTES: usize = 20 << 20;
     let listener = two.run(|| TcpListener::bind(address).expect("an address"));

@@ -1,4 +1,4 @@
-//! Ports on interfaces of network namespaces that the tests make.
+//! Tests of ports on interfaces in network namespaces that the tests create.
 
 mod af_packet;
 #[cfg(feature = "dpdk")]
@@ -11,19 +11,19 @@ mod xdp;
 use packetio::{Burst, Frame, Port, Transmitted};
 use std::time::{Duration, Instant};
 
-/// How long something may take that is to happen.
+/// The longest time to wait for an expected event.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// Waits until something happens.
+/// Waits until `happened` returns true; panics after [`PATIENCE`].
 fn wait_until(what: &str, mut happened: impl FnMut() -> bool) {
-    let began = Instant::now();
+    let start = Instant::now();
     while !happened() {
-        assert!(began.elapsed() < PATIENCE, "{what} did not happen");
+        assert!(start.elapsed() < PATIENCE, "{what} did not happen");
         std::thread::yield_now();
     }
 }
 
-/// The next frames of all queues of a port, at least so many.
+/// Receives at least `count` frames from all queues of a port.
 fn receive(port: &mut Port, count: usize) -> Vec<Vec<u8>> {
     let mut burst = Burst::new(32);
     let mut frames = Vec::new();
@@ -38,7 +38,7 @@ fn receive(port: &mut Port, count: usize) -> Vec<Vec<u8>> {
     frames
 }
 
-/// A frame of so many bytes that no protocol stack knows.
+/// Returns a frame of `length` bytes with an EtherType that no protocol stack knows.
 fn frame(length: usize, seed: u8) -> Vec<u8> {
     let mut frame = vec![0x02, 0, 0, 0, 0, 1, 0x02, 0, 0, 0, 0, 2, 0x88, 0xb5];
     frame.extend((14..length).map(|index| (index as u8).wrapping_mul(31).wrapping_add(seed)));
@@ -51,7 +51,7 @@ fn send(port: &mut Port, packet: &[u8]) {
 }
 
 fn exchange(left: &mut Port, right: &mut Port) {
-    // What the stack says of itself when an interface comes up is not ours.
+    // The stack may send frames of its own when an interface comes up.
     let ours = |packets: Vec<Vec<u8>>| packets.contains(&frame(60, 1));
     send(left, &frame(60, 1));
     wait_until("that it passes", || ours(receive(right, 1)));
@@ -59,7 +59,8 @@ fn exchange(left: &mut Port, right: &mut Port) {
     wait_until("that it passes back", || ours(receive(left, 1)));
 }
 
-/// A datagram of a flow; its number is the last byte of the destination.
+/// Returns a datagram of a flow. The number of the flow is the last byte of the destination
+/// address.
 fn udp(flow: u8) -> Vec<u8> {
     let addresses = etherparse::PacketBuilder::ethernet2([2, 0, 0, 0, 0, 1], [2, 0, 0, 0, 0, 2])
         .ipv4([10, 0, 0, 1], [10, 0, 1, flow], 64)

@@ -1,4 +1,5 @@
-//! Namespaces of tests and benchmarks: without them there is nothing to do, and in them everything must succeed.
+//! Network namespaces for tests and benchmarks. If a namespace cannot be created, tests are
+//! skipped; within a namespace, every operation must succeed.
 
 use std::io::Write;
 use std::ops::Deref;
@@ -6,12 +7,12 @@ use std::time::{Duration, Instant};
 
 use packetio::interface::Interface;
 
-/// A network namespace.
+/// A network namespace whose operations panic on failure.
 #[derive(Debug)]
 pub(crate) struct Namespace(packetio::namespace::Namespace);
 
 impl Namespace {
-    /// A new one; `None`, loudly, where it cannot be made.
+    /// Creates a namespace. If that is impossible, prints the reason and returns `None`.
     pub(crate) fn new() -> Option<Self> {
         match packetio::namespace::Namespace::new() {
             Ok(namespace) => Some(Self(namespace)),
@@ -19,7 +20,7 @@ impl Namespace {
                 let required =
                     std::env::var("PLANIMETER_REQUIRE_PEERS").is_ok_and(|value| value == "1");
                 assert!(!required, "{reason}");
-                // Not eprintln!, which the test harness keeps to itself when a test passes.
+                // The test harness would hide the output of eprintln! if the test passes.
                 let _ = writeln!(std::io::stderr(), "SKIPPED: {reason}");
                 None
             }
@@ -40,14 +41,14 @@ impl Namespace {
         other.wait_until_running(&[there]);
     }
 
-    /// Waits until frames pass: the kernel switches the queues of an interface on some time after its peer came up, and
-    /// drops what is sent before.
+    /// Waits until frames pass. The kernel activates the queues of an interface some time after its
+    /// peer has come up, and drops earlier frames.
     pub(crate) fn wait_until_running(&self, interfaces: &[&str]) {
         self.run(|| {
-            let began = Instant::now();
+            let start = Instant::now();
             let running = |name| Interface::named(name).is_ok_and(|interface| interface.running);
             while !interfaces.iter().all(|name| running(name)) {
-                assert!(began.elapsed() < Duration::from_secs(20), "{interfaces:?} do not run");
+                assert!(start.elapsed() < Duration::from_secs(20), "{interfaces:?} do not run");
                 std::thread::sleep(Duration::from_millis(1));
             }
         });

@@ -1,4 +1,4 @@
-//! When frames pass.
+//! Tests of timestamps of frames.
 
 use crate::namespace::Namespace;
 use crate::{frame, send, wait_until};
@@ -21,7 +21,7 @@ fn frames_are_stamped_where_they_leave_and_where_they_come_in() {
             Timestamper::open("left", Direction::Outgoing, false).expect("it is there");
         let mut coming =
             Timestamper::open("right", Direction::Incoming, false).expect("it is there");
-        // The kernel takes a moment before it stamps at its edge.
+        // The kernel begins to stamp frames at its edge only after a moment.
         wait_until("that the kernel stamps", || {
             send(&mut port, &frame(64, 200));
             let mut by = [None; 2];
@@ -29,7 +29,7 @@ fn frames_are_stamped_where_they_leave_and_where_they_come_in() {
             coming.take(|stamped| by[1] = Some(stamped.by));
             by == [Some(StampedBy::Kernel); 2]
         });
-        // One with a VLAN tag, which the kernel takes out on the way.
+        // The kernel removes the VLAN tag of this frame on the way.
         let mut tagged = frame(60, 9);
         tagged.splice(12..12, [0x81, 0, 0, 5]);
         let frames: Vec<Vec<u8>> =
@@ -40,7 +40,7 @@ fn frames_are_stamped_where_they_leave_and_where_they_come_in() {
         wait_until("that all were seen", || {
             for (timestamper, seen) in [(&mut leaving, &mut left), (&mut coming, &mut came)] {
                 timestamper.take(|stamped| {
-                    // What the stack says of itself when an interface comes up is not ours.
+                    // The stack may send frames of its own when an interface comes up.
                     if frames.iter().any(|frame| frame == stamped.frame) {
                         seen.push((stamped.frame.to_vec(), stamped.nanoseconds, stamped.by));
                     }
@@ -60,7 +60,7 @@ fn frames_are_stamped_where_they_leave_and_where_they_come_in() {
             last = *out;
         }
         assert_eq!(leaving.missed().expect("it says"), 0);
-        // What comes in is not what goes out.
+        // The timestamper of outgoing frames does not see incoming ones, and vice versa.
         assert_eq!(coming.take(|_| {}), 0);
     });
 }

@@ -1,4 +1,4 @@
-//! XDP sockets.
+//! Tests of XDP sockets.
 
 use super::hosts::{transfer, with_hosts};
 use super::namespace::Namespace;
@@ -7,7 +7,7 @@ use packetio::xdp::open;
 use packetio::{Burst, OpenError, Port, Transmitted};
 use std::io::Write;
 
-/// Runs `body` with two ports that are connected.
+/// Runs `body` with two connected ports.
 fn with_pair(mtu: u32, generic: bool, body: impl FnOnce(&Namespace, Port, Port) + Send) {
     let Some(namespace) = Namespace::new() else { return };
     namespace.link("left", &namespace, "right", mtu);
@@ -63,7 +63,7 @@ fn an_mtu_that_grew_is_noticed() {
         }
         send(&mut left, &frame(1515, 0));
         assert_eq!(receive(&mut right, 1), [frame(1515, 0)]);
-        // The sockets have chunks for what was possible when they were opened.
+        // The chunks of the sockets were sized for the MTU at the time of opening.
         assert_eq!(left.queues[0].transmit(&frame(3014, 0)), Transmitted::BadLength);
         assert!(left.queues[0].reopen());
         assert_eq!(left.queues[0].transmit(&frame(3014, 0)), Transmitted::BadLength);
@@ -129,7 +129,8 @@ fn a_full_ring_is_counted() {
     });
 }
 
-/// More at once than the rings have room for: everything is counted, as taken or as refused, and what was taken arrives.
+/// Checks that a surplus of packets is counted as accepted or refused, and that all accepted
+/// packets arrive.
 #[test]
 fn more_than_a_queue_holds_is_counted() {
     const SENT: u64 = 20_000;
@@ -158,7 +159,7 @@ fn more_than_a_queue_holds_is_counted() {
 }
 
 #[test]
-fn every_queue_is_somebodys() {
+fn every_queue_belongs_to_a_worker() {
     let Some(namespace) = Namespace::new() else { return };
     namespace.ip("link add left numrxqueues 4 numtxqueues 4 type veth peer name right numrxqueues 4 numtxqueues 4");
     namespace.ip("link set left up");
@@ -183,14 +184,14 @@ fn every_queue_is_somebodys() {
 }
 
 #[test]
-fn what_cannot_be_opened_is_said() {
+fn a_port_that_cannot_be_opened_is_an_error() {
     let Some(namespace) = Namespace::new() else { return };
     namespace.run(|| {
         assert!(matches!(open("nowhere", false, 1), Err(OpenError::NoInterface { .. })));
         assert!(matches!(open("lo", false, 1), Err(OpenError::TooLong { .. })));
         namespace.link("left", &namespace, "right", 9000);
         assert!(matches!(open("left", false, 1), Err(OpenError::TooLong { .. })));
-        // Its peer may send what does not fit.
+        // The peer may send frames that do not fit.
         namespace.ip("link set left mtu 1500");
         let error = open("left", false, 1).expect_err("the peer");
         assert!(matches!(error, OpenError::TooLong { .. }), "{error}");
@@ -203,7 +204,7 @@ fn what_cannot_be_opened_is_said() {
 }
 
 #[test]
-fn what_was_switched_off_is_switched_on_again() {
+fn disabled_offloads_are_restored() {
     let Some(namespace) = Namespace::new() else { return };
     namespace.link("left", &namespace, "right", 1500);
     let stripping = || {

@@ -1,4 +1,5 @@
-//! A super-frame that leaves in one piece becomes the same segments as one that is cut first.
+//! Tests that a super-frame that leaves in one piece becomes the same segments as one that is
+//! segmented first.
 
 use super::*;
 use crate::offload::Whole;
@@ -7,23 +8,23 @@ use crate::offload::Whole;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Change {
     Nothing,
-    /// Other Ethernet addresses.
+    /// The Ethernet addresses change.
     Addresses,
     /// A tag is pushed.
     Push,
-    /// A time to live is taken off, and the checksum of IPv4 is made anew.
+    /// The time to live is decremented, and the checksum of IPv4 is updated.
     Route,
-    /// The same, and the checksum of IPv4 is left as it was.
+    /// The time to live is decremented, but the checksum of IPv4 is not updated.
     RouteWithoutChecksum,
-    /// The destination changes, and the checksum of TCP with it.
+    /// The destination changes, and the checksum of TCP is updated.
     Translate,
-    /// The same, and the checksum of TCP is left as it was.
+    /// The destination changes, but the checksum of TCP is not updated.
     TranslateWithoutChecksum,
-    /// One segment goes another way.
+    /// The Ethernet source address of one segment changes.
     OneOfAll,
     /// A byte of the payload changes.
     Payload,
-    /// The acknowledgement is taken from the last segment's flags.
+    /// The acknowledgement flag of the last segment is cleared.
     Flags,
 }
 
@@ -41,7 +42,7 @@ const CHANGES: [Change; 10] = [
 ];
 
 impl Change {
-    /// Changes the segment at `index` of `count`, or the head of one, as a program does.
+    /// Changes the segment at `index` of `count`, or its head, as a program does.
     fn make(self, packet: &mut Vec<u8>, network: usize, (index, count): (usize, usize)) {
         let is_ipv4 = packet[network] >> 4 == 4;
         let transport = network + if is_ipv4 { 20 } else { 40 };
@@ -70,7 +71,7 @@ impl Change {
                 if self == Self::Translate {
                     fields.push(transport + 16);
                 }
-                // RFC 1624, equation 3.
+                // The update follows RFC 1624, equation 3.
                 for field in fields {
                     let old = u16::from_be_bytes([packet[field], packet[field + 1]]);
                     let words = [!old, !u16::from_be_bytes(before), u16::from_be_bytes(after)];
@@ -89,8 +90,8 @@ impl Change {
         }
     }
 
-    /// Whether the change is the same to all segments, and their frame is one still; `shown` says
-    /// whether the program sees checksums of TCP.
+    /// Whether the frame can leave in one piece after the change. `shown` tells whether the program
+    /// sees checksums of TCP.
     fn keeps_whole(self, is_ipv4: bool, shown: bool) -> bool {
         match self {
             Self::Nothing | Self::Addresses | Self::Push | Self::Route => true,
@@ -114,7 +115,7 @@ fn tcp_cases() -> impl Strategy<Value = Case> {
     )
 }
 
-/// A super-frame as the kernel hands it over, its tag beside it.
+/// Returns a super-frame as the kernel delivers it, with its tag separate.
 fn merged(case: &Case) -> ([u8; VIRTIO_HEADER], Option<Tag>, Vec<u8>) {
     let header = case.header(true, case.inner().len());
     let mut packet = case.build(case.inner(), &case.payload, 0, true);
@@ -125,14 +126,14 @@ fn merged(case: &Case) -> ([u8; VIRTIO_HEADER], Option<Tag>, Vec<u8>) {
     (header, case.tag(), packet)
 }
 
-/// The segments of a frame as it leaves.
+/// Returns the segments of a frame that leaves in one piece.
 fn cut(whole: &Whole<'_>) -> Vec<Vec<u8>> {
     restored(&whole.virtio, None, &whole.parts().concat(), 64).expect("it is sound")
 }
 
 proptest! {
     #[test]
-    fn what_leaves_is_what_segments_become(
+    fn a_frame_that_leaves_whole_equals_its_segments(
         case in tcp_cases(),
         head in prop_oneof![0..200_usize, Just(14), Just(50), Just(2000)],
         change in proptest::sample::select(&CHANGES[..]),
@@ -142,7 +143,7 @@ proptest! {
         let count = before.len();
         let network = 14 + 4 * case.vlans.len();
         let shown = head > usize::from(case.transport(case.vlans.len())) + 16;
-        // A program changes only what it has read.
+        // A program changes only bytes that it has read.
         let reads = match change {
             Change::Translate => shown,
             Change::Payload => head > network + 100,
@@ -169,7 +170,7 @@ proptest! {
             return Err(TestCaseError::fail("it is cut"));
         };
         prop_assert_eq!(super_frame.positions(), 0..count);
-        // All that a program may read is there.
+        // The heads contain all bytes that the program may read.
         for (index, (frame, segment)) in burst.frames().iter().zip(&before).enumerate() {
             let shown = head.min(segment.len());
             prop_assert!(frame.bytes().len() >= shown);
@@ -200,11 +201,12 @@ proptest! {
             prop_assert_eq!(whole.longest, expected.iter().map(Vec::len).max().unwrap_or(0));
             prop_assert_eq!(cut(&whole), expected);
         }
-        // One that is lost does not come back.
+        // A frame with a missing segment cannot leave in one piece.
         prop_assert!(super_frame.whole(&heads[1..]).is_none());
     }
 
-    /// Damaged frames become the same segments by their heads as by cutting.
+    /// Checks that damaged frames become the same segments, whether by their heads or by
+    /// segmentation.
     #[test]
     fn damaged_frames_become_the_same_segments(
         case in tcp_cases(),
@@ -256,7 +258,7 @@ proptest! {
 }
 
 #[test]
-fn what_finds_no_room_waits_for_the_next_burst() {
+fn a_super_frame_without_room_waits_for_the_next_burst() {
     let case = Case { size: 100, ipv6: false, ..Case::sample(true, &[7; 450]) };
     let (header, tag, packet) = merged(&case);
     let mut burst = Burst::new(10);
@@ -270,7 +272,7 @@ fn what_finds_no_room_waits_for_the_next_burst() {
     burst.clear();
     assert_eq!(restorer.resume(&mut burst).0, 5);
     assert_eq!((burst.super_frames().len(), burst.frames().len()), (1, 5));
-    // Without heads the same are packets.
+    // Without heads, the segments become packets.
     assert_eq!(restorer.take(&header, tag, &packet, &mut burst).map(|taken| taken.0), Ok(5));
     burst.clear();
     assert_eq!(restorer.take(&header, tag, &packet, &mut burst).map(|taken| taken.0), Ok(5));
@@ -280,7 +282,7 @@ fn what_finds_no_room_waits_for_the_next_burst() {
     burst.take_heads(None);
     assert_eq!(restorer.resume(&mut burst).0, 5);
     assert!(burst.super_frames().is_empty());
-    // Of more segments than half a burst holds, or of datagrams, there are no heads.
+    // Frames with more segments than half a burst holds, and datagrams, have no heads.
     let mut small = Burst::new(9);
     small.take_heads(Some(14));
     assert_eq!(restorer.take(&header, tag, &packet, &mut small).map(|taken| taken.0), Ok(5));
