@@ -164,7 +164,7 @@ impl<S: Storage> Journal<S> {
     ///
     /// # Errors
     /// Returns an error if the sync failed.
-    /// If the sync failed.
+    /// Returns an error if the sync failed.
     pub fn end_sync(
         &mut self,
         job: &SyncJob<S::File>,

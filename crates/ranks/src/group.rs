@@ -63,7 +63,8 @@ impl Group {
         &self.lost
     }
 
-    /// Whether the end of a rank is noticed at once. Otherwise a lost rank is only silent.
+    /// Whether the link reports ranks that have ended. Otherwise a lost rank is noticed only by its
+    /// silence.
     pub fn notices_loss(&self) -> bool {
         self.link.notices_loss()
     }

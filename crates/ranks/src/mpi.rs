@@ -101,14 +101,14 @@ impl Link for MpiLink {
     }
 
     fn receive(&mut self, patience: Duration) -> Option<Event> {
-        let began = Instant::now();
+        let begin = Instant::now();
         loop {
             self.take();
             if let Some(event) = self.whole.pop_front() {
                 self.heard = Instant::now();
                 return Some(event);
             }
-            let waited = began.elapsed();
+            let waited = begin.elapsed();
             if waited >= patience {
                 return None;
             }

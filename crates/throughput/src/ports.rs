@@ -254,9 +254,9 @@ fn shared_memory() -> Result<Medium, PortError> {
     };
     let (mut generator, mut worker) = (end(0, "server")?, end(1, "client")?);
     // The two ends connect asynchronously.
-    let began = std::time::Instant::now();
+    let start = std::time::Instant::now();
     while !(generator.reopen() && worker.reopen()) {
-        if began.elapsed() > Duration::from_secs(5) {
+        if start.elapsed() > Duration::from_secs(5) {
             return Err(PortError::Missing("DPDK's ends of a line did not find each other in 5 s"));
         }
     }
@@ -285,13 +285,13 @@ fn process_capture(
             pin(0);
             let mut queue = only_queue(pcap::open(&files, 1)?)?;
             let mut server = Server::new(served);
-            let began = thread_time();
+            let start = thread_time();
             loop {
                 let (count, errors) = server.turn(queue.as_mut());
                 found.processed += count as u64;
                 found.errors += errors as u64;
                 if count == 0 {
-                    return Ok(thread_time().saturating_sub(began));
+                    return Ok(thread_time().saturating_sub(start));
                 }
             }
         });

@@ -264,7 +264,7 @@ pub fn run_methods(
     if !methods.is_empty() && method::of_program(workload.program()).is_none() {
         return Err(TrafficError::NothingWritten);
     }
-    let asked: Vec<Option<UpdateMethod>> = match methods {
+    let requested: Vec<Option<UpdateMethod>> = match methods {
         [] => vec![None],
         methods => methods.iter().copied().map(Some).collect(),
     };
@@ -275,7 +275,7 @@ pub fn run_methods(
         if !progress.step(Stage::Comparing, position, settings.paths.len()) {
             return Err(TrafficError::Interrupted);
         }
-        for method in &asked {
+        for method in &requested {
             subjects.extend(prepare(workload, *method, *path, settings)?);
         }
     }

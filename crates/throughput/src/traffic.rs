@@ -189,7 +189,6 @@ impl Workload {
     ///
     /// # Errors
     /// Returns a [`TrafficError`] if the program or an entry is refused.
-    /// If the program or an entry is refused.
     pub(crate) fn switch(&self, method: Option<UpdateMethod>) -> Result<Switch, TrafficError> {
         let program = self.program.clone();
         let program = method.into_iter().fold(program, with_update_method);

@@ -112,7 +112,6 @@ pub struct Function {
     /// The parts of a P4 program that this function consists of, as `planimeter device predict
     /// --program` names them: `table exact 32`, `extract 112`, `assign 48`. To predict a program,
     /// it is split into such parts, and the functions that consist of these parts supply the costs.
-    /// what they cost.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub consists_of: Vec<String>,
 }
@@ -317,7 +316,7 @@ impl Description {
     /// Checks that the description is consistent.
     ///
     /// # Errors
-    /// See [`DescriptionError`].
+    /// Returns a [`DescriptionError`] for the first inconsistency.
     pub fn check(&self) -> Result<(), DescriptionError> {
         if self.schema != SCHEMA {
             return Err(DescriptionError::Schema { found: self.schema.clone() });

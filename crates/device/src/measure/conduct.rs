@@ -217,9 +217,9 @@ fn rate_cells(plan: &Plan, before: &Campaign) -> Vec<(CellId, RatePlan)> {
     let Some(rates) = plan.rates else { return Vec::new() };
     let cells = (0..).map(CellId).zip(plan.campaign_cells());
     let wanted = cells.filter(|(id, cell)| {
-        let asked = rates.cells == RateCells::All || cell.functions.is_empty();
+        let requested = rates.cells == RateCells::All || cell.functions.is_empty();
         let ended = before.rates.iter().any(|trial| trial.cell == *id && trial.lost > 0);
-        asked && !ended
+        requested && !ended
     });
     wanted.map(|(id, _)| (id, rates)).collect()
 }

@@ -173,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn a_clock_that_steps_back_gives_negative_delays_that_are_kept() {
+    fn a_clock_that_steps_back_yields_negative_delays_that_are_kept() {
         let mut tracker = PacketTracker::new(RUN, 0);
         tracker.sent(id(0), Picoseconds(5_000));
         tracker.arrived(id(0), Picoseconds(4_000));

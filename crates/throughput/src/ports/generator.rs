@@ -96,13 +96,13 @@ pub(super) fn flood(
         let mut found = FloodResult::default();
         // This pause also lets the worker join the tables.
         discard_stale(generator, &mut burst);
-        let (before, began) = (work.seen(), Instant::now());
+        let (before, start) = (work.seen(), Instant::now());
         // Until the worker has processed packets, its rate is undefined.
         let idle = || {
             let [packets, busy, _] = work.seen();
-            (packets == before[0] || busy == before[1]) && began.elapsed() < time + PATIENCE
+            (packets == before[0] || busy == before[1]) && start.elapsed() < time + PATIENCE
         };
-        while began.elapsed() < time || idle() {
+        while start.elapsed() < time || idle() {
             for _ in 0..SENT {
                 if generator.transmit(flows.next()) != Transmitted::Taken {
                     break;
@@ -177,10 +177,10 @@ fn paced(
     time: Duration,
 ) -> Paced {
     let mut times = times::empty();
-    let began = Instant::now();
+    let start = Instant::now();
     let (mut sent, mut received, mut all_taken) = (0_u64, 0_u64, true);
     let due = |number: u64| (number as f64 * gap) as u64;
-    let now = || u64::try_from(began.elapsed().as_nanos()).unwrap_or(u64::MAX);
+    let now = || u64::try_from(start.elapsed().as_nanos()).unwrap_or(u64::MAX);
     // Packets of one burst count as having arrived at the same time.
     let mut take_back = |generator: &mut dyn Queue| {
         let count = take(generator, burst, |_| {});
@@ -192,7 +192,7 @@ fn paced(
         count
     };
     let mut in_time = 0;
-    while began.elapsed() < time {
+    while start.elapsed() < time {
         let mut taken = 0;
         while taken < SENT && due(sent) <= now() {
             if generator.transmit(flows.next()) != Transmitted::Taken {
@@ -206,7 +206,7 @@ fn paced(
         }
         in_time += take_back(generator);
     }
-    let rate = in_time as f64 / began.elapsed().as_secs_f64();
+    let rate = in_time as f64 / start.elapsed().as_secs_f64();
     until_quiet(|| take_back(generator));
     Paced { sent, received, all_taken, rate, times }
 }

@@ -58,8 +58,8 @@ impl Subject<'_> {
 
     /// Returns the case without lookups, or `None` if there is no code or cycle counter for it.
     fn without_lookups(&self, settings: &Settings) -> Result<Option<Self>, TrafficError> {
-        let asked = method::of_program(self.workload.program()).map(|_| self.case.method);
-        let mut switch = Arc::new(self.workload.switch(asked)?);
+        let requested = method::of_program(self.workload.program()).map(|_| self.case.method);
+        let mut switch = Arc::new(self.workload.switch(requested)?);
         // Packets of all flows add their entries.
         see_every_flow(&switch, self.workload, settings);
         let code = Arc::get_mut(&mut switch).map(Switch::compile_without_lookups);

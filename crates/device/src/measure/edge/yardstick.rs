@@ -12,13 +12,13 @@ use super::machine;
 /// core too.
 #[derive(Debug, Default)]
 pub(super) struct Yardstick {
-    other: Option<Other>,
+    other: Option<DeviceCore>,
 }
 
 /// A thread that is pinned to the device's core.
 #[derive(Debug)]
-struct Other {
-    ask: Option<mpsc::Sender<()>>,
+struct DeviceCore {
+    requests: Option<mpsc::Sender<()>>,
     answer: mpsc::Receiver<Duration>,
     thread: Option<JoinHandle<()>>,
 }
@@ -26,36 +26,37 @@ struct Other {
 impl Yardstick {
     /// Creates a yardstick for a device on its own core.
     pub(super) fn with_core(core: usize) -> Result<Self, BenchError> {
-        let (ask, asked) = mpsc::channel();
-        let (say, answer) = mpsc::channel();
+        let (requests, received) = mpsc::channel();
+        let (reply, answer) = mpsc::channel();
         let work = move || {
             // If pinning fails, the thread measures another core, which is useless but harmless.
             let _ = machine::stay_on(core);
-            while asked.recv().is_ok() && say.send(best_time()).is_ok() {}
+            while received.recv().is_ok() && reply.send(best_time()).is_ok() {}
         };
         let thread = std::thread::Builder::new().name("yardstick".to_owned()).spawn(work);
         let thread = thread.map_err(|source| BenchError::System {
             what: "starting a thread".to_owned(),
             source,
         })?;
-        Ok(Self { other: Some(Other { ask: Some(ask), answer, thread: Some(thread) }) })
+        Ok(Self {
+            other: Some(DeviceCore { requests: Some(requests), answer, thread: Some(thread) }),
+        })
     }
 
     /// Returns the present time of the workload on the slowest core.
     pub(super) fn read(&self) -> Duration {
-        let asked = self
-            .other
-            .as_ref()
-            .filter(|other| other.ask.as_ref().is_some_and(|ask| ask.send(()).is_ok()));
+        let requested = self.other.as_ref().filter(|other| {
+            other.requests.as_ref().is_some_and(|requests| requests.send(()).is_ok())
+        });
         let here = best_time();
-        let there = asked.and_then(|other| other.answer.recv().ok());
+        let there = requested.and_then(|other| other.answer.recv().ok());
         here.max(there.unwrap_or_default())
     }
 }
 
-impl Drop for Other {
+impl Drop for DeviceCore {
     fn drop(&mut self) {
-        self.ask = None;
+        self.requests = None;
         if let Some(thread) = self.thread.take() {
             let _ = thread.join();
         }
