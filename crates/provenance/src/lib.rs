@@ -96,8 +96,8 @@ mod tests {
 
     #[test]
     fn a_measurement_reports_its_command_and_its_duration_so_far() {
-        let began = Began::now(vec!["planimeter".to_owned(), "demo".to_owned()]);
-        let (first, second) = (began.provenance(), began.provenance());
+        let start = Began::now(vec!["planimeter".to_owned(), "demo".to_owned()]);
+        let (first, second) = (start.provenance(), start.provenance());
         assert!(second.elapsed_s >= first.elapsed_s && first.elapsed_s >= 0.0);
         assert_eq!(Provenance { elapsed_s: first.elapsed_s, ..second }, first);
         assert_eq!(first.command, ["planimeter", "demo"]);
