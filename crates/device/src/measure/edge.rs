@@ -21,7 +21,7 @@ use std::time::{Instant, SystemTime};
 use rand::RngExt;
 
 use super::conduct::{Bench, BenchError, ConductError, Ending, Watch, conduct, stability};
-use super::plan::{DeviceKind, Plan};
+use super::plan::{DeviceKind, Plan, ProgramPath};
 use crate::Campaign;
 use crate::campaign::{
     Clock, ClockReference, ClockSource, Description, Device, Note, Origin, Picoseconds, ReadError,
@@ -170,14 +170,14 @@ fn on_thread(job: &Job<'_>, watch: &mut dyn Watch) -> Result<Measured, MeasureEr
     let ending = conduct(plan, seed, &before, &mut writer, ready.bench.as_mut(), &mut now, watch);
     let ending = ending.map_err(|source| MeasureError::Conduct { source })?;
     let mut campaign = Campaign::read(directory)?;
-    let said = stability(&campaign);
+    let remarks = stability(&campaign);
     if ending == Ending::Complete {
-        for text in &said {
+        for text in &remarks {
             writer.note(&Note { at_ns: now(), text: text.clone() })?;
         }
         campaign = Campaign::read(directory)?;
     }
-    Ok(Measured { campaign, ending, stability: said })
+    Ok(Measured { campaign, ending, stability: remarks })
 }
 
 /// Checks that a campaign can be resumed under the present description; returns the difference if
@@ -213,26 +213,19 @@ struct Ready {
     _namespace: Option<packetio::namespace::Namespace>,
 }
 
-/// Sets up the bench of a campaign. The steps form one function because their order matters: the
-/// thread moves between cores, and the clock is measured before the device exists.
+/// Sets up the bench of a campaign. The order of the steps matters: the thread moves between cores,
+/// and the clock is measured before a local switch is started.
 fn prepare(job: &Job<'_>) -> Result<Ready, BenchError> {
     let plan = job.plan;
     let secret: u64 = rand::rng().random();
     let [generator, device] = machine::cores(plan.wire.cores)?;
     let mut host = BTreeMap::new();
     host.insert("core of the generator".to_owned(), generator.to_string());
-    let mut details = BTreeMap::new();
     if let DeviceKind::Memory { path } = plan.device {
         machine::stay_on(generator)?;
-        let bench = MemoryBench::new(path, plan.ports, secret)?;
-        let (reference, tick) = bench.reference();
-        details.insert("path".to_owned(), path.name().to_owned());
-        details.insert("cycles per second".to_owned(), format!("{:.0}", bench.frequency()));
-        let source = ClockSource::CycleCounter;
-        let clock = Clock { source, tick, reference: Some(reference) };
-        let bench = Box::new(bench);
-        return Ok(Ready { bench, clock, line_rate: None, details, host, _namespace: None });
+        return prepare_in_memory(path, plan, secret, host);
     }
+    let mut details = BTreeMap::new();
     let (wires, namespace) = match &plan.wire.interfaces {
         Some(generator) => {
             (Wires { generator: generator.clone(), device: [const { String::new() }; 2] }, None)
@@ -252,20 +245,7 @@ fn prepare(job: &Job<'_>) -> Result<Ready, BenchError> {
     if namespace.is_some() {
         host.insert("core of the device".to_owned(), device.to_string());
     }
-    let started: Started = match &plan.device {
-        DeviceKind::OpenVSwitch { .. } | DeviceKind::SoftwareSwitch { .. } => Started::Later,
-        DeviceKind::OpenFlow { version, listen: address } => {
-            let session = OpenFlowSwitch::accept(&listen(*address)?, *version, plan.ports)?;
-            Started::Device(Box::new(session))
-        }
-        DeviceKind::P4Runtime { address, device_id } => {
-            let session = P4RuntimeSwitch::connect(address, *device_id, plan.ports)?;
-            Started::Device(Box::new(session))
-        }
-        DeviceKind::Manual | DeviceKind::Memory { .. } => {
-            Started::Device(Box::new(Manual { ports: plan.ports }))
-        }
-    };
+    let started = connect(plan)?;
     // The error of the clock itself, measured over the first wire before it has a device, or over
     // the loop-back.
     machine::stay_on(generator)?;
@@ -319,10 +299,47 @@ fn prepare(job: &Job<'_>) -> Result<Ready, BenchError> {
     Ok(Ready { bench, clock, line_rate, details, host, _namespace: namespace })
 }
 
+/// Sets up the bench for the pipeline library in memory, which needs neither wires nor a device.
+fn prepare_in_memory(
+    path: ProgramPath,
+    plan: &Plan,
+    secret: u64,
+    host: BTreeMap<String, String>,
+) -> Result<Ready, BenchError> {
+    let bench = MemoryBench::new(path, plan.ports, secret)?;
+    let (reference, tick) = bench.reference();
+    let details = BTreeMap::from([
+        ("path".to_owned(), path.name().to_owned()),
+        ("cycles per second".to_owned(), format!("{:.0}", bench.frequency())),
+    ]);
+    let source = ClockSource::CycleCounter;
+    let clock = Clock { source, tick, reference: Some(reference) };
+    let bench = Box::new(bench);
+    Ok(Ready { bench, clock, line_rate: None, details, host, _namespace: None })
+}
+
 enum Started {
     Device(Box<dyn wire::Device>),
     /// The device is started after the clock has been measured over its wire.
     Later,
+}
+
+/// Connects to a device that runs already. Local switches are started later.
+fn connect(plan: &Plan) -> Result<Started, BenchError> {
+    Ok(match &plan.device {
+        DeviceKind::OpenVSwitch { .. } | DeviceKind::SoftwareSwitch { .. } => Started::Later,
+        DeviceKind::OpenFlow { version, listen: address } => {
+            let session = OpenFlowSwitch::accept(&listen(*address)?, *version, plan.ports)?;
+            Started::Device(Box::new(session))
+        }
+        DeviceKind::P4Runtime { address, device_id } => {
+            let session = P4RuntimeSwitch::connect(address, *device_id, plan.ports)?;
+            Started::Device(Box::new(session))
+        }
+        DeviceKind::Manual | DeviceKind::Memory { .. } => {
+            Started::Device(Box::new(Manual { ports: plan.ports }))
+        }
+    })
 }
 
 /// Returns the line rate R_max if the plan has none: for a virtual wire, the highest rate of the
