@@ -75,9 +75,12 @@ impl Ended {
                 failed("the compiler overflowed its stack, which is a defect of it")
             }
             _ => {
-                let said = errors.lines().find(|line| !line.trim().is_empty());
-                let said = said.unwrap_or("without a word");
-                failed(&format!("the process that tries pipelines ended ({}): {said}", self.status))
+                let message = errors.lines().find(|line| !line.trim().is_empty());
+                let message = message.unwrap_or("without a word");
+                failed(&format!(
+                    "the process that tries pipelines ended ({}): {message}",
+                    self.status
+                ))
             }
         })
     }

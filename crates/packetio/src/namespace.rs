@@ -34,12 +34,12 @@ pub enum NamespaceError {
     #[error("ip: {0}; Debian's iproute2 has it")]
     NoIp(io::Error),
     /// The program `ip` reports an error.
-    #[error("ip {arguments}: {said}; {}", advice(said))]
+    #[error("ip {arguments}: {message}; {}", advice(message))]
     Ip {
         /// The arguments of `ip`.
         arguments: String,
         /// The error message of `ip`.
-        said: String,
+        message: String,
     },
     /// The namespace cannot be entered.
     #[error("entering {}: {source}", path.display())]
@@ -52,10 +52,10 @@ pub enum NamespaceError {
 }
 
 /// Returns a remedy for an error of `ip`.
-fn advice(said: &str) -> &'static str {
+fn advice(message: &str) -> &'static str {
     // The first is the kernel's own message, the second the text of its error number.
     let unknown = ["Unknown device type", "Operation not supported"];
-    if unknown.iter().any(|words| said.contains(words)) {
+    if unknown.iter().any(|words| message.contains(words)) {
         "this kernel has no interfaces of that kind: load its module (`modprobe veth` for virtual pairs)"
     } else {
         "network namespaces and their interfaces need root, in a container --cap-add NET_ADMIN,SYS_ADMIN"
@@ -159,8 +159,8 @@ fn ip(arguments: &[&str]) -> Result<(), NamespaceError> {
     if output.status.success() {
         return Ok(());
     }
-    let said = String::from_utf8_lossy(&output.stderr).trim().to_owned();
-    Err(NamespaceError::Ip { arguments: arguments.join(" "), said })
+    let message = String::from_utf8_lossy(&output.stderr).trim().to_owned();
+    Err(NamespaceError::Ip { arguments: arguments.join(" "), message })
 }
 
 /// Removes the namespaces of processes that were killed.
@@ -185,8 +185,8 @@ mod tests {
     /// permission.
     #[test]
     fn the_remedy_depends_on_the_error_of_ip() {
-        let refused = |said: &str| {
-            NamespaceError::Ip { arguments: "link add a type veth".into(), said: said.into() }
+        let refused = |message: &str| {
+            NamespaceError::Ip { arguments: "link add a type veth".into(), message: message.into() }
                 .to_string()
         };
         let unknown = refused("Error: Unknown device type.");

@@ -141,7 +141,7 @@ fn address(variable: &'static str, value: Option<String>) -> Result<SocketAddr, 
 mod tests {
     use super::*;
 
-    fn said(variables: &[(&str, &str)]) -> Result<bool, String> {
+    fn joined(variables: &[(&str, &str)]) -> Result<bool, String> {
         let find = |name: &str| {
             variables.iter().find(|(known, _)| *known == name).map(|(_, value)| value.to_string())
         };
@@ -150,9 +150,9 @@ mod tests {
 
     #[test]
     fn a_process_alone_stays_alone() {
-        assert_eq!(said(&[]), Ok(false));
-        assert_eq!(said(&[("OMPI_COMM_WORLD_SIZE", "1")]), Ok(false));
-        assert_eq!(said(&[("PLANIMETER_RANK", "0"), ("PLANIMETER_RANKS", "1")]), Ok(false));
+        assert_eq!(joined(&[]), Ok(false));
+        assert_eq!(joined(&[("OMPI_COMM_WORLD_SIZE", "1")]), Ok(false));
+        assert_eq!(joined(&[("PLANIMETER_RANK", "0"), ("PLANIMETER_RANKS", "1")]), Ok(false));
     }
 
     #[test]
@@ -163,7 +163,7 @@ mod tests {
             (&[("PLANIMETER_RANKS", "2")], "PLANIMETER_RANK: is not set"),
             (&[("PLANIMETER_RANK", "1"), ("PLANIMETER_RANKS", "2")], "PLANIMETER_MEET: is not set"),
         ] {
-            let error = said(variables).expect_err("something is missing");
+            let error = joined(variables).expect_err("something is missing");
             assert!(error.contains(wanted), "{error}");
         }
     }
@@ -175,7 +175,7 @@ mod tests {
             let named =
                 [("PLANIMETER_RANK", "5"), ("PLANIMETER_RANKS", "2"), ("PLANIMETER_MEET", address)];
             // The rank is out of range, so that no connection is attempted.
-            said(&[&named, more].concat()).expect_err("it joins nobody")
+            joined(&[&named, more].concat()).expect_err("it joins nobody")
         };
         for (address, more, wanted) in [
             ("192.0.2.1:7000", &[][..], "PLANIMETER_SECRET: is not set"),
@@ -193,7 +193,7 @@ mod tests {
     #[cfg(not(feature = "mpi"))]
     #[test]
     fn mpirun_is_noticed_without_mpi() {
-        let error = said(&[("PMI_SIZE", "4")]).expect_err("no MPI");
+        let error = joined(&[("PMI_SIZE", "4")]).expect_err("no MPI");
         assert!(error.contains("one of 4"), "{error}");
     }
 }

@@ -179,9 +179,9 @@ pub(crate) fn compare(
         };
         if !same {
             let packet = packet.to_vec();
-            let said =
+            let to_text =
                 |found: Result<Vec<Output>, RunError>| found.map_err(|error| error.to_string());
-            let (interpreter, other) = (said(expected), said(found));
+            let (interpreter, other) = (to_text(expected), to_text(found));
             let difference = Difference { packet, interpreter, other };
             result.difference = Some(Box::new(difference));
             break;

@@ -361,7 +361,7 @@ impl Conductor<'_> {
             })?;
             search.record(Offered { rate: offered, lost: counts.lost > 0 });
         }
-        let said = match search.end() {
+        let outcome = match search.end() {
             Some(SearchEnd::Found { rate }) => {
                 format!("R_min is {:.0} packets/s, the last rate without a lost frame", rate)
             }
@@ -373,7 +373,7 @@ impl Conductor<'_> {
             ),
             None => return Ok(ControlFlow::Continue(())),
         };
-        self.note(format!("{name}: {said}"))?;
+        self.note(format!("{name}: {outcome}"))?;
         self.done += 1;
         Ok(ControlFlow::Continue(()))
     }
@@ -435,12 +435,12 @@ fn irregularities(outcome: &Outcome) -> Option<String> {
         (late, "of them late, of earlier blocks"),
         (clock_steps, "clock steps"),
     ];
-    let said: Vec<String> = parts
+    let counted: Vec<String> = parts
         .iter()
         .filter(|(count, _)| *count > 0)
         .map(|(count, what)| format!("{count} {what}"))
         .collect();
-    (!said.is_empty()).then(|| format!("of {sent} packets {}", said.join(", ")))
+    (!counted.is_empty()).then(|| format!("of {sent} packets {}", counted.join(", ")))
 }
 
 /// Returns remarks on the stability of the machine: a drift of the baseline's median for each
@@ -448,7 +448,7 @@ fn irregularities(outcome: &Outcome) -> Option<String> {
 /// than this variation are meaningless.
 #[must_use]
 pub fn stability(campaign: &Campaign) -> Vec<String> {
-    let mut said = Vec::new();
+    let mut remarks = Vec::new();
     let medians = |cell: CellId| -> Vec<f64> {
         let mut blocks: Vec<_> = campaign.blocks_of(cell).collect();
         blocks.sort_by_key(|measured| measured.block.started_ns);
@@ -469,25 +469,25 @@ pub fn stability(campaign: &Campaign) -> Vec<String> {
         let change = trend.change * 100.0;
         let p_value = trend.p_value;
         if p_value < DRIFT {
-            said.push(format!(
+            remarks.push(format!(
                 "drift: the baseline's median ({packet_bytes} B, {rules} rules) changed by {change:+.2} % from the \
                  first repetition to the last (Mann-Kendall p = {p_value:.4})"
             ));
         }
     }
-    said.extend(campaign.disturbances().map(|disturbances| format!("machine: {disturbances}")));
+    remarks.extend(campaign.disturbances().map(|disturbances| format!("machine: {disturbances}")));
     let mut variations: Vec<f64> =
         campaign.description.ids().filter_map(|id| drift::variation(&medians(id))).collect();
     if let Some(typical) = drift::median(&mut variations) {
         let most = variations.last().copied().unwrap_or(typical);
-        said.push(format!(
+        remarks.push(format!(
             "noise: from repetition to repetition the median of a cell varies by ±{:.2} % (half the interquartile range; \
              typical cell), in the worst cell by ±{:.2} %",
             typical * 100.0,
             most * 100.0
         ));
     }
-    said
+    remarks
 }
 
 /// The significance level of the drift test: the probability of a false alarm.

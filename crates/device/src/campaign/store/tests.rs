@@ -167,9 +167,9 @@ fn a_campaign_is_not_written_over() {
 fn an_error_names_what_is_there_instead_of_a_campaign() {
     let folder = tempfile::tempdir().unwrap();
     let read = |path: &Path| Campaign::read(path).unwrap_err().to_string();
-    let said = read(folder.path());
-    assert!(said.contains("has no campaign (campaign.json)"), "{said}");
-    assert!(said.ends_with("`device import` left"), "{said}");
+    let message = read(folder.path());
+    assert!(message.contains("has no campaign (campaign.json)"), "{message}");
+    assert!(message.ends_with("`device import` left"), "{message}");
     let file = folder.path().join("result.json");
     fs::write(&file, "{}").unwrap();
     assert!(read(folder.path()).contains("has a result, and no campaign"));

@@ -186,19 +186,19 @@ fn a_drift_is_reported_with_its_size() {
     let directory = tempfile::tempdir().expect("a directory");
     let mut bench = Synthetic { drift: 2, ..Synthetic::default() };
     let (_, drifting) = campaign(directory.path(), &plan(PLAN), &mut bench, 1000);
-    let said = stability(&drifting);
+    let remarks = stability(&drifting);
     // The drift is 2 ps per run. With four runs per repetition, it is 56 ps from the first
     // repetition to the eighth. The random position within a repetition changes this by up to 6 ps
     // at each end.
-    let change = said[0].split('%').next().and_then(|text| text.rsplit_once('+'));
+    let change = remarks[0].split('%').next().and_then(|text| text.rsplit_once('+'));
     let change: f64 = change.and_then(|(_, text)| text.trim().parse().ok()).expect("a percentage");
-    assert!(said[0].starts_with("drift: the baseline's median (64 B, 1 rules)"), "{said:?}");
-    assert!((4.4..6.8).contains(&change), "{said:?}");
+    assert!(remarks[0].starts_with("drift: the baseline's median (64 B, 1 rules)"), "{remarks:?}");
+    assert!((4.4..6.8).contains(&change), "{remarks:?}");
     let directory = tempfile::tempdir().expect("a directory");
     let (_, steady) = campaign(directory.path(), &plan(PLAN), &mut Synthetic::default(), 1000);
-    let said = stability(&steady);
-    assert_eq!(said.len(), 1, "{said:?}");
-    assert!(said[0].contains("varies by ±0.00 %"), "{said:?}");
+    let remarks = stability(&steady);
+    assert_eq!(remarks.len(), 1, "{remarks:?}");
+    assert!(remarks[0].contains("varies by ±0.00 %"), "{remarks:?}");
 }
 
 #[test]
@@ -213,9 +213,9 @@ fn blocks_of_a_slow_machine_are_measured_again() {
     // The three runs and the single run were slow. The run after each of the two periods is
     // repeated too, because the machine was slow right before it.
     assert_eq!(bench.runs, 32 + 6);
-    let said = stability(&steady);
-    assert!(said[0].starts_with("machine: 6 blocks were measured again"), "{said:?}");
-    assert!(said[0].ends_with("and 0 of 32 kept although it did"), "{said:?}");
+    let remarks = stability(&steady);
+    assert!(remarks[0].starts_with("machine: 6 blocks were measured again"), "{remarks:?}");
+    assert!(remarks[0].ends_with("and 0 of 32 kept although it did"), "{remarks:?}");
 
     let directory = tempfile::tempdir().expect("a directory");
     let without = plan(&format!("{PLAN}\nsteady-machine = false"));
@@ -237,11 +237,11 @@ fn a_machine_that_stays_slower_is_waited_for_only_so_long() {
     // The eighth run and all later ones are slow, and each of the 32 blocks may be measured twice
     // on average.
     assert_eq!((campaign.blocks.len(), bench.runs), (32, 64));
-    let said = stability(&campaign);
-    let said = said.iter().find(|text| text.starts_with("machine: ")).expect("it is said");
+    let remarks = stability(&campaign);
+    let remark = remarks.iter().find(|text| text.starts_with("machine: ")).expect("a remark");
     assert!(
-        said.contains("32 blocks were measured again") && said.contains("25 of 32 kept"),
-        "{said}"
+        remark.contains("32 blocks were measured again") && remark.contains("25 of 32 kept"),
+        "{remark}"
     );
 }
 

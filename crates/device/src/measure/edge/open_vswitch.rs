@@ -136,10 +136,10 @@ fn call(place: &Path, program: &str, arguments: &[&str]) -> Result<String, Bench
     if output.status.success() {
         return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
     }
-    let said = String::from_utf8_lossy(&output.stderr).trim().to_owned();
+    let message = String::from_utf8_lossy(&output.stderr).trim().to_owned();
     Err(BenchError::Program {
         program: format!("{program} {}", arguments.join(" ")),
-        problem: said,
+        problem: message,
     })
 }
 
