@@ -56,7 +56,7 @@ pub enum Source {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SettingModel {
-    /// The setting.
+    /// The setting of all measurements.
     pub setting: Setting,
     /// The baseline f0, with its delays M_0.
     pub f0: Measurement,
@@ -68,7 +68,7 @@ pub struct SettingModel {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct FunctionModel {
-    /// The function.
+    /// The function that was added to the baseline.
     pub function: Function,
     /// The measurement of the cell that has only this function.
     pub measurement: Measurement,
@@ -89,7 +89,7 @@ pub struct Measurement {
 /// The cost of a function at one level (equation 7).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Delta {
-    /// The level.
+    /// The level of the delays.
     pub level: Level,
     /// The cost T_i - T_0.
     pub value: Picoseconds,

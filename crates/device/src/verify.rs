@@ -24,7 +24,7 @@ pub use noise::Noise;
 /// The result of a verification under one setting.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Verification {
-    /// The setting.
+    /// The setting under which all cells were measured.
     pub setting: Setting,
     /// All cells with delays, both training and test cells.
     pub cells: Vec<VerifiedCell>,
@@ -56,7 +56,7 @@ pub struct VerifiedCell {
 /// A predicted and a measured delay at one level.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct CellError {
-    /// The level.
+    /// The level of the delays.
     pub level: Level,
     /// The predicted delay (equation 9).
     pub predicted: Picoseconds,
@@ -75,7 +75,7 @@ pub struct CellError {
 /// The figures of one level over all test cells.
 #[derive(Debug, Clone, PartialEq)]
 pub struct VerifiedLevel {
-    /// The level.
+    /// The level of the delays.
     pub level: Level,
     /// The mean of the absolute relative errors (equation 8).
     pub mean_absolute: f64,

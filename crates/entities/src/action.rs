@@ -17,7 +17,7 @@ pub struct ActionCall {
 pub struct Argument {
     /// The identifier of the parameter.
     pub param: ParamId,
-    /// The value.
+    /// The value of the parameter.
     pub value: Value,
 }
 
@@ -129,7 +129,7 @@ pub enum Watch {
 /// A member of an action profile.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Member {
-    /// The action profile.
+    /// The identifier of the action profile.
     pub profile: ActionProfileId,
     /// The identifier of the member.
     pub id: MemberId,
@@ -140,7 +140,7 @@ pub struct Member {
 /// A group of an action selector.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Group {
-    /// The action selector.
+    /// The identifier of the action selector.
     pub profile: ActionProfileId,
     /// The identifier of the group.
     pub id: GroupId,

@@ -50,7 +50,7 @@ pub struct MeterCounters {
 /// A cell of a counter array, or all cells.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CounterCell {
-    /// The array.
+    /// The identifier of the array.
     pub id: CounterId,
     /// The index of the cell; `None` for all cells.
     pub index: Option<u64>,
@@ -61,7 +61,7 @@ pub struct CounterCell {
 /// A cell of a meter array, or all cells.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MeterCell {
-    /// The array.
+    /// The identifier of the array.
     pub id: MeterId,
     /// The index of the cell; `None` for all cells.
     pub index: Option<u64>,
@@ -74,7 +74,7 @@ pub struct MeterCell {
 /// A cell of a register array, or all cells.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RegisterCell {
-    /// The array.
+    /// The identifier of the array.
     pub id: RegisterId,
     /// The index of the cell; `None` for all cells.
     pub index: Option<u64>,

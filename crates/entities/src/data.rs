@@ -21,14 +21,14 @@ pub enum DataType {
     HeaderUnion(Arc<[(String, Arc<[BitsType]>)]>),
     /// A stack of headers.
     HeaderStack {
-        /// The header.
+        /// The types of the header's fields.
         header: Arc<[BitsType]>,
         /// The number of elements.
         size: usize,
     },
     /// A stack of header unions.
     HeaderUnionStack {
-        /// The union.
+        /// The headers of the union, each with its name.
         headers: Arc<[(String, Arc<[BitsType]>)]>,
         /// The number of elements.
         size: usize,

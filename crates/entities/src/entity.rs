@@ -110,7 +110,7 @@ pub enum Cells {
 /// The entries of a table that a request selects.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EntrySelection {
-    /// The table.
+    /// The identifier of the table.
     pub table: TableId,
     /// Whether the default entry is selected, instead of the others.
     pub is_default: bool,

@@ -8,7 +8,7 @@ use crate::schema::{MatchFieldId, TableId, ValueSetId};
 /// The condition on one field of a key.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct FieldMatch {
-    /// The field.
+    /// The identifier of the field.
     pub field: MatchFieldId,
     /// The condition.
     pub matching: Matching,
@@ -22,16 +22,16 @@ pub enum Matching {
     /// The first bits of the field must equal those of the value; the remaining bits of the value
     /// are zero.
     Lpm {
-        /// The value.
+        /// The value to compare with.
         value: Value,
         /// The number of bits, at least one.
         prefix_len: u32,
     },
     /// The field must equal the value under a mask; bits of the value outside the mask are zero.
     Ternary {
-        /// The value.
+        /// The value to compare with.
         value: Value,
-        /// The mask, not zero.
+        /// The mask, which is not zero.
         mask: Value,
     },
     /// The field must lie within a range that includes both ends.
@@ -66,7 +66,7 @@ pub enum EntryKey {
 /// A table entry, as it is written and read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TableEntry {
-    /// The table.
+    /// The identifier of the table.
     pub table: TableId,
     /// The position of the entry in its table.
     pub key: EntryKey,
@@ -118,7 +118,7 @@ impl TableEntry {
 /// The members of a parser value set.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ValueSet {
-    /// The value set.
+    /// The identifier of the value set.
     pub id: ValueSetId,
     /// The members, all different, each as a list of conditions on its fields.
     pub members: Box<[Box<[FieldMatch]>]>,

@@ -11,7 +11,7 @@ pub enum OpenError {
     /// The file cannot be read or written.
     #[error("{}: {cause}", path.display())]
     Io {
-        /// The file.
+        /// The path of the file.
         path: PathBuf,
         /// The cause, as reported by the system.
         cause: io::Error,
@@ -19,13 +19,13 @@ pub enum OpenError {
     /// The file is not a journal.
     #[error("{} is not what a switch keeps its state in; give --state a file of its own", path.display())]
     Foreign {
-        /// The file.
+        /// The path of the file.
         path: PathBuf,
     },
     /// Another process has locked the file.
     #[error("{} is in use by another switch", path.display())]
     InUse {
-        /// The file.
+        /// The path of the file.
         path: PathBuf,
     },
     /// The file has an older form that this version does not read.
@@ -35,7 +35,7 @@ pub enum OpenError {
         path.display()
     )]
     Older {
-        /// The file.
+        /// The path of the file.
         path: PathBuf,
     },
     /// The file was written by a later version that uses further kinds of records.
@@ -45,7 +45,7 @@ pub enum OpenError {
         path.display(), kind.0
     )]
     Newer {
-        /// The file.
+        /// The path of the file.
         path: PathBuf,
         /// The offset of the record in bytes.
         offset: u64,
@@ -59,7 +59,7 @@ pub enum OpenError {
         path.display()
     )]
     NewerForm {
-        /// The file.
+        /// The path of the file.
         path: PathBuf,
     },
     /// A part of the file differs from what was written.
@@ -69,7 +69,7 @@ pub enum OpenError {
         path.display(), sequence.0
     )]
     Damaged {
-        /// The file.
+        /// The path of the file.
         path: PathBuf,
         /// The offset of the record in bytes.
         offset: u64,
@@ -98,7 +98,7 @@ pub enum AppendError {
     /// A system call failed.
     #[error("{}: {cause}", path.display())]
     Io {
-        /// The file.
+        /// The path of the file.
         path: PathBuf,
         /// The cause, as reported by the system.
         cause: io::Error,
@@ -114,7 +114,7 @@ pub enum AppendError {
     /// After an earlier failure, the state of the file is unknown.
     #[error("{} takes no more since {reason}; start the switch again", path.display())]
     Closed {
-        /// The file.
+        /// The path of the file.
         path: PathBuf,
         /// The earlier failure.
         reason: String,

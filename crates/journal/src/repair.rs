@@ -44,7 +44,7 @@ pub enum RepairError {
     /// The target of the copy exists.
     #[error("{} is there already; give --state-repair a file that does not exist", path.display())]
     Exists {
-        /// The file.
+        /// The path of the existing file.
         path: std::path::PathBuf,
     },
 }

@@ -46,7 +46,7 @@ pub enum NamespaceError {
     Enter {
         /// The path of the namespace.
         path: PathBuf,
-        /// The cause.
+        /// The error that the system reported.
         source: io::Error,
     },
 }

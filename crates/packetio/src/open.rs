@@ -89,13 +89,13 @@ pub enum SpecError {
     /// The text has the wrong form.
     #[error("{text:?} is no port: write NUMBER@INTERFACE, as 1@veth0, or NUMBER@pcap:IN,OUT")]
     Form {
-        /// The text.
+        /// The text, as written.
         text: String,
     },
     /// The kind of port is unknown.
     #[error("{kind:?} is no kind of port: write {KINDS}")]
     Kind {
-        /// The kind.
+        /// The unknown kind, as written.
         kind: String,
     },
 }
@@ -234,7 +234,7 @@ pub enum OpenError {
     Dpdk {
         /// The name of the device.
         device: String,
-        /// The cause.
+        /// The error that the system reported.
         source: io::Error,
     },
     /// The system reports an error.
@@ -242,7 +242,7 @@ pub enum OpenError {
     System {
         /// The name of the interface.
         interface: String,
-        /// The cause.
+        /// The error that the system reported.
         source: io::Error,
     },
     /// The input capture cannot be read.
@@ -253,7 +253,7 @@ pub enum OpenError {
     Output {
         /// The path of the file.
         path: PathBuf,
-        /// The cause.
+        /// The error that the system reported.
         source: io::Error,
     },
 }

@@ -20,7 +20,7 @@ pub enum JoinError {
     Variable {
         /// The name of the variable.
         variable: &'static str,
-        /// The problem.
+        /// The problem with its value.
         problem: String,
     },
     /// The other ranks could not be reached.

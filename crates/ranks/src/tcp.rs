@@ -44,9 +44,9 @@ pub enum MeetError {
         "rank 0 cannot listen on {address}: {cause}; choose another PLANIMETER_MEET for all ranks"
     )]
     Listen {
-        /// The address.
+        /// The address on which the first rank tried to listen.
         address: SocketAddr,
-        /// The cause.
+        /// The error that the system reported.
         cause: io::Error,
     },
     /// Some did not come.
@@ -64,7 +64,7 @@ pub enum MeetError {
     Unreachable {
         /// The address of the first rank.
         address: SocketAddr,
-        /// The cause.
+        /// The error that the system reported.
         cause: io::Error,
     },
 }

@@ -225,15 +225,15 @@ pub struct Clock {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ClockSource {
-    /// The network interface.
+    /// The network interface stamps packets.
     Hardware,
-    /// The kernel, where it hands frames to the driver.
+    /// The kernel stamps frames where it hands them to the driver.
     Kernel,
-    /// The measuring program.
+    /// The measuring program reads its clock.
     Program,
-    /// The processor's cycle counter.
+    /// The processor's cycle counter is read around the processing.
     CycleCounter,
-    /// Unknown: the imported files do not name the clock.
+    /// The clock is unknown, because the imported files do not name it.
     Unknown,
 }
 

@@ -23,15 +23,15 @@ pub enum WriteError {
     /// A file cannot be written.
     #[error("cannot write {}: {source}", path.display())]
     Io {
-        /// The file.
+        /// The path of the file.
         path: PathBuf,
-        /// The cause.
+        /// The error that the system or the check reported.
         source: io::Error,
     },
     /// The directory already has a campaign.
     #[error("{} has a campaign; resume it, or name another directory", path.display())]
     Exists {
-        /// The directory.
+        /// The path of the directory.
         path: PathBuf,
     },
     /// The description is invalid.
@@ -64,15 +64,15 @@ pub enum ReadError {
     /// A file cannot be read.
     #[error("cannot read {}: {source}", path.display())]
     Io {
-        /// The file.
+        /// The path of the file.
         path: PathBuf,
-        /// The cause.
+        /// The error that the system or the check reported.
         source: io::Error,
     },
     /// A line of a file has unexpected content.
     #[error("{}, line {line}: {cause}", path.display())]
     Json {
-        /// The file.
+        /// The path of the file.
         path: PathBuf,
         /// The line number, from 1.
         line: usize,
@@ -82,15 +82,15 @@ pub enum ReadError {
     /// The description is invalid.
     #[error("{}: {source}", path.display())]
     Description {
-        /// The file.
+        /// The path of the file.
         path: PathBuf,
-        /// The cause.
+        /// The error that the system or the check reported.
         source: DescriptionError,
     },
     /// The delays do not match the journal.
     #[error("{}: {what}; the file was changed or cut since it was measured", path.display())]
     Delays {
-        /// The file.
+        /// The path of the file.
         path: PathBuf,
         /// The mismatch, in words.
         what: String,

@@ -76,7 +76,7 @@ pub enum BenchError {
     /// The device refuses the configuration, or does not answer.
     #[error("{device}: {problem}")]
     Device {
-        /// The device.
+        /// The name of the device.
         device: String,
         /// The refusal, or the missing answer.
         problem: String,
@@ -106,7 +106,7 @@ pub enum BenchError {
     System {
         /// The attempted operation.
         what: String,
-        /// The cause.
+        /// The error of the bench or the system.
         source: std::io::Error,
     },
 }
@@ -139,7 +139,7 @@ pub enum ConductError {
     Bench {
         /// The cell that was measured.
         cell: String,
-        /// The cause.
+        /// The error of the bench or the system.
         source: BenchError,
     },
     /// A block cannot be written.

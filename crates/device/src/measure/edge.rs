@@ -71,7 +71,7 @@ pub enum MeasureError {
     /// The bench failed, or a block could not be written.
     #[error("{source}; what was measured until then is kept, and --resume goes on from there")]
     Conduct {
-        /// The cause.
+        /// The error of the conductor.
         source: ConductError,
     },
     /// The files cannot be written.
@@ -85,7 +85,7 @@ pub enum MeasureError {
     OtherPlan {
         /// The directory of the existing campaign.
         directory: std::path::PathBuf,
-        /// The difference.
+        /// The difference between the plans, in words.
         what: String,
     },
     /// The measuring thread panicked.

@@ -13,7 +13,7 @@ use crate::value::ValueType;
 /// A match-action table.
 #[derive(Debug, Clone)]
 pub struct Table {
-    /// The identifier.
+    /// The identifier that P4Info assigns.
     pub id: TableId,
     /// The fully qualified name.
     pub name: String,
@@ -93,7 +93,7 @@ pub enum MatchKind {
 /// An action that a table may use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ActionRef {
-    /// The action.
+    /// The identifier of the action.
     pub id: ActionId,
     /// The entries in which the action may be used.
     pub scope: ActionScope,
@@ -163,7 +163,7 @@ pub enum Implementation {
 /// An action.
 #[derive(Debug, Clone)]
 pub struct Action {
-    /// The identifier.
+    /// The identifier that P4Info assigns.
     pub id: ActionId,
     /// The fully qualified name.
     pub name: String,
@@ -186,7 +186,7 @@ impl Action {
 pub struct Param {
     /// The identifier, unique within the action.
     pub id: ParamId,
-    /// The name.
+    /// The name in the program.
     pub name: String,
     /// The type of the parameter's values.
     pub value: ValueType,
@@ -195,7 +195,7 @@ pub struct Param {
 /// An action profile or action selector.
 #[derive(Debug, Clone)]
 pub struct ActionProfile {
-    /// The identifier.
+    /// The identifier that P4Info assigns.
     pub id: ActionProfileId,
     /// The fully qualified name.
     pub name: String,
@@ -234,7 +234,7 @@ pub enum SizeSemantics {
 /// An indirect counter array.
 #[derive(Debug, Clone)]
 pub struct Counter {
-    /// The identifier.
+    /// The identifier that P4Info assigns.
     pub id: CounterId,
     /// The fully qualified name.
     pub name: String,
@@ -250,7 +250,7 @@ pub struct Counter {
 /// A counter for each entry of a table.
 #[derive(Debug, Clone)]
 pub struct DirectCounter {
-    /// The identifier.
+    /// The identifier that P4Info assigns.
     pub id: DirectCounterId,
     /// The fully qualified name.
     pub name: String,
@@ -258,14 +258,14 @@ pub struct DirectCounter {
     pub alias: String,
     /// The unit of the counter.
     pub unit: Unit,
-    /// The table.
+    /// The table whose entries have the counter.
     pub table: TableId,
 }
 
 /// An indirect meter array.
 #[derive(Debug, Clone)]
 pub struct Meter {
-    /// The identifier.
+    /// The identifier that P4Info assigns.
     pub id: MeterId,
     /// The fully qualified name.
     pub name: String,
@@ -273,7 +273,7 @@ pub struct Meter {
     pub alias: String,
     /// The unit of the rates.
     pub unit: Unit,
-    /// The algorithm.
+    /// The algorithm by which the meter determines colors.
     pub algorithm: MeterAlgorithm,
     /// The number of cells; `None` if P4Info does not specify it.
     pub size: Option<u64>,
@@ -282,7 +282,7 @@ pub struct Meter {
 /// A meter for each entry of a table.
 #[derive(Debug, Clone)]
 pub struct DirectMeter {
-    /// The identifier.
+    /// The identifier that P4Info assigns.
     pub id: DirectMeterId,
     /// The fully qualified name.
     pub name: String,
@@ -290,16 +290,16 @@ pub struct DirectMeter {
     pub alias: String,
     /// The unit of the rates.
     pub unit: Unit,
-    /// The algorithm.
+    /// The algorithm by which the meter determines colors.
     pub algorithm: MeterAlgorithm,
-    /// The table.
+    /// The table whose entries have the meter.
     pub table: TableId,
 }
 
 /// A register array.
 #[derive(Debug, Clone)]
 pub struct Register {
-    /// The identifier.
+    /// The identifier that P4Info assigns.
     pub id: RegisterId,
     /// The fully qualified name.
     pub name: String,
@@ -314,7 +314,7 @@ pub struct Register {
 /// A digest.
 #[derive(Debug, Clone)]
 pub struct Digest {
-    /// The identifier.
+    /// The identifier that P4Info assigns.
     pub id: DigestId,
     /// The fully qualified name.
     pub name: String,
@@ -327,7 +327,7 @@ pub struct Digest {
 /// A parser value set.
 #[derive(Debug, Clone)]
 pub struct ValueSet {
-    /// The identifier.
+    /// The identifier that P4Info assigns.
     pub id: ValueSetId,
     /// The fully qualified name.
     pub name: String,
@@ -363,7 +363,7 @@ impl PacketHeader {
 pub struct PacketField {
     /// The identifier, unique within the header.
     pub id: MetadataId,
-    /// The name.
+    /// The name in the program.
     pub name: String,
     /// The type of the field's values.
     pub value: ValueType,
@@ -372,12 +372,12 @@ pub struct PacketField {
 /// An instance of an extern that the architecture defines.
 #[derive(Debug, Clone)]
 pub struct ExternInstance {
-    /// The identifier.
+    /// The identifier that P4Info assigns.
     pub id: ExternId,
     /// The fully qualified name.
     pub name: String,
     /// The short name.
     pub alias: String,
-    /// The type.
+    /// The type of the extern.
     pub type_id: ExternTypeId,
 }

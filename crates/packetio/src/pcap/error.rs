@@ -14,7 +14,7 @@ pub enum CaptureError {
     Io {
         /// The path of the file.
         path: PathBuf,
-        /// The cause.
+        /// The error that the system reported.
         source: io::Error,
     },
     /// The file is neither pcap nor pcapng.
