@@ -1,5 +1,5 @@
-//! The worst news of a run, which stand above everything else in its page and on the terminal: nothing is good news below
-//! them.
+//! Alarms: the failures of a run. They stand above everything else on its page and on the terminal,
+//! and suppress all praise below them.
 
 use provenance::Provenance;
 
@@ -7,28 +7,28 @@ use crate::format::{plural, printable};
 use crate::terminal::grid::Paint;
 use crate::terminal::layout::Layout;
 
-/// The kind of an alarm, the worst first.
+/// The kind of an alarm, the most serious first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Kind {
-    /// A condition that was given does not hold.
+    /// A threshold of the user does not hold.
     Threshold,
-    /// Not all that was asked for was measured.
+    /// The run did not measure everything that was requested.
     Partial,
-    /// Processes that shared the work left something out.
+    /// Processes that shared the work left a part out.
     Missing,
     /// A measured output is wrong, or no message was answered.
     Wrong,
 }
 
-/// A piece of bad news about a run.
+/// A failure of a run, as a sentence with its kind.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Alarm {
     pub(crate) kind: Kind,
-    /// The word before it on the terminal, in capitals.
+    /// The word before the sentence on the terminal, in capitals.
     pub(crate) word: &'static str,
-    /// The news in a sentence.
+    /// The failure as a sentence.
     pub(crate) text: String,
-    /// More about it; empty if there is no more.
+    /// Further details; empty if there are none.
     pub(crate) more: String,
 }
 
@@ -41,16 +41,17 @@ impl Alarm {
         Self { more: more.into(), ..self }
     }
 
-    /// Returns a run that was stopped before all was measured.
+    /// Returns the alarm of a run that was interrupted before everything was measured.
     pub(crate) fn interrupted(more: impl Into<String>) -> Self {
         Self::new(Kind::Partial, "PARTIAL", "This run is partial: it was interrupted.").with(more)
     }
 }
 
-/// Conditions that are named, at most.
+/// The largest number of conditions that are named.
 const NAMED: usize = 6;
 
-/// Conditions that do not hold, in sentences; of many, the first and how many there are.
+/// Returns alarms for conditions that do not hold, given as sentences: the first [`NAMED`], and the
+/// number of the others.
 pub(crate) fn broken(sentences: &[String]) -> Vec<Alarm> {
     let fail = |text: String| Alarm::new(Kind::Threshold, "FAIL", text);
     let mut alarms: Vec<Alarm> =
@@ -62,14 +63,14 @@ pub(crate) fn broken(sentences: &[String]) -> Vec<Alarm> {
     alarms
 }
 
-/// Returns the alarm for work that processes of a shared run left out.
+/// Returns the alarm for work that processes of a shared run left out, if any.
 pub(crate) fn missing(provenance: &Provenance) -> Option<Alarm> {
     let text = format!("This run is partial: {}", printable(&provenance.missing()?));
     Some(Alarm::new(Kind::Missing, "PARTIAL", text))
 }
 
-/// Returns the alarms as paragraphs of a terminal, worst first. Ends with a newline if there are
-/// any.
+/// Formats the alarms as paragraphs for a terminal, the most serious first. The text ends with a
+/// newline unless it is empty.
 pub(crate) fn text(alarms: &[Alarm], layout: Layout) -> String {
     let mut out = String::new();
     for alarm in worst_first(alarms) {

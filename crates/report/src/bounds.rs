@@ -1,7 +1,8 @@
-//! Bounds of a network: the table, `result.json`, plots of curves.
+//! Reports of network bounds: the table, `result.json`, plots of curves.
 //!
-//! Input is what [`calculus::network::Analyser`] found; nothing here computes a bound. Every form
-//! says by which analysis and under which convention a bound holds, and how far a run came to it.
+//! The input is the result of [`calculus::network::Analyser`]; nothing here computes a bound. Every
+//! form states the analysis and the convention of a bound, and how close a simulated run came to
+//! it.
 
 mod effort;
 mod graph;
@@ -30,52 +31,53 @@ pub use required::{Required, Threshold};
 pub use sweep::{SWEEP_SCHEMA, Sweep, SweepPoint};
 pub use table::{orders, table};
 
-/// Flows whose derivations the report shows.
+/// The number of flows whose derivations the report shows.
 pub const EXPLAINED: usize = table::ROWS;
 
-/// Flows in a sentence, at most.
+/// The largest number of flows that a sentence names.
 const NAMED: usize = 5;
 
-/// Everything that is to be shown.
+/// The bounds to be reported.
 #[derive(Debug)]
 pub struct Bounds<'a> {
     /// The network.
     pub network: &'a Network,
-    /// What it was asked for.
+    /// The analyses that were requested.
     pub analyses: &'a [Analysis],
-    /// Conventions.
+    /// The conventions of the analyses.
     pub settings: &'a Settings,
-    /// For each flow that was asked for, a bound for each analysis.
+    /// For each requested flow, a bound for each analysis.
     pub flows: &'a [Vec<Assessed>],
-    /// Bounds of servers.
+    /// The bounds of servers.
     pub servers: &'a [ServerBound],
-    /// Loads of servers, in the order of the network.
+    /// The loads of servers, in the order of the network.
     pub loads: &'a [Load],
-    /// Unit of times.
+    /// The unit in which times are shown.
     pub time_unit: Unit,
-    /// Unit of data.
+    /// The unit in which data are shown.
     pub data_unit: Unit,
-    /// Thresholds, and whether they hold.
+    /// The thresholds, and whether they hold.
     pub thresholds: &'a [Threshold],
-    /// Whether to say how each bound came about.
+    /// Whether to show how each bound was derived.
     pub derivations: bool,
-    /// Analyses that were left out for the sake of time.
+    /// The analyses that were omitted to save time.
     pub untried: Vec<Untried>,
-    /// Whether bursts of cross traffic were rounded up because their numbers had grown long.
+    /// Whether bursts of cross traffic were rounded up because their numbers had become long.
     pub rounded: bool,
 }
 
-/// A run of `planimeter bound`, as far as a reader must know it.
+/// A run of `planimeter bound`: its bounds and their origin.
 #[derive(Debug, Clone, Copy)]
 pub struct Run<'a> {
-    /// What was found.
+    /// The bounds.
     pub bounds: &'a Bounds<'a>,
-    /// Command, time and host.
+    /// The command, the time and the host of the run.
     pub provenance: &'a Provenance,
 }
 
 impl Bounds<'_> {
-    /// Bounds whose derivation is shown: the best of all, beside the analysis that it is of, is derived as there.
+    /// Returns the bounds whose derivations are shown. A bound whose derivation equals that of an
+    /// earlier analysis of its flow is left out; `best` equals the analysis that it selected.
     fn derived(&self) -> impl Iterator<Item = &Assessed> {
         self.flows.iter().flat_map(|row| {
             row.iter().enumerate().filter_map(|(place, assessed)| {
@@ -89,7 +91,8 @@ impl Bounds<'_> {
         })
     }
 
-    /// Bounds that are below a run, as sentences. There is none unless something is wrong.
+    /// Returns sentences about bounds that are below a simulated run. There are none unless
+    /// something is wrong.
     #[must_use]
     pub fn contradictions(&self) -> Vec<String> {
         let mut found = Vec::new();
@@ -112,7 +115,7 @@ impl Bounds<'_> {
         found
     }
 
-    /// Flows for which none of the analyses has a bound, with the reason, as sentences.
+    /// Returns sentences about flows for which no analysis has a bound, with the reason.
     #[must_use]
     pub fn unbounded(&self) -> Vec<String> {
         let infinite = |assessed: &Assessed| {
@@ -134,7 +137,7 @@ impl Bounds<'_> {
         self.network.unbounded(&flows).into_iter().map(sentence).collect()
     }
 
-    /// What has curves that stand in for longer ones, by name.
+    /// Returns the names of the elements whose curves are substitutes for longer ones.
     #[must_use]
     pub fn stand_ins(&self) -> Vec<String> {
         let server = |id| &self.network.server(id).name;
@@ -146,19 +149,19 @@ impl Bounds<'_> {
         self.network.outlined().map(name).collect()
     }
 
-    /// Whether some bounds are those of simpler curves around the ones of the network.
+    /// Whether some bounds were computed with simpler curves around those of the network.
     fn outlined(&self) -> bool {
         let mut bounds = self.flows.iter().flatten().map(|assessed| &assessed.bound);
         bounds.any(|bound| bound.delay_by.outlined || bound.backlog_by.outlined)
     }
 
-    /// Overloaded servers, as sentences.
+    /// Returns sentences about overloaded servers.
     #[must_use]
     pub fn overloads(&self) -> Vec<String> {
         let over = self.loads.iter().filter(|load| load.is_over());
         over.map(|load| {
             let percent = 100.0 * load.ratio();
-            // As many digits as it takes to see that it is more than all.
+            // Enough digits to show that the load is more than 100 %.
             let visible =
                 |digits: &usize| format!("{percent:.digits$}") != format!("{:.digits$}", 100.0);
             let digits = (1..9).find(visible).unwrap_or(9);
@@ -171,7 +174,7 @@ impl Bounds<'_> {
         .collect()
     }
 
-    /// Flows of one priority at a server.
+    /// Returns the number of flows of one priority at a server.
     fn in_class(&self, server: ServerId, priority: Priority) -> usize {
         let flows = self.network.flows_at(server).iter();
         flows.filter(|id| self.network.flow(**id).priority == priority).count()
@@ -182,7 +185,7 @@ impl Bounds<'_> {
     }
 }
 
-/// What a reader must know before the figures, the worst first.
+/// Returns the notes that stand before the figures, the most serious first.
 fn notes(bounds: &Bounds<'_>) -> Vec<Note> {
     let wrong = [
         bounds.contradictions(),
@@ -230,7 +233,7 @@ fn notes(bounds: &Bounds<'_>) -> Vec<Note> {
     notes
 }
 
-/// Returns the first few of some names in a sentence.
+/// Returns names as part of a sentence: only the first few if there are many.
 fn listed(names: impl ExactSizeIterator<Item = String>) -> String {
     let more = names.len().saturating_sub(NAMED);
     let first: Vec<String> = names.take(NAMED).collect();

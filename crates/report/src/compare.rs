@@ -1,10 +1,12 @@
-//! Two or more results side by side.
+//! Comparison of two or more results.
 //!
-//! The first result is the base; each other is held against it, metric by metric, at the places that both have. A
-//! difference of means over repetitions has its 95 % confidence interval after Welch (see [`statistics::Difference`]); one
-//! of figures that come with intervals has that of Zou and Donner (Construction of confidence limits about effect measures:
-//! a general approach, Statistics in Medicine 27, 2008, equation 7), of the confidence of those; one of computed figures is
-//! exact. Only an interval that leaves out zero is called a difference, and where either side has none, there is none.
+//! The first result is the base. Every other result is compared with it, metric by metric, at the
+//! measured places that both have. A difference of means over repetitions has a 95 % confidence
+//! interval after Welch (see [`statistics::Difference`]). A difference of figures with intervals of
+//! their own has the interval of Zou and Donner (Construction of confidence limits about effect
+//! measures: a general approach, Statistics in Medicine 27, 2008, equation 7) at their confidence
+//! level. A difference of computed figures is exact. A difference is reported only if its interval
+//! excludes zero; without an interval on both sides, none is reported.
 
 mod finding;
 mod gate;
@@ -24,99 +26,99 @@ pub use json::{SCHEMA, to_csv, to_json};
 pub use page::page;
 pub use text::{outcomes, table};
 
-/// A benchmark of a controller, by name.
+/// A benchmark of a controller, with its name.
 #[derive(Clone, Copy, Debug)]
 pub struct Candidate<'a> {
-    /// How the result is called in the table, such as its run directory.
+    /// The name of the result in the table, such as its run directory.
     pub name: &'a str,
     /// The result.
     pub result: &'a RunResult,
 }
 
-/// Results held against the first of them.
+/// Results compared with the first of them.
 #[derive(Clone, Debug)]
 pub struct Comparison<'a> {
-    /// What the others are held against.
+    /// The result that the others are compared with.
     pub base: &'a Recorded,
-    /// The others, each with its rows.
+    /// The other results, each with its rows.
     pub others: Vec<Against<'a>>,
 }
 
-/// A result held against the base.
+/// A result compared with the base.
 #[derive(Clone, Debug)]
 pub struct Against<'a> {
     /// The result.
     pub other: &'a Recorded,
-    /// Figures that both have, in the order of the base.
+    /// The figures that both results have, in the order of the base.
     pub rows: Vec<Row<'a>>,
-    /// Places that only one of both has.
+    /// The number of places that only one of the results has.
     pub alone: usize,
-    /// What makes it doubtful, each thing once.
+    /// The reasons to doubt the comparison, without repetition.
     pub doubts: Vec<String>,
 }
 
-/// A figure of both sides.
+/// A figure that both results have.
 #[derive(Clone, Copy, Debug)]
 pub struct Row<'a> {
-    /// Of the base.
+    /// The figure of the base.
     pub base: &'a Quantity,
-    /// Of the other.
+    /// The figure of the other result.
     pub other: &'a Quantity,
-    /// Other less base.
+    /// The other figure less that of the base.
     pub change: Change,
 }
 
-/// How far a figure lies above that of the base.
+/// The difference between a figure and that of the base.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Change {
-    /// Other less base.
+    /// The other figure less that of the base.
     pub value: f64,
-    /// Its interval, where both sides have one.
+    /// The confidence interval, if both sides have one.
     pub interval: Option<(f64, f64)>,
 }
 
-/// What must agree for results to be comparable.
+/// A condition for results to be comparable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Agreement {
-    /// What was asked for.
+    /// Equal configurations.
     Configuration,
-    /// Where it was measured.
+    /// Equal machines.
     Machine,
 }
 
-/// Results that cannot be compared.
+/// The reason why results cannot be compared.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum CompareError {
-    /// Their figures have nothing in common.
+    /// The results are of different verbs.
     #[error("{other} is of another kind ({}) than {base} ({}); compare results of one verb", .other_kind.words(), .base_kind.words())]
     Kinds {
-        /// The base.
+        /// The name of the base.
         base: String,
-        /// Its kind.
+        /// The kind of the base.
         base_kind: Kind,
-        /// The other.
+        /// The name of the other result.
         other: String,
-        /// Its kind.
+        /// The kind of the other result.
         other_kind: Kind,
     },
-    /// They were measured otherwise than the base.
+    /// The results were measured under different conditions.
     #[error("{}; compare all the same with --despite {}", .differences.join("; "), .what.word())]
     Differ {
-        /// What differs.
+        /// The condition that differs.
         what: Agreement,
-        /// In sentences.
+        /// The differences, as sentences.
         differences: Vec<String>,
     },
-    /// There is no place that both have.
+    /// No place occurs in both results.
     #[error(
         "{other} and {base} have no place in common: {base} has {at_base}, {other} has {at_other}; measure both at one place \
          (planimeter report draws benchmarks of controllers in the same plots whatever their places)"
     )]
     Nothing {
-        /// The base.
+        /// The name of the base.
         base: String,
-        /// The other.
+        /// The name of the other result.
         other: String,
         /// The first place of the base.
         at_base: String,
@@ -126,7 +128,7 @@ pub enum CompareError {
 }
 
 impl Agreement {
-    /// As the command line has it.
+    /// Returns the word for the condition on the command line.
     #[must_use]
     pub fn word(self) -> &'static str {
         match self {
@@ -137,8 +139,8 @@ impl Agreement {
 }
 
 impl<'a> Comparison<'a> {
-    /// Holds all results but the first against the first. What differs although it should not is refused, unless told
-    /// to be compared `despite` it; then it is said.
+    /// Compares all results with the first one; `None` without a result. Differences in a condition
+    /// are an error, unless `despite` contains the condition; then they become doubts.
     ///
     /// # Errors
     /// See [`CompareError`].
@@ -204,7 +206,7 @@ fn against<'a>(
     Ok(Against { other, rows, alone, doubts: distinct(doubts.into_iter()) })
 }
 
-/// In which respects the machines differ.
+/// Returns sentences about the differences between the machines.
 fn machines(base: &Recorded, other: &Recorded) -> Vec<String> {
     let (Some(a), Some(b)) = (&base.machine, &other.machine) else { return Vec::new() };
     if (&a.processor, a.cores) == (&b.processor, b.cores) {
@@ -216,14 +218,14 @@ fn machines(base: &Recorded, other: &Recorded) -> Vec<String> {
     )]
 }
 
-/// Settings that differ.
+/// Returns sentences about settings and pipelines that differ.
 fn settings(base: &Recorded, other: &Recorded) -> Vec<String> {
     configured(base, other).into_iter().chain(pipelines(base, other)).collect()
 }
 
-/// Says which pipelines were run, where they are not one and the same.
+/// Returns a sentence about the pipelines that were run, unless both sides ran one and the same.
 fn pipelines(base: &Recorded, other: &Recorded) -> Option<String> {
-    // Over OpenFlow there are none, and protocols may be compared.
+    // Results of OpenFlow have no pipelines, and results of different protocols may be compared.
     if base.pipelines.is_empty() || other.pipelines.is_empty() {
         return None;
     }
@@ -259,12 +261,13 @@ fn configured(base: &Recorded, other: &Recorded) -> Vec<String> {
         .collect()
 }
 
-/// Figures that both have. Where each has one subject only, such as one protocol, that is what is compared.
+/// Returns the figures that both results have. If each result has a single subject, such as one
+/// protocol, the subjects need not match.
 fn rows<'a>(base: &'a Recorded, other: &'a Recorded) -> Vec<Row<'a>> {
     let subjects = |of: &Recorded| distinct(of.figures.iter().map(|f| f.subject.clone())).len();
-    let told_apart = subjects(base) > 1 || subjects(other) > 1;
+    let by_subject = subjects(base) > 1 || subjects(other) > 1;
     let alike = |a: &Quantity, b: &Quantity| {
-        a.metric == b.metric && a.place == b.place && (!told_apart || a.subject == b.subject)
+        a.metric == b.metric && a.place == b.place && (!by_subject || a.subject == b.subject)
     };
     let row = |figure: &'a Quantity| {
         let partner = other.figures.iter().find(|candidate| alike(figure, candidate))?;
@@ -274,7 +277,7 @@ fn rows<'a>(base: &'a Recorded, other: &'a Recorded) -> Vec<Row<'a>> {
 }
 
 impl Change {
-    /// Of a figure and that of the base.
+    /// Computes the difference between a figure and that of the base.
     #[must_use]
     pub fn of(base: &Quantity, other: &Quantity) -> Self {
         let value = other.value - base.value;
@@ -292,14 +295,15 @@ impl Change {
         Self { value, interval }
     }
 
-    /// Whether there is a difference: the interval leaves out zero.
+    /// Whether the interval excludes zero, so that there is a difference.
     #[must_use]
     pub fn is_shown(self) -> bool {
         self.value != 0.0 && self.interval.is_some_and(|(low, high)| low > 0.0 || high < 0.0)
     }
 }
 
-/// Benchmarks of controllers side by side as text, whatever they differ in. Ends with a newline.
+/// Formats a comparison of controller benchmarks as text, even if their conditions differ. The text
+/// ends with a newline.
 #[must_use]
 pub fn compare(candidates: &[Candidate<'_>], layout: Layout) -> String {
     let results: Vec<Recorded> =
@@ -308,7 +312,7 @@ pub fn compare(candidates: &[Candidate<'_>], layout: Layout) -> String {
     match Comparison::new(&results, &all) {
         Ok(None) => "nothing to compare\n".to_owned(),
         Ok(Some(comparison)) => table(&comparison, &[], layout),
-        // What cannot be compared can still be looked at.
+        // Results that cannot be compared are shown one after the other.
         Err(error) => {
             let tables = candidates.iter().map(|one| {
                 layout.heading(&crate::format::printable(one.name))

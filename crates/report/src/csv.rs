@@ -1,7 +1,8 @@
 //! The CSV files of a run directory (RFC 4180, with a header row).
 //!
-//! Every row names its point in full, so that a file can be read without the others. Units are
-//! part of the column names; shares and indexes have none. A cell without a measurement is empty.
+//! Every row names its point completely, so that a file can be read without the others. Units are
+//! part of the column names; shares and indexes have no unit. A cell without a measurement is
+//! empty.
 
 use std::fmt::{self, Display};
 use std::io::{self, Write};
@@ -12,10 +13,10 @@ use statistics::Unit;
 
 use crate::verdict;
 
-/// What every row starts with.
+/// The columns with which every row starts.
 const POINT: &str = "point,protocol,mode,switches,rate_per_switch_per_s,window";
 
-/// One row per point: mean, 95 % confidence interval and number of trials of each metric.
+/// Writes one row per point: mean, 95 % confidence interval and number of trials of each metric.
 pub(crate) fn summary(writer: &mut dyn Write, result: &RunResult) -> io::Result<()> {
     write!(writer, "{POINT},offered_rate_per_s,trials,saturated")?;
     for metric in Metric::all() {
@@ -51,7 +52,7 @@ pub(crate) fn summary(writer: &mut dyn Write, result: &RunResult) -> io::Result<
     Ok(())
 }
 
-/// One row per point, trial and second since the first packet was due, warm-up included.
+/// Writes one row per point, trial and second since the first packet was due, warm-up included.
 pub(crate) fn per_second(writer: &mut dyn Write, result: &RunResult) -> io::Result<()> {
     writeln!(writer, "{POINT},trial,second,measured,sent,received,rules")?;
     each_trial(result, |number, point, trial| {
@@ -59,7 +60,7 @@ pub(crate) fn per_second(writer: &mut dyn Write, result: &RunResult) -> io::Resu
         let length =
             series.sent_per_s.len().max(series.received_per_s.len()).max(series.rules_per_s.len());
         for second in 0..length {
-            // A second that only touches the measure window is not part of it.
+            // A second that lies only partly in the measure window is not part of it.
             let measured = second as f64 >= series.measure_from_s
                 && (second + 1) as f64 <= series.measure_to_s;
             writeln!(
@@ -77,12 +78,12 @@ pub(crate) fn per_second(writer: &mut dyn Write, result: &RunResult) -> io::Resu
     })
 }
 
-/// What happened in a second. A list may end before the others: nothing happened after it.
+/// Returns the count of a second. A list that is shorter than others continues with zeros.
 fn in_second(values: &[u64], second: usize) -> u64 {
     values.get(second).copied().unwrap_or(0)
 }
 
-/// One row per point, trial and sample.
+/// Writes one row per point, trial and sample.
 pub(crate) fn samples(writer: &mut dyn Write, result: &RunResult) -> io::Result<()> {
     writeln!(
         writer,
@@ -111,7 +112,7 @@ pub(crate) fn samples(writer: &mut dyn Write, result: &RunResult) -> io::Result<
     })
 }
 
-/// One row per point, trial and switch.
+/// Writes one row per point, trial and switch.
 pub(crate) fn per_switch(writer: &mut dyn Write, result: &RunResult) -> io::Result<()> {
     writeln!(
         writer,
@@ -175,7 +176,7 @@ fn suffix(unit: Unit) -> &'static str {
     }
 }
 
-/// The cells of [`POINT`].
+/// A point with its number, formatted as the cells of [`POINT`].
 struct Row<'a>(usize, &'a Point);
 
 impl Display for Row<'_> {
@@ -202,7 +203,7 @@ impl<T: Display> Display for Cell<T> {
     }
 }
 
-/// A cell with text, quoted if it must be.
+/// A cell with text, quoted where RFC 4180 requires it.
 pub(crate) struct Text<'a>(pub(crate) &'a str);
 
 impl Display for Text<'_> {

@@ -1,4 +1,4 @@
-//! What was measured, in words.
+//! Descriptions of what was measured, in words.
 
 use std::collections::BTreeMap;
 
@@ -20,7 +20,7 @@ pub(crate) fn protocol(name: &str) -> String {
     }
 }
 
-/// What a switch does at a point: `100/s each`, `window 16`, `flood`.
+/// Describes the load of each switch at a point: `100/s each`, `window 16`, `flood`.
 pub(crate) fn load(point: &Point) -> String {
     match (point.rate_per_switch, point.window) {
         (Some(rate), _) => format!("{} each", setting(rate, Unit::PerSecond)),
@@ -29,17 +29,17 @@ pub(crate) fn load(point: &Point) -> String {
     }
 }
 
-/// Returns the point in a few words: `OpenFlow 1.3, 50 switches, 100/s each`.
+/// Describes a point: `OpenFlow 1.3, 50 switches, 100/s each`.
 pub(crate) fn point(point: &Point) -> String {
     format!("{}, {}", protocol(&point.protocol), switches(point))
 }
 
-/// How many switches, and what each does: `50 switches, 100/s each`.
+/// Describes the number of switches and their load: `50 switches, 100/s each`.
 pub(crate) fn switches(point: &Point) -> String {
     format!("{}, {}", plural(u64::from(point.switches), "switch", "switches"), load(point))
 }
 
-/// Returns a point among others of its result, without the protocol if that is the same for all.
+/// Describes a point among others of its result, without the protocol if all points share it.
 pub(crate) fn place(point: &Point, among: &[Point]) -> String {
     match among.iter().all(|other| other.protocol == point.protocol) {
         true => switches(point),
@@ -47,7 +47,7 @@ pub(crate) fn place(point: &Point, among: &[Point]) -> String {
     }
 }
 
-/// What is said of each rank, and whether it is a figure.
+/// The columns of the table of ranks, each with whether it holds figures.
 pub(crate) const RANK_COLUMNS: [(&str, bool); 8] = [
     ("rank", false),
     ("host", false),
@@ -59,8 +59,9 @@ pub(crate) const RANK_COLUMNS: [(&str, bool); 8] = [
     ("limit", false),
 ];
 
-/// Returns the ranks that shared the switches of a point, of the last trial in which they did, and
-/// which that was. The clock is the bound of its offset against that of rank 0 before traffic.
+/// Returns the rows of the ranks that shared the switches of a point, for the last trial in which
+/// there were several, with the trial's number. The clock column is the bound of the offset from
+/// the clock of rank 0 before traffic started.
 pub(crate) fn ranks(point: &Point) -> Option<(u32, Vec<[String; 8]>)> {
     let trial = point.trials.iter().rev().find(|trial| !trial.ranks.is_empty())?;
     let row = |rank: &RankOutcome| {
@@ -85,8 +86,8 @@ pub(crate) fn ranks(point: &Point) -> Option<(u32, Vec<[String; 8]>)> {
     Some((trial.repetition, trial.ranks.iter().map(row).collect()))
 }
 
-/// Returns the run in a sentence without its end: `OpenFlow 1.3, open loop, 1 to 50 switches, 10/s
-/// to 100/s each`.
+/// Describes the run in a sentence without a full stop: `OpenFlow 1.3, open loop, 1 to 50 switches,
+/// 10/s to 100/s each`.
 pub(crate) fn run(result: &RunResult) -> String {
     let points = &result.points;
     if points.is_empty() {
@@ -124,7 +125,7 @@ pub(crate) fn run(result: &RunResult) -> String {
     parts.join(", ")
 }
 
-/// How much was measured: `5 trials of 60 s at each of 18 points`.
+/// Describes the amount of measurement: `5 trials of 60 s at each of 18 points`.
 pub(crate) fn effort(result: &RunResult) -> String {
     let trials: Vec<_> = result.points.iter().flat_map(|p| &p.trials).collect();
     if trials.is_empty() {
@@ -165,7 +166,7 @@ pub(crate) fn mode(name: &str) -> String {
     }
 }
 
-/// What a reader must be told before any figure: that the run is not whole.
+/// Returns the state and reason of an incomplete run, which must be shown before any figure.
 pub(crate) fn incomplete(completion: &Completion) -> Option<(&'static str, String)> {
     match completion {
         Completion::Complete => None,
@@ -174,7 +175,7 @@ pub(crate) fn incomplete(completion: &Completion) -> Option<(&'static str, Strin
     }
 }
 
-/// Returns the worst news of a run: conditions that do not hold, that it is not whole, why nothing
+/// Returns the alarms of a run: thresholds that do not hold, incompleteness, reasons why nothing
 /// was answered.
 pub(crate) fn alarms(result: &RunResult) -> Vec<Alarm> {
     let several = result.points.len() > 1;
@@ -205,7 +206,7 @@ pub(crate) fn alarms(result: &RunResult) -> Vec<Alarm> {
     alarms
 }
 
-/// Why nothing was answered, each reason once, with the points that it explains.
+/// Returns the reasons why nothing was answered, each once, with the points that it explains.
 pub(crate) fn why_zero(result: &RunResult) -> Vec<(String, Vec<String>)> {
     let mut reasons: BTreeMap<String, Vec<String>> = BTreeMap::new();
     for at in &result.points {
@@ -220,15 +221,15 @@ pub(crate) fn why_zero(result: &RunResult) -> Vec<(String, Vec<String>)> {
     reasons.into_iter().collect()
 }
 
-/// A line of what a search found.
+/// A row of the results of a search.
 pub(crate) struct SearchRow {
     pub(crate) name: &'static str,
     pub(crate) value: Option<f64>,
-    /// Why there is no value, or what to know of it.
+    /// The reason why there is no value, or a remark on the value.
     pub(crate) remark: String,
 }
 
-/// What a search found, all switches together.
+/// Returns the results of a search, for all switches together.
 pub(crate) fn search(search: &SearchOutcome) -> [SearchRow; 4] {
     let rate = |value: f64| figure(value, Unit::PerSecond);
     let row = |name, value: Option<f64>, without: &str, with: String| SearchRow {
@@ -261,7 +262,7 @@ pub(crate) fn search(search: &SearchOutcome) -> [SearchRow; 4] {
     ]
 }
 
-/// Values without repetition, in the order of their first appearance.
+/// Returns values without repetition, in the order of their first appearance.
 pub(crate) fn distinct<T: PartialEq>(values: impl Iterator<Item = T>) -> Vec<T> {
     let mut kept = Vec::new();
     for value in values {
@@ -272,11 +273,11 @@ pub(crate) fn distinct<T: PartialEq>(values: impl Iterator<Item = T>) -> Vec<T> 
     kept
 }
 
-/// Least and greatest.
+/// Returns the least and the greatest value.
 pub(crate) fn range(values: impl Iterator<Item = f64>) -> (f64, f64) {
     values.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), v| (low.min(v), high.max(v)))
 }
-/// Returns the value that a threshold was held against, in the unit of its metric.
+/// Formats the value that a threshold was compared with, in the unit of its metric.
 pub(crate) fn threshold_value(condition: &str, value: Option<f64>) -> String {
     let Some(value) = value else { return "no value".to_owned() };
     let name = condition

@@ -1,7 +1,9 @@
-//! A comparison of table designs: terminal tables, `report.html`, `result.json`, `cases.csv`.
+//! Reports of comparisons of table designs: terminal tables, `report.html`, `result.json`,
+//! `cases.csv`.
 //!
-//! Input is [`tables::measure::Findings`]; nothing here measures. What all forms share is here: the names of designs,
-//! estimates with their confidence, and the answer to the question that the run was made for.
+//! The input is [`tables::measure::Findings`]; nothing here measures. This module has what all
+//! forms share: the names of designs, estimates with their confidence intervals, and the answer to
+//! the question of the run.
 
 mod json;
 mod methods;
@@ -26,18 +28,18 @@ pub use json::{SCHEMA, to_csv, to_json};
 pub use page::{document, page};
 pub use terminal::table;
 
-/// A run of `planimeter tables`, as far as a reader must know it.
+/// A run of `planimeter tables`: its findings and their origin.
 #[derive(Debug, Clone, Copy)]
 pub struct Run<'a> {
-    /// What was found.
+    /// The measurements.
     pub findings: &'a Findings,
-    /// Conditions that do not hold, in sentences.
+    /// Sentences about conditions that do not hold.
     pub broken: &'a [String],
-    /// Command, time and host.
+    /// The command, the time and the host of the run.
     pub provenance: &'a Provenance,
 }
 
-/// Returns the worst news of a run.
+/// Returns the alarms of a run.
 fn alarms(run: &Run<'_>) -> Vec<Alarm> {
     let findings = run.findings;
     let mut alarms = alarm::broken(run.broken);
@@ -58,7 +60,7 @@ fn alarms(run: &Run<'_>) -> Vec<Alarm> {
     alarms
 }
 
-/// Synchronisation and lock in a few words.
+/// Returns a short name for synchronisation and entry lock.
 pub(crate) fn sharing(case: &Case) -> String {
     let name = match case.design.synchronisation {
         Synchronisation::Optimistic => "optimistic".to_owned(),
@@ -77,7 +79,7 @@ pub(crate) fn sharing(case: &Case) -> String {
     }
 }
 
-/// What packets do, and how.
+/// Returns the name of the operation, or of the update method.
 pub(crate) fn method(case: &Case) -> &'static str {
     match (case.operation, case.design.update) {
         (Operation::Read, _) => "read",
@@ -92,12 +94,12 @@ pub(crate) fn design(case: &Case) -> String {
     format!("{}/{}", case.design.storage, sharing(case))
 }
 
-/// `2²⁰`, or the number where it is no power of two.
+/// Formats a number of entries as a power of two (`2²⁰`) if it is one.
 pub(crate) fn size(entries: usize) -> String {
     power_of_two(entries as f64).unwrap_or_else(|| crate::format::whole(entries as u64))
 }
 
-/// `1 core`, `2 cores`.
+/// Formats a number of cores: `1 core`, `2 cores`.
 pub(crate) fn cores(count: usize) -> String {
     crate::format::plural(count as u64, "core", "cores")
 }
@@ -106,23 +108,23 @@ pub(crate) fn rate(one: &Measured) -> Option<Estimate> {
     Estimate::of(&one.rates())
 }
 
-/// Returns the same by the wall clock, whatever clock fits the design.
+/// Returns the rate by the wall clock, whichever clock fits the design.
 pub(crate) fn wall_rate(one: &Measured) -> Option<Estimate> {
     Estimate::of(&one.rates_by_wall())
 }
 
-/// What time the rate of a case is per second of.
+/// Returns the clock to whose seconds the rate of a case refers.
 pub(crate) fn clock(case: &Case) -> &'static str {
     if case.waits() { "wall" } else { "cpu" }
 }
 
-/// Whether rates by two clocks stand beside each other.
+/// Whether the rates of some cases are by the wall clock and of others by processor time.
 pub(crate) fn mixes_clocks(measured: &[&Measured]) -> bool {
     let waits = |one: &&Measured| one.case.waits();
     measured.iter().any(waits) && !measured.iter().all(waits)
 }
 
-/// Seconds of one core for each operation.
+/// Returns the seconds of one core per operation.
 pub(crate) fn cost(one: &Measured) -> Option<Estimate> {
     let seconds: Vec<f64> = one.costs().into_iter().map(|nanoseconds| nanoseconds / 1e9).collect();
     Estimate::of(&seconds)
@@ -132,23 +134,23 @@ pub(crate) fn misses(one: &Measured) -> Option<Estimate> {
     Estimate::of(&one.misses())
 }
 
-/// Returns a percentile of all samples together, or a dash where there are too few.
+/// Formats a percentile of all samples together; a dash if there are too few samples.
 pub(crate) fn percentile(nanoseconds: Option<u32>) -> String {
     let seconds = nanoseconds.map(|time| f64::from(time) / 1e9);
     seconds.map_or_else(|| "–".to_owned(), |time| figure(time, Unit::Seconds))
 }
 
-/// Returns a percentile with its interval over turns, or a dash.
+/// Formats a percentile with its interval over turns, or a dash.
 pub(crate) fn stated(percentile: Option<&Estimate>) -> String {
     percentile.map_or_else(|| "–".to_owned(), |found| estimate(found, Unit::Seconds))
 }
 
-/// Lost updates: a number, or a dash where the entries cannot tell.
+/// Formats the number of lost updates; a dash if the entries cannot show it.
 pub(crate) fn lost(one: &Measured) -> String {
     one.lost.map_or_else(|| "–".to_owned(), |lost| figure(lost as f64, Unit::Count))
 }
 
-/// Returns the combinations that are not offered, those with one reason together.
+/// Returns the combinations that are not offered, grouped by reason.
 pub(crate) fn not_offered(findings: &Findings) -> Vec<(String, String)> {
     let mut grouped: Vec<(Vec<&str>, &str)> = Vec::new();
     for combination in &findings.not_offered {
@@ -167,7 +169,7 @@ pub(crate) fn not_offered(findings: &Findings) -> Vec<(String, String)> {
     grouped.into_iter().map(line).collect()
 }
 
-/// Keys and parameters of the run's tables, in order, each once.
+/// Returns the key and parameter sizes of the run's tables in order, without repetition.
 pub(crate) fn shapes(findings: &Findings) -> Vec<Shape> {
     crate::describe::distinct(findings.measured.iter().map(shape))
 }
@@ -190,8 +192,8 @@ impl fmt::Display for Shape {
     }
 }
 
-/// What the run says to the question "which design should my program use", for its largest table: sentences that a
-/// figure stands behind.
+/// Answers the question "which design should my program use", for the largest table of the run, in
+/// sentences with figures.
 pub(crate) fn answers(findings: &Findings) -> Vec<String> {
     let mut answers = Vec::new();
     for shape_of in shapes(findings) {
@@ -257,7 +259,7 @@ fn is_shared(case: &Case) -> bool {
     !matches!(case.design.synchronisation, Synchronisation::Sharded { .. })
 }
 
-/// What a reader must know about all figures: clocks, pages, pinning, counters.
+/// Returns the remarks on all figures: clocks, pages, pinning, counters.
 pub(crate) fn remarks(findings: &Findings) -> Vec<Note> {
     let (mut warnings, mut remarks) = (Vec::new(), Vec::new());
     warnings.extend(crate::unoptimised("tables"));
@@ -323,7 +325,8 @@ pub(crate) fn remarks(findings: &Findings) -> Vec<Note> {
     warnings.chain(remarks.into_iter().map(Note::plain)).collect()
 }
 
-/// Numbers of cases from 1, what they are, and the times of their single operations as histograms in nanoseconds.
+/// Returns the number of each case from 1, its description, and the times of its single operations
+/// as a histogram in nanoseconds.
 pub(crate) fn histograms<'a>(
     run: &Run<'a>,
 ) -> impl Iterator<Item = (usize, String, Histogram<u64>)> + use<'a> {

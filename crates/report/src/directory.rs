@@ -4,9 +4,9 @@
 //! runs/20251121T090000Z-probe/
 //!   config.toml      the configuration as resolved
 //!   result.json      everything measured, see schemas/probe-result.v1.schema.json
-//!   report.html      the same to look at, opens offline
-//!   figures/         each of its figures as SVG, as PDF and, its data, as CSV
-//!   tables/          its tables for LaTeX, where these were asked for
+//!   report.html      the report with tables and plots, opens offline
+//!   figures/         each figure of the report as SVG, as PDF, and its data as CSV
+//!   tables/          the tables of the report for LaTeX, if requested
 //!   summary.csv      a row per point: mean, 95 % confidence interval and n of each metric
 //!   per_second.csv   a row per point, trial and second: sent, received, rules
 //!   samples.csv      a row per point, trial and sample: outstanding, CPU, memory
@@ -14,8 +14,8 @@
 //!   histograms/      per point, trial and kind: .hlog (HDR V2) and .hgrm (distribution)
 //! ```
 //!
-//! A run may take hours, so its directory is made before it starts, and one file that cannot be
-//! written does not cost the others. Every file appears under its name only when it is complete.
+//! A run may take hours, so its directory is created before it starts, and a file that cannot be
+//! written does not prevent the others. Every file appears under its name only when it is complete.
 
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
@@ -33,84 +33,85 @@ use crate::page::{Page, latex};
 use crate::plot::Width;
 use crate::{bounds, csv, designs, html, json, models, rfc8456, throughput};
 
-/// The directory that a run leaves behind.
+/// The directory with the output of a run.
 #[derive(Debug)]
 pub struct RunDirectory {
     path: PathBuf,
-    /// Shown in the report.
+    /// The resolved configuration, which the report shows.
     configuration: String,
-    /// Whether nobody but the run named it, so that it goes if nothing was left in it.
+    /// Whether the name was generated, so that the directory is removed if it stays empty.
     is_own: bool,
     papers: Papers,
 }
 
-/// What is written for papers besides what every run directory has.
+/// Additional output for papers.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Papers {
-    /// The width for which the files of figures are laid out, if not that of the page.
+    /// The width for which the figure files are laid out, if not that of the page.
     pub figure_width: Option<Width>,
     /// Whether the tables of the page are written for LaTeX, into `tables/`.
     pub latex: bool,
 }
 
-/// A run that failed before it had anything to leave leaves no directory either, unless its user named one.
+/// Removes an empty directory, so that a run which failed before it wrote anything leaves none
+/// behind, unless the user named the directory.
 impl Drop for RunDirectory {
     fn drop(&mut self) {
         if self.is_own {
-            // Refused where there is a file in it.
+            // `remove_dir` fails if the directory contains a file.
             let _ = fs::remove_dir(&self.path);
         }
     }
 }
 
-/// Why a run directory cannot be made.
+/// The reason why a run directory cannot be created.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum CreateError {
-    /// The directory that the user named holds files.
+    /// The directory that the user named is not empty.
     #[error("run directory {} is not empty; name a new one, or none to get one under runs/", path.display())]
     NotEmpty {
-        /// The directory.
+        /// The path of the directory.
         path: PathBuf,
     },
-    /// There is something else of that name.
+    /// A file with the name exists already.
     #[error("run directory {} is a file; name a directory", path.display())]
     NotADirectory {
-        /// What was named.
+        /// The path that was named.
         path: PathBuf,
     },
-    /// The file system refuses.
+    /// A file system operation failed.
     #[error("cannot make run directory {}: {source}", path.display())]
     Io {
-        /// The directory.
+        /// The path of the directory.
         path: PathBuf,
-        /// The cause.
+        /// The cause of the failure.
         source: io::Error,
     },
 }
 
-/// Some files of a run directory could not be written; the others were.
+/// The failure to write some files of a run directory; the others were written.
 #[derive(Debug, thiserror::Error)]
 #[error("cannot write {}", list(.failures))]
 pub struct WriteError {
-    /// What failed; never empty.
+    /// The failures; never empty.
     pub failures: Vec<FileFailure>,
-    /// What was written all the same.
+    /// The files that were written.
     pub written: Vec<PathBuf>,
 }
 
 /// A file that could not be written.
 #[derive(Debug)]
 pub struct FileFailure {
-    /// The file.
+    /// The path of the file.
     pub path: PathBuf,
-    /// The cause.
+    /// The cause of the failure.
     pub cause: io::Error,
 }
 
 impl RunDirectory {
-    /// Makes the directory, before the run starts, so that a bad path fails early: the one given,
-    /// which must be new or empty, or `runs/<UTC time>-probe`.
+    /// Creates the directory before the run starts, so that a bad path fails early: the given
+    /// directory, which must be new or empty, or `runs/<UTC time>-probe`.
     ///
     /// # Errors
     /// See [`CreateError`].
@@ -118,7 +119,7 @@ impl RunDirectory {
         Self::create_for(given, "probe")
     }
 
-    /// Returns the same for another verb: the directory given, or `runs/<UTC time>-<verb>`.
+    /// Creates the directory for another verb: the given directory, or `runs/<UTC time>-<verb>`.
     ///
     /// # Errors
     /// See [`CreateError`].
@@ -127,7 +128,7 @@ impl RunDirectory {
             Some(path) => claim(path)?,
             None => claim_new(Path::new("runs"), verb, SystemTime::now())?,
         };
-        // Permission to make a directory is not permission to write into an existing one.
+        // An existing directory may not be writable.
         write_file(&path.join("writable"), Durability::Cached, |_| Ok(()))
             .and_then(|()| fs::remove_file(path.join("writable")))
             .map_err(|source| CreateError::Io { path: path.clone(), source })?;
@@ -139,7 +140,7 @@ impl RunDirectory {
         })
     }
 
-    /// Returns the same with files for papers.
+    /// Returns the directory with additional output for papers.
     #[must_use]
     pub fn for_papers(self, papers: Papers) -> Self {
         let mut own = self;
@@ -147,13 +148,13 @@ impl RunDirectory {
         own
     }
 
-    /// Where it is.
+    /// Returns the path of the directory.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Writes `config.toml`, the configuration as resolved; `report.html` will show it too.
+    /// Writes `config.toml`, the resolved configuration; `report.html` will show it, too.
     ///
     /// # Errors
     /// See [`WriteError`].
@@ -170,10 +171,10 @@ impl RunDirectory {
     /// Returns the files written. Partial and failed results are written in the same way.
     ///
     /// # Errors
-    /// See [`WriteError`]. What could be written stays.
+    /// See [`WriteError`]. The files that could be written remain.
     pub fn write(&self, result: &RunResult) -> Result<Vec<PathBuf>, WriteError> {
         let mut writing = Writing::default();
-        // What cannot be made again comes first: on a full disk it has the best chance.
+        // Files that cannot be recomputed come first: on a full disk they have the best chance.
         self.result_json(&mut writing, result);
         self.histograms(&mut writing, result);
         let files: [(&str, CsvWriter); 4] = [
@@ -189,11 +190,11 @@ impl RunDirectory {
         writing.finish()
     }
 
-    /// Writes the report of runs that were measured before: of one, or of several side by side,
-    /// whose figures then share their plots. `report.html` and its figures.
+    /// Writes the report of earlier runs, `report.html` and its figures: of a single run, or of
+    /// several runs whose figures then share their plots.
     ///
     /// # Errors
-    /// See [`WriteError`]. What could be written stays.
+    /// See [`WriteError`]. The files that could be written remain.
     pub fn write_report(&self, runs: &[Candidate<'_>]) -> Result<Vec<PathBuf>, WriteError> {
         let mut writing = Writing::default();
         let page = match runs {
@@ -204,10 +205,11 @@ impl RunDirectory {
         writing.finish()
     }
 
-    /// Writes a page that someone filled, with its figures as files, and other texts beside it: names and contents.
+    /// Writes a page with its figures as files, and additional text files, given by name and
+    /// content.
     ///
     /// # Errors
-    /// See [`WriteError`]. What could be written stays.
+    /// See [`WriteError`]. The files that could be written remain.
     pub fn write_page(
         &self,
         page: &Page,
@@ -274,10 +276,11 @@ impl RunDirectory {
         }
     }
 
-    /// Writes a document: `result.json`, `report.html` with its figures, and `data/` with a CSV file for each table.
+    /// Writes a document: `result.json`, `report.html` with its figures, and `data/` with a CSV
+    /// file for each table.
     ///
     /// # Errors
-    /// See [`WriteError`]. What could be written stays.
+    /// See [`WriteError`]. The files that could be written remain.
     pub fn write_document(&self, document: &Document) -> Result<Vec<PathBuf>, WriteError> {
         let mut writing = Writing::default();
         writing.file(self.path.join("result.json"), Durability::Synced, |w| {
@@ -298,10 +301,11 @@ impl RunDirectory {
         writing.finish()
     }
 
-    /// Writes a comparison of table designs: `result.json`, `report.html`, `cases.csv` and the raw histograms.
+    /// Writes a comparison of table designs: `result.json`, `report.html`, `cases.csv` and the raw
+    /// histograms.
     ///
     /// # Errors
-    /// See [`WriteError`]. What could be written stays.
+    /// See [`WriteError`]. The files that could be written remain.
     pub fn write_designs(&self, run: &designs::Run<'_>) -> Result<Vec<PathBuf>, WriteError> {
         let mut writing = Writing::default();
         let texts = [("result.json", designs::to_json(run)), ("cases.csv", designs::to_csv(run))];
@@ -342,7 +346,8 @@ impl RunDirectory {
         }
     }
 
-    /// Writes everything of a benchmark of a program, and its latencies as histograms.
+    /// Writes a throughput benchmark of a program: `result.json`, `report.html`, `cases.csv`, and
+    /// its latencies as histograms.
     ///
     /// # Errors
     /// As [`Self::write`].
@@ -362,7 +367,7 @@ impl RunDirectory {
     /// Writes a run of the tests of RFC 8456: `result.json`, `report.html`, `trials.csv`.
     ///
     /// # Errors
-    /// See [`WriteError`]. What could be written stays.
+    /// See [`WriteError`]. The files that could be written remain.
     pub fn write_rfc8456(&self, run: &rfc8456::Candidate<'_>) -> Result<Vec<PathBuf>, WriteError> {
         let mut writing = Writing::default();
         writing.file(self.path.join("result.json"), Durability::Synced, |w| {
@@ -373,10 +378,11 @@ impl RunDirectory {
         writing.finish()
     }
 
-    /// Writes the verification of a device model: `result.json`, `report.html`, `cells.csv`, and `model.json`, the model.
+    /// Writes the verification of a device model: `result.json`, `report.html`, `cells.csv`, and
+    /// the model as `model.json`.
     ///
     /// # Errors
-    /// See [`WriteError`]. What could be written stays.
+    /// See [`WriteError`]. The files that could be written remain.
     pub fn write_models(&self, run: &models::Run<'_>) -> Result<Vec<PathBuf>, WriteError> {
         let mut writing = Writing::default();
         let texts = [("result.json", models::to_json(run)), ("cells.csv", models::to_csv(run))];
@@ -391,7 +397,7 @@ impl RunDirectory {
     /// Writes bounds of a network: `result.json`, `report.html`, `bounds.csv`.
     ///
     /// # Errors
-    /// See [`WriteError`]. What could be written stays.
+    /// See [`WriteError`]. The files that could be written remain.
     pub fn write_bounds(&self, run: &bounds::Run<'_>) -> Result<Vec<PathBuf>, WriteError> {
         let json = bounds::to_json(run);
         let csv = bounds::to_csv(run.bounds);
@@ -401,7 +407,7 @@ impl RunDirectory {
     /// Writes a comparison: `result.json`, `report.html`, `differences.csv`.
     ///
     /// # Errors
-    /// See [`WriteError`]. What could be written stays.
+    /// See [`WriteError`]. The files that could be written remain.
     pub fn write_comparison(
         &self,
         comparison: &Comparison<'_>,
@@ -414,8 +420,9 @@ impl RunDirectory {
         self.write_page(&page, &[("result.json", &json), ("differences.csv", &csv)])
     }
 
-    /// Writes `result.json` only: quick enough to be called after every trial of a long sweep, so
-    /// that even a killed run leaves what it had measured. [`write`](Self::write) replaces it.
+    /// Writes only `result.json`. This is fast enough to be called after every trial of a long
+    /// sweep, so that a killed run leaves its measurements behind. [`write`](Self::write) replaces
+    /// the file.
     ///
     /// # Errors
     /// See [`WriteError`].
@@ -470,7 +477,7 @@ impl RunDirectory {
 
 type CsvWriter = fn(&mut dyn Write, &RunResult) -> io::Result<()>;
 
-/// Files written so far, and those that failed.
+/// The files written so far, and the failures.
 #[derive(Default)]
 struct Writing {
     written: Vec<PathBuf>,
@@ -480,9 +487,9 @@ struct Writing {
 /// Whether a file must be on the disk before its name appears.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Durability {
-    /// Yes: it survives a loss of power.
+    /// The file is synced and survives a loss of power.
     Synced,
-    /// No: there may be thousands, and each wait takes milliseconds.
+    /// The file is not synced: there may be thousands of files, and each sync takes milliseconds.
     Cached,
 }
 
@@ -508,7 +515,8 @@ impl Writing {
     }
 }
 
-/// Writes to a temporary name beside the file, then renames: a file is complete or not there.
+/// Writes to a temporary file in the same directory and renames it, so that the file is either
+/// complete or absent.
 fn write_file(
     path: &Path,
     durability: Durability,
@@ -525,12 +533,12 @@ fn write_file(
         if durability == Durability::Synced { file.sync_all() } else { Ok(()) }
     });
     filled.and_then(|()| fs::rename(&temporary, path)).inspect_err(|_| {
-        // The first error is the one to tell; a leftover is no loss.
+        // The first error is the one to report; a leftover temporary file does no harm.
         let _ = fs::remove_file(&temporary);
     })
 }
 
-/// Takes the directory that the user named.
+/// Creates the directory that the user named, or checks that it is empty.
 fn claim(path: &Path) -> Result<PathBuf, CreateError> {
     let io = |source| CreateError::Io { path: path.to_owned(), source };
     match fs::metadata(path) {
@@ -545,7 +553,7 @@ fn claim(path: &Path) -> Result<PathBuf, CreateError> {
     }
 }
 
-/// Makes a directory that was not there, named by the time; two runs of one second get a number.
+/// Creates a directory named after the time; further runs within one second get a number.
 fn claim_new(base: &Path, verb: &str, now: SystemTime) -> Result<PathBuf, CreateError> {
     let io = |path: &Path, source| CreateError::Io { path: path.to_owned(), source };
     fs::create_dir_all(base).map_err(|source| io(base, source))?;
@@ -554,7 +562,7 @@ fn claim_new(base: &Path, verb: &str, now: SystemTime) -> Result<PathBuf, Create
     let mut path = base.join(format!("{stamp}-{verb}"));
     let mut number = 1_u32;
     loop {
-        // Unlike a look beforehand this cannot be overtaken by another run.
+        // Unlike a check before the creation, this is free of races with other runs.
         match fs::create_dir(&path) {
             Ok(()) => return Ok(path),
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists && number < 10_000 => {
@@ -566,7 +574,8 @@ fn claim_new(base: &Path, verb: &str, now: SystemTime) -> Result<PathBuf, Create
     }
 }
 
-/// `point-03_openflow13_50-switches_100-per-s`; nothing in it can leave the directory.
+/// Returns a directory name such as `point-03_openflow13_50-switches_100-per-s`. It contains no
+/// character that could lead out of the run directory.
 fn directory_name(number: usize, point: &Point) -> String {
     let load = match (point.rate_per_switch, point.window) {
         (Some(rate), _) => format!("{rate}-per-s"),
@@ -579,7 +588,7 @@ fn directory_name(number: usize, point: &Point) -> String {
 }
 
 fn list(failures: &[FileFailure]) -> String {
-    // A full disk fails every file; the first few say enough.
+    // A full disk fails every file; the first few failures say enough.
     let mut text: Vec<_> =
         failures.iter().take(3).map(|f| format!("{}: {}", f.path.display(), f.cause)).collect();
     if failures.len() > text.len() {

@@ -1,45 +1,45 @@
-//! Figures of a point over its trials.
+//! Estimates of the metrics of a point over its trials.
 //!
-//! Most stand in the summary already; those of which the summary keeps no mean are made here, in
+//! Most are in the summary already. Those for which the summary has no mean are computed here in
 //! the same way: mean over trials with a 95 % confidence interval.
 
 use probe::outcome::{Completion, Counts, Latency, Point, Trial};
 use statistics::{Estimate, Unit, can_state};
 
-/// Which latency.
+/// The kind of a latency.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
-    /// Round-trip time from due.
+    /// The round-trip time, counted from when the packet-in was due.
     FromDue,
-    /// Round-trip time from sent.
+    /// The round-trip time, counted from when the packet-in was sent.
     FromSent,
-    /// Round-trip time from sent of the answers in the window, to whatever packet-in.
+    /// The round-trip time from sending, of all answers in the measure window.
     InWindow,
-    /// Delay behind the schedule.
+    /// The delay of sending behind the schedule.
     Lag,
-    /// Time that an answer may have waited until the probe read it.
+    /// The longest time that an answer may have waited before the probe read it.
     Unread,
 }
 
-/// Share of packet-ins without which a mean still speaks for all.
+/// The share of missing packet-ins above which a mean does not represent all of them.
 const NOTABLE: f64 = 0.01;
-/// What marks a statistic that is unbounded over all packet-ins.
+/// The mark of a statistic that is unbounded over all packet-ins.
 pub(crate) const UNBOUNDED: &str = "†";
-/// What the mark means.
+/// The explanation of the mark.
 pub(crate) const UNBOUNDED_MEANS: &str = "† of those answered only: more have no answer, or never left, than lie beyond \
      this percentile (of a mean, more than 1 %)";
 
-/// Which statistic of it.
+/// A statistic of a latency.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Statistic {
-    /// What people call it.
+    /// The name as shown in reports.
     pub(crate) name: &'static str,
-    /// Share of samples at or below it; absent for the mean.
+    /// The share of samples at or below the statistic; `None` for the mean.
     pub(crate) quantile: Option<f64>,
     read: fn(&Latency) -> f64,
 }
 
-/// The statistics that reports show, in their order.
+/// The statistics that reports show, in order.
 pub(crate) const STATISTICS: [Statistic; 8] = [
     Statistic { name: "mean", quantile: None, read: |l| l.mean_ns },
     Statistic { name: "min", quantile: Some(0.0), read: |l| l.min_ns as f64 },
@@ -52,7 +52,7 @@ pub(crate) const STATISTICS: [Statistic; 8] = [
 ];
 
 impl Statistic {
-    /// Whether it can be stated from a number of samples.
+    /// Whether the statistic can be stated from a number of samples.
     fn is_stated(self, samples: u64) -> bool {
         match self.quantile {
             Some(share) if share > 0.0 && share < 1.0 => can_state(share, samples),
@@ -60,16 +60,16 @@ impl Statistic {
         }
     }
 
-    /// Its value in seconds.
+    /// Returns the statistic in seconds.
     pub(crate) fn of(self, latency: &Latency) -> f64 {
-        // Histograms hold no time below a nanosecond, so that one stands for none as well.
+        // Histograms hold no time below one nanosecond, so one nanosecond stands for zero, too.
         let nanoseconds = (self.read)(latency);
         if nanoseconds <= 1.0 { 0.0 } else { nanoseconds / 1e9 }
     }
 }
 
 impl Kind {
-    /// Returns the latency of a trial.
+    /// Returns this latency of a trial.
     pub(crate) fn of(self, trial: &Trial) -> &Latency {
         match self {
             Self::FromDue => &trial.rtt_from_due,
@@ -80,19 +80,19 @@ impl Kind {
         }
     }
 
-    /// Whether its samples are packets; else they are moments.
+    /// Whether the samples are packets rather than moments.
     pub(crate) fn is_of_packets(self) -> bool {
         self != Self::Unread
     }
 
-    /// Samples over all trials of a point.
+    /// Returns the number of samples over all trials of a point.
     pub(crate) fn samples(self, point: &Point) -> u64 {
         usable(point).map(|trial| self.of(trial).samples).sum()
     }
 
-    /// Packet-ins over all trials of a point that these times do not hold, although they should: of
-    /// those due for times from due and the delay behind the schedule, of those sent for times from
-    /// sent.
+    /// Returns the number of packet-ins over all trials of a point that have no sample although
+    /// they should: of those due, for times from due and for the delay behind the schedule; of
+    /// those sent, for times from sending.
     pub(crate) fn missing(self, point: &Point) -> u64 {
         let missing = |trial: &Trial| {
             let counts = &trial.counts;
@@ -106,8 +106,8 @@ impl Kind {
         usable(point).map(missing).sum()
     }
 
-    /// Whether more is missing than lies beyond a quantile, so that it says nothing about all that
-    /// should be there.
+    /// Whether more samples are missing than lie beyond a quantile, so that the quantile says
+    /// nothing about all packet-ins.
     pub(crate) fn is_unbounded(self, point: &Point, statistic: Statistic) -> bool {
         let (missing, samples) = (self.missing(point) as f64, self.samples(point) as f64);
         let beyond = 1.0 - statistic.quantile.unwrap_or(1.0 - NOTABLE);
@@ -123,7 +123,7 @@ impl Kind {
     }
 }
 
-/// Returns the latencies of a point that have samples, with the name of each.
+/// Returns the latencies of a point that have samples, each with its name.
 pub(crate) fn kinds(point: &Point) -> Vec<(Kind, &'static str)> {
     let kinds = [
         (Kind::FromDue, "RTT from due"),
@@ -137,17 +137,17 @@ pub(crate) fn kinds(point: &Point) -> Vec<(Kind, &'static str)> {
 }
 
 /// Whether a notable share of the answers in the window belongs to packet-ins that were due before
-/// it, so that the window has times of its own.
+/// it, so that the times of the window differ.
 fn has_earlier(point: &Point) -> bool {
     let sum = |of: fn(&Trial) -> u64| usable(point).map(of).sum::<u64>() as f64;
     let earlier = sum(|trial| trial.in_window.answers_to_earlier);
     earlier > NOTABLE * sum(|trial| trial.in_window.answers)
 }
 
-/// Rates and load of a point, in the order of reports. What does not apply is left out.
+/// Returns the rates and loads of a point that apply, in the order of reports.
 pub(crate) fn rates(point: &Point) -> Vec<(&'static str, &Estimate, Unit)> {
     let rules = metric(point, "rules_rate").is_some_and(|rules| rules.max > 0.0);
-    // Loss is a share of what left.
+    // Loss is a share of what was sent.
     let unsent = metric(point, "unsent").is_some_and(|unsent| unsent.max > 0.0);
     let rows = [
         ("offered", "offered_rate", Unit::PerSecond, point.offered_rate.is_some()),
@@ -171,8 +171,8 @@ pub(crate) fn rates(point: &Point) -> Vec<(&'static str, &Estimate, Unit)> {
         .collect()
 }
 
-/// Counts of a point over its trials, in the order of reports. Rare things that did not happen are
-/// left out.
+/// Returns the counts of a point over its trials, in the order of reports. Rare events that did not
+/// occur are left out.
 pub(crate) fn counts(point: &Point) -> Vec<(&'static str, u64)> {
     const ALWAYS: usize = 8;
     let total = |of: fn(&Counts) -> u64| point.trials.iter().map(|t| of(&t.counts)).sum::<u64>();
@@ -207,7 +207,7 @@ pub(crate) fn counts(point: &Point) -> Vec<(&'static str, u64)> {
     rows.filter(|(place, row)| *place < ALWAYS || row.1 > 0).map(|(_, row)| row).collect()
 }
 
-/// Returns the mark of a statistic of the round-trip time from due, if it needs one.
+/// Returns the mark of a statistic of the round-trip time from due; empty if it needs none.
 pub(crate) fn mark(point: &Point, name: &str) -> &'static str {
     let statistic = STATISTICS.into_iter().find(|statistic| statistic.name == name);
     match statistic.is_some_and(|statistic| Kind::FromDue.is_unbounded(point, statistic)) {
@@ -221,7 +221,7 @@ pub(crate) fn metric<'a>(point: &'a Point, name: &str) -> Option<&'a Estimate> {
     point.summary.get(name)
 }
 
-/// Trials that measured something.
+/// Returns the trials that measured something.
 pub(crate) fn usable(point: &Point) -> impl Iterator<Item = &Trial> {
     point.trials.iter().filter(|t| !matches!(t.completion, Completion::Failed { .. }))
 }

@@ -1,27 +1,27 @@
-//! Figures as text.
+//! Formatting of figures as text.
 //!
 //! A figure is shown with three significant digits, in the unit in which it has one to three digits
-//! before the point. A mean shares its unit with its confidence interval, and takes as many digits
-//! as the interval needs to show two. Text from outside (names, errors) is stripped of control
-//! characters, so that it can neither move the cursor nor break a line.
+//! before the decimal point. A mean shares its unit with its confidence interval, and has as many
+//! digits as the interval needs to show two. Text from outside (names, errors) is stripped of
+//! control characters, so that it can neither move the cursor nor break a line.
 
 use statistics::{Estimate, Unit};
 
-/// A unit fit for figures of some magnitude.
+/// A unit for figures of some magnitude.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Scaling {
-    /// What figures are divided by.
+    /// The divisor of the figures.
     pub(crate) divisor: f64,
-    /// What stands behind them: `ms`, `k/s`; may be empty.
+    /// The suffix of the figures, such as `ms` or `k/s`; may be empty.
     pub(crate) suffix: &'static str,
 }
 
-/// Returns the unit fit for figures as large as `magnitude`.
+/// Returns the unit for figures as large as `magnitude`.
 pub(crate) fn scaling(unit: Unit, magnitude: f64) -> Scaling {
     let steps: &[(f64, &'static str)] = match unit {
         Unit::Count => &[(1.0, ""), (1e3, "k"), (1e6, "M"), (1e9, "G")],
         Unit::PerSecond => &[(1.0, "/s"), (1e3, "k/s"), (1e6, "M/s"), (1e9, "G/s")],
-        // Nothing at all is best said in seconds.
+        // Zero is shown in seconds.
         Unit::Seconds if magnitude == 0.0 => &[(1.0, "s")],
         Unit::Seconds => &[(1e-9, "ns"), (1e-6, "µs"), (1e-3, "ms"), (1.0, "s")],
         Unit::CpuPercent => &[(1.0, "%")],
@@ -44,7 +44,8 @@ pub(crate) fn scaling(unit: Unit, magnitude: f64) -> Scaling {
     })
 }
 
-/// Digits behind the point that show `value` with `significant` digits, at most `most`.
+/// Returns the number of digits after the decimal point that show `value` with `significant`
+/// digits, at most `most`.
 fn decimals(value: f64, significant: i32, most: i32) -> usize {
     if value == 0.0 || !value.is_finite() {
         return 0;
@@ -54,7 +55,7 @@ fn decimals(value: f64, significant: i32, most: i32) -> usize {
     (significant - before).clamp(0, most) as usize
 }
 
-/// Returns a number and its unit, with a thin distance between: `4.98 k/s`.
+/// Joins a number and its unit with a space where the unit needs one: `4.98 k/s`.
 fn join(number: &str, suffix: &str) -> String {
     match suffix {
         "" => number.to_owned(),
@@ -63,7 +64,8 @@ fn join(number: &str, suffix: &str) -> String {
     }
 }
 
-/// One figure with its unit: `4.98 k/s`, `873 µs`, `0.013 %`. A figure that is no number is a dash.
+/// Formats a figure with its unit: `4.98 k/s`, `873 µs`, `0.013 %`. A figure that is not finite
+/// becomes a dash.
 pub(crate) fn figure(value: f64, unit: Unit) -> String {
     if !value.is_finite() {
         return "–".to_owned();
@@ -71,7 +73,7 @@ pub(crate) fn figure(value: f64, unit: Unit) -> String {
     let scale = scaling(unit, value);
     let scaled = value / scale.divisor;
     let digits = match unit {
-        // A count is whole as long as it is not scaled.
+        // A count is a whole number unless it is scaled.
         Unit::Count if scale.suffix.is_empty() => {
             decimals(scaled, 3, 1).min(usize::from(scaled.fract() != 0.0))
         }
@@ -80,15 +82,15 @@ pub(crate) fn figure(value: f64, unit: Unit) -> String {
         Unit::Fraction if scaled != 0.0 && scaled.abs() < 0.001 => {
             return format!("<0.001 {}", scale.suffix);
         }
-        // 99.99 % must not be rounded to everything.
+        // 99.99 % must not be rounded to 100 %.
         Unit::Fraction if scaled > 99.0 && scaled < 100.0 => 3,
         _ => decimals(scaled, 3, 3),
     };
     join(&format!("{scaled:.digits$}"), scale.suffix)
 }
 
-/// Returns a figure that was asked for rather than measured, without digits that say nothing:
-/// `100/s`, `2.5 k/s`.
+/// Formats a figure that was requested rather than measured, without trailing zeros: `100/s`, `2.5
+/// k/s`.
 pub(crate) fn setting(value: f64, unit: Unit) -> String {
     if !value.is_finite() {
         return "–".to_owned();
@@ -98,18 +100,18 @@ pub(crate) fn setting(value: f64, unit: Unit) -> String {
     join(trim_zeros(&number), scale.suffix)
 }
 
-/// Returns a number without zeros at the end of its fraction.
+/// Returns a number without trailing zeros in its fraction.
 pub(crate) fn trim_zeros(number: &str) -> &str {
     if number.contains('.') { number.trim_end_matches('0').trim_end_matches('.') } else { number }
 }
 
-/// One figure if there is one, else a dash.
+/// Formats a figure, or a dash for `None`.
 pub(crate) fn optional(value: Option<f64>, unit: Unit) -> String {
     value.map_or_else(|| "–".to_owned(), |value| figure(value, unit))
 }
 
-/// Returns a mean with its confidence interval in a common unit: `1.471 ± 0.010 k/s`, or `3.3
-/// (0-8.8) ms` where the interval is cut to what is possible. With one repetition there is no
+/// Formats a mean with its confidence interval in a common unit: `1.471 ± 0.010 k/s`, or `3.3
+/// (0-8.8) ms` if the interval is cut to the possible range. With one repetition there is no
 /// interval, and none is shown.
 pub(crate) fn estimate(estimate: &Estimate, unit: Unit) -> String {
     let Some((ci, interval)) = estimate.ci95.zip(estimate.interval(unit)) else {
@@ -128,8 +130,8 @@ pub(crate) fn estimate(estimate: &Estimate, unit: Unit) -> String {
     join(&format!("{mean} ± {ci}"), suffix)
 }
 
-/// Returns a mean whose interval is cut to what is possible, in a common unit: `3.3 (0-8.8) ms`. It
-/// takes as many digits as half of the interval before needs.
+/// Formats a mean whose interval is cut to the possible range, in a common unit: `3.3 (0-8.8) ms`.
+/// The number of digits follows from half of the interval before it was cut.
 pub(crate) fn cut(mean: f64, half: f64, low: f64, high: f64, unit: Unit) -> String {
     let scale = scaling(unit, if mean == 0.0 { half } else { mean });
     let (text, _, suffix) = mean_and_interval(mean, half, unit);
@@ -141,8 +143,8 @@ pub(crate) fn cut(mean: f64, half: f64, low: f64, high: f64, unit: Unit) -> Stri
     join(&format!("{text} ({}-{})", end(low), end(high)), suffix)
 }
 
-/// Returns a figure with its interval, which need not lie evenly around it: `1.471 ± 0.010 k/s`,
-/// `20.1 (18.2-27.0) s`.
+/// Formats a figure with its interval, which may be asymmetric: `1.471 ± 0.010 k/s`, `20.1
+/// (18.2-27.0) s`.
 pub(crate) fn with_interval(value: f64, interval: Option<(f64, f64)>, unit: Unit) -> String {
     let Some((low, high)) = interval else { return figure(value, unit) };
     let even = ((high - value) - (value - low)).abs() <= 1e-6 * (high - low).abs();
@@ -152,7 +154,8 @@ pub(crate) fn with_interval(value: f64, interval: Option<(f64, f64)>, unit: Unit
     }
     match low == high {
         true => figure(value, unit),
-        // In a common unit it is short, and nothing below 0 could be taken for a dash.
+        // The short form in a common unit is used only without negative numbers, whose sign could
+        // be read as a dash.
         false if low >= 0.0 && value.is_finite() => cut(value, (high - low) / 2.0, low, high, unit),
         false => {
             format!("{} ({} to {})", figure(value, unit), figure(low, unit), figure(high, unit))
@@ -160,13 +163,14 @@ pub(crate) fn with_interval(value: f64, interval: Option<(f64, f64)>, unit: Unit
     }
 }
 
-/// Mean and half interval as numbers of one unit, with the same digits behind the point.
+/// Returns the mean and half of the interval as numbers in one unit with equally many decimals, and
+/// the unit.
 pub(crate) fn mean_and_interval(mean: f64, ci: f64, unit: Unit) -> (String, String, &'static str) {
     let scale = scaling(unit, if mean == 0.0 { ci } else { mean });
     let (mean, ci) = (mean / scale.divisor, ci / scale.divisor);
-    // What is left of a difference of equal numbers is no interval.
+    // The remaining difference of numerically equal values is not an interval.
     let ci = if ci < mean.abs() * 1e-9 { 0.0 } else { ci };
-    // Two digits of the interval say all that it knows of the mean.
+    // Two digits of the interval express all that it says about the mean.
     let digits = match (unit, ci == 0.0) {
         (Unit::Index, true) => decimals(mean, 5, 4),
         (Unit::Index, false) => decimals(ci, 2, 4),
@@ -176,7 +180,7 @@ pub(crate) fn mean_and_interval(mean: f64, ci: f64, unit: Unit) -> (String, Stri
     (format!("{mean:.digits$}"), format!("{ci:.digits$}"), scale.suffix)
 }
 
-/// Returns a whole number with its thousands apart: `1,234,567`.
+/// Formats a whole number with thousands separators: `1,234,567`.
 pub(crate) fn whole(value: u64) -> String {
     let digits = value.to_string();
     let mut text = String::with_capacity(digits.len() + digits.len() / 3);
@@ -189,7 +193,7 @@ pub(crate) fn whole(value: u64) -> String {
     text
 }
 
-/// Returns a length of time for people: `850 ms`, `42 s`, `6 min 12 s`, `2 h 5 min`.
+/// Formats a duration for people: `850 ms`, `42 s`, `6 min 12 s`, `2 h 5 min`.
 pub(crate) fn duration(seconds: f64) -> String {
     if !seconds.is_finite() || seconds < 0.0 {
         return "–".to_owned();
@@ -204,25 +208,25 @@ pub(crate) fn duration(seconds: f64) -> String {
     if hours > 0 { format!("{hours} h {minutes} min") } else { format!("{minutes} min {rest} s") }
 }
 
-/// `1 switch`, `50 switches`.
+/// Formats a count with its noun: `1 switch`, `50 switches`.
 pub(crate) fn plural(count: u64, one: &str, many: &str) -> String {
     format!("{} {}", whole(count), if count == 1 { one } else { many })
 }
 
-/// Text with a capital at its beginning.
+/// Returns the text with its first letter capitalised.
 pub(crate) fn capital(text: &str) -> String {
     let mut letters = text.chars();
     letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
 }
 
-/// Text from outside on one line, without control characters. A replacement character stands for
-/// each, so that a reader sees that something was there.
+/// Returns text from outside on one line. Each control character becomes a replacement character,
+/// so that a reader sees that there was one.
 pub(crate) fn printable(text: &str) -> String {
     text.chars()
         .map(|c| match c {
             '\n' | '\t' | '\r' => ' ',
             c if c.is_control() => char::REPLACEMENT_CHARACTER,
-            // Marks that turn the direction of the text around.
+            // These characters change the direction of the text.
             '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => {
                 char::REPLACEMENT_CHARACTER
             }
@@ -231,7 +235,7 @@ pub(crate) fn printable(text: &str) -> String {
         .collect()
 }
 
-/// Returns the command line as it would be typed into a shell.
+/// Formats a command line as it would be typed into a shell.
 pub(crate) fn command_line(words: &[String]) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=,@%+".contains(c);
     let quoted = words.iter().map(|word| {
@@ -271,7 +275,7 @@ mod tests {
     #[test]
     fn intervals_that_are_cut_show_both_ends() {
         let of = |values: &[f64]| Estimate::of(values).expect("values");
-        // Student's interval of two repetitions reaches far below 0.
+        // The interval of two repetitions by Student's t distribution reaches far below 0.
         assert_eq!(estimate(&of(&[2.9e-3, 3.7e-3]), Unit::Seconds), "3.3 (0-8.4) ms");
         assert_eq!(estimate(&of(&[0.9, 1.0]), Unit::Fraction), "95 (31-100) %");
         let cpu = of(&[150.0, 190.0]).at_most(200.0);

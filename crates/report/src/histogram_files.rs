@@ -2,7 +2,7 @@
 //!
 //! `.hlog` is its interval log: one interval, V2 encoding, compressed, base64. It holds every
 //! bucket in nanoseconds and can be merged with others. `.hgrm` is its percentile distribution as
-//! text, in microseconds, which its plotter draws.
+//! text, in microseconds, for its plotter.
 
 use std::io::{self, Write};
 use std::time::{Duration, SystemTime};
@@ -11,11 +11,11 @@ use hdrhistogram::Histogram;
 use hdrhistogram::serialization::V2DeflateSerializer;
 use hdrhistogram::serialization::interval_log::{IntervalLogWriterBuilder, IntervalLogWriterError};
 
-/// Values of the percentile distribution are divided by this: nanoseconds to microseconds.
+/// The divisor of values in the percentile distribution: nanoseconds to microseconds.
 const DISTRIBUTION_UNIT: f64 = 1e3;
-/// The tools expect the largest value of an interval in milliseconds.
+/// The divisor of the largest value of an interval, which the tools expect in milliseconds.
 const INTERVAL_LOG_UNIT: f64 = 1e6;
-/// Rows per halving of what is left to 100 %, as HdrHistogram's own default.
+/// The number of rows per halving of the distance to 100 %, as in HdrHistogram's default.
 const ROWS_PER_HALVING: u32 = 5;
 
 /// Writes the interval log.
@@ -83,8 +83,9 @@ pub(crate) fn write_distribution(
     )
 }
 
-/// Sub-buckets of a histogram with that many significant digits: the power of two that resolves
-/// twice as many values as the digits have (HdrHistogram, "Footprint estimation").
+/// Returns the number of sub-buckets of a histogram with the given number of significant digits:
+/// the power of two that resolves twice as many values as the digits have (HdrHistogram, "Footprint
+/// estimation").
 fn sub_buckets(significant_digits: u8) -> u64 {
     (2 * 10_u64.pow(u32::from(significant_digits))).next_power_of_two()
 }
@@ -153,7 +154,7 @@ mod tests {
         assert!(text.contains("SubBuckets     =         2048]"), "{text}");
     }
 
-    /// Standard base64 with padding, enough for a test.
+    /// Decodes standard base64 with padding, as far as the test needs it.
     fn base64_decode(text: &str) -> Vec<u8> {
         const ALPHABET: &[u8] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
         let digits = text.bytes().filter(|b| *b != b'=');

@@ -1,8 +1,9 @@
-//! `report.html` of a benchmark of a controller.
+//! The `report.html` of a controller benchmark.
 //!
-//! What a reader needs first comes first: what was measured against what, whether all of it, which side was the limit,
-//! the headline figures with their confidence, remarks. Then tables and plots, then single points, then the method, with
-//! everything that is needed to repeat the run.
+//! The most important information comes first: what was measured, whether the run is complete,
+//! which side was the limit, the headline figures with their confidence, and remarks. Then come
+//! tables and plots, single points, and the method with everything that is needed to repeat the
+//! run.
 
 mod against;
 mod course;
@@ -20,16 +21,16 @@ use crate::page::{Block, Figure, Page, Text};
 pub(crate) use overlay::page as overlay;
 use tables::Links;
 
-/// Points whose course is shown; a sweep of more leaves the rest to the CSV files.
+/// The largest number of points whose course over time is shown; the CSV files have all points.
 const POINTS_IN_DETAIL: usize = 60;
 
-/// Returns the whole document. `configuration` is the configuration as resolved, in TOML.
+/// Returns the whole document. `configuration` is the resolved configuration in TOML.
 #[must_use]
 pub fn document(result: &RunResult, configuration: &str) -> String {
     page(result, configuration).html()
 }
 
-/// Returns the page.
+/// Returns the page of a result. `configuration` is the resolved configuration in TOML.
 #[must_use]
 pub fn page(result: &RunResult, configuration: &str) -> Page {
     let load = Load::of(&result.configuration);
@@ -51,7 +52,7 @@ pub fn page(result: &RunResult, configuration: &str) -> Page {
     page
 }
 
-/// Figures in the words for what the switches of a run send.
+/// Returns figures with their texts adapted to what the switches of a run send.
 fn figures(figures: Vec<Figure>, load: Load) -> Block {
     let reworded = |figure: Figure| figure.reworded(|text| load.words(text).into_owned());
     Block::Figures(figures.into_iter().map(reworded).collect())
@@ -63,7 +64,7 @@ fn of_point(point: &Point) -> Vec<Block> {
     blocks
 }
 
-/// Each point of a sweep, folded.
+/// Returns the blocks of each point of a sweep, folded.
 fn single_points(points: &[Point], load: Load) -> Vec<Block> {
     let mut blocks = Vec::new();
     for (number, point) in (1..).zip(points).take(POINTS_IN_DETAIL) {

@@ -1,10 +1,10 @@
 //! `result.json` and its schema.
 //!
 //! The schema is a file of its own, [`SCHEMA`], written by hand rather than derived from the Rust
-//! types: it is a promise to the scripts of other people, and must change when somebody decides so
-//! and raises the version, not when a type changes. Tests hold both against each other: the schema
-//! knows no further keys and requires all that are always there, so that a field which appears,
-//! vanishes or changes its type on one side alone fails.
+//! types: it is a promise to the scripts of users, and must change only by a decision that raises
+//! the version, not when a type changes. Tests compare both: the schema allows no further keys and
+//! requires all that are always present, so that a field which appears, vanishes or changes its
+//! type on one side alone fails.
 
 use std::io;
 
@@ -18,7 +18,7 @@ use statistics::Estimate;
 /// The JSON Schema (draft 2020-12) of `result.json`.
 pub const SCHEMA: &str = include_str!("../schemas/probe-result.v1.schema.json");
 
-/// Returns a mean over repetitions in the results of all verbs: `null` without values.
+/// Converts a mean over repetitions to JSON, as in the results of all verbs: `null` without values.
 pub(crate) fn estimate(estimate: Option<&Estimate>) -> Value {
     estimate.map_or(Value::Null, |estimate| {
         json!({
@@ -31,8 +31,8 @@ pub(crate) fn estimate(estimate: Option<&Estimate>) -> Value {
     })
 }
 
-/// Returns the text of a `result.json` with these fields, which are an object, and with where they
-/// come from.
+/// Returns the text of a `result.json` with the fields of the object `own` and those of the run's
+/// origin.
 pub(crate) fn result(provenance: &Provenance, own: Value) -> String {
     let of_run = serde_json::to_value(provenance).unwrap_or_default();
     let mut all = own;
@@ -45,20 +45,20 @@ pub(crate) fn result(provenance: &Provenance, own: Value) -> String {
     format!("{all:#}\n")
 }
 
-/// Why a `result.json` cannot be read.
+/// The reason why a `result.json` cannot be read.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ReadError {
-    /// It is no JSON, or lacks a field.
+    /// The text is not JSON, or lacks a field.
     #[error("not a result of planimeter probe: {0}")]
     Malformed(#[from] serde_json::Error),
-    /// It is the result of another verb, or something else.
+    /// The text is the result of another verb, or something else.
     #[error("not a result of planimeter probe: its schema is {schema:?}")]
     OtherSchema {
-        /// The schema that it names, empty if none.
+        /// The name of its schema; empty if there is none.
         schema: String,
     },
-    /// It is a result of the probe, but not one that this version reads.
+    /// The text is a result of the probe in another version of the format.
     #[error(
         "this is {} version {}; this Planimeter reads version {}",
         probe::outcome::SCHEMA,
@@ -66,16 +66,16 @@ pub enum ReadError {
         probe::outcome::SCHEMA_VERSION
     )]
     OtherVersion {
-        /// The version that it names.
+        /// The version of the format, if it is stated.
         version: Option<u32>,
     },
 }
 
-/// Returns the result as written to `result.json`: indented, with plain lists on one line, so that
-/// a long series is one line and not a thousand.
+/// Formats the result as `result.json`: indented, with lists of plain values on one line, so that a
+/// long series does not take thousands of lines.
 ///
 /// # Errors
-/// A value that JSON cannot hold, which for a [`RunResult`] does not happen.
+/// A value that JSON cannot represent, which does not occur in a [`RunResult`].
 pub fn to_json(result: &RunResult) -> Result<String, serde_json::Error> {
     let mut bytes = Vec::with_capacity(64 * 1024);
     let mut serializer = serde_json::Serializer::with_formatter(&mut bytes, Indented::default());
@@ -87,9 +87,10 @@ pub fn to_json(result: &RunResult) -> Result<String, serde_json::Error> {
 /// Reads a `result.json`. The raw histograms are in files of their own and stay empty.
 ///
 /// # Errors
-/// See [`ReadError`]; for malformed text it names line and column.
+/// See [`ReadError`]; for malformed text the error contains line and column.
 pub fn from_json(text: &str) -> Result<RunResult, ReadError> {
-    /// Read first, so that a later version is named as such and not as a missing field.
+    /// The head is read first, so that a later version is reported as such and not as a missing
+    /// field.
     #[derive(serde::Deserialize)]
     struct Head {
         #[serde(default)]
@@ -106,14 +107,14 @@ pub fn from_json(text: &str) -> Result<RunResult, ReadError> {
     Ok(serde_json::from_str(text)?)
 }
 
-/// Indents objects, and leaves lists of plain values on one line.
+/// A JSON formatter that indents objects and keeps lists of plain values on one line.
 #[derive(Default)]
 struct Indented {
-    /// What is being written, innermost last.
+    /// The open lists and objects, the innermost last.
     open: Vec<Open>,
 }
 
-/// A list or object that is being written, and whether it needs a line for its end.
+/// An open list or object, and whether its end needs a line of its own.
 enum Open {
     Array { holds_objects: bool },
     Object { filled: bool },
@@ -139,7 +140,7 @@ impl Formatter for Indented {
     ) -> io::Result<()> {
         match (first, self.open.last()) {
             (true, _) => Ok(()),
-            // The object that follows brings a line of its own.
+            // The following object starts on a line of its own.
             (false, Some(Open::Array { holds_objects: true })) => writer.write_all(b","),
             (false, _) => writer.write_all(b", "),
         }

@@ -1,17 +1,17 @@
-//! What people look at: terminal tables, HTML with plots, CSV, JSON with a schema.
+//! Reports: terminal tables, HTML with plots, CSV, JSON with a schema.
 //!
-//! Input is a [`probe::outcome::RunResult`]; nothing here measures or decides anything. Each form
-//! has a module: [`terminal`] for the table at the end of a run, [`html`] for `report.html`,
-//! [`json`] for `result.json`, and [`RunDirectory`], which writes all of them beside the raw
-//! histograms and the CSV files. [`mod@compare`] sets results of any kind side by side, as [`results`] reads them. Bounds of networks have
-//! forms of their own, in [`bounds`], comparisons of table designs in [`designs`], models of devices in [`models`], how fast
-//! programs run in [`throughput`], the tests of RFC 8456 in [`mod@rfc8456`]. All of their pages are
-//! made of one model, [`page`], with [`plot`] and [`value`]; reports that put several measurements together are a
-//! [`page::document`].
+//! The input is a [`probe::outcome::RunResult`]; nothing here measures or decides anything. Each
+//! form has a module: [`terminal`] for the table at the end of a run, [`html`] for `report.html`,
+//! [`json`] for `result.json`, and [`RunDirectory`], which writes all of them together with the raw
+//! histograms and the CSV files. [`mod@compare`] compares results of any kind, as [`results`] reads
+//! them. Other verbs have modules of their own: [`bounds`] for bounds of networks, [`designs`] for
+//! comparisons of table designs, [`models`] for models of devices, [`throughput`] for the speed of
+//! programs, and [`mod@rfc8456`] for the tests of RFC 8456. All pages are built from one model,
+//! [`page`], with [`plot`] and [`value`]; a report of several measurements is a [`page::document`].
 //!
-//! Rule of the house: a figure never travels without its method. Means come with their 95 %
-//! confidence interval and the number of trials, percentiles with the number of samples, and every
-//! form says which side was saturated.
+//! A figure is never shown without its method: means come with their 95 % confidence interval and
+//! the number of trials, percentiles with the number of samples, and every form says which side was
+//! saturated.
 
 mod alarm;
 pub mod bounds;
@@ -42,7 +42,8 @@ pub use compare::compare;
 pub use directory::RunDirectory;
 pub use terminal::{Layout, table};
 
-/// What figures about how fast something of Planimeter itself runs are worth, where its build was not optimised.
+/// Returns a warning that performance figures of Planimeter itself mean nothing, if this build is
+/// not optimised. `what` names what the figures are about.
 #[must_use]
 pub fn unoptimised(what: &str) -> Option<String> {
     let built = if cfg!(debug_assertions) {
@@ -57,8 +58,8 @@ pub fn unoptimised(what: &str) -> Option<String> {
     ))
 }
 
-/// Returns a value with its unit and three significant digits, as all forms write it: `4.98 k/s`,
-/// `873 µs`.
+/// Formats a value with its unit and three significant digits, as all forms do: `4.98 k/s`, `873
+/// µs`.
 #[must_use]
 pub fn quantity(value: f64, unit: plot::Unit) -> String {
     format::figure(value, unit)

@@ -1,6 +1,7 @@
-//! Models of devices: terminal tables, `report.html` with heat maps, `result.json`, `cells.csv`.
+//! Reports of device models: terminal tables, `report.html` with heat maps, `result.json`,
+//! `cells.csv`.
 //!
-//! Input is what [`device`] derived, predicted and verified; nothing here computes a delay.
+//! The input is what [`device`] derived, predicted and verified; nothing here computes a delay.
 
 mod heat;
 mod json;
@@ -24,20 +25,20 @@ pub use paths::paths_table;
 pub use prediction::prediction_table;
 pub use terminal::{model_table, verification_table};
 
-/// A run of `planimeter device verify`, as far as a reader must know it.
+/// A run of `planimeter device verify`: its results and their origin.
 #[derive(Debug, Clone, Copy)]
 pub struct Run<'a> {
-    /// The model that was derived.
+    /// The derived model.
     pub model: &'a Model,
-    /// How it did, by setting.
+    /// The verifications of the model, by setting.
     pub verifications: &'a [Verification],
-    /// Conditions, and whether they held.
+    /// The thresholds, and whether they hold.
     pub thresholds: &'a [Threshold],
-    /// Command, time and host.
+    /// The command, the time and the host of the run.
     pub provenance: &'a Provenance,
 }
 
-/// Conditions that do not hold, in sentences.
+/// Returns sentences about thresholds that do not hold.
 fn broken(run: &Run<'_>) -> Vec<String> {
     let missed = run.thresholds.iter().filter(|threshold| !threshold.held);
     missed
@@ -51,21 +52,20 @@ fn broken(run: &Run<'_>) -> Vec<String> {
         .collect()
 }
 
-/// A condition and what became of it.
+/// A threshold with its outcome.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Threshold {
-    /// As it was given.
+    /// The condition as it was given.
     pub condition: String,
-    /// What it was held against; `None` where there is no such figure.
+    /// The value that the condition was compared with; `None` if there is no such figure.
     pub value: Option<f64>,
-    /// What the value counts.
+    /// The unit of the value.
     pub unit: Unit,
-    /// Whether it held.
+    /// Whether the condition holds.
     pub held: bool,
 }
 
-/// Returns a share in percent, with its sign where asked for, and with as many digits as say
-/// something.
+/// Formats a share in percent, without the percent sign, with a meaningful number of digits.
 fn percent(share: f64) -> String {
     let percent = 100.0 * share;
     let digits = match percent.abs() {
@@ -74,14 +74,14 @@ fn percent(share: f64) -> String {
         _ => 0,
     };
     let text = format!("{percent:.digits$}");
-    // A small error is not none.
+    // A small value must not look like zero.
     if percent != 0.0 && text.trim_start_matches('-').chars().all(|c| "0.".contains(c)) {
         return format!("{}<0.01", if percent < 0.0 { "-" } else { "" });
     }
     text
 }
 
-/// Returns a share as it is stated: `one in 10,000` is hard to read as a percentage.
+/// Formats a small share in percent, with three significant digits.
 fn share(share: f64) -> String {
     let percent = 100.0 * share;
     if percent == 0.0 {
@@ -91,12 +91,12 @@ fn share(share: f64) -> String {
     format!("{} %", crate::format::trim_zeros(&format!("{percent:.digits$}")))
 }
 
-/// Returns a standard deviation, in as many digits as one says something with.
+/// Formats a standard deviation.
 fn spread(deviation: Picoseconds) -> String {
     figure(deviation.0 as f64 / 1e12, Unit::Seconds)
 }
 
-/// `50.0 µs (49.8 to 50.1)`, or the ends that there are.
+/// Formats an estimate as `50.0 µs (49.8 to 50.1)`, as far as its interval is known.
 fn estimate(estimate: &Estimate) -> String {
     match (estimate.low, estimate.high) {
         (Some(low), Some(high)) if estimate.level != Level::Minimum => {
@@ -106,7 +106,8 @@ fn estimate(estimate: &Estimate) -> String {
     }
 }
 
-/// `62.192 to 62.36 µs`: a unit that both ends have stands once.
+/// Formats a predicted interval as `62.192 to 62.36 µs`; a unit that both ends share is written
+/// once.
 fn predicted_interval(predicted: &Predicted) -> String {
     match (predicted.low, predicted.high) {
         (Some(low), Some(high)) => {
@@ -119,7 +120,8 @@ fn predicted_interval(predicted: &Predicted) -> String {
     }
 }
 
-/// Rows and columns of a heat map: cells by their first and their second function; `baseline` stands for none.
+/// The rows and columns of a heat map: cells by their functions in two dimensions; `baseline`
+/// stands for no function.
 #[derive(Debug, PartialEq)]
 struct Axes {
     rows: Vec<String>,
@@ -129,7 +131,8 @@ struct Axes {
 }
 
 impl Axes {
-    /// Of the two dimensions whose functions all test cells combine; `None` where they are no such table.
+    /// Returns the axes of the two dimensions whose functions all test cells combine; `None` if the
+    /// cells do not form such a table.
     fn of(model: &Model, verification: &Verification) -> Option<Self> {
         let under = model.settings.iter().find(|under| under.setting == verification.setting)?;
         let dimension = |name: &::device::campaign::FunctionName| {
@@ -164,7 +167,7 @@ impl Axes {
         })
     }
 
-    /// Returns the cell at a place, the first row and column being the baseline's.
+    /// Returns the cell at a place; the first row and column are those of the baseline.
     fn cell<'v>(
         &self,
         verification: &'v Verification,
@@ -185,7 +188,8 @@ impl Axes {
     }
 }
 
-/// What a reader must know before the figures: sentences with a number, the worst first, and whether each is bad news.
+/// Returns remarks that must precede the figures, the most serious first, each with whether it is a
+/// warning.
 fn remarks(verification: &Verification) -> Vec<(bool, String)> {
     let mut remarks = Vec::new();
     let counts = verification
@@ -239,7 +243,7 @@ fn remarks(verification: &Verification) -> Vec<(bool, String)> {
             false => remarks.push((false, format!("{text}: no drift is shown."))),
         }
         if let Some(disturbances) = &drift.disturbances {
-            // What was measured again is in no figure.
+            // Cells that were measured again do not contribute their disturbed values.
             remarks.push((
                 disturbances.kept > 0,
                 format!("The machine was slower at times: {disturbances}."),

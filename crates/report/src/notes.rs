@@ -1,14 +1,15 @@
-//! Remarks of a run and of its trials, each once.
+//! Remarks of a run and of its trials, without repetition.
 //!
-//! Trials rarely agree to the digit, so that a sweep would show one remark dozens of times. Those
-//! that differ in numbers only are one, with the least and the greatest of each number.
+//! Trials rarely agree in every digit, so that a sweep would show one remark dozens of times.
+//! Remarks that differ only in numbers are merged into one, with the least and the greatest of each
+//! number.
 
 use probe::outcome::RunResult;
 
 use crate::describe;
 use crate::format::printable;
 
-/// Remarks, those that differ in numbers only as one.
+/// Returns remarks, with those that differ only in numbers merged.
 pub(crate) fn merged<'a>(notes: impl Iterator<Item = &'a str>) -> Vec<String> {
     let mut remarks = Vec::new();
     for note in notes {
@@ -17,10 +18,10 @@ pub(crate) fn merged<'a>(notes: impl Iterator<Item = &'a str>) -> Vec<String> {
     remarks.iter().map(Remark::text).collect()
 }
 
-/// How much a remark takes from the figures: what makes them the probe's own goes first, what is in a tail of them, or in all
-/// that such a machine measures, last.
+/// Returns the rank of a remark: 0 for remarks that make figures those of the probe itself, 2 for
+/// remarks that concern only tails of distributions or the machine in general, 1 for all others.
 fn rank(note: &str) -> u8 {
-    // What the note says of the percentiles that it names.
+    // The words of a remark about the percentiles that it names.
     const OWN: &str = "are the probe's own by a quarter or more";
     const LAST: [&str; 3] = [
         "At least one packet-in in a hundred left",
@@ -36,7 +37,8 @@ fn rank(note: &str) -> u8 {
     }
 }
 
-/// Remarks of the run, then those of trials, which say where if not everywhere; in their rank.
+/// Returns the remarks of the run and of its trials by rank. A remark of trials names its place
+/// unless all trials have it.
 pub(crate) fn notes(result: &RunResult) -> Vec<String> {
     let mut notes = merged(result.notes.iter().map(String::as_str));
     let total: usize = result.points.iter().map(|p| p.trials.len()).sum();
@@ -63,14 +65,14 @@ pub(crate) fn notes(result: &RunResult) -> Vec<String> {
     notes
 }
 
-/// Remarks that differ in numbers only.
+/// Remarks that differ only in numbers.
 struct Remark {
-    /// What stands before, between and after the numbers: always one more than there are numbers.
+    /// The words before, between and after the numbers: one more than there are numbers.
     words: Vec<String>,
-    /// The least and the greatest of each, as they were written.
+    /// The least and the greatest of each number, as they were written.
     numbers: Vec<(String, String)>,
     count: usize,
-    /// Where the first of them comes from.
+    /// The place of the first of the remarks.
     first: String,
 }
 
@@ -93,7 +95,7 @@ fn add(remarks: &mut Vec<Remark>, note: &str, place: &str) {
     let (words, numbers) = parts(note);
     if let Some(known) = remarks.iter_mut().find(|remark| remark.words == words) {
         for ((least, most), number) in known.numbers.iter_mut().zip(numbers) {
-            // Of lists of percentiles the longest names the others too.
+            // The longest list of percentiles includes the others.
             if number.starts_with('p') {
                 if number.len() > least.len() {
                     (*least, *most) = (number.clone(), number);
@@ -114,7 +116,7 @@ fn add(remarks: &mut Vec<Remark>, note: &str, place: &str) {
     }
 }
 
-/// Returns the words around the numbers of a text, and the numbers.
+/// Splits a text into the words around its numbers, and the numbers.
 fn parts(text: &str) -> (Vec<String>, Vec<String>) {
     let (mut words, mut numbers) = (vec![String::new()], Vec::new());
     let mut rest = text;
@@ -127,7 +129,7 @@ fn parts(text: &str) -> (Vec<String>, Vec<String>) {
             rest = &rest[length..];
             continue;
         }
-        // Of an address or a version no part is a number.
+        // The parts of an address or a version are not numbers.
         let digits = rest.bytes().take_while(|b| b.is_ascii_digit() || *b == b'.').count();
         let (word, after) = rest.split_at(digits.max(first.len_utf8()));
         if let Some(last) = words.last_mut() {
@@ -138,8 +140,9 @@ fn parts(text: &str) -> (Vec<String>, Vec<String>) {
     (words, numbers)
 }
 
-/// Length of the number that a text begins with: digits, with a fraction if more follow a point.
-/// What goes on with letters or a further point, such as an address or a version, is no number.
+/// Returns the length of the number with which a text begins: digits, with a fraction if digits
+/// follow a point. Text that continues with letters or another point, such as an address or a
+/// version, is not a number.
 fn number(text: &str) -> usize {
     let digits = |text: &str| text.bytes().take_while(u8::is_ascii_digit).count();
     let whole = digits(text);
@@ -154,7 +157,8 @@ fn number(text: &str) -> usize {
     if goes_on { 0 } else { length }
 }
 
-/// Length of the list of percentiles that the text begins with, such as `p90, p95 and p99`.
+/// Returns the length of the list of percentiles with which a text begins, such as `p90, p95 and
+/// p99`.
 fn percentiles(text: &str) -> usize {
     let mut length = 0;
     let mut rest = text;
@@ -170,7 +174,8 @@ fn percentiles(text: &str) -> usize {
     length
 }
 
-/// What is no number of a usual size is compared as nothing, and keeps its first form.
+/// Parses a number. Text that is not a number compares as neither less nor greater, so its first
+/// form is kept.
 fn value(number: &str) -> f64 {
     number.parse().unwrap_or(f64::NAN)
 }

@@ -1,11 +1,12 @@
-//! What a report page is made of, whatever it reports.
+//! The model of a report page, for all kinds of reports.
 //!
-//! A kind of report says what there is to be said, as [`Block`]s: facts, notes, tables, figures. How that looks is said
-//! once, in the renderer, which also numbers the figures, merges and ranks the notes and leaves out what is empty.
-//! [`RunDirectory::write_page`](crate::RunDirectory::write_page) writes the page and each of its figures as files.
+//! A report consists of [`Block`]s: facts, notes, tables, figures. Their appearance is defined in
+//! one place, the renderer, which also numbers the figures, merges and ranks the notes, and leaves
+//! out empty blocks. [`RunDirectory::write_page`](crate::RunDirectory::write_page) writes the page
+//! and each of its figures as files.
 //!
-//! The page is one file that opens offline: no script, no font, no picture from elsewhere, and a content security policy
-//! that would stop any; figures are drawn in place.
+//! The page is a single file that opens offline: it loads no script, font or picture, and a content
+//! security policy would block any; figures are inline.
 
 mod csv;
 pub mod document;
@@ -29,7 +30,7 @@ use crate::format::{command_line, duration, printable};
 use crate::notes;
 use crate::terminal::grid::Paint;
 
-/// The folder of figures, for [`Block::files`].
+/// The entry of the folder of figures for [`Block::files`].
 pub const FIGURE_FILES: (&str, &str) =
     ("figures/", "each figure as SVG, as PDF and, its data in base units, as CSV");
 
@@ -39,10 +40,10 @@ pub struct Page {
     kicker: String,
     title: String,
     facts: Vec<Text>,
-    /// What stands above everything else.
+    /// The alarms, which stand above everything else.
     alarms: Vec<Alarm>,
     lead: Vec<Block>,
-    /// The command line of the run, if it is of one.
+    /// The command line of the run; empty if the page is not of a run.
     command: String,
     sections: Vec<Section>,
 }
@@ -55,43 +56,44 @@ struct Section {
     blocks: Vec<Block>,
 }
 
-/// A part of a page; one that holds nothing is not shown.
+/// A part of a page; an empty one is not shown.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum Block {
-    /// A heading within a section, or within what stands above all sections.
+    /// A heading within a section, or within the part above all sections.
     Heading(String),
     /// A paragraph.
     Paragraph(Text),
     /// A remark below a table or figure, in smaller print.
     Remark(Text),
-    /// What a reader must not miss, set off: paragraphs, and whether they are good news.
+    /// Paragraphs in a box that stands out, with its tone.
     Card(Tone, Vec<Text>),
     /// Headline figures.
     Tiles(Vec<Tile>),
-    /// Remarks on the run: those that differ in numbers only become one, the most serious come first.
+    /// Remarks on the run: those that differ only in numbers are merged, the most serious come
+    /// first.
     Notes(Vec<Note>),
     /// A command line as it would be typed.
     Command(String),
-    /// Text as it is in a file.
+    /// The content of a file as text.
     Listing(String),
-    /// Figures, side by side where there is room.
+    /// Figures, side by side if there is space.
     Figures(Vec<Figure>),
     /// A table.
     Table(Table),
-    /// Tables side by side where there is room.
+    /// Tables, side by side if there is space.
     Tables(Vec<Table>),
-    /// Names and values, such as what is known of the machine.
+    /// Names and values, such as properties of the machine.
     Facts(Vec<(Text, Text)>),
-    /// Terms and what they mean here.
+    /// Terms and their meanings here.
     Definitions(Vec<(Text, Text)>),
-    /// Blocks behind a line that opens them. The identifier is for links to them.
+    /// Blocks behind a line that opens them.
     Folded {
-        /// Identifier, unique in the page.
+        /// The identifier for links, unique in the page.
         id: Option<String>,
-        /// The line.
+        /// The line that opens the blocks.
         summary: Text,
-        /// What it opens.
+        /// The blocks.
         blocks: Vec<Block>,
     },
 }
@@ -99,11 +101,11 @@ pub enum Block {
 /// A headline figure.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Tile {
-    /// What it is.
+    /// The name of the figure.
     pub name: String,
     /// The figure with its unit and interval.
     pub value: String,
-    /// Its method in a few words: samples, confidence, place.
+    /// The method in a few words: samples, confidence, place.
     pub remark: String,
 }
 
@@ -112,7 +114,7 @@ pub struct Tile {
 pub struct Note {
     /// How serious it is.
     pub tone: Tone,
-    /// The remark, in a sentence.
+    /// The remark, as a sentence.
     pub text: String,
 }
 
@@ -128,19 +130,19 @@ impl From<Tone> for Paint {
 }
 
 impl Note {
-    /// Something to know.
+    /// Creates a note for information.
     pub fn plain(text: impl Into<String>) -> Self {
         Self { tone: Tone::Plain, text: text.into() }
     }
 
-    /// Something that makes figures doubtful.
+    /// Creates a note that makes figures doubtful.
     pub fn warning(text: impl Into<String>) -> Self {
         Self { tone: Tone::Warning, text: text.into() }
     }
 }
 
-/// Returns the program that left a result, with its version and its build as far as the result
-/// names them.
+/// Returns the name of the program that wrote a result, with its version and build as far as the
+/// result has them.
 pub(crate) fn program(provenance: &Provenance) -> String {
     let version = printable(&provenance.planimeter_version);
     match &provenance.build {
@@ -150,8 +152,8 @@ pub(crate) fn program(provenance: &Provenance) -> String {
 }
 
 impl Page {
-    /// Returns a page without content. The kicker, in small print above the title, says what kind
-    /// of report it is.
+    /// Returns a page without content. The kicker, in small print above the title, names the kind
+    /// of report.
     pub fn new(kicker: impl Into<String>, title: impl Into<String>) -> Self {
         Self {
             kicker: kicker.into(),
@@ -164,8 +166,8 @@ impl Page {
         }
     }
 
-    /// Returns the page of one run, of which it tells the version, the time and, below its lead,
-    /// the command. The kind of report is in the plural: `P4 programs`.
+    /// Returns the page of one run, with the version, the time and, below the lead, the command.
+    /// The kind of report is in the plural: `P4 programs`.
     pub fn of_run(provenance: &Provenance, kind: &str, title: impl Into<String>) -> Self {
         let mut page = Self::new(format!("{} · {kind}", program(provenance)), title);
         page.began(provenance);
@@ -174,38 +176,38 @@ impl Page {
         page
     }
 
-    /// Something about the run for the line below the title: when, how long, how often.
+    /// Adds a fact about the run to the line below the title, such as its time or duration.
     pub fn fact(&mut self, fact: impl Into<Text>) {
         self.facts.push(fact.into());
     }
 
-    /// The same for when it began and how long it took.
+    /// Adds the start time and the duration of the run as a fact.
     pub(crate) fn began(&mut self, provenance: &Provenance) {
         let started = printable(&provenance.started_at);
         self.fact(format!("started {started}, took {}", duration(provenance.elapsed_s)));
     }
 
-    /// Bad news, which stand above all else, worst first.
+    /// Adds an alarm. Alarms stand above everything else, the most serious first.
     pub(crate) fn alarm(&mut self, alarm: Alarm) {
         self.alarms.push(alarm);
     }
 
-    /// Several pieces of bad news.
+    /// Adds several alarms.
     pub(crate) fn raise(&mut self, alarms: impl IntoIterator<Item = Alarm>) {
         self.alarms.extend(alarms);
     }
 
-    /// What stands above all sections: what was found, at a glance.
+    /// Adds a block above all sections, for the most important results.
     pub fn lead(&mut self, block: Block) {
         self.lead.push(block);
     }
 
-    /// A section. The identifier must be unique in the page.
+    /// Adds a section. The identifier must be unique in the page.
     pub fn section(&mut self, id: impl Into<String>, title: impl Into<String>, blocks: Vec<Block>) {
         self.sections.push(Section { id: id.into(), title: title.into(), blocks });
     }
 
-    /// Returns the document.
+    /// Returns the HTML document.
     #[must_use]
     pub fn html(&self) -> String {
         self.render().html
@@ -218,12 +220,12 @@ impl Block {
         Self::Card(tone, vec![text.into()])
     }
 
-    /// Names and values; those without a value are left out.
+    /// Builds a block of names and values; those without a value are not shown.
     pub fn facts<K: Into<Text>, V: Into<Text>>(facts: impl IntoIterator<Item = (K, V)>) -> Self {
         Self::Facts(facts.into_iter().map(|(name, value)| (name.into(), value.into())).collect())
     }
 
-    /// Terms and meanings.
+    /// Builds a block of terms and meanings.
     pub fn definitions<K: Into<Text>, V: Into<Text>>(
         terms: impl IntoIterator<Item = (K, V)>,
     ) -> Self {
@@ -232,7 +234,7 @@ impl Block {
         )
     }
 
-    /// Returns the files beside the report and what they hold.
+    /// Builds a block of the files in the run directory with their contents.
     pub fn files<'a, V: Into<Text>>(files: impl IntoIterator<Item = (&'a str, V)>) -> Self {
         Self::facts(files.into_iter().map(|(name, content)| (Text::code(name), content)))
     }
@@ -256,7 +258,7 @@ impl Block {
     }
 }
 
-/// Notes as they are shown: merged, the most serious first.
+/// Returns notes as they are shown: merged, the most serious first.
 fn ranked(notes: &[Note]) -> Vec<Note> {
     let mut ranked = Vec::new();
     for tone in [Tone::Bad, Tone::Warning, Tone::Good, Tone::Plain] {

@@ -1,10 +1,10 @@
-//! Figures as SVG that stands inside a page: plots of lines, heat maps.
+//! Figures as SVG inside a page: line plots, heat maps and others.
 //!
-//! Drawn here rather than by a plotting crate, because the page asks for what those do not give:
-//! colours that are style sheet variables, so that one drawing serves light, dark and print; a
-//! title and a description for screen readers; markers and dashes beside the colours, so that no
-//! reader depends on hue; text that stays text; tool tips without scripts. What is left, ticks and
-//! paths, is little.
+//! They are drawn here rather than by a plotting library because the page needs features that those
+//! lack: colours that are style sheet variables, so that one drawing serves light and dark themes
+//! and print; a title and a description for screen readers; markers and dashes in addition to
+//! colours, so that no reader depends on hue; text that stays text; tool tips without scripts. The
+//! remaining work, ticks and paths, is small.
 
 mod axes;
 mod coincide;
@@ -39,35 +39,34 @@ pub use scale::{Axis, Spacing};
 pub(crate) use scale::{Datum, power_of_two};
 pub use width::{Width, WidthError};
 
-/// What the values of an axis count.
+/// The unit of an axis's values.
 pub use statistics::Unit;
 
 /// A plot.
 #[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
 pub struct Plot {
-    /// What is shown, for screen readers and tool tips.
+    /// The subject of the plot, for screen readers and tool tips.
     pub title: String,
-    /// What is to be seen, in a sentence or two, for those who cannot see it.
+    /// A description in a sentence or two, for those who cannot see the plot.
     pub description: String,
     /// The horizontal axis.
     pub x: Axis,
     /// The vertical axis.
     pub y: Axis,
-    /// Lines, later ones above earlier ones.
+    /// The lines, later ones above earlier ones.
     pub lines: Vec<Line>,
-    /// Areas, beneath the lines.
+    /// The areas, beneath the lines.
     pub areas: Vec<Area>,
-    /// Part of the horizontal axis that is set off, such as the measure window.
+    /// A part of the horizontal axis that is highlighted, such as the measure window.
     pub span: Option<Span>,
-    /// Upright marks at single values.
+    /// Vertical marks at single values.
     pub marks: Vec<Mark>,
-    /// Entries of the legend that say what a style means on all lines.
+    /// Entries of the legend that explain a style for all lines.
     pub keys: Vec<(String, Style)>,
 }
 
 impl Plot {
-    /// Returns a plot without lines. The description says what is to be seen, for those who cannot
-    /// see it.
+    /// Returns a plot without lines. The description is for those who cannot see the plot.
     pub fn new(title: impl Into<String>, description: impl Into<String>, x: Axis, y: Axis) -> Self {
         Self {
             title: title.into(),
@@ -84,16 +83,16 @@ impl Plot {
 }
 
 impl Plot {
-    /// Lines of [values](Line::of_values) over two axes.
+    /// Returns a plot of lines of [values](Line::of_values) over two axes.
     pub fn of_values(title: impl Into<String>, x: Axis, y: Axis, lines: Vec<Line>) -> Self {
         let description = format!("{} against {}.", y.label, x.label);
         Self { lines, ..Self::new(title, description, x, y) }
     }
 
-    /// Returns the same with lines that can be told apart: those of one name have one colour, the
-    /// style and, where it is not the same for all, the name says whose values they are.
+    /// Returns the plot with distinguishable lines: lines of one name have one colour; the style
+    /// and, if lines differ in it, the name show the origin of their values.
     #[must_use]
-    pub(crate) fn told_apart(mut self) -> Self {
+    pub(crate) fn with_origins(mut self) -> Self {
         let mut hues: BTreeMap<String, usize> = BTreeMap::new();
         let several = self.lines.iter().any(|line| line.origin != Origin::Measured);
         for line in &mut self.lines {
@@ -119,17 +118,18 @@ impl Plot {
 /// A line through points.
 #[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
 pub struct Line {
-    /// What it shows; a pointer over the line reads it, and tables use it.
+    /// The name of the line, for tool tips and tables.
     pub name: String,
-    /// Its entry in the legend. Lines with the same share one; an empty one is none.
+    /// The entry in the legend. Lines with equal entries share one; an empty entry is left out.
     pub legend: String,
-    /// Points, left to right. A point that is no number interrupts the line.
+    /// The points, left to right. A point that is not a number interrupts the line.
     pub points: Vec<Point>,
-    /// How it is drawn.
+    /// The style of the line.
     pub style: Style,
-    /// Whose values it shows.
+    /// The origin of the values.
     pub origin: Origin,
-    /// So many pixels it is drawn to the right of its place, where others stand at the same.
+    /// The offset to the right of the points' place in pixels, for points of several lines at one
+    /// place.
     #[serde(default)]
     pub aside: f64,
 }
@@ -141,20 +141,21 @@ impl Line {
         Self { legend: name.clone(), name, points, style, origin: Origin::Measured, aside: 0.0 }
     }
 
-    /// Returns the same with points that no line joins, beside those of others that stand at the
-    /// same places: as the one of so many, from 0.
+    /// Returns the line without connections between its points, which are shifted so that they
+    /// stand next to those of other lines: as line `number` (from 0) of `of` lines.
     #[must_use]
     pub(crate) fn beside(mut self, number: usize, of: usize) -> Self {
-        /// How far apart lines are, in pixels.
+        /// The distance between lines, in pixels.
         const APART: f64 = 9.0;
-        // A point that is no number interrupts the line.
+        // A point that is not a number interrupts the line.
         let with_gap = |point: Point| [Point::new(point.x, f64::NAN), point];
         self.points = self.points.into_iter().flat_map(with_gap).collect();
         self.aside = (number as f64 - (of.max(1) - 1) as f64 / 2.0) * APART;
         self
     }
 
-    /// Values against numbers. How it is drawn is decided beside the other lines of the document.
+    /// Returns a line of values against numbers. Its style is set later, with the other lines of
+    /// the document.
     pub fn of_values(
         name: impl Into<String>,
         origin: Origin,
@@ -168,43 +169,43 @@ impl Line {
 /// A point of a line.
 #[derive(Clone, Debug, Default, serde::Serialize, serde::Deserialize)]
 pub struct Point {
-    /// Horizontal value.
+    /// The horizontal value.
     pub x: f64,
-    /// Vertical value.
+    /// The vertical value.
     pub y: f64,
-    /// What stands behind `y`.
+    /// The confidence of `y`.
     pub spread: Spread,
-    /// What a pointer over the marker reads.
+    /// The tool tip of the marker.
     pub tip: Option<String>,
 }
 
 impl Point {
-    /// Returns a bare point.
+    /// Returns a point without a tool tip.
     #[must_use]
     pub fn new(x: f64, y: f64) -> Self {
         Self { x, y, ..Self::default() }
     }
 
-    /// Returns a value, which a pointer over the marker reads.
+    /// Returns a point of a value, with the value as its tool tip.
     #[must_use]
     pub fn of_value(x: f64, value: Value) -> Self {
         Self { x, y: value.value, spread: value.spread, tip: Some(value.words()) }
     }
 }
 
-/// Who measured a value.
+/// The origin of a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
 pub enum Origin {
-    /// Others, and published it.
+    /// A publication by others.
     Published,
-    /// This run.
+    /// A measurement of this run.
     Measured,
-    /// Nobody: it follows from a formula or a model.
+    /// A formula or a model.
     Computed,
 }
 
 impl Origin {
-    /// In a word.
+    /// Returns the origin in one word.
     #[must_use]
     pub fn word(self) -> &'static str {
         match self {
@@ -215,16 +216,16 @@ impl Origin {
     }
 }
 
-/// How a line is drawn.
+/// The style of a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
 pub struct Style {
-    /// Its colour.
+    /// The colour of the line.
     pub hue: Hue,
-    /// Whether it is dashed.
+    /// Whether the line is dashed.
     pub dashed: bool,
-    /// Whether its points are marked, and how.
+    /// The kind of markers at the points.
     pub marker: Marker,
-    /// Thin and translucent, for one of many.
+    /// Whether the line is thin and translucent, as one of many.
     pub faint: bool,
 }
 
@@ -235,36 +236,37 @@ impl Style {
         Self { hue: Hue::Series(number), dashed: false, marker: Marker::None, faint: false }
     }
 
-    /// Returns the same with filled markers.
+    /// Returns the style with filled markers.
     #[must_use]
     pub fn filled(self) -> Self {
         Self { marker: Marker::Filled, ..self }
     }
 
-    /// Returns the same dashed, with hollow markers.
+    /// Returns the style dashed, with hollow markers.
     #[must_use]
     pub fn hollow(self) -> Self {
         Self { marker: Marker::Hollow, dashed: true, ..self }
     }
 
-    /// Returns the same as dots that no line joins.
+    /// Returns the style as dots that no line joins.
     #[must_use]
     pub fn dots(self) -> Self {
         Self { marker: Marker::Dot, ..self }
     }
 
-    /// Returns the same, thin and translucent.
+    /// Returns the style thin and translucent.
     #[must_use]
     pub fn faint(self) -> Self {
         Self { faint: true, ..self }
     }
 
-    /// Whether it is such a guide.
+    /// Whether the line is a guide in the colour of the axes.
     pub(crate) fn is_guide(self) -> bool {
         self.hue == Hue::Muted
     }
 
-    /// In the colour of the axes, to stand for lines of every colour in a legend.
+    /// Returns a line in the colour of the axes, which stands for lines of every colour in a
+    /// legend.
     #[must_use]
     pub fn key() -> Self {
         Self { hue: Hue::Muted, dashed: false, marker: Marker::None, faint: false }
@@ -280,52 +282,52 @@ impl Style {
 /// The colour of a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
 pub enum Hue {
-    /// A colour of the palette; numbers beyond it begin again with other markers.
+    /// A colour of the palette; numbers beyond the palette start again with other markers.
     Series(usize),
     /// The colour of axis text, for guides.
     Muted,
 }
 
-/// How points are marked. The shape follows the number of the colour.
+/// The kind of a line's markers. Their shape follows the number of the colour.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
 pub enum Marker {
-    /// Not at all.
+    /// No markers.
     None,
     /// Filled with the colour of the line.
     Filled,
     /// Filled with the colour of the page.
     Hollow,
-    /// A dot for each, with no line between.
+    /// A dot for each point, without a line.
     Dot,
 }
 
 /// A filled area between two lines.
 #[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
 pub struct Area {
-    /// Name in the legend.
+    /// The name in the legend.
     pub name: String,
-    /// Horizontal value, lower and upper edge.
+    /// For each point the horizontal value, and the lower and upper edge of the area.
     pub points: Vec<(f64, f64, f64)>,
-    /// Number of the colour.
+    /// The number of the colour.
     pub hue: usize,
 }
 
-/// A part of the horizontal axis that is set off.
+/// A part of the horizontal axis that is highlighted.
 #[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
 pub struct Span {
-    /// From.
+    /// The start of the part.
     pub from: f64,
-    /// To.
+    /// The end of the part.
     pub to: f64,
-    /// Name in the legend.
+    /// The name in the legend.
     pub name: String,
 }
 
-/// An upright mark at one value of the horizontal axis.
+/// A vertical mark at one value of the horizontal axis.
 #[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
 pub struct Mark {
-    /// Where.
+    /// The position of the mark.
     pub x: f64,
-    /// What stands beside it.
+    /// The text next to the mark.
     pub label: String,
 }

@@ -1,6 +1,6 @@
-//! Formatted text onto the end of a string.
+//! A macro that appends formatted text to a string.
 
-/// `write!` without a result: writing to a `String` cannot fail.
+/// Appends like `write!`, but without a result, because writing to a `String` cannot fail.
 macro_rules! put {
     ($out:expr, $($argument:tt)*) => {{
         use std::fmt::Write as _;

@@ -1,7 +1,8 @@
-//! What results of any kind say, in the form in which they are compared.
+//! Results of all kinds, in the form in which they are compared.
 //!
-//! Every verb has a `result.json` of its own. Read here, each is a list of figures by place (a point of a sweep, a case, a
-//! cell, a flow) and metric, with what is known of their confidence, and what must agree for two of them to be comparable.
+//! Every verb has its own `result.json`. Read here, each is a list of figures by place (a point of
+//! a sweep, a case, a cell, a flow) and metric, with their confidence, and with the conditions that
+//! must agree for two results to be comparable.
 
 mod read;
 mod runs;
@@ -13,30 +14,30 @@ use statistics::{Estimate, Unit};
 
 pub use read::{ReadError, read};
 
-/// A result.
+/// A result of any verb.
 #[derive(Clone, Debug)]
 pub struct Recorded {
-    /// How it is called where results stand side by side, such as its run directory.
+    /// The name of the result in comparisons, such as its run directory.
     pub name: String,
-    /// Which verb it is of.
+    /// The kind of the result.
     pub kind: Kind,
-    /// What was measured, in a line.
+    /// A line about what was measured.
     pub about: String,
-    /// When it began, RFC 3339; empty where the result does not say.
+    /// The start time, RFC 3339; empty if the result does not have it.
     pub started_at: String,
-    /// Why it covers only a part of what was asked for, if so.
+    /// The reason why the result is incomplete, if it is.
     pub partial: Option<String>,
-    /// Where it was measured, if the result says.
+    /// The machine of the measurement, if the result has it.
     pub machine: Option<Machine>,
-    /// What decides over its figures beside what is compared: key to value.
+    /// The settings that determine the figures in addition to what is compared: key to value.
     pub settings: BTreeMap<String, String>,
-    /// The pipelines that its P4Runtime switches ran, by name; empty for all other results.
+    /// The names of the pipelines that the P4Runtime switches ran; empty for all other results.
     pub pipelines: BTreeSet<String>,
-    /// Its figures.
+    /// The figures.
     pub figures: Vec<Quantity>,
 }
 
-/// What a result is of.
+/// The kind of a result, by its verb.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Kind {
@@ -57,7 +58,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// In words.
+    /// Returns the kind in words.
     #[must_use]
     pub fn words(self) -> &'static str {
         match self {
@@ -72,62 +73,63 @@ impl Kind {
     }
 }
 
-/// What of a machine decides over figures.
+/// The properties of a machine that determine figures.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Machine {
-    /// Its name, which decides over nothing but tells machines apart.
+    /// The host name, which identifies the machine but does not influence figures.
     pub hostname: String,
-    /// Model of its processor.
+    /// The model of the processor.
     pub processor: String,
-    /// Cores that Planimeter could use.
+    /// The number of cores that Planimeter could use.
     pub cores: u64,
 }
 
 /// A figure with its method.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Quantity {
-    /// What is told apart by it where results are compared that have one of them each: protocol, design, path.
+    /// The subject of the figure: protocol, design, path. Results with a single subject each can be
+    /// compared across subjects.
     pub subject: String,
-    /// Where it was measured: point, case, cell, flow.
+    /// The place of the measurement: point, case, cell, flow.
     pub place: String,
-    /// What varies along the horizontal axis of a figure, with its value, if anything does.
+    /// The quantity on the horizontal axis of a figure, with its value, if one varies.
     pub across: Option<(&'static str, f64)>,
-    /// Its name, as conditions name it.
+    /// The name of the metric, as conditions use it.
     pub metric: String,
-    /// What it counts.
+    /// The unit of the figure.
     pub unit: Unit,
-    /// Its value, in that unit.
+    /// The value in that unit.
     pub value: f64,
-    /// What is known of its confidence.
+    /// The confidence of the figure.
     pub spread: Spread,
-    /// Whether more of it is better, if either is.
+    /// Whether larger values are better; `None` if neither direction is.
     pub more_is_better: Option<bool>,
-    /// Whether reports show it without being asked.
+    /// Whether reports show the figure by default.
     pub headline: bool,
-    /// What makes it doubtful, such as that the probe itself was the limit.
+    /// The reason to doubt the figure, such as that the probe itself was the limit.
     pub doubt: Option<String>,
 }
 
-/// What is known of the confidence of a figure.
+/// The confidence of a figure.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Spread {
     /// A mean over repetitions.
     Repetitions(Estimate),
-    /// An interval, of the confidence that the result states.
+    /// An interval, at the confidence level that the result states.
     Interval {
-        /// Lower end.
+        /// The lower end.
         low: f64,
-        /// Upper end.
+        /// The upper end.
         high: f64,
     },
-    /// None: one repetition, or samples of one.
+    /// Not known: one repetition, or samples of one.
     Unknown,
-    /// It is computed, not measured.
+    /// The figure is computed, not measured.
     Exact,
 }
 
 impl Quantity {
-    /// Its interval: of 95 % for means.
+    /// Returns the confidence interval, if there is one: 95 % for means.
     #[must_use]
     pub fn interval(&self) -> Option<(f64, f64)> {
         match self.spread {
@@ -140,7 +142,7 @@ impl Quantity {
         }
     }
 
-    /// Repetitions behind it, where it is a mean.
+    /// Returns the number of repetitions of a mean.
     #[must_use]
     pub fn repetitions(&self) -> Option<u32> {
         match self.spread {

@@ -1,7 +1,7 @@
-//! Runs of the tests of RFC 8456: terminal table, `report.html`, `result.json`, `trials.csv`; of one controller, or of
-//! several side by side.
+//! Reports of the tests of RFC 8456: terminal table, `report.html`, `result.json`, `trials.csv`, of
+//! one controller or of several side by side.
 //!
-//! What is reported and how it is named is that of the document, sections 4.8 and 5.
+//! The reported items and their names are those of the RFC, sections 4.8 and 5.
 
 mod figures;
 mod page;
@@ -15,35 +15,35 @@ use crate::format::{estimate, figure};
 pub use page::page;
 pub use terminal::table;
 
-/// The JSON schema of what [`to_json`] gives.
+/// The JSON schema of the output of [`to_json`].
 pub const SCHEMA: &str = include_str!("../schemas/rfc8456-result.v1.schema.json");
 
-/// A result and what the controller is called.
+/// A result with the name of its controller.
 #[derive(Clone, Copy, Debug)]
 pub struct Candidate<'a> {
-    /// The name.
+    /// The name of the controller.
     pub name: &'a str,
-    /// Its result.
+    /// The result.
     pub result: &'a BenchmarkResult,
 }
 
-/// Everything that was measured, as JSON.
+/// Formats everything that was measured as JSON.
 ///
 /// # Errors
-/// A value that JSON cannot hold, which for a [`BenchmarkResult`] does not happen.
+/// A value that JSON cannot represent, which does not occur in a [`BenchmarkResult`].
 pub fn to_json(result: &BenchmarkResult) -> Result<String, serde_json::Error> {
     serde_json::to_string_pretty(result).map(|text| text + "\n")
 }
 
-/// Reads what [`to_json`] wrote.
+/// Reads the output of [`to_json`].
 ///
 /// # Errors
-/// When it is something else.
+/// If the text is something else.
 pub fn from_json(text: &str) -> Result<BenchmarkResult, serde_json::Error> {
     serde_json::from_str(text)
 }
 
-/// Whether a `result.json` is of such a run.
+/// Whether a `result.json` is the result of such a run.
 #[must_use]
 pub fn is_result(text: &str) -> bool {
     #[derive(serde::Deserialize)]
@@ -54,7 +54,7 @@ pub fn is_result(text: &str) -> bool {
         .is_ok_and(|head| head.schema == probe::rfc8456::outcome::SCHEMA)
 }
 
-/// Returns a row for each trial; values in the unit of the row.
+/// Formats a CSV row for each trial; values are in the unit of the row.
 #[must_use]
 pub fn to_csv(result: &BenchmarkResult) -> String {
     let mut out = String::from("section,test,variant,trial,value,unit,remark\n");
@@ -76,12 +76,12 @@ pub fn to_csv(result: &BenchmarkResult) -> String {
     out
 }
 
-/// Returns a cell of CSV that may hold anything (RFC 4180, section 2).
+/// Returns a quoted CSV cell for any text (RFC 4180, section 2); line breaks become spaces.
 fn quoted(text: &str) -> String {
     format!("\"{}\"", text.replace('"', "\"\"").replace(['\n', '\r'], " "))
 }
 
-/// What a test is called: by section, title and circumstances.
+/// Returns the name of a test: its variant if it has one, else its title.
 fn name(outcome: &TestOutcome) -> String {
     match &outcome.variant {
         None => outcome.test.title().to_owned(),
@@ -89,7 +89,7 @@ fn name(outcome: &TestOutcome) -> String {
     }
 }
 
-/// Returns the mean with its interval, or a dash.
+/// Formats the mean with its interval, or a dash.
 fn value(outcome: &TestOutcome) -> String {
     let found = outcome.value.as_ref();
     found.map_or_else(|| "–".to_owned(), |value| estimate(value, outcome.unit))
@@ -102,18 +102,18 @@ fn deviation(outcome: &TestOutcome) -> Option<String> {
     })
 }
 
-/// Trials that had a value, of all.
+/// Formats the number of trials that had a value.
 fn trials(outcome: &TestOutcome) -> String {
     let measured = outcome.trials.iter().filter(|trial| trial.value.is_some()).count();
     format!("{measured} of {}", outcome.trials.len())
 }
 
-/// What there is to say of a test, each thing once.
+/// Returns the remarks on a test, without repetition.
 fn remarks(outcome: &TestOutcome) -> Vec<String> {
     crate::describe::distinct(outcome.trials.iter().filter_map(|trial| trial.remark.clone()))
 }
 
-/// Returns the parameters that the document wants reported, by name.
+/// Returns the parameters that the RFC requires in reports, by name.
 fn parameters(result: &BenchmarkResult) -> Vec<(&'static str, String)> {
     let parameters = &result.parameters;
     let mut rows = vec![

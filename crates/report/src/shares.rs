@@ -1,4 +1,4 @@
-//! Who did what, where several processes shared the work of a run: the same in all reports.
+//! The shares of several processes in the work of a run, as all reports show them.
 
 use provenance::{Provenance, Share};
 
@@ -7,8 +7,8 @@ use crate::format::printable;
 use crate::page::{Block, Note, Page, Text};
 use crate::terminal::{Layout, Paint};
 
-/// Returns a paragraph for each process, below what is missing. Nothing for a process alone; else
-/// it ends with a newline.
+/// Formats a paragraph for each process, after what is missing. The text is empty for a single
+/// process, and else ends with a newline.
 #[must_use]
 pub fn text(provenance: &Provenance, layout: Layout) -> String {
     if provenance.shares.is_empty() {
@@ -27,13 +27,13 @@ pub fn text(provenance: &Provenance, layout: Layout) -> String {
     out
 }
 
-/// The same above all sections of a page.
+/// Adds the shares of processes above all sections of a page.
 pub(crate) fn lead(page: &mut Page, provenance: &Provenance) {
     if provenance.shares.is_empty() {
         return;
     }
     page.raise(alarm::missing(provenance));
-    // Facts rather than notes, of which those that differ in numbers only become one.
+    // These are facts rather than notes, because notes that differ only in numbers are merged.
     let fact =
         |share: &Share| (Text::from(printable(&share.who())), Text::from(printable(&share.what())));
     page.lead(Block::Facts(provenance.shares.iter().map(fact).collect()));
@@ -42,7 +42,7 @@ pub(crate) fn lead(page: &mut Page, provenance: &Provenance) {
     }
 }
 
-/// What a reader must not compare.
+/// Returns a warning if results of different ranks cannot be compared.
 fn warning(shares: &[Share]) -> Option<String> {
     let mut models =
         shares.iter().filter(|share| !share.did.is_empty()).map(|share| &share.host.cpu_model);

@@ -1,7 +1,7 @@
-//! The table at the end of a run.
+//! The table on the terminal at the end of a run.
 //!
 //! A single point is shown with all its figures, a sweep with a row per point. Nothing is wider
-//! than the terminal: columns that do not fit are left out, least important first, and text is
+//! than the terminal: columns that do not fit are left out, the least important first, and text is
 //! wrapped.
 
 mod detail;
@@ -18,8 +18,8 @@ use crate::{describe, verdict};
 pub(crate) use grid::{Cell, Column, Grid, Paint, wrap};
 pub use layout::Layout;
 
-/// Returns the result as text that fits the terminal: one row per point of a sweep, all details of
-/// a single point. Ends with a newline.
+/// Formats the result as text that fits the terminal: one row per point of a sweep, all details of
+/// a single point. The text ends with a newline.
 #[must_use]
 pub fn table(result: &RunResult, layout: Layout) -> String {
     let mut out = head(result, layout);
@@ -40,7 +40,7 @@ pub fn table(result: &RunResult, layout: Layout) -> String {
     out
 }
 
-/// What was measured against what, whether all of it, and which side was the limit.
+/// Formats what was measured, whether it is complete, and which side was the limit.
 fn head(result: &RunResult, layout: Layout) -> String {
     let mut out = layout.paragraph("", &capital(&describe::run(result)), Paint::Strong);
     let mut facts = vec![
@@ -62,7 +62,7 @@ fn head(result: &RunResult, layout: Layout) -> String {
     }
     if let Some(verdict) = verdict::of_run(result) {
         out.push('\n');
-        // Nothing is good news below an alarm.
+        // Below an alarm nothing is shown as good news.
         let paint = match paint_of(verdict.side) {
             Paint::Good if !alarms.is_empty() => Paint::Plain,
             paint => paint,
@@ -112,7 +112,7 @@ fn thresholds(result: &RunResult, layout: Layout) -> String {
     let several = result.points.len() > 1;
     let mut columns =
         vec![Column::left("").indent(2), Column::left("condition"), Column::right("measured")];
-    // A column without content takes no room.
+    // A column without content takes no space.
     columns.push(Column::left(""));
     if several {
         columns.push(Column::left("point"));

@@ -1,6 +1,7 @@
-//! A benchmark of a P4 program: terminal table, `report.html`, `result.json`, `cases.csv`.
+//! Reports of throughput benchmarks of P4 programs: terminal table, `report.html`, `result.json`,
+//! `cases.csv`.
 //!
-//! Input is [`throughput::run::Findings`] for each number of entries; nothing here measures.
+//! The input is [`throughput::run::Findings`] for each number of entries; nothing here measures.
 
 mod findings;
 mod json;
@@ -24,25 +25,25 @@ pub use json::{SCHEMA, to_csv, to_json};
 pub use page::{document, page};
 pub use terminal::table;
 
-/// A share of its time in which a worker found nothing that a reader must know of.
+/// The idle share of a worker's time above which a remark reports it.
 const NOTEWORTHY_IDLE: f64 = 0.05;
 
-/// A run of `planimeter bench`, as far as a reader must know it.
+/// A run of `planimeter bench`: its measurements and their origin.
 #[derive(Debug, Clone, Copy)]
 pub struct Run<'a> {
-    /// What was run: the path of the program.
+    /// The path of the program.
     pub program: &'a str,
-    /// By number of entries, in the order in which they were asked for.
+    /// The measurements by number of entries, in the order in which they were requested.
     pub points: &'a [Point],
-    /// What was asked for.
+    /// The settings of the run.
     pub settings: &'a ::throughput::run::Settings,
-    /// Conditions that do not hold, in sentences.
+    /// Sentences about conditions that do not hold.
     pub broken: &'a [String],
-    /// Command, time and host.
+    /// The command, the time and the host of the run.
     pub provenance: &'a Provenance,
 }
 
-/// Returns the worst news of a run.
+/// Returns the alarms of a run.
 fn alarms(run: &Run<'_>) -> Vec<Alarm> {
     let mut alarms = alarm::broken(run.broken);
     if run.points.iter().any(|point| point.findings.interrupted) {
@@ -59,30 +60,30 @@ fn alarms(run: &Run<'_>) -> Vec<Alarm> {
     alarms
 }
 
-/// A number of entries.
+/// The measurements for one number of entries.
 #[derive(Debug, Clone, serde::Serialize, serde::Deserialize)]
 pub struct Point {
-    /// Flows, each with its packet: as many as entries were asked for.
+    /// The number of flows, each with its packet; it is the number of entries that was requested.
     pub flows: usize,
-    /// Bytes of a packet, the mean over flows.
+    /// The mean size of a packet over flows, in bytes.
     pub packet_bytes: f64,
-    /// Entries that were made, by table.
+    /// The number of entries that were created, by table.
     pub entries: Vec<(String, usize)>,
-    /// Flows of which packets leave.
+    /// The number of flows whose packets are forwarded rather than dropped.
     pub leaving: usize,
-    /// What a reader must know about the traffic.
+    /// Remarks on the traffic.
     pub notes: Vec<String>,
-    /// What was measured.
+    /// The measurements.
     pub findings: Findings,
 }
 
-/// Rate over all workers.
+/// Returns the rate of all workers together.
 #[must_use]
 pub fn rate(case: &Case) -> Option<Estimate> {
     Estimate::of(&case.rates)
 }
 
-/// Seconds of one core for each packet.
+/// Returns the seconds of one core per packet.
 fn cost(case: &Case) -> Option<Estimate> {
     let costs: Vec<f64> = case.rates.iter().map(|rate| case.cores as f64 / rate).collect();
     Estimate::of(&costs)
@@ -99,18 +100,18 @@ fn size(entries: usize) -> String {
     power_of_two(entries as f64).unwrap_or_else(|| whole(entries as u64))
 }
 
-/// Times of packets in the open loop.
+/// Returns the packet times of the open loop.
 fn latency(case: &Case) -> Option<&Times> {
     case.latency.as_ref().map(|latency| &latency.times)
 }
 
-/// Returns a percentile with its interval over repetitions, or a dash.
+/// Formats a percentile with its interval over repetitions, or a dash.
 fn percentile(times: Option<&Times>, share: f64) -> String {
     let found = times.and_then(|times| times.percentile(share));
     found.map_or_else(|| "–".to_owned(), |found| estimate(&found, Unit::Seconds))
 }
 
-/// What the machine gives without a program.
+/// Returns the name of the limit that the machine has without a program.
 fn limit(io: Io) -> &'static str {
     match io {
         Io::Memory => "copying alone",
@@ -118,8 +119,9 @@ fn limit(io: Io) -> &'static str {
     }
 }
 
-/// Cycles of the processor's counter that a packet takes in the parser with its copy, behind it, and around both, and the share
-/// of its time that goes when its lookups do, by entries and method.
+/// Returns rows with, by entries and method, the processor cycles of a packet in the parser (with
+/// its copy), after the parser, and around both, and the share of the time that its table lookups
+/// take.
 fn stages(run: &Run<'_>) -> Vec<[String; 6]> {
     let cases = run
         .points
@@ -146,21 +148,21 @@ fn stages(run: &Run<'_>) -> Vec<[String; 6]> {
     rows.collect()
 }
 
-/// Whether methods of change were asked for.
+/// Whether methods of change were requested.
 fn has_methods(run: &Run<'_>) -> bool {
     run.points.iter().flat_map(|point| &point.findings.cases).any(|case| case.seen.is_some())
 }
 
-/// Share of the packets under the clock whose output was held against the interpreter's.
+/// Formats the share of the timed packets whose output was compared with that of the interpreter.
 fn checked(case: &Case) -> String {
     if case.counts.processed == 0 {
         return "–".to_owned();
     }
-    // Between ports packets may be lost behind the worker.
+    // Between ports, packets may be lost after the worker.
     figure(case.counts.checked as f64 / case.counts.processed as f64, Unit::Fraction)
 }
 
-/// What is wrong with a case, if anything is.
+/// Returns a sentence about a wrong result of a case, if there is one.
 #[must_use]
 pub fn fault(case: &Case) -> Option<String> {
     if let Some(difference) = &case.comparison.difference {
@@ -192,23 +194,23 @@ fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// How flows are drawn.
+/// Returns the distribution from which flows are drawn, in words.
 fn drawn(skew: f64) -> String {
     if skew > 0.0 { format!("by Zipf's law with exponent {skew}") } else { "uniformly".to_owned() }
 }
 
-/// What a reader must know, each thing once.
+/// Returns the remarks on a run, without repetition.
 fn remarks(run: &Run<'_>) -> Vec<Note> {
     let warnings = crate::unoptimised("programs").into_iter().chain(busy(run)).map(Note::warning);
     warnings.chain(facts(run).into_iter().map(Note::plain)).collect()
 }
 
-/// Other processes had cores that packets waited for.
+/// Returns a warning if other processes used cores that packets waited for.
 fn busy(run: &Run<'_>) -> Option<String> {
     let cases = run.points.iter().flat_map(|point| &point.findings.cases);
     let shares = cases.filter_map(|case| case.latency.as_ref()?.had_core);
     let least = shares.fold(1.0, f64::min);
-    // At p99 a hundredth of the time is seen.
+    // At p99, a hundredth of the time matters.
     (least < 0.99).then(|| {
         format!(
             "Other processes took cores away: in the worst repetition the worker whose latency was measured had its core for {}              of the time. Latencies have the waits in them; rates are per second of processor time and leave them out. Measure \
@@ -343,7 +345,7 @@ fn facts(run: &Run<'_>) -> Vec<String> {
     remarks
 }
 
-/// Latencies by number of the case, with what they are of.
+/// Returns the latencies as histograms, with the number of the case and a description.
 pub(crate) fn histograms<'a>(
     run: &Run<'a>,
 ) -> impl Iterator<Item = (usize, String, Histogram<u64>)> + use<'a> {

@@ -1,45 +1,45 @@
-//! A value with its unit and what stands behind it, as tables and figures of reports hold it.
+//! Values with their unit and confidence, for tables and figures of reports.
 
 use statistics::{Estimate, Unit};
 
 use crate::format::{cut, figure, mean_and_interval, whole};
 
-/// A value with what belongs to it.
+/// A value with its unit and confidence.
 #[derive(Clone, Copy, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct Value {
-    /// In the base unit of `unit`.
+    /// The value, in the base unit of `unit`.
     pub value: f64,
-    /// Its unit.
+    /// The unit of the value.
     pub unit: Unit,
-    /// What stands behind it.
+    /// The confidence of the value.
     pub spread: Spread,
 }
 
-/// What stands behind a value.
+/// The confidence of a value.
 #[derive(Clone, Copy, Debug, Default, PartialEq, serde::Serialize, serde::Deserialize)]
 pub enum Spread {
-    /// Nothing is said.
+    /// Not stated.
     #[default]
     None,
-    /// Half the width of the 95 % confidence interval of the mean.
+    /// Half of the width of the 95 % confidence interval of the mean.
     Confidence(f64),
-    /// The same, with the ends of the interval where they are cut to what is possible.
+    /// The 95 % confidence interval of the mean, cut to the possible range.
     Cut {
-        /// Half the width before.
+        /// Half of the width before it was cut.
         half: f64,
         /// The lower end.
         low: f64,
         /// The upper end.
         high: f64,
     },
-    /// The sample standard deviation, where no more was published.
+    /// The sample standard deviation, for publications that have no interval.
     Deviation(f64),
     /// The value is rounded in its source ("about", "around"), or read from a plot.
     About,
 }
 
 impl Spread {
-    /// Half the width of the confidence interval, where there is one.
+    /// Returns half of the width of the confidence interval, if there is one.
     #[must_use]
     pub fn confidence(self) -> Option<f64> {
         match self {
@@ -48,7 +48,7 @@ impl Spread {
         }
     }
 
-    /// Returns the ends of the confidence interval of a mean, where there is one.
+    /// Returns the ends of the confidence interval of a mean, if there is one.
     #[must_use]
     pub fn ends(self, mean: f64) -> Option<(f64, f64)> {
         match self {
@@ -58,7 +58,7 @@ impl Spread {
         }
     }
 
-    /// Returns the confidence interval of a mean over repetitions, cut to what is possible.
+    /// Returns the confidence interval of a mean over repetitions, cut to the possible range.
     #[must_use]
     pub fn of(estimate: &Estimate, unit: Unit) -> Self {
         let Some((half, interval)) = estimate.ci95.zip(estimate.interval(unit)) else {
@@ -72,7 +72,7 @@ impl Spread {
     }
 }
 
-/// Half the width of a confidence interval; none where there is none.
+/// Converts half of the width of a confidence interval.
 impl From<Option<f64>> for Spread {
     fn from(half: Option<f64>) -> Self {
         half.map_or(Self::None, Self::Confidence)
@@ -80,28 +80,28 @@ impl From<Option<f64>> for Spread {
 }
 
 impl Value {
-    /// Returns a value alone.
+    /// Returns a value without a confidence.
     #[must_use]
     pub fn new(value: f64, unit: Unit) -> Self {
         Self { value, unit, spread: Spread::None }
     }
 
-    /// Returns a mean over repetitions.
+    /// Returns a mean over repetitions with its confidence interval.
     #[must_use]
     pub fn estimate(estimate: &Estimate, unit: Unit) -> Self {
         Self { value: estimate.mean, unit, spread: Spread::of(estimate, unit) }
     }
 
-    /// As people read it: `1.471 ± 0.010 k/s`, `≈ 1.5 k/s`.
+    /// Formats the value: `1.471 ± 0.010 k/s`, `≈ 1.5 k/s`.
     #[must_use]
     pub fn words(&self) -> String {
         match self.spread {
-            // Counts that are known to the last are told so.
+            // Exact counts are shown with all digits.
             Spread::None if self.unit == Unit::Count && is_whole(self.value) => {
                 whole(self.value as u64)
             }
             Spread::None => figure(self.value, self.unit),
-            // All repetitions gave nothing, which is no interval.
+            // All repetitions yielded zero, so there is no interval.
             Spread::Confidence(half) if self.value == 0.0 && half == 0.0 => figure(0.0, self.unit),
             Spread::Cut { half, low, high } => cut(self.value, half, low, high, self.unit),
             Spread::About => format!("≈ {}", figure(self.value, self.unit)),

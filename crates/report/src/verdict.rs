@@ -1,15 +1,15 @@
-//! Which side was the limit, over the trials of a point and over the points of a run.
+//! Verdicts: which side was the limit, over the trials of a point and over the points of a run.
 //!
-//! Trials of one point may disagree. Where they have accounts, the accounts add up: a side is the
-//! limit of the point if it accounts for more than 1 % of all that was due. Where trials have no
-//! accounts, the most serious verdict stands for all.
+//! Trials of one point may disagree. If all of them have accounts, the accounts are added up: a
+//! side is the limit of the point if it accounts for more than 1 % of everything that was due.
+//! Otherwise the most serious verdict stands for all trials.
 
 use probe::outcome::{Account, Completion, Point, RunResult, Saturated};
 
 use crate::format::{capital, printable};
 use crate::{describe, notes};
 
-/// Sides by how much they weigh.
+/// The sides, the most serious first.
 const BY_WEIGHT: [Saturated; 5] = [
     Saturated::Probe,
     Saturated::Network,
@@ -17,7 +17,7 @@ const BY_WEIGHT: [Saturated; 5] = [
     Saturated::Unknown,
     Saturated::Neither,
 ];
-/// The share of what was due from which on a side is the limit.
+/// The share of what was due above which a side is the limit.
 const NOTABLE: f64 = 0.01;
 
 /// The verdict of a point.
@@ -25,7 +25,7 @@ const NOTABLE: f64 = 0.01;
 pub(crate) struct PointVerdict {
     /// The side that was the limit of all trials together.
     pub(crate) side: Saturated,
-    /// How many trials gave it.
+    /// The number of trials with this verdict.
     times: usize,
     trials: usize,
 }
@@ -33,7 +33,7 @@ pub(crate) struct PointVerdict {
 /// Returns the verdict of a point.
 pub(crate) fn of_point(point: &Point) -> PointVerdict {
     let sides = point.trials.iter().map(|trial| match trial.completion {
-        // Nothing can be said of a trial that measured nothing.
+        // A trial that failed measured nothing, so its verdict is unknown.
         Completion::Failed { .. } => Saturated::Unknown,
         _ => trial.verdict.saturated,
     });
@@ -47,7 +47,8 @@ pub(crate) fn of_point(point: &Point) -> PointVerdict {
     }
 }
 
-/// Returns the side that accounts for the most in all trials together, if that is worth a verdict.
+/// Returns the side that accounts for the most in all trials together, if its share is above
+/// [`NOTABLE`].
 fn side_of(accounts: &[Account]) -> Option<Saturated> {
     let sum = |of: fn(&Account) -> u64| accounts.iter().map(of).sum::<u64>();
     let sides = [
@@ -71,7 +72,7 @@ impl PointVerdict {
         Self { side, times, trials: sides.len() }
     }
 
-    /// Returns the side, with the number of trials if they disagree: `controller 3/5`.
+    /// Formats the side, with the number of trials if they disagree: `controller 3/5`.
     pub(crate) fn short(self) -> String {
         if self.times == self.trials {
             word(self.side).to_owned()
@@ -88,7 +89,7 @@ impl PointVerdict {
             (times, trials) => format!(" in {times} of {trials} trials"),
         };
         match self.side {
-            // This one is given only if all trials agree.
+            // This verdict requires that all trials agree.
             Saturated::Neither => {
                 let any = if self.trials > 1 { " in any trial" } else { "" };
                 format!("Neither side was saturated{any}: {NEITHER}.")
@@ -111,13 +112,13 @@ const PROBE: &str = "the controller may take more";
 pub(crate) struct RunVerdict {
     /// The most serious verdict of any trial.
     pub(crate) side: Saturated,
-    /// The verdict in a sentence.
+    /// The verdict as a sentence.
     pub(crate) sentence: String,
-    /// What else there is to say, a sentence or two each.
+    /// Further explanations of a sentence or two each.
     pub(crate) further: Vec<String>,
 }
 
-/// Returns the verdict of a run; none if there is no point.
+/// Returns the verdict of a run; `None` if there is no point.
 pub(crate) fn of_run(result: &RunResult) -> Option<RunVerdict> {
     match result.points.as_slice() {
         [] => None,
@@ -164,7 +165,7 @@ fn of_points(points: &[Point]) -> RunVerdict {
     RunVerdict { side: worst.unwrap_or(Saturated::Unknown), sentence, further: sentences }
 }
 
-/// Returns the points by name, as many as one reads.
+/// Formats the names of points: the first [`NAMED`](places), and the number of the others.
 fn places(points: &[&Point], among: &[Point]) -> String {
     const NAMED: usize = 4;
     let named = points.iter().take(NAMED);
@@ -175,7 +176,8 @@ fn places(points: &[&Point], among: &[Point]) -> String {
     names.join("; ") + "."
 }
 
-/// What the trials of a point say in explanation of `side`: what differs in numbers only is one sentence.
+/// Returns the reasons that the trials of a point give for `side`; reasons that differ only in
+/// numbers are merged.
 fn reasons(point: &Point, side: Saturated) -> Vec<String> {
     let said =
         point.trials.iter().filter(|t| t.verdict.saturated == side).map(|t| &t.verdict.because);
@@ -187,7 +189,7 @@ fn reasons(point: &Point, side: Saturated) -> Vec<String> {
     notes::merged(reasons.iter().map(String::as_str))
 }
 
-/// Returns a side in a word.
+/// Returns the name of a side.
 pub(crate) fn word(side: Saturated) -> &'static str {
     match side {
         Saturated::Neither => "neither",
@@ -222,7 +224,7 @@ mod tests {
             probe: Bounds { low: probe, high: probe },
             ..Account::default()
         };
-        // One trial that the probe limited excuses no controller that was the limit in all.
+        // One trial that the probe limited does not excuse a controller that was the limit in all.
         let trials = [account(380, 0), account(350, 50), account(20, 90)];
         assert_eq!(side_of(&trials), Some(Controller));
         assert_eq!(side_of(&[account(0, 20), account(0, 0)]), None);

@@ -1,4 +1,5 @@
-//! Bounds while one quantity of the network varies: a table, `result.json`, `sweep.csv`, a page with plots.
+//! Reports of bounds while one quantity of the network varies: a table, `result.json`, `sweep.csv`,
+//! a page with plots.
 
 use calculus::network::{Analysis, Assessed, Settings, Unit, describe};
 use calculus::{Extended, Rational};
@@ -15,51 +16,51 @@ use crate::page::{Block, Cell, Column, Figure, Note, Page, Table, Tone};
 use crate::plot::{self, Axis, Line, Plot, Point, Style};
 use crate::terminal::{self, Grid, Layout, Paint};
 
-/// The JSON schema of what [`Sweep::to_json`] gives.
+/// The JSON schema of the output of [`Sweep::to_json`].
 pub const SWEEP_SCHEMA: &str = include_str!("../../schemas/bounds-sweep.v1.schema.json");
 
-/// Flows of which a figure has lines, at most.
+/// The largest number of flows that a figure shows.
 const DRAWN: usize = 8;
 
-/// Bounds at each value of a quantity.
+/// The bounds at each value of a quantity.
 #[derive(Debug)]
 pub struct Sweep<'a> {
-    /// Name of the network; may be empty.
+    /// The name of the network; may be empty.
     pub network: &'a str,
-    /// What varies: `video.rate`.
+    /// The quantity that varies, such as `video.rate`.
     pub place: &'a str,
-    /// Unit of the values; empty for that of the file.
+    /// The unit of the values; empty for the default unit of the file.
     pub unit: &'a str,
-    /// What was asked for.
+    /// The analyses that were requested.
     pub analyses: &'a [Analysis],
-    /// Conventions.
+    /// The conventions of the analyses.
     pub settings: &'a Settings,
-    /// How the servers of the network serve, in words.
+    /// The orders of service in the network, in words.
     pub orders: &'a str,
-    /// Names of the flows that were asked for.
+    /// The names of the requested flows.
     pub flows: &'a [String],
-    /// At least one.
+    /// The points, at least one.
     pub points: &'a [SweepPoint],
-    /// Unit of times.
+    /// The unit in which times are shown.
     pub time_unit: Unit,
-    /// Unit of data.
+    /// The unit in which data are shown.
     pub data_unit: Unit,
 }
 
-/// Bounds at one value.
+/// The bounds at one value of the quantity.
 #[derive(Debug)]
 pub struct SweepPoint {
-    /// The value.
+    /// The value of the quantity.
     pub value: Rational,
-    /// For each flow a bound for each analysis.
+    /// For each flow, a bound for each analysis.
     pub flows: Vec<Vec<Assessed>>,
-    /// Flows without a bound, as sentences.
+    /// Sentences about flows without a bound.
     pub unbounded: Vec<String>,
-    /// Bounds below a run, as sentences.
+    /// Sentences about bounds below a run.
     pub contradictions: Vec<String>,
 }
 
-/// What a figure shows of a bound.
+/// The quantity of a bound that a figure shows.
 #[derive(Clone, Copy)]
 enum What {
     Delay,
@@ -84,7 +85,8 @@ impl What {
 }
 
 impl Sweep<'_> {
-    /// Returns a row for each value, a column for each flow: delay bounds. Ends with a newline.
+    /// Formats the delay bounds as a table with a row for each value and a column for each flow.
+    /// The text ends with a newline.
     #[must_use]
     pub fn table(&self, layout: Layout) -> String {
         let mut out = layout.paragraph("", &self.title(), Paint::Strong);
@@ -130,8 +132,8 @@ impl Sweep<'_> {
         out
     }
 
-    /// Returns a row for each value, flow and analysis, in seconds and bits, the value in its own
-    /// unit. A bound that is infinite is empty.
+    /// Formats a row for each value, flow and analysis as CSV, in seconds and bits; the value is in
+    /// its own unit. The cell of an infinite bound is empty.
     #[must_use]
     pub fn to_csv(&self) -> String {
         let mut out = format!(
@@ -160,7 +162,8 @@ impl Sweep<'_> {
         out
     }
 
-    /// Every number exact, as text, and as a double: bounds rounded up, runs rounded down; in seconds and bits.
+    /// Formats the sweep as JSON: every number exactly, as text, and as a double in seconds and
+    /// bits, with bounds rounded up and runs rounded down.
     #[must_use]
     pub fn to_json(&self, provenance: &Provenance) -> String {
         let point = |point: &SweepPoint| {
@@ -199,7 +202,7 @@ impl Sweep<'_> {
         result(provenance, value)
     }
 
-    /// Returns the report.
+    /// Returns the sweep as a page.
     #[must_use]
     pub fn page(&self, provenance: &Provenance) -> Page {
         let mut page = Page::of_run(provenance, "delay and backlog bounds", self.title());
@@ -231,7 +234,7 @@ impl Sweep<'_> {
         page
     }
 
-    /// Values at which a flow has no bound, or a bound is below a run.
+    /// Returns notes about values at which a flow has no bound, or a bound is below a run.
     fn notes(&self) -> Vec<Note> {
         let bad = |text: String| Note { tone: Tone::Bad, text: printable(&text) };
         let contradictions = self.ranges(|point| &point.contradictions).into_iter().map(bad);
@@ -239,7 +242,7 @@ impl Sweep<'_> {
         contradictions.chain(unbounded).collect()
     }
 
-    /// Sentences with the values from and to which they hold.
+    /// Returns sentences with the first and the last value at which they hold.
     fn ranges(&self, of: impl Fn(&SweepPoint) -> &Vec<String>) -> Vec<String> {
         let mut found: Vec<(&str, &Rational, &Rational)> = Vec::new();
         for point in self.points {
@@ -269,7 +272,7 @@ impl Sweep<'_> {
         printable(&format!("Bounds of {name}, {} from {} to {}", self.place, ends[0], ends[1]))
     }
 
-    /// What varies, with its unit.
+    /// Returns the quantity with its unit.
     fn axis(&self) -> String {
         match self.unit {
             "" => self.place.to_owned(),
@@ -277,7 +280,7 @@ impl Sweep<'_> {
         }
     }
 
-    /// Flow, analysis and name of each column.
+    /// Returns the flow, the analysis and the name of each column.
     fn columns(&self) -> Vec<(usize, usize, String)> {
         let mut columns = Vec::new();
         for (flow, name) in self.flows.iter().enumerate() {
@@ -347,7 +350,7 @@ impl Sweep<'_> {
                     Some((point.value.to_f64(), point.flows.get(*flow)?.get(*analysis)?))
                 })
             };
-            // What has no bound interrupts the line.
+            // A point without a bound interrupts the line.
             let bounds = cells().map(|(x, assessed)| {
                 let y = scaled(what.bound(assessed), unit);
                 Point::new(x, y.finite().map_or(f64::NAN, Rational::to_f64_up))
@@ -367,7 +370,8 @@ impl Sweep<'_> {
                 lines.push(Line::new(title, runs, Style::series(number).hollow()));
             }
         }
-        // Near an overload a delay grows without end, and others would lie flat on the axis.
+        // Near an overload a delay grows without end; on a linear axis all others would be near
+        // zero.
         let label = format!("{name} in {}", unit.name);
         let values = lines.iter().flat_map(|line| line.points.iter().map(|point| point.y));
         let y = Axis::fitting(label, plot::Unit::Index, values.filter(|y| y.is_finite()));

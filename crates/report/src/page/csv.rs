@@ -1,4 +1,5 @@
-//! The data of a figure as a CSV file (RFC 4180): a row per point, in base units, which stand in the head.
+//! The data of a figure as CSV (RFC 4180): a row per point, in the base units that the header
+//! names.
 
 use std::fmt::Write as _;
 
@@ -6,7 +7,7 @@ use super::figure::Graphic;
 use crate::csv::{Cell, Text};
 use crate::plot::{Axis, Datum, Forest, Graph, HeatMap, Plot};
 
-/// Returns the rows of a figure.
+/// Formats the data of a figure.
 pub(super) fn of(graphic: &Graphic) -> String {
     match graphic {
         Graphic::Plot(plot) => of_plot(plot),
@@ -16,7 +17,8 @@ pub(super) fn of(graphic: &Graphic) -> String {
     }
 }
 
-/// Series, point, half of its 95 % confidence interval; least and greatest value of bands.
+/// Formats the points of lines, with half of their 95 % confidence intervals, and the bounds of
+/// areas.
 fn of_plot(plot: &Plot) -> String {
     let (x, y) = (plot.x.name(), plot.y.name());
     let mut out = format!("series,{},{},ci95,low,high\n", Text(&x), Text(&y));
@@ -42,7 +44,7 @@ fn of_plot(plot: &Plot) -> String {
     out
 }
 
-/// Returns a cell of the horizontal axis.
+/// Formats a cell of the horizontal axis.
 fn across(axis: &Axis, value: f64) -> String {
     match axis.data(value) {
         Datum::Number(number) => Cell(Some(number)).to_string(),
@@ -50,7 +52,7 @@ fn across(axis: &Axis, value: f64) -> String {
     }
 }
 
-/// Returns a row for each box on each way, with its value and where the way goes on.
+/// Formats a row for each box on each path, with its value and the next box.
 fn of_graph(graph: &Graph) -> String {
     let value = format!("{} [fraction]", graph.value_title);
     let (way, node) = (Text(&graph.way_title), Text(&graph.node_title));
@@ -69,7 +71,7 @@ fn of_graph(graph: &Graph) -> String {
     out
 }
 
-/// Returns a row for each difference, with the ends of its interval.
+/// Formats a row for each difference, with the ends of its interval.
 fn of_forest(forest: &Forest) -> String {
     let value = format!("{} [{}]", forest.axis, forest.unit.text());
     let mut out = format!("what,{},low,high,shown\n", Text(&value));

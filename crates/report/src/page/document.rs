@@ -1,8 +1,8 @@
-//! A page that puts several measurements together, and that also exists as the text of a terminal ([`terminal`]), as JSON
-//! ([`json`]) and as a CSV file for each table ([`csv`]).
+//! Documents: reports of several measurements, as pages, as text for a terminal ([`terminal`]), as
+//! JSON ([`json`]) and as a CSV file for each table ([`csv`]).
 //!
-//! Its tables and figures hold [values](crate::value::Value) with their unit, confidence and origin, so that a value that was
-//! published elsewhere is told from one that was measured here in every form.
+//! Tables and figures hold [values](crate::value::Value) with their unit, confidence and origin, so
+//! that every form distinguishes published values from measured ones.
 
 pub mod csv;
 pub mod json;
@@ -14,27 +14,27 @@ use super::{Block, Figure, Graphic, Note, Page, Table, Text, Tone};
 use crate::alarm::{self, Alarm};
 use crate::format::printable;
 
-/// A report.
+/// A report of several measurements.
 #[derive(Clone, Debug)]
 pub struct Document {
-    /// Which verb made it, such as `demo`.
+    /// The verb that wrote the document, such as `demo`.
     pub kind: &'static str,
-    /// What it is about.
+    /// The title of the document.
     pub title: String,
-    /// What it found, most important first, a sentence each.
+    /// The findings, the most important first, one sentence each.
     pub findings: Vec<String>,
-    /// What a reader must know to judge it.
+    /// Notes that a reader needs to judge the findings.
     pub notes: Vec<String>,
-    /// Why it does not hold all that was asked for, if so.
+    /// The reason why the document is incomplete, if it is.
     pub partial: Option<String>,
-    /// In order.
+    /// The sections in order.
     pub sections: Vec<Section>,
-    /// Command, time and host.
+    /// The command, the time and the host of the run.
     pub provenance: Provenance,
 }
 
 impl Document {
-    /// It does not hold all that was asked for, for this reason too.
+    /// Records a reason why the document is incomplete.
     pub fn lacks(&mut self, reason: &str) {
         match &mut self.partial {
             Some(known) => {
@@ -49,28 +49,28 @@ impl Document {
 /// A part of a document.
 #[derive(Clone, Debug, Default)]
 pub struct Section {
-    /// Its name in links and in names of files: lower case, digits and hyphens.
+    /// The name in links and file names: lower-case letters, digits and hyphens.
     pub id: String,
-    /// Its heading.
+    /// The heading.
     pub title: String,
-    /// Paragraphs beneath the heading.
+    /// The paragraphs below the heading.
     pub text: Vec<String>,
-    /// Tables, below the text.
+    /// The tables, below the text.
     pub tables: Vec<Table>,
-    /// Figures, below the tables, of [lines of values](crate::plot::Line::of_values).
+    /// The figures, below the tables, with [lines of values](crate::plot::Line::of_values).
     pub figures: Vec<Figure>,
-    /// Commands that do the same elsewhere: what for, and the command.
+    /// Commands that perform the measurement elsewhere: a description and the command.
     pub commands: Vec<(String, String)>,
-    /// More about it: what, and where in the run directory.
+    /// Links: a description and the place in the run directory.
     pub links: Vec<(String, String)>,
 }
 
 impl Document {
-    /// Returns the page.
+    /// Returns the document as a page.
     #[must_use]
     pub fn page(&self) -> Page {
         let mut page = Page::of_run(&self.provenance, self.kind, printable(&self.title));
-        // What is missing since a process was lost is said with who did what.
+        // Work that a lost process left out is reported with the shares of the processes.
         if let Some(reason) = self
             .partial
             .as_ref()
@@ -97,7 +97,7 @@ impl Document {
 }
 
 impl Section {
-    /// Returns an earlier section that has a table too, as it is called in short.
+    /// Returns the short title of an earlier section that has the same table, if any.
     fn has_too<'s>(table: &Table, before: &'s [Self]) -> Option<&'s str> {
         let other = before.iter().find(|section| section.tables.contains(table))?;
         other.title.split(':').next()
@@ -106,7 +106,7 @@ impl Section {
     fn blocks(&self, before: &[Self]) -> Vec<Block> {
         let mut blocks: Vec<Block> =
             self.text.iter().map(|text| Block::Paragraph(printable(text).into())).collect();
-        // What several sections have in common is said once.
+        // A table that several sections share is shown once.
         blocks.extend(self.tables.iter().map(|table| match Self::has_too(table, before) {
             Some(name) => {
                 let text = format!("{}: as for {name}.", table.caption);
@@ -114,7 +114,7 @@ impl Section {
             }
             None => Block::Table(table.clone()),
         }));
-        blocks.push(Block::Figures(self.figures.iter().map(told_apart).collect()));
+        blocks.push(Block::Figures(self.figures.iter().map(with_origins).collect()));
         for (what, command) in &self.commands {
             blocks.push(Block::Remark(printable(what).into()));
             blocks.push(Block::Command(printable(command)));
@@ -125,7 +125,7 @@ impl Section {
     }
 }
 
-/// Returns the text, whose first words stand out if they say what it is about.
+/// Returns the text with its label before the first colon emphasised, if it has one.
 fn labelled(text: &str) -> Text {
     match text.split_once(": ") {
         Some((label, rest)) if label.chars().count() <= 60 && !is_sentence(label) => {
@@ -135,14 +135,15 @@ fn labelled(text: &str) -> Text {
     }
 }
 
-/// Whether a stop ends something in it, other than the short words before numbers of figures and equations.
+/// Whether a text contains the end of a sentence, apart from the abbreviations before numbers of
+/// figures and equations.
 fn is_sentence(label: &str) -> bool {
     label.replace("Fig. ", "").replace("Eq. ", "").contains(['.', ';'])
 }
 
-fn told_apart(figure: &Figure) -> Figure {
+fn with_origins(figure: &Figure) -> Figure {
     let graphic = match figure.graphic.clone() {
-        Graphic::Plot(plot) => Graphic::Plot(plot.told_apart()),
+        Graphic::Plot(plot) => Graphic::Plot(plot.with_origins()),
         other => other,
     };
     Figure { graphic, ..figure.clone() }

@@ -1,8 +1,8 @@
-//! Text from outside inside a page.
+//! Escaping of text from outside in a page.
 
 use std::fmt::{self, Display};
 
-/// Text that stands as itself in the content of an element or in a quoted attribute.
+/// Escapes a text for the content of an element or a quoted attribute.
 pub(crate) fn escape(text: &str) -> Escaped<'_> {
     Escaped(text)
 }
@@ -31,7 +31,7 @@ impl Display for Escaped<'_> {
     }
 }
 
-/// Markup, and characters that HTML forbids or that turn the text of the page around.
+/// Whether a character is markup, forbidden in HTML, or changes the direction of the text.
 fn special(c: char) -> bool {
     match c {
         '&' | '<' | '>' | '"' | '\'' => true,

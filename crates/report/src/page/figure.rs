@@ -1,4 +1,4 @@
-//! A figure: what is drawn, what is said about it, and which table stands below.
+//! Figures of a page: the graphic, its caption and the table below.
 
 use super::table::{Cell, Column, Table};
 use crate::format::{cut, figure, mean_and_interval};
@@ -8,11 +8,11 @@ use crate::value::Spread;
 /// A figure of a report.
 #[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
 pub struct Figure {
-    /// What is drawn.
+    /// The graphic.
     pub graphic: Graphic,
-    /// What the reader should know beyond the title: whose definition, which trial.
+    /// A remark in addition to the title, such as a definition or the number of the trial.
     pub remark: String,
-    /// Which table stands below.
+    /// The table below the figure.
     pub data: Data,
 }
 
@@ -22,22 +22,22 @@ pub struct Figure {
 pub enum Graphic {
     /// Lines over an axis.
     Plot(Plot),
-    /// Cells of a table, the deeper the larger their value.
+    /// A table whose cells are the darker the larger their value.
     HeatMap(HeatMap),
-    /// Boxes joined by the ways through them.
+    /// Boxes joined by paths.
     Graph(Graph),
     /// A row for each difference.
     Forest(Forest),
 }
 
-/// The table below a figure.
+/// The kind of table below a figure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub enum Data {
-    /// Every point: a row per horizontal value, a column per line.
+    /// All points: a row per horizontal value, a column per line.
     Points,
-    /// Least, mean and greatest value of each line, for lines too long to be read.
+    /// The least, mean and greatest value of each line, for long lines.
     Extremes,
-    /// None, because a table beside says the same.
+    /// No table, because another table of the page has the data.
     Elsewhere,
 }
 
@@ -52,12 +52,12 @@ impl Figure {
         Self { graphic: Graphic::HeatMap(map), remark: remark.into(), data: Data::Points }
     }
 
-    /// Returns a graph. A table elsewhere says what its boxes are.
+    /// Returns a graph without a table; another table of the page describes its boxes.
     pub fn graph(graph: Graph, remark: impl Into<String>) -> Self {
         Self { graphic: Graphic::Graph(graph), remark: remark.into(), data: Data::Elsewhere }
     }
 
-    /// Returns the same with another table below.
+    /// Returns the figure with another kind of table below.
     #[must_use]
     pub fn with_data(self, data: Data) -> Self {
         Self { data, ..self }
@@ -74,7 +74,7 @@ impl Figure {
         }
     }
 
-    /// Returns the same with other words.
+    /// Returns the figure with its texts replaced by `words`.
     pub(crate) fn reworded(mut self, words: impl Fn(&str) -> String) -> Self {
         let say = |text: &mut String| *text = words(text);
         say(&mut self.remark);
@@ -86,7 +86,7 @@ impl Figure {
         self
     }
 
-    /// Returns the table below.
+    /// Returns the table below the figure.
     pub(super) fn data_table(&self) -> Table {
         match (&self.graphic, self.data) {
             (_, Data::Elsewhere) | (Graphic::Graph(_), _) => Table::default(),
@@ -99,9 +99,9 @@ impl Figure {
 }
 
 impl Graphic {
-    /// Whether it needs the whole width of the page.
+    /// Whether the graphic needs the whole width of the page.
     pub(super) fn is_wide(&self) -> bool {
-        /// Boxes up to which half of the page will do.
+        /// The number of boxes up to which half of the width suffices.
         const FEW: usize = 6;
         matches!(self, Self::Graph(graph) if graph.nodes.len() > FEW)
     }
@@ -119,7 +119,7 @@ impl Graphic {
         self.svg_at(id, Width::PAGE)
     }
 
-    /// Returns the drawing, laid out for a width.
+    /// Draws the graphic for a width.
     pub(super) fn svg_at(&self, id: &str, width: Width) -> String {
         match self {
             Self::Plot(plot) => plot.svg_at(id, width),
@@ -130,7 +130,7 @@ impl Graphic {
     }
 }
 
-/// Returns the rows of a forest plot in words.
+/// Returns the table of a forest plot, with a row of words for each difference.
 fn differences(forest: &Forest) -> Table {
     let mut table = Table::new(&forest.title, ["", "figures and difference"].map(Column::words));
     for row in &forest.rows {

@@ -1,4 +1,5 @@
-//! The tables of a page for LaTeX: a file each, in the style of the package booktabs, to be read with `\input`.
+//! The tables of a page for LaTeX: a file for each, in the style of the package booktabs, for
+//! `\input`.
 
 use std::fmt::Write as _;
 
@@ -7,19 +8,19 @@ use super::table::{Cell, Kind, Table};
 use super::{Block, Page};
 use crate::estimates::{UNBOUNDED, UNBOUNDED_MEANS};
 
-/// Rows from which on a table may go over several sheets.
+/// The number of rows from which on a table may extend over several sheets.
 const LONG: usize = 40;
 
-/// A table as a file.
+/// A table as a LaTeX file.
 pub(crate) struct TableFile {
     /// The name of the file.
     pub(crate) name: String,
     pub(crate) text: String,
 }
 
-/// A table with what is said about it.
+/// A table with its caption and remarks.
 struct Remarked<'a> {
-    /// Its own caption, or the heading that it stands under.
+    /// The caption of the table, or the heading above it.
     caption: &'a str,
     table: &'a Table,
     remarks: Vec<String>,
@@ -57,7 +58,7 @@ fn collect<'a>(blocks: &'a [Block], heading: &'a str, found: &mut Vec<Remarked<'
             }
             _ => &[],
         };
-        // What stands below a table explains it.
+        // The remarks below a table explain it.
         let below = blocks[place + 1..].iter().map_while(|block| match block {
             Block::Remark(text) => Some(text.plain()),
             _ => None,
@@ -138,7 +139,7 @@ fn words(cell: &Cell) -> String {
     cell.shown().plain()
 }
 
-/// Returns the text below a table: its remarks, and the meaning of its signs.
+/// Returns the text below a table: its remarks, and the meanings of its signs.
 fn notes(remarked: &Remarked<'_>) -> String {
     let has = |test: &dyn Fn(&str) -> bool| {
         remarked.table.rows().flatten().any(|cell| test(words(cell).trim()))
@@ -159,7 +160,7 @@ fn notes(remarked: &Remarked<'_>) -> String {
     notes.iter().map(|note| escaped(note.trim())).collect::<Vec<_>>().join("\n")
 }
 
-/// Signs that LaTeX has commands for.
+/// Characters that need a command in LaTeX.
 const SIGNS: [(char, &str); 38] = [
     ('\\', "\\textbackslash{}"),
     ('~', "\\textasciitilde{}"),
@@ -201,7 +202,7 @@ const SIGNS: [(char, &str); 38] = [
     ('‡', "$\\ddagger$"),
 ];
 
-/// Raised digits and signs, by the digit or sign that each raises.
+/// Superscript digits and signs, each with its plain form.
 const RAISED: [(char, char); 12] = [
     ('⁰', '0'),
     ('¹', '1'),
@@ -217,8 +218,7 @@ const RAISED: [(char, char); 12] = [
     ('⁺', '+'),
 ];
 
-/// Returns a text in which nothing is a command; letters beyond ASCII stay, which LaTeX reads as
-/// UTF-8.
+/// Escapes a text for LaTeX. Letters beyond ASCII remain, because LaTeX reads UTF-8.
 fn escaped(text: &str) -> String {
     let mut out = String::new();
     let mut raised = String::new();
@@ -231,7 +231,7 @@ fn escaped(text: &str) -> String {
                 let is_number = letters.peek().is_some_and(char::is_ascii_digit);
                 let sign = SIGNS.iter().find(|(sign, _)| *sign == letter);
                 match (letter, sign) {
-                    // The words beside these signs say the same.
+                    // The words next to these signs have the same meaning.
                     ('✓' | '✗', _) => {
                         letters.next_if_eq(&' ');
                     }

@@ -1,4 +1,5 @@
-//! The last section of every report: how it was measured, where, what words mean, which files are beside it.
+//! The last section of every report: the method, the host, definitions, and the files in the run
+//! directory.
 
 use provenance::Host;
 
@@ -7,8 +8,8 @@ use crate::format::{figure, printable};
 use crate::plot::Unit;
 
 impl Page {
-    /// The section: blocks of its own; the host, where figures depend on it; what the words on the page mean; the files,
-    /// to which those of the figures come if there are any.
+    /// Adds the section with its own blocks, the host (if figures depend on it), definitions of the
+    /// words on the page, and the files, including those of the figures if there are any.
     pub(crate) fn method<'a, K: Into<Text>, V: Into<Text>, F: Into<Text>>(
         &mut self,
         own: Vec<Block>,
@@ -45,7 +46,7 @@ impl Block {
         }
     }
 
-    /// What is known of a host.
+    /// Returns a block with the properties of a host.
     pub(crate) fn host(host: &Host) -> Self {
         let cores = (host.cpus > 0).then(|| host.cpus.to_string());
         let memory = (host.memory_bytes > 0).then(|| figure(host.memory_bytes as f64, Unit::Bytes));

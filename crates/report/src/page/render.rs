@@ -1,4 +1,4 @@
-//! A page as HTML.
+//! The renderer: turns a page into HTML.
 
 use maud::{DOCTYPE, Markup, PreEscaped, Render, html};
 
@@ -9,28 +9,29 @@ use super::{Block, Page, Section, csv, escape, ranked};
 use crate::alarm::{self, Alarm};
 use crate::plot::{Drawing, DrawingError, Width, style_sheet};
 
-/// Columns from which on a table is set in smaller print.
+/// The number of columns from which on a table is set in smaller print.
 pub(super) const MANY_COLUMNS: usize = 9;
-/// Sections from which on there is a list of them.
+/// The number of sections from which on the page lists them.
 const MANY_SECTIONS: usize = 7;
 
-/// A document and the figures in it, in order.
+/// A rendered document, and its figures in order.
 pub(crate) struct Rendered {
     pub(crate) html: String,
     pub(crate) figures: Vec<Drawn>,
 }
 
-/// A figure as it stands in the page.
+/// A figure as it is in the page.
 pub(crate) struct Drawn {
     graphic: Graphic,
     /// The drawing in the page.
     svg: String,
-    /// Its data.
+    /// The data of the figure.
     pub(crate) csv: String,
 }
 
 impl Page {
-    /// What stands above all sections: alarms first, below which nothing is good news.
+    /// Returns the blocks above all sections: alarms first; below an alarm, good news lose their
+    /// tone.
     fn worst_first(&self) -> Vec<Block> {
         let alarms = alarm::worst_first(&self.alarms);
         let mut lead: Vec<Block> =
@@ -43,7 +44,7 @@ impl Page {
         lead
     }
 
-    /// Returns the document, with its figures.
+    /// Renders the document and its figures.
     pub(crate) fn render(&self) -> Rendered {
         let mut drawn = Vec::new();
         let lead = blocks(&self.worst_first(), Level::Lead, &mut drawn);
@@ -106,7 +107,7 @@ impl Page {
     }
 }
 
-/// Where blocks stand, which decides the rank of headings.
+/// The position of blocks, which determines the level of headings.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Level {
     Lead,
@@ -127,7 +128,7 @@ fn block(block: &Block, level: Level, drawn: &mut Vec<Drawn>) -> Markup {
         Block::Remark(text) => html! { p.remark { (text) } },
         Block::Card(tone, lines) => card(*tone, lines),
         Block::Tiles(tiles) => {
-            // Full rows look best.
+            // Complete rows look best.
             let columns = match tiles.len() {
                 n @ 1..=4 => n,
                 5 | 6 | 9 => 3,
@@ -178,7 +179,7 @@ fn block(block: &Block, level: Level, drawn: &mut Vec<Drawn>) -> Markup {
         Block::Folded { id, summary, blocks: inner } => html! {
             details.point {
                 summary { (summary) }
-                // A link to something inside opens the details around it.
+                // A link to an element inside opens the details around it.
                 div id=[id.as_ref()] { "\n" (blocks(inner, Level::Section, drawn)) }
             }
         },
@@ -211,7 +212,7 @@ fn class(tone: Tone) -> Option<&'static str> {
     }
 }
 
-/// What says the same as the colour.
+/// Returns a sign with the meaning of the colour.
 fn sign(tone: Tone) -> Option<&'static str> {
     match tone {
         Tone::Plain => None,
@@ -329,13 +330,12 @@ impl Render for escape::Escaped<'_> {
 }
 
 impl Drawn {
-    /// Returns a name for files of the figure with that number, without an extension.
+    /// Returns a name for the files of the figure with the given number, without an extension.
     pub(crate) fn file_name(&self, number: usize) -> String {
         file_stem("figure", number, self.graphic.title())
     }
 
-    /// Returns the figure as shapes, to be written to files: as it is in the page, or laid out for
-    /// a width.
+    /// Returns the figure as shapes for files: as in the page, or laid out for a width.
     pub(crate) fn drawing(&self, width: Option<Width>) -> Result<Drawing, DrawingError> {
         match width {
             None => Drawing::read(&self.svg),
@@ -344,11 +344,11 @@ impl Drawn {
     }
 }
 
-/// Characters of a file name, without its extension.
+/// The largest number of characters of a file name, without its extension.
 const LONGEST_NAME: usize = 80;
 
-/// Returns the name of a file of a figure or a table, without its extension: what it is, its
-/// number, and the words of its title.
+/// Returns the name of a file for a figure or a table, without an extension: its kind, its number,
+/// and the words of its title.
 pub(super) fn file_stem(kind: &str, number: usize, title: &str) -> String {
     let letters = title.chars().map(|c| match c.to_ascii_lowercase() {
         c if c.is_ascii_alphanumeric() => c,
@@ -357,7 +357,7 @@ pub(super) fn file_stem(kind: &str, number: usize, title: &str) -> String {
     let words: String = letters.collect();
     let mut name = format!("{kind}-{number:02}");
     for word in words.split('-').filter(|word| !word.is_empty()) {
-        // Long titles say in their first words which figure it is.
+        // The first words of a long title identify it.
         if name.len() + word.len() > LONGEST_NAME {
             break;
         }

@@ -1,10 +1,10 @@
-//! Tables.
+//! Tables of a page.
 
 use super::text::{Text, Tone};
 use crate::format::printable;
 use crate::value::Value;
 
-/// A table: the first column names its rows.
+/// A table whose first column names its rows.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Table {
     pub(super) caption: String,
@@ -19,34 +19,34 @@ pub(super) struct Group {
     pub(super) rows: Vec<Vec<Cell>>,
 }
 
-/// A column.
+/// A column of a table.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Column {
     pub(super) name: String,
     pub(super) kind: Kind,
 }
 
-/// What stands in a column.
+/// The kind of a column's content.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     Figures,
     Words,
     Prose,
-    /// Figures where all that stands there are values, else prose.
+    /// Figures if all cells are values, else prose.
     Values,
 }
 
-/// A cell.
+/// A cell of a table.
 #[derive(Clone, Debug, Default, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct Cell {
     pub(super) content: Content,
     pub(super) tone: Tone,
 }
 
-/// What stands in a cell.
+/// The content of a cell.
 #[derive(Clone, Debug, Default, PartialEq, serde::Serialize, serde::Deserialize)]
 pub(super) enum Content {
-    /// Nothing: it was not measured, or not published.
+    /// No value: it was not measured, or not published.
     #[default]
     Nothing,
     Text(Text),
@@ -71,7 +71,7 @@ impl Table {
         Self::new(printable(&caption.into()), columns)
     }
 
-    /// What stands in the column at that place.
+    /// Returns the kind of the column at an index.
     pub(super) fn kind(&self, place: usize) -> Kind {
         let kind = self.columns.get(place).map_or(Kind::Words, |column| column.kind);
         let is_text = |row: &Vec<Cell>| {
@@ -84,12 +84,12 @@ impl Table {
         }
     }
 
-    /// All rows, of all groups.
+    /// Returns the rows of all groups.
     pub(super) fn rows(&self) -> impl Iterator<Item = &Vec<Cell>> {
         self.groups.iter().flat_map(|group| &group.rows)
     }
 
-    /// A row, which has a cell for each column.
+    /// Adds a row, which must have a cell for each column.
     pub fn row<C: Into<Cell>>(&mut self, cells: impl IntoIterator<Item = C>) {
         let row: Vec<Cell> = cells.into_iter().map(Into::into).collect();
         debug_assert_eq!(row.len(), self.columns.len(), "a row of {}", self.caption);
@@ -99,12 +99,12 @@ impl Table {
         }
     }
 
-    /// What the rows that follow have in common, above them.
+    /// Starts a group: a title above the rows that follow.
     pub fn group(&mut self, title: impl Into<String>) {
         self.groups.push(Group { title: Some(title.into()), rows: Vec::new() });
     }
 
-    /// Whether there is no row.
+    /// Whether the table has no row.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.groups.iter().all(|group| group.rows.is_empty())
@@ -144,7 +144,7 @@ impl Cell {
         value.map_or_else(Self::default, Self::from)
     }
 
-    /// Its value, if it holds one.
+    /// Returns the value of the cell, if it has one.
     #[must_use]
     pub fn value(&self) -> Option<Value> {
         match &self.content {
@@ -153,7 +153,7 @@ impl Cell {
         }
     }
 
-    /// What people read.
+    /// Returns the content as text for people.
     pub(super) fn shown(&self) -> Text {
         match &self.content {
             Content::Nothing => "–".into(),

@@ -2,11 +2,11 @@
 
 use std::borrow::Cow;
 
-/// Text in spans. Whatever it holds is shown as text: markup in it has no effect.
+/// Text in spans. Its content is always shown as text: markup in it has no effect.
 #[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Text(Vec<(Emphasis, String)>);
 
-/// How a span stands out.
+/// The emphasis of a span.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub(super) enum Emphasis {
     None,
@@ -15,53 +15,53 @@ pub(super) enum Emphasis {
     Code,
     /// A link to an identifier in the page.
     Link,
-    /// A link to a file beside the page.
+    /// A link to a file in the run directory.
     File,
 }
 
-/// Whether something is good news.
+/// The tone of a message.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub enum Tone {
-    /// Neither.
+    /// Neutral.
     #[default]
     Plain,
-    /// It is.
+    /// Good news.
     Good,
-    /// It makes figures doubtful.
+    /// Doubtful figures.
     Warning,
-    /// It is not.
+    /// Bad news.
     Bad,
 }
 
 impl Text {
-    /// Text that stands out.
+    /// Creates emphasised text.
     pub fn strong(text: impl Into<String>) -> Self {
         Self(vec![(Emphasis::Strong, text.into())])
     }
 
-    /// What one types, or the name of a file.
+    /// Creates text in a monospaced font: input, or the name of a file.
     pub fn code(text: impl Into<String>) -> Self {
         Self(vec![(Emphasis::Code, text.into())])
     }
 
-    /// Returns a number that leads to the part of the page with the identifier `prefix-number`.
+    /// Creates a number that links to the identifier `prefix-number` in the page.
     pub(crate) fn link(prefix: &str, number: usize) -> Self {
         Self(vec![(Emphasis::Link, format!("{prefix}-{number}"))])
     }
 
-    /// Returns the name of a file beside the page, which leads there.
+    /// Creates the name of a file in the run directory, as a link.
     pub fn file(path: impl Into<String>) -> Self {
         Self(vec![(Emphasis::File, path.into())])
     }
 
-    /// Returns the same with more text behind it.
+    /// Returns the text with more text appended.
     #[must_use]
     pub fn and(mut self, more: impl Into<Self>) -> Self {
         self.0.extend(more.into().0);
         self
     }
 
-    /// Returns the same with more text behind it, in smaller print.
+    /// Returns the text with more text appended in smaller print.
     #[must_use]
     pub fn and_faint(mut self, text: impl Into<String>) -> Self {
         let text = text.into();
@@ -71,13 +71,13 @@ impl Text {
         self
     }
 
-    /// Whether there is nothing in it.
+    /// Whether the text is empty.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.iter().all(|(_, text)| text.is_empty())
     }
 
-    /// Returns the same without emphasis.
+    /// Returns the text without emphasis.
     pub(super) fn plain(&self) -> String {
         let texts = self.0.iter().map(|(emphasis, text)| match emphasis {
             Emphasis::Faint => format!(" {text}"),

@@ -1,4 +1,4 @@
-//! The axes of a plot: ticks, their labels, and what is on them.
+//! The axes of a plot: ticks with their labels, and the labels of the axes.
 
 use super::frame::{Frame, LETTER, LINE};
 use super::scale::Scale;
@@ -6,25 +6,25 @@ use crate::page::escape;
 use crate::put::put;
 use crate::terminal::wrap;
 
-/// The labels of both axes, in lines that fit beside them.
+/// The labels of both axes, wrapped into lines.
 pub(super) struct Labels {
     pub(super) x: Vec<String>,
     pub(super) y: Vec<String>,
 }
 
 impl Labels {
-    /// Returns the labels of two axes of these lengths.
+    /// Wraps the labels of two axes of the given lengths.
     pub(super) fn of(x: &Scale, width: f64, y: &Scale, height: f64) -> Self {
         let lines = |scale: &Scale, room: f64| wrap(&scale.label(), (room / LETTER) as usize);
         Self { x: lines(x, width), y: lines(y, height) }
     }
 
-    /// Room for the label of the vertical axis beyond its first line.
+    /// Returns the width of the vertical axis's label beyond its first line.
     pub(super) fn left(&self) -> f64 {
         (self.y.len().max(1) - 1) as f64 * LINE
     }
 
-    /// Room for that of the horizontal axis beyond its first line.
+    /// Returns the height of the horizontal axis's label beyond its first line.
     pub(super) fn below(&self) -> f64 {
         (self.x.len().max(1) - 1) as f64 * LINE
     }
@@ -58,11 +58,11 @@ pub(super) fn draw_axes(svg: &mut String, frame: &Frame, x: &Scale, y: &Scale, l
             escape(&tick.label)
         );
     }
-    // Labels that would run into their neighbour are left out.
+    // Labels that would overlap with their neighbour are left out.
     let mut free_from = f64::NEG_INFINITY;
     for tick in x.ticks().iter().filter(|t| !t.label.is_empty()) {
         let (at, half) = (frame.x(x, tick.value), tick.label.chars().count() as f64 * LETTER / 2.0);
-        // Nor may the last leave the drawing.
+        // The last label must not leave the drawing.
         let at = at.min(frame.edge - half - 1.0);
         if at - half < free_from {
             continue;
@@ -93,7 +93,7 @@ pub(super) fn draw_axes(svg: &mut String, frame: &Frame, x: &Scale, y: &Scale, l
     svg.push_str("</text>");
 }
 
-/// The lines of a text, the second and later ones each below the one before.
+/// Writes the lines of a text, the second and later ones each below the one before.
 fn lines(svg: &mut String, lines: &[String], x: f64) {
     for (number, line) in lines.iter().enumerate() {
         match number {

@@ -1,26 +1,29 @@
-//! Lines that lie on one another, which a reader would take for one.
+//! Detection of lines that coincide, which a reader would take for one.
 //!
-//! They are drawn so that all can be seen (each wider than the one above it), and a line of text below the legend names them,
-//! since neither colours nor widths say it to everyone.
+//! They are drawn so that all are visible (each wider than the one above it), and a line of text
+//! below the legend names them, since not every reader can tell them apart by colour or width.
 
 use super::{Line, Marker, Point};
 
-/// How far from each other lines look like one: half of what they are wide together, and a little.
+/// The distance in pixels up to which lines look like one: a little more than half of their widths
+/// together.
 const APART: f64 = 2.5;
-/// Lines beneath a line that are made wider than it; more would hide what is around them.
+/// The largest number of width steps of lines beneath others; wider lines would hide their
+/// surroundings.
 pub(super) const DEEPEST: usize = 3;
 
 /// A line as it is drawn.
 pub(super) struct Drawn {
-    /// Points in pixels; nothing where the line is interrupted.
+    /// The points in pixels; `None` where the line is interrupted.
     points: Vec<Option<(f64, f64)>>,
     marked: bool,
-    /// What the legend says; lines without an entry of their own are not told apart.
+    /// The entry in the legend; lines with one entry are not distinguished.
     legend: String,
 }
 
 impl Drawn {
-    /// `place` says where a point is drawn. Nothing for lines that need not be told apart: dots, and one of many.
+    /// Returns a line as it is drawn; `place` returns the position of a point. Returns `None` for
+    /// lines that need not be distinguished: dots, and lines that are one of many.
     pub(super) fn of(
         line: &Line,
         points: &[Point],
@@ -43,7 +46,7 @@ impl Drawn {
         self.points.iter().flatten().copied()
     }
 
-    /// Whether a point of this line is, or the line passes, where that point is.
+    /// Whether this line has a point at `point` or, unless `only_points`, passes it.
     fn is_at(&self, point: (f64, f64), only_points: bool) -> bool {
         let near = |own: (f64, f64)| (own.0 - point.0).hypot(own.1 - point.1) <= APART;
         let passes = |pair: &[Option<(f64, f64)>]| match pair {
@@ -53,8 +56,8 @@ impl Drawn {
         self.seen().any(near) || !only_points && self.points.windows(2).any(passes)
     }
 
-    /// Whether this line is where the other is, from its begin to its end. A marker shows beside a line that only passes it, so
-    /// markers must be at markers.
+    /// Whether this line coincides with the other over its whole extent. A marker remains visible
+    /// on a line that only passes it, so markers must coincide with markers.
     fn lies_on(&self, other: &Self) -> bool {
         if self.legend == other.legend || self.marked && !other.marked {
             return false;
@@ -70,7 +73,7 @@ impl Drawn {
     }
 }
 
-/// Returns the point of the stretch between two that is nearest to a third.
+/// Returns the point of a segment that is nearest to a given point.
 fn nearest(from: (f64, f64), to: (f64, f64), point: (f64, f64)) -> (f64, f64) {
     let (along, up) = (to.0 - from.0, to.1 - from.1);
     let square = along * along + up * up;
@@ -82,20 +85,21 @@ fn nearest(from: (f64, f64), to: (f64, f64), point: (f64, f64)) -> (f64, f64) {
     (from.0 + share * along, from.1 + share * up)
 }
 
-/// Which lines of a plot coincide.
+/// The lines of a plot that coincide.
 pub(super) struct Coincidence {
-    /// For each line how many lie on it, at most [`DEEPEST`].
+    /// For each line the number of lines on top of it, at most [`DEEPEST`].
     pub(super) depths: Vec<usize>,
-    /// The names of those that look like one.
+    /// The names of the lines in each group that looks like one line.
     pub(super) groups: Vec<Vec<String>>,
 }
 
 impl Coincidence {
-    /// Of lines in the order in which they are drawn; nothing stands for those that need not be told apart.
+    /// Finds coinciding lines. The lines are in drawing order; `None` stands for lines that need
+    /// not be distinguished.
     pub(super) fn of(lines: &[Option<Drawn>]) -> Self {
         let mut depths = vec![0; lines.len()];
         let mut groups: Vec<Vec<usize>> = Vec::new();
-        // From above: what lies on a line is known before it.
+        // From the topmost line down, so that the lines on top of a line are known before it.
         for (number, line) in lines.iter().enumerate().rev() {
             let Some(line) = line else { continue };
             let on = lines.iter().enumerate().skip(number + 1).find(|(_, above)| {
@@ -117,13 +121,13 @@ impl Coincidence {
         Self { depths, groups: groups.into_iter().map(names).collect() }
     }
 
-    /// Returns a sentence about it; nothing where all lines can be seen.
+    /// Returns a sentence that names the groups, or `None` if all lines are visible.
     pub(super) fn sentence(&self) -> Option<String> {
         let groups: Vec<String> = self.groups.iter().map(|names| names.join(" and ")).collect();
         (!groups.is_empty()).then(|| format!("One on another: {}", groups.join("; ")))
     }
 
-    /// Returns the same in so many characters.
+    /// Returns the sentence, or a shorter one without names if it has more than `most` characters.
     pub(super) fn note(&self, most: usize) -> Option<String> {
         let sentence = self.sentence()?;
         if sentence.chars().count() <= most {
@@ -204,7 +208,7 @@ mod tests {
             assert_eq!(sentence(&[all(style, "a"), all(Style::series(2), "b")]), None);
         }
         assert_eq!(sentence(&[all(Style::series(1), ""), all(Style::series(2), "b")]), None);
-        // One entry of the legend for both.
+        // Both lines have one entry in the legend.
         assert_eq!(sentence(&[all(Style::series(1), "b"), all(Style::series(2), "b")]), None);
         let gap = [(0.0, 0.0), (5.0, f64::NAN), (10.0, 5.0)];
         let gap = line("gap", Style::series(1), &gap);

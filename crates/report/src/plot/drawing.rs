@@ -1,9 +1,10 @@
-//! A drawn plot as plain shapes with colours, for files of its own.
+//! A plot as plain shapes with colours, for figure files.
 //!
 //! In a page, a plot takes its colours from the style sheet, which other programs do not have. So
-//! that a figure in a file cannot differ from the one in the page, it is read back from that very
-//! drawing, and every shape gets the look that the style sheet (`html/style.css`) gives its
-//! classes, in the colours of the light theme. Only what [`super::render`] writes is understood.
+//! that a figure in a file cannot differ from that in the page, it is read back from the page's
+//! SVG, and every shape gets the look that the style sheet (`html/style.css`) defines for its
+//! classes, in the colours of the light theme. The reader supports only what [`super::render`]
+//! writes.
 
 use quick_xml::Reader;
 use quick_xml::events::{BytesStart, Event};
@@ -11,17 +12,17 @@ use quick_xml::events::{BytesStart, Event};
 use super::coincide::DEEPEST;
 use super::palette::{LIGHT, SERIES};
 
-/// Shapes, later ones above earlier ones. Lengths are pixels at the usual size, from the top left.
+/// Shapes in drawing order. Lengths are pixels at the usual size, from the top left.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Drawing {
     pub(super) width: f64,
     pub(super) height: f64,
-    /// What the plot shows.
+    /// The subject of the plot.
     pub(super) title: String,
     pub(super) items: Vec<Item>,
 }
 
-/// A shape, or a change of what may be drawn on.
+/// A shape, or a change of the clipping area.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Item {
     Path {
@@ -29,9 +30,9 @@ pub(super) enum Item {
         look: Look,
     },
     Text(Text),
-    /// From here on only what lies in the rectangle is seen: left, top, width and height.
+    /// Limits the following items to a rectangle: left, top, width and height.
     Clip([f64; 4]),
-    /// From here on everything is.
+    /// Removes the limit.
     Unclip,
 }
 
@@ -40,12 +41,12 @@ pub(super) enum Item {
 pub(super) enum Segment {
     Move(f64, f64),
     Line(f64, f64),
-    /// Half a circle to there, anticlockwise to the eye.
+    /// A half circle to the given point, anticlockwise as seen.
     HalfCircle(f64, f64),
     Close,
 }
 
-/// How a path is painted; colours are `#rrggbb`.
+/// The appearance of a path; colours are `#rrggbb`.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Look {
     pub(super) fill: Option<&'static str>,
@@ -61,18 +62,18 @@ pub(super) struct Look {
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Text {
     pub(super) text: String,
-    /// Of the anchor on the base line.
+    /// The position of the anchor on the base line.
     pub(super) at: (f64, f64),
-    /// Share of the text's width that lies before the anchor: 0, 0.5 or 1.
+    /// The share of the text's width before the anchor: 0, 0.5 or 1.
     pub(super) anchor: f64,
     pub(super) upwards: bool,
     pub(super) size: f64,
     pub(super) colour: &'static str,
-    /// Whether a rim in the colour of the page sets it off from what lies beneath.
+    /// Whether an outline in the colour of the page separates the text from shapes beneath.
     pub(super) rim: bool,
 }
 
-/// A drawing that cannot be read, which would be a fault of this crate.
+/// The error for a drawing that cannot be read, which would be a defect of this crate.
 #[derive(Debug, thiserror::Error)]
 #[error("a plot cannot be written to a file: {0}")]
 pub(crate) struct DrawingError(String);
@@ -81,7 +82,7 @@ pub(crate) struct DrawingError(String);
 pub(super) const PAGE: &str = LIGHT.page;
 
 impl Drawing {
-    /// Reads what [`super::Plot::svg`] drew.
+    /// Reads the output of [`super::Plot::svg`].
     pub(crate) fn read(svg: &str) -> Result<Self, DrawingError> {
         let mut reader = Reader::from_str(svg);
         let mut state = State::default();
@@ -111,7 +112,7 @@ impl DrawingError {
 #[derive(Default)]
 struct State {
     drawing: Drawing,
-    /// Name and classes of the elements that are open.
+    /// The names and classes of the open elements.
     open: Vec<(String, String)>,
     clip: [f64; 4],
     pending: Option<Text>,
@@ -193,7 +194,7 @@ impl State {
         Ok(())
     }
 
-    /// Begins the next line of a text, so far below.
+    /// Starts the next line of a text, at a distance below.
     fn next_line(&mut self, below: f64) {
         let Some(above) = &mut self.pending else { return };
         let (x, y) = above.at;
@@ -208,7 +209,7 @@ impl State {
         let Some((name, _)) = self.open.pop() else { return };
         match name.as_str() {
             "text" => self.drawing.items.extend(self.pending.take().map(Item::Text)),
-            // The only group without classes is the one that is clipped.
+            // The only group without classes is the clipped one.
             "g" if self.open.len() == 1 && self.is_clipped() => {
                 self.drawing.items.push(Item::Unclip);
             }
@@ -251,7 +252,7 @@ impl State {
         self.open.iter().any(|(_, classes)| classes.split(' ').any(|own| own == class))
     }
 
-    /// Returns the colour that the nearest element with one has.
+    /// Returns the colour of the nearest enclosing element that has one.
     fn colour(&self) -> &'static str {
         if self.has("muted") {
             return LIGHT.muted;
@@ -260,7 +261,7 @@ impl State {
         number.and_then(|number| LIGHT.series.get(number)).copied().unwrap_or(LIGHT.text)
     }
 
-    /// What the style sheet says of the innermost element.
+    /// Returns the appearance that the style sheet defines for the innermost element.
     fn look(&self) -> Look {
         let own =
             self.open.last().map_or("", |(_, classes)| classes.split(' ').next().unwrap_or(""));
@@ -311,7 +312,7 @@ impl State {
     }
 }
 
-/// Path data in the letters that are used here.
+/// Parses path data, limited to the commands that are used here.
 fn segments(data: &str) -> Result<Vec<Segment>, DrawingError> {
     let mut segments = Vec::new();
     let (mut at, mut begin) = ((0.0, 0.0), (0.0, 0.0));
@@ -334,7 +335,7 @@ fn segments(data: &str) -> Result<Vec<Segment>, DrawingError> {
             }
             ('L' | 'l', points) if !points.is_empty() && points.len().is_multiple_of(2) => {
                 for point in points.chunks_exact(2) {
-                    // Each of several relative points counts from the one before.
+                    // Each of several relative points refers to the previous one.
                     let (dx, dy) = if letter == 'l' { at } else { (0.0, 0.0) };
                     at = (point[0] + dx, point[1] + dy);
                     segments.push(Segment::Line(at.0, at.1));
@@ -348,7 +349,7 @@ fn segments(data: &str) -> Result<Vec<Segment>, DrawingError> {
                 at.1 = y + dy;
                 segments.push(Segment::Line(at.0, at.1));
             }
-            // Half circles only: the end lies a diameter away.
+            // Only half circles occur: the end is one diameter away.
             ('a', [_, _, _, _, _, x, y]) => {
                 at = (x + dx, y + dy);
                 segments.push(Segment::HalfCircle(at.0, at.1));
@@ -363,7 +364,7 @@ fn numbers(text: &str) -> Result<Vec<f64>, DrawingError> {
     let mut numbers = Vec::new();
     for word in text.split([' ', ',']).filter(|word| !word.is_empty()) {
         let mut from = 0;
-        // A minus sign also parts numbers.
+        // A minus sign also separates numbers.
         let signs = word.char_indices().skip(1).filter(|(_, c)| *c == '-').map(|(at, _)| at);
         for to in signs.chain([word.len()]) {
             numbers.push(word[from..to].parse().map_err(DrawingError::new)?);

@@ -1,4 +1,4 @@
-//! A drawing as an SVG file that needs no style sheet: every shape has its own look.
+//! A drawing as an SVG file that needs no style sheet: every shape has its own appearance.
 
 use super::drawing::{Drawing, Item, Look, PAGE, Segment, Text};
 use crate::page::escape;
@@ -87,7 +87,7 @@ fn write_text(out: &mut String, text: &Text) {
         true => format!("transform=\"translate({x:.1} {y:.1}) rotate(-90)\""),
     };
     let (size, shown) = (text.size, escape(&text.text));
-    // Twice rather than by paint-order, which few programs but browsers know.
+    // The text is written twice because few programs other than browsers support `paint-order`.
     if text.rim {
         put!(
             out,

@@ -1,7 +1,7 @@
-//! The font of PDF figures: which letters it has, how wide they are, and the part of it that one figure needs.
+//! The font of PDF figures: its glyphs, their widths, and the subset that one figure needs.
 //!
-//! The fonts that every reader of PDF files has lack raised digits, arrows and most signs of mathematics, so a file brings
-//! its letters along (see `fonts/README.md`).
+//! The standard fonts of PDF readers lack superscript digits, arrows and most mathematical signs,
+//! so a file embeds its glyphs (see `fonts/README.md`).
 
 use subsetter::GlyphRemapper;
 use ttf_parser::{Face, GlyphId};
@@ -9,10 +9,10 @@ use ttf_parser::{Face, GlyphId};
 use super::drawing::DrawingError;
 
 const FILE: &[u8] = include_bytes!("../../fonts/DejaVuSansCondensed.ttf");
-/// Stands for a letter that the font lacks.
+/// The replacement for a letter that the font lacks.
 const REPLACEMENT: char = '\u{fffd}';
 
-/// The letters of one figure.
+/// The letters that one figure uses.
 pub(super) struct Letters {
     face: Face<'static>,
     numbers: GlyphRemapper,
@@ -23,17 +23,17 @@ pub(super) struct Letters {
 /// A letter that a figure uses.
 struct Letter {
     letter: char,
-    /// The number of its glyph in the part of the font that the figure holds.
+    /// The number of the glyph in the subset of the font that the figure embeds.
     glyph: u16,
-    /// Width in thousandths of the size.
+    /// The width in thousandths of the font size.
     width: f64,
 }
 
-/// Measures that a PDF file states of its font, in thousandths of the size.
+/// The metrics of the font that a PDF file states, in thousandths of the font size.
 pub(super) struct Measures {
     pub(super) ascent: f64,
     pub(super) descent: f64,
-    /// Left, bottom, right and top of the box that holds any letter.
+    /// The left, bottom, right and top of the bounding box of all glyphs.
     pub(super) bounds: [f64; 4],
 }
 
@@ -64,10 +64,11 @@ impl Letters {
         widths.collect::<Vec<_>>().join(" ")
     }
 
-    /// Returns the map from glyphs to text, so that text can be copied from the file and found in it (ISO 32000-1, 9.10.3).
+    /// Returns the map from glyphs to text, so that text can be copied from the file and found in
+    /// it (ISO 32000-1, 9.10.3).
     pub(super) fn map(&self) -> String {
         let mut lines = String::new();
-        // A section may have 100 entries.
+        // A section may have at most 100 entries.
         for entries in self.used.chunks(100) {
             lines.push_str(&format!("{} beginbfchar\n", entries.len()));
             for one in entries {
@@ -107,7 +108,7 @@ impl Letters {
         }
         let glyph = self.glyph(letter);
         let number = self.numbers.remap(glyph.0);
-        // Of two letters with one glyph, the first is what a reader copies.
+        // If two letters share a glyph, copied text has the first of them.
         if !self.used.iter().any(|one| one.glyph == number) {
             self.used.push(Letter { letter, glyph: number, width: self.advance(glyph) });
         }
@@ -141,7 +142,8 @@ mod tests {
         assert!(letters.width("W") > 2.0 * letters.width("i"));
     }
 
-    /// Reports put letters beyond ASCII into figures: units, powers of two, signs of mathematics, arrows.
+    /// Checks letters beyond ASCII that reports use in figures: units, powers of two, mathematical
+    /// signs, arrows.
     #[test]
     fn the_font_has_what_reports_write() {
         let letters = Letters::new().expect("a font");

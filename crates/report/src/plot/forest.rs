@@ -1,4 +1,5 @@
-//! Forest plots: a row for each thing compared, with its difference, the interval of that, and both figures in words.
+//! Forest plots: a row for each comparison, with the difference, its interval, and both figures in
+//! words.
 
 use super::frame::{Frame, LETTER, LINE};
 use super::scale::{Axis, Scale};
@@ -7,11 +8,11 @@ use crate::page::escape;
 use crate::put::put;
 use crate::terminal::wrap;
 
-/// Room for the mark of a row, below its words.
+/// The space for the mark of a row, below its words.
 const MARK: f64 = 16.0;
-/// Room between rows.
+/// The space between rows.
 const BETWEEN: f64 = 8.0;
-/// Room left and right of the axis.
+/// The space left and right of the axis.
 const MARGIN: f64 = 16.0;
 
 /// A forest plot.
@@ -23,7 +24,7 @@ pub struct Forest {
     pub description: String,
     /// The label of the horizontal axis, without the unit.
     pub axis: String,
-    /// Unit of the differences.
+    /// The unit of the differences.
     pub unit: Unit,
     /// The meaning of a difference of zero.
     pub none: String,
@@ -40,9 +41,9 @@ pub struct ForestRow {
     pub words: String,
     /// The difference.
     pub value: f64,
-    /// The ends of its interval, where it has one.
+    /// The ends of the interval, if there is one.
     pub interval: Option<(f64, f64)>,
-    /// Whether a difference is shown: the interval leaves out zero.
+    /// Whether the interval excludes zero, so that there is a difference.
     pub shown: bool,
 }
 
@@ -53,8 +54,7 @@ impl Forest {
         self.rows.is_empty()
     }
 
-    /// Returns the drawing, laid out for a width. `id` must be unique in the page and a valid
-    /// identifier.
+    /// Draws the plot for a width. `id` must be unique in the page and a valid identifier.
     pub(crate) fn svg_at(&self, id: &str, width: Width) -> String {
         let edge = width.pixels();
         let axis = Axis { from_zero: true, ..Axis::linear(self.axis.as_str(), self.unit) };
@@ -91,7 +91,7 @@ impl Forest {
         self.rows.iter().flat_map(move |row| ends(row).into_iter().chain([row.value]))
     }
 
-    /// The axis, and a line where there is no difference.
+    /// Draws the axis, and a line at zero difference.
     fn frame(&self, svg: &mut String, frame: &Frame, x: &Scale, label: &[String]) {
         let (top, bottom) = (frame.top, frame.bottom);
         svg.push_str("<path class=\"grid\" d=\"");
@@ -154,7 +154,7 @@ fn legend(svg: &mut String) {
     svg.push_str("</g>");
 }
 
-/// The words of a row, in lines.
+/// The wrapped words of a row.
 struct RowText {
     name: Vec<String>,
     words: Vec<String>,
@@ -241,7 +241,8 @@ mod tests {
                 && svg.contains("difference of after to before, of before (%)"),
             "{svg}"
         );
-        // From -30 to 30 % over 368 pixels, and the marks of the legend before those of the rows.
+        // The axis has -30 to 30 % over 368 pixels; the marks of the legend precede those of the
+        // rows.
         let marks: Vec<&str> = svg.split("class=\"marker\" d=\"M").skip(3).collect();
         let at = |mark: &str| {
             mark.split(' ').next().and_then(|x| x.parse::<f64>().ok()).expect("a place") + 4.5

@@ -1,16 +1,16 @@
-//! The measures of a drawing: its inner part, its letters and lines, and how a style is told apart.
+//! The dimensions of a drawing, and the classes and shapes that distinguish styles.
 
 use super::palette::SERIES;
 use super::scale::Scale;
 use super::{Hue, Marker, Style};
 
-/// Width of a letter at the size that axes and legends use.
+/// The width of a letter at the size that axes and legends use.
 pub(super) const LETTER: f64 = 6.5;
 
-/// Distance between the lines of a text.
+/// The distance between the lines of a text.
 pub(super) const LINE: f64 = 15.0;
 
-/// Where the inner part of the drawing lies, in pixels.
+/// The position of the inner part of a drawing, in pixels.
 pub(super) struct Frame {
     pub(super) left: f64,
     pub(super) right: f64,
@@ -48,8 +48,8 @@ pub(super) fn class(style: Style) -> String {
     class
 }
 
-/// Colours and shapes have different numbers, so that lines beyond the palette differ from those
-/// that they share a colour with.
+/// Returns the number of the marker shape. The numbers of colours and shapes differ, so that lines
+/// beyond the palette differ from those that have the same colour.
 pub(super) fn shape(hue: Hue) -> usize {
     match hue {
         Hue::Series(number) => number,

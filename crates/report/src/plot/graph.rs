@@ -1,7 +1,7 @@
-//! Graphs: boxes that are joined by ways, the deeper in colour the larger their value.
+//! Graphs: boxes joined by paths, the darker the larger their value.
 //!
-//! Each of a few ways has a colour, so that an eye can follow it. Where there are many, a line says
-//! how many of them take it.
+//! If there are few paths, each has a colour, so that the eye can follow it. Otherwise each line is
+//! labelled with the number of paths that take it.
 
 mod layout;
 
@@ -13,11 +13,11 @@ use crate::page::escape;
 use crate::put::put;
 use layout::{HEIGHT, Layout, Place};
 
-/// Ways up to which each has a colour.
+/// The number of paths up to which each has a colour.
 const COLOURED: usize = super::palette::SERIES;
-/// Pixels between ways that run side by side.
+/// The distance in pixels between paths that run side by side.
 const APART: f64 = 3.4;
-/// Length of the line at which a way begins or ends, beside its box.
+/// The length of the line at which a path begins or ends, next to its box.
 const STUB: f64 = 12.0;
 
 /// A graph.
@@ -29,38 +29,38 @@ pub struct Graph {
     pub description: String,
     /// The word for a box, such as `server`.
     pub node_title: String,
-    /// The word for a way, such as `flow`.
+    /// The word for a path, such as `flow`.
     pub way_title: String,
     /// The word for a value, such as `load`; 1 is full.
     pub value_title: String,
     /// The boxes.
     pub nodes: Vec<GraphNode>,
-    /// The ways through them.
+    /// The paths through the boxes.
     pub ways: Vec<GraphWay>,
 }
 
 /// A box.
 #[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct GraphNode {
-    /// Its name.
+    /// The name of the box.
     pub name: String,
-    /// Its value as a share; above 1 it is too much.
+    /// The value as a share; above 1 it is an overload.
     pub value: f64,
-    /// The text that a pointer over it shows.
+    /// The tool tip of the box.
     pub tip: String,
 }
 
-/// A way through boxes.
+/// A path through boxes.
 #[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct GraphWay {
-    /// Its name.
+    /// The name of the path.
     pub name: String,
-    /// The places of its boxes, in order; none where it passes something that is not drawn.
+    /// The indices of its boxes, in order; `None` where it passes something that is not drawn.
     pub nodes: Vec<Option<usize>>,
 }
 
 impl GraphWay {
-    /// Pairs of boxes that follow each other.
+    /// Returns the pairs of consecutive boxes.
     pub(crate) fn steps(&self) -> impl Iterator<Item = (usize, usize)> {
         self.nodes.windows(2).filter_map(|pair| match pair {
             [Some(from), Some(to)] => Some((*from, *to)),
@@ -84,8 +84,7 @@ impl Graph {
         self.nodes.is_empty()
     }
 
-    /// Returns the drawing, laid out for a width. `id` must be unique in the page and a valid
-    /// identifier.
+    /// Draws the graph for a width. `id` must be unique in the page and a valid identifier.
     pub(crate) fn svg_at(&self, id: &str, width: Width) -> String {
         let edge = width.pixels();
         let mut legend = String::new();
@@ -115,7 +114,7 @@ impl Graph {
         self.ways.len() <= COLOURED
     }
 
-    /// Draws a line for each way, with a dot where it begins and an arrow where it ends.
+    /// Draws a line for each path, with a dot where it begins and an arrow where it ends.
     fn coloured_ways(&self, svg: &mut String, layout: &Layout) {
         for (number, way) in self.ways.iter().enumerate() {
             let aside = (number as f64 - (self.ways.len() as f64 - 1.0) / 2.0) * APART;
@@ -140,7 +139,8 @@ impl Graph {
         }
     }
 
-    /// Draws a line for each pair of boxes, with the number of ways that go there.
+    /// Draws a line for each pair of consecutive boxes, labelled with the number of paths that take
+    /// it.
     fn counted_ways(&self, svg: &mut String, layout: &Layout) {
         for (step, count) in layout::steps(self) {
             let name = |node: usize| self.nodes.get(node).map_or("", |node| node.name.as_str());
@@ -163,7 +163,7 @@ impl Graph {
         }
     }
 
-    /// Draws what the colours mean. Returns the height at which the drawing begins.
+    /// Draws the legend of the colours. Returns the height at which the graph begins.
     fn legend(&self, svg: &mut String, edge: f64) -> f64 {
         svg.push_str("<g class=\"legend\">");
         let (mut x, mut y) = (8.0, 4.0);
@@ -221,11 +221,11 @@ impl Graph {
     }
 }
 
-/// A box with its name and value.
+/// Draws a box with its name and value.
 fn draw_box(svg: &mut String, node: &GraphNode, place: &Place, width: f64) {
     let (left, top) = (place.x - width / 2.0, place.y - HEIGHT / 2.0);
     put!(svg, "<g><title>{}</title>", escape(&node.tip));
-    // Ways that pass beneath must not shine through.
+    // An opaque background hides the paths that pass beneath.
     put!(
         svg,
         "<g class=\"hollow\"><path class=\"marker\" d=\"M{left:.1} {top:.1}h{width:.1}v{HEIGHT:.1}h-{width:.1}z\"/></g>"
@@ -248,7 +248,7 @@ fn draw_box(svg: &mut String, node: &GraphNode, place: &Place, width: f64) {
     svg.push_str("</g>");
 }
 
-/// Draws a rectangle in the depth of a value. A value above 1 has a colour of its own.
+/// Draws a rectangle in the colour of a value. Values above 1 have a colour of their own.
 fn filled(svg: &mut String, place: &Rectangle, value: f64) {
     if value <= 1.0 {
         let Rectangle { left: x, top: y, width, height } = *place;
@@ -264,8 +264,7 @@ fn filled(svg: &mut String, place: &Rectangle, value: f64) {
     );
 }
 
-/// Draws the tip of an arrow.
-/// It points to the right if `across` is 1, to the left if it is -1.
+/// Draws an arrowhead. It points to the right if `across` is 1, to the left if it is -1.
 fn arrow(svg: &mut String, x: f64, y: f64, across: f64) {
     let back = x - 6.0 * across;
     put!(
@@ -276,7 +275,8 @@ fn arrow(svg: &mut String, x: f64, y: f64, across: f64) {
     );
 }
 
-/// Returns a name of at most that many letters: its beginning and its end, which often has a number.
+/// Shortens a name to at most `letters` letters: its beginning and its end, which often has a
+/// number.
 fn cut(name: &str, letters: usize) -> String {
     let count = name.chars().count();
     if count <= letters {

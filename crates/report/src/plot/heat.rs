@@ -1,5 +1,5 @@
-//! Heat maps: cells of a table, the deeper the larger their value. The value stands in each, so that no reader depends on
-//! the colour.
+//! Heat maps: tables whose cells are the darker the larger their value. Each cell shows its value,
+//! so that no reader depends on the colour.
 
 use super::frame::{LETTER, LINE};
 use super::{Unit, Width};
@@ -8,50 +8,50 @@ use crate::page::escape;
 use crate::put::put;
 use crate::terminal::wrap;
 
-/// How much of the colour the largest value has: text stays readable on it.
+/// The opacity of the largest value's colour, at which text remains readable.
 pub(super) const DEEPEST: f64 = 0.6;
-/// Height of a row.
+/// The height of a row.
 const ROW: f64 = 24.0;
-/// The least width of a column whose cells say their values, upright if need be.
+/// The smallest width of a column whose cells show their values, rotated if necessary.
 const UPRIGHT: f64 = 14.0;
-/// Share of the width that names of rows take, at most.
+/// The largest share of the width that the names of rows may take.
 const NAMES: f64 = 0.4;
 
 /// A heat map.
 #[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct HeatMap {
-    /// What is shown.
+    /// The subject of the map.
     pub title: String,
-    /// What is to be seen, in a sentence or two, for those who cannot see it.
+    /// A description in a sentence or two, for those who cannot see the map.
     pub description: String,
-    /// What the rows are, and their names.
+    /// The title of the rows.
     pub row_title: String,
-    /// See [`row_title`](Self::row_title).
+    /// The names of the rows.
     pub rows: Vec<String>,
-    /// What the columns are, and their names.
+    /// The title of the columns.
     pub column_title: String,
-    /// See [`column_title`](Self::column_title).
+    /// The names of the columns.
     pub columns: Vec<String>,
-    /// What the values are.
+    /// The title of the values.
     pub value_title: String,
-    /// Unit of the values.
+    /// The unit of the values.
     pub unit: Unit,
-    /// What cells without colour are, such as `training`.
+    /// The meaning of cells without colour, such as `training`.
     pub set_off: String,
-    /// Cells row by row; `None` where nothing was measured.
+    /// The cells, row by row; `None` for cells that were not measured.
     pub cells: Vec<Option<HeatCell>>,
 }
 
 /// A cell of a heat map.
 #[derive(Clone, Debug, Default, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct HeatCell {
-    /// Its value, not below zero.
+    /// The value, not negative.
     pub value: f64,
-    /// What stands in it.
+    /// The text in the cell.
     pub text: String,
-    /// What a pointer over it reads.
+    /// The tool tip of the cell.
     pub tip: String,
-    /// Whether it has no colour, because it is of another kind.
+    /// Whether the cell has no colour, because it is of another kind.
     pub set_off: bool,
 }
 
@@ -68,17 +68,16 @@ impl HeatMap {
         self.cells.iter().all(Option::is_none)
     }
 
-    /// Returns the drawing, laid out for a width. `id` must be unique in the page and a valid
-    /// identifier. Letters have the same size at each width. Where columns are narrow, what stands
-    /// in cells stands upright.
+    /// Draws the map for a width. `id` must be unique in the page and a valid identifier. Letters
+    /// have one size at each width; if columns are narrow, the text in cells is rotated.
     pub(crate) fn svg_at(&self, id: &str, width: Width) -> String {
         let edge = width.pixels();
         let grid = Grid::of(self, edge);
         let legend = self.legend(grid.left, edge);
         let across = longest(&self.columns) as f64 * LETTER;
-        let upwards = across + 6.0 > grid.column;
+        let rotated = across + 6.0 > grid.column;
         let head = 44.0 + (legend.rows - 1.0) * LINE;
-        let top = head + 12.0 + if upwards { across } else { 12.0 };
+        let top = head + 12.0 + if rotated { across } else { 12.0 };
         let height =
             top + self.rows.len() as f64 * grid.row + 8.0 + grid.remarks.len() as f64 * LINE;
         let mut svg = String::with_capacity(4096);
@@ -108,8 +107,8 @@ impl HeatMap {
                 Place {
                     x,
                     y: top - 6.0,
-                    upwards,
-                    anchor: if upwards { "start" } else { "middle" },
+                    rotated,
+                    anchor: if rotated { "start" } else { "middle" },
                 },
                 name,
             );
@@ -121,7 +120,7 @@ impl HeatMap {
                 let y = first + number as f64 * LINE;
                 text(
                     &mut svg,
-                    Place { x: grid.left - 6.0, y, upwards: false, anchor: "end" },
+                    Place { x: grid.left - 6.0, y, rotated: false, anchor: "end" },
                     line,
                 );
             }
@@ -141,22 +140,22 @@ impl HeatMap {
         }
         for (number, remark) in grid.remarks.iter().enumerate() {
             let y = bottom + 16.0 + number as f64 * LINE;
-            text(&mut svg, Place { x: 4.0, y, upwards: false, anchor: "start" }, remark);
+            text(&mut svg, Place { x: 4.0, y, rotated: false, anchor: "start" }, remark);
         }
         svg.push_str("</svg>\n");
         svg
     }
 
-    /// Values that have a colour.
+    /// Returns the values that have a colour.
     fn colours(&self) -> impl Iterator<Item = f64> {
         self.cells.iter().flatten().filter(|cell| !cell.set_off).map(|cell| cell.value)
     }
 
-    /// What the colours mean: none, half and the largest value.
+    /// Draws the legend: the colours of the largest value, half of it, and cells without colour.
     fn legend(&self, left: f64, edge: f64) -> Legend {
         let most = self.colours().fold(0.0, f64::max);
         let mut legend = Legend { svg: "<g class=\"legend\">".to_owned(), rows: 1.0 };
-        // A narrow drawing has no room to spare beside the names of rows.
+        // A narrow drawing has no space to spare next to the names of rows.
         let first = if edge < Width::PAGE.pixels() { 4.0 } else { left };
         let mut x = first;
         let mut entry = |depth: f64, text: &str| {
@@ -185,33 +184,33 @@ impl HeatMap {
     }
 }
 
-/// The legend as it is drawn, and how many rows it takes.
+/// A drawn legend with its number of rows.
 struct Legend {
     svg: String,
     rows: f64,
 }
 
-/// How the cells of a map are laid out.
+/// The layout of the cells of a map.
 struct Grid {
-    /// Where the cells begin.
+    /// The left edge of the cells.
     left: f64,
-    /// Width of a column.
+    /// The width of a column.
     column: f64,
-    /// Height of a row.
+    /// The height of a row.
     row: f64,
     cells: Cells,
-    /// The names of the rows, in lines.
+    /// The names of the rows, wrapped into lines.
     names: Vec<Vec<String>>,
-    /// What stands below, in lines.
+    /// The remarks below the map, wrapped into lines.
     remarks: Vec<String>,
 }
 
-/// How cells say their values.
+/// The orientation of the text in cells.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Cells {
     Level,
     Upright,
-    /// Not at all: there is no room.
+    /// No text, for lack of space.
     Silent,
 }
 
@@ -242,26 +241,26 @@ impl Grid {
     }
 }
 
-/// What is said where cells are too narrow for their values.
+/// The remark below a map whose cells are too narrow for their values.
 const SILENT: &str = "Too narrow for the values of its cells, which the data of the figure have.";
 
 fn longest(names: &[String]) -> usize {
     names.iter().map(|name| name.chars().count()).max().unwrap_or(0)
 }
 
-/// Where a text stands.
+/// The position and orientation of a text.
 #[derive(Clone, Copy)]
 struct Place {
     x: f64,
     y: f64,
-    upwards: bool,
+    rotated: bool,
     anchor: &'static str,
 }
 
 fn text(svg: &mut String, at: Place, text: &str) {
-    let Place { x, y, upwards, anchor } = at;
+    let Place { x, y, rotated, anchor } = at;
     let text = escape(text);
-    match upwards {
+    match rotated {
         true => put!(
             svg,
             "<text transform=\"translate({:.1} {y:.1}) rotate(-90)\" text-anchor=\"{anchor}\">{text}</text>",
@@ -292,8 +291,8 @@ fn draw(svg: &mut String, cell: Option<&HeatCell>, place: Square, cells: Cells, 
     square(svg, place, depth);
     let (x, y) = (place.x + place.width / 2.0, place.y + place.height / 2.0);
     match cells {
-        Cells::Level => text(svg, Place { x, y: y + 4.0, upwards: false, anchor: "middle" }, shown),
-        Cells::Upright => text(svg, Place { x, y, upwards: true, anchor: "middle" }, shown),
+        Cells::Level => text(svg, Place { x, y: y + 4.0, rotated: false, anchor: "middle" }, shown),
+        Cells::Upright => text(svg, Place { x, y, rotated: true, anchor: "middle" }, shown),
         Cells::Silent => {}
     }
     svg.push_str("</g>");

@@ -1,4 +1,4 @@
-//! Confidence intervals of points, and what is said of those that the frame cuts.
+//! Confidence intervals of points, and a remark on those that extend beyond the frame.
 
 use super::frame::Frame;
 use super::scale::Scale;
@@ -6,10 +6,11 @@ use super::{Line, Plot, Point};
 use crate::put::put;
 use crate::value::Value;
 
-/// Cut intervals that are named, at most.
+/// The largest number of cut intervals that are named.
 const NAMED: usize = 4;
 
-/// Draws the intervals of the points of a line. An end beyond the frame is an arrow at the frame.
+/// Draws the intervals of the points of a line. An end beyond the frame becomes an arrow at the
+/// frame.
 pub(super) fn draw_intervals(
     svg: &mut String,
     points: &[Point],
@@ -38,7 +39,7 @@ pub(super) fn draw_intervals(
     }
 }
 
-/// Returns the sentence that names intervals that go beyond the frame, if there are any.
+/// Returns a sentence that names the intervals which extend beyond the frame, if any.
 pub(super) fn cut(plot: &Plot, y: &Scale) -> Option<String> {
     let of_line = |line: &Line| -> Vec<String> {
         let points = line.points.iter().filter(|point| point.x.is_finite() && is_cut(point, y));

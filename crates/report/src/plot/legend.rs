@@ -1,4 +1,4 @@
-//! The legend of a plot, which stands above it.
+//! The legend of a plot, above the drawing.
 
 use super::frame::{LETTER, LINE, class, shape};
 use super::markers::outline;
@@ -8,21 +8,21 @@ use crate::page::escape;
 use crate::put::put;
 use crate::terminal::wrap;
 
-/// Height of a row.
+/// The height of a row.
 const ROW: f64 = 20.0;
-/// Width of a sample with the room behind it.
+/// The width of a sample with the space after it.
 const SAMPLE: f64 = 34.0;
-/// Room between entries.
+/// The space between entries.
 const BETWEEN: f64 = 14.0;
 
-/// The meaning of each line, in rows above the drawing, and which of them lie on one another.
+/// The entries in rows, and notes about lines that coincide.
 pub(super) struct Legend {
     rows: Vec<Vec<Entry>>,
     notes: Vec<String>,
 }
 
 struct Entry {
-    /// Its name, in lines.
+    /// The name of the entry, wrapped into lines.
     name: Vec<String>,
     sample: Sample,
     width: f64,
@@ -36,7 +36,7 @@ enum Sample {
 }
 
 impl Legend {
-    /// Returns the legend of a plot in so much room across, with a note below it.
+    /// Lays out the legend of a plot in the width `room`, with a note below it.
     pub(super) fn of(plot: &Plot, note: Option<&str>, room: f64) -> Self {
         let notes = note.map(|text| wrap(text, (room / LETTER) as usize)).unwrap_or_default();
         let mut entries: Vec<(&str, Sample)> = Vec::new();
@@ -95,7 +95,7 @@ impl Legend {
     }
 }
 
-/// Returns the height of a row: that of its entry with most lines.
+/// Returns the height of a row, which its entry with the most lines determines.
 fn height(row: &[Entry]) -> f64 {
     let lines = row.iter().map(|entry| entry.name.len()).max().unwrap_or(1);
     ROW + (lines.max(1) - 1) as f64 * LINE

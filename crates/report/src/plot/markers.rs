@@ -1,11 +1,11 @@
-//! Marker shapes, about 8 units wide around a point.
+//! Marker shapes, about 8 units wide, around a point.
 
 use crate::put::put;
 
-/// Number of shapes.
+/// The number of shapes.
 pub(super) const SHAPES: usize = 7;
 
-/// Writes the outline of the shape with that number, as path data, around a point.
+/// Writes the outline of shape `number` as path data, around a point.
 pub(super) fn outline(path: &mut String, number: usize, x: f64, y: f64) {
     match number % SHAPES {
         0 => put!(path, "M{:.1} {y:.1}a3.7 3.7 0 1 0 7.4 0a3.7 3.7 0 1 0-7.4 0z", x - 3.7),

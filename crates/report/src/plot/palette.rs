@@ -1,36 +1,36 @@
-//! Colours, for light and dark pages.
+//! The colours of light and dark pages.
 //!
 //! The hues are those of Okabe and Ito ("Color Universal Design", 2008), which readers with any of
-//! the common colour vision deficiencies tell apart, darkened or lightened until each has a contrast
-//! of 3:1 with the page (WCAG 2.2, 1.4.11) in either theme; their yellow does not survive that and
-//! gives way to a grey. A test holds them to it. Markers and dashes say the same once more without
-//! colour.
+//! the common colour vision deficiencies can distinguish, darkened or lightened until each has a
+//! contrast of 3:1 with the page (WCAG 2.2, 1.4.11) in either theme. Their yellow cannot reach that
+//! contrast and is replaced by a grey. A test checks the contrasts. Markers and dashes convey the
+//! same information without colour.
 
 use crate::put::put;
 
 /// The colours of one theme.
 pub(super) struct Theme {
-    /// The page.
+    /// The background of the page.
     pub(super) page: &'static str,
-    /// Panels on it.
+    /// The background of panels.
     panel: &'static str,
     /// Text.
     pub(super) text: &'static str,
     /// Secondary text: axes, captions.
     pub(super) muted: &'static str,
-    /// Rules of tables, grid of plots. Carries no information.
+    /// The rules of tables and the grid of plots, which carry no information.
     pub(super) line: &'static str,
     /// Links.
     link: &'static str,
-    /// Good, warning and bad: text on the panel.
+    /// Good, warning and bad: text colours on panels.
     status: [&'static str; 3],
-    /// Background of the same.
+    /// Background colours for good, warning and bad.
     status_page: [&'static str; 3],
-    /// Lines of plots.
+    /// The colours of lines in plots.
     pub(super) series: [&'static str; SERIES],
 }
 
-/// Number of colours for lines.
+/// The number of colours for lines.
 pub(super) const SERIES: usize = 8;
 
 pub(super) const LIGHT: Theme = Theme {
@@ -61,8 +61,8 @@ const DARK: Theme = Theme {
     ],
 };
 
-/// Returns the colours as style sheet variables: light by default and in print, dark where the
-/// reader prefers it.
+/// Returns the colours as style sheet variables: light by default and in print, dark if the reader
+/// prefers it.
 pub(crate) fn style_sheet() -> String {
     let mut css = format!(":root{{color-scheme:light dark;{}}}\n", variables(&LIGHT));
     put!(css, "@media screen and (prefers-color-scheme:dark){{:root{{{}}}}}\n", variables(&DARK));

@@ -1,24 +1,25 @@
 //! A drawing as a PDF of one page, for papers.
 //!
-//! Vectors and text, nothing else: a page with a content stream, a font with the letters of the figure (PDF 1.7,
-//! ISO 32000-1, 9.7.4), and a graphics state for each opacity. Written here because crates that turn SVG into PDF bring a
-//! renderer, a font data base and a text shaper for what is a few operators.
+//! The file has only vectors and text: a page with a content stream, a font with the letters of the
+//! figure (PDF 1.7, ISO 32000-1, 9.7.4), and a graphics state for each opacity. It is written here
+//! because crates that convert SVG to PDF bring a renderer, a font database and a text shaper for
+//! what takes only a few operators.
 
 use std::fmt::Write as _;
 
 use super::drawing::{Drawing, DrawingError, Item, Look, PAGE, Segment, Text};
 use super::font::Letters;
 
-/// Points for a pixel: 96 pixels are an inch, which is 72 points.
+/// The number of points per pixel: an inch is 96 pixels and 72 points.
 const SCALE: f64 = 0.75;
-/// Share of the radius at which the control points of a quarter circle lie.
+/// The distance of the control points of a quarter circle, as a share of its radius.
 const KAPPA: f64 = 0.552_284_749_8;
 
 impl Drawing {
-    /// Returns the bytes of the file.
+    /// Returns the content of the file.
     pub(crate) fn pdf(&self) -> Result<Vec<u8>, DrawingError> {
         let mut content = Content::new(Letters::new()?);
-        // From the top down, as the drawing is.
+        // The y axis of drawings points downwards.
         let _ = writeln!(content.text, "{SCALE} 0 0 -{SCALE} 0 {:.2} cm", self.height * SCALE);
         for item in &self.items {
             match item {
@@ -56,7 +57,7 @@ impl Drawing {
     }
 }
 
-/// An object of the file.
+/// An object of the PDF file.
 struct Object(Vec<u8>);
 
 impl From<&str> for Object {
@@ -78,11 +79,11 @@ fn stream(bytes: &[u8]) -> Object {
     Object(out)
 }
 
-/// The name of the font. Six letters before it say that it is a part of one.
+/// The name of the font. The prefix of six letters marks a subset.
 const FONT: &str = "PLANIM+DejaVuSansCondensed";
 
-/// Returns the font of the page, from object 5 on: its letters by their numbers, what they measure,
-/// and what text they stand for.
+/// Returns the objects of the font, from object 5 on: the font, its metrics, its file, and the map
+/// from glyphs to text.
 fn font(letters: &Letters) -> Result<[Object; 5], DrawingError> {
     let measures = letters.measures();
     let bounds = measures.bounds.map(|side| format!("{side:.0}")).join(" ");
@@ -98,7 +99,7 @@ fn font(letters: &Letters) -> Result<[Object; 5], DrawingError> {
             letters.widths()
         )
         .into(),
-        // Flag 3: its letters are not only those of the Latin alphabet.
+        // Flag 3 (symbolic): the font has letters outside of the standard Latin set.
         format!(
             "<< /Type /FontDescriptor /FontName /{FONT} /Flags 4 /FontBBox [{bounds}] /ItalicAngle 0 /Ascent {:.0} \
              /Descent {:.0} /CapHeight {:.0} /StemV 80 /FontFile2 8 0 R >>",
@@ -110,7 +111,7 @@ fn font(letters: &Letters) -> Result<[Object; 5], DrawingError> {
     ])
 }
 
-/// Header, objects, their places, and where the root is (ISO 32000-1, 7.5).
+/// Assembles the file: header, objects, their offsets, and the trailer (ISO 32000-1, 7.5).
 fn file(objects: &[Object]) -> Vec<u8> {
     let mut out = b"%PDF-1.7\n".to_vec();
     let mut places = Vec::new();
@@ -135,11 +136,11 @@ fn file(objects: &[Object]) -> Vec<u8> {
     out
 }
 
-/// The operators of a page.
+/// The content stream of the page.
 struct Content {
-    /// Plain ASCII.
+    /// The operators, in ASCII.
     text: String,
-    /// Of fillings and of strokes.
+    /// The pairs of opacities in use, of fill and stroke.
     opacities: Vec<(f64, f64)>,
     letters: Letters,
 }
@@ -195,7 +196,7 @@ impl Content {
         });
     }
 
-    /// Two quarters, anticlockwise to the eye.
+    /// Appends two quarter circles, anticlockwise as seen.
     fn half_circle(&mut self, from: (f64, f64), to: (f64, f64)) {
         let centre = ((from.0 + to.0) / 2.0, (from.1 + to.1) / 2.0);
         let out = (from.0 - centre.0, from.1 - centre.1);
@@ -220,7 +221,7 @@ impl Content {
     fn text(&mut self, text: &Text) {
         let before = self.letters.width(&text.text) * text.size * text.anchor;
         let (x, y) = text.at;
-        // Upright again, since the page is turned over; or a quarter turn to the left.
+        // The matrix undoes the flip of the page, or turns the text by a quarter to the left.
         let matrix = match text.upwards {
             false => format!("1 0 0 -1 {:.2} {y:.2}", x - before),
             true => format!("0 -1 -1 0 {x:.2} {:.2}", y + before),
@@ -246,7 +247,7 @@ impl Content {
     }
 }
 
-/// Returns the three parts of `#rrggbb`, from 0 to 1.
+/// Returns the components of `#rrggbb`, each from 0 to 1.
 fn components(colour: &str) -> String {
     let part = |from: usize| {
         let digits = colour.get(from..from + 2).unwrap_or_default();
@@ -255,8 +256,8 @@ fn components(colour: &str) -> String {
     format!("{:.3} {:.3} {:.3}", part(1), part(3), part(5))
 }
 
-/// Returns a text that describes the file, as the content of a hexadecimal string: UTF-16 with its
-/// mark (ISO 32000-1, 7.9.2.2).
+/// Encodes a text for the file's information as the content of a hexadecimal string: UTF-16 with a
+/// byte order mark (ISO 32000-1, 7.9.2.2).
 fn unicode(text: &str) -> String {
     let units = std::iter::once(0xfeff).chain(text.encode_utf16());
     units.map(|unit| format!("{unit:04x}")).collect()
@@ -303,7 +304,7 @@ mod tests {
         drawing().pdf().expect("a file")
     }
 
-    /// Readers find objects by their places, and the content by its length.
+    /// Checks the offsets of objects and the length of the content, on which readers rely.
     #[test]
     fn objects_are_where_the_file_says() {
         let bytes = bytes();
@@ -343,7 +344,7 @@ mod tests {
     fn a_circle_is_round() {
         let mut content = Content::new(Letters::new().expect("a font"));
         content.half_circle((0.0, 0.0), (8.0, 0.0));
-        // Anticlockwise to the eye from the left: by way of the bottom.
+        // Anticlockwise as seen, from the left: over the bottom.
         assert_eq!(
             content.text,
             "0.00 2.21 1.79 4.00 4.00 4.00 c 6.21 4.00 8.00 2.21 8.00 0.00 c "

@@ -1,4 +1,4 @@
-//! A plot as SVG.
+//! Line plots as SVG.
 
 use super::axes::{Labels, draw_axes};
 use super::coincide::{Coincidence, Drawn};
@@ -14,11 +14,11 @@ use crate::page::escape;
 use crate::put::put;
 use crate::terminal::wrap;
 
-/// Height of the part between the axes, for each pixel of the width of a drawing.
+/// The height of the inner part of a drawing per pixel of the drawing's width.
 const INNER_HEIGHT: f64 = 270.0 / 640.0;
-/// Characters of the note that names lines on one another, at most: two rows.
+/// The largest number of characters in the note about coinciding lines: two rows.
 const NOTE: usize = 170;
-/// Points drawn over all lines of a plot, and at most for one.
+/// The number of points drawn over all lines of a plot, and the largest number for one line.
 const POINTS: usize = 24_000;
 const POINTS_PER_LINE: usize = 2_000;
 
@@ -31,17 +31,17 @@ impl Plot {
         !any_line && self.areas.iter().all(|a| a.points.is_empty())
     }
 
-    /// Returns the drawing as a page has it. `id` must be unique in the page and a valid
-    /// identifier.
+    /// Draws the plot for a page. `id` must be unique in the page and a valid identifier.
     pub(crate) fn svg(&self, id: &str) -> String {
         self.svg_at(id, Width::PAGE)
     }
 
-    /// Returns the drawing, laid out for a width: letters have the same size at each.
+    /// Draws the plot for a width; letters have one size at each width.
     pub(crate) fn svg_at(&self, id: &str, width: Width) -> String {
         let inner = (width.pixels() * INNER_HEIGHT).clamp(150.0, 420.0);
         let fitted = Width::new(width.pixels() - 100.0);
-        // About every 80 pixels across and every 45 up, but enough of them in a narrow drawing.
+        // About one tick per 80 pixels across and per 45 upwards, with a minimum for narrow
+        // drawings.
         let wanted =
             |length: f64, each: f64, least: f64| (length / each).round().max(least) as usize;
         let x = Scale::fit_in(&self.x, self.x_values(), wanted(width.pixels(), 80.0, 6.0), fitted);
@@ -62,7 +62,7 @@ impl Plot {
         let coincidence = Coincidence::of(&drawn.collect::<Vec<_>>());
         let sentence = coincidence.sentence();
         let note = coincidence.note(NOTE);
-        // A narrow drawing has no room to spare above its vertical axis.
+        // A narrow drawing has no space to spare above its vertical axis.
         let legend_left = if edge < Width::PAGE.pixels() { 4.0 } else { left };
         let legend = Legend::of(self, note.as_deref(), edge - legend_left - 4.0);
         let cut = cut(self, &y);
@@ -118,11 +118,11 @@ impl Plot {
         let lines = self.lines.iter().flat_map(|l| l.points.iter());
         let ends = lines.flat_map(|p| {
             let (low, high) = p.spread.ends(p.y).unwrap_or((p.y, p.y));
-            // On a logarithmic axis an interval may reach below zero; its mean still counts.
+            // On a logarithmic axis the lower end may be negative; the mean still counts.
             [low, p.y, high]
         });
         let floor = match self.y.from_zero {
-            // What cannot be negative is not drawn so because its interval is wide.
+            // Wide intervals do not extend an axis of non-negative values below zero.
             true if self
                 .lines
                 .iter()
@@ -132,7 +132,7 @@ impl Plot {
                 0.0
             }
             true => f64::NEG_INFINITY,
-            // A wide interval must not stretch a logarithmic axis by many decades.
+            // A wide interval must not extend a logarithmic axis by many decades.
             false => self.least_y() / 3.0,
         };
         let areas = self.areas.iter().flat_map(|a| a.points.iter().flat_map(|p| [p.1, p.2]));
@@ -179,7 +179,7 @@ impl Plot {
         marks.sort_by(|a, b| a.0.total_cmp(&b.0));
         let mut row = 0.0;
         for (place, (at, label)) in marks.iter().enumerate() {
-            // The label stands where no other mark runs through it, if there is such a side.
+            // The label stands on the side where no other mark crosses it, if there is one.
             let letters = label.chars().count();
             let width = letters as f64 * LETTER + 8.0;
             let next = marks.get(place + 1).map_or(frame.right, |next| next.0);
@@ -189,7 +189,7 @@ impl Plot {
                 if starts { ("start", at + 5.0, after) } else { ("end", at - 5.0, before) };
             let (top, bottom) = (frame.top, frame.bottom);
             put!(svg, "<path class=\"mark\" d=\"M{at:.1} {top:.1}V{bottom:.1}\"/>");
-            // Where neither side has room for the label, it has several lines.
+            // If neither side has enough space for the label, it is wrapped.
             let letters = if room < width { (room / LETTER) as usize } else { letters };
             let lines = wrap(label, letters);
             for (number, line) in lines.iter().enumerate() {
@@ -235,7 +235,7 @@ fn described(description: &str, coincidence: Option<&str>, cut: Option<&str>) ->
     described
 }
 
-/// A line, its points as far as they are drawn, and how many lines lie on it.
+/// A line with the points that are drawn, and the number of lines on top of it.
 fn draw_line(
     svg: &mut String,
     (line, points, depth): (&Line, &[Point], usize),
@@ -262,7 +262,7 @@ fn draw_line(
         let letter = if pen_down { 'L' } else { 'M' };
         put!(svg, "{letter}{:.1} {:.1}", frame.x(x, point.x) + line.aside, frame.y(y, point.y));
         if line.style.marker == Marker::Dot {
-            // No length, but round ends: a dot for a few bytes.
+            // A segment of length zero with round ends is a dot in a few bytes.
             svg.push_str("h0");
         } else {
             pen_down = true;
@@ -287,7 +287,7 @@ fn draw_line(
     svg.push_str("</g>");
 }
 
-/// Whether values range so widely that a logarithmic axis shows them better; none may be zero.
+/// Whether values range so widely that a logarithmic axis is preferable; all must be positive.
 pub(crate) fn spans_decades(values: impl Iterator<Item = f64>) -> bool {
     let (low, high) =
         values.fold((f64::INFINITY, 0.0_f64), |(low, high), v| (low.min(v), high.max(v)));
@@ -295,7 +295,8 @@ pub(crate) fn spans_decades(values: impl Iterator<Item = f64>) -> bool {
 }
 
 impl Axis {
-    /// Logarithmic if the values range over more than two decades, else linear.
+    /// Returns a logarithmic axis if the values range over more than two decades, else a linear
+    /// one.
     pub(crate) fn fitting(
         label: impl Into<String>,
         unit: statistics::Unit,
@@ -351,7 +352,7 @@ mod tests {
 
     #[test]
     fn positions_are_where_the_values_say() {
-        // Axes end at 10 and 10, so that 5 lies in the middle of both.
+        // Both axes end at 10, so that 5 lies in the middle.
         let points = vec![Point::new(0.0, 0.0), Point::new(5.0, 5.0), Point::new(10.0, 10.0)];
         let svg = plot(vec![line("a", points)]).svg("p");
         let path = svg
@@ -394,7 +395,7 @@ mod tests {
         assert_eq!(least(-5.0), -55.0);
     }
 
-    /// An arrow at the frame and a sentence below, in the page and in the files.
+    /// Checks the arrow at the frame and the sentence below, in the page and in the files.
     #[test]
     fn an_interval_that_the_frame_cuts_says_so() {
         let wide = Point { spread: Spread::Confidence(50.0), ..Point::new(2.0, 5.0) };

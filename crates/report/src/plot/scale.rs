@@ -1,4 +1,4 @@
-//! From data to a position on an axis, and where the ticks go.
+//! Scales: from data to a position on an axis, with its ticks.
 
 use statistics::Unit;
 
@@ -6,37 +6,37 @@ use super::Width;
 use super::frame::LETTER;
 use crate::format::{figure, scaling, trim_zeros, whole};
 
-/// How values are spread over an axis.
+/// The spacing of values on an axis.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub enum Spacing {
-    /// Evenly.
+    /// Linear.
     Linear,
-    /// By their logarithm. Values must be above zero; others sit on the lower edge.
+    /// Logarithmic. Values must be positive; others lie on the lower edge.
     Logarithmic,
-    /// By their logarithm to base two, with ticks at powers of two.
+    /// Logarithmic to base two, with ticks at powers of two.
     Binary,
-    /// Quantiles as HDR plots show them: the value is 1 / (1 - quantile), spread by its logarithm,
-    /// so that each further nine takes the same room.
+    /// Quantiles as HDR plots show them: the value is 1 / (1 - quantile), on a logarithmic scale,
+    /// so that each further nine takes the same space.
     Quantile,
-    /// Names side by side: the value is the number of the name, from 1. Names too long to stand there are numbers in the
-    /// drawing.
+    /// Names side by side: the value is the number of the name, from 1. If names are too long, the
+    /// drawing shows their numbers.
     Named,
 }
 
-/// An axis: label, unit and spread.
+/// An axis: label, unit and spacing.
 #[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
 pub struct Axis {
-    /// What is on the axis, without the unit.
+    /// The label of the axis, without the unit.
     pub label: String,
-    /// Unit of the values.
+    /// The unit of the values.
     pub unit: Unit,
-    /// How they are spread.
+    /// The spacing of the values.
     pub spacing: Spacing,
-    /// Whether a linear axis starts at zero. It should, wherever lengths are compared.
+    /// Whether a linear axis starts at zero, as it should wherever lengths are compared.
     pub from_zero: bool,
-    /// Values that a line across the plot marks, with what stands on it.
+    /// Values that a line across the plot marks, each with its label.
     pub levels: Vec<(f64, String)>,
-    /// What stands beside 1, 2 and so on, where names are spread.
+    /// The labels at 1, 2 and so on, for an axis of names.
     #[serde(default)]
     pub names: Vec<String>,
 }
@@ -64,13 +64,13 @@ impl Axis {
         Self { spacing: Spacing::Binary, ..Self::logarithmic(label, Unit::Count) }
     }
 
-    /// Returns the same with lines across the plot.
+    /// Returns the axis with lines across the plot.
     #[must_use]
     pub fn with_levels(self, levels: Vec<(f64, String)>) -> Self {
         Self { levels, ..self }
     }
 
-    /// Returns a value of this axis as tables show it.
+    /// Formats a value of this axis for tables.
     pub(crate) fn value(&self, value: f64) -> String {
         match self.spacing {
             Spacing::Binary => power_of_two(value).unwrap_or_else(|| figure(value, self.unit)),
@@ -79,8 +79,7 @@ impl Axis {
         }
     }
 
-    /// Returns a value of this axis as files hold it: the quantile or the name where the axis
-    /// spreads those.
+    /// Returns a value of this axis for data files: the quantile or the name if the axis has those.
     pub(crate) fn data(&self, value: f64) -> Datum<'_> {
         match self.spacing {
             Spacing::Quantile => Datum::Number(1.0 - 1.0 / value),
@@ -89,7 +88,7 @@ impl Axis {
         }
     }
 
-    /// Which name each number stands for; nothing where the names themselves fit on an axis of that length.
+    /// Returns the list of names by number; empty if the names fit on an axis of the given length.
     pub(super) fn key(&self, length: Width) -> String {
         if self.spacing != Spacing::Named || fit(&self.names, length) {
             return String::new();
@@ -101,17 +100,17 @@ impl Axis {
         format!("{}{more}.", named.collect::<Vec<_>>().join("; "))
     }
 
-    /// Returns the name at a place.
+    /// Returns the name at a position.
     fn called(&self, value: f64) -> Option<&str> {
         let place = (value.round() as usize).checked_sub(1)?;
         self.names.get(place).map(String::as_str)
     }
 
-    /// Returns the label with the unit of the values in files.
+    /// Returns the label with the unit that the values have in files.
     pub(crate) fn name(&self) -> String {
         match (self.spacing, self.unit) {
             (Spacing::Quantile, _) => format!("{} [fraction]", self.label),
-            // Its label says what it counts.
+            // The label of an index says what it counts.
             (_, Unit::Index) => self.label.clone(),
             (_, unit) => format!("{} [{}]", self.label, unit.text()),
         }
@@ -123,21 +122,21 @@ impl Axis {
     }
 }
 
-/// Names that a key explains, at most.
+/// The largest number of names that a key lists.
 const KEYS: usize = 12;
 
-/// Whether names stand side by side on an axis of that length without running into each other.
+/// Whether names fit side by side on an axis of the given length.
 fn fit(names: &[String], length: Width) -> bool {
     let room = length.pixels() / names.len().max(1) as f64;
     names.iter().all(|name| name.chars().count() as f64 * LETTER + 6.0 <= room)
 }
 
-/// A value of an axis in a file.
+/// A value of an axis in a data file.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Datum<'a> {
-    /// In the unit of the axis.
+    /// A number in the unit of the axis.
     Number(f64),
-    /// Where the axis has names.
+    /// A name, for an axis of names.
     Name(&'a str),
 }
 
@@ -149,17 +148,17 @@ pub(crate) struct Scale {
     label: String,
     low: f64,
     high: f64,
-    /// Unit that all ticks share, if they do.
+    /// The unit that all ticks share; empty if they do not share one.
     suffix: &'static str,
     ticks: Vec<Tick>,
 }
 
-/// A mark on an axis.
+/// A tick of an axis.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Tick {
-    /// Where.
+    /// The value at the tick.
     pub(crate) value: f64,
-    /// What stands beside it; empty for marks between.
+    /// The label; empty for intermediate ticks.
     pub(crate) label: String,
 }
 
@@ -169,7 +168,7 @@ impl Scale {
         Self::fit_in(axis, values, wanted, Width::PAGE)
     }
 
-    /// Fits an axis whose names, if it has any, stand side by side in a length.
+    /// Fits an axis; names, if it has any, must fit side by side in `length`.
     pub(super) fn fit_in(
         axis: &Axis,
         values: impl Iterator<Item = f64>,
@@ -202,7 +201,8 @@ impl Scale {
         scale
     }
 
-    /// Position from 0 (low end) to 1 (high end). Values beyond the ends sit on them.
+    /// Returns the position of a value, from 0 (low end) to 1 (high end). Values beyond an end are
+    /// placed at it.
     pub(crate) fn position(&self, value: f64) -> f64 {
         let position = match self.spacing {
             Spacing::Linear | Spacing::Named => (value - self.low) / (self.high - self.low),
@@ -219,12 +219,12 @@ impl Scale {
         (self.low - slack..=self.high + slack).contains(&value)
     }
 
-    /// Returns the marks, low to high.
+    /// Returns the ticks in ascending order.
     pub(crate) fn ticks(&self) -> &[Tick] {
         &self.ticks
     }
 
-    /// What its values count.
+    /// Returns the unit of the values.
     pub(crate) fn unit(&self) -> Unit {
         self.unit
     }
@@ -243,8 +243,8 @@ impl Scale {
             self.low = self.low.min(0.0);
             self.high = self.high.max(0.0);
         }
-        // Ticks must be round in the unit shown, which for bytes and shares is not the unit of the
-        // data.
+        // Ticks must be round in the unit shown, which for bytes and shares differs from the unit
+        // of the data.
         let per_unit = match self.unit {
             Unit::Bytes | Unit::Seconds | Unit::Fraction => {
                 let scale = scaling(self.unit, self.high.abs().max(self.low.abs()));
@@ -283,7 +283,8 @@ impl Scale {
             .collect();
     }
 
-    /// Returns a tick label; thousands and millions are abbreviated alike on the whole axis.
+    /// Formats the label of a tick; thousands and millions are abbreviated on the whole axis or not
+    /// at all.
     fn linear_label(&self, value: f64, decimals: usize, largest: f64) -> String {
         let value = if value == 0.0 { 0.0 } else { value };
         if matches!(self.unit, Unit::Count | Unit::PerSecond) && largest >= 10_000.0 && value != 0.0
@@ -301,7 +302,7 @@ impl Scale {
     }
 
     fn fit_logarithmic(&mut self, wanted: usize) {
-        // Ticks of times and bytes span several units and name them.
+        // Ticks of times and bytes span several units, so each label has its unit.
         self.suffix = plain_suffix(self.unit);
         // Round the ends outwards to 1, 2 or 5 times a power of ten.
         self.low = round_down_125(self.low);
@@ -311,7 +312,8 @@ impl Scale {
         }
         let decades = (self.high / self.low).log10();
         let (from, to) = (self.low.log10().floor() as i32, self.high.log10().ceil() as i32);
-        // With many decades only every second or third is labelled; with few, the steps between.
+        // With many decades only every second or third is labelled; with few, the ticks between are
+        // labelled, too.
         let stride = (decades / wanted.max(2) as f64).ceil().max(1.0) as i32;
         let inner = decades < 2.7;
         for exponent in from..=to {
@@ -335,7 +337,7 @@ impl Scale {
     }
 
     fn fit_binary(&mut self, wanted: usize) {
-        // Beyond these nothing is counted.
+        // No count lies beyond these exponents.
         let exponent = |value: f64| value.log2().clamp(-1000.0, 1000.0);
         let (from, mut to) = (exponent(self.low).floor(), exponent(self.high).ceil());
         if to <= from {
@@ -350,7 +352,7 @@ impl Scale {
             .collect();
     }
 
-    /// Each name has the same room.
+    /// Fits an axis of names, which share the space equally.
     fn fit_names(&mut self, names: &[String], length: Width) {
         (self.low, self.high) = (0.5, names.len().max(1) as f64 + 0.5);
         let are_there = fit(names, length);
@@ -367,9 +369,9 @@ impl Scale {
     fn fit_quantile(&mut self) {
         self.low = 1.0;
         self.high = self.high.max(10.0);
-        // The last nine that is shown in full, plus room for the largest value.
+        // The first power of ten after the last completely shown nine.
         let mut value = 10.0;
-        // 0 % would run into 50 %.
+        // A label `0 %` would overlap with `50 %`.
         self.ticks.push(Tick { value: 1.0, label: String::new() });
         self.ticks.push(Tick { value: 2.0, label: "50 %".to_owned() });
         let mut nines = 1_usize;
@@ -386,7 +388,8 @@ impl Scale {
     }
 }
 
-/// Returns a power of two as `2` with a raised exponent; nothing if the value is none.
+/// Formats a power of two as `2` with a superscript exponent; `None` if the value is not a power of
+/// two.
 pub(crate) fn power_of_two(value: f64) -> Option<String> {
     let exponent = value.log2();
     if exponent.fract() != 0.0 || !(-999.0..=999.0).contains(&exponent) {
@@ -402,7 +405,7 @@ pub(crate) fn power_of_two(value: f64) -> Option<String> {
     Some(format!("2{}", (exponent as i32).to_string().chars().map(raised).collect::<String>()))
 }
 
-/// Returns the suffix of units that an axis never changes.
+/// Returns the suffix of units that an axis never scales.
 fn plain_suffix(unit: Unit) -> &'static str {
     match unit {
         Unit::PerSecond => "1/s",
@@ -411,7 +414,7 @@ fn plain_suffix(unit: Unit) -> &'static str {
     }
 }
 
-/// Returns the round step (1, 2 or 5 times a power of ten) that is at least `rough`.
+/// Returns the smallest round step (1, 2 or 5 times a power of ten) that is at least `rough`.
 fn round_step(rough: f64) -> f64 {
     if !(rough.is_finite() && rough > 0.0) {
         return 1.0;
@@ -433,7 +436,7 @@ fn round_down_125(value: f64) -> f64 {
     rounded * power
 }
 
-/// Returns a tick of a logarithmic axis names its own unit.
+/// Formats the label of a tick on a logarithmic axis, with its own unit.
 fn logarithmic_label(value: f64, unit: Unit) -> String {
     let unit = if unit == Unit::PerSecond { Unit::Count } else { unit };
     let text = figure(value, unit);
@@ -484,7 +487,7 @@ mod tests {
     fn logarithmic_ticks_name_their_unit() {
         let axis = Axis::logarithmic("round-trip time", Unit::Seconds);
         assert_eq!(labels(&axis, &[1.5e-3, 20.4]), ["1 ms", "10 ms", "100 ms", "1 s", "10 s"]);
-        // Few decades: the steps between are labelled.
+        // With few decades the ticks between are labelled.
         assert_eq!(labels(&axis, &[11e-6, 90e-6]), ["10 µs", "20 µs", "50 µs", "100 µs"]);
         let rates = Axis::logarithmic("offered", Unit::PerSecond);
         assert_eq!(labels(&rates, &[10.0, 100_000.0]), ["10", "100", "1 k", "10 k", "100 k"]);

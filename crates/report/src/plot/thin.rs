@@ -1,13 +1,13 @@
-//! Fewer points for long lines.
+//! Reduction of the number of points in long lines.
 //!
-//! A line of an hour in samples of 100 ms has 36,000 points on some 600 pixels. Each stretch of
-//! points gives way to its first, lowest, highest and last point: what a reader looks for in such a
-//! plot are its extremes, and these stay, which averaging or taking every n-th point would not do.
+//! A line of an hour in samples of 100 ms has 36,000 points on about 600 pixels. Each stretch of
+//! points is replaced by its first, lowest, highest and last point. A reader looks for the extremes
+//! of such a plot, and these remain, whereas averaging or taking every n-th point would lose them.
 
 use super::Point;
 
-/// At most about `most` points (at least 8) that draw the same line. Lines that are short enough
-/// come back as they are.
+/// Returns at most about `most` points (at least 8) that draw the same line. Lines that are short
+/// enough are returned unchanged.
 pub(super) fn thin(points: &[Point], most: usize) -> Vec<Point> {
     let most = most.max(8);
     if points.len() <= most {
@@ -18,7 +18,8 @@ pub(super) fn thin(points: &[Point], most: usize) -> Vec<Point> {
     for chunk in points.chunks(stretch) {
         let mut chosen = [0, 0, 0, chunk.len() - 1];
         for (position, point) in chunk.iter().enumerate() {
-            // Comparisons with what is no number are false, so gaps are never an extreme, unless nothing else is there.
+            // Comparisons with NaN are false, so gaps are never an extreme, unless a stretch has no
+            // number.
             if point.y < chunk[chosen[1]].y || chunk[chosen[1]].y.is_nan() {
                 chosen[1] = position;
             }

@@ -2,28 +2,28 @@
 
 use std::str::FromStr;
 
-/// The width of a drawing. Letters have the same size at each width, 9 points.
+/// The width of a drawing. Letters have a size of 9 points at each width.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Width {
-    /// Pixels of a style sheet, of which an inch has 96.
+    /// The width in CSS pixels, 96 per inch.
     pixels: f64,
 }
 
-/// A width that cannot be that of a figure.
+/// The reason why a text is not the width of a figure.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum WidthError {
-    /// It is no length.
+    /// The text is not a length.
     #[error("`{0}` is no length; write a number with mm, cm, in or pt, such as 88mm")]
     NotALength(String),
-    /// Axes and letters do not fit, or no sheet is so large.
+    /// The width is too small for axes and letters, or larger than any sheet.
     #[error("`{0}` is not between 50mm and 500mm")]
     OutOfRange(String),
 }
 
-/// Pixels of each unit of length; a point is the 72nd part of an inch.
+/// The pixels of each unit of length; a point is 1/72 inch.
 const UNITS: [(&str, f64); 4] =
     [("mm", 96.0 / 25.4), ("cm", 96.0 / 2.54), ("in", 96.0), ("pt", 96.0 / 72.0)];
-/// Widths that a figure may have, in millimetres.
+/// The widths that a figure may have, in millimetres.
 const RANGE: std::ops::RangeInclusive<f64> = 50.0..=500.0;
 
 impl Width {
@@ -52,7 +52,7 @@ impl FromStr for Width {
         if !number.is_finite() {
             return Err(no_length());
         }
-        // A rounding error must not refuse the ends.
+        // Rounding errors must not exclude the ends of the range.
         match RANGE.contains(&((millimetres * 1e6).round() / 1e6)) {
             true => Ok(Self { pixels: number * pixels }),
             false => Err(WidthError::OutOfRange(text.to_owned())),

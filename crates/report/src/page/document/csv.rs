@@ -1,4 +1,4 @@
-//! A CSV file for each table of a document. Those of charts are beside their figures.
+//! A CSV file for each table of a document. The data of charts are next to the figure files.
 
 use super::super::table::{Content, Table};
 use super::Document;
@@ -6,7 +6,7 @@ use crate::csv::Text;
 use crate::put::put;
 use crate::value::{Spread, Value};
 
-/// Names of files and what is in them: `fig-4-table-1.csv`.
+/// Returns the names and contents of the files: `fig-4-table-1.csv`.
 pub fn files(document: &Document) -> impl Iterator<Item = (String, String)> {
     document.sections.iter().flat_map(|section| {
         section
@@ -17,7 +17,7 @@ pub fn files(document: &Document) -> impl Iterator<Item = (String, String)> {
     })
 }
 
-/// Returns a row for each cell with a value or words.
+/// Formats a row for each cell with a value or words.
 fn table(table: &Table) -> String {
     let mut out = String::from("row,column,unit,value,ci95,stddev,approximate\n");
     for row in table.rows() {
@@ -35,7 +35,7 @@ fn table(table: &Table) -> String {
     out
 }
 
-/// Value, interval, deviation, and whether it is about that.
+/// Formats value, interval and deviation, and whether the value is approximate.
 fn fields(value: Value) -> String {
     let number = value.value;
     match value.spread {

@@ -1,4 +1,4 @@
-//! `result.json` of a document.
+//! The `result.json` of a document.
 
 use serde_json::{Value as Json, json};
 
@@ -9,10 +9,10 @@ use crate::json::result;
 use crate::plot::{Axis, Line};
 use crate::value::Spread;
 
-/// The JSON schema of what [`to_json`] gives.
+/// The JSON schema of the output of [`to_json`].
 pub const SCHEMA: &str = include_str!("../../../schemas/document-result.v1.schema.json");
 
-/// Returns a document as JSON. Values are in base units: seconds, bytes, per second, shares from 0
+/// Formats a document as JSON. Values are in base units: seconds, bytes, per second, shares from 0
 /// to 1, percent of one core.
 #[must_use]
 pub fn to_json(document: &Document) -> String {
@@ -62,7 +62,7 @@ fn cell(cell: &Cell) -> Json {
     }
 }
 
-/// Without its unit, which an axis or a cell names.
+/// Converts a value without its unit, which the axis or the cell has.
 fn value(number: f64, spread: Spread) -> Json {
     let number = number.is_finite().then_some(number);
     match spread {

@@ -1,4 +1,4 @@
-//! A document as text that fits the terminal.
+//! A document as text for a terminal.
 
 use super::super::table::{Cell, Content, Table};
 use super::{Document, Section};
@@ -6,7 +6,7 @@ use crate::format::{duration, printable};
 use crate::notes::merged;
 use crate::terminal::{Cell as GridCell, Column, Grid, Layout, Paint, wrap};
 
-/// Returns the findings, and each section with its tables. Ends with a newline.
+/// Formats each section with its tables, then findings and notes. The text ends with a newline.
 #[must_use]
 pub fn text(document: &Document, layout: Layout) -> String {
     let mut out = layout.paragraph("", &printable(&document.title), Paint::Strong);
@@ -48,17 +48,18 @@ fn section(section: &Section, before: &[Section], layout: Layout) -> String {
     }
     for (what, command) in &section.commands {
         out.push_str(&layout.paragraph("  ", &printable(what), Paint::Faint));
-        // A command is copied, so it is not broken.
+        // A command is not wrapped, so that it can be copied.
         out.push_str(&format!("    {}\n", printable(command)));
     }
     out
 }
 
-/// Characters of a cell of words beyond which a table without values is told rather than set in columns.
+/// The number of characters in a cell of words above which a table without values is written as
+/// paragraphs rather than columns.
 const LONGEST: usize = 36;
-/// Characters of a line in a column of words, at least.
+/// The smallest number of characters per line in a column of words.
 const LEAST: usize = 16;
-/// Room before a table, and between its columns.
+/// The space before a table, and between its columns.
 const INDENT: usize = 4;
 const GAP: usize = 2;
 
@@ -103,9 +104,9 @@ fn is_prose(table: &Table, place: usize) -> bool {
     table.rows().filter_map(|row| row.get(place)).all(|cell| cell.value().is_none())
 }
 
-/// Returns the columns that fit, each with its width: words go on in a further line where they
-/// must, values never do. Where that is not enough room, words are left out before values, and
-/// later columns before earlier ones.
+/// Returns the columns that fit, each with its width. Words are wrapped if necessary, values never
+/// are. If that is not enough, columns of words are left out before columns of values, and later
+/// ones before earlier ones.
 fn widths(table: &Table, room: usize) -> Vec<(usize, usize)> {
     let widest = |place: usize, counts: &dyn Fn(&Cell) -> bool| {
         let cells = table.rows().filter_map(|row| row.get(place)).filter(|cell| counts(cell));
@@ -127,7 +128,7 @@ fn widths(table: &Table, room: usize) -> Vec<(usize, usize)> {
         let prose = shown.iter().skip(1).rposition(|(place, _)| is_prose(table, *place));
         shown.remove(prose.map_or(shown.len() - 1, |at| at + 1));
     }
-    // What is left goes to the column that lacks most.
+    // The remaining space goes to the column that lacks most.
     for _ in taken(&shown)..room {
         let lacks = |(place, width): &(usize, usize)| whole(*place).saturating_sub(*width);
         match shown.iter_mut().max_by_key(|column| lacks(column)) {
@@ -138,7 +139,7 @@ fn widths(table: &Table, room: usize) -> Vec<(usize, usize)> {
     shown
 }
 
-/// Returns a cell in lines of so many characters; a value is one line.
+/// Wraps a cell into lines of `width` characters; a value is a single line.
 fn lines(cell: &Cell, width: usize) -> Vec<String> {
     match cell.content {
         Content::Text(_) => wrap(&words(cell), width),
@@ -146,16 +147,16 @@ fn lines(cell: &Cell, width: usize) -> Vec<String> {
     }
 }
 
-/// Returns a table of sentences, which no column holds: a paragraph for each row.
+/// Formats a table of sentences as paragraphs, one for each row.
 fn listed(table: &Table, layout: Layout) -> String {
     let mut out = String::new();
     for row in table.rows() {
         let Some((name, cells)) = row.split_first() else { continue };
-        let told = table.columns.iter().skip(1).zip(cells);
-        let told = told.filter(|(_, cell)| cell.content != Content::Nothing);
-        let told: Vec<String> =
-            told.map(|(column, cell)| format!("{}: {}", column.name, words(cell))).collect();
-        let text = format!("{}; {}", words(name), told.join("; "));
+        let parts = table.columns.iter().skip(1).zip(cells);
+        let parts = parts.filter(|(_, cell)| cell.content != Content::Nothing);
+        let parts: Vec<String> =
+            parts.map(|(column, cell)| format!("{}: {}", column.name, words(cell))).collect();
+        let text = format!("{}; {}", words(name), parts.join("; "));
         out.push_str(&layout.paragraph("    ", &text, Paint::Plain));
     }
     out

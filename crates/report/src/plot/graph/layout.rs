@@ -1,11 +1,11 @@
-//! The places of the boxes of a graph.
+//! The layout of a graph: positions of boxes and paths.
 //!
-//! Boxes stand in columns by how far they are from the beginnings of ways, so that ways go on from one
+//! Boxes stand in columns by their distance from the starts of paths, so that paths lead from one
 //! column to the next (Sugiyama, Tagawa and Toda, "Methods for visual understanding of hierarchical
-//! system structures", IEEE Transactions on Systems, Man, and Cybernetics 11, 1981). Columns that do
-//! not fit side by side go on in the next row, back from there. Within its column a box stands near
-//! the middle of those that it is joined with. A way that leaps over columns has a place of its own
-//! in each of them, and one that goes back runs below all boxes.
+//! system structures", IEEE Transactions on Systems, Man, and Cybernetics 11, 1981). Columns that
+//! do not fit side by side continue in the next row, in the opposite direction. Within its column a
+//! box stands near the mean position of its neighbours. A path that skips columns has a bend in
+//! each of them, and one that goes back runs below all boxes.
 
 use std::collections::BTreeMap;
 
@@ -13,62 +13,62 @@ use super::super::frame::LETTER;
 use super::{Graph, arrow};
 use crate::put::put;
 
-/// Height of a box.
+/// The height of a box.
 pub(super) const HEIGHT: f64 = 32.0;
-/// Height that a box takes with the room around it.
+/// The height of a box with the space around it.
 const ROW: f64 = 46.0;
-/// Room between rows of columns.
+/// The space between rows of columns.
 const BETWEEN: f64 = 26.0;
-/// Height that a way takes where it passes a column.
+/// The height of a bend, where a path passes a column.
 const BEND: f64 = 13.0;
-/// Columns side by side, at least and at most.
+/// The smallest and the largest number of columns side by side.
 const COLUMNS: [usize; 2] = [3, 8];
-/// Widest box, and the room beside each.
+/// The largest width of a box, and the space next to each.
 const WIDEST: f64 = 120.0;
 const BESIDE: f64 = 38.0;
-/// Rounds in which boxes move towards those that they are joined with.
+/// The number of rounds in which boxes move towards their neighbours.
 const SWEEPS: usize = 8;
-/// Distance of ways that go back.
+/// The distance between paths that go back.
 const LANE: f64 = 9.0;
 
-/// A step of ways from one box to another.
+/// A step of paths from one box to another.
 pub(super) type Step = (usize, usize);
 
-/// The place of a box or of a bend.
+/// The position of a box or of a bend.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Place {
     pub(super) x: f64,
     pub(super) y: f64,
-    /// 1 where columns go on to the right, -1 where to the left.
+    /// The direction of the row: 1 if columns continue to the right, -1 if to the left.
     pub(super) direction: f64,
     row: usize,
 }
 
 impl Place {
-    /// Returns the side at which ways come in.
+    /// Returns the x coordinate at which paths enter.
     pub(super) fn entry(&self, width: f64) -> f64 {
         self.x - self.direction * width / 2.0
     }
 
-    /// Returns the side at which ways go out.
+    /// Returns the x coordinate at which paths leave.
     pub(super) fn exit(&self, width: f64) -> f64 {
         self.x + self.direction * width / 2.0
     }
 }
 
-/// All places.
+/// The positions of all boxes and bends.
 #[derive(Debug)]
 pub(super) struct Layout {
     pub(super) places: Vec<Place>,
     pub(super) box_width: f64,
     pub(super) height: f64,
-    /// The places that a step passes on its way.
+    /// The bends of each step.
     bends: BTreeMap<Step, Vec<Place>>,
-    /// The heights at which steps run that go back.
+    /// The heights of steps that go back.
     lanes: BTreeMap<Step, f64>,
 }
 
-/// Each step of the ways, and how many ways take it.
+/// Returns each step of the paths with the number of paths that take it.
 pub(super) fn steps(graph: &Graph) -> BTreeMap<Step, usize> {
     let mut steps = BTreeMap::new();
     for step in graph.ways.iter().flat_map(super::GraphWay::steps) {
@@ -81,7 +81,7 @@ pub(super) fn steps(graph: &Graph) -> BTreeMap<Step, usize> {
 }
 
 impl Layout {
-    /// Places a graph below some height, in a drawing that is `edge` wide.
+    /// Lays out a graph below the height `top`, in a drawing of width `edge`.
     pub(super) fn of(graph: &Graph, top: f64, edge: f64) -> Self {
         let count = graph.nodes.len();
         let steps: Vec<Step> = steps(graph).into_keys().collect();
@@ -110,7 +110,7 @@ impl Layout {
         Self { places, box_width: drawn.box_width, height, bends, lanes }
     }
 
-    /// Draws a step, so far aside, with an arrow at its end. Returns a place near its middle.
+    /// Draws a step, shifted by `aside`, with an arrow at its end. Returns a point near its middle.
     pub(super) fn line(&self, svg: &mut String, step: Step, aside: f64) -> (f64, f64) {
         let (Some(from), Some(to)) = (self.places.get(step.0), self.places.get(step.1)) else {
             return (0.0, 0.0);
@@ -131,7 +131,7 @@ impl Layout {
             let mut before = *from;
             for at in bends.iter().chain([to]) {
                 if at.row != before.row {
-                    // Around the end of the row.
+                    // The path leads around the end of the row.
                     let end = before.exit(width) + before.direction * (14.0 + aside);
                     points.extend([(end, before.y + aside), (end, at.y + aside)]);
                 } else {
@@ -162,7 +162,8 @@ impl Layout {
     }
 }
 
-/// Steps that lead back to where a search in depth came from: without them nothing is cyclic.
+/// Returns the steps that a depth-first search identifies as leading back; without them the graph
+/// is acyclic.
 fn backward(count: usize, steps: &[Step]) -> Vec<Step> {
     let mut next = vec![Vec::new(); count];
     let mut has_before = vec![false; count];
@@ -208,10 +209,10 @@ enum State {
     Done,
 }
 
-/// Returns the longest way to each node over steps that form no cycle.
+/// Returns the length of the longest path to each node over acyclic steps.
 fn layers(count: usize, forward: &[Step]) -> Vec<usize> {
     let mut layers = vec![0; count];
-    // Each round settles at least one more layer.
+    // Each round determines at least one more layer.
     for _ in 0..count {
         let mut changed = false;
         for (from, to) in forward {
@@ -227,18 +228,18 @@ fn layers(count: usize, forward: &[Step]) -> Vec<usize> {
     layers
 }
 
-/// Nodes and bends in columns. Bends are items behind the nodes.
+/// Nodes and bends in columns. Bends are items with numbers after those of nodes.
 struct Columns {
     /// The number of items that are nodes.
     nodes: usize,
     columns: Vec<Vec<usize>>,
     bends: BTreeMap<Step, Vec<usize>>,
-    /// Items in the column before, and behind, that an item is joined with.
+    /// For each item, its neighbours in the column before and after.
     before: Vec<Vec<usize>>,
     behind: Vec<Vec<usize>>,
 }
 
-/// Places of all items.
+/// The positions of all items.
 struct Drawn {
     places: Vec<Place>,
     box_width: f64,
@@ -274,7 +275,7 @@ impl Columns {
         Self { nodes: layers.len(), columns, bends, before, behind }
     }
 
-    /// Moves items towards those that they are joined with, forwards and backwards in turns.
+    /// Moves items towards their neighbours, alternately forwards and backwards.
     fn sort(&mut self) {
         let mut height = vec![0.0; self.before.len()];
         let level = |column: &[usize], height: &mut [f64]| {
@@ -305,7 +306,7 @@ impl Columns {
         }
     }
 
-    /// Places all items, in boxes that should be so wide.
+    /// Positions all items; `wanted` is the preferred width of boxes.
     fn place(&self, top: f64, wanted: f64, edge: f64) -> Drawn {
         let [least, most] = COLUMNS;
         let room = edge - 24.0;
@@ -323,7 +324,7 @@ impl Columns {
             for (number, column) in columns.iter().enumerate() {
                 let number = if row % 2 == 0 { number } else { across - 1 - number };
                 let x = 12.0 + (number as f64 + 0.5) * column_width;
-                // What is left over stands between the items.
+                // The remaining height is distributed between the items.
                 let own: f64 = column.iter().map(height).sum();
                 let between = (tallest - own) / column.len() as f64;
                 let mut from = y;
@@ -350,7 +351,7 @@ mod tests {
         let forward = &steps[..3];
         assert_eq!(layers(3, forward), [0, 1, 2]);
         let columns = Columns::of(&layers(3, forward), forward);
-        // The step from the first to the last passes the second column.
+        // The step from the first to the last node passes the second column.
         assert_eq!(columns.bends[&(0, 2)].len(), 1);
         assert_eq!(columns.columns.iter().map(Vec::len).collect::<Vec<_>>(), [1, 2, 1]);
     }
