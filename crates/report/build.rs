@@ -1,4 +1,4 @@
-//! Tells the crate how it is optimised: figures of a build that is not are marked.
+//! Tells the crate how it is optimised, so that it can mark figures of an unoptimised build.
 
 fn main() {
     println!("cargo:rerun-if-changed=build.rs");

@@ -1,4 +1,4 @@
-//! Writes a report of each kind from made-up results, to look at after a change of its style:
+//! Writes a report of each kind from made-up results, for a look after a change of its style:
 //! `cargo run -p report --example gallery -- DIRECTORY`.
 
 #[path = "../tests/report/support.rs"]

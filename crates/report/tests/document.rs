@@ -1,4 +1,4 @@
-//! Documents: every form has every value.
+//! Tests that every output format of a document has every value.
 
 use provenance::{Host, Provenance};
 use report::page::document::{Document, Section, csv, json, terminal};

@@ -1,4 +1,5 @@
-//! Sentences on analyses that were not tried, deadlines and rounding: what they mean for the bounds.
+//! Describes in sentences which analyses were not tried, whether a deadline was met, and how
+//! numbers were rounded, as far as this affects the bounds.
 
 use calculus::Extended;
 use calculus::network::describe::Round;
@@ -7,7 +8,7 @@ use calculus::network::{Analysis, Assessed, Estimate, Untried};
 use super::{Bounds, table};
 use crate::format::{duration, plural};
 
-/// Returns what a reader must know of bounds for which not everything was tried.
+/// Returns what a reader should know about bounds if some analyses were not tried.
 pub(super) fn sentences(bounds: &Bounds<'_>) -> Vec<String> {
     let is_of = |analysis| bounds.analyses.contains(&analysis);
     let mut sentences = Vec::new();
@@ -55,7 +56,8 @@ fn describe(untried: &Untried) -> String {
     format!("{} ({time})", untried.analysis)
 }
 
-/// Returns how many flows are in time, and how many bounds are not the best for that reason.
+/// Returns how many flows meet the deadline, and for how many the search ended there before it
+/// found the best bound.
 fn deadline(bounds: &Bounds<'_>) -> Option<String> {
     let deadline = bounds.settings.deadline.as_ref()?;
     let limit = Extended::from(deadline);

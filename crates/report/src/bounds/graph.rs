@@ -1,4 +1,5 @@
-//! The network as a graph: servers, the deeper the more they are loaded, and the ways of flows.
+//! Draws the network as a graph of servers and the paths of flows. Servers with a higher load have
+//! a deeper colour.
 
 use calculus::network::ServerId;
 use calculus::network::describe::Round;
@@ -9,12 +10,12 @@ use crate::format::printable;
 use crate::page::Figure;
 use crate::plot::{Graph, GraphNode, GraphWay};
 
-/// Servers up to which all of them are drawn.
+/// The largest number of servers for which all are drawn.
 const ALL: usize = 40;
-/// Servers that are drawn of larger networks.
+/// The number of servers that are drawn of a larger network.
 const SOME: usize = 30;
 
-/// Returns the figure; none of a network without flows.
+/// Returns the figure, or `None` for a network without flows.
 pub(super) fn figure_of(bounds: &Bounds<'_>) -> Option<Figure> {
     let network = bounds.network;
     let ratio = |id: &ServerId| bounds.loads.get(id.index()).map_or(0.0, |load| load.ratio());
@@ -25,7 +26,7 @@ pub(super) fn figure_of(bounds: &Bounds<'_>) -> Option<Figure> {
         .collect();
     let count = drawn.len();
     if count > ALL {
-        // The most loaded ones, of which those first that most flows pass.
+        // The most loaded servers are drawn. Among equal loads, those with most flows come first.
         drawn.sort_by(|a, b| {
             let flows = |id: &ServerId| network.flows_at(*id).len();
             ratio(b).total_cmp(&ratio(a)).then_with(|| flows(b).cmp(&flows(a)))

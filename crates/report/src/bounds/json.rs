@@ -1,5 +1,5 @@
-//! `result.json` of bounds: every number exact, as text, and as a double: bounds
-//! rounded up, runs rounded down.
+//! Writes `result.json` of bounds. Every number appears exactly, as text, and as a double. The
+//! double of a bound is rounded up, and that of a run is rounded down.
 
 use calculus::network::{Assessed, ClassBound, Estimate, Source, Untried, describe};
 use calculus::{Curve, Extended, Rational};
@@ -9,10 +9,10 @@ use super::{Bounds, Run};
 use crate::csv::{Cell, Text};
 use crate::json::result;
 
-/// The JSON schema of what [`to_json`] gives.
+/// The JSON schema of the output of [`to_json`].
 pub const SCHEMA: &str = include_str!("../../schemas/bounds-result.v1.schema.json");
 
-/// Bounds as JSON, in seconds and bits.
+/// Returns the bounds as JSON, in seconds and bits.
 #[must_use]
 pub fn to_json(run: &Run<'_>) -> String {
     let bounds = run.bounds;
@@ -97,8 +97,8 @@ pub fn to_json(run: &Run<'_>) -> String {
     result(run.provenance, value)
 }
 
-/// Returns a row for each flow and analysis, in seconds and bits. A bound that is infinite is
-/// empty.
+/// Returns a CSV row for each flow and analysis, in seconds and bits. The cell of an infinite bound
+/// is empty.
 #[must_use]
 pub fn to_csv(bounds: &Bounds<'_>) -> String {
     let mut out = String::from(
@@ -173,8 +173,8 @@ fn source(bounds: &Bounds<'_>, source: &Source) -> Value {
     })
 }
 
-/// Returns a bound: exact text, and the smallest double that is not below it; no double if it is
-/// infinite.
+/// Returns a bound as exact text and as the smallest double that is not below it. An infinite bound
+/// has no double.
 pub(super) fn number(value: &Extended) -> Value {
     json!({
         "exact": value.to_string(),
@@ -182,12 +182,13 @@ pub(super) fn number(value: &Extended) -> Value {
     })
 }
 
-/// What happened in a run: exact text, and the largest double that is not above it.
+/// Returns a value from a run as exact text and as the largest double that is not above it.
 pub(super) fn seen(value: &Rational) -> Value {
     json!({"exact": value.to_string(), "value": value.to_f64_down()})
 }
 
-/// Returns a curve by name, and exactly in the language of min-plus programs.
+/// Returns a curve as a name for readers and as an exact expression in the language of min-plus
+/// programs.
 fn curve(curve: &Curve) -> Value {
     json!({"name": describe::curve(curve), "mppg": calculus::mppg::to_mppg(curve)})
 }

@@ -1,4 +1,5 @@
-//! `report.html` of bounds: every flow with its bounds and curves, every server, how each bound came about.
+//! Builds `report.html` of bounds. It has every flow with its bounds and curves, every server, and
+//! the derivation of each bound.
 
 use calculus::Extended;
 use calculus::network::{Analysis, Assessed, describe};
@@ -8,14 +9,14 @@ use super::{Bounds, Run, graph, listed, notes, plots};
 use crate::format::{capital, plural, printable};
 use crate::page::{Block, Cell, Column, Page, Table, Text, Tile, Tone};
 
-/// Flows of which the curves are drawn.
+/// The number of flows of which the curves are drawn.
 const DRAWN: usize = 24;
 
-/// What the rows of priorities say.
+/// The caption that explains rows of priorities.
 const CLASSES: &str = "A priority's delay holds for each of its flows at that server; its backlog is what a queue of its own must \
                        hold.";
 
-/// What the words on the page mean.
+/// The definitions of terms on the page.
 pub(super) const DEFINITIONS: [(&str, &str); 5] = [
     (
         "Delay bound",
@@ -51,7 +52,7 @@ pub fn page(run: &Run<'_>) -> Page {
     page.fact(plural(bounds.network.servers().len() as u64, "server", "servers"));
     page.fact(plural(bounds.network.flows().len() as u64, "flow", "flows"));
     page.lead(Block::Paragraph(capital(&super::table::conventions(bounds)).into()));
-    // What is wrong comes before all figures.
+    // Failures stand before all figures.
     if let Some(failed) = super::table::failed(bounds) {
         page.lead(Block::card(Tone::Bad, Text::strong(failed)));
     }
@@ -80,7 +81,7 @@ pub fn page(run: &Run<'_>) -> Page {
     page
 }
 
-/// Returns the largest delay bound and the most loaded server.
+/// Returns tiles with the largest delay bound and the most loaded server.
 fn tiles(bounds: &Bounds<'_>) -> Vec<Tile> {
     let best =
         |row: &[Assessed]| row.iter().map(|assessed| assessed.bound.delay.clone()).min_by(compare);
@@ -132,7 +133,7 @@ fn thresholds(bounds: &Bounds<'_>) -> Table {
     table
 }
 
-/// Returns a row for each flow and analysis.
+/// Returns the tables of flows, with a row for each flow and analysis.
 fn flows(bounds: &Bounds<'_>) -> Vec<Block> {
     use describe::Round::{Down, Up};
     let (time, data) = (&bounds.time_unit.name, &bounds.data_unit.name);

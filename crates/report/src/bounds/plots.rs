@@ -1,4 +1,4 @@
-//! Curves of a flow as a drawing of its own.
+//! Draws the curves of a flow.
 
 use calculus::network::Assessed;
 use calculus::network::describe::{self, Round};
@@ -9,16 +9,18 @@ use super::Bounds;
 use crate::page::{Data, Figure};
 use crate::plot::{Axis, Drawing, Line, Plot, Point, Style};
 
-/// Arrivals, left-over service and output of a flow as an SVG file.
+/// Returns the arrival curve, residual service curve and output arrival curve of a flow as an SVG
+/// file.
 ///
 /// # Errors
-/// None that a network can cause: the drawing is read back to give it colours of its own.
+/// Returns an error if the drawing cannot be read back, which is needed to fix its colours. No
+/// network leads to such a drawing.
 pub fn curves(bounds: &Bounds<'_>, assessed: &Assessed) -> std::io::Result<String> {
     let drawing = Drawing::read(&plot(bounds, assessed).svg("curves"));
     Ok(drawing.map_err(std::io::Error::other)?.svg())
 }
 
-/// Returns the same for a page.
+/// Returns the same drawing as a figure of a page.
 pub(super) fn figure(bounds: &Bounds<'_>, assessed: &Assessed) -> Figure {
     Figure::plot(plot(bounds, assessed), "").with_data(Data::Extremes)
 }
@@ -85,25 +87,27 @@ fn plot(bounds: &Bounds<'_>, assessed: &Assessed) -> Plot {
     Plot { lines, ..plot }
 }
 
-/// A point of a curve.
+/// A point on a curve.
 struct Corner {
     time: Rational,
     data: Rational,
 }
 
-/// What shows the bounds of a flow on its curves.
+/// Marks on the curves of a flow that show its bounds.
 #[derive(Default)]
 struct Marks {
-    /// The arrivals, late by the delay bound, where nothing else bounds what leaves.
+    /// The arrival curve, delayed by the delay bound. It bounds the output where no other curve
+    /// does.
     delayed: Option<Curve>,
-    /// The ends of the greatest horizontal distance.
+    /// The ends of the segment that shows the horizontal deviation.
     delay: Option<[Corner; 2]>,
-    /// The ends of the greatest vertical distance.
+    /// The ends of the segment that shows the vertical deviation.
     backlog: Option<[Corner; 2]>,
 }
 
-/// Finds where the bounds are attained between arrivals and service. Only distances that are the bounds are marked: the backlog may be
-/// that of another analysis, and packets may add to either.
+/// Finds where the horizontal and vertical deviation between arrival curve and service curve are
+/// attained. Marks only deviations that equal the bounds, since the backlog bound may be that of
+/// another analysis, and the packetizer may add to either bound.
 fn marks(assessed: &Assessed, arrival: &Curve) -> Marks {
     let bound = &assessed.bound;
     let Extended::Finite(late) = &bound.delay else { return Marks::default() };
@@ -141,7 +145,7 @@ fn vertical(arrival: &Curve, service: &Curve, bound: &Extended) -> Option<[Corne
     Some([Corner { time: at.clone(), data: bottom }, Corner { time: at, data: top }])
 }
 
-/// Returns a time up to which everything that matters is seen.
+/// Returns a time at which the plot can end without hiding a bend of a curve or a bound.
 fn horizon(shown: &[(String, Curve, Style)], delay: &Extended) -> Rational {
     let mut until = match delay {
         Extended::Finite(delay) => delay * &Rational::from(2),

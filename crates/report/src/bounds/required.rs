@@ -1,7 +1,7 @@
-//! Requirements on bounds: delays that flows may have at most, and thresholds.
+//! Compares bounds with requirements, which are the maximum delays of flows and thresholds.
 //!
-//! A flow meets its maximum delay if a bound proves that it does. Otherwise the delay counts as
-//! missed, although only a run that is later shows that the worst case is.
+//! A flow meets its maximum delay if a bound proves it. Otherwise the delay counts as missed,
+//! although only a run with a longer delay shows that the worst case exceeds the maximum.
 
 use calculus::network::{Assessed, FlowId};
 use calculus::{Extended, Rational};
@@ -16,56 +16,57 @@ use calculus::network::describe::Round;
 pub struct Required<'a> {
     /// The flow.
     pub flow: FlowId,
-    /// The delay that it may have at most.
+    /// The maximum delay of the flow.
     pub limit: &'a Rational,
-    /// The smallest bound of its delay.
+    /// The smallest delay bound of any analysis.
     pub bound: Extended,
-    /// The longest delay in a run, if there is one.
+    /// The longest delay in a run, if there was a run.
     pub run: Option<&'a Rational>,
 }
 
 impl Required<'_> {
-    /// Whether a bound proves that the flow is never later.
+    /// Whether a bound proves that the delay never exceeds its maximum.
     #[must_use]
     pub fn is_met(&self) -> bool {
         self.bound <= Extended::from(self.limit)
     }
 
-    /// Whether a run shows that the flow may be later.
+    /// Whether a run shows that the delay may exceed its maximum.
     #[must_use]
     pub fn is_missed_in_a_run(&self) -> bool {
         self.run.is_some_and(|run| run > self.limit)
     }
 
-    /// Returns the verdict in a word.
+    /// Returns the verdict as one word.
     pub(super) fn word(&self) -> &'static str {
         if self.is_met() { "met" } else { "missed" }
     }
 }
 
-/// A threshold and what was held against it.
+/// A threshold and the value that was compared with it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Threshold {
-    /// The condition as it was given.
+    /// The condition in the words of the user.
     pub condition: String,
     /// The unit of its metric.
     pub unit: Unit,
-    /// The value that breaks it by most, else the largest; none if it is infinite.
+    /// The value that violates the condition by most. If none violates it, this is the largest
+    /// value. It is `None` if the value is infinite.
     pub value: Option<f64>,
-    /// The flow or server that has that value, such as "flow 'video'".
+    /// The flow or server that has this value, such as "flow 'video'".
     pub of: String,
-    /// Whether it holds for everything.
+    /// Whether the condition holds for all flows or servers.
     pub held: bool,
 }
 
 impl<'a> Bounds<'a> {
-    /// Returns the flows that have a maximum delay, in their order.
+    /// Returns the flows that have a maximum delay, in the order of the network.
     #[must_use]
     pub fn required(&self) -> Vec<Required<'a>> {
         self.flows.iter().filter_map(|row| self.required_of(row)).collect()
     }
 
-    /// Returns what is required of the flow of a row, if something is.
+    /// Returns the requirement on the flow of a row, if it has one.
     pub(super) fn required_of(&self, row: &'a [Assessed]) -> Option<Required<'a>> {
         let first = row.first()?;
         let flow = first.bound.flow;
@@ -74,7 +75,7 @@ impl<'a> Bounds<'a> {
         Some(Required { flow, limit, bound, run: first.run.as_ref().map(|run| &run.delay) })
     }
 
-    /// Returns what is required and not met, as sentences, the worst first.
+    /// Returns a sentence for each missed maximum delay, with the worst first.
     #[must_use]
     pub fn missed(&self) -> Vec<String> {
         let required = self.required();
@@ -119,7 +120,7 @@ impl<'a> Bounds<'a> {
         sentences
     }
 
-    /// Returns thresholds that do not hold, as sentences.
+    /// Returns a sentence for each threshold that does not hold.
     #[must_use]
     pub fn broken(&self) -> Vec<String> {
         let broken = self.thresholds.iter().filter(|threshold| !threshold.held);
@@ -135,7 +136,8 @@ impl<'a> Bounds<'a> {
             .collect()
     }
 
-    /// Returns that all that is required is met, if something is required.
+    /// Returns a sentence which says that all requirements are met, or `None` if a requirement is
+    /// missed or none exists.
     pub(super) fn all_met(&self) -> Option<String> {
         let (required, thresholds) = (self.required(), self.thresholds);
         let held = required.iter().all(Required::is_met) && thresholds.iter().all(|one| one.held);

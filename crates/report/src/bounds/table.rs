@@ -1,4 +1,4 @@
-//! The table in the terminal.
+//! Prints bounds as tables in the terminal.
 
 use calculus::network::describe::{self, Round, extended, rounded};
 use calculus::network::{Analysis, Assessed, Network, Settings, Source, Unit};
@@ -8,16 +8,16 @@ use super::{Bounds, notes, scaled};
 use crate::format::printable;
 use crate::terminal::{Cell, Column, Grid, Layout, Paint};
 
-/// Digits of a figure that is not exact.
+/// The number of digits of a figure that is not exact.
 const DIGITS: u32 = 7;
 
-/// Analyses side by side, at most.
+/// The most analyses that one table shows side by side.
 const BESIDE: usize = 5;
 
-/// Flows and servers shown at most; the rest is in the JSON.
+/// The most rows that a table shows. The JSON file has all of them.
 pub(super) const ROWS: usize = 200;
 
-/// Bounds as text that fits the terminal. Ends with a newline.
+/// Returns the bounds as text that fits the terminal. The text ends with a newline.
 #[must_use]
 pub fn table(bounds: &Bounds<'_>, layout: Layout) -> String {
     let network = bounds.network;
@@ -41,7 +41,7 @@ pub fn table(bounds: &Bounds<'_>, layout: Layout) -> String {
     match bounds.analyses {
         [_] => out.push_str(&of_one(bounds).render(layout)),
         _ => {
-            // As many side by side as fit beside names of some length.
+            // Each table shows as many analyses as fit beside names of common length.
             for (number, start) in (0..bounds.analyses.len()).step_by(BESIDE).enumerate() {
                 if number > 0 {
                     out.push('\n');
@@ -81,7 +81,7 @@ pub fn table(bounds: &Bounds<'_>, layout: Layout) -> String {
     out
 }
 
-/// How much of what is required is not met, in a sentence.
+/// Returns a sentence that counts the requirements that are not met, or `None` if all are met.
 pub(super) fn failed(bounds: &Bounds<'_>) -> Option<String> {
     let required = bounds.required();
     let missed = required.iter().filter(|one| !one.is_met()).count();
@@ -100,7 +100,7 @@ pub(super) fn conventions(bounds: &Bounds<'_>) -> String {
     conventions_of(&orders(bounds.network), bounds.analyses, bounds.settings)
 }
 
-/// How the servers of a network serve, in words.
+/// Returns the multiplexing of the servers of a network in words.
 #[must_use]
 pub fn orders(network: &Network) -> String {
     let mut orders: Vec<String> =
@@ -135,7 +135,7 @@ pub(super) fn conventions_of(orders: &str, analyses: &[Analysis], settings: &Set
     )
 }
 
-/// Returns a row per flow for one analysis.
+/// Returns a table with a row per flow for a single analysis.
 fn of_one(bounds: &Bounds<'_>) -> Grid {
     let is_required = !bounds.required().is_empty();
     let mut columns = vec![Column::left("flow").indent(2), Column::right("delay")];
@@ -189,8 +189,8 @@ fn of_one(bounds: &Bounds<'_>) -> Grid {
     grid
 }
 
-/// Returns the maximum delay of the flow of a row, and whether it is met; nothing where none is
-/// required.
+/// Returns two cells with the maximum delay of the flow and whether it is met. They are empty if
+/// the flow has no maximum delay.
 fn requirement(bounds: &Bounds<'_>, row: &[Assessed]) -> [Cell; 2] {
     match bounds.required_of(row) {
         None => [Cell::new(""), Cell::new("")],
@@ -201,7 +201,8 @@ fn requirement(bounds: &Bounds<'_>, row: &[Assessed]) -> [Cell; 2] {
     }
 }
 
-/// Returns a row per flow, a column for each of some analyses.
+/// Returns a table with a row per flow and a column for each of up to [`BESIDE`] analyses, from
+/// number `start` on.
 fn of_several(bounds: &Bounds<'_>, start: usize) -> Grid {
     let analyses = bounds.analyses.iter().skip(start).take(BESIDE);
     let mut columns = vec![Column::left("flow").indent(2), Column::left("").rank(0)];
@@ -328,18 +329,18 @@ fn by(source: &Source) -> String {
     }
 }
 
-/// That there is more than is shown.
+/// Returns a line which says how many rows are not shown, or `None` if all are.
 pub(super) fn more(count: usize, what: &str) -> Option<String> {
     (count > ROWS).then(|| format!("and {} more {what}; the JSON has all", count - ROWS))
 }
 
-/// Returns a value in the unit of the table. Where a few digits are not all, bounds are rounded up
-/// and what happened in runs is rounded down, so that neither says more than is true.
+/// Returns a value in the unit of the table. If few digits cannot show the value exactly, bounds
+/// are rounded up and values from runs are rounded down, so that both statements remain true.
 pub(super) fn figure(bounds: &Bounds<'_>, value: &Extended, time: bool, round: Round) -> String {
     figure_in(value, if time { &bounds.time_unit } else { &bounds.data_unit }, round)
 }
 
-/// Returns the same in a unit.
+/// Returns the same for a given unit.
 pub(super) fn figure_in(value: &Extended, unit: &Unit, round: Round) -> String {
     let value = scaled(value, unit);
     let Extended::Finite(exact) = &value else { return extended(&value) };

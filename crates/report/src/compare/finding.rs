@@ -1,4 +1,4 @@
-//! What came of holding a result against the base: how many figures differ, and which do most surely.
+//! Summarises a comparison with the base by the number of differences and by the surest of them.
 
 use super::text::{conclusion, is_shown, percent, place};
 use super::{Against, Row};
@@ -7,20 +7,21 @@ use crate::format::plural;
 use crate::page::Tone;
 use crate::results::Spread;
 
-/// Differences that are named, at most.
+/// The most differences that are named.
 const NAMED: usize = 6;
 
-/// What came of it.
+/// The summary of a comparison.
 pub(super) struct Finding {
-    /// Good or bad if all differences are, and more of them than chance explains.
+    /// The tone of the summary. It is good or bad if all differences are, and if there are more
+    /// than chance explains.
     pub(super) tone: Tone,
-    /// How many figures differ, and how many would by chance.
+    /// A sentence with the number of differences, and the number that chance would explain.
     pub(super) summary: String,
-    /// The surest differences, a line for each place.
+    /// The surest differences, with a line for each place.
     pub(super) differences: Vec<String>,
 }
 
-/// Which figures differ from the base of that name, and which way.
+/// Returns which figures differ from the base, and in which direction.
 pub(super) fn finding(against: &Against<'_>, base: &str) -> Finding {
     let shown: Vec<&Row<'_>> = against.rows.iter().filter(|row| is_shown(row)).collect();
     let mut differ: Vec<&Row<'_>> =
@@ -38,7 +39,8 @@ pub(super) fn finding(against: &Against<'_>, base: &str) -> Finding {
         };
         return Finding { tone: Tone::Plain, summary, differences: Vec::new() };
     }
-    // An interval of 95 % over repetitions leaves out zero once in twenty times where there is nothing.
+    // Without any difference, one in twenty 95 % confidence intervals over repetitions excludes
+    // zero.
     let repeated = shown.iter().filter(|row| matches!(row.base.spread, Spread::Repetitions(_)));
     let by_chance = 0.05 * repeated.count() as f64;
     let tones = distinct(differ.iter().map(|row| conclusion(row).1));
@@ -67,7 +69,7 @@ pub(super) fn finding(against: &Against<'_>, base: &str) -> Finding {
     Finding { tone, summary: format!("{count} of {all} {verb} from {base}.{chance}"), differences }
 }
 
-/// By how many times half of its interval a difference is away from none.
+/// Returns the ratio of a difference to half the width of its interval.
 pub(super) fn certainty(row: &Row<'_>) -> f64 {
     let half = row.change.interval.map_or(f64::INFINITY, |(low, high)| (high - low) / 2.0);
     row.change.value.abs() / half

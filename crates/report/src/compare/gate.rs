@@ -1,4 +1,5 @@
-//! Conditions on results that are held against a base: a gate for continuous integration.
+//! Judges conditions on results that are compared with a base, for use as a gate in continuous
+//! integration.
 
 use statistics::{Condition, Limit};
 
@@ -6,36 +7,36 @@ use super::Comparison;
 use super::text::{percent, place, stated};
 use crate::alarm::{self, Alarm};
 
-/// What became of a condition.
+/// The outcome of a condition.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Outcome {
-    /// As it was given.
+    /// The condition in the words of the user.
     pub condition: String,
-    /// The result that was judged.
+    /// The name of the result that was judged.
     pub of: String,
-    /// Where it has the figure, and what it is; absent where there is none.
+    /// The figure and its place, or `None` if there is no such figure.
     pub figure: Option<Judged>,
-    /// Whether it holds. Where there is no figure it does not.
+    /// Whether the condition holds. Without a figure it does not.
     pub held: bool,
 }
 
 /// A figure that was judged.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Judged {
-    /// Where.
+    /// The place of the figure.
     pub place: String,
-    /// What it is, with its interval, in words.
+    /// The figure with its interval, in words.
     pub stated: String,
-    /// Its value in the base unit of the metric.
+    /// The value in the base unit of the metric.
     pub value: f64,
-    /// That of the base.
+    /// The value of the base.
     pub base: f64,
     /// Whether the interval of the figure, or of its change, lies on one side of the limit.
     pub certain: bool,
 }
 
 impl Outcome {
-    /// What was found, in words.
+    /// Returns the value that was found, in words.
     #[must_use]
     pub fn found(&self) -> String {
         match &self.figure {
@@ -49,8 +50,8 @@ impl Outcome {
     }
 }
 
-/// Returns the worst news of a comparison: conditions that do not hold, and results that are not
-/// whole.
+/// Returns the alarms of a comparison, which are conditions that do not hold and results that are
+/// incomplete.
 pub(super) fn alarms(comparison: &Comparison<'_>, outcomes: &[Outcome]) -> Vec<Alarm> {
     let missed = outcomes.iter().filter(|outcome| !outcome.held);
     let missed = missed.map(|one| format!("{} does not hold: {}", one.condition, one.found()));
@@ -65,8 +66,9 @@ pub(super) fn alarms(comparison: &Comparison<'_>, outcomes: &[Outcome]) -> Vec<A
     alarms
 }
 
-/// Judges every result that is held against the base by every condition, at every place that both have. A figure is judged
-/// by its value; whether its interval lies on the same side of the limit is said.
+/// Judges every result by every condition, at each place that it shares with the base. The value of
+/// a figure decides, and the outcome states whether its whole interval lies on the same side of the
+/// limit.
 #[must_use]
 pub fn judge(comparison: &Comparison<'_>, conditions: &[Condition]) -> Vec<Outcome> {
     let mut outcomes = Vec::new();
@@ -77,7 +79,7 @@ pub fn judge(comparison: &Comparison<'_>, conditions: &[Condition]) -> Vec<Outco
             for row in own {
                 let (value, base) = (row.other.value, row.base.value);
                 let held = condition.holds(value, Some(base));
-                // The ends of what the value may be, as the limit sees it.
+                // The ends of the interval, in the unit of the limit.
                 let (ends, stated) = match condition.limit() {
                     Limit::Value(_) => (row.other.interval(), stated(row.other)),
                     Limit::Change(_) => (

@@ -1,4 +1,4 @@
-//! `result.json` and `differences.csv` of a comparison.
+//! Writes `result.json` and `differences.csv` of a comparison.
 
 use provenance::Provenance;
 use serde_json::{Value, json};
@@ -9,10 +9,10 @@ use crate::csv::{Cell, Text};
 use crate::json::result;
 use crate::results::{Quantity, Recorded};
 
-/// The JSON schema of what [`to_json`] gives.
+/// The JSON schema of the output of [`to_json`].
 pub const SCHEMA: &str = include_str!("../../schemas/compare-result.v1.schema.json");
 
-/// Every figure of each result against that of the base, in base units.
+/// Returns every figure of each result with that of the base, in base units.
 #[must_use]
 pub fn to_json(
     comparison: &Comparison<'_>,
@@ -67,7 +67,7 @@ fn quantity(of: &Quantity) -> Value {
     json!({"value": of.value, "low": low, "high": high, "repetitions": of.repetitions()})
 }
 
-/// Returns a row for each figure of each result that is held against the base.
+/// Returns a CSV row for each figure of each result that was compared with the base.
 #[must_use]
 pub fn to_csv(comparison: &Comparison<'_>) -> String {
     let mut out = String::from(

@@ -1,4 +1,4 @@
-//! `report.html` of a comparison.
+//! Builds `report.html` of a comparison.
 
 use provenance::Provenance;
 
@@ -14,9 +14,9 @@ use crate::page::{Block, Cell, Column, Data, Figure, Graphic, Note, Page, Table,
 use crate::plot::{Axis, Forest, ForestRow, Line, Plot, Point, Style, Unit, spans_decades};
 use crate::results::{Quantity, Recorded};
 
-/// Lines in a figure, at most: more cannot be told apart.
+/// The most lines in a figure. More cannot be distinguished.
 const LINES: usize = 12;
-/// Rows of a forest plot, at most.
+/// The most rows of a forest plot.
 const ROWS: usize = 24;
 
 /// Returns the page.
@@ -107,7 +107,7 @@ fn results<'a>(comparison: &Comparison<'a>) -> Vec<&'a Recorded> {
     std::iter::once(comparison.base).chain(others).collect()
 }
 
-/// What came of it, at a glance.
+/// Returns a summary of a comparison.
 fn found(against: &Against<'_>, base: &str) -> Block {
     let found = finding(against, base);
     let summary = Text::from(format!("{}: {}", against.other.name, found.summary));
@@ -115,7 +115,7 @@ fn found(against: &Against<'_>, base: &str) -> Block {
     Block::Card(found.tone, std::iter::once(summary).chain(differences).collect())
 }
 
-/// Metrics of which there is one figure: they are drawn beside each other, as differences.
+/// Returns the metrics with a single figure. They are drawn as differences, side by side.
 fn single<'a>(comparison: &'a Comparison<'_>) -> Vec<&'a str> {
     let metrics = distinct(shown(comparison).map(|row| row.base.metric.as_str()));
     let is_single = |metric: &&str| {
@@ -124,12 +124,12 @@ fn single<'a>(comparison: &'a Comparison<'_>) -> Vec<&'a str> {
     metrics.into_iter().filter(is_single).collect()
 }
 
-/// What is shown of all results against the base.
+/// Returns the rows that are shown of all results.
 fn shown<'a, 'c>(comparison: &'a Comparison<'c>) -> impl Iterator<Item = &'a Row<'c>> {
     comparison.others.iter().flat_map(|against| &against.rows).filter(|row| is_shown(row))
 }
 
-/// Returns the differences to the base that are drawn, surest first.
+/// Returns a forest plot of the differences to the base, with the surest first.
 fn forest(against: &Against<'_>, base: &str) -> Option<Figure> {
     let with_share = |row: &&Row<'_>| row.base.value != 0.0;
     let rows: Vec<&Row<'_>> = surest_first(against).into_iter().filter(with_share).collect();
@@ -185,13 +185,13 @@ fn conditions(page: &mut Page, outcomes: &[Outcome]) {
     page.lead(Block::Table(table));
 }
 
-/// Returns a figure for each headline metric of several places: against what varies, if anything
-/// does, else by place.
+/// Returns a figure for each headline metric of several places. Its horizontal axis is the
+/// parameter that varies, or the place if none does.
 fn figures(comparison: &Comparison<'_>, single: &[&str]) -> Vec<Figure> {
     let metrics = distinct(shown(comparison).map(|row| (row.base.metric.as_str(), row.base.unit)));
     let metrics = metrics.into_iter().filter(|(metric, _)| !single.contains(metric));
     let figures = metrics.map(|(metric, unit)| {
-        // Only what all can be held against is drawn.
+        // Only rows that exist in the base and in other results are drawn.
         let own = || shown(comparison).filter(|row| row.base.metric == metric);
         let places = distinct(own().map(|row| row.base.place.as_str()));
         let across: Vec<Option<f64>> = distinct(own().map(|row| row.base.across.map(|(_, x)| x)));
@@ -224,7 +224,7 @@ fn figures(comparison: &Comparison<'_>, single: &[&str]) -> Vec<Figure> {
     figures.collect()
 }
 
-/// Returns the name of a metric in words: points of numbers, as in p99.9, stay.
+/// Returns the name of a metric in words. Decimal points, as in p99.9, stay.
 fn words(metric: &str) -> String {
     let mut words = metric.replace('_', " ");
     for (at, _) in metric.match_indices('.') {
@@ -235,8 +235,8 @@ fn words(metric: &str) -> String {
     words
 }
 
-/// Returns the lines of a metric, those of one thing in all results together, and what must be said
-/// of all.
+/// Returns the lines of a metric, and a remark about all of them. The lines of one subject in all
+/// results stand together.
 fn lines(
     comparison: &Comparison<'_>,
     metric: &str,
@@ -266,10 +266,10 @@ fn lines(
             keys.len()
         ));
     }
-    // What all names have in common is said once.
+    // Parts that all names share are removed from them and stated once.
     let parts = |key: &str| -> Vec<String> { key.split(", ").map(str::to_owned).collect() };
     let first = keys.first().map(|key| parts(key)).unwrap_or_default();
-    // Of the others too, whose designs may differ from the base's.
+    // The other results are included, since their designs may differ from that of the base.
     let other = |row: &Row<'_>| kept(row.other, varies);
     let others: Vec<String> =
         distinct(own().filter(|row| keys.contains(&kept(row.base, varies))).map(other));
@@ -295,7 +295,7 @@ fn lines(
                 rows.map(|row| (x_of(row.base), if number == 0 { row.base } else { row.other }));
             let mut figures: Vec<(f64, &Quantity)> = figures.collect();
             figures.sort_by(|a, b| a.0.total_cmp(&b.0));
-            // Each of several others stands beside the base once.
+            // The base appears once, although it has a row for each of the other results.
             figures.dedup_by(|a, b| a.0.total_cmp(&b.0).is_eq());
             let Some((_, one)) = figures.first() else { continue };
             let name = match rest(one) {
@@ -316,12 +316,12 @@ fn lines(
     (lines, about)
 }
 
-/// What stays the same along a line.
+/// Returns the label of a line, which consists of everything that stays the same along it.
 fn kept(figure: &Quantity, varies: bool) -> String {
     match varies {
         false => figure.subject.clone(),
         true => {
-            // The place without what varies: its parts that are no number of that.
+            // The parts of the place that state the varying quantity are left out.
             let parts = figure
                 .place
                 .split(", ")

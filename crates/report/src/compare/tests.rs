@@ -90,12 +90,12 @@ fn other_kinds_machines_and_settings_are_refused_unless_told_otherwise() {
     let error = refused(&load, &[]).expect_err("other settings");
     assert!(error.contains("load is 0.5 in a and 1 in b"), "{error}");
     assert_eq!(refused(&load, &[Agreement::Configuration]), Ok(()));
-    // One side over OpenFlow has no pipeline, and protocols may be compared.
+    // One side ran over OpenFlow and has no pipeline. Different protocols may be compared.
     let ran = |other: &mut Recorded| other.pipelines = ["basic".to_owned()].into();
     assert_eq!(refused(&ran, &[]), Ok(()));
     let place = |other: &mut Recorded| other.figures[0].place = "y".to_owned();
     assert!(refused(&place, &[]).expect_err("another place").contains("no place in common"));
-    // A machine of another name with the same processor is as good.
+    // Another host name with the same processor counts as the same machine.
     let name =
         |other: &mut Recorded| other.machine.as_mut().expect("one").hostname = "i".to_owned();
     assert_eq!(refused(&name, &[]), Ok(()));
@@ -113,7 +113,7 @@ fn results_of_different_pipelines_are_refused_with_what_to_do() {
     assert_eq!(compared(&["basic"], &["basic"]), Ok(()));
     let error = compared(&["basic"], &["tunnel"]).expect_err("different");
     assert!(error.contains("a ran basic, b ran tunnel") && error.contains("--between"), "{error}");
-    // Trials of one run that differ are of no single pipeline.
+    // If the trials of one run used several pipelines, the run has no single pipeline to compare.
     let both = ["basic", "tunnel"];
     let error = compared(&both, &both).expect_err("several");
     assert!(error.contains("a ran basic and tunnel, b ran basic and tunnel"), "{error}");
@@ -143,7 +143,8 @@ fn single_subjects_are_compared_and_several_are_told_apart() {
     assert!(rows(vec![of("openflow"), of("p4runtime")], vec![of("other")]).is_err());
 }
 
-/// Welch for repetitions, Zou and Donner for intervals, nothing for single values, exact for what is computed.
+/// The interval is after Welch for repetitions, and after Zou and Donner for figures with
+/// intervals. Single values have none, and computed values are exact.
 #[test]
 fn differences_have_the_interval_that_their_sides_allow() {
     let with = |value: f64, spread| Quantity { value, spread, ..quantity("x", "p50", &[value]) };

@@ -1,4 +1,4 @@
-//! A comparison in the terminal.
+//! Prints a comparison.
 
 use super::finding::{certainty, finding};
 use super::gate::alarms;
@@ -10,7 +10,8 @@ use crate::page::Tone;
 use crate::results::Quantity;
 use crate::terminal::{Cell, Column, Grid, Layout, Paint};
 
-/// Returns the results side by side, below the conditions that do not hold. Ends with a newline.
+/// Returns the results side by side, below the conditions that do not hold. The text ends with a
+/// newline.
 #[must_use]
 pub fn table(comparison: &Comparison<'_>, outcomes: &[Outcome], layout: Layout) -> String {
     let alarms = alarms(comparison, outcomes);
@@ -36,12 +37,12 @@ pub fn table(comparison: &Comparison<'_>, outcomes: &[Outcome], layout: Layout) 
     out
 }
 
-/// What stands below every table.
+/// The explanation that stands below every table.
 pub(super) const METHOD: &str = "Differences are other less base, in percent of the base, and ratios the other over the base with the interval of the difference; one whose interval holds zero is not shown. Of means over repetitions with 95 % confidence intervals \
      after Welch; of figures with intervals of their own after Zou and Donner, with the confidence of those. Times of a \
      controller are round-trip times from due; CPU in percent of one core.";
 
-/// Rows of a terminal, beyond which it shows only what differs.
+/// The number of rows above which the terminal shows only differences.
 const MANY: usize = 60;
 
 fn one(against: &Against<'_>, base: &str, alarming: bool, layout: Layout) -> String {
@@ -50,7 +51,7 @@ fn one(against: &Against<'_>, base: &str, alarming: bool, layout: Layout) -> Str
         out.push_str(&layout.paragraph("  ", doubt, Paint::Warn));
     }
     let found = finding(against, base);
-    // Nothing is good news below an alarm.
+    // Below an alarm, nothing appears in the colour of good news.
     let tone = if alarming && found.tone == Tone::Good { Tone::Plain } else { found.tone };
     out.push_str(&layout.paragraph("  ", &found.summary, tone.into()));
     let mut shown: Vec<&Row<'_>> = against.rows.iter().filter(|row| is_shown(row)).collect();
@@ -62,7 +63,7 @@ fn one(against: &Against<'_>, base: &str, alarming: bool, layout: Layout) -> Str
         out.push_str(&layout.paragraph("  ", &text, Paint::Plain));
     }
     let subjects = distinct(shown.iter().map(|row| row.base.subject.as_str()));
-    // What all have in common need not stand in each row.
+    // A subject that all rows share is not repeated in each of them.
     let place = |row: &Row<'_>| match subjects.as_slice() {
         [_] => row.base.place.clone(),
         _ => place(row),
@@ -85,12 +86,12 @@ fn one(against: &Against<'_>, base: &str, alarming: bool, layout: Layout) -> Str
     out
 }
 
-/// Whether a row is shown without being asked: of what neither side has anything, there is nothing to tell.
+/// Whether a row is shown by default. Rows in which both values are zero are left out.
 pub(super) fn is_shown(row: &Row<'_>) -> bool {
     row.base.headline && (row.base.value != 0.0 || row.other.value != 0.0)
 }
 
-/// Where a row is from; with the subjects where they tell places apart.
+/// Returns the place of a row, with the subject if both sides share one.
 pub(super) fn place(row: &Row<'_>) -> String {
     let (base, other) = (&row.base.subject, &row.other.subject);
     match base == other && !base.is_empty() {
@@ -99,7 +100,7 @@ pub(super) fn place(row: &Row<'_>) -> String {
     }
 }
 
-/// A place, its figures in words, and the row that they are of.
+/// A place, its figures in words, and the row to which they belong.
 type Line<'a> = (String, [String; 3], Row<'a>);
 
 fn grid<'a>(title: &str, rows: impl Iterator<Item = (String, Row<'a>)>, layout: Layout) -> String {
@@ -122,7 +123,8 @@ fn grid<'a>(title: &str, rows: impl Iterator<Item = (String, Row<'a>)>, layout: 
         2 + widest(&|row| row.1[at].chars().count()).unwrap_or(0).max(heading.len())
     });
     let words = 2 + widest(&|row| conclusion(&row.2).0.chars().count()).unwrap_or(0);
-    // Neither is cut: where they leave too little room, the place has a line of its own.
+    // Figures and words are never shortened. If they leave too little room, the place has a line of
+    // its own.
     let room = layout.columns().saturating_sub(2 + words + figures.sum::<usize>());
     let above = widest(&|row| row.0.chars().count()).unwrap_or(0) > room;
     for (label, [base, other, change], row) in rows {
@@ -152,12 +154,12 @@ pub(super) fn stated(of: &Quantity) -> String {
 /// Returns a difference in percent of the base.
 pub(super) fn percent(change: Change, base: &Quantity) -> String {
     if base.value == 0.0 {
-        // There is no percentage of nothing.
+        // If the base is zero, there is no percentage, so the difference itself is shown.
         let sign = if change.value > 0.0 { "+" } else { "" };
         return format!("{sign}{}", figure(change.value, base.unit));
     }
     let of_base = |value: f64| value / base.value.abs() * 100.0;
-    // Less than can be seen is shown as nothing, without a sign.
+    // A difference that rounds to zero is shown as zero without a sign.
     let share = of_base(change.value);
     let share = if share.abs() < 0.05 { 0.0 } else { share };
     let ends = change.interval.map(|(low, high)| (of_base(low), of_base(high)));
@@ -174,8 +176,8 @@ pub(super) fn percent(change: Change, base: &Quantity) -> String {
     }
 }
 
-/// Returns the other over the base, with its interval, which is that of the difference; nothing
-/// where the base is zero.
+/// Returns the ratio of the other value to the base, with an interval that follows from that of the
+/// difference. Returns a dash if the base is zero or the signs differ.
 pub(super) fn ratio(row: &Row<'_>) -> String {
     if row.base.value == 0.0 || row.base.value.signum() != row.other.value.signum() {
         return "–".to_owned();
@@ -191,12 +193,13 @@ pub(super) fn ratio(row: &Row<'_>) -> String {
     }
 }
 
-/// Both figures with their units, and the ratio.
+/// Returns both figures with their units, and their ratio.
 pub(super) fn figures_in_words(row: &Row<'_>) -> String {
     format!("{} → {}; ratio {}", stated(row.base), stated(row.other), ratio(row))
 }
 
-/// What is shown of a result, first what differs, the surest first, then the rest in its order.
+/// Returns the rows that are shown of a result. Differences come first, with the surest at the top,
+/// and the other rows keep their order.
 pub(super) fn surest_first<'a, 'c>(against: &'a Against<'c>) -> Vec<&'a Row<'c>> {
     let shown = || against.rows.iter().filter(|row| is_shown(row));
     let mut rows: Vec<&Row<'_>> = shown().filter(|row| row.change.is_shown()).collect();
@@ -205,7 +208,7 @@ pub(super) fn surest_first<'a, 'c>(against: &'a Against<'c>) -> Vec<&'a Row<'c>>
     rows
 }
 
-/// Whether there is one, in a word.
+/// Returns whether there is a difference in a word, with the tone of the news.
 pub(super) fn conclusion(row: &Row<'_>) -> (&'static str, Tone) {
     let same = row.change.value == 0.0;
     match row.change.interval {
@@ -223,7 +226,7 @@ pub(super) fn conclusion(row: &Row<'_>) -> (&'static str, Tone) {
     (if more { "higher" } else { "lower" }, tone)
 }
 
-/// What became of conditions, a line each. Ends with a newline if there are any.
+/// Returns a line for the outcome of each condition. The text ends with a newline if there are any.
 #[must_use]
 pub fn outcomes(outcomes: &[Outcome], layout: Layout) -> String {
     let mut out = String::new();

@@ -1,4 +1,4 @@
-//! `result.json` and `cases.csv` of a comparison.
+//! Writes `result.json` and `cases.csv` of a comparison.
 
 use ::tables::measure::{Case, Measured};
 use ::tables::{EntryLock, Synchronisation, Wait};
@@ -8,10 +8,11 @@ use statistics::{Estimate, Ordered};
 use super::{Run, cost, method, misses, rate};
 use crate::json::{estimate, result};
 
-/// The JSON schema of what [`to_json`] gives.
+/// The JSON schema of the output of [`to_json`].
 pub const SCHEMA: &str = include_str!("../../schemas/tables-result.v1.schema.json");
 
-/// Everything that was measured, as JSON. Times are in nanoseconds where a name says so, rates per second.
+/// Returns everything that was measured as JSON. Times are in nanoseconds if the name ends so, and
+/// rates are per second.
 #[must_use]
 pub fn to_json(run: &Run<'_>) -> String {
     let findings = run.findings;
@@ -56,7 +57,7 @@ pub fn to_json(run: &Run<'_>) -> String {
     result(run.provenance, value)
 }
 
-/// `null` if it is so, else why not.
+/// Returns the reason of a failure, or `None` (`null` in JSON) for a success.
 fn reason<E: ToString>(outcome: &Result<(), E>) -> Option<String> {
     outcome.as_ref().err().map(ToString::to_string)
 }
@@ -135,7 +136,7 @@ fn percentiles(times: &Ordered<u32>) -> Value {
     })
 }
 
-/// Returns a row for each case.
+/// Returns a CSV row for each case.
 #[must_use]
 pub fn to_csv(run: &Run<'_>) -> String {
     let mut out = String::from(

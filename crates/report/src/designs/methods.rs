@@ -1,8 +1,10 @@
-//! Update methods side by side, as in the paper's Table 1: what writing in place gains over a change through two replicas and
-//! over a digest to the controller, beside what the paper found.
+//! Compares update methods as in Table 1 of the paper. The page shows what writing in place gains
+//! over a change through two replicas and over a digest to the controller, and what the paper
+//! found.
 //!
-//! All rates are by the wall clock, as only that tells what waiting costs. A ratio is taken within each turn, in which both
-//! had the same machine, and has the 95 % confidence interval of its mean over turns.
+//! All rates are by wall-clock time, since CPU time does not include waiting. A ratio is taken
+//! within each turn, in which both methods had the same conditions. Its interval is the 95 %
+//! confidence interval of the mean over turns.
 
 use ::tables::measure::{Case, Findings, Measured, Operation};
 use ::tables::{EntryLock, Synchronisation, UpdateMethod, Wait};
@@ -15,13 +17,14 @@ use crate::page::{Block, Column, Data, Figure, Table};
 use crate::plot::{Axis, Line, Origin, Plot, Point, Style};
 use crate::value::Spread;
 
-/// What the paper measured of a method on one core, 2²⁰ entries, packets through a switch and its network cards (Simon et
-/// al., ANCS 2021, Table 1; the change without its wait: section 5.1).
+/// The paper's result for a method on one core with 2²⁰ entries, for packets that pass a switch and
+/// its network cards (Simon et al., ANCS 2021, Table 1; for the change without its wait, section
+/// 5.1).
 struct Published {
     name: &'static str,
-    /// Updates per second.
+    /// The number of updates per second.
     rate: f64,
-    /// Median latency of a packet, in seconds.
+    /// The median latency of a packet, in seconds.
     median: f64,
 }
 
@@ -31,19 +34,21 @@ const CHANGE_WITHOUT_WAIT: Published =
     Published { name: "change, quiescent", rate: 1.12e6, median: 27.9e-6 };
 const DIGEST: Published = Published { name: "digest", rate: 4.1e3, median: 65.3e-6 };
 
-/// A method that is not in place, against the one in place on the same storage.
+/// A method that does not write in place, compared with the one that writes in place on the same
+/// storage.
 pub(super) struct Against<'a> {
-    /// The method.
+    /// The other method.
     pub(super) other: &'a Measured,
-    /// Updates per second in place over those of the method.
+    /// The ratio of the update rate in place to that of the other method.
     pub(super) rate: Option<Estimate>,
-    /// Median time of an update by the method over that in place.
+    /// The ratio of the median time of an update by the other method to that in place.
     pub(super) median: Option<Estimate>,
-    /// The same two of the paper.
+    /// The same two ratios in the paper.
     pub(super) published: Option<(f64, f64)>,
 }
 
-/// Methods on one core without locks, at the largest size at which one was measured that is not in place.
+/// Returns the methods on one core without locks, at the largest size that has a method other than
+/// in place.
 pub(super) fn measured(findings: &Findings) -> Vec<&Measured> {
     let is_alone = |case: &Case| {
         case.cores == 1
@@ -60,7 +65,8 @@ pub(super) fn measured(findings: &Findings) -> Vec<&Measured> {
     found
 }
 
-/// Each method of these that is not in place, where there is one in place to hold it against.
+/// Compares each method that does not write in place with its counterpart that does, if this was
+/// measured.
 pub(super) fn against<'a>(methods: &[&'a Measured]) -> Vec<Against<'a>> {
     let in_place = |one: &Measured, like: &Measured| {
         let (design, other) = (one.case.design, like.case.design);
@@ -88,7 +94,7 @@ pub(super) fn against<'a>(methods: &[&'a Measured]) -> Vec<Against<'a>> {
     others.filter_map(|other| one(other)).collect()
 }
 
-/// What the paper found of a method, if it has it.
+/// Returns the paper's result for a method, if it has one.
 fn published(case: &Case) -> Option<&'static Published> {
     match (case.design.update, case.design.synchronisation) {
         (UpdateMethod::Pointer, _) => Some(&POINTER),
@@ -103,22 +109,23 @@ fn published(case: &Case) -> Option<&'static Published> {
     }
 }
 
-/// `510 ± 12`; a dash where there is none.
+/// Returns a ratio with its interval, such as `510 ± 12`, or a dash if there is none.
 pub(super) fn times(ratio: Option<&Estimate>) -> String {
     ratio.map_or_else(|| "–".to_owned(), |ratio| estimate(ratio, Unit::Count))
 }
 
-/// Returns the mean alone; a dash where there is none.
+/// Returns the mean of a ratio, or a dash if there is none.
 pub(super) fn mean_times(ratio: Option<&Estimate>) -> String {
     ratio.map_or_else(|| "–".to_owned(), |ratio| crate::format::figure(ratio.mean, Unit::Count))
 }
 
-/// Returns a ratio of the paper; a dash where it has none.
+/// Returns a ratio of the paper, or a dash if it has none.
 pub(super) fn published_times(ratio: Option<f64>) -> String {
     ratio.map_or_else(|| "–".to_owned(), |ratio| crate::format::figure(ratio, Unit::Count))
 }
 
-/// Returns the section: what each method reached, what the one in place gains, both drawn.
+/// Returns the section with the results of each method, the gain of writing in place, and a plot of
+/// both.
 pub(super) fn blocks(findings: &Findings) -> Vec<Block> {
     let methods = measured(findings);
     let Some(first) = methods.first() else { return Vec::new() };
@@ -192,7 +199,8 @@ fn gains(against: &[Against<'_>]) -> Table {
     table
 }
 
-/// Throughput against median latency: a point for each method and storage, those of the paper hollow.
+/// Returns the plot of throughput against median latency. It has a point for each method and
+/// storage, and the points of the paper are hollow.
 fn drawn(methods: &[&Measured], place: &str) -> Figure {
     let name = |one: &Measured| format!("{}, {}", method(&one.case), sharing(&one.case));
     let mut lines = Vec::new();
@@ -203,7 +211,8 @@ fn drawn(methods: &[&Measured], place: &str) -> Figure {
             let median = median?;
             let storage = one.case.design.storage;
             let point = Point {
-                // None on the clock is as little as it tells.
+                // A median below the resolution of the clock reads as zero, which a logarithmic
+                // axis cannot show.
                 x: median.mean.max(1e-9),
                 y: rate.mean,
                 spread: Spread::of(&rate, Unit::PerSecond),
@@ -213,7 +222,8 @@ fn drawn(methods: &[&Measured], place: &str) -> Figure {
                     stated(Some(&median))
                 )),
             };
-            // Storages are not joined: a point that is no number interrupts the line.
+            // A point that is not a number interrupts the line, so that the points of different
+            // storages are not joined.
             let gap = Point::new(point.x, f64::NAN);
             Some([point, gap])
         });

@@ -1,4 +1,5 @@
-//! `report.html` of a comparison: the answer, the plots, the paper's Table 1, every case, the method.
+//! Builds `report.html` of a comparison with the answer, the plots, Table 1 of the paper, every
+//! case, and the method.
 
 use ::tables::measure::Measured;
 use statistics::Unit;
@@ -11,7 +12,7 @@ use crate::describe::distinct;
 use crate::format::{duration, estimate, figure, plural, printable};
 use crate::page::{Block, Cell, Column, Page, Table, Text, Tone};
 
-/// What the columns and figures mean.
+/// The definitions of columns and figures.
 const DEFINITIONS: [(&str, &str); 10] = [
     (
         "The paper",
@@ -93,7 +94,8 @@ pub fn page(run: &Run<'_>) -> Page {
     page
 }
 
-/// Whether all was measured, whether designs kept their promises, the answer, remarks.
+/// Adds the completeness of the run, the kept or broken promises of the designs, the answer, and
+/// remarks.
 fn lead(page: &mut Page, run: &Run<'_>) {
     let findings = run.findings;
     page.fact(format!(
@@ -108,11 +110,11 @@ fn lead(page: &mut Page, run: &Run<'_>) {
     page.lead(Block::Notes(remarks(findings)));
 }
 
-/// Returns a row for each case, those of one size together.
+/// Returns tables with a row for each case. Cases of one size stand together.
 fn cases(run: &Run<'_>) -> Vec<Block> {
     let findings = run.findings;
     let several = shapes(findings).len() > 1;
-    // What is the same for all, or not known, would push the others out of the page.
+    // Columns that are equal for all cases or unknown would only make the table too wide.
     let counted = findings.machine.counters.is_ok();
     let turns = |one: &Measured| one.turns.len();
     let uneven = distinct(findings.measured.iter().map(turns)).len() > 1;

@@ -1,4 +1,5 @@
-//! The plots of a comparison: cost against size beside what memory costs, and the paper's Fig. 4, 5 and 6.
+//! Draws a comparison: cost against size with the latency of memory, and Fig. 4, 5 and 6 of the
+//! paper.
 
 use ::tables::measure::{Case, Findings, Measured, Operation};
 use ::tables::{EntryLock, Model, Storage, Synchronisation, UpdateMethod};
@@ -11,10 +12,10 @@ use crate::page::Figure;
 use crate::plot::{Axis, Line, Mark, Plot, Point, Style};
 use crate::value::Spread;
 
-/// Combinations of key and parameter sizes that get plots of their own.
+/// The number of combinations of key and parameter sizes that get plots.
 const SHAPES: usize = 4;
 
-/// All plots that the cases are enough for.
+/// Returns all plots for which there are enough cases.
 pub(super) fn figures(run: &Run<'_>) -> Vec<Figure> {
     let findings = run.findings;
     let shapes = shapes(findings);
@@ -46,11 +47,12 @@ struct Drawing<'a> {
     place: String,
 }
 
-/// What a point shows.
+/// A function that returns the value which a plot shows of a case.
 type Value = fn(&Measured) -> Option<Estimate>;
 
 impl Drawing<'_> {
-    /// Nanoseconds of a core for each operation against size, with the latencies of the machine.
+    /// Returns the plot of core time per operation, in nanoseconds, against size. It also shows the
+    /// memory latencies of the machine.
     fn cost(&self) -> Figure {
         let one_core = |case: &Case| {
             case.cores == 1
@@ -85,8 +87,8 @@ impl Drawing<'_> {
         )
     }
 
-    /// Returns the paper's Fig. 4: storages and replicas on one core, with the sizes that the cache
-    /// holds.
+    /// Returns the paper's Fig. 4, which shows storages and replicas on one core, with the sizes
+    /// that fit the cache.
     fn storages(&self) -> Figure {
         let wanted = |case: &Case| case.cores == 1 && case.design.entry_lock == EntryLock::None;
         let name = |case: &Case| {
@@ -126,7 +128,7 @@ impl Drawing<'_> {
         Figure::plot(plot, remark)
     }
 
-    /// Cache misses for each operation, where they were counted.
+    /// Returns the plot of cache misses per operation, if they were counted.
     fn misses(&self) -> Option<Figure> {
         self.findings.machine.counters.as_ref().ok()?;
         let wanted = |case: &Case| {
@@ -146,7 +148,7 @@ impl Drawing<'_> {
         Some(Figure::plot(plot, remark))
     }
 
-    /// Returns the paper's Fig. 5: what designs achieve on all cores.
+    /// Returns the paper's Fig. 5, which shows the rate of each design on all cores.
     fn cores(&self) -> Option<Figure> {
         let most = self.measured.iter().map(|one| one.case.cores).max().filter(|&most| most > 1)?;
         let wanted = |case: &Case| {
@@ -168,10 +170,11 @@ impl Drawing<'_> {
         Some(Figure::plot(plot, remark))
     }
 
-    /// Returns the paper's Fig. 6: with locks and without.
+    /// Returns the paper's Fig. 6, which compares designs with and without entry locks.
     fn locks(&self) -> Figure {
         let storages = distinct(self.measured.iter().map(|one| one.case.design.storage));
-        // The paper's best and ours, or whatever was asked for.
+        // The plot shows the paper's best storage and ours. If either is missing, it shows the
+        // first two.
         let both = [Storage::Static, Storage::Inline];
         let shown: Vec<Storage> = if both.iter().all(|storage| storages.contains(storage)) {
             both.to_vec()
@@ -206,7 +209,7 @@ impl Drawing<'_> {
         )
     }
 
-    /// A line for each name, in the order of the cases.
+    /// Returns a line for each name, in the order of the cases.
     fn lines(
         &self,
         wanted: &dyn Fn(&Case) -> bool,
@@ -247,7 +250,7 @@ impl Drawing<'_> {
     }
 }
 
-/// Whether it is a design of tables; update methods have a table of their own.
+/// Whether the case belongs in the plots of table designs. Update methods have a plot of their own.
 fn is_plotted(case: &Case) -> bool {
     case.operation == Operation::Read || case.design.update == UpdateMethod::Pointer
 }
@@ -256,7 +259,8 @@ fn is_sharded(case: &Case) -> bool {
     matches!(case.design.synchronisation, Synchronisation::Sharded { .. })
 }
 
-/// Returns a colour for each storage, and other ones where it is sharded or has two replicas.
+/// Returns the number of a colour for each storage. Sharded storages and those with two replicas
+/// have other colours.
 fn hue(case: &Case) -> usize {
     let storage =
         Storage::ALL.iter().position(|storage| *storage == case.design.storage).unwrap_or(0);

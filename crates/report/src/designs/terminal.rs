@@ -1,4 +1,4 @@
-//! What stands on the terminal at the end: rates by size, then the largest table in detail.
+//! Prints a comparison at its end, with rates by size and then the largest table in detail.
 
 use ::tables::measure::{Findings, Measured};
 use statistics::{Estimate, Unit};
@@ -12,12 +12,13 @@ use crate::describe::distinct;
 use crate::format::{duration, estimate, figure, printable};
 use crate::terminal::{Cell, Column, Grid, Layout, Paint};
 
-/// Cases of which each gets a line with everything; of more, only those of the largest size.
+/// The largest number of cases for which every case has a detailed row. With more cases, only those
+/// of the largest size have one.
 const DETAILS: usize = 24;
-/// Sizes that fit beside each other.
+/// The number of sizes that fit side by side.
 const SIZES: usize = 7;
 
-/// Returns the comparison as text that fits the terminal. Ends with a newline.
+/// Returns the comparison as text that fits the terminal. The text ends with a newline.
 #[must_use]
 pub fn table(run: &Run<'_>, layout: Layout) -> String {
     let findings = run.findings;
@@ -65,7 +66,7 @@ pub fn table(run: &Run<'_>, layout: Layout) -> String {
     out
 }
 
-/// What writing in place gains over the other methods, beside the paper's figures.
+/// Returns the gain of writing in place over the other methods, beside the figures of the paper.
 fn gains(findings: &Findings, layout: Layout) -> String {
     let measured = methods::measured(findings);
     let against = methods::against(&measured);
@@ -106,7 +107,7 @@ fn gains(findings: &Findings, layout: Layout) -> String {
     out
 }
 
-/// What the machine's memory costs.
+/// Returns the latency of each level of the machine's memory.
 fn latencies(findings: &Findings) -> String {
     let levels: Vec<String> = findings
         .machine
@@ -120,7 +121,7 @@ fn latencies(findings: &Findings) -> String {
     format!("dependent access: {}", levels.join(", "))
 }
 
-/// Returns a row for each design, a column for each size.
+/// Returns a table with a row for each design and a column for each size.
 fn by_size(measured: &[&Measured], shape_of: Shape, layout: Layout) -> String {
     let sizes = distinct(measured.iter().map(|one| one.case.layout.size()));
     if sizes.len() < 2 {
@@ -190,8 +191,9 @@ fn by_size(measured: &[&Measured], shape_of: Shape, layout: Layout) -> String {
     out
 }
 
-/// Half of the 95 % confidence interval over the mean. An interval that is as wide as the figures beside it would push
-/// them out of a narrow terminal, so it has a column that may go.
+/// Returns half of the 95 % confidence interval divided by the mean. It has a column of its own
+/// that a narrow terminal leaves out, since intervals beside the figures would make the table too
+/// wide.
 fn relative_half(estimate: &Estimate) -> Option<f64> {
     estimate.ci95.map(|half| half / estimate.mean)
 }
@@ -200,7 +202,7 @@ fn half_interval(share: Option<f64>) -> String {
     share.map_or_else(String::new, |share| format!("{:.0} %", share * 100.0))
 }
 
-/// Three significant digits of millions.
+/// Returns a rate in millions with three significant digits.
 fn millions(rate: f64) -> String {
     let millions = rate / 1e6;
     match millions {
@@ -211,7 +213,7 @@ fn millions(rate: f64) -> String {
     }
 }
 
-/// Returns a row for each case with everything that is known of it.
+/// Returns a table with a row of all figures for each case.
 fn in_detail(
     measured: &[&Measured],
     shape_of: Shape,
@@ -284,7 +286,7 @@ fn in_detail(
     out
 }
 
-/// Nanoseconds with three digits.
+/// Returns a time in nanoseconds with three digits.
 fn nanoseconds(seconds: f64) -> String {
     let nanoseconds = seconds * 1e9;
     match nanoseconds {

@@ -1,9 +1,9 @@
-//! Plots of a sweep: figures against the offered rate and against the number of switches.
+//! Draws figures of a sweep against the offered rate and against the number of switches.
 //!
-//! They are those of the P4RCProbe paper: packets against offered rate (its Fig. 4a, 4b) and
-//! against switches (Fig. 5), response time against switches on a logarithmic axis (Fig. 6a), CPU
-//! against both (Fig. 4c, 6b). A line needs two points; a plot without a line is not drawn.
-//! The only point of a run is drawn alone beside the lines of others.
+//! The plots are those of the P4RCProbe paper. They show packets against offered rate (Fig. 4a, 4b)
+//! and against switches (Fig. 5), response time against switches on a logarithmic axis (Fig. 6a),
+//! and CPU load against both (Fig. 4c, 6b). A line needs two points, and a plot needs a line. If a
+//! run has a single point and other runs have lines, the point is drawn beside these lines.
 
 use probe::outcome::{Point, RunResult};
 use statistics::{Estimate, Unit};
@@ -15,12 +15,12 @@ use crate::plot::{Axis, Line, Mark, Plot, Point as Dot, Style};
 use crate::value::Spread;
 use crate::{describe, plot};
 
-/// What is varied along the horizontal axis.
+/// The quantity on the horizontal axis.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Against {
-    /// Packet-ins offered per second, all switches together.
+    /// The number of packet-ins that all switches together offer per second.
     Offered,
-    /// Number of switches.
+    /// The number of switches.
     Switches,
 }
 
@@ -53,7 +53,7 @@ impl Against {
         }
     }
 
-    /// What stays the same along a line.
+    /// Returns the setting that stays the same along a line.
     fn kept(self, point: &Point) -> String {
         match self {
             Self::Offered => crate::format::plural(u64::from(point.switches), "switch", "switches"),
@@ -62,29 +62,32 @@ impl Against {
     }
 }
 
-/// Points that one line joins.
+/// Points that are joined by one line.
 struct Group<'a> {
-    /// With the mode if there are several, and with the run's name if the protocol is not enough.
+    /// The protocol. The mode is added if there are several, and the name of the run if the
+    /// protocol does not identify it.
     protocol: String,
-    /// What they have in common beside the protocol.
+    /// The setting that all points share in addition to the protocol.
     kept: String,
-    /// Number of that among all lines, which is the number of its colour.
+    /// The index of this setting among those of all lines, which also selects the colour.
     hue: usize,
     points: Vec<(f64, &'a Point)>,
-    /// Whether it is the only point of its run, which no line joins to another.
+    /// Whether this is the only point of its run, so that no line joins it to another.
     alone: bool,
 }
 
-/// A point of a run, with what tells it from those of other runs.
+/// A point of a run, with the labels that distinguish it from points of other runs.
 struct Labelled<'a> {
-    /// The protocol, the mode where there are several, and the name of the run where another has the same point.
+    /// The protocol. The mode is added if there are several, and the name of the run if another run
+    /// has the same point.
     protocol: String,
     /// The name of the run, if this is its only point and other runs have more.
     alone: Option<String>,
     point: &'a Point,
 }
 
-/// All plots for which there is data. `names` tell several results apart.
+/// Returns all plots for which there is data. If there are several results, `names` identifies
+/// them.
 pub(super) fn figures(results: &[&RunResult], names: &[&str]) -> Vec<Figure> {
     let points = labelled(results, names);
     let marks = |against| match results {
@@ -105,7 +108,7 @@ pub(super) fn figures(results: &[&RunResult], names: &[&str]) -> Vec<Figure> {
     figures
 }
 
-/// Every point with what tells it from others.
+/// Returns every point with labels that distinguish it from others.
 fn labelled<'a>(results: &[&'a RunResult], names: &[&str]) -> Vec<Labelled<'a>> {
     let is_alone = |result: &RunResult| {
         result.points.len() == 1 && results.iter().any(|other| other.points.len() > 1)
@@ -125,7 +128,8 @@ fn labelled<'a>(results: &[&'a RunResult], names: &[&str]) -> Vec<Labelled<'a>> 
         let alone = names.get(place).filter(|_| is_alone(result)).map(|name| printable(name));
         for point in &result.points {
             let kind = kind(point);
-            // Two runs with a point in common are different runs throughout that protocol.
+            // If two runs have a point in common, the names distinguish them for all points of that
+            // protocol.
             let shares = others().any(|(_, other)| {
                 of(other).any(|theirs| theirs.0 == kind && of(result).any(|own| own == theirs))
             });
@@ -139,7 +143,7 @@ fn labelled<'a>(results: &[&'a RunResult], names: &[&str]) -> Vec<Labelled<'a>> 
     labelled
 }
 
-/// What every plot of a sweep is made of.
+/// The description that all plots of a sweep share.
 const MEANS: &str = "Mean over trials; bars are 95 % confidence intervals.";
 
 /// A metric that has a plot of its own.
@@ -150,7 +154,7 @@ struct Shown {
     label: &'static str,
     remark: &'static str,
     logarithmic: bool,
-    /// Not drawn if all values are zero.
+    /// Whether the plot is left out if all values are zero.
     needs_some: bool,
 }
 
@@ -191,13 +195,13 @@ const CPU: Shown = Shown {
     needs_some: false,
 };
 
-/// Lines of at least two different horizontal values.
+/// Returns the lines that have at least two different horizontal values.
 fn groups<'a>(points: &[Labelled<'a>], against: Against) -> Vec<Group<'a>> {
     let groups = grouped(points, against, |point| against.kept(point));
     if groups.is_empty() && against == Against::Switches {
-        // One rate, shared among more and more switches.
+        // Perhaps a constant total rate is shared among a growing number of switches.
         let total = |point: &Point| {
-            // A share times the number of switches is the whole but for the last digits.
+            // The share times the number of switches equals the total rate only up to rounding.
             let rate = point.offered_rate.map(|rate| (rate * 1e6).round() / 1e6);
             rate.map_or_else(String::new, |rate| {
                 format!("{} in all", setting(rate, Unit::PerSecond))
@@ -241,7 +245,7 @@ fn grouped<'a>(
     groups
 }
 
-/// Packets sent and received.
+/// Returns the plot of packets sent and received.
 fn packets(marks: Vec<Mark>, against: Against, groups: &[&Group<'_>], protocol: &str) -> Figure {
     let mut lines = Vec::new();
     let all = || groups.iter().flat_map(|g| g.points.iter());
@@ -254,7 +258,7 @@ fn packets(marks: Vec<Mark>, against: Against, groups: &[&Group<'_>], protocol: 
     let mut keys = Vec::new();
     let (mut title, sent, received) = (String::new(), "sent_rate", "received_rate");
     if let [group] = groups {
-        // Nothing else is to be told apart, so sent and received differ by colour too.
+        // With a single line for each of them, sent and received differ by colour as well.
         title = format!(" ({})", group.kept);
         let styles = (Style::series(1).hollow(), Style::series(0).filled());
         lines.push(line("sent".to_owned(), group, against, sent, Unit::PerSecond, styles.0));
@@ -310,7 +314,7 @@ fn describe_packets(groups: &[&Group<'_>]) -> String {
     ends.collect::<Vec<_>>().join(" ")
 }
 
-/// One metric, a line per group.
+/// Returns the plot of a single metric, with a line per group.
 fn one_metric(marks: Vec<Mark>, against: Against, groups: &[Group<'_>], shown: &Shown) -> Figure {
     let protocols = describe::distinct(groups.iter().map(|g| g.protocol.as_str()));
     let all = || groups.iter().flat_map(|g| g.points.iter());
@@ -319,8 +323,8 @@ fn one_metric(marks: Vec<Mark>, against: Against, groups: &[Group<'_>], shown: &
     let mut lines = Vec::new();
     for (number, group) in groups.iter().enumerate().filter(|_| !empty) {
         let full = format!("{}, {}", group.protocol, group.kept);
-        // One protocol, or two: the colour says the load and dashes the protocol. More protocols,
-        // or one line of each, are told apart by colour.
+        // With one or two protocols, colour shows the load and dashes show the protocol. With more
+        // protocols, or with one line for each of two, colour identifies every line.
         let (name, legend, style) = match protocols.as_slice() {
             _ if group.alone => (full.clone(), full, Style::series(group.hue).filled()),
             [_, _] if groups.len() == 2 => (full.clone(), full, Style::series(number).filled()),
@@ -384,7 +388,7 @@ fn tip(x: f64, against: Against, name: &str, value: &Estimate, unit: Unit) -> St
     format!("{name}, {at}: {} (n = {})", estimate(value, unit), value.n)
 }
 
-/// What a search found.
+/// Returns marks at the rates that a search found.
 fn marks(result: &RunResult, against: Against) -> Vec<Mark> {
     let Some(search) = result.search.as_ref().filter(|_| against == Against::Offered) else {
         return Vec::new();

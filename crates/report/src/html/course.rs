@@ -1,4 +1,4 @@
-//! Plots of one point: its course over time, the distribution of its times, its switches.
+//! Draws a single point: its course over time, the distribution of its times, and its switches.
 
 use hdrhistogram::Histogram;
 use probe::outcome::{Histograms, Latency, Point, SwitchOutcome, Trial};
@@ -10,12 +10,13 @@ use crate::format::{figure, plural};
 use crate::page::{Data, Figure};
 use crate::plot::{Area, Axis, Line, Plot, Point as Dot, Span, Style, spans_decades};
 
-/// Switches that are told apart by colour, and those that are still drawn one by one.
+/// The largest numbers of switches for which each switch has its own colour (`NAMED`) and its own
+/// line (`DRAWN`).
 const NAMED: usize = 8;
 const DRAWN: usize = 64;
 
-/// All plots of a point for which there is data. Courses are those of the first trial that measured
-/// something; distributions are over all trials.
+/// Returns all plots of a point for which there is data. Courses over time are those of the first
+/// usable trial, and distributions cover all trials.
 pub(super) fn figures(point: &Point) -> Vec<Figure> {
     let Some(trial) = usable(point).next() else { return Vec::new() };
     let trials = point.trials.len();
@@ -45,14 +46,14 @@ fn over_time(title: &str, description: String, y: Axis, lines: Vec<Line>, trial:
 
 fn rates(trial: &Trial, which: &str) -> Figure {
     let series = &trial.series;
-    // Traffic covers a part only of the second in which it ends; its count would look like a dip.
+    // The traffic ends within a second, whose count would look like a dip.
     let end = series.measure_to_s;
     let is_cut = |second: f64| second < end && end < second + 1.0;
     let per_second = |name: &str, values: &[u64], style: Style| {
         let seconds = values.iter().enumerate().filter(|(second, _)| !is_cut(*second as f64));
         let dots = seconds.map(|(second, n)| Dot::new(second as f64 + 0.5, *n as f64));
         let dots: Vec<_> = dots.collect();
-        // One second alone makes no line that could be seen.
+        // A single second makes no visible line, so its point is drawn filled.
         let style = if dots.len() == 1 { style.filled() } else { style };
         Line::new(name, dots, style)
     };
@@ -100,8 +101,9 @@ fn outstanding(trial: &Trial, which: &str) -> Figure {
     Figure::plot(plot, format!("{remark} {which}")).with_data(Data::Extremes)
 }
 
-/// Outstanding packet-ins: a line per switch, bands if there are too many, and their mean if they
-/// are too many to be told apart.
+/// Returns the number of outstanding packet-ins per switch. Up to [`DRAWN`] switches have a line
+/// each, and more are shown as bands. Above [`NAMED`] switches there is a line of their mean as
+/// well.
 fn waiting(trial: &Trial, switches: &[&SwitchOutcome]) -> (Vec<Line>, Vec<Area>) {
     let interval = trial.series.sample_interval_s;
     if switches.is_empty() {
@@ -227,8 +229,9 @@ fn round_trip(point: &Point) -> Figure {
         "of it, read delay of the probe, at most",
         Style { dashed: true, ..Style::series(3) },
     );
-    // Moments are many more than packets, so the curve ends where those do; and at most moments
-    // nothing had to wait.
+    // There are many more samples of the queue than packets, so the curve ends at the last
+    // percentile of the packets. Most samples are zero because nothing waited, and these are left
+    // out.
     let beyond = unread.points.iter().find(|dot| dot.x > farthest).map(|dot| dot.y);
     unread.points.retain(|dot| dot.x <= farthest);
     unread.points.extend(beyond.map(|y| Dot::new(farthest, y)));
@@ -287,7 +290,7 @@ fn histogram(kind: Kind, histograms: &Histograms) -> &Histogram<u64> {
     }
 }
 
-/// Returns a thin line per trial, if there are several.
+/// Returns a thin line per trial, if there are several trials.
 fn trial_curves(point: &Point, kind: Kind, hue: usize) -> Vec<Line> {
     if usable(point).count() < 2 {
         return Vec::new();
@@ -300,21 +303,21 @@ fn trial_curves(point: &Point, kind: Kind, hue: usize) -> Vec<Line> {
     lines.collect()
 }
 
-/// One line over all trials.
+/// Returns a line for the pooled samples of all trials.
 pub(super) fn pooled(point: &Point, kind: Kind, name: &str, style: Style) -> Line {
     let mut histograms = usable(point).map(|trial| histogram(kind, &trial.histograms));
     let mut pool = histograms.next().cloned().unwrap_or_else(|| Histograms::default().send_lag);
     pool.auto(true);
     for histogram in histograms {
-        // A histogram that resizes takes any other.
+        // A histogram that resizes itself accepts every other histogram, so this cannot fail.
         let _ = pool.add(histogram);
     }
     let latencies: Vec<&Latency> = usable(point).map(|trial| kind.of(trial)).collect();
     Line::new(name, curve_of(&pool, &latencies), style)
 }
 
-/// Returns the curve of a histogram; of a result read back from `result.json`, which has none, that
-/// of the percentiles in the summaries.
+/// Returns the curve of a histogram. A result that was read back from `result.json` has no
+/// histogram, so its curve goes through the percentiles of the summaries.
 fn curve_of(histogram: &Histogram<u64>, latencies: &[&Latency]) -> Vec<Dot> {
     if !histogram.is_empty() {
         let most = histogram.len() as f64;
@@ -323,7 +326,7 @@ fn curve_of(histogram: &Histogram<u64>, latencies: &[&Latency]) -> Vec<Dot> {
             Dot::new(across.min(most), row.value_iterated_to() as f64 / 1e9)
         });
         let mut dots: Vec<Dot> = rows.collect();
-        // Rows beyond the number of samples say the same once more.
+        // Beyond the number of samples, rows only repeat the largest one.
         dots.dedup_by(|b, a| a.x == b.x && a.y == b.y);
         return dots;
     }

@@ -1,4 +1,4 @@
-//! The first screen.
+//! Builds the first screen of a report.
 
 use probe::outcome::{Point, RunResult, Saturated, SearchOutcome};
 use statistics::{Estimate, Unit};
@@ -9,7 +9,8 @@ use crate::format::{capital, estimate, figure, optional, printable, setting};
 use crate::page::{Block, Cell, Column, Note, Page, Table, Text, Tile, Tone};
 use crate::{describe, verdict};
 
-/// Returns a page with what was measured, the verdict, the headline figures, thresholds, remarks.
+/// Returns a page with a description of the run, the verdict, the headline figures, thresholds and
+/// remarks.
 pub(super) fn of(result: &RunResult, title: &str) -> Page {
     let mut page = Page::of_run(&result.provenance, "controller benchmark", title);
     let process =
@@ -44,7 +45,8 @@ pub(super) fn of(result: &RunResult, title: &str) -> Page {
     page
 }
 
-/// `n = 5 trials`, or that there is no interval.
+/// Returns `n = 5 trials` with the level of confidence, or the remark that a single trial has no
+/// interval.
 fn confidence(estimate: &Estimate) -> String {
     match estimate.n {
         1 => "one trial, no interval".to_owned(),
@@ -102,7 +104,8 @@ fn of_sweep(points: &[Point], search: Option<&SearchOutcome>) -> Vec<Tile> {
         } else {
             String::new()
         };
-        // What a search found is more exact than the points that it went through, and said once.
+        // A search reports its rate more precisely than the points along the way, and the page
+        // states it only once.
         if search.is_some() {
             continue;
         }

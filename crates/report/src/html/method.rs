@@ -1,4 +1,5 @@
-//! How it was measured: windows, counts, seeds, definitions, host, configuration, files.
+//! Describes how a run was measured, by its windows, counts, seeds, definitions, host,
+//! configuration and files.
 
 use probe::config::Load;
 use probe::outcome::{RunResult, Trial};
@@ -9,7 +10,7 @@ use crate::estimates::usable;
 use crate::format::{duration, figure, plural, printable};
 use crate::page::{Block, Column, Page, Table, Text};
 
-/// Each figure and what it means here.
+/// The definition of each figure.
 const DEFINITIONS: [(&str, &str); 17] = [
     (
         "Offered, due",
@@ -95,7 +96,7 @@ const DEFINITIONS: [(&str, &str); 17] = [
     ),
 ];
 
-/// The files beside the report.
+/// The files beside the report and what they contain.
 const FILES: [(&str, &str); 7] = [
     ("result.json", "everything here and the series of every switch, by a versioned schema"),
     ("summary.csv", "a row per point: mean, interval and n of each metric"),
@@ -109,7 +110,7 @@ const FILES: [(&str, &str); 7] = [
     ("config.toml", "the configuration as resolved"),
 ];
 
-/// Adds the method section.
+/// Adds the method section to a page.
 pub(super) fn add(page: &mut Page, result: &RunResult, configuration: &str) {
     let load = Load::of(&result.configuration);
     let meaning = |text: &str| load.words(text).replace("{answer}", load.answer());
@@ -174,7 +175,8 @@ fn configured(result: &RunResult, configuration: &str) -> Vec<Block> {
     };
     vec![
         folded("configuration", "config.toml", Block::Listing(configuration.to_owned())),
-        // On paper the listing says the same, and is found more easily.
+        // Printed pages leave this table out, since the listing has the same content in a shorter
+        // form.
         folded("configuration-keys", "Key by key", Block::Table(keys)),
     ]
 }

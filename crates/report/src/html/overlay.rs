@@ -1,8 +1,8 @@
-//! Several runs in one page: their figures in the same plots.
+//! Shows several runs in one page, with their figures in the same plots.
 //!
-//! The P4RCProbe paper sets both protocols into one plot (its Fig. 4c, 6a and 6b), and a
-//! controller's versions are best seen that way too. Every run keeps a paragraph with what was
-//! measured and which side was the limit, since a line in a plot does not say that.
+//! The P4RCProbe paper compares two protocols in one plot (Fig. 4c, 6a, 6b), and this also suits a
+//! comparison of versions of a controller. Every run keeps a paragraph that states what was
+//! measured and which side was the limit, since the plots do not show it.
 
 use probe::config::Load;
 use probe::outcome::RunResult;
@@ -24,7 +24,7 @@ use crate::verdict;
 pub(crate) fn page(runs: &[Candidate<'_>]) -> Page {
     let mut loads = runs.iter().map(|run| Load::of(&run.result.configuration));
     let load = loads.next().unwrap_or_default();
-    // Runs of several loads have the words of packet-ins.
+    // If the runs have different kinds of load, the page uses the words for packet-ins.
     let load = if loads.all(|other| other == load) { load } else { Load::PacketIn };
     let mut page = Page::new(
         "Planimeter · controller benchmarks",
@@ -47,7 +47,7 @@ pub(crate) fn page(runs: &[Candidate<'_>]) -> Page {
     page
 }
 
-/// What was measured, whether all of it, and which side was the limit.
+/// Adds what was measured, whether it is complete, and which side was the limit.
 fn about(page: &mut Page, run: &Candidate<'_>) {
     let result = run.result;
     page.lead(Block::Heading(printable(run.name)));
@@ -72,7 +72,7 @@ fn about(page: &mut Page, run: &Candidate<'_>) {
     page.lead(Block::Notes(notes(result).into_iter().map(Note::plain).collect()));
 }
 
-/// Round-trip times of runs of one point each, by percentile.
+/// Returns round-trip times by percentile for runs of a single point each.
 fn percentiles(runs: &[Candidate<'_>]) -> Option<Figure> {
     let mut lines: Vec<Line> = Vec::new();
     for (number, run) in runs.iter().enumerate() {

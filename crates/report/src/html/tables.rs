@@ -1,4 +1,4 @@
-//! Tables of points, of times and of switches.
+//! Builds the tables of points, times and switches.
 
 use probe::outcome::{Point, Saturated, SwitchOutcome};
 use statistics::{Estimate, Unit};
@@ -8,15 +8,15 @@ use crate::format::{duration, estimate, figure, optional, plural, printable, set
 use crate::page::{Block, Cell, Column, Table, Text, Tone};
 use crate::{describe, verdict};
 
-/// Switches that have a row of their own.
+/// The most switches that have a row each.
 const SWITCH_ROWS: usize = 64;
 
-/// Returns a mean with its interval, or a dash.
+/// Returns a mean with its interval, or a dash if there is none.
 fn mean(value: Option<&Estimate>, unit: Unit) -> String {
     value.map_or_else(|| "–".to_owned(), |value| estimate(value, unit))
 }
 
-/// A column of figures.
+/// A column of figures, as its title and the function that fills its cells.
 type Shown = (&'static str, fn(&Point) -> String);
 
 /// The columns of the table of points.
@@ -35,21 +35,21 @@ const COLUMNS: [Shown; 10] = [
     ("trials", |point| usable(point).count().to_string()),
 ];
 
-/// Returns a mean without its interval, where that is of no interest.
+/// Returns a mean without its interval, for columns in which the interval is not important.
 fn short(point: &Point, name: &str, unit: Unit) -> String {
     optional(metric(point, name).map(|estimate| estimate.mean), unit)
 }
 
-/// Whether points have a place of their own in the page.
+/// Whether each point has a section of its own in the page.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Links {
-    /// Yes: their numbers lead there.
+    /// Each point has a section, and its number links to it.
     ToPoints,
-    /// No.
+    /// There are no such sections.
     None,
 }
 
-/// One row per point, with the rows of a protocol together.
+/// Returns tables with a row per point. The rows of a protocol stand together.
 pub(super) fn of_sweep(points: &[Point], links: Links) -> Vec<Block> {
     let mut columns = vec![Column::figures(""), Column::figures("switches"), Column::words("load")];
     columns.extend(COLUMNS.map(|(name, _)| Column::figures(name)));
@@ -86,7 +86,8 @@ pub(super) fn of_sweep(points: &[Point], links: Links) -> Vec<Block> {
     vec![Block::Table(table), Block::Remark(remark.into())]
 }
 
-/// Returns a point in a line: what was answered, how fast, and who was the limit.
+/// Returns a line that summarises a point by its answered rate, its RTT and the side that was the
+/// limit.
 pub(super) fn gist(point: &Point) -> String {
     let received = mean(metric(point, "received_rate"), Unit::PerSecond);
     let p99 = mean(metric(point, "rtt.p99"), Unit::Seconds);
@@ -94,7 +95,7 @@ pub(super) fn gist(point: &Point) -> String {
     format!("answered {received}, RTT p99 {p99}, limit: {limit}")
 }
 
-/// Returns a side, as it stands out.
+/// Returns a cell with the limiting side. Its colour shows how far the figures can be trusted.
 fn limit(side: Saturated, word: &str) -> Cell {
     match side {
         Saturated::Probe => Cell::toned(Tone::Bad, word),
@@ -104,7 +105,7 @@ fn limit(side: Saturated, word: &str) -> Cell {
     }
 }
 
-/// Rates, times, counts, handshake and verdicts of a point.
+/// Returns the rates, times, counts, handshake and verdicts of a point.
 pub(super) fn of_point(point: &Point) -> Vec<Block> {
     let mut tables = Vec::new();
     let mut remark = String::new();
@@ -123,7 +124,7 @@ pub(super) fn of_point(point: &Point) -> Vec<Block> {
     vec![Block::Tables(tables), Block::Remark(remark.into())]
 }
 
-/// What each rank did, where several shared the switches.
+/// Returns a table with what each rank did, if several shared the switches.
 fn ranks(point: &Point) -> Option<Table> {
     let (trial, rows) = describe::ranks(point)?;
     let columns = describe::RANK_COLUMNS.map(|(name, is_figure)| match is_figure {
@@ -193,7 +194,7 @@ fn counts(point: &Point) -> Table {
     table
 }
 
-/// What each trial came to, and why it says so.
+/// Returns a table with the verdict of each trial and the reason for it.
 fn trials(point: &Point) -> Table {
     let columns = [
         Column::figures("trial"),
@@ -217,7 +218,7 @@ fn trials(point: &Point) -> Table {
     table
 }
 
-/// How far the switches came, of the trial in which the fewest became ready.
+/// Returns how many switches became ready, for the trial in which the fewest did.
 fn handshake(point: &Point) -> Option<Table> {
     let worst = point.trials.iter().map(|t| &t.handshake).min_by_key(|h| h.ready)?;
     let after = worst
@@ -236,8 +237,8 @@ fn handshake(point: &Point) -> Option<Table> {
     Some(table)
 }
 
-/// Returns a row per switch of the first trial that measured something; of many switches, their
-/// spread.
+/// Returns a table with a row per switch of the first usable trial. If there are many switches, it
+/// shows some that span the range.
 pub(super) fn switches(point: &Point) -> Option<Block> {
     let trial = usable(point).next().filter(|t| t.per_switch.len() > 1)?;
     let all = &trial.per_switch;
@@ -265,8 +266,8 @@ pub(super) fn switches(point: &Point) -> Option<Block> {
         for switch in all.iter().filter(|switch| is_apart(switch)).take(SWITCH_ROWS) {
             table.row(row(format!("far fewer answers: {}", switch.index), switch));
         }
-        // Those at even distances in the order of what they got answered, so that both ends and
-        // the middle show.
+        // The switches at even distances in the order of their answered packets show both ends and
+        // the middle.
         let mut order: Vec<&SwitchOutcome> = all.iter().collect();
         order.sort_by_key(|switch| switch.counts.answered);
         let spread = [

@@ -1,4 +1,4 @@
-//! Heat maps of errors: no colour where the model was derived from.
+//! Draws heat maps of errors. Training cells have no colour.
 
 use ::device::Level;
 use ::device::verify::{Verification, VerifiedCell};

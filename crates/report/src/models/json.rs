@@ -1,4 +1,4 @@
-//! `result.json` and `cells.csv` of a verification.
+//! Writes `result.json` and `cells.csv` of a verification.
 
 use ::device::campaign::Picoseconds;
 use ::device::verify::{CellError, Verification, VerifiedCell, VerifiedLevel};
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::{Run, remarks};
 use crate::json::result;
 
-/// The JSON schema of what [`to_json`] gives.
+/// The JSON schema of the output of [`to_json`].
 pub const SCHEMA: &str = include_str!("../../schemas/device-result.v1.schema.json");
 
 /// Returns a verification as JSON. Times are in picoseconds, rates in bit/s, errors and shares as
@@ -123,7 +123,7 @@ fn shift(shift: &Shift) -> Value {
     })
 }
 
-/// Returns a row for each cell and level.
+/// Returns a CSV row for each cell and level.
 #[must_use]
 pub fn to_csv(run: &Run<'_>) -> String {
     let mut out = String::from(
@@ -132,7 +132,7 @@ pub fn to_csv(run: &Run<'_>) -> String {
     for verification in run.verifications {
         for cell in &verification.cells {
             let names: Vec<&str> = cell.functions.iter().map(|name| name.as_str()).collect();
-            // RFC 4180: what could break a row stands in quotes.
+            // Names are quoted as in RFC 4180, since they may contain separators.
             let names = format!("\"{}\"", names.join(" + ").replace('"', "\"\""));
             for error in &cell.errors {
                 crate::put::put!(

@@ -1,4 +1,4 @@
-//! `report.html` of a verification.
+//! Builds `report.html` of a verification.
 
 use ::device::verify::{Verification, VerifiedLevel};
 use ::device::{Level, Verdict};
@@ -9,7 +9,7 @@ use crate::alarm;
 use crate::format::{capital, printable};
 use crate::page::{Block, Cell, Column, Note, Page, Table, Text, Tile, Tone};
 
-/// What the words on the page mean.
+/// The definitions of terms on the page.
 const DEFINITIONS: [(&str, &str); 7] = [
     (
         "e_rel",
@@ -82,7 +82,8 @@ pub fn page(run: &Run<'_>) -> Page {
     page
 }
 
-/// How well the model predicts under a setting, what stands against it, what to measure next.
+/// Adds how well the model predicts under a setting, the remarks against it, and what to measure
+/// next.
 fn lead(page: &mut Page, verification: &Verification) {
     page.lead(Block::Tiles(tiles(verification)));
     let note = |(bad, text)| Note { tone: if bad { Tone::Warning } else { Tone::Good }, text };
@@ -231,7 +232,8 @@ fn below(stated: &str) -> Cell {
     }
 }
 
-/// The host is the one that verified; what is known of the one that measured is in the campaign.
+/// Adds the method section. The host in it is the one that verified the model; the campaign
+/// describes the one that measured.
 fn method(page: &mut Page, run: &Run<'_>) {
     let reference = run.model.clock.reference.as_ref().map(|reference| {
         format!(

@@ -1,4 +1,4 @@
-//! The paths of a program on the terminal.
+//! Prints the paths of a program.
 
 use std::collections::BTreeMap;
 
@@ -8,10 +8,11 @@ use ::device::{Model, SettingModel};
 use crate::format::{plural, printable};
 use crate::terminal::{Cell, Column, Grid, Layout, Paint};
 
-/// Paths that are shown.
+/// The number of paths that are shown.
 const SHOWN: usize = 20;
 
-/// What each path of a program takes, the slowest first, and what the model does not know. Ends with a newline.
+/// Returns the predicted delay of each path, with the slowest first, and the functions that the
+/// model does not know. The text ends with a newline.
 #[must_use]
 pub fn paths_table(
     model: &Model,

@@ -1,4 +1,4 @@
-//! A prediction on the terminal.
+//! Prints a prediction.
 
 use ::device::Model;
 use ::device::compose::{Composition, Curves, Guarantee};
@@ -7,8 +7,8 @@ use super::{predicted_interval, share};
 use crate::format::printable;
 use crate::terminal::{Cell, Column, Grid, Layout, Paint};
 
-/// What a device does with a packet that needs some functions: delays, bounds, curves, each with what stands behind it.
-/// Ends with a newline.
+/// Returns the predicted delays, bounds and curves of a device for a packet that needs some
+/// functions, with the guarantee for each. The text ends with a newline.
 #[must_use]
 pub fn prediction_table(
     model: &Model,

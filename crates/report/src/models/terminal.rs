@@ -1,4 +1,4 @@
-//! Models and verifications on the terminal.
+//! Prints models and verifications.
 
 use ::device::{FunctionModel, Level, Model, SettingModel, Source, Verdict};
 
@@ -9,7 +9,8 @@ use crate::alarm;
 use crate::format::{capital, figure, printable};
 use crate::terminal::{Cell, Column, Grid, Layout, Paint};
 
-/// What a model says: the baseline, each function's cost, and whether it is constant. Ends with a newline.
+/// Returns the baseline of a model and the cost of each function, with the test whether this cost
+/// is constant. The text ends with a newline.
 #[must_use]
 pub fn model_table(model: &Model, layout: Layout) -> String {
     let title = format!("Model of {}", printable(&model.device.name));
@@ -76,7 +77,7 @@ fn costs(model: &Model, under: &SettingModel, layout: Layout) -> String {
     grid.render(layout)
 }
 
-/// Returns the test of constant costs, with its figures.
+/// Returns the result of the test for constant costs.
 fn shifts(under: &SettingModel, layout: Layout) -> String {
     let mut out = String::new();
     if let Some(beyond) = under.f0.profile.beyond_maximum {
@@ -120,7 +121,8 @@ fn rate(bits_per_second: u64) -> String {
     }
 }
 
-/// How a model did: what stands against it, figures by level, the errors of the median. Ends with a newline.
+/// Returns the result of a verification: failures, figures by level, and the errors of the median.
+/// The text ends with a newline.
 #[must_use]
 pub fn verification_table(run: &Run<'_>, layout: Layout) -> String {
     let mut out = alarm::text(&alarm::broken(&broken(run)), layout);
@@ -166,7 +168,7 @@ pub fn verification_table(run: &Run<'_>, layout: Layout) -> String {
     out
 }
 
-/// Test cells that are no table of two dimensions, those with the largest errors first.
+/// Returns test cells that do not form a table of two dimensions, with the largest errors first.
 fn test_cells(verification: &::device::verify::Verification, layout: Layout) -> String {
     const SHOWN: usize = 12;
     let error = |cell: &VerifiedCell| {
@@ -300,7 +302,7 @@ fn thresholds(run: &Run<'_>, layout: Layout) -> String {
     layout.heading("Thresholds") + &grid.render(layout)
 }
 
-/// Returns a level with its interval, for tables elsewhere.
+/// Returns the cost at a level with its interval, for use in other tables.
 pub(super) fn with_interval(function: &FunctionModel, level: Level) -> String {
     function.measurement.profile.level(level).map_or_else(|| "–".to_owned(), estimate)
 }

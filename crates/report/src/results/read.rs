@@ -1,4 +1,4 @@
-//! `result.json` of any verb.
+//! Reads `result.json` of any command.
 
 use std::collections::BTreeMap;
 
@@ -10,23 +10,23 @@ use crate::format::printable;
 use crate::json;
 use crate::plot::power_of_two;
 
-/// Why a `result.json` cannot be compared.
+/// The reason why a `result.json` cannot be compared.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ReadError {
-    /// It is no JSON.
+    /// The text is not JSON.
     #[error("no JSON: {0}")]
     Malformed(#[from] serde_json::Error),
-    /// A result of a probe that this version does not read.
+    /// The result is that of a probe which this version does not read.
     #[error(transparent)]
     Run(#[from] json::ReadError),
-    /// It is no result, or one of another version.
+    /// The text is not a result, or its version is unknown.
     #[error(
         "its schema is {schema:?}, which this Planimeter does not compare; it compares results of probe, tables, bench, \
          device verify, bound, demo and reproduce"
     )]
     OtherSchema {
-        /// What it says.
+        /// The schema that the text states.
         schema: String,
     },
 }
@@ -63,10 +63,10 @@ fn numbers(values: &[Value], of: impl Fn(&Value) -> Option<f64>) -> Vec<f64> {
     values.iter().filter_map(of).collect()
 }
 
-/// Percentiles of latencies, and how results name them.
+/// The percentiles of latencies, with the names that results use.
 const PERCENTILES: [(&str, &str); 3] = [("p50", "p50"), ("p99", "p99"), ("p99.9", "p999")];
 
-/// What all but probes have in common.
+/// Reads the fields that all results except those of probes share.
 pub(super) fn recorded(value: &Value, kind: Kind, about: String, settings: &[&str]) -> Recorded {
     let host = &value["host"];
     let processor = words(&host["cpu_model"]);
@@ -91,7 +91,7 @@ pub(super) fn recorded(value: &Value, kind: Kind, about: String, settings: &[&st
     }
 }
 
-/// A place of which figures are read.
+/// A place whose figures are read.
 struct Place {
     subject: String,
     place: String,
@@ -124,9 +124,9 @@ impl Place {
         Some(self.quantity(metric, unit, estimate.mean, Spread::Repetitions(estimate)))
     }
 
-    /// Returns a percentile: the mean over those of each repetition, as for controllers; of all
-    /// samples together, with no interval, where repetitions are not told apart or one of them has
-    /// too few samples.
+    /// Returns a percentile as the mean over repetitions, as for controllers. If repetitions are
+    /// not distinguished or one has too few samples, the percentile is that of all samples and has
+    /// no interval.
     fn percentile(&self, metric: &str, each: Vec<&Value>, pooled: &Value) -> Option<Quantity> {
         let seconds = |value: &Value| Some(value.as_f64()? / 1e9);
         let of_each: Option<Vec<f64>> = each.into_iter().map(seconds).collect();
@@ -225,7 +225,8 @@ fn program(value: &Value) -> Recorded {
 fn device(value: &Value) -> Recorded {
     let about = format!("device {}, driver {}", words(&value["device"]), words(&value["driver"]));
     let mut recorded = recorded(value, Kind::Device, about, &[]);
-    // The host of the result verified; delays are those of the device, whichever host computes with them.
+    // The host in the result is the one that verified the model. The delays are those of the
+    // device, on whichever host they were processed.
     recorded.machine = None;
     recorded.settings =
         BTreeMap::from([("confidence".to_owned(), value["confidence"].to_string())]);
@@ -276,7 +277,7 @@ fn bounds(value: &Value) -> Recorded {
     for key in ["multiplexing", "flow-of-interest", "arrival-bounds", "capped-bursts"] {
         recorded.settings.insert(key.to_owned(), value[key].to_string());
     }
-    // Earlier results say nothing of these.
+    // Earlier versions of the result lack these settings.
     for key in ["prolonged", "arrival-aware"] {
         let is_so = value[key].as_bool().unwrap_or(false);
         recorded.settings.insert(key.to_owned(), is_so.to_string());
@@ -289,7 +290,7 @@ fn bounds(value: &Value) -> Recorded {
                 across: None,
             };
             for (metric, unit) in [("delay", Unit::Seconds), ("backlog", Unit::Count)] {
-                // An infinite bound is no figure.
+                // An infinite bound has no figure.
                 let found = bound[metric]["value"].as_f64();
                 let found = found.map(|value| place.quantity(metric, unit, value, Spread::Exact));
                 recorded.figures.extend(found);
@@ -332,7 +333,8 @@ mod tests {
         assert_eq!((of("rate").value, of("rate").repetitions()), (2e6, Some(2)));
         assert!((of("p50").value - 1.3e-6).abs() < 1e-12, "{}", of("p50").value);
         assert_eq!(of("p50").repetitions(), Some(2));
-        // One repetition has too few samples: all together, without an interval.
+        // One repetition has too few samples, so the value is that of all samples and has no
+        // interval.
         assert_eq!((of("p99.9").value, of("p99.9").interval()), (9e-6, None));
         assert_eq!(of("cost").place, "2⁴ entries, 2 cores");
         let interval = of("rate").interval().expect("an interval");

@@ -1,4 +1,4 @@
-//! A benchmark of a controller as figures.
+//! Turns a benchmark of a controller into figures.
 
 use probe::metrics::Metric;
 use probe::outcome::{Point, RunResult, Saturated};
@@ -8,7 +8,7 @@ use super::{Kind, Machine, Quantity, Recorded, Spread};
 use crate::format::{plural, printable};
 use crate::{describe, verdict};
 
-/// What is shown, and whether more of it is better.
+/// The metrics that are shown, and whether more of each is better.
 const SHOWN: [(&str, Option<bool>); 9] = [
     ("received_rate", Some(true)),
     ("loss", Some(false)),
@@ -21,8 +21,9 @@ const SHOWN: [(&str, Option<bool>); 9] = [
     ("controller.rss", Some(false)),
 ];
 
-/// Settings that decide over figures. What is left out is what is compared (the controller, the protocol), what chooses
-/// points, which are matched one by one, and what changes no figure.
+/// The settings that influence figures. Three kinds are left out: those that are compared
+/// (controller and protocol), those that choose points, which are matched one by one, and those
+/// without influence.
 const DECIDING: [&str; 4] = ["isolate", "switches.", "timing.", "traffic."];
 
 impl Recorded {
@@ -84,13 +85,13 @@ fn figures(point: &Point) -> Vec<Quantity> {
             doubt: doubt.clone(),
         })
     };
-    // What is shown comes first, in its order.
+    // The metrics that are shown come first, in their order.
     let shown = SHOWN.iter().filter_map(|(name, _)| Metric::by_name(name));
     let others = Metric::all().filter(|metric| SHOWN.iter().all(|(name, _)| *name != metric.name));
     shown.chain(others).filter_map(quantity).collect()
 }
 
-/// Of times less is better.
+/// Returns whether more is better for a metric that is not listed. Shorter times are better.
 fn otherwise(metric: &Metric) -> Option<bool> {
     (metric.unit == Unit::Seconds).then_some(false)
 }

@@ -1,4 +1,5 @@
-//! Results that put several measurements together: the tests of RFC 8456, and documents such as those of `demo`.
+//! Reads results that combine several measurements, such as the tests of RFC 8456 and the documents
+//! of `demo`.
 
 use std::collections::BTreeSet;
 
@@ -18,10 +19,11 @@ const UNITS: [Unit; 7] = [
     Unit::Index,
 ];
 
-/// What decides over the figures of RFC 8456 beside what is compared: the controller and its southbound.
+/// The settings that influence the results of RFC 8456. The controller and its southbound protocol
+/// are left out, since they are what is compared.
 const PARAMETERS: [&str; 6] = ["switches", "links", "topology", "hosts", "frame_bytes", "trial_s"];
 
-/// Returns a test is a place, and its figure the metric.
+/// Reads the results of RFC 8456. Each test is a place, and its figure is the metric.
 pub(super) fn rfc8456(value: &Value) -> Recorded {
     let parameters = &value["parameters"];
     let about = format!(
@@ -46,7 +48,7 @@ pub(super) fn rfc8456(value: &Value) -> Recorded {
             place: format!("{}{variant}", words(&test["section"])),
             across: None,
             more_is_better: match metric.as_str() {
-                // Shares of what is reached without faults or attacks.
+                // These figures are shares of the value without faults or attacks.
                 "exception_handling" | "denial_of_service" => None,
                 _ => Some(unit != Unit::Seconds),
             },
@@ -61,8 +63,8 @@ pub(super) fn rfc8456(value: &Value) -> Recorded {
     recorded
 }
 
-/// Returns a row of a table is a place, and its columns the metrics; what was published elsewhere
-/// is the same in all.
+/// Reads a document. Each row of a table is a place, and its columns are the metrics. Published
+/// values are left out, since they are the same in all documents.
 pub(super) fn document(value: &Value) -> Recorded {
     let kind = words(&value["kind"]);
     let about = format!("{kind}: {}", words(&value["title"]));
@@ -91,7 +93,7 @@ pub(super) fn document(value: &Value) -> Recorded {
                     subject: String::new(),
                     place: format!("{id}, {row}"),
                     across: None,
-                    // Of one unit, so that a condition can have a limit.
+                    // Each metric has a single unit, so that a condition can have a limit.
                     metric: match units.len() {
                         1 => name.clone(),
                         _ => format!("{name}({})", unit.text().replace(' ', "-")),

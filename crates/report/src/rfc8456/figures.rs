@@ -1,5 +1,5 @@
-//! Every test in its place, with its mean, interval and trials: those of one unit in one figure, so that controllers, and what
-//! faults and attacks change, stand beside each other.
+//! Draws every test with its mean, interval and trials. Tests of one unit share a figure, which
+//! compares controllers and the effects of faults and attacks.
 
 use probe::rfc8456::outcome::TestOutcome;
 use statistics::Unit;
@@ -12,7 +12,8 @@ use crate::page::{Data, Figure};
 use crate::plot::{Axis, Line, Plot, Point, Style};
 use crate::value::Spread;
 
-/// Figures of tests: title, section or how it begins, unit, and what is on the upright axis.
+/// The figures, each with its title, the sections of its tests or their prefixes, its unit, and the
+/// label of the vertical axis.
 const FIGURES: [(&str, &[&str], Unit, &str); 5] = [
     ("Times", &["5.1", "5.4"], Unit::Seconds, "time"),
     ("Rates", &["5.1"], Unit::PerSecond, "rate"),
@@ -21,7 +22,7 @@ const FIGURES: [(&str, &[&str], Unit, &str); 5] = [
     ("Rates under faults and attacks", &["5.3"], Unit::PerSecond, "rate"),
 ];
 
-/// Returns a figure for each unit that was measured.
+/// Returns a figure for each unit that has measurements.
 pub(super) fn figures(candidates: &[Candidate<'_>]) -> Vec<Figure> {
     FIGURES.into_iter().filter_map(|one| of_unit(candidates, one)).collect()
 }
@@ -49,7 +50,7 @@ fn of_unit(
         };
         let name = printable(candidate.name);
         let style = Style::series(number);
-        // Left of the mean, which would hide them.
+        // The trials stand left of the mean, since its mark would hide them.
         let trials = measured().filter(|(_, outcome)| outcome.trials.len() > 1);
         let trials: Vec<Point> = trials.flat_map(|(x, outcome)| trials_of(outcome, x)).collect();
         if !trials.is_empty() {
@@ -65,7 +66,8 @@ fn of_unit(
     }
     let values = lines.iter().flat_map(|line| &line.points).map(|point| point.y);
     let (low, high) = range(values.filter(|y| y.is_finite()));
-    // Tests differ in what they time and count: the least of them is to be seen beside the greatest.
+    // Values of different tests may differ by orders of magnitude, and a logarithmic axis shows all
+    // of them.
     let y = match low > 0.0 && high / low > 10.0 {
         true => Axis::logarithmic(label, unit),
         false => Axis::linear(label, unit),
@@ -73,11 +75,12 @@ fn of_unit(
     let description = "A place for each test: means with intervals, and the trials as dots.";
     let remark = format!("Dots are trials, bars 95 % confidence intervals of the mean. {key}");
     let plot = Plot::new(format!("{title} by test"), description, Axis::named("test", places), y);
-    // The table above has the means, those below the trials.
+    // The table above the figure has the means, and the tables below it have the trials.
     Some(Figure::plot(Plot { lines, ..plot }, remark).with_data(Data::Elsewhere))
 }
 
-/// What stands on the axis for each test, its section and a letter where that has several, and what each is.
+/// Returns the label of each test on the axis, and the key that explains the labels. A label is the
+/// section, with a letter if the section has several tests.
 fn places(tests: &[(String, String)]) -> (Vec<String>, String) {
     let mut places = Vec::new();
     let mut key = Vec::new();

@@ -1,4 +1,5 @@
-//! `report.html`: every test as the document has it reported, controllers side by side.
+//! Builds `report.html` with every test in the form that RFC 8456 asks for, and with controllers
+//! side by side.
 
 use probe::rfc8456::Test;
 use probe::rfc8456::outcome::TestOutcome;
@@ -38,7 +39,7 @@ const DEFINITIONS: [(&str, &str); 5] = [
     ),
 ];
 
-/// Returns the page of one controller or several.
+/// Returns the page of one or several controllers.
 #[must_use]
 pub fn page(candidates: &[Candidate<'_>]) -> Page {
     let title = match candidates {
@@ -82,7 +83,7 @@ pub fn page(candidates: &[Candidate<'_>]) -> Page {
     page
 }
 
-/// Returns a row for each test, a column for each controller.
+/// Returns a table with a row for each test and a column for each controller.
 fn summary(candidates: &[Candidate<'_>]) -> Block {
     let columns = [Column::words("section"), Column::words("test")]
         .into_iter()
@@ -97,7 +98,7 @@ fn summary(candidates: &[Candidate<'_>]) -> Block {
     Block::Table(table)
 }
 
-/// Sections and names of the tests of any controller.
+/// Returns the sections and names of the tests of all controllers.
 pub(super) fn rows(candidates: &[Candidate<'_>]) -> Vec<(String, String)> {
     let mut rows = distinct(candidates.iter().flat_map(|one| {
         one.result.tests.iter().map(|outcome| (outcome.section.clone(), name(outcome)))
@@ -115,7 +116,7 @@ pub(super) fn find<'a>(
     tests.find(|outcome| outcome.section == section && name(outcome) == called)
 }
 
-/// Returns a test with every trial: the table that the document has for it.
+/// Returns the table of a test in the form of RFC 8456, with every trial.
 fn section(candidates: &[Candidate<'_>], test: Test) -> Vec<Block> {
     let mut blocks = Vec::new();
     for candidate in candidates {

@@ -1,10 +1,10 @@
-//! What stands on the terminal at the end: a row for each test.
+//! Prints the results at their end, with a row for each test.
 
 use super::{Candidate, deviation, name, remarks, trials, value};
 use crate::format::{duration, printable};
 use crate::terminal::{Cell, Column, Grid, Layout, Paint};
 
-/// Returns the results as text that fits the terminal. Ends with a newline.
+/// Returns the results as text that fits the terminal. The text ends with a newline.
 #[must_use]
 pub fn table(candidates: &[Candidate<'_>], layout: Layout) -> String {
     let mut out = String::new();

@@ -1,4 +1,4 @@
-//! Results of the tests of RFC 8456 in every form.
+//! Tests the results of RFC 8456 in every output format.
 
 use probe::outcome::Completion;
 use probe::rfc8456::Test;

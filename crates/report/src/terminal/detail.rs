@@ -1,4 +1,4 @@
-//! All figures of one point.
+//! Prints all figures of a single point.
 
 use probe::outcome::{HandshakeOutcome, Point};
 use statistics::Unit;
@@ -9,13 +9,13 @@ use crate::estimates::{self, STATISTICS, UNBOUNDED, UNBOUNDED_MEANS, metric, usa
 use crate::format::{estimate, figure, optional, printable, whole};
 use crate::put::put;
 
-/// Returns the figures of a point.
+/// Returns all figures of a point.
 pub(super) fn of(point: &Point, layout: Layout) -> String {
     let n = usable(point).count();
     let mut out = String::new();
     for trial in &point.trials {
         if let Some((state, reason)) = describe::incomplete(&trial.completion) {
-            // A run of one trial has said so already.
+            // For a run of one trial, the sentence above the figures has already said so.
             if point.trials.len() > 1 {
                 let text = format!("Trial {} {}: {reason}", trial.repetition, state.to_lowercase());
                 out.push_str(&layout.paragraph("", &text, Paint::Bad));
@@ -32,7 +32,7 @@ pub(super) fn of(point: &Point, layout: Layout) -> String {
     out
 }
 
-/// What each rank did, where several shared the switches.
+/// Returns a table with what each rank did, if several shared the switches.
 fn ranks(point: &Point, layout: Layout) -> String {
     let Some((trial, rows)) = describe::ranks(point) else { return String::new() };
     let [first, others @ ..] = describe::RANK_COLUMNS;
@@ -119,7 +119,7 @@ fn times(point: &Point, n: usize, layout: Layout) -> String {
     out
 }
 
-/// Counts in a flowing line, so that many fit.
+/// Returns the counts as a paragraph, since many fit into a few lines.
 fn counts(point: &Point, n: usize, layout: Layout) -> String {
     let counts = estimates::counts(point).into_iter();
     let text: Vec<_> = counts.map(|(name, value)| format!("{name} {}", whole(value))).collect();
@@ -127,7 +127,7 @@ fn counts(point: &Point, n: usize, layout: Layout) -> String {
     layout.heading(&format!("Counts{of}")) + &layout.paragraph("  ", &text.join(", "), Paint::Plain)
 }
 
-/// How far the switches came; shown in full only where some did not become ready.
+/// Returns how many switches became ready. The full breakdown appears only if some did not.
 fn handshake(point: &Point, layout: Layout) -> String {
     let at_end = |handshake: &HandshakeOutcome| handshake.ready_at_end.unwrap_or(handshake.ready);
     let worst = point.trials.iter().map(|t| &t.handshake).min_by_key(|h| (h.ready, at_end(h)));
@@ -141,7 +141,7 @@ fn handshake(point: &Point, layout: Layout) -> String {
     if metric(point, "ready_after").is_some() {
         put!(text, " after {after}");
     }
-    // The controller may have hung up on some since.
+    // The controller may have closed some connections after their handshake.
     if at_end(worst) < worst.ready {
         put!(text, ", {} of them still at the end", whole(at_end(worst).into()));
     }

@@ -1,8 +1,8 @@
-//! Columns that fit.
+//! Lays out tables so that they fit the terminal.
 
 use super::layout::Layout;
 
-/// How text stands out.
+/// The emphasis of a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Paint {
     Plain,
@@ -27,13 +27,14 @@ impl Paint {
     }
 }
 
-/// A column.
+/// A column of a grid.
 #[derive(Clone, Debug)]
 pub(crate) struct Column {
     title: String,
     right: bool,
     indent: usize,
-    /// Columns of higher rank are left out first; rank 0 never is.
+    /// The rank in which columns are left out if room is short. The highest rank goes first, and
+    /// columns of rank 0 always stay.
     rank: u8,
 }
 
@@ -55,7 +56,7 @@ impl Column {
     }
 }
 
-/// A cell.
+/// A cell of a grid.
 #[derive(Clone, Debug)]
 pub(crate) struct Cell {
     text: String,
@@ -72,7 +73,7 @@ impl Cell {
     }
 }
 
-/// Rows of cells under titles.
+/// A table with a title above each column.
 #[derive(Clone, Debug)]
 pub(crate) struct Grid {
     columns: Vec<Column>,
@@ -86,7 +87,7 @@ enum Row {
     Section(String),
 }
 
-/// Room between columns.
+/// The number of spaces between columns.
 const GAP: usize = 2;
 
 impl Grid {
@@ -94,22 +95,22 @@ impl Grid {
         Self { columns, rows: Vec::new() }
     }
 
-    /// Adds a row. Cells that are missing are empty.
+    /// Adds a row. Missing cells at the end are empty.
     pub(crate) fn row(&mut self, cells: Vec<Cell>) {
         self.rows.push(Row::Cells(cells));
     }
 
-    /// Whether it has no row.
+    /// Whether the grid has no rows.
     pub(crate) fn is_empty(&self) -> bool {
         self.rows.is_empty()
     }
 
-    /// Adds a line across all columns, for what the rows below have in common.
+    /// Adds a line across all columns as a heading of the rows below it.
     pub(crate) fn section(&mut self, text: impl Into<String>) {
         self.rows.push(Row::Section(text.into()));
     }
 
-    /// Returns the rows as lines that fit.
+    /// Returns the rows as lines that fit the layout.
     pub(crate) fn render(&self, layout: Layout) -> String {
         let widths: Vec<usize> = (0..self.columns.len()).map(|column| self.width(column)).collect();
         let shown = self.fitting(&widths, layout.columns());
@@ -128,7 +129,7 @@ impl Grid {
         out
     }
 
-    /// Width of a column without its indent. A column without any text needs no room.
+    /// Returns the width of a column without its indent. A column without any text has width 0.
     fn width(&self, column: usize) -> usize {
         let cells = self.rows.iter().filter_map(|row| match row {
             Row::Cells(cells) => cells.get(column),
@@ -138,7 +139,7 @@ impl Grid {
         widest.max(self.columns[column].title.chars().count())
     }
 
-    /// Which columns fit into so many characters.
+    /// Returns the columns that fit into `room` characters.
     fn fitting(&self, widths: &[usize], room: usize) -> Vec<usize> {
         let mut shown: Vec<usize> =
             (0..self.columns.len()).filter(|column| widths[*column] > 0).collect();
@@ -176,7 +177,7 @@ impl Grid {
             let before = about.indent + if position == 0 { 0 } else { GAP };
             used += before;
             let last = position + 1 == shown.len();
-            // The last column gives way if even the indispensable columns are too wide.
+            // If the columns of rank 0 alone are too wide, the last column is shortened.
             let room = if last { layout.columns().saturating_sub(used).max(8) } else { usize::MAX };
             let text = shorten(&cell.text, room);
             let width = if last { widths[column].min(room) } else { widths[column] };
@@ -205,12 +206,13 @@ fn shorten(text: &str, room: usize) -> String {
     short
 }
 
-/// What belongs to the number before it, as figures are written here.
+/// Units that must stay on one line with the number before them.
 const UNITS: [&str; 16] = [
     "%", "ns", "µs", "ms", "s", "k", "M", "G", "k/s", "M/s", "G/s", "B", "KiB", "MiB", "GiB", "min",
 ];
 
-/// Words of a text; a figure, its unit and its interval are one word: `1.6 ± 1.5 ms`.
+/// Splits a text into words. A figure with its unit and interval, such as `1.6 ± 1.5 ms`, counts as
+/// one word.
 fn words(text: &str) -> Vec<String> {
     let mut words: Vec<String> = Vec::new();
     for word in text.split_whitespace() {
@@ -227,7 +229,7 @@ fn words(text: &str) -> Vec<String> {
     words
 }
 
-/// Text in lines of at most so many characters, broken between words where that is possible.
+/// Breaks a text into lines of at most `width` characters. It breaks between words where possible.
 pub(crate) fn wrap(text: &str, width: usize) -> Vec<String> {
     let width = width.max(16);
     let mut lines = Vec::new();
@@ -238,7 +240,7 @@ pub(crate) fn wrap(text: &str, width: usize) -> Vec<String> {
         if used > 0 && used + 1 + word.len() > width {
             lines.push(std::mem::take(&mut line));
         }
-        // A word longer than a line, such as a path, is cut.
+        // A word longer than a line, such as a path, is split.
         while word.len() > width {
             let rest = word.split_off(width);
             lines.push(word.into_iter().collect());

@@ -1,20 +1,21 @@
-//! Where text is printed.
+//! Describes the terminal that tables are printed for.
 
 use super::grid::{Paint, wrap};
 
-/// Where a table is printed.
+/// The properties of the output that tables are laid out for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Layout {
-    /// Columns of the terminal. Tables fit from 80 columns on; fewer are treated as 80.
+    /// The number of columns of the terminal. Tables fit into 80 columns or more, so a smaller
+    /// number counts as 80.
     pub width: usize,
-    /// Whether to use colour. Give `false` unless standard output is a terminal and `NO_COLOR` is
-    /// unset.
+    /// Whether to use colour. Set this to `false` unless standard output is a terminal and
+    /// `NO_COLOR` is unset.
     pub colour: bool,
 }
 
 impl Layout {
     pub(crate) fn columns(self) -> usize {
-        // Beyond this, eyes lose the row.
+        // In wider tables a reader easily slips into another row.
         self.width.clamp(80, 160)
     }
 
@@ -22,18 +23,19 @@ impl Layout {
         if self.colour { paint.around(text) } else { text.to_owned() }
     }
 
-    /// Returns a heading above figures.
+    /// Returns a heading that stands above figures.
     pub(crate) fn heading(self, text: &str) -> String {
         format!("\n{}", self.paragraph("", text, Paint::Strong))
     }
 
-    /// Text that is wrapped to fit, behind a lead; further lines are indented as far. Ends with a newline.
+    /// Returns text that is wrapped to fit, with `lead` before its first line. Further lines are
+    /// indented by the length of `lead`. The result ends with a newline.
     #[must_use]
     pub fn text(self, lead: &str, text: &str) -> String {
         self.paragraph(lead, text, Paint::Plain)
     }
 
-    /// Wrapped text with a hanging indent: `lead` stands before the first line.
+    /// Returns wrapped text with a hanging indent and a colour. The first line starts with `lead`.
     pub(crate) fn paragraph(self, lead: &str, text: &str, paint: Paint) -> String {
         let indent = lead.chars().count();
         let mut out = String::new();

@@ -1,4 +1,4 @@
-//! A row per point.
+//! Prints a sweep as a table with a row per point.
 
 use probe::outcome::{Completion, Point};
 use statistics::Unit;
@@ -8,20 +8,20 @@ use crate::estimates::{UNBOUNDED_MEANS, mark, metric, usable};
 use crate::format::{estimate, optional, setting, whole};
 use crate::{describe, verdict};
 
-/// Returns the rows of a sweep.
+/// Returns the table of a sweep.
 pub(super) fn of(points: &[Point], layout: Layout) -> String {
-    // Protocol and mode are the same over many rows, which they share as a heading.
+    // Protocol and mode stay the same over many rows, so they stand in a heading above these rows.
     let kinds = describe::distinct(points.iter().map(kind));
     let trials = describe::distinct(points.iter().map(|p| usable(p).count()));
     let shown = Shown {
         each: points.iter().any(|p| p.rate_per_switch.is_some()),
-        // What one switch offers is all that is offered.
+        // With a single switch, the offered rate equals the rate per switch.
         offered: points.iter().any(|p| p.offered_rate.is_some() && p.switches > 1),
         window: points.iter().any(|p| p.window.is_some()),
         trials: trials.len() > 1,
         unsent: points.iter().any(|p| p.trials.iter().any(|trial| trial.counts.unsent > 0)),
     };
-    // Columns without a title have no content either, and take no room.
+    // A column without title has empty cells, so it takes no room.
     let title = |shown: bool, title: &'static str| if shown { title } else { "" };
     let mut grid = Grid::new(vec![
         Column::right("switches"),
@@ -65,7 +65,7 @@ pub(super) fn of(points: &[Point], layout: Layout) -> String {
     out
 }
 
-/// Columns that are not always there.
+/// Which of the optional columns are shown.
 struct Shown {
     each: bool,
     offered: bool,
@@ -108,7 +108,7 @@ fn row(point: &Point, shown: &Shown) -> Vec<Cell> {
     ]
 }
 
-/// Trials that failed or were cut short.
+/// Returns a line for each trial that failed or was cut short.
 fn failures(points: &[Point], layout: Layout) -> String {
     let mut out = String::new();
     for point in points {

@@ -1,4 +1,5 @@
-//! What a benchmark of a program found, in sentences: rates, and how they compare within each repetition.
+//! States in sentences what a benchmark of a program found. Ratios are taken within each
+//! repetition.
 
 use ::throughput::UpdateMethod;
 use ::throughput::run::Case;
@@ -8,8 +9,8 @@ use statistics::{Estimate, Unit};
 use super::{Point, Run, latency, rate, size};
 use crate::format::{estimate, figure, plural};
 
-/// Of the largest number of entries: how fast machine code is against the interpreter, how far more cores help, and what other
-/// methods of change cost.
+/// Returns sentences about the largest number of entries. They compare machine code with the
+/// interpreter, several cores with one, and the update methods with each other.
 pub(super) fn findings(run: &Run<'_>) -> Vec<String> {
     let measured = |point: &&Point| point.findings.cases.iter().any(|case| !case.rates.is_empty());
     let Some(point) = run.points.iter().filter(measured).max_by_key(|point| point.flows) else {
@@ -62,7 +63,7 @@ pub(super) fn findings(run: &Run<'_>) -> Vec<String> {
     findings
 }
 
-/// How many times the rate of the other, within each repetition.
+/// Returns the ratio of the rates of two cases, taken within each repetition.
 fn times(case: &Case, other: &Case) -> Option<String> {
     let ratio = Estimate::of_ratio(&case.rates, &other.rates)?;
     Some(estimate(&ratio, Unit::Count))

@@ -1,4 +1,4 @@
-//! `result.json` and `cases.csv` of a benchmark of a program.
+//! Writes `result.json` and `cases.csv` of a benchmark of a program.
 
 use ::throughput::run::Case;
 use ::throughput::times::Times;
@@ -9,14 +9,15 @@ use statistics::{Estimate, can_state};
 use super::{Run, cost, latency, path, rate};
 use crate::json::{estimate, result};
 
-/// The JSON schema of what [`to_json`] gives.
+/// The JSON schema of the output of [`to_json`].
 pub const SCHEMA: &str = include_str!("../../schemas/bench-result.v1.schema.json");
 
-/// Percentiles of the latency.
+/// The percentiles of the latency.
 const SHARES: [(&str, f64); 5] =
     [("p50", 0.5), ("p90", 0.9), ("p95", 0.95), ("p99", 0.99), ("p999", 0.999)];
 
-/// Everything that was measured, as JSON. Times are in nanoseconds where a name says so, rates per second.
+/// Returns everything that was measured as JSON. Times are in nanoseconds if the name ends so, and
+/// rates are per second.
 #[must_use]
 pub fn to_json(run: &Run<'_>) -> String {
     let settings = run.settings;
@@ -95,7 +96,7 @@ fn case(case: &Case) -> Value {
     })
 }
 
-/// Of all samples together, then of each repetition.
+/// Returns the statistics of all samples together, and of each repetition.
 fn pooled(times: &Times) -> Map<String, Value> {
     let all = times.all();
     let mut fields = counted(&all);
@@ -112,7 +113,7 @@ fn repetition(histogram: &Histogram<u64>) -> Map<String, Value> {
     fields
 }
 
-/// Returns the percentiles; one is null where it cannot be stated.
+/// Returns the percentiles. A percentile is null if there are too few samples to state it.
 fn stated(histogram: &Histogram<u64>) -> impl Iterator<Item = (String, Value)> {
     SHARES.into_iter().map(|(name, share)| {
         let stated = can_state(share, histogram.len());
@@ -126,7 +127,7 @@ fn counted(histogram: &Histogram<u64>) -> Map<String, Value> {
     fields.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
 }
 
-/// Returns a row for each case.
+/// Returns a CSV row for each case.
 #[must_use]
 pub fn to_csv(run: &Run<'_>) -> String {
     let mut out = String::from(

@@ -1,4 +1,4 @@
-//! `report.html` of a benchmark: the plot, every case, the method.
+//! Builds `report.html` of a benchmark with its plots, every case, and the method.
 
 use ::throughput::UpdateMethod;
 use ::throughput::ports::Io;
@@ -86,7 +86,7 @@ fn cases<'a>(run: &Run<'a>) -> impl Iterator<Item = (&'a super::Point, &'a Case)
     run.points.iter().flat_map(|point| point.findings.cases.iter().map(move |case| (point, case)))
 }
 
-/// Rate against entries.
+/// Returns the plot of rates against the number of entries.
 fn rates(run: &Run<'_>) -> Figure {
     let name =
         |case: &Case| format!("{}, {}", named(case), plural(case.cores as u64, "core", "cores"));
@@ -115,7 +115,7 @@ fn rates(run: &Run<'_>) -> Figure {
     Figure::plot(Plot { lines, ..plot }, remark)
 }
 
-/// Returns a path, and the method unless that is the usual one.
+/// Returns the path of a case, and its update method unless it is the usual one.
 fn named(case: &Case) -> String {
     match case.method {
         UpdateMethod::Pointer => path(case).to_owned(),
@@ -123,7 +123,7 @@ fn named(case: &Case) -> String {
     }
 }
 
-/// Latency of one core against entries.
+/// Returns the plot of latencies on one core against the number of entries.
 fn latencies(run: &Run<'_>) -> Figure {
     let timed = || cases(run).filter(|(_, case)| case.latency.is_some());
     let mut lines = Vec::new();
@@ -158,7 +158,7 @@ fn latencies(run: &Run<'_>) -> Figure {
     Figure::plot(Plot { lines, ..plot }, format!("Offered: {load} of the rate that was reached."))
 }
 
-/// Cycles by part of a packet's way.
+/// Returns a table of the cycles that a packet spends in each part of the program.
 fn parts(run: &Run<'_>) -> Block {
     let columns = [
         Column::figures("entries"),

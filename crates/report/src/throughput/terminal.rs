@@ -1,4 +1,4 @@
-//! What stands on the terminal at the end: a row for each path, number of entries and of cores.
+//! Prints a benchmark at its end, with a row for each path, number of entries and number of cores.
 
 use ::throughput::run::Case;
 use statistics::{Estimate, Unit};
@@ -11,7 +11,7 @@ use crate::alarm;
 use crate::format::{duration, estimate, figure, printable, whole};
 use crate::terminal::{Cell, Column, Grid, Layout, Paint};
 
-/// Returns the benchmark as text that fits the terminal. Ends with a newline.
+/// Returns the benchmark as text that fits the terminal. The text ends with a newline.
 #[must_use]
 pub fn table(run: &Run<'_>, layout: Layout) -> String {
     let settings = run.settings;
@@ -117,7 +117,7 @@ pub fn table(run: &Run<'_>, layout: Layout) -> String {
     out
 }
 
-/// Returns a path, and where several were asked for, the method.
+/// Returns the path of a case, and the update method if the run has several.
 fn named(case: &Case, has_methods: bool) -> String {
     if has_methods {
         format!("{}, {}", path(case), case.method.name())
@@ -126,7 +126,7 @@ fn named(case: &Case, has_methods: bool) -> String {
     }
 }
 
-/// How long it takes until packets find a change, by method.
+/// Returns a table, by update method, of the time until packets see a change.
 fn methods(run: &Run<'_>) -> Grid {
     let mut grid = Grid::new(vec![
         Column::left("method"),

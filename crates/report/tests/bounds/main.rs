@@ -1,4 +1,4 @@
-//! Bounds as people and programs see them.
+//! Tests the output of bounds for people and for programs.
 
 use std::time::Duration;
 
@@ -196,7 +196,7 @@ fn bounds_that_a_deadline_cut_short_are_marked() {
         let value: serde_json::Value = serde_json::from_str(&json).expect("JSON");
         assert!(is_valid(&value), "{json}");
         assert_eq!(value["flows"][0]["bounds"][0]["cut-short"], in_time);
-        // Side by side, a star stands behind the delay.
+        // In the table with several analyses, a star stands behind the delay.
         let several = [Analysis::Best, Analysis::Sfa];
         let text = with(TWO_HOPS, &several, settings, |bounds| table(bounds, NARROW));
         assert_eq!(text.contains('*'), in_time, "{text}");
@@ -239,7 +239,7 @@ fn a_run_directory_has_the_page_its_curves_and_a_row_for_each_bound() {
     let (page, csv) = (read("report.html"), read("bounds.csv"));
     assert_eq!(csv.lines().count(), 1 + 2 * flows, "{csv}");
     assert!(csv.contains(",sfa,sfa,27.0714"), "{csv}");
-    // The network, and the curves of each flow.
+    // The page has a figure of the network, and one with the curves of each flow.
     assert_eq!(page.matches("<figure id=").count(), 1 + flows);
     for part in ["&lt;net&gt;", "Largest delay bound", "How each bound came about", "Left over"] {
         assert!(page.contains(part), "{part}");
@@ -293,7 +293,8 @@ fn delay_and_backlog_are_marked_where_they_are_attained() {
         path = ["s"]
         arrival = [{ token-bucket = { burst = 1, rate = 100 } }, { token-bucket = { burst = 25, rate = 5 } }]
     "#;
-    // Both begin at the corner of the arrivals, 24/95 s: there 25 + 5 t come, which leave at 10 + (25 + 5 t) / 10.
+    // Both are attained at the bend of the arrival curve at 24/95 s, where 25 + 5 t bits have
+    // arrived, which leave at 10 + (25 + 5 t) / 10.
     let drawn = with(text, &[Analysis::Sfa], Settings::default(), |bounds| {
         let drawing = curves(bounds, &bounds.flows[0][0]).expect("a drawing");
         (drawing, bounds.flows[0][0].bound.delay.to_f64())
@@ -301,7 +302,7 @@ fn delay_and_backlog_are_marked_where_they_are_attained() {
     assert!((drawn.1 - 12.373_684_21).abs() < 1e-6, "{}", drawn.1);
     assert!(drawn.0.contains("delay bound: 12.37369 s"), "{}", drawn.0);
     assert!(drawn.0.contains("backlog bound: 75 b"), "{}", drawn.0);
-    // Delays alone: the arrivals, late by the bound.
+    // With delays alone, the output is bounded by the arrival curve, delayed by the bound.
     let drawn = with(TWO_HOPS, &[Analysis::TfaPlusPlus], Settings::default(), |bounds| {
         curves(bounds, &bounds.flows[0][0]).expect("a drawing")
     });

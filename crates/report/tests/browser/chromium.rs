@@ -1,4 +1,5 @@
-//! A browser without a screen, and what every report must be in it. Tests of the command read this file too.
+//! Runs a browser without a screen, and checks what every report must satisfy in it. Tests of the
+//! command use this file too.
 
 use std::env;
 use std::fs;
@@ -7,10 +8,11 @@ use std::process::Command;
 
 use serde_json::Value;
 
-/// Width of A4 without its margins, in pixels of a style sheet. What is up to half as much again browsers scale down.
+/// The width of A4 without margins, in CSS pixels. Browsers scale down content that is up to half
+/// as wide again.
 const SHEET: f64 = 718.0;
 
-/// Where the browser is; `None`, with a word about it, if there is none.
+/// Returns the path of the browser. If there is none, prints a message and returns `None`.
 pub(crate) fn chromium() -> Option<PathBuf> {
     let folders = env::var_os("PATH").unwrap_or_default();
     let names = ["chromium", "chromium-browser", "google-chrome"];
@@ -27,7 +29,7 @@ pub(crate) fn chromium() -> Option<PathBuf> {
     found
 }
 
-/// The page as the browser has it when all is loaded, and what it said on its console.
+/// Returns the page as the browser has it after loading, and the messages on its console.
 pub(crate) fn open(browser: &Path, page: &Path, more: &[&str]) -> (String, Vec<String>) {
     load(browser, page, "", more)
 }
@@ -61,7 +63,7 @@ fn load(browser: &Path, page: &Path, query: &str, more: &[&str]) -> (String, Vec
     (String::from_utf8_lossy(&output.stdout).into_owned(), console)
 }
 
-/// What a script finds in a copy of the page that lets it run.
+/// Returns the result of a script that runs in a copy of the page.
 pub(crate) fn inspect(browser: &Path, page: &Path, more: &[&str]) -> Value {
     found(browser, page, "", more)
 }
@@ -86,8 +88,8 @@ fn found(browser: &Path, page: &Path, query: &str, more: &[&str]) -> Value {
     serde_json::from_str(found).expect("JSON")
 }
 
-/// Whether the page is quiet, asks for nothing, fits a window of 1,300 pixels and a sheet of paper, and its figures have axes,
-/// units and legends. How many figures it has.
+/// Checks that the page is quiet, requests nothing, and fits a window of 1,300 pixels and a sheet
+/// of paper, and that its figures have axes, units and legends. Returns the number of figures.
 pub(crate) fn check(browser: &Path, name: &str, page: &Path) -> usize {
     let (_, console) = open(browser, page, &[]);
     assert!(console.is_empty(), "{name}: {console:#?}");
@@ -140,7 +142,8 @@ pub(crate) fn check(browser: &Path, name: &str, page: &Path) -> usize {
                 .filter(|tick| **tick != "0")
                 .all(|tick| tick.chars().any(char::is_alphabetic) || tick.contains('%'));
             match label["unit"].as_str().unwrap_or_default() {
-                // What is counted is the name of the axis; an index has no unit; cells have names.
+                // For a count, the name of the axis states what is counted. An index has no unit,
+                // and cells have names.
                 "count" | "index" | "" => {}
                 unit => {
                     assert!(named || of_each, "{title}: no unit ({unit}) on {text:?}, {ticks:?}")
@@ -151,7 +154,8 @@ pub(crate) fn check(browser: &Path, name: &str, page: &Path) -> usize {
     figures.len()
 }
 
-/// Whether the page keeps to the narrow window of a telephone: what is wider scrolls in a box of its own.
+/// Checks that the page fits the narrow window of a phone, where wider content must scroll in a box
+/// of its own.
 pub(crate) fn check_narrow(browser: &Path, name: &str, page: &Path) {
     for dark in [&[][..], &["--blink-settings=preferredColorScheme=0"]] {
         let more: Vec<&str> = ["--window-size=400,1000"].iter().chain(dark).copied().collect();

@@ -1,10 +1,11 @@
-//! Figures as files: every letter of the SVG file must have a glyph in the PDF file. Tests of the command read this file too.
+//! Tests figures as files. Every letter of the SVG file must have a glyph in the PDF file. Tests of
+//! the command use this file too.
 
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Checks the figures of a run directory and returns how many there are.
+/// Checks the figures of a run directory and returns their number.
 pub(crate) fn check(run: &Path) -> usize {
     let figures = drawings(run);
     for svg in &figures {
@@ -16,7 +17,7 @@ pub(crate) fn check(run: &Path) -> usize {
     figures.len()
 }
 
-/// The SVG files of the figures, in order.
+/// Returns the SVG files of the figures, in order.
 pub(crate) fn drawings(run: &Path) -> Vec<PathBuf> {
     let Ok(entries) = fs::read_dir(run.join("figures")) else { return Vec::new() };
     let mut figures: Vec<PathBuf> = entries
@@ -27,7 +28,7 @@ pub(crate) fn drawings(run: &Path) -> Vec<PathBuf> {
     figures
 }
 
-/// The letters of all texts that a drawing shows.
+/// Returns the letters of all texts in a drawing.
 fn letters_of(svg: &str) -> BTreeSet<char> {
     let mut letters = BTreeSet::new();
     for element in svg.split("<text ").skip(1) {
@@ -38,13 +39,13 @@ fn letters_of(svg: &str) -> BTreeSet<char> {
     letters
 }
 
-/// A text without the names that XML has for some letters.
+/// Returns a text with XML entities replaced by their letters.
 pub(crate) fn plain(text: &str) -> String {
     let names = [("&lt;", "<"), ("&gt;", ">"), ("&quot;", "\""), ("&#39;", "'"), ("&amp;", "&")];
     names.iter().fold(text.to_owned(), |text, (name, letter)| text.replace(name, letter))
 }
 
-/// The letters that the font of a PDF file has, by its own map from glyphs to text.
+/// Returns the letters that the font of a PDF file covers, by its own map from glyphs to text.
 fn glyphs_of(pdf: &[u8]) -> BTreeSet<char> {
     let text = String::from_utf8_lossy(pdf);
     let mut letters = BTreeSet::new();

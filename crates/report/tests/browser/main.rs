@@ -1,8 +1,9 @@
-//! Reports in a real browser: Debian's Chromium without a screen.
+//! Tests reports in a real browser, which is Debian's Chromium without a screen.
 //!
-//! A report must cause no word on the console and no request, its tables must fit a window of 1,300 pixels, and every
-//! figure must have axes with units and a legend. Where there is no Chromium the tests say `SKIPPED`, or fail if
-//! PLANIMETER_REQUIRE_PEERS is 1; `conformance/install.sh chromium` installs it.
+//! A report must write nothing to the console and request nothing. Its tables must fit a window of
+//! 1,300 pixels, and every figure must have axes with units and a legend. Without Chromium the
+//! tests print `SKIPPED`, or fail if PLANIMETER_REQUIRE_PEERS is 1; `conformance/install.sh
+//! chromium` installs it.
 
 use std::fs;
 
@@ -68,7 +69,8 @@ fn reports_of_bounds_are_quiet_complete_and_fit() {
     check_narrow(&browser, "bounds", &root.path().join("report.html"));
 }
 
-/// A page of every kind of block: what tables, programs, devices and comparisons are made of.
+/// Returns a page with every kind of block that reports of tables, programs, devices and
+/// comparisons use.
 fn blocks() -> Page {
     let mut page = Page::new("Planimeter", "Every kind of block");
     page.lead(Block::Notes(vec![Note::warning("warned 3 times"), Note::plain("to know")]));
@@ -128,7 +130,7 @@ fn every_kind_of_block_is_quiet_and_fits_in_light_and_dark() {
     assert_ne!(light, dark, "a reader who prefers dark pages has a dark one");
 }
 
-/// A page that asks for a picture from elsewhere is found out, so that the tests above can fail.
+/// A page that requests a picture is noticed, which proves that the tests above can fail.
 #[test]
 fn a_request_is_noticed() {
     let Some(browser) = chromium() else { return };

@@ -1,4 +1,4 @@
-//! A comparison of table designs as people and programs see it.
+//! Tests the output of a comparison of table designs for people and for programs.
 
 use std::collections::BTreeSet;
 use std::sync::OnceLock;
@@ -15,7 +15,8 @@ use tables::measure::{
 };
 use tables::{EntryLock, Pages, Synchronisation, UpdateMethod};
 
-/// The paper's comparison in short turns: the forms are tested, not the figures.
+/// Measures the paper's comparison in short turns, since the tests cover the output and not the
+/// figures.
 fn findings() -> Findings {
     static MEASURED: OnceLock<Findings> = OnceLock::new();
     MEASURED.get_or_init(measured).clone()
@@ -143,7 +144,8 @@ fn the_table_fits_and_says_how_it_was_measured() {
     }
 }
 
-/// On a machine that was disturbed in one turn, an interval is wider than its mean; columns must not leave the terminal.
+/// If the machine was disturbed in one turn, an interval is wider than its mean. The columns must
+/// still fit the terminal.
 #[test]
 fn the_table_fits_when_turns_are_far_apart() {
     for factor in [1.1, 37.0, 1e3] {
@@ -161,14 +163,14 @@ fn the_table_fits_when_turns_are_far_apart() {
     }
 }
 
-/// A waiting method beside one that works: both have a rate by the same clock.
+/// Compares a method that waits with one that computes. Both have a rate by the same clock.
 #[test]
 fn methods_on_different_clocks_are_compared_by_one() {
     let mut findings = findings();
     for one in &mut findings.measured {
         for turn in &mut one.turns {
             (turn.rate_by_processor, turn.rate_by_wall) = (7e6, 3e6);
-            // Measured ones may read as the rates do.
+            // Measured medians may have the same text as the rates.
             turn.single = Percentiles { p50: Some(500), p99: Some(500), p999: Some(500) };
         }
     }
@@ -225,7 +227,7 @@ fn a_partial_run_says_so_everywhere() {
     assert_eq!(json(&findings)["completion"], "partial");
 }
 
-/// What was asked for and missed is in the page too, and the answer below it is no good news.
+/// The page also shows a missed threshold, and the answer below it has no colour of good news.
 #[test]
 fn a_threshold_that_does_not_hold_is_in_page_and_terminal() {
     let findings = findings();

@@ -1,4 +1,4 @@
-//! The verification of a device model as people and programs see it.
+//! Tests the output of the verification of a device model for people and for programs.
 
 use std::collections::BTreeMap;
 use std::sync::OnceLock;
@@ -19,7 +19,8 @@ use report::models::{
 use serde_json::Value;
 use statistics::Unit;
 
-/// Two matches, two actions; the last cell takes longer than its parts, and its name wants to be markup.
+/// Returns a campaign with two matches and two actions. The last cell takes longer than the sum of
+/// its parts, and its name contains markup.
 fn campaign() -> Campaign {
     let function = |name: &str, dimension| Function {
         name: FunctionName::new(name),
@@ -51,7 +52,7 @@ fn campaign() -> Campaign {
     };
     let mut state = 1u64;
     let mut jitter = move || {
-        // Knuth's MMIX.
+        // The constants are those of Knuth's MMIX.
         state =
             state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         ((state >> 33) % 6_000_000) as i64
@@ -163,7 +164,7 @@ fn the_page_has_a_heat_map_for_each_level_and_no_colour_for_training_cells() {
     let page = with(document);
     assert_eq!(page.matches("<figure id=").count(), 6);
     assert_eq!(page.matches(": training</title>").count(), 6 * 5);
-    // Those of test cells and two in each legend.
+    // The coloured cells are those of test cells and two in each legend.
     let coloured = page.matches("fill-opacity=\"0.").count() - page.matches("\"0.00\"").count();
     assert!((6 * 2..=6 * (4 + 2)).contains(&coloured), "{coloured}");
     assert!(page.contains("▼"), "a prediction is too short");

@@ -1,4 +1,4 @@
-//! Results side by side, as people see them.
+//! Tests results side by side, in the form that people see.
 
 use report::compare::Candidate;
 use report::{Layout, compare};

@@ -1,4 +1,4 @@
-//! The run directory.
+//! Tests the run directory.
 
 use std::fs;
 
@@ -26,7 +26,7 @@ fn every_file_is_there_and_readable() {
         let path = directory.path().join(name);
         assert!(written.contains(&path) && path.metadata().expect("there").len() > 0, "{name}");
     }
-    // Three trials, four kinds, two formats.
+    // There are three trials with four kinds of times in two formats.
     let histograms = directory.path().join("histograms/point-01_p4runtime_50-switches_50-per-s");
     let mut names: Vec<_> = fs::read_dir(&histograms)
         .expect("there")
@@ -68,7 +68,7 @@ fn csv_files_have_a_row_for_everything_and_full_rows() {
             assert_eq!(line.split(',').count(), columns, "{name}: {line}");
         }
     }
-    // A figure of the summary is where its column says.
+    // A figure of the summary stands in the column that the header names.
     let text = fs::read_to_string(root.path().join("summary.csv")).expect("readable");
     let mut lines = text.lines().map(|line| line.split(',').collect::<Vec<_>>());
     let (header, row) = (lines.next().expect("a header"), lines.next().expect("a row"));
@@ -91,7 +91,7 @@ fn csv_files_have_a_row_for_everything_and_full_rows() {
 fn a_file_that_cannot_be_written_is_named_and_costs_no_other() {
     let root = tempfile::tempdir().expect("a temporary directory");
     let directory = RunDirectory::create(Some(root.path())).expect("made");
-    // Where a directory is, no file can be put.
+    // No file can be written where a directory has the same path.
     fs::create_dir_all(root.path().join("report.html/occupied")).expect("made");
     fs::write(root.path().join("histograms"), "a file").expect("written");
     let error = directory.write(&support::single()).expect_err("two paths are taken");

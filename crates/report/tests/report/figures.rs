@@ -1,4 +1,4 @@
-//! Figures as files.
+//! Tests figures as files.
 
 use std::fs;
 use std::path::Path;
@@ -25,7 +25,7 @@ fn pdf_files_have_a_glyph_for_each_letter_of_every_figure() {
     }
 }
 
-/// Checks that no text of a drawing leaves it, measured in the font of its PDF file.
+/// Checks that all texts of a drawing lie inside it, measured in the font of its PDF file.
 fn check_that_texts_stay_inside(svg: &Path, width: f64) {
     let text = fs::read_to_string(svg).expect("a drawing");
     let name = svg.display();
@@ -71,7 +71,7 @@ fn check_that_texts_stay_inside(svg: &Path, width: f64) {
     }
 }
 
-/// A page with the texts that take most room: names of lines, of marks, of places, of rows and columns.
+/// Returns a page with the longest names of lines, marks, places, rows and columns.
 fn long_names() -> Page {
     let points = || (1..4).map(|n| Point::new(f64::from(n), f64::from(n))).collect();
     let line = |n: usize| {
@@ -125,7 +125,7 @@ fn long_names() -> Page {
     page
 }
 
-/// Letters are as large in a narrow figure as in a wide one, and all of them are in it.
+/// Letters have the same size in a narrow figure as in a wide one, and all of them are in it.
 #[test]
 fn figures_are_laid_out_for_the_width_that_a_paper_has() {
     for (length, pixels) in [("88mm", 332.598), ("180mm", 680.315)] {

@@ -1,5 +1,5 @@
-//! `report.html`: safe, self-contained, well-formed, of reasonable size, and with the plots for
-//! which there is data.
+//! Tests that `report.html` is safe, self-contained, well-formed and of reasonable size, and that
+//! it has the plots for which there is data.
 
 use std::collections::BTreeSet;
 use std::sync::LazyLock;
@@ -28,7 +28,8 @@ static PAGES: LazyLock<Vec<(&'static str, String)>> = LazyLock::new(|| {
     results.into_iter().map(|(name, result)| (name, document(&result, TOML))).collect()
 });
 
-/// Names of the elements in the order of their start tags; fails if they are not nested properly.
+/// Returns the names of the elements in the order of their start tags. Panics if they are not
+/// nested properly.
 fn elements(html: &str) -> Vec<String> {
     const VOID: [&str; 2] = ["meta", "!DOCTYPE"];
     let mut open: Vec<&str> = Vec::new();
@@ -123,7 +124,7 @@ fn text_from_outside_stays_text() {
     let html = document(&support::hostile(), "</code></pre><script>alert(1)</script>");
     assert!(!html.contains("<script") && !html.contains("<img") && !html.contains("\u{202e}"));
     assert!(html.contains("&lt;script&gt;alert(1)&lt;/script&gt;"));
-    // Each of the strings that a run takes from outside is shown, and shown as text.
+    // Each string from outside is shown, and shown as text.
     for number in 0..support::HOSTILE_STRINGS {
         let shown = format!("&lt;img src=x onerror=alert({number})&gt;");
         assert!(html.contains(&shown), "string {number} is not in the page");
@@ -156,7 +157,7 @@ fn a_single_point_shows_its_course_and_its_percentiles() {
         assert!(has(&figures, title), "{title}: {figures:#?}");
     }
     assert!(!has(&figures, "against"), "{figures:#?}");
-    // Fig. 7: a line for each of 50 switches.
+    // Fig. 7 has a line for each of 50 switches.
     assert!((0..50).all(|n| html.contains(&format!("<title>switch {n}</title>"))));
 }
 
@@ -215,7 +216,7 @@ fn a_partial_run_says_so_before_any_figure() {
     assert!(html.contains("interrupted by the user during trial 2 of 5"));
 }
 
-/// What was asked for and missed stands above a verdict, which is no good news then.
+/// A missed threshold stands above a verdict, which then has no colour of good news.
 #[test]
 fn a_threshold_that_does_not_hold_stands_above_a_verdict_without_colour() {
     let mut result = support::single();
@@ -244,8 +245,8 @@ fn a_thousand_switches_over_a_minute_stay_small() {
     assert!(json.len() < 4_000_000, "{} bytes", json.len());
 }
 
-/// A wide table of data must not widen its figure over the neighbour: a grid column without a least
-/// width of 0 is as wide as what is in it, whatever that says about overflow.
+/// A wide data table must not widen its figure over the neighbour. A grid column without a minimum
+/// width of 0 grows to the width of its content, even if the content may scroll.
 #[test]
 fn no_column_of_a_grid_of_figures_grows_with_its_content() {
     let (_, html) = &PAGES[0];

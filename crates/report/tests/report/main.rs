@@ -1,4 +1,4 @@
-//! What people look at, made from results of every kind.
+//! Tests the output for people, made from results of every kind.
 
 mod compare;
 mod directory;

@@ -1,4 +1,4 @@
-//! Several runs in one report, and figures as files.
+//! Tests reports of several runs, and figures as files.
 
 use std::fs;
 use std::path::Path;
@@ -9,7 +9,7 @@ use report::{Layout, RunDirectory};
 
 use crate::support;
 
-/// The points of one protocol as a run of their own.
+/// Returns the points of one protocol as a run of their own.
 fn only(result: &RunResult, protocol: &str) -> RunResult {
     let mut result = result.clone();
     result.points.retain(|point| point.protocol == protocol);
@@ -26,7 +26,7 @@ fn report(runs: &[(&str, &RunResult)]) -> (tempfile::TempDir, String) {
     (root, html)
 }
 
-/// The figure of a page whose title is this.
+/// Returns the figure of a page with the given title.
 fn figure<'a>(html: &'a str, title: &str) -> &'a str {
     let mut figures = html.split("<figure ").skip(1);
     let found = figures.find(|figure| {
@@ -45,7 +45,7 @@ fn files(directory: &Path, extension: &str) -> Vec<String> {
     names
 }
 
-/// Fig. 4c, 6a and 6b of the P4RCProbe paper: measured in two runs, drawn in one plot.
+/// Fig. 4c, 6a and 6b of the P4RCProbe paper are measured in two runs and drawn in one plot.
 #[test]
 fn two_protocols_of_two_runs_share_their_plots() {
     for (whole, titles) in [
@@ -88,7 +88,8 @@ fn runs_of_the_same_points_are_told_apart_by_name_and_others_complete_each_other
     assert_eq!(figure.matches("<tr><th scope=\"row\">").count(), whole.points.len());
 }
 
-/// A sweep has lines, a run of one point has none: its point stands beside them under the name of its run.
+/// A sweep has lines, and a run of one point has none. Its point stands beside the lines, under the
+/// name of its run.
 #[test]
 fn the_point_of_a_run_of_one_stands_beside_the_lines_of_a_sweep() {
     let (sweep, single) = (only(&support::sweep(), "openflow13"), support::single());
@@ -149,7 +150,7 @@ fn every_figure_is_a_file_of_each_kind() {
         }
         for file in vectors {
             let svg = fs::read_to_string(root.path().join("figures").join(&file)).expect("text");
-            // Nothing of it depends on the style sheet of the page.
+            // The file does not depend on the style sheet of the page.
             assert!(!svg.contains("class=") && !svg.contains("var("), "{name}: {file}");
             assert!(svg.contains(" stroke=\"#") && svg.ends_with("</svg>\n"), "{name}: {file}");
             assert_eq!(svg.matches("<g ").count(), svg.matches("</g>").count(), "{name}: {file}");

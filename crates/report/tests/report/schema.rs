@@ -1,4 +1,4 @@
-//! `result.json` against its schema, and back.
+//! Tests `result.json` against its schema, and reading it back.
 
 use jsonschema::Validator;
 use probe::outcome::RunResult;
@@ -39,7 +39,7 @@ fn results_of_every_kind_follow_the_schema() {
     }
 }
 
-/// Each place in a result that holds an object with fixed keys, by JSON pointer.
+/// JSON pointers to each place in a result that holds an object with fixed keys.
 const OBJECTS: [&str; 18] = [
     "",
     "/completion",
@@ -61,7 +61,7 @@ const OBJECTS: [&str; 18] = [
     "/search",
 ];
 
-/// A small result in which nothing is absent.
+/// Returns a small result in which nothing is absent.
 fn with_everything() -> Value {
     let scenario = support::Scenario {
         switches: 2,
@@ -135,7 +135,7 @@ fn what_is_written_reads_back_the_same() {
         let text = to_json(&result).expect("JSON");
         let back = from_json(&text).expect("reads back");
         assert_eq!(to_json(&back).expect("JSON"), text, "{name}");
-        // Rates are not only printed alike, they are the same numbers.
+        // Rates are the same numbers, and not only printed alike.
         for (point, read) in result.points.iter().zip(&back.points) {
             assert_eq!(point.summary, read.summary, "{name}");
             for (trial, read) in point.trials.iter().zip(&read.trials) {

@@ -1,6 +1,6 @@
-//! Results as a run would leave them, from a small model of a controller: one first-in first-out
-//! queue for all switches, served at a fixed rate. Below that rate round-trip times are those of
-//! the service, above it they grow with the queue, as they do in the P4RCProbe paper.
+//! Makes results from a small model of a controller, which is a FIFO queue for all switches that is
+//! served at a fixed rate. Below this rate round-trip times are those of the service. Above it they
+//! grow with the queue, as in the P4RCProbe paper.
 
 use std::collections::BTreeMap;
 
@@ -12,25 +12,26 @@ use probe::outcome::{
 use provenance::{Build, Host, Provenance};
 use statistics::Estimate;
 
-/// What one point measures.
+/// The parameters of a single point.
 #[derive(Clone, Debug)]
 pub(crate) struct Scenario {
     pub(crate) protocol: &'static str,
     pub(crate) switches: u32,
-    /// Packet-ins per second and switch.
+    /// The number of packet-ins per second and switch.
     pub(crate) rate: f64,
-    /// Packet-ins that the controller answers per second.
+    /// The number of packet-ins that the controller answers per second.
     pub(crate) capacity: f64,
-    /// Median time of an unloaded answer, in seconds.
+    /// The median time of an answer without load, in seconds.
     pub(crate) service_s: f64,
     pub(crate) warm_up_s: u32,
     pub(crate) measure_s: u32,
     pub(crate) drain_s: u32,
     pub(crate) sample_s: f64,
     pub(crate) repetitions: u32,
-    /// Times drawn per sample interval; each stands for its share of the packets.
+    /// The number of times that are drawn per sample interval. Each represents an equal share of
+    /// the packets.
     pub(crate) draws: u64,
-    /// Percent of one core per 1,000 answers per second.
+    /// The CPU load in percent of one core per 1,000 answers per second.
     pub(crate) cpu_per_thousand: f64,
 }
 
@@ -53,7 +54,8 @@ impl Default for Scenario {
     }
 }
 
-/// SplitMix64 (Steele, Lea, Flood 2014): small, seeded, the same everywhere.
+/// SplitMix64 (Steele, Lea, Flood 2014), a small generator with a seed that gives the same numbers
+/// on every machine.
 struct Noise(u64);
 
 impl Noise {
@@ -65,23 +67,23 @@ impl Noise {
         z ^ (z >> 31)
     }
 
-    /// In 0 to 1, the ends excluded.
+    /// Returns a number between 0 and 1, without the ends.
     fn share(&mut self) -> f64 {
         ((self.next() >> 11) as f64 + 0.5) / (1_u64 << 53) as f64
     }
 
-    /// Standard normal (Box and Muller).
+    /// Returns a standard normal number (Box and Muller).
     fn normal(&mut self) -> f64 {
         (-2.0 * self.share().ln()).sqrt() * (std::f64::consts::TAU * self.share()).cos()
     }
 
-    /// Within a few percent of one.
+    /// Returns a number near one with the given deviation.
     fn about_one(&mut self, deviation: f64) -> f64 {
         (1.0 + deviation * self.normal()).max(0.0)
     }
 }
 
-/// All trials of a scenario.
+/// Returns a point with all trials of a scenario.
 pub(crate) fn point(scenario: &Scenario) -> Point {
     let trials: Vec<Trial> =
         (1..=scenario.repetitions).map(|repetition| trial(scenario, repetition)).collect();
@@ -137,7 +139,7 @@ fn trial(scenario: &Scenario, repetition: u32) -> Trial {
         let measured = time >= from && active;
         let arrivals = if active { offered * step } else { 0.0 };
         let served = (queue + arrivals).min(capacity * step * noise.about_one(0.015));
-        // What arrives waits for what is there already.
+        // An arrival waits until the packets before it have been answered.
         let wait = (queue + arrivals / 2.0 - served / 2.0).max(0.0) / capacity;
         queue = queue + arrivals - served;
         let second = (time as usize).min(seconds - 1);
@@ -169,7 +171,7 @@ fn trial(scenario: &Scenario, repetition: u32) -> Trial {
                 record(&mut histograms.rtt_from_sent, rtt * 1e9, weight);
                 record(&mut histograms.rtt_from_due, rtt * 1e9 + late, weight);
                 record(&mut histograms.send_lag, late, weight);
-                // A probe that sleeps half of the time.
+                // The probe sleeps half of the time.
                 record(&mut histograms.read_delay, if late > 4_000.0 { late } else { 1.0 }, weight);
             }
         }
@@ -289,7 +291,7 @@ fn record(histogram: &mut hdrhistogram::Histogram<u64>, nanoseconds: f64, times:
     histogram.record_n(nanoseconds.max(1.0) as u64, times).expect("the histogram grows");
 }
 
-/// A whole run of some points.
+/// Returns a whole run of some points.
 pub(crate) fn run(points: Vec<Point>) -> RunResult {
     RunResult {
         schema: SCHEMA.to_owned(),
@@ -340,7 +342,7 @@ pub(crate) fn run(points: Vec<Point>) -> RunResult {
     }
 }
 
-/// One point, one trial.
+/// Returns a run of one point with one trial.
 pub(crate) fn single() -> RunResult {
     let mut result = run(vec![point(&Scenario { draws: 100, ..Scenario::default() })]);
     result.thresholds = vec![
@@ -362,8 +364,8 @@ pub(crate) fn threshold(condition: &str, value: Option<f64>, held: bool) -> Thre
     }
 }
 
-/// The sweep of the P4RCProbe paper, section IV: both protocols, three rates, six numbers of
-/// switches, five repetitions.
+/// Returns the sweep of the P4RCProbe paper, section IV, with both protocols, three rates, six
+/// numbers of switches and five repetitions.
 pub(crate) fn sweep() -> RunResult {
     let mut points = Vec::new();
     for (protocol, capacity, service_s, cpu) in
@@ -375,7 +377,7 @@ pub(crate) fn sweep() -> RunResult {
                     protocol,
                     switches,
                     rate,
-                    // More connections cost the controller some of its rate.
+                    // More connections lower the rate of the controller a little.
                     capacity: capacity / (1.0 + 0.012 * f64::from(switches)),
                     service_s: service_s * (1.0 + 0.03 * f64::from(switches)),
                     warm_up_s: 2,
@@ -392,7 +394,7 @@ pub(crate) fn sweep() -> RunResult {
     run(points)
 }
 
-/// Rates against one switch, as Fig. 4 of the paper.
+/// Returns rates for one switch, as in Fig. 4 of the paper.
 pub(crate) fn rates() -> RunResult {
     let rates = [1_000.0, 5_000.0, 10_000.0, 20_000.0, 30_000.0, 40_000.0, 45_000.0, 50_000.0];
     let of = |protocol, rate, capacity, cpu_per_thousand| {
@@ -416,7 +418,8 @@ pub(crate) fn rates() -> RunResult {
     run(points)
 }
 
-/// Fig. 7 of the paper: 50 switches, 50 packet-ins per second each, over 60 seconds.
+/// Returns Fig. 7 of the paper, with 50 switches that send 50 packet-ins per second each for 60
+/// seconds.
 pub(crate) fn figure_7() -> RunResult {
     let scenario = Scenario {
         protocol: "p4runtime",
@@ -440,7 +443,7 @@ pub(crate) fn figure_7() -> RunResult {
     result
 }
 
-/// A search for the highest loss-free rate.
+/// Returns a search for the highest loss-free rate.
 pub(crate) fn search() -> RunResult {
     let rates = [
         1_000.0, 32_000.0, 16_000.0, 24_000.0, 20_000.0, 22_000.0, 23_000.0, 8_000.0, 4_000.0,
@@ -476,7 +479,7 @@ pub(crate) fn search() -> RunResult {
     result
 }
 
-/// No switch ever became ready.
+/// Returns a run in which no switch became ready.
 pub(crate) fn failed() -> RunResult {
     let mut result = run(vec![point(&Scenario { measure_s: 1, ..Scenario::default() })]);
     let reason =
@@ -525,7 +528,7 @@ pub(crate) fn failed() -> RunResult {
     result
 }
 
-/// A run that was cut short, with some switches missing.
+/// Returns a run that was cut short, with some switches missing.
 pub(crate) fn partial() -> RunResult {
     let mut result = run(vec![point(&Scenario { repetitions: 2, ..Scenario::default() })]);
     let reason = "interrupted by the user during trial 2 of 5".to_owned();
@@ -540,7 +543,7 @@ pub(crate) fn partial() -> RunResult {
     result
 }
 
-/// A thousand switches over a minute.
+/// Returns a run of a thousand switches for a minute.
 pub(crate) fn thousand() -> RunResult {
     run(vec![point(&Scenario {
         switches: 1_000,
@@ -554,7 +557,7 @@ pub(crate) fn thousand() -> RunResult {
     })])
 }
 
-/// A closed loop over windows, where no rate is offered.
+/// Returns runs in closed loop with several windows, where no rate is offered.
 pub(crate) fn closed() -> RunResult {
     let mut points = Vec::new();
     for switches in [1, 4, 16] {
@@ -572,10 +575,10 @@ pub(crate) fn closed() -> RunResult {
     run(points)
 }
 
-/// Number of strings in [`hostile`].
+/// The number of strings in [`hostile`].
 pub(crate) const HOSTILE_STRINGS: usize = 19;
 
-/// Everything that a run takes from outside, made to break a page or a terminal.
+/// Returns a run in which every string from outside could break a page or a terminal.
 pub(crate) fn hostile() -> RunResult {
     let mut used = 0;
     let mut evil = || {

@@ -1,4 +1,4 @@
-//! The table at the end of a run, as people see it.
+//! Tests the table at the end of a run, in the form that people see.
 
 use report::{Layout, table};
 
