@@ -32,7 +32,7 @@ use piece::Tail;
 #[derive(Clone, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "formats", derive(serde::Serialize, serde::Deserialize))]
 pub struct Curve {
-    /// At least one piece; starts ascend strictly from zero.
+    /// The pieces, of which there is at least one. Their starts ascend strictly from zero.
     pub(crate) pieces: Vec<Piece>,
     pub(crate) tail: Tail,
 }

@@ -112,7 +112,7 @@ pub struct Tile {
 /// A remark on a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Note {
-    /// How serious it is.
+    /// The severity of the remark.
     pub tone: Tone,
     /// The remark, as a sentence.
     pub text: String,
@@ -170,7 +170,7 @@ impl Page {
     /// The kind of report is in the plural: `P4 programs`.
     pub fn of_run(provenance: &Provenance, kind: &str, title: impl Into<String>) -> Self {
         let mut page = Self::new(format!("{} · {kind}", program(provenance)), title);
-        page.began(provenance);
+        page.start_and_duration(provenance);
         page.command = command_line(&provenance.command);
         crate::shares::lead(&mut page, provenance);
         page
@@ -182,7 +182,7 @@ impl Page {
     }
 
     /// Adds the start time and the duration of the run as a fact.
-    pub(crate) fn began(&mut self, provenance: &Provenance) {
+    pub(crate) fn start_and_duration(&mut self, provenance: &Provenance) {
         let started = printable(&provenance.started_at);
         self.fact(format!("started {started}, took {}", duration(provenance.elapsed_s)));
     }

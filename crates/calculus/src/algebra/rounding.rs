@@ -13,7 +13,7 @@ impl Curve {
     /// # Errors
     /// [`AlgebraError::TooManyPieces`] if a period crosses too many whole numbers.
     pub fn floor(&self) -> Result<Self, AlgebraError> {
-        // The result repeats after so many periods that the increment is a whole number.
+        // The result repeats after the smallest number of periods whose increment is a whole number.
         let (start, length, increment) = match &self.tail {
             Tail::Affine => {
                 let slope = &self.last_piece().slope;

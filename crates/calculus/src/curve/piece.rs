@@ -112,8 +112,8 @@ impl Piece {
 pub(crate) enum Tail {
     /// The segment of the last piece does not end.
     Affine,
-    /// From the piece with index `first` on, the curve repeats after `length`, raised by
-    /// `increment`.
+    /// The curve repeats from the piece with index `first` on. Each repetition is `length` later and
+    /// `increment` higher.
     Periodic { first: usize, length: Rational, increment: Rational },
 }
 

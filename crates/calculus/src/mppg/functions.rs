@@ -8,7 +8,7 @@ use crate::rational::Rational;
 /// The largest exponent of `pow`.
 const LARGEST_POWER: i64 = 1024;
 /// The largest number of bits of a number, so that repeated squaring cannot hang. No quantity needs
-/// as many.
+/// more.
 const MOST_BITS: u64 = 1 << 14;
 
 /// Returns the number, or an error if it has more than [`MOST_BITS`] bits.

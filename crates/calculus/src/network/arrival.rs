@@ -36,9 +36,9 @@ type Known = SharedCaches<Arc<Curve>, Arc<LeftOver>>;
 pub(crate) enum Without {
     /// All flows count.
     NoFlow,
-    /// That flow is not counted as long as cross traffic comes along its path.
+    /// The flow is not counted as long as cross traffic comes along the path of the flow.
     AlongItsPath(Option<FlowId>),
-    /// That flow is not counted, wherever it comes from.
+    /// The flow is not counted on any path.
     Wherever(Option<FlowId>),
 }
 

@@ -48,13 +48,15 @@ impl fmt::Display for Priority {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[cfg_attr(feature = "formats", derive(serde::Serialize, serde::Deserialize))]
 pub enum Multiplexing {
-    /// In the order of arrival.
+    /// Data are served in the order of arrival.
     #[default]
     Fifo,
-    /// In any order ("blind" multiplexing): bounds hold for every work-conserving scheduler.
+    /// Data are served in any order ("blind" multiplexing), so bounds hold for every
+    /// work-conserving scheduler.
     Arbitrary,
-    /// By [`Priority`], non-preemptively: a flow waits for less urgent flows only while a packet of
-    /// theirs is being sent. Within a priority, data are served in the order of arrival.
+    /// Flows are served by [`Priority`], non-preemptively. A flow waits for less urgent flows only
+    /// while a packet of theirs is being sent. Within a priority, data are served in the order of
+    /// arrival.
     StaticPriority,
 }
 

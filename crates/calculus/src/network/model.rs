@@ -49,8 +49,8 @@ pub struct Network {
     is_outline: bool,
     /// Whether services take the arrivals of other classes into account.
     is_arrival_aware: bool,
-    /// If the curves of this network are in true time: the network with the curves that hold by its
-    /// own clocks, and the deviations of these clocks.
+    /// The network with the curves by its own clocks, and the deviations of these clocks. It is
+    /// `None` unless the curves of this network are in true time.
     clocked: Option<Arc<(Self, Clocks)>>,
 }
 

@@ -127,9 +127,9 @@ pub struct Settings {
     /// by worse assumptions: improving network calculus accuracy by adding pessimism to the network
     /// model", ICC 2017). It applies to the analyses of whole tandems: PMOO and tandem matching.
     pub prolong: bool,
-    /// The delay that [`super::Analysis::Best`] must prove: once a flow's delay bound is at most
-    /// the deadline, no smaller bound is sought for that flow. `None` to find the smallest bounds
-    /// of all flows.
+    /// The delay that [`super::Analysis::Best`] must prove. As soon as the delay bound of a flow is
+    /// at most the deadline, the search for a smaller bound ends. With `None`, the search continues
+    /// for all flows until the smallest bounds are found.
     pub deadline: Option<Rational>,
     /// The number of threads; 0 for one per core.
     pub threads: usize,

@@ -47,7 +47,7 @@ fn overflow_of_words_falls_back_and_returns() {
 }
 
 #[test]
-fn floats_round_as_asked() {
+fn floats_round_in_the_given_direction() {
     let tenth = Rational::ratio(1, 10);
     assert_eq!(tenth.to_f64(), 0.1);
     assert!(Rational::from_f64(tenth.to_f64_down()).expect("finite") < tenth);

@@ -15,7 +15,7 @@ use super::soundness::{config, networks};
 use super::support::{bound, network, rl, tb};
 
 #[test]
-fn an_analysis_that_is_stopped_gives_the_flows_that_it_was_done_with() {
+fn a_stopped_analysis_returns_the_finished_flows() {
     let network =
         network(&[rl("10", "1"), rl("10", "1")], &[(tb("1", "1"), &[0, 1]), (tb("2", "1"), &[1])]);
     let flows: Vec<_> = network.flows().map(|(id, _)| id).collect();

@@ -70,7 +70,7 @@ fn a_figure_that_is_not_there_fails_its_condition() {
 }
 
 #[test]
-fn other_kinds_machines_and_settings_are_refused_unless_told_otherwise() {
+fn other_kinds_machines_and_settings_are_refused_unless_allowed() {
     let refused = |change: &dyn Fn(&mut Recorded), despite: &[Agreement]| {
         let mut results = pair(&[1.0, 1.1], &[1.0, 1.1]);
         change(&mut results[1]);
@@ -120,7 +120,7 @@ fn results_of_different_pipelines_are_refused_with_what_to_do() {
 }
 
 #[test]
-fn what_was_told_to_be_compared_all_the_same_is_said() {
+fn an_allowed_difference_is_stated() {
     let mut results = pair(&[1.0, 1.1], &[1.0, 1.1]);
     results[1].settings.clear();
     let comparison = Comparison::new(&results, &[Agreement::Configuration]);
@@ -129,7 +129,7 @@ fn what_was_told_to_be_compared_all_the_same_is_said() {
 }
 
 #[test]
-fn single_subjects_are_compared_and_several_are_told_apart() {
+fn single_subjects_are_compared_and_several_are_distinguished() {
     let of = |subject: &str| Quantity {
         subject: subject.to_owned(),
         ..quantity("x", "p50", &[1.0, 2.0])

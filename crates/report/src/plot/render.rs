@@ -94,7 +94,7 @@ impl Plot {
         put!(svg, "<g clip-path=\"url(#{id}-c)\">");
         self.draw_areas(&mut svg, &frame, &x, &y);
         for ((line, points), depth) in self.lines.iter().zip(&lines).zip(&coincidence.depths) {
-            draw_line(&mut svg, (line, points, *depth), &frame, &x, &y);
+            DrawnLine { line, points, lines_on_top: *depth }.draw(&mut svg, &frame, &x, &y);
         }
         svg.push_str("</g>");
         self.draw_marks(&mut svg, &frame, &x);
@@ -235,56 +235,62 @@ fn described(description: &str, coincidence: Option<&str>, cut: Option<&str>) ->
     described
 }
 
-/// A line with the points that are drawn, and the number of lines on top of it.
-fn draw_line(
-    svg: &mut String,
-    (line, points, depth): (&Line, &[Point], usize),
-    frame: &Frame,
-    x: &Scale,
-    y: &Scale,
-) {
-    let beneath = if depth > 0 { format!(" beneath{depth}") } else { String::new() };
-    put!(svg, "<g class=\"{}{beneath}\">", class(line.style));
-    if !line.name.is_empty() {
-        put!(svg, "<title>{}</title>", escape(&line.name));
-    }
-    svg.push_str(if line.style.marker == Marker::Dot {
-        "<path class=\"dot\" d=\""
-    } else {
-        "<path class=\"line\" d=\""
-    });
-    let mut pen_down = false;
-    for point in points {
-        if !(point.x.is_finite() && point.y.is_finite()) {
-            pen_down = false;
-            continue;
+/// A line as it is drawn.
+struct DrawnLine<'a> {
+    line: &'a Line,
+    /// The points that are drawn of it.
+    points: &'a [Point],
+    /// The number of lines on top of it.
+    lines_on_top: usize,
+}
+
+impl DrawnLine<'_> {
+    fn draw(&self, svg: &mut String, frame: &Frame, x: &Scale, y: &Scale) {
+        let Self { line, points, lines_on_top } = *self;
+        let beneath =
+            if lines_on_top > 0 { format!(" beneath{lines_on_top}") } else { String::new() };
+        put!(svg, "<g class=\"{}{beneath}\">", class(line.style));
+        if !line.name.is_empty() {
+            put!(svg, "<title>{}</title>", escape(&line.name));
         }
-        let letter = if pen_down { 'L' } else { 'M' };
-        put!(svg, "{letter}{:.1} {:.1}", frame.x(x, point.x) + line.aside, frame.y(y, point.y));
-        if line.style.marker == Marker::Dot {
-            // A segment of length zero with round ends is a dot in a few bytes.
-            svg.push_str("h0");
+        svg.push_str(if line.style.marker == Marker::Dot {
+            "<path class=\"dot\" d=\""
         } else {
-            pen_down = true;
-        }
-    }
-    svg.push_str("\"/>");
-    let drawn = || points.iter().filter(|p| p.x.is_finite() && p.y.is_finite());
-    draw_intervals(svg, points, line.aside, frame, x, y);
-    if matches!(line.style.marker, Marker::Filled | Marker::Hollow) {
-        for point in drawn() {
-            svg.push_str("<path class=\"marker\" d=\"");
-            let across = frame.x(x, point.x) + line.aside;
-            outline(svg, shape(line.style.hue), across, frame.y(y, point.y));
-            match &point.tip {
-                Some(tip) => {
-                    put!(svg, "\"><title>{}</title></path>", escape(tip));
-                }
-                None => svg.push_str("\"/>"),
+            "<path class=\"line\" d=\""
+        });
+        let mut pen_down = false;
+        for point in points {
+            if !(point.x.is_finite() && point.y.is_finite()) {
+                pen_down = false;
+                continue;
+            }
+            let letter = if pen_down { 'L' } else { 'M' };
+            put!(svg, "{letter}{:.1} {:.1}", frame.x(x, point.x) + line.aside, frame.y(y, point.y));
+            if line.style.marker == Marker::Dot {
+                // A segment of length zero with round ends is a dot in a few bytes.
+                svg.push_str("h0");
+            } else {
+                pen_down = true;
             }
         }
+        svg.push_str("\"/>");
+        let drawn = || points.iter().filter(|p| p.x.is_finite() && p.y.is_finite());
+        draw_intervals(svg, points, line.aside, frame, x, y);
+        if matches!(line.style.marker, Marker::Filled | Marker::Hollow) {
+            for point in drawn() {
+                svg.push_str("<path class=\"marker\" d=\"");
+                let across = frame.x(x, point.x) + line.aside;
+                outline(svg, shape(line.style.hue), across, frame.y(y, point.y));
+                match &point.tip {
+                    Some(tip) => {
+                        put!(svg, "\"><title>{}</title></path>", escape(tip));
+                    }
+                    None => svg.push_str("\"/>"),
+                }
+            }
+        }
+        svg.push_str("</g>");
     }
-    svg.push_str("</g>");
 }
 
 /// Whether values range so widely that a logarithmic axis is preferable; all must be positive.

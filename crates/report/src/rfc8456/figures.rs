@@ -12,25 +12,46 @@ use crate::page::{Data, Figure};
 use crate::plot::{Axis, Line, Plot, Point, Style};
 use crate::value::Spread;
 
-/// The figures, each with its title, the sections of its tests or their prefixes, its unit, and the
-/// label of the vertical axis.
-const FIGURES: [(&str, &[&str], Unit, &str); 5] = [
-    ("Times", &["5.1", "5.4"], Unit::Seconds, "time"),
-    ("Rates", &["5.1"], Unit::PerSecond, "rate"),
-    ("Capacities", &["5.2"], Unit::Count, "sessions, switches or entries"),
-    ("Times under faults and attacks", &["5.3"], Unit::Seconds, "time"),
-    ("Rates under faults and attacks", &["5.3"], Unit::PerSecond, "rate"),
+/// A figure of tests with one unit.
+struct Group {
+    title: &'static str,
+    /// The sections of its tests, or prefixes of them.
+    sections: &'static [&'static str],
+    unit: Unit,
+    /// The label of the vertical axis.
+    label: &'static str,
+}
+
+const GROUPS: [Group; 5] = [
+    Group { title: "Times", sections: &["5.1", "5.4"], unit: Unit::Seconds, label: "time" },
+    Group { title: "Rates", sections: &["5.1"], unit: Unit::PerSecond, label: "rate" },
+    Group {
+        title: "Capacities",
+        sections: &["5.2"],
+        unit: Unit::Count,
+        label: "sessions, switches or entries",
+    },
+    Group {
+        title: "Times under faults and attacks",
+        sections: &["5.3"],
+        unit: Unit::Seconds,
+        label: "time",
+    },
+    Group {
+        title: "Rates under faults and attacks",
+        sections: &["5.3"],
+        unit: Unit::PerSecond,
+        label: "rate",
+    },
 ];
 
 /// Returns a figure for each unit that has measurements.
 pub(super) fn figures(candidates: &[Candidate<'_>]) -> Vec<Figure> {
-    FIGURES.into_iter().filter_map(|one| of_unit(candidates, one)).collect()
+    GROUPS.iter().filter_map(|group| figure_of(candidates, group)).collect()
 }
 
-fn of_unit(
-    candidates: &[Candidate<'_>],
-    (title, sections, unit, label): (&str, &[&str], Unit, &str),
-) -> Option<Figure> {
+fn figure_of(candidates: &[Candidate<'_>], group: &Group) -> Option<Figure> {
+    let Group { title, sections, unit, label } = *group;
     let is_shown = |(section, name): &(String, String)| {
         let mut outcomes = candidates.iter().filter_map(|one| find(one, section, name));
         sections.iter().any(|start| section.starts_with(start))

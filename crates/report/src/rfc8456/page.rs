@@ -50,7 +50,7 @@ pub fn page(candidates: &[Candidate<'_>]) -> Page {
         candidates.first().map_or_else(String::new, |one| program(&one.result.provenance));
     let mut page = Page::new(format!("{program} · controllers"), title);
     for Candidate { name, result } in candidates {
-        page.began(&result.provenance);
+        page.start_and_duration(&result.provenance);
         if let Some((state, reason)) = describe::incomplete(&result.completion) {
             let text = format!("{}: {state}: {reason}", printable(name));
             page.alarm(Alarm::new(alarm::Kind::Partial, state, text));

@@ -65,7 +65,7 @@ pub(super) fn of(points: &[Point], layout: Layout) -> String {
     out
 }
 
-/// Which of the optional columns are shown.
+/// The optional columns that are shown.
 struct Shown {
     each: bool,
     offered: bool,
@@ -83,16 +83,16 @@ fn row(point: &Point, shown: &Shown) -> Vec<Cell> {
     let interval = |name: &str, unit| {
         metric(point, name).map_or_else(|| "–".to_owned(), |e| estimate(e, unit))
     };
-    let asked = |rate: Option<f64>| {
+    let requested = |rate: Option<f64>| {
         rate.map_or_else(|| "–".to_owned(), |rate| setting(rate, Unit::PerSecond))
     };
     let verdict = verdict::of_point(point);
     let cell = |shown: bool, text: String| Cell::new(if shown { text } else { String::new() });
     vec![
         Cell::new(whole(u64::from(point.switches))),
-        cell(shown.each, asked(point.rate_per_switch)),
+        cell(shown.each, requested(point.rate_per_switch)),
         cell(shown.window, point.window.map_or_else(|| "–".to_owned(), |w| w.to_string())),
-        cell(shown.offered, asked(point.offered_rate)),
+        cell(shown.offered, requested(point.offered_rate)),
         Cell::new(mean("sent_rate", Unit::PerSecond)),
         Cell::new(interval("received_rate", Unit::PerSecond)),
         Cell::new(mean("loss", Unit::Fraction)),

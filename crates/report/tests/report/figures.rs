@@ -147,7 +147,7 @@ fn figures_are_laid_out_for_the_width_that_a_paper_has() {
 }
 
 #[test]
-fn tables_are_written_for_latex_if_asked_for() {
+fn tables_are_written_for_latex_on_request() {
     for latex in [false, true] {
         let root = tempfile::tempdir().expect("a temporary directory");
         let papers = Papers { figure_width: None, latex };

@@ -71,7 +71,7 @@ fn two_protocols_of_two_runs_share_their_plots() {
 }
 
 #[test]
-fn runs_of_the_same_points_are_told_apart_by_name_and_others_complete_each_other() {
+fn runs_of_the_same_points_have_names_and_others_complete_each_other() {
     let whole = only(&support::rates(), "p4runtime");
     let (_root, html) = report(&[("before", &whole), ("after", &whole)]);
     let figure_of = |html: &str| figure(html, "CPU of the controller against offered").to_owned();

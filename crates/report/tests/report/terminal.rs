@@ -67,7 +67,7 @@ fn nothing_is_wider_than_the_terminal() {
 }
 
 #[test]
-fn colour_only_if_asked_for() {
+fn colour_only_on_request() {
     for result in [support::single(), support::failed(), support::rates()] {
         assert!(!table(&result, NARROW).contains('\u{1b}'));
         assert!(table(&result, Layout { colour: true, ..NARROW }).contains("\u{1b}["));

@@ -139,8 +139,8 @@ impl NetworkBuilder {
                     positions.insert((id, *server), position);
                 }
             }
-            for turn in flow.path.windows(2).take(own.end).skip(own.start.saturating_sub(1)) {
-                if let [from, to] = turn {
+            for hop in flow.path.windows(2).take(own.end).skip(own.start.saturating_sub(1)) {
+                if let [from, to] = hop {
                     hops.entry((*from, *to)).or_default().push(id);
                 }
             }

@@ -454,7 +454,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_found_once_nobody_wants_it() {
+    fn an_interrupted_search_finds_nothing() {
         let stop = Arc::new(AtomicBool::new(false));
         let mut program = Program::stopped_by(Arc::clone(&stop).into());
         let x = program.variable(None);

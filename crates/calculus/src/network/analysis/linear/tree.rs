@@ -84,12 +84,13 @@ pub(in crate::network::analysis) struct Bursts {
 /// The extent to which side branches are unfolded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::network::analysis) enum Unfolding {
-    /// No side branches: the path alone.
+    /// Only the path, without side branches.
     Path,
-    /// As long as the times and flows at all servers add up to at most this number.
+    /// Side branches are unfolded while the number of times and flows, summed over all servers, is
+    /// at most this number.
     Polynomial(usize),
-    /// As long as no server is further from the root than the first number, and there are at most
-    /// as many times as the second.
+    /// Side branches are unfolded up to this distance from the root (first number), while the number
+    /// of times is at most the second number.
     Exponential(usize, usize),
 }
 

@@ -35,11 +35,12 @@ pub(super) struct Spec {
 /// The speed of a server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Pace {
-    /// As slow as the service curve allows.
+    /// The server is as slow as the service curve allows.
     Lazy,
-    /// Lazy until the first packet of a backlogged period has left, then all at once.
+    /// The server is lazy until the first packet of a backlogged period has left, and then serves
+    /// everything at once.
     LazyAtFirst,
-    /// Everything at once.
+    /// The server serves everything at once.
     AtOnce,
 }
 

@@ -7,14 +7,14 @@ use crate::Rational;
 /// The sending pattern of a source, as far as its arrival curve allows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Pattern {
-    /// As much as possible, as early as possible, in the largest packets.
+    /// The source sends as much and as early as possible, in the largest packets.
     Greedy,
-    /// Packets spaced at the flow's rate.
+    /// The source sends packets that are spaced at the flow's rate.
     Spaced,
-    /// Bursts of the given number of packets, each followed by silence until the tokens are
-    /// replenished.
+    /// The source sends bursts of the given number of packets. Each is followed by silence until
+    /// the tokens are replenished.
     OnOff(usize),
-    /// Random times and packet sizes.
+    /// Times and packet sizes are random.
     Random,
 }
 
