@@ -2,10 +2,11 @@
 //!
 //! Network calculus (Le Boudec and Thiran, "Network Calculus", 2001; Bouillard, Boyer and Le
 //! Corronc, "Deterministic Network Calculus", 2018) bounds delay and backlog from two kinds of
-//! curves: an arrival curve says how much data a flow may send within any span of time, a service
-//! curve how much a server handles at least. Everything else is algebra on such curves, in which
-//! the minimum takes the place of addition, and addition that of multiplication. This crate provides
-//! the algebra ([`Curve`] and its methods), and analyses of networks on top of it ([`network`]).
+//! curves. An arrival curve bounds the data that a flow may send within any span of time, and a
+//! service curve is a lower bound on the data that a server handles. The bounds follow from algebra
+//! on such curves, in which the minimum takes the place of addition, and addition that of
+//! multiplication. This crate provides the algebra ([`Curve`] and its methods), and analyses of
+//! networks on top of it ([`network`]).
 //!
 //! ```
 //! use calculus::{Curve, Rational};
@@ -25,10 +26,11 @@
 //!
 //! # Numbers are exact
 //!
-//! Every number is a [`Rational`]: a pair of machine words if that suffices, else of arbitrary
-//! precision. Decimals are read exactly (`0.67` is 67/100), so bounds hold without rounding errors. Values of curves and deviations are [`Extended`]: they may be infinite.
-//! Floating point is for display: [`Rational::to_f64`], and `to_f64_up` and `to_f64_down` where the
-//! rounded number must still be a bound.
+//! Every number is a [`Rational`], which is a pair of machine words if these suffice, and a pair of
+//! integers of arbitrary precision otherwise. Decimals are read exactly (`0.67` is 67/100), so
+//! bounds hold without rounding errors. Values of curves and deviations may be infinite, so they
+//! are [`Extended`]. Floating-point numbers are only for display ([`Rational::to_f64`], and
+//! `to_f64_up` and `to_f64_down` where the rounded number must still be a bound).
 //!
 //! ```
 //! use calculus::{Curve, Rational};
@@ -42,12 +44,13 @@
 //!
 //! # Curves
 //!
-//! A [`Curve`] is any function from time to data that is piecewise affine and in the end affine or
-//! pseudo-periodic: from some time on, `f(t + d) = f(t) + c`. It may jump, fall, be negative, and be
-//! infinite. There are builders for the curves of the field ([`Curve::token_bucket`],
-//! [`Curve::rate_latency`], [`Curve::leaky_bucket`], [`Curve::t_spec`], [`Curve::burst_delay`],
-//! [`Curve::staircase`], [`Curve::tdma`], [`Curve::flow_control`] and more); anything else is put
-//! together from [`Piece`]s, each a breakpoint and the open segment behind it.
+//! A [`Curve`] is any function from time to data that is piecewise affine and ultimately affine or
+//! ultimately pseudo-periodic, so that `f(t + d) = f(t) + c` from some time on. It may jump,
+//! decrease, be negative, and be infinite. There are builders for the usual curves
+//! ([`Curve::token_bucket`], [`Curve::rate_latency`], [`Curve::leaky_bucket`], [`Curve::t_spec`],
+//! [`Curve::burst_delay`], [`Curve::staircase`], [`Curve::tdma`], [`Curve::flow_control`] and
+//! more). All other curves are built from [`Piece`]s, each of which is a breakpoint and the open
+//! segment behind it.
 //!
 //! ```
 //! use calculus::{Curve, Period, Piece, Rational};
@@ -64,14 +67,14 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! Every result is brought to the canonical form of its function, so `==` is equality of
-//! functions, and curves can be hashed. [`Curve::is_at_most`] compares them at all times.
+//! Every result is converted to the canonical form of its function, so `==` is equality of
+//! functions, and curves can be hashed. [`Curve::is_at_most`] compares two curves at all times.
 //!
-//! Conventions: arrival curves are zero at time zero and left-continuous (a token bucket holds its
-//! burst just *behind* zero). Curves begin at time zero; values of results before it are dropped. In min-plus
-//! operations plus infinity absorbs, in max-plus operations minus infinity does, and a deconvolution
-//! ignores times at which the divisor is plus infinite. A [sum](Curve::sum) of opposite infinities
-//! is an error.
+//! By convention, arrival curves are zero at time zero and left-continuous (a token bucket has its
+//! burst just *behind* zero). Curves begin at time zero, and values of results before it are
+//! dropped. In min-plus operations plus infinity absorbs, in max-plus operations minus infinity
+//! does, and a deconvolution ignores times at which the divisor is plus infinite. A
+//! [sum](Curve::sum) of opposite infinities is an error.
 //!
 //! # Operations
 //!

@@ -12,7 +12,7 @@ mod terminal;
 
 use ::device::campaign::Picoseconds;
 use ::device::compose::Predicted;
-use ::device::verify::{Verification, VerifiedCell};
+use ::device::verify::{Drift, Verification, VerifiedCell};
 use ::device::{Estimate, Level, Model};
 use provenance::Provenance;
 use statistics::Unit;
@@ -225,39 +225,7 @@ fn remarks(verification: &Verification) -> Vec<(bool, String)> {
         ));
     }
     if let Some(drift) = &verification.drift {
-        let interval =
-            drift.interval.map_or_else(String::new, |half| format!(" ± {} %", percent(half)));
-        let text = format!(
-            "Blocks of the second half took {} %{interval} {} than those of the first",
-            percent(drift.change.abs()),
-            if drift.change < 0.0 { "less" } else { "more" }
-        );
-        match drift.shown {
-            true => remarks.push((
-                drift.change.abs() > 0.005,
-                format!(
-                    "{text}: the device drifted, and cells, which were \
-                 measured in turns, share it."
-                ),
-            )),
-            false => remarks.push((false, format!("{text}: no drift is shown."))),
-        }
-        if let Some(disturbances) = &drift.disturbances {
-            // Cells that were measured again do not contribute their disturbed values.
-            remarks.push((
-                disturbances.kept > 0,
-                format!("The machine was slower at times: {disturbances}."),
-            ));
-        }
-        if drift.stalls > 0.0 {
-            remarks.push((
-                false,
-                format!(
-                    "{} of all packets took more than twice the median of their cell.",
-                    share(drift.stalls)
-                ),
-            ));
-        }
+        remarks.extend(remarks_on_drift(drift));
     }
     let refused: std::collections::BTreeSet<_> =
         verification.cells.iter().flat_map(|cell| &cell.prediction.refused).collect();
@@ -288,6 +256,46 @@ fn remarks(verification: &Verification) -> Vec<(bool, String)> {
         remarks.push((true, text));
     }
     remarks.sort_by_key(|(bad, _)| !bad);
+    remarks
+}
+
+/// Returns remarks on the drift of the device during the measurement, each with whether it is a
+/// warning.
+fn remarks_on_drift(drift: &Drift) -> Vec<(bool, String)> {
+    let mut remarks = Vec::new();
+    let interval =
+        drift.interval.map_or_else(String::new, |half| format!(" ± {} %", percent(half)));
+    let text = format!(
+        "Blocks of the second half took {} %{interval} {} than those of the first",
+        percent(drift.change.abs()),
+        if drift.change < 0.0 { "less" } else { "more" }
+    );
+    match drift.shown {
+        true => remarks.push((
+            drift.change.abs() > 0.005,
+            format!(
+                "{text}: the device drifted, and cells, which were \
+             measured in turns, share it."
+            ),
+        )),
+        false => remarks.push((false, format!("{text}: no drift is shown."))),
+    }
+    if let Some(disturbances) = &drift.disturbances {
+        // Cells that were measured again do not contribute their disturbed values.
+        remarks.push((
+            disturbances.kept > 0,
+            format!("The machine was slower at times: {disturbances}."),
+        ));
+    }
+    if drift.stalls > 0.0 {
+        remarks.push((
+            false,
+            format!(
+                "{} of all packets took more than twice the median of their cell.",
+                share(drift.stalls)
+            ),
+        ));
+    }
     remarks
 }
 

@@ -244,74 +244,7 @@ fn facts(run: &Run<'_>) -> Vec<String> {
         }
         point.notes.iter().cloned().for_each(&mut say);
         for case in &point.findings.cases {
-            for (place, what) in &case.interpreted {
-                say(format!("compiled: {place} is left to the interpreter: {what}"));
-            }
-            if let (Some(why), Path::Compiled) = (&case.one_by_one, case.path) {
-                say(format!("compiled: packets go one by one and not in bursts: {why}"));
-            }
-            if case.counts.unwritten > 0 {
-                say(format!(
-                    "{}: {} messages of packets changed no entry",
-                    case.method.name(),
-                    whole(case.counts.unwritten)
-                ));
-            }
-            if case.counts.overwritten > 0 {
-                say(format!(
-                    "{}: {} messages were written over a value that their packets had not seen, which is lost",
-                    case.method.name(),
-                    whole(case.counts.overwritten)
-                ));
-            }
-            if let Some(idle) = Estimate::of(&case.idle).filter(|idle| idle.mean > NOTEWORTHY_IDLE)
-            {
-                say(format!(
-                    "{} at {} entries: the generator was slower than the worker, which found nothing in {:.0} % of its time",
-                    path(case),
-                    size(point.flows),
-                    100.0 * idle.mean
-                ));
-            }
-            if let Some(latency) = case.latency.as_ref().filter(|latency| latency.lossy > 0) {
-                say(format!(
-                    "{} at {} entries: packets were lost in {} of {} repetitions of the open loop; the latency is that of the \
-                     others",
-                    path(case),
-                    size(point.flows),
-                    latency.lossy,
-                    latency.lossy + latency.times.repetitions().len()
-                ));
-            }
-            if case.counts.errors > 0 {
-                say(format!(
-                    "{} of {} packets could not be processed to their end",
-                    whole(case.counts.errors),
-                    whole(case.counts.processed)
-                ));
-            }
-            let random = point.findings.random_flows;
-            if random > 0 {
-                say(format!(
-                    "at {} entries, {} of {} flows draw random numbers, which decide what leaves for them: they were not checked \
-                     while the clock ran. Before, each path drew the same numbers, so that a difference was a fault",
-                    size(point.flows),
-                    whole(random as u64),
-                    whole(point.flows as u64)
-                ));
-            }
-            if case.counts.processed > 0 && case.counts.checked == 0 && random < point.flows {
-                say("outputs depend on more than the packet and the entries that it alone writes, so they were not checked \
-                     while the clock ran"
-                    .to_owned());
-            }
-            if case.comparison.compared > 0 {
-                say(format!(
-                    "{}: the same as the interpreter, packet by packet, for {} packets before the clock ran",
-                    path(case),
-                    whole(case.comparison.compared as u64)
-                ));
-            }
+            facts_of_case(point, case, &mut say);
         }
     }
     if has_methods(run) {
@@ -322,27 +255,103 @@ fn facts(run: &Run<'_>) -> Vec<String> {
              are by the wall clock, until the last change is written."
             .to_owned());
     }
-    match run.points.first().map_or(Io::Memory, |point| point.findings.io) {
-        Io::Memory => say("Rates are per second of the processor time of the workers. Packets lie in memory, warm in the cache; \
+    say(how_measured(run.points.first().map_or(Io::Memory, |point| point.findings.io)));
+    remarks
+}
+
+/// Reports what a reader should know of the measurement of a case.
+fn facts_of_case(point: &Point, case: &Case, say: &mut impl FnMut(String)) {
+    for (place, what) in &case.interpreted {
+        say(format!("compiled: {place} is left to the interpreter: {what}"));
+    }
+    if let (Some(why), Path::Compiled) = (&case.one_by_one, case.path) {
+        say(format!("compiled: packets go one by one and not in bursts: {why}"));
+    }
+    if case.counts.unwritten > 0 {
+        say(format!(
+            "{}: {} messages of packets changed no entry",
+            case.method.name(),
+            whole(case.counts.unwritten)
+        ));
+    }
+    if case.counts.overwritten > 0 {
+        say(format!(
+            "{}: {} messages were written over a value that their packets had not seen, which is lost",
+            case.method.name(),
+            whole(case.counts.overwritten)
+        ));
+    }
+    if let Some(idle) = Estimate::of(&case.idle).filter(|idle| idle.mean > NOTEWORTHY_IDLE) {
+        say(format!(
+            "{} at {} entries: the generator was slower than the worker, which found nothing in {:.0} % of its time",
+            path(case),
+            size(point.flows),
+            100.0 * idle.mean
+        ));
+    }
+    if let Some(latency) = case.latency.as_ref().filter(|latency| latency.lossy > 0) {
+        say(format!(
+            "{} at {} entries: packets were lost in {} of {} repetitions of the open loop; the latency is that of the \
+             others",
+            path(case),
+            size(point.flows),
+            latency.lossy,
+            latency.lossy + latency.times.repetitions().len()
+        ));
+    }
+    if case.counts.errors > 0 {
+        say(format!(
+            "{} of {} packets could not be processed to their end",
+            whole(case.counts.errors),
+            whole(case.counts.processed)
+        ));
+    }
+    let random = point.findings.random_flows;
+    if random > 0 {
+        say(format!(
+            "at {} entries, {} of {} flows draw random numbers, which decide what leaves for them: they were not checked \
+             while the clock ran. Before, each path drew the same numbers, so that a difference was a fault",
+            size(point.flows),
+            whole(random as u64),
+            whole(point.flows as u64)
+        ));
+    }
+    if case.counts.processed > 0 && case.counts.checked == 0 && random < point.flows {
+        say("outputs depend on more than the packet and the entries that it alone writes, so they were not checked \
+             while the clock ran"
+            .to_owned());
+    }
+    if case.comparison.compared > 0 {
+        say(format!(
+            "{}: the same as the interpreter, packet by packet, for {} packets before the clock ran",
+            path(case),
+            whole(case.comparison.compared as u64)
+        ));
+    }
+}
+
+/// Returns how rates and latencies are measured with these ports.
+fn how_measured(io: Io) -> String {
+    match io {
+        Io::Memory => "Rates are per second of the processor time of the workers. Packets lie in memory, warm in the cache; \
              what leaves is copied out. Latency: from when a packet is due to when its output is in place, in an open loop of \
              one worker; percentiles are means over repetitions with their 95 % confidence intervals."
-            .to_owned()),
-        Io::Pcap => say(
+            .to_owned(),
+        Io::Pcap => {
             "Between captures (pcap): one worker, which begins when the packets are in a file. Rates are per second of its \
              processor time, with the reading and the writing of files; sending back alone is the same worker without a \
              program. Checked: packets in the file that it wrote which are what the interpreter gives for some flow."
-                .to_owned(),
-        ),
-        io => say(format!(
+                .to_owned()
+        }
+        io => format!(
             "Between ports ({}): one worker, and a generator on another core that sends as much as it can. Rates are per second \
              of the worker's processor time, without the time in which it found nothing; sending back alone is the same worker \
              without a program. Latency: from when a packet is due to when the generator has it back, in an open loop, \
              percentiles with their intervals over repetitions; a dash where packets were lost. Checked: packets that came back and are what the interpreter \
              gives for some flow.",
             io.name()
-        )),
+        ),
     }
-    remarks
 }
 
 /// Returns the latencies as histograms, with the number of the case and a description.

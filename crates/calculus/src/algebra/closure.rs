@@ -210,7 +210,8 @@ fn seed(place: &Cheapest) -> Result<Curve, AlgebraError> {
         Cheapest::SegmentStart { from, to, value, slope } => {
             let length = to - from;
             let overlap = (from / &length).floor() + Rational::ONE;
-            multiples(from, &length, value, slope, &overlap, from, value)
+            let segment = OpenSegment { start: from, length: &length, value, slope };
+            multiples(&segment, &overlap, from, value)
         }
         // As for the start of a segment, but the best multiple is the first one that ends after
         // `t`.
@@ -218,7 +219,8 @@ fn seed(place: &Cheapest) -> Result<Curve, AlgebraError> {
             let length = to - from;
             let overlap = (from / &length).floor() + Rational::ONE;
             let first = value - &(slope * &length);
-            multiples(from, &length, &first, slope, &overlap, to, value)
+            let segment = OpenSegment { start: from, length: &length, value: &first, slope };
+            multiples(&segment, &overlap, to, value)
         }
         Cheapest::Unbounded { time, is_point, to } => {
             let unbounded = Extended::NegativeInfinity;
@@ -237,18 +239,25 @@ fn seed(place: &Cheapest) -> Result<Curve, AlgebraError> {
     }
 }
 
-/// Returns the lower envelope of the point (0, 0) and all multiples of an open segment. `value` is
-/// the limit at the segment's start. The envelope is computed up to the end of its first period,
-/// which has length `period` and rise `increment`.
+/// A segment without its ends.
+struct OpenSegment<'a> {
+    start: &'a Rational,
+    length: &'a Rational,
+    /// The limit at the start.
+    value: &'a Rational,
+    slope: &'a Rational,
+}
+
+/// Returns the lower envelope of the point (0, 0) and all multiples of an open segment. The
+/// envelope is computed up to the end of its first period, which has length `period` and rise
+/// `increment`.
 fn multiples(
-    start: &Rational,
-    length: &Rational,
-    value: &Rational,
-    slope: &Rational,
+    segment: &OpenSegment<'_>,
     overlap: &Rational,
     period: &Rational,
     increment: &Rational,
 ) -> Result<Curve, AlgebraError> {
+    let OpenSegment { start, length, value, slope } = *segment;
     super::limits::check_pieces(overlap)?;
     let end = (overlap + Rational::from(2)) * (start + length) + period;
     let mut functions = vec![vec![Piece::new(

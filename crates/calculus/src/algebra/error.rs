@@ -52,7 +52,7 @@ pub enum AlgebraError {
         /// The largest number of pieces allowed.
         limit: u32,
     },
-    /// The curves have so many pieces that combining all of them would take too long.
+    /// The curves have too many pieces to combine all of them in reasonable time.
     #[error(
         "the operation would combine {needed} pairs of pieces, the limit is {limit}: bound the curves by simpler ones"
     )]

@@ -118,9 +118,6 @@ fn numbers(operator: &str, a: &Extended, b: &Extended) -> Result<Extended, Strin
 
 /// Calls a named function.
 pub(super) fn call(name: &str, arguments: Vec<Value>) -> Result<Value, String> {
-    let curve = |result: Result<Curve, CurveError>| {
-        result.map(Value::Function).map_err(|error| error.to_string())
-    };
     let computed = |result: Result<Curve, AlgebraError>| {
         result.map(Value::Function).map_err(|error| error.to_string())
     };
@@ -128,37 +125,13 @@ pub(super) fn call(name: &str, arguments: Vec<Value>) -> Result<Value, String> {
         result.map(Value::Number).map_err(|error| error.to_string())
     };
     let mut given = Arguments { name, values: arguments.into_iter(), taken: 0 };
+    if let Some(curve) = elementary_curve(&mut given)? {
+        return Ok(curve);
+    }
+    if let Some(value) = arithmetic(&mut given)? {
+        return Ok(value);
+    }
     match name {
-        "ratency" => {
-            let (rate, latency) = (given.finite()?, given.finite()?);
-            given.end()?;
-            curve(Curve::rate_latency(rate, latency))
-        }
-        "bucket" => {
-            let (rate, burst) = (given.finite()?, given.finite()?);
-            given.end()?;
-            curve(Curve::token_bucket(burst, rate))
-        }
-        "affine" => {
-            let (slope, value) = (given.finite()?, given.finite()?);
-            given.end()?;
-            Ok(Value::Function(Curve::line(value, slope)))
-        }
-        "step" => {
-            let (time, height) = (given.finite()?, given.number()?);
-            given.end()?;
-            curve(Curve::step(time, height))
-        }
-        "stair" => {
-            let (time, length, height) = (given.finite()?, given.finite()?, given.finite()?);
-            given.end()?;
-            curve(Curve::delayed_staircase(time, height, length))
-        }
-        "delay" => {
-            let time = given.finite()?;
-            given.end()?;
-            curve(Curve::burst_delay(time))
-        }
         "hShift" | "hshift" => {
             let (f, by) = (given.function()?, given.finite()?);
             given.end()?;
@@ -195,28 +168,78 @@ pub(super) fn call(name: &str, arguments: Vec<Value>) -> Result<Value, String> {
         }
         "left-ext" => computed(given.only_function()?.left_continuous()),
         "right-ext" => Ok(Value::Function(given.only_function()?.right_continuous())),
+        _ => Err(format!("there is no function `{name}`, neither assigned nor in the language")),
+    }
+}
+
+/// Calls a function that returns a curve of a given shape, or returns `None` for other names.
+fn elementary_curve(given: &mut Arguments<'_>) -> Result<Option<Value>, String> {
+    let curve = match given.name {
+        "ratency" => {
+            let (rate, latency) = (given.finite()?, given.finite()?);
+            given.end()?;
+            Curve::rate_latency(rate, latency)
+        }
+        "bucket" => {
+            let (rate, burst) = (given.finite()?, given.finite()?);
+            given.end()?;
+            Curve::token_bucket(burst, rate)
+        }
+        "affine" => {
+            let (slope, value) = (given.finite()?, given.finite()?);
+            given.end()?;
+            Ok(Curve::line(value, slope))
+        }
+        "step" => {
+            let (time, height) = (given.finite()?, given.number()?);
+            given.end()?;
+            Curve::step(time, height)
+        }
+        "stair" => {
+            let (time, length, height) = (given.finite()?, given.finite()?, given.finite()?);
+            given.end()?;
+            Curve::delayed_staircase(time, height, length)
+        }
+        "delay" => {
+            let time = given.finite()?;
+            given.end()?;
+            Curve::burst_delay(time)
+        }
+        _ => return Ok(None),
+    };
+    let curve: Result<Curve, CurveError> = curve;
+    curve.map(|curve| Some(Value::Function(curve))).map_err(|error| error.to_string())
+}
+
+/// Calls a function of numbers, or returns `None` for other names. Rounding also applies to curves.
+fn arithmetic(given: &mut Arguments<'_>) -> Result<Option<Value>, String> {
+    let name = given.name;
+    let value = match name {
         "floor" | "ceil" => {
             let is_floor = name == "floor";
             let value = given.value()?;
             given.end()?;
             match value {
-                Value::Function(f) => computed(if is_floor { f.floor() } else { f.ceil() }),
+                Value::Function(f) => {
+                    let rounded = if is_floor { f.floor() } else { f.ceil() };
+                    Value::Function(rounded.map_err(|error| error.to_string())?)
+                }
                 Value::Number(Extended::Finite(x)) => {
                     let rounded = if is_floor { x.floor() } else { x.ceil() };
-                    Ok(Value::Number(Extended::Finite(rounded)))
+                    Value::Number(Extended::Finite(rounded))
                 }
-                infinite => Ok(infinite),
+                infinite => infinite,
             }
         }
         "abs" => {
             let value = given.number()?;
             given.end()?;
-            Ok(Value::Number(if value < Extended::ZERO { -value } else { value }))
+            Value::Number(if value < Extended::ZERO { -value } else { value })
         }
         "pow" => {
             let (base, exponent) = (given.finite()?, given.finite()?);
             given.end()?;
-            power(&base, &exponent).map(|value| Value::Number(Extended::Finite(value)))
+            Value::Number(Extended::Finite(power(&base, &exponent)?))
         }
         "gcd" | "lcm" => {
             let (a, b) = (given.finite()?.abs(), given.finite()?.abs());
@@ -227,10 +250,11 @@ pub(super) fn call(name: &str, arguments: Vec<Value>) -> Result<Value, String> {
                 (false, "lcm") => within_bits(a.common_multiple(&b))?,
                 (false, _) => &(&a * &b) / &a.common_multiple(&b),
             };
-            Ok(Value::Number(Extended::Finite(value)))
+            Value::Number(Extended::Finite(value))
         }
-        _ => Err(format!("there is no function `{name}`, neither assigned nor in the language")),
-    }
+        _ => return Ok(None),
+    };
+    Ok(Some(value))
 }
 
 fn power(base: &Rational, exponent: &Rational) -> Result<Rational, String> {

@@ -17,7 +17,7 @@ use super::elements::{Flow, FlowId, ModelError, Server, ServerId};
 /// The replicated flows of a network, and the servers after which copies are one stream.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Copies {
-    /// For a flow and a server, the flows that are one stream with it there.
+    /// The flows that are one stream with a flow at a server.
     together: HashMap<(FlowId, ServerId), Vec<FlowId>>,
     /// For each flow, the range of positions on its path at which no flow with a lower id carries
     /// the same data.

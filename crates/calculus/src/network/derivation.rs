@@ -91,108 +91,119 @@ impl CrossFlows {
     }
 }
 
+impl Step {
+    /// Adds the lines of this step, with the names of the network.
+    fn add_to(&self, network: &Network, lines: &mut Vec<String>) {
+        let server = |id: &ServerId| network.server(*id).name.as_str();
+        match self {
+            Self::Cut(known) => lines.push(format!(
+                "cut from {} to {}: {} {} with {}",
+                server(&known.link.from),
+                server(&known.link.to),
+                describe_flows(network, &known.flows),
+                if known.flows.len() == 1 { "arrives" } else { "arrive together" },
+                describe::curve(&known.arrival),
+            )),
+            Self::Total { server: at, arrival, service, delay, backlog } => {
+                lines.push(format!(
+                    "{}: arrivals {} against service {}: delay {}, backlog {}",
+                    server(at),
+                    describe::curve(arrival),
+                    describe::curve(service),
+                    describe::bound(delay),
+                    describe::bound(backlog),
+                ));
+            }
+            Self::LeftOver(left) if left.cross.count == 0 => lines.push(format!(
+                "{}: no cross traffic, service {}",
+                server(&left.server),
+                describe::curve(&left.service)
+            )),
+            Self::LeftOver(left) => lines.push(format!(
+                "{}: cross traffic {} arrives with {}, left over {}",
+                server(&left.server),
+                left.cross.describe(network),
+                describe::curve(&left.arrival),
+                describe::curve(&left.service),
+            )),
+            Self::Tandem { servers, crossings, service } => {
+                let names: Vec<&str> = servers.iter().map(server).collect();
+                for (from, to, arrival) in crossings {
+                    let (from, to) = (server(from), server(to));
+                    let part = if from == to { from.to_owned() } else { format!("{from} to {to}") };
+                    lines.push(format!(
+                        "{part}: cross traffic arrives with {}",
+                        describe::curve(arrival)
+                    ));
+                }
+                lines.push(format!("{}: left over {}", names.join(", "), describe::curve(service)));
+            }
+            Self::Program { .. } => self.add_program(network, lines),
+            Self::Nested { first, last, cross, arrival, service } => lines.push(format!(
+                "{} to {}: {} with {} leave over {}",
+                server(first),
+                server(last),
+                describe_flows(network, cross),
+                describe::curve(arrival),
+                describe::curve(service),
+            )),
+            Self::Joining { server: at, cross, arrival, service } => lines.push(format!(
+                "{}: {} with {}; from here to the end {}",
+                server(at),
+                if cross.is_empty() {
+                    "nothing joins".to_owned()
+                } else {
+                    describe_flows(network, cross)
+                },
+                describe::curve(arrival),
+                describe::curve(service),
+            )),
+        }
+    }
+
+    /// Adds the lines of a linear program. Other steps have none.
+    fn add_program(&self, network: &Network, lines: &mut Vec<String>) {
+        let Self::Program { crossings, delays, variables, rows, optimal } = self else { return };
+        let server = |id: &ServerId| network.server(*id).name.as_str();
+        for (from, to, ids, arrival) in crossings {
+            let (from, to) = (server(from), server(to));
+            let part = if from == to { from.to_owned() } else { format!("{from} to {to}") };
+            lines.push(format!(
+                "{part}: {} with {}",
+                describe_flows(network, ids),
+                describe::curve(arrival)
+            ));
+        }
+        let all: Vec<String> = delays
+            .iter()
+            .map(|(at, delay)| format!("{} {}", server(at), describe::bound(delay)))
+            .collect();
+        if !all.is_empty() {
+            lines.push(format!("delays by total flow analysis: {}", all.join(", ")));
+        }
+        let how = if *optimal {
+            "its optimum, exactly"
+        } else {
+            "proven by rounded multipliers, at or slightly above its optimum"
+        };
+        lines
+            .push(format!("linear program of {variables} variables and {rows} constraints: {how}"));
+    }
+}
+
+/// Returns the first flows by name, and the number of the others.
+fn describe_flows(network: &Network, ids: &[FlowId]) -> String {
+    let named = ids.iter().take(NAMED).copied().collect();
+    CrossFlows { named, count: ids.len() }.describe(network)
+}
+
 impl Derivation {
     /// Returns the derivation as lines, one or more for each step, with the names of the network.
     #[must_use]
     pub fn lines(&self, network: &Network) -> Vec<String> {
-        let server = |id: &ServerId| network.server(*id).name.as_str();
-        let flows = |ids: &[FlowId]| {
-            let named = ids.iter().take(NAMED).copied().collect();
-            CrossFlows { named, count: ids.len() }.describe(network)
-        };
         let mut lines = self.ports(network);
         for step in &self.steps {
-            match step {
-                Step::Cut(known) => lines.push(format!(
-                    "cut from {} to {}: {} {} with {}",
-                    server(&known.link.from),
-                    server(&known.link.to),
-                    flows(&known.flows),
-                    if known.flows.len() == 1 { "arrives" } else { "arrive together" },
-                    describe::curve(&known.arrival),
-                )),
-                Step::Total { server: at, arrival, service, delay, backlog } => {
-                    lines.push(format!(
-                        "{}: arrivals {} against service {}: delay {}, backlog {}",
-                        server(at),
-                        describe::curve(arrival),
-                        describe::curve(service),
-                        describe::bound(delay),
-                        describe::bound(backlog),
-                    ));
-                }
-                Step::LeftOver(left) if left.cross.count == 0 => lines.push(format!(
-                    "{}: no cross traffic, service {}",
-                    server(&left.server),
-                    describe::curve(&left.service)
-                )),
-                Step::LeftOver(left) => lines.push(format!(
-                    "{}: cross traffic {} arrives with {}, left over {}",
-                    server(&left.server),
-                    left.cross.describe(network),
-                    describe::curve(&left.arrival),
-                    describe::curve(&left.service),
-                )),
-                Step::Tandem { servers, crossings, service } => {
-                    let names: Vec<&str> = servers.iter().map(server).collect();
-                    for (from, to, arrival) in crossings {
-                        let (from, to) = (server(from), server(to));
-                        let part =
-                            if from == to { from.to_owned() } else { format!("{from} to {to}") };
-                        lines.push(format!(
-                            "{part}: cross traffic arrives with {}",
-                            describe::curve(arrival)
-                        ));
-                    }
-                    lines.push(format!(
-                        "{}: left over {}",
-                        names.join(", "),
-                        describe::curve(service)
-                    ));
-                }
-                Step::Program { crossings, delays, variables, rows, optimal } => {
-                    for (from, to, ids, arrival) in crossings {
-                        let (from, to) = (server(from), server(to));
-                        let part =
-                            if from == to { from.to_owned() } else { format!("{from} to {to}") };
-                        lines.push(format!(
-                            "{part}: {} with {}",
-                            flows(ids),
-                            describe::curve(arrival)
-                        ));
-                    }
-                    let all: Vec<String> = delays
-                        .iter()
-                        .map(|(at, delay)| format!("{} {}", server(at), describe::bound(delay)))
-                        .collect();
-                    if !all.is_empty() {
-                        lines.push(format!("delays by total flow analysis: {}", all.join(", ")));
-                    }
-                    let how = if *optimal {
-                        "its optimum, exactly"
-                    } else {
-                        "proven by rounded multipliers, at or slightly above its optimum"
-                    };
-                    lines.push(format!(
-                        "linear program of {variables} variables and {rows} constraints: {how}"
-                    ));
-                }
-                Step::Nested { first, last, cross, arrival, service } => lines.push(format!(
-                    "{} to {}: {} with {} leave over {}",
-                    server(first),
-                    server(last),
-                    flows(cross),
-                    describe::curve(arrival),
-                    describe::curve(service),
-                )),
-                Step::Joining { server: at, cross, arrival, service } => lines.push(format!(
-                    "{}: {} with {}; from here to the end {}",
-                    server(at),
-                    if cross.is_empty() { "nothing joins".to_owned() } else { flows(cross) },
-                    describe::curve(arrival),
-                    describe::curve(service),
-                )),
-            }
+            step.add_to(network, &mut lines);
         }
         let steps = self.steps.iter().filter(|step| !matches!(step, Step::Cut(_)));
         if steps.count() > 1 {

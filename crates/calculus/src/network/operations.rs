@@ -9,8 +9,8 @@ use crate::{AlgebraError, Curve, Extended, Piece, Rational, interrupt};
 /// each further operation on such a curve would take seconds.
 const MOST_PIECES: u32 = 1 << 13;
 
-/// Whether the sum of some curves has so many pieces before it repeats that outlines should replace
-/// the curves. The answer needs no sum, because a sum that fails costs as much as one that
+/// Whether the sum of some curves has too many pieces before it repeats, so that outlines should
+/// replace the curves. The sum is not computed, because a sum that fails takes as long as one that
 /// succeeds.
 pub(super) fn sum_is_long<'a>(curves: impl Iterator<Item = &'a Curve>) -> bool {
     let most = Rational::from(MOST_PIECES);
@@ -46,7 +46,7 @@ pub(super) fn convex_below(curve: &Curve) -> Curve {
     maximum_of(&pmoo::rate_latencies(curve)).unwrap_or_else(|_| Curve::zero())
 }
 
-/// Returns the curve, or an error if it has so many pieces that its outline should be used.
+/// Returns the curve, or an error if it has too many pieces and its outline should be used.
 fn short(curve: Curve) -> Result<Curve, AlgebraError> {
     interrupt::check()?;
     let needed = Rational::from(curve.pieces().len());

@@ -55,8 +55,8 @@ pub(super) fn compare(a: &BigRational, b: &BigRational) -> Ordering {
 }
 
 /// Returns the positive greatest common divisor of two numbers, at least one of which is not zero.
-/// If one number is much longer than the other, one division makes it short; the binary algorithm
-/// would take as many rounds as it has bits.
+/// If one number is much longer than the other, one division makes it short. Without it, the binary
+/// algorithm would take a round for each of its bits.
 fn gcd(a: &BigInt, b: &BigInt) -> BigInt {
     let (a, b) = (a.magnitude(), b.magnitude());
     let (long, short) = if a >= b { (a, b) } else { (b, a) };

@@ -17,35 +17,7 @@ pub const SCHEMA: &str = include_str!("../../schemas/bounds-result.v1.schema.jso
 pub fn to_json(run: &Run<'_>) -> String {
     let bounds = run.bounds;
     let network = bounds.network;
-    let flows: Vec<Value> = bounds
-        .flows
-        .iter()
-        .filter_map(|row| {
-            let flow = network.flow(row.first()?.bound.flow);
-            let path: Vec<&str> =
-                flow.path.iter().map(|id| network.server(*id).name.as_str()).collect();
-            let run = row.first()?.run.as_ref().map(|run| {
-                json!({
-                    "delay": seen(&run.delay),
-                    "backlog": seen(&run.backlog),
-                })
-            });
-            Some(json!({
-                "name": flow.name,
-                "path": path,
-                "arrival": curve(&flow.arrival),
-                "run": run,
-                "maximum-delay": bounds.required_of(row).map(|one| json!({
-                    "limit": number(&Extended::from(one.limit)),
-                    "met": one.is_met(),
-                    "missed-in-a-run": one.is_missed_in_a_run(),
-                })),
-                "bounds": row.iter().zip(bounds.analyses)
-                    .map(|(assessed, asked)| bound(bounds, assessed, asked.name()))
-                    .collect::<Vec<_>>(),
-            }))
-        })
-        .collect();
+    let flows: Vec<Value> = bounds.flows.iter().filter_map(|row| flow(bounds, row)).collect();
     let servers: Vec<Value> = bounds
         .servers
         .iter()
@@ -95,6 +67,33 @@ pub fn to_json(run: &Run<'_>) -> String {
         "file-notes": bounds.network.notes(),
     });
     result(run.provenance, value)
+}
+
+/// Returns a flow with its bounds, or `None` for an empty row.
+fn flow<'a>(bounds: &Bounds<'a>, row: &'a [Assessed]) -> Option<Value> {
+    let flow = bounds.network.flow(row.first()?.bound.flow);
+    let path: Vec<&str> =
+        flow.path.iter().map(|id| bounds.network.server(*id).name.as_str()).collect();
+    let run = row.first()?.run.as_ref().map(|run| {
+        json!({
+            "delay": seen(&run.delay),
+            "backlog": seen(&run.backlog),
+        })
+    });
+    Some(json!({
+        "name": flow.name,
+        "path": path,
+        "arrival": curve(&flow.arrival),
+        "run": run,
+        "maximum-delay": bounds.required_of(row).map(|one| json!({
+            "limit": number(&Extended::from(one.limit)),
+            "met": one.is_met(),
+            "missed-in-a-run": one.is_missed_in_a_run(),
+        })),
+        "bounds": row.iter().zip(bounds.analyses)
+            .map(|(assessed, asked)| bound(bounds, assessed, asked.name()))
+            .collect::<Vec<_>>(),
+    }))
 }
 
 /// Returns a CSV row for each flow and analysis, in seconds and bits. The cell of an infinite bound

@@ -92,6 +92,40 @@ fn of_point(point: &Point) -> Vec<Tile> {
     tiles.into_iter().flatten().collect()
 }
 
+/// Returns the rates that a search found.
+fn of_search(search: &SearchOutcome) -> Vec<Tile> {
+    let mut tiles = vec![Tile {
+        name: "Highest rate answered".to_owned(),
+        value: figure(search.maximum_received_rate, Unit::PerSecond),
+        remark: match search.maximum_at_rate {
+            Some(at) => {
+                format!("at {} offered; all switches together", figure(at, Unit::PerSecond))
+            }
+            None => "all switches together".to_owned(),
+        },
+    }];
+    if let Some(rate) = search.loss_free_rate {
+        tiles.push(Tile {
+            name: "Highest loss-free rate".to_owned(),
+            value: match search.lossy_rate {
+                Some(lossy) => {
+                    let [low, high] = [rate, lossy].map(|rate| figure(rate, Unit::PerSecond));
+                    format!("{low} to {high}")
+                }
+                None => format!("at least {}", figure(rate, Unit::PerSecond)),
+            },
+            remark: match search.confidence {
+                Some(confidence) => format!(
+                    "with {:.0} % confidence, by search; all switches together",
+                    100.0 * confidence
+                ),
+                None => "found by search, without an interval; all switches together".to_owned(),
+            },
+        });
+    }
+    tiles
+}
+
 fn of_sweep(points: &[Point], search: Option<&SearchOutcome>) -> Vec<Tile> {
     let mut tiles = Vec::new();
     let protocols = describe::distinct(points.iter().map(|p| p.protocol.as_str()));
@@ -131,37 +165,7 @@ fn of_sweep(points: &[Point], search: Option<&SearchOutcome>) -> Vec<Tile> {
             });
         }
     }
-    if let Some(search) = search {
-        tiles.push(Tile {
-            name: "Highest rate answered".to_owned(),
-            value: figure(search.maximum_received_rate, Unit::PerSecond),
-            remark: match search.maximum_at_rate {
-                Some(at) => {
-                    format!("at {} offered; all switches together", figure(at, Unit::PerSecond))
-                }
-                None => "all switches together".to_owned(),
-            },
-        });
-    }
-    if let Some(rate) = search.and_then(|search| search.loss_free_rate) {
-        tiles.push(Tile {
-            name: "Highest loss-free rate".to_owned(),
-            value: match search.and_then(|search| search.lossy_rate) {
-                Some(lossy) => {
-                    let [low, high] = [rate, lossy].map(|rate| figure(rate, Unit::PerSecond));
-                    format!("{low} to {high}")
-                }
-                None => format!("at least {}", figure(rate, Unit::PerSecond)),
-            },
-            remark: match search.and_then(|search| search.confidence) {
-                Some(confidence) => format!(
-                    "with {:.0} % confidence, by search; all switches together",
-                    100.0 * confidence
-                ),
-                None => "found by search, without an interval; all switches together".to_owned(),
-            },
-        });
-    }
+    tiles.extend(search.into_iter().flat_map(of_search));
     let medians = || points.iter().filter_map(|p| metric(p, "rtt.p50")).map(|e| e.mean);
     let (least, most) = describe::range(medians());
     if least <= most {

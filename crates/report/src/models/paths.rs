@@ -27,29 +27,7 @@ pub fn paths_table(
         plural(paths.len() as u64, "path", "paths that differ")
     );
     let mut out = layout.paragraph("", &title, Paint::Strong);
-    let mut columns = vec![Column::right("path").indent(2)];
-    columns.extend(model.levels().iter().map(|level| Column::right(level.to_string())));
-    columns.extend([Column::right("not measured"), Column::left("functions").rank(1)]);
-    let mut grid = Grid::new(columns);
-    for (number, path) in (1..).zip(paths).take(SHOWN) {
-        let unmeasured: u32 = path.unmeasured.values().sum();
-        let at_least = if unmeasured > 0 { "≥ " } else { "" };
-        let mut cells = vec![Cell::new(number.to_string())];
-        cells.extend(path.composition.levels.iter().map(|predicted| match predicted.value.0 {
-            0 => Cell::painted("–", Paint::Warn),
-            _ => Cell::new(format!("{at_least}{}", predicted.value)),
-        }));
-        let paint = if unmeasured > 0 { Paint::Warn } else { Paint::Good };
-        cells.push(Cell::painted(unmeasured.to_string(), paint));
-        let names: Vec<&str> = path.functions.iter().map(|name| name.as_str()).collect();
-        cells.push(Cell::new(if names.is_empty() {
-            "the baseline".to_owned()
-        } else {
-            names.join(" + ")
-        }));
-        grid.row(cells);
-    }
-    out.push_str(&grid.render(layout));
+    out.push_str(&grid(model, paths).render(layout));
     if paths.len() > SHOWN {
         out.push_str(&layout.paragraph(
             "  ",
@@ -93,6 +71,40 @@ pub fn paths_table(
         );
         out.push_str(&layout.paragraph("", &text, Paint::Plain));
     }
+    out.push_str(&unmeasured(under, paths, layout));
+    out
+}
+
+/// Returns the table with a row for each of the slowest paths.
+fn grid(model: &Model, paths: &[PathPrediction]) -> Grid {
+    let mut columns = vec![Column::right("path").indent(2)];
+    columns.extend(model.levels().iter().map(|level| Column::right(level.to_string())));
+    columns.extend([Column::right("not measured"), Column::left("functions").rank(1)]);
+    let mut grid = Grid::new(columns);
+    for (number, path) in (1..).zip(paths).take(SHOWN) {
+        let unmeasured: u32 = path.unmeasured.values().sum();
+        let at_least = if unmeasured > 0 { "≥ " } else { "" };
+        let mut cells = vec![Cell::new(number.to_string())];
+        cells.extend(path.composition.levels.iter().map(|predicted| match predicted.value.0 {
+            0 => Cell::painted("–", Paint::Warn),
+            _ => Cell::new(format!("{at_least}{}", predicted.value)),
+        }));
+        let paint = if unmeasured > 0 { Paint::Warn } else { Paint::Good };
+        cells.push(Cell::painted(unmeasured.to_string(), paint));
+        let names: Vec<&str> = path.functions.iter().map(|name| name.as_str()).collect();
+        cells.push(Cell::new(if names.is_empty() {
+            "the baseline".to_owned()
+        } else {
+            names.join(" + ")
+        }));
+        grid.row(cells);
+    }
+    grid
+}
+
+/// Returns the functions that the model does not know, with the number of paths that need each.
+fn unmeasured(under: &SettingModel, paths: &[PathPrediction], layout: Layout) -> String {
+    let mut out = String::new();
     let mut unmeasured: BTreeMap<&str, usize> = BTreeMap::new();
     for part in paths.iter().flat_map(|path| path.unmeasured.keys()) {
         *unmeasured.entry(part).or_default() += 1;

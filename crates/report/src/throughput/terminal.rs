@@ -4,8 +4,8 @@ use ::throughput::run::Case;
 use statistics::{Estimate, Unit};
 
 use super::{
-    Run, alarms, checked, cost, drawn, fault, findings::findings, has_methods, latency, limit,
-    path, percentile, rate, remarks, size, stages,
+    Point, Run, alarms, checked, cost, drawn, fault, findings::findings, has_methods, latency,
+    limit, path, percentile, rate, remarks, size, stages,
 };
 use crate::alarm;
 use crate::format::{duration, estimate, figure, printable, whole};
@@ -28,24 +28,7 @@ pub fn table(run: &Run<'_>, layout: Layout) -> String {
     );
     out.push_str(&layout.paragraph("", &effort, Paint::Plain));
     for point in run.points {
-        let tables: Vec<String> = point
-            .entries
-            .iter()
-            .map(|(name, count)| format!("{} in {}", size(*count), printable(name)))
-            .collect();
-        let copied = Estimate::of(&point.findings.copied);
-        let text = format!(
-            "{} flows of {}; entries: {}; {} {}",
-            size(point.flows),
-            figure(point.packet_bytes, Unit::Bytes),
-            if tables.is_empty() { "none".to_owned() } else { tables.join(", ") },
-            limit(point.findings.io),
-            copied.map_or_else(
-                || "not measured".to_owned(),
-                |copied| estimate(&copied, Unit::PerSecond)
-            ),
-        );
-        out.push_str(&layout.paragraph("", &text, Paint::Plain));
+        out.push_str(&layout.paragraph("", &setting(point), Paint::Plain));
     }
     let missing = alarm::missing(run.provenance);
     let alarms: Vec<_> = alarms(run).into_iter().chain(missing).collect();
@@ -54,44 +37,8 @@ pub fn table(run: &Run<'_>, layout: Layout) -> String {
     for text in findings(run) {
         out.push_str(&layout.paragraph("  ", &text, found));
     }
-    let cases = || {
-        run.points
-            .iter()
-            .flat_map(|point| point.findings.cases.iter().map(move |case| (point, case)))
-    };
     out.push('\n');
-    let mut grid = Grid::new(vec![
-        Column::left("path"),
-        Column::right("entries"),
-        Column::right("on"),
-        Column::right("rate"),
-        Column::right("ns/packet"),
-        Column::right("p50").rank(1),
-        Column::right("p99").rank(2),
-        Column::right("p99.9").rank(3),
-        Column::right("offered").rank(4),
-        Column::right("checked").rank(1),
-    ]);
-    for (point, case) in cases() {
-        let Some(rate) = rate(case) else { continue };
-        let bad = fault(case).is_some();
-        let nanoseconds =
-            cost(case).map_or_else(String::new, |cost| format!("{:.1}", cost.mean * 1e9));
-        let offered = case.latency.as_ref().map(|latency| figure(latency.offered, Unit::PerSecond));
-        grid.row(vec![
-            Cell::new(named(case, has_methods(run))),
-            Cell::new(size(point.flows)),
-            Cell::new(case.cores.to_string()),
-            Cell::new(estimate(&rate, Unit::PerSecond)),
-            Cell::new(nanoseconds),
-            Cell::new(percentile(latency(case), 0.5)),
-            Cell::new(percentile(latency(case), 0.99)),
-            Cell::new(percentile(latency(case), 0.999)),
-            Cell::new(offered.unwrap_or_else(|| "–".to_owned())),
-            Cell::painted(checked(case), if bad { Paint::Bad } else { Paint::Plain }),
-        ]);
-    }
-    out.push_str(&grid.render(layout));
+    out.push_str(&cases(run).render(layout));
     if has_methods(run) {
         out.push('\n');
         out.push_str(&methods(run).render(layout));
@@ -115,6 +62,65 @@ pub fn table(run: &Run<'_>, layout: Layout) -> String {
         out.push_str(&layout.paragraph("  - ", &remark.text, remark.tone.into()));
     }
     out
+}
+
+/// Returns the flows and entries of a point, and the limit of its rate.
+fn setting(point: &Point) -> String {
+    let tables: Vec<String> = point
+        .entries
+        .iter()
+        .map(|(name, count)| format!("{} in {}", size(*count), printable(name)))
+        .collect();
+    let copied = Estimate::of(&point.findings.copied);
+    format!(
+        "{} flows of {}; entries: {}; {} {}",
+        size(point.flows),
+        figure(point.packet_bytes, Unit::Bytes),
+        if tables.is_empty() { "none".to_owned() } else { tables.join(", ") },
+        limit(point.findings.io),
+        copied
+            .map_or_else(|| "not measured".to_owned(), |copied| estimate(&copied, Unit::PerSecond)),
+    )
+}
+
+/// Returns the table with a row for each case.
+fn cases(run: &Run<'_>) -> Grid {
+    let cases = run
+        .points
+        .iter()
+        .flat_map(|point| point.findings.cases.iter().map(move |case| (point, case)));
+    let mut grid = Grid::new(vec![
+        Column::left("path"),
+        Column::right("entries"),
+        Column::right("on"),
+        Column::right("rate"),
+        Column::right("ns/packet"),
+        Column::right("p50").rank(1),
+        Column::right("p99").rank(2),
+        Column::right("p99.9").rank(3),
+        Column::right("offered").rank(4),
+        Column::right("checked").rank(1),
+    ]);
+    for (point, case) in cases {
+        let Some(rate) = rate(case) else { continue };
+        let bad = fault(case).is_some();
+        let nanoseconds =
+            cost(case).map_or_else(String::new, |cost| format!("{:.1}", cost.mean * 1e9));
+        let offered = case.latency.as_ref().map(|latency| figure(latency.offered, Unit::PerSecond));
+        grid.row(vec![
+            Cell::new(named(case, has_methods(run))),
+            Cell::new(size(point.flows)),
+            Cell::new(case.cores.to_string()),
+            Cell::new(estimate(&rate, Unit::PerSecond)),
+            Cell::new(nanoseconds),
+            Cell::new(percentile(latency(case), 0.5)),
+            Cell::new(percentile(latency(case), 0.99)),
+            Cell::new(percentile(latency(case), 0.999)),
+            Cell::new(offered.unwrap_or_else(|| "–".to_owned())),
+            Cell::painted(checked(case), if bad { Paint::Bad } else { Paint::Plain }),
+        ]);
+    }
+    grid
 }
 
 /// Returns the path of a case, and the update method if the run has several.

@@ -144,8 +144,8 @@ fn the_table_fits_and_says_how_it_was_measured() {
     }
 }
 
-/// If the machine was disturbed in one turn, an interval is wider than its mean. The columns must
-/// still fit the terminal.
+/// The columns must fit the terminal even if an interval is wider than its mean, because the
+/// machine was disturbed in one turn.
 #[test]
 fn the_table_fits_when_turns_are_far_apart() {
     for factor in [1.1, 37.0, 1e3] {

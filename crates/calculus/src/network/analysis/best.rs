@@ -96,11 +96,6 @@ pub(super) fn candidates<'n>(of: &Analyser<'n>) -> Vec<Candidate<'n>> {
     let mut candidates = vec![(settings.clone(), first)];
     // The last resort is tried only for flows that would miss their deadline otherwise.
     let last_resort = settings.deadline.is_some() && hops > PROGRAMMED;
-    let with = |settings: &Settings, methods: &[ArrivalBound], cap_bursts| Settings {
-        arrival_bounds: methods.to_vec(),
-        cap_bursts,
-        ..settings.clone()
-    };
     if !feed_forward {
         candidates.extend(of_cycles(settings, &all, hops));
     }
@@ -124,27 +119,7 @@ pub(super) fn candidates<'n>(of: &Analyser<'n>) -> Vec<Candidate<'n>> {
                 }
             }
         }
-        // A bound for arbitrary multiplexing holds for every order of service. Smaller arrival
-        // curves then leave more residual service, so that all methods together are best.
-        let any = settings.clone().multiplexed(Multiplexing::Arbitrary);
-        let any = any.with_flow_of_interest(FlowOfInterest::LowestPriorityWhereProven);
-        let any = Settings { prolong: is_thorough, ..any };
-        let mut analyses = vec![Analysis::Sfa, Analysis::Pmoo, Analysis::TandemMatching];
-        if all(Multiplexing::Arbitrary) {
-            analyses.push(Analysis::Tfa);
-        }
-        if !is_thorough {
-            use ArrivalBound::{AggregatePboo, AggregatePmoo, SegregatedPmoo};
-            let methods = [AggregatePboo, AggregatePmoo, SegregatedPmoo];
-            candidates.push((with(&any, &methods, true), analyses));
-        } else {
-            candidates.push((with(&any, &ArrivalBound::ALL, true), analyses.clone()));
-            // Except for curves with so many segments that not all combinations of these are tried.
-            for methods in ArrivalBound::ALL.chunks(1) {
-                candidates.push((with(&any, methods, true), analyses.clone()));
-                candidates.push((with(&any, methods, false), analyses.clone()));
-            }
-        }
+        candidates.extend(of_any_order(settings, is_thorough, all(Multiplexing::Arbitrary)));
     }
     if last_resort {
         candidates.push((settings.clone(), vec![Analysis::Ludb, Analysis::Plp]));
@@ -155,6 +130,44 @@ pub(super) fn candidates<'n>(of: &Analyser<'n>) -> Vec<Candidate<'n>> {
         candidates.push((settings.clone(), vec![Analysis::Ulp]));
     }
     with_analysers(of, candidates)
+}
+
+/// Returns the settings with other methods to bound arrivals.
+fn with(settings: &Settings, methods: &[ArrivalBound], cap_bursts: bool) -> Settings {
+    Settings { arrival_bounds: methods.to_vec(), cap_bursts, ..settings.clone() }
+}
+
+/// Returns the candidates of [`Analysis::Best`] in feed-forward networks that assume arbitrary
+/// multiplexing. `is_arbitrary` says that all servers multiplex so.
+fn of_any_order(
+    settings: &Settings,
+    is_thorough: bool,
+    is_arbitrary: bool,
+) -> Vec<(Settings, Vec<Analysis>)> {
+    let mut candidates = Vec::new();
+    // A bound for arbitrary multiplexing holds for every order of service. Smaller arrival
+    // curves then leave more residual service, so that all methods together are best.
+    let any = settings.clone().multiplexed(Multiplexing::Arbitrary);
+    let any = any.with_flow_of_interest(FlowOfInterest::LowestPriorityWhereProven);
+    let any = Settings { prolong: is_thorough, ..any };
+    let mut analyses = vec![Analysis::Sfa, Analysis::Pmoo, Analysis::TandemMatching];
+    if is_arbitrary {
+        analyses.push(Analysis::Tfa);
+    }
+    if !is_thorough {
+        use ArrivalBound::{AggregatePboo, AggregatePmoo, SegregatedPmoo};
+        let methods = [AggregatePboo, AggregatePmoo, SegregatedPmoo];
+        candidates.push((with(&any, &methods, true), analyses));
+    } else {
+        candidates.push((with(&any, &ArrivalBound::ALL, true), analyses.clone()));
+        // If curves have too many segments to try all combinations of these, a single method may be
+        // better.
+        for methods in ArrivalBound::ALL.chunks(1) {
+            candidates.push((with(&any, methods, true), analyses.clone()));
+            candidates.push((with(&any, methods, false), analyses.clone()));
+        }
+    }
+    candidates
 }
 
 /// Whether linear programs are solved for all flows.

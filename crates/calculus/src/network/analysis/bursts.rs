@@ -46,7 +46,7 @@ const EXTRAPOLATIONS: usize = 8;
 /// less exact.
 const CLOSE: f64 = 1e-11;
 const CLOSE_BY_PROGRAMS: f64 = 1e-7;
-/// The ratio to the largest burst of a source at which the search gives up.
+/// The ratio to the largest burst of a source at which the search ends without a bound.
 const LARGEST: f64 = 1e12;
 /// The relative amounts by which a limit is raised before it is checked; the first that suffices
 /// is taken.

@@ -14,7 +14,7 @@ use crate::network::{AnalysisError, operations};
 use crate::{Curve, interrupt};
 
 /// The total number of hops of all flows up to which results for single flows of interest are
-/// cached as well. Each flow may have as many results as the network has links.
+/// cached as well. Each flow may have one result for each link of the network.
 const KEPT: usize = 2_000;
 
 /// The network, the conventions and the caches that all flows of interest share.

@@ -58,29 +58,7 @@ pub(super) fn network(root: &Node<'_>) -> Result<Network, FormatError> {
         }
         ids.entry(name).or_insert(id);
     }
-    let mut placed = Vec::new();
-    for node in fields.get("port").map_or(Ok(&[][..]), Node::list)? {
-        let (port, regulated) = ports::port(node, &units)?;
-        let name = port.name.clone();
-        if ids.contains_key(&name) || placed.iter().any(|other: &Named| other.name == name) {
-            return Err(ModelError::Duplicate { kind: "server or port", name }.into());
-        }
-        let queues = builder.port(port).map_err(|error| node.fault(format!("is none: {error}")))?;
-        let regulator = regulated.map_or(Ok(common.regulator), regulator)?;
-        for (id, _) in &queues {
-            builder.regulate(*id, regulator);
-        }
-        placed.push(Named { name, queues });
-    }
-    // In links, a queue is named "port/classes".
-    for (id, name) in placed.iter().flat_map(|port| {
-        port.queues.iter().map(|(id, classes)| {
-            let classes: Vec<String> = classes.iter().map(Priority::to_string).collect();
-            (*id, format!("{}/{}", port.name, classes.join(",")))
-        })
-    }) {
-        ids.entry(name).or_insert(id);
-    }
+    let placed = ports(&fields, &units, &common, &mut ids, &mut builder)?;
     let mut classes = classes(&fields, &units)?;
     for node in fields.get("flow").map_or(Ok(&[][..]), Node::list)? {
         let (mut flow, outlined) = flow(node, &units, &ids, &placed)?;
@@ -108,6 +86,40 @@ pub(super) fn network(root: &Node<'_>) -> Result<Network, FormatError> {
     network
         .by_clocks(&clocks(node, &units)?)
         .map_err(|error| node.fault(format!("do not fit: {error}")))
+}
+
+/// Reads the ports, and adds the names of their queues to the servers by name.
+fn ports(
+    fields: &Fields<'_>,
+    units: &Units,
+    common: &Common,
+    ids: &mut HashMap<String, ServerId>,
+    builder: &mut NetworkBuilder,
+) -> Result<Vec<Named>, FormatError> {
+    let mut placed = Vec::new();
+    for node in fields.get("port").map_or(Ok(&[][..]), Node::list)? {
+        let (port, regulated) = ports::port(node, units)?;
+        let name = port.name.clone();
+        if ids.contains_key(&name) || placed.iter().any(|other: &Named| other.name == name) {
+            return Err(ModelError::Duplicate { kind: "server or port", name }.into());
+        }
+        let queues = builder.port(port).map_err(|error| node.fault(format!("is none: {error}")))?;
+        let regulator = regulated.map_or(Ok(common.regulator), regulator)?;
+        for (id, _) in &queues {
+            builder.regulate(*id, regulator);
+        }
+        placed.push(Named { name, queues });
+    }
+    // In links, a queue is named "port/classes".
+    for (id, name) in placed.iter().flat_map(|port| {
+        port.queues.iter().map(|(id, classes)| {
+            let classes: Vec<String> = classes.iter().map(Priority::to_string).collect();
+            (*id, format!("{}/{}", port.name, classes.join(",")))
+        })
+    }) {
+        ids.entry(name).or_insert(id);
+    }
+    Ok(placed)
 }
 
 /// The requirement for the flows of a priority that have none of their own.

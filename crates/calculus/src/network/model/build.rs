@@ -152,25 +152,7 @@ impl NetworkBuilder {
                 successors[from.index()].push(*to);
             }
         }
-        let mut links = BTreeMap::new();
-        for link in self.links {
-            let name = |id: ServerId| match self.servers.get(id.index()) {
-                Some(server) => server.name.clone(),
-                None => format!("#{}", id.index()),
-            };
-            let (from, to) = (name(link.from), name(link.to));
-            if !hops.contains_key(&(link.from, link.to)) {
-                return Err(ModelError::UnusedLink { from, to });
-            }
-            let owner = || format!("the link from '{}' to '{}'", excerpt(&from), excerpt(&to));
-            check_curve("shaping curve", &link.shaping, owner)?;
-            if let Some(server) = self.servers.get(link.from.index()) {
-                check_above("shaping curve", &link.shaping, server, owner)?;
-            }
-            if links.insert((link.from, link.to), link.shaping).is_some() {
-                return Err(ModelError::DoubleLink { from, to });
-            }
-        }
+        let links = checked_links(self.links, &self.servers, &hops)?;
         Ok(Network {
             name: self.name,
             servers: self.servers,
@@ -192,6 +174,34 @@ impl NetworkBuilder {
             clocked: None,
         })
     }
+}
+
+/// Returns the shaping curves of the links, or the first fault of a link.
+fn checked_links(
+    links: Vec<Link>,
+    servers: &[Server],
+    hops: &BTreeMap<(ServerId, ServerId), Vec<FlowId>>,
+) -> Result<BTreeMap<(ServerId, ServerId), Curve>, ModelError> {
+    let mut shaping = BTreeMap::new();
+    for link in links {
+        let name = |id: ServerId| match servers.get(id.index()) {
+            Some(server) => server.name.clone(),
+            None => format!("#{}", id.index()),
+        };
+        let (from, to) = (name(link.from), name(link.to));
+        if !hops.contains_key(&(link.from, link.to)) {
+            return Err(ModelError::UnusedLink { from, to });
+        }
+        let owner = || format!("the link from '{}' to '{}'", excerpt(&from), excerpt(&to));
+        check_curve("shaping curve", &link.shaping, owner)?;
+        if let Some(server) = servers.get(link.from.index()) {
+            check_above("shaping curve", &link.shaping, server, owner)?;
+        }
+        if shaping.insert((link.from, link.to), link.shaping).is_some() {
+            return Err(ModelError::DoubleLink { from, to });
+        }
+    }
+    Ok(shaping)
 }
 
 fn unique<'a>(

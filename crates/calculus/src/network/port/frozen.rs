@@ -108,14 +108,26 @@ pub(super) fn shares(
     let packet = best_effort.iter().map(|class| &class.maximum_packet).max();
     let guard = guards(packet.unwrap_or(&first.maximum_packet));
     let left = rate - &slopes - rate * &guard / &whole;
+    let latent = ranges + rate * &guard;
+    shares.push(best_effort_share(&best_effort, left, latent, &opened)?);
+    Ok(shares)
+}
+
+/// Returns the share of the classes without an idle slope. They are served at the rate `left` once
+/// the data `latent` could have been sent at that rate.
+fn best_effort_share(
+    classes: &[&Class<Gate>],
+    left: Rational,
+    latent: Rational,
+    opened: &Curve,
+) -> Result<Share, PortError> {
     let service = match left.is_positive() {
         true => {
-            let latency = (ranges + rate * &guard) / &left;
-            Curve::rate_latency(left, latency)?.composition(&opened)?
+            let latency = latent / &left;
+            Curve::rate_latency(left, latency)?.composition(opened)?
         }
         false => Curve::zero(),
     };
-    let priorities = best_effort.iter().map(|class| class.priority).collect();
-    shares.push(Share { priorities, service, strict: true, shaping: None });
-    Ok(shares)
+    let priorities = classes.iter().map(|class| class.priority).collect();
+    Ok(Share { priorities, service, strict: true, shaping: None })
 }

@@ -15,8 +15,8 @@ use super::{Class, Gate, Port, PortError, Share, Window, by_priority, frozen};
 use crate::network::elements::Priority;
 use crate::{Curve, Extended, Period, Piece, Rational};
 
-/// The largest number of windows of a class; the service curve is a minimum of as many periodic
-/// curves.
+/// The largest number of windows of a class. The service curve is the minimum of one periodic curve
+/// for each window.
 const MOST_WINDOWS: usize = 64;
 
 /// Classes whose gates are open at the same times.

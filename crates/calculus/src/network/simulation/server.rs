@@ -4,8 +4,10 @@
 //! exactly its service curve, counted from the start. That is a legal behaviour of every server
 //! with that service curve, strict or not.
 
+use std::collections::VecDeque;
+
 use super::process::Process;
-use crate::{Curve, Extended, Rational};
+use crate::{Curve, Extended, Piece, Rational};
 
 /// The number of backlogged periods after which the server no longer has a latency, to limit the
 /// length of runs. Faster service is always legal.
@@ -18,10 +20,13 @@ const PERIODS: usize = 400;
 enum Phase {
     /// All data leave as they arrive.
     Free { from: Rational },
-    /// The server follows the steps: each has a time, an amount that is served at once (`None` for
-    /// everything), and then a slope.
-    Busy { from: Rational, steps: Vec<(Rational, Option<Rational>, Rational)> },
+    /// The server follows the steps.
+    Busy { from: Rational, steps: Vec<Step> },
 }
+
+/// The service from a time on, as that time, an amount that is served at once (`None` for
+/// everything), and then a slope.
+type Step = (Rational, Option<Rational>, Rational);
 
 impl Phase {
     fn from(&self) -> &Rational {
@@ -140,64 +145,76 @@ fn phases(all: &Process, service: &Curve) -> Option<Vec<Phase>> {
             }
             continue;
         }
-        let mut steps = Vec::new();
-        let mut caught_up = None;
-        let mut served = before;
-        let (mut at, mut piece, mut arrived) = (now.clone(), 0, index);
-        let mut slope = Rational::ZERO;
-        while caught_up.is_none() {
-            // Update arrivals and service to the time `at`.
-            if let Some(next) = pieces.get(piece)
-                && &now + next.start() == at
-            {
-                let jump = match next.right_limit() {
-                    Extended::Finite(_) if piece == 0 => next.right_limit().finite().cloned(),
-                    Extended::Finite(height) => {
-                        let last = &pieces[piece - 1];
-                        let from = last.right_limit().finite()?;
-                        let was = from + &(last.slope() * &(next.start() - last.start()));
-                        Some(height - &was)
-                    }
-                    _ => None,
-                };
-                slope = next.slope().clone();
-                if let Some(jump) = &jump {
-                    served += jump;
-                }
-                steps.push((at.clone(), jump.clone(), slope.clone()));
-                piece += 1;
-                if jump.is_none() {
-                    caught_up = Some(at.clone());
-                    continue;
-                }
-            }
-            let knot = &all.knots[arrived];
-            let gap = knot.at(&at) - &served;
-            if !gap.is_positive() && at > now {
-                caught_up = Some(at.clone());
-                continue;
-            }
-            let next_piece = pieces.get(piece).map(|next| &now + next.start());
-            let next_knot = all.knots.get(arrived + 1).map(|next| next.t.clone());
-            let closing = &slope - &knot.slope;
-            let meets = closing.is_positive().then(|| &at + &(&gap / &closing));
-            let soonest = [&next_piece, &next_knot, &meets].into_iter().flatten().min().cloned()?;
-            served += &(&slope * &(&soonest - &at));
-            if next_knot.as_ref() == Some(&soonest) {
-                arrived += 1;
-            } else if meets.as_ref() == Some(&soonest) && next_piece.as_ref() != Some(&soonest) {
-                caught_up = Some(soonest.clone());
-            }
-            at = soonest;
-        }
+        let (steps, caught_up) = busy_period(all, index, &now, before, &pieces)?;
         phases.push(Phase::Busy { from: now.clone(), steps });
-        now = caught_up?;
+        now = caught_up;
         if now >= end {
             break;
         }
     }
     phases.push(Phase::Free { from: now });
     Some(phases)
+}
+
+/// Returns the steps of the backlogged period that starts at `now`, and its end. `index` is that of
+/// the knot of the arrivals at or before `now`, and `served` the data that arrived before.
+fn busy_period(
+    all: &Process,
+    index: usize,
+    now: &Rational,
+    mut served: Rational,
+    pieces: &[Piece],
+) -> Option<(Vec<Step>, Rational)> {
+    let mut steps = Vec::new();
+    let mut caught_up = None;
+    let (mut at, mut piece, mut arrived) = (now.clone(), 0, index);
+    let mut slope = Rational::ZERO;
+    while caught_up.is_none() {
+        // Update arrivals and service to the time `at`.
+        if let Some(next) = pieces.get(piece)
+            && now + next.start() == at
+        {
+            let jump = match next.right_limit() {
+                Extended::Finite(_) if piece == 0 => next.right_limit().finite().cloned(),
+                Extended::Finite(height) => {
+                    let last = &pieces[piece - 1];
+                    let from = last.right_limit().finite()?;
+                    let was = from + &(last.slope() * &(next.start() - last.start()));
+                    Some(height - &was)
+                }
+                _ => None,
+            };
+            slope = next.slope().clone();
+            if let Some(jump) = &jump {
+                served += jump;
+            }
+            steps.push((at.clone(), jump.clone(), slope.clone()));
+            piece += 1;
+            if jump.is_none() {
+                caught_up = Some(at.clone());
+                continue;
+            }
+        }
+        let knot = &all.knots[arrived];
+        let gap = knot.at(&at) - &served;
+        if !gap.is_positive() && at > *now {
+            caught_up = Some(at.clone());
+            continue;
+        }
+        let next_piece = pieces.get(piece).map(|next| now + next.start());
+        let next_knot = all.knots.get(arrived + 1).map(|next| next.t.clone());
+        let closing = &slope - &knot.slope;
+        let meets = closing.is_positive().then(|| &at + &(&gap / &closing));
+        let soonest = [&next_piece, &next_knot, &meets].into_iter().flatten().min().cloned()?;
+        served += &(&slope * &(&soonest - &at));
+        if next_knot.as_ref() == Some(&soonest) {
+            arrived += 1;
+        } else if meets.as_ref() == Some(&soonest) && next_piece.as_ref() != Some(&soonest) {
+            caught_up = Some(soonest.clone());
+        }
+        at = soonest;
+    }
+    Some((steps, caught_up?))
 }
 
 /// Returns the line with the long-term rate of the service curve and no latency, unless that is
@@ -272,16 +289,12 @@ fn sweep(arrivals: &Process, phases: &[Phase]) -> Process {
     out
 }
 
-/// Splits the output among flows that are served in the order of arrival.
-fn split(
-    arrivals: &[Process],
-    group: &Group,
-    out: &Process,
-    departures: &mut [Process],
-) -> Option<()> {
-    // The order of arrival: amounts with the shares of the flows.
-    let mut tape: std::collections::VecDeque<(Rational, Vec<(usize, Rational)>)> =
-        std::collections::VecDeque::new();
+/// An amount of data that arrives together, and the share of each flow.
+type Arrived = (Rational, Vec<(usize, Rational)>);
+
+/// Returns the data of some flows in the order of arrival.
+fn in_order_of_arrival(arrivals: &[Process], group: &Group) -> VecDeque<Arrived> {
+    let mut tape = VecDeque::new();
     let mut times: Vec<&Rational> =
         group.iter().flat_map(|flow| arrivals[*flow].knots.iter().map(|knot| &knot.t)).collect();
     times.sort();
@@ -312,6 +325,17 @@ fn split(
             tape.push_back((amount, shares));
         }
     }
+    tape
+}
+
+/// Splits the output among flows that are served in the order of arrival.
+fn split(
+    arrivals: &[Process],
+    group: &Group,
+    out: &Process,
+    departures: &mut [Process],
+) -> Option<()> {
+    let mut tape = in_order_of_arrival(arrivals, group);
     // The output takes data from the front of the tape.
     let mut taken = Rational::ZERO;
     for (index, knot) in out.knots.iter().enumerate() {

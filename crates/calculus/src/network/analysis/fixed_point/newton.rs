@@ -10,8 +10,8 @@
 use super::{AnalysisError, Class, Common, Delays, Priority, ServerId};
 use crate::{Extended, Rational};
 
-/// The largest number of delays: the slopes take as many evaluations of F, and the solution takes
-/// cubic time.
+/// The largest number of delays. The slopes take one evaluation of F for each delay, and the time
+/// of the solution is cubic in this number.
 const MOST: usize = 128;
 /// The largest number of Newton steps.
 const TANGENTS: usize = 24;

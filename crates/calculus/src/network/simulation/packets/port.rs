@@ -287,52 +287,7 @@ impl Order<'_> {
                 }
                 Err(soonest)
             }
-            Self::Deficits { quanta, left, at, entered } => {
-                if *entered {
-                    // Continue or end the current turn.
-                    let left = left.get_mut(*at).ok_or(None)?;
-                    match size(*at) {
-                        Some(size) if size <= &*left => {
-                            *left -= size;
-                            return Ok(*at);
-                        }
-                        Some(_) => {}
-                        None => *left = Rational::ZERO,
-                    }
-                    *entered = false;
-                    *at = (*at + 1) % heads.len();
-                }
-                // If quanta are much smaller than packets, rounds in which no class can send are
-                // skipped.
-                let rounds = |(class, size): (usize, &Rational)| {
-                    let missing = size - left.get(class)?;
-                    Some(missing.checked_div(quanta.get(class)?)?.ceil() - Rational::ONE)
-                };
-                let skipped = waiting().filter_map(rounds).min().unwrap_or(Rational::ZERO);
-                for (class, _) in waiting().filter(|_| skipped.is_positive()) {
-                    if let (Some(left), Some(quantum)) = (left.get_mut(class), quanta.get(class)) {
-                        *left += &(*quantum * &skipped);
-                    }
-                }
-                for _ in 0..2 * heads.len() {
-                    let (Some(quantum), Some(left)) = (quanta.get(*at), left.get_mut(*at)) else {
-                        return Err(None);
-                    };
-                    match size(*at) {
-                        None => *left = Rational::ZERO,
-                        Some(size) => {
-                            *left += *quantum;
-                            if size <= &*left {
-                                *left -= size;
-                                *entered = true;
-                                return Ok(*at);
-                            }
-                        }
-                    }
-                    *at = (*at + 1) % heads.len();
-                }
-                Err(None)
-            }
+            Self::Deficits { .. } => self.deficit_turn(heads),
             Self::Weights { weights, at, sent } => {
                 for _ in 0..=heads.len() {
                     if size(*at).is_some() && weights.get(*at).is_some_and(|weight| *sent < *weight)
@@ -364,5 +319,57 @@ impl Order<'_> {
                 Err(None)
             }
         }
+    }
+
+    /// Returns the class that sends by deficit round robin.
+    fn deficit_turn(&mut self, heads: &[Option<&Rational>]) -> Result<usize, Option<Rational>> {
+        let Self::Deficits { quanta, left, at, entered } = self else { return Err(None) };
+        let waiting =
+            || heads.iter().enumerate().filter_map(|(class, head)| Some((class, (*head)?)));
+        let size = |class: usize| heads.get(class).copied().flatten();
+        if *entered {
+            // Continue or end the current turn.
+            let left = left.get_mut(*at).ok_or(None)?;
+            match size(*at) {
+                Some(size) if size <= &*left => {
+                    *left -= size;
+                    return Ok(*at);
+                }
+                Some(_) => {}
+                None => *left = Rational::ZERO,
+            }
+            *entered = false;
+            *at = (*at + 1) % heads.len();
+        }
+        // If quanta are much smaller than packets, rounds in which no class can send are
+        // skipped.
+        let rounds = |(class, size): (usize, &Rational)| {
+            let missing = size - left.get(class)?;
+            Some(missing.checked_div(quanta.get(class)?)?.ceil() - Rational::ONE)
+        };
+        let skipped = waiting().filter_map(rounds).min().unwrap_or(Rational::ZERO);
+        for (class, _) in waiting().filter(|_| skipped.is_positive()) {
+            if let (Some(left), Some(quantum)) = (left.get_mut(class), quanta.get(class)) {
+                *left += &(*quantum * &skipped);
+            }
+        }
+        for _ in 0..2 * heads.len() {
+            let (Some(quantum), Some(left)) = (quanta.get(*at), left.get_mut(*at)) else {
+                return Err(None);
+            };
+            match size(*at) {
+                None => *left = Rational::ZERO,
+                Some(size) => {
+                    *left += *quantum;
+                    if size <= &*left {
+                        *left -= size;
+                        *entered = true;
+                        return Ok(*at);
+                    }
+                }
+            }
+            *at = (*at + 1) % heads.len();
+        }
+        Err(None)
     }
 }
