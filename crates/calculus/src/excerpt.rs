@@ -3,21 +3,21 @@
 use std::borrow::Cow;
 
 /// The number of characters up to which a text is quoted in full.
-const WHOLE: usize = 160;
+const FULL_LENGTH: usize = 160;
 /// The number of characters that are quoted of a longer text.
-const BEGINNING: usize = 60;
+const EXCERPT_LENGTH: usize = 60;
 
 /// Returns the text, or its beginning and its length, so that messages stay readable however long a
 /// number or a name in a file is.
 pub(crate) fn excerpt(text: &str) -> Cow<'_, str> {
     // A character has at most four bytes, so that the characters of short texts need not be
     // counted.
-    if text.len() <= WHOLE || text.chars().nth(WHOLE).is_none() {
+    if text.len() <= FULL_LENGTH || text.chars().nth(FULL_LENGTH).is_none() {
         return Cow::Borrowed(text);
     }
-    let end = text.char_indices().nth(BEGINNING).map_or(text.len(), |(end, _)| end);
+    let end = text.char_indices().nth(EXCERPT_LENGTH).map_or(text.len(), |(end, _)| end);
     let (beginning, rest) = text.split_at_checked(end).unwrap_or((text, ""));
-    Cow::Owned(format!("{beginning}... ({} characters)", BEGINNING + rest.chars().count()))
+    Cow::Owned(format!("{beginning}... ({} characters)", EXCERPT_LENGTH + rest.chars().count()))
 }
 
 #[cfg(test)]
@@ -27,9 +27,12 @@ mod tests {
     #[test]
     fn what_is_short_is_whole_and_what_is_long_says_how_long() {
         assert_eq!(excerpt("0.67"), "0.67");
-        let short = "µ".repeat(WHOLE);
+        let short = "µ".repeat(FULL_LENGTH);
         assert_eq!(excerpt(&short), short);
         let long = "µ".repeat(100_000);
-        assert_eq!(excerpt(&long), format!("{}... (100000 characters)", "µ".repeat(BEGINNING)));
+        assert_eq!(
+            excerpt(&long),
+            format!("{}... (100000 characters)", "µ".repeat(EXCERPT_LENGTH))
+        );
     }
 }

@@ -30,7 +30,7 @@ enum Kind {
     #[default]
     Never,
     Flag(Arc<AtomicBool>),
-    Looks {
+    Checks {
         made: Arc<AtomicUsize>,
         allowed: usize,
     },
@@ -47,8 +47,8 @@ impl Interrupt {
     /// Returns an interrupt that is set after `allowed` checks. Tests use it as a deadline measured
     /// in steps of work instead of time.
     #[must_use]
-    pub fn after_looks(allowed: usize) -> Self {
-        Self { kind: Kind::Looks { made: Arc::default(), allowed }, end: None }
+    pub fn after_checks(allowed: usize) -> Self {
+        Self { kind: Kind::Checks { made: Arc::default(), allowed }, end: None }
     }
 
     /// Returns an interrupt with the same condition that is also set once `end` has passed.
@@ -65,17 +65,17 @@ impl Interrupt {
     }
 
     /// Returns how often the interrupt was checked, if it counts that (see
-    /// [`Interrupt::after_looks`]).
+    /// [`Interrupt::after_checks`]).
     #[must_use]
-    pub fn looks(&self) -> Option<usize> {
+    pub fn checks(&self) -> Option<usize> {
         match &self.kind {
-            Kind::Looks { made, .. } => Some(made.load(Ordering::Relaxed)),
+            Kind::Checks { made, .. } => Some(made.load(Ordering::Relaxed)),
             Kind::Never | Kind::Flag(_) => None,
         }
     }
 
-    /// Returns whether the interrupt is set. An interrupt of [`Interrupt::after_looks`] counts this
-    /// call.
+    /// Returns whether the interrupt is set. An interrupt of [`Interrupt::after_checks`] counts
+    /// this call.
     #[must_use]
     pub fn is_set(&self) -> bool {
         if self.end.is_some_and(|end| Instant::now() >= end) {
@@ -84,7 +84,7 @@ impl Interrupt {
         match &self.kind {
             Kind::Never => false,
             Kind::Flag(flag) => flag.load(Ordering::Relaxed),
-            Kind::Looks { made, allowed } => made.fetch_add(1, Ordering::Relaxed) >= *allowed,
+            Kind::Checks { made, allowed } => made.fetch_add(1, Ordering::Relaxed) >= *allowed,
         }
     }
 
@@ -138,13 +138,13 @@ mod tests {
     #[test]
     fn an_operation_ends_soon_after_its_interrupt_is_set() {
         let (a, b) = (long(0), long(6));
-        let free = Interrupt::after_looks(usize::MAX);
+        let free = Interrupt::after_checks(usize::MAX);
         let whole = free.watched_by(|| a.convolution(&b)).expect("a convolution");
-        let all = free.looks().expect("a count");
+        let all = free.checks().expect("a count");
         assert!(all > 10, "it looks again and again: {all}");
-        let half = Interrupt::after_looks(all / 2);
+        let half = Interrupt::after_checks(all / 2);
         assert_eq!(half.watched_by(|| a.convolution(&b)), Err(AlgebraError::Interrupted));
-        assert_eq!(half.looks(), Some(all / 2 + 1), "it ends at once");
+        assert_eq!(half.checks(), Some(all / 2 + 1), "it ends at once");
         // The interrupt applied only to the work passed to `watched_by`.
         assert_eq!(a.convolution(&b), Ok(whole));
     }
@@ -154,7 +154,7 @@ mod tests {
         let flag = Arc::new(AtomicBool::new(false));
         let interrupt = Interrupt::from(Arc::clone(&flag));
         let clone = interrupt.clone();
-        assert!(!clone.is_set() && interrupt.looks().is_none());
+        assert!(!clone.is_set() && interrupt.checks().is_none());
         flag.store(true, Ordering::Relaxed);
         assert!(clone.is_set() && clone.watched_by(is_set) && !is_set());
         assert!(!Interrupt::default().is_set());

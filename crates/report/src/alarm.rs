@@ -48,16 +48,16 @@ impl Alarm {
 }
 
 /// The largest number of conditions that are named.
-const NAMED: usize = 6;
+const MOST_NAMED: usize = 6;
 
-/// Returns alarms for conditions that do not hold, given as sentences: the first [`NAMED`], and the
-/// number of the others.
+/// Returns alarms for conditions that do not hold, given as sentences: the first [`MOST_NAMED`],
+/// and the number of the others.
 pub(crate) fn broken(sentences: &[String]) -> Vec<Alarm> {
     let fail = |text: String| Alarm::new(Kind::Threshold, "FAIL", text);
     let mut alarms: Vec<Alarm> =
-        sentences.iter().take(NAMED).map(|text| fail(printable(text))).collect();
-    if sentences.len() > NAMED {
-        let rest = plural((sentences.len() - NAMED) as u64, "more does", "more do");
+        sentences.iter().take(MOST_NAMED).map(|text| fail(printable(text))).collect();
+    if sentences.len() > MOST_NAMED {
+        let rest = plural((sentences.len() - MOST_NAMED) as u64, "more does", "more do");
         alarms.push(fail(format!("{rest} not hold")));
     }
     alarms
@@ -119,7 +119,7 @@ mod tests {
     fn of_many_conditions_the_first_are_named() {
         let sentences: Vec<String> = (0..9).map(|n| format!("threshold {n}")).collect();
         let alarms = broken(&sentences);
-        assert_eq!(alarms.len(), NAMED + 1);
-        assert_eq!(alarms[NAMED].text, "3 more do not hold");
+        assert_eq!(alarms.len(), MOST_NAMED + 1);
+        assert_eq!(alarms[MOST_NAMED].text, "3 more do not hold");
     }
 }

@@ -32,10 +32,10 @@ pub use sweep::{SWEEP_SCHEMA, Sweep, SweepPoint};
 pub use table::{orders, table};
 
 /// The number of flows whose derivations the report shows.
-pub const EXPLAINED: usize = table::ROWS;
+pub const EXPLAINED: usize = table::MOST_ROWS;
 
 /// The largest number of flows that a sentence names.
-const NAMED: usize = 5;
+const MOST_NAMED: usize = 5;
 
 /// The bounds to be reported.
 #[derive(Debug)]
@@ -235,8 +235,8 @@ fn notes(bounds: &Bounds<'_>) -> Vec<Note> {
 
 /// Returns names as part of a sentence: only the first few if there are many.
 fn listed(names: impl ExactSizeIterator<Item = String>) -> String {
-    let more = names.len().saturating_sub(NAMED);
-    let first: Vec<String> = names.take(NAMED).collect();
+    let more = names.len().saturating_sub(MOST_NAMED);
+    let first: Vec<String> = names.take(MOST_NAMED).collect();
     match more {
         0 => first.join(", "),
         more => format!("{} and {more} more", first.join(", ")),

@@ -73,7 +73,7 @@ fn single_points(points: &[Point], load: Load) -> Vec<Block> {
         blocks.push(Block::Folded {
             id: Some(format!("point-{number}")),
             summary: Text::from(format!("{number}. {}", describe::point(point)))
-                .and_faint(tables::gist(point)),
+                .and_faint(tables::summary(point)),
             blocks: inside,
         });
     }

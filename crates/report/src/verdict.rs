@@ -165,13 +165,13 @@ fn of_points(points: &[Point]) -> RunVerdict {
     RunVerdict { side: worst.unwrap_or(Saturated::Unknown), sentence, further: sentences }
 }
 
-/// Formats the names of points: the first [`NAMED`](places), and the number of the others.
+/// Formats the names of points: the first [`MOST_NAMED`](places), and the number of the others.
 fn places(points: &[&Point], among: &[Point]) -> String {
-    const NAMED: usize = 4;
-    let named = points.iter().take(NAMED);
+    const MOST_NAMED: usize = 4;
+    let named = points.iter().take(MOST_NAMED);
     let mut names: Vec<_> = named.map(|point| describe::place(point, among)).collect();
-    if points.len() > NAMED {
-        names.push(format!("and {} more", points.len() - NAMED));
+    if points.len() > MOST_NAMED {
+        names.push(format!("and {} more", points.len() - MOST_NAMED));
     }
     names.join("; ") + "."
 }

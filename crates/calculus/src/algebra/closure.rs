@@ -10,7 +10,7 @@
 //! large as these. A function that equals its square is sub-additive, so stopping there is exact.
 //! (Bouillard and Thierry, section 4.6, combine the closures of all points and segments instead.)
 
-use super::ultimate::{both, one, repeating};
+use super::ultimate::{both, of_curve, repeating};
 use super::{AlgebraError, sweep};
 use crate::curve::piece::Tail;
 use crate::curve::{Curve, Extended, Piece};
@@ -19,7 +19,7 @@ use crate::rational::Rational;
 
 /// The largest number of squarings. Each one doubles the number of summands; a curve whose
 /// breakpoints need more have too fine a grid and are refused.
-const MOST_SQUARES: usize = 40;
+const MOST_SQUARINGS: usize = 40;
 
 impl Curve {
     /// Returns the sub-additive closure: the greatest curve at most `self` that is sub-additive and
@@ -50,7 +50,7 @@ impl Curve {
             Some(at) => f.convolution(&seed(&at)?)?,
             None => f,
         };
-        for _ in 0..MOST_SQUARES {
+        for _ in 0..MOST_SQUARINGS {
             interrupt::check()?;
             let square = root.convolution(&root)?;
             if square == root {
@@ -138,7 +138,7 @@ enum Cheapest {
 /// Returns the place of the least ratio of value to time; `None` if the ratio is only approached
 /// for ever larger times, or the curve is infinite throughout.
 fn least_ratio(f: &Curve) -> Result<Option<Cheapest>, AlgebraError> {
-    let of = one(f, both(f, f).0.length);
+    let of = of_curve(f, both(f, f).0.length);
     let end = of.end();
     let end = &end + &of.length;
     let pieces = f.pieces_until(&end)?;

@@ -4,7 +4,7 @@
 //! the other axis (Zippo, Nikolaus and Stea, "Extending the network calculus algorithmic toolbox
 //! for ultimately pseudo-periodic functions: pseudo-inverse and composition", 2022).
 
-use super::ultimate::{Ultimate, both, one, repeating};
+use super::ultimate::{Ultimate, both, of_curve, repeating};
 use super::{AlgebraError, sweep};
 use crate::curve::piece::Tail;
 use crate::curve::{Curve, Extended, Piece};
@@ -141,7 +141,7 @@ impl Curve {
             _ => return (of_g.start, of_g.length, Rational::ZERO),
         };
         // The rise of the inner curve per period must be a multiple of the outer curve's period.
-        let repeats = |length: &Rational| one(inner, length.clone());
+        let repeats = |length: &Rational| of_curve(inner, length.clone());
         let of_g: Ultimate = match (&self.tail, &inner.tail) {
             (Tail::Affine, _) => of_g,
             (_, Tail::Affine) => repeats(&(&of_f.length / &rate)),

@@ -1,6 +1,6 @@
 //! Floor and ceiling of a curve's values: whole numbers of data.
 
-use super::ultimate::{one, repeating};
+use super::ultimate::{of_curve, repeating};
 use super::{AlgebraError, limits, sweep};
 use crate::curve::piece::Tail;
 use crate::curve::{Curve, Extended, Piece};
@@ -13,12 +13,13 @@ impl Curve {
     /// # Errors
     /// [`AlgebraError::TooManyPieces`] if a period crosses too many whole numbers.
     pub fn floor(&self) -> Result<Self, AlgebraError> {
-        // The result repeats after the smallest number of periods whose increment is a whole number.
+        // The result repeats after the smallest number of periods whose increment is a whole
+        // number.
         let (start, length, increment) = match &self.tail {
             Tail::Affine => {
                 let slope = &self.last_piece().slope;
                 let length = slope.abs().reciprocal().unwrap_or(Rational::ONE);
-                let of = one(self, length);
+                let of = of_curve(self, length);
                 let increment = of.increment();
                 (of.start, of.length, increment)
             }

@@ -38,11 +38,11 @@ pub(crate) fn both(f: &Curve, g: &Curve) -> (Ultimate, Ultimate) {
     let of_g = length(g);
     let length_f = of_f.clone().or_else(|| of_g.clone()).unwrap_or(Rational::ONE);
     let length_g = of_g.or(of_f).unwrap_or(Rational::ONE);
-    (one(f, length_f), one(g, length_g))
+    (of_curve(f, length_f), of_curve(g, length_g))
 }
 
 /// Returns the ultimate behaviour of a curve; an affine tail is given the period `length`.
-pub(crate) fn one(f: &Curve, length: Rational) -> Ultimate {
+pub(crate) fn of_curve(f: &Curve, length: Rational) -> Ultimate {
     let rate = f.ultimate_rate();
     match &f.tail {
         Tail::Affine => {

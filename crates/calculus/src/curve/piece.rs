@@ -112,7 +112,8 @@ impl Piece {
 pub(crate) enum Tail {
     /// The segment of the last piece does not end.
     Affine,
-    /// The curve repeats from the piece with index `first` on. Each repetition is `length` later and
+    /// The curve repeats from the piece with index `first` on. Each repetition is `length` later
+    /// and
     /// `increment` higher.
     Periodic { first: usize, length: Rational, increment: Rational },
 }

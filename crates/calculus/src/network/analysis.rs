@@ -388,7 +388,7 @@ impl<'n> Analyser<'n> {
     pub fn bound(&self, flow: FlowId, analysis: Analysis) -> Result<FlowBound, AnalysisError> {
         self.feed_forward(analysis)?;
         // The recursion needs a thread with a large stack, unless the network is small.
-        if self.common.network.servers().len() <= SHALLOW {
+        if self.common.network.servers().len() <= SERVERS_ON_ANY_STACK {
             return self.stop.watched_by(|| self.run(flow, analysis));
         }
         let mut bounds = parallel(&self.stop, 1, &[flow], |flow| self.run(*flow, analysis))?;
@@ -638,7 +638,7 @@ fn source(
     flow: FlowId,
     mut derivation: Derivation,
 ) -> Arc<Source> {
-    if let Some(cuts) = common.cuts.as_ref().filter(|cuts| cuts.count() <= CUTS) {
+    if let Some(cuts) = common.cuts.as_ref().filter(|cuts| cuts.count() <= MOST_CUTS) {
         derivation.steps.splice(0..0, cuts.known().into_iter().map(Step::Cut));
     }
     // Analyses of whole paths bound cross traffic in the presence of the flow of interest, except
@@ -668,13 +668,13 @@ fn source(
 }
 
 /// The largest number of arrival curves over cut links that a derivation lists.
-const CUTS: usize = 40;
+const MOST_CUTS: usize = 40;
 
 /// The number of servers up to which the stack of any thread suffices.
-const SHALLOW: usize = 64;
+const SERVERS_ON_ANY_STACK: usize = 64;
 
 /// The stack size of an analysing thread, in bytes: the recursion is as deep as paths are long.
-const STACK: usize = 1 << 29;
+const STACK_BYTES: usize = 1 << 29;
 
 /// Applies `work` to each item on several threads (0: one per core) and returns the results in the
 /// order of the items.
@@ -700,7 +700,7 @@ fn parallel<T: Sync, R: Send>(
     let mut done = std::thread::scope(|scope| {
         let spawn = |_| {
             // The stack is reserved memory; pages that are never touched take no memory.
-            std::thread::Builder::new().stack_size(STACK).spawn_scoped(scope, worker)
+            std::thread::Builder::new().stack_size(STACK_BYTES).spawn_scoped(scope, worker)
         };
         let running: Vec<_> = (0..threads.min(items.len())).map(spawn).collect();
         let mut done = Vec::with_capacity(items.len());

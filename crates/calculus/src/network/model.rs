@@ -20,7 +20,7 @@ use crate::{Curve, Rational};
 pub use build::NetworkBuilder;
 
 /// The number of servers up to which a position on a path is found by search rather than in a map.
-const SHORT: usize = 16;
+const SHORT_PATH: usize = 16;
 
 /// A checked network.
 #[derive(Clone, Debug)]
@@ -39,7 +39,7 @@ pub struct Network {
     /// The servers to which flows continue from each server, in ascending order.
     successors: Vec<Vec<ServerId>>,
     crossing: Vec<Vec<FlowId>>,
-    /// Positions of servers on paths of more than [`SHORT`] servers.
+    /// Positions of servers on paths of more than [`SHORT_PATH`] servers.
     positions: HashMap<(FlowId, ServerId), usize>,
     time_unit: Unit,
     data_unit: Unit,
@@ -258,7 +258,7 @@ impl Network {
     /// Returns the position of a server on a flow's path, from 0.
     pub fn position(&self, flow: FlowId, server: ServerId) -> Option<usize> {
         let path = &self.flow(flow).path;
-        if path.len() <= SHORT {
+        if path.len() <= SHORT_PATH {
             return path.iter().position(|visited| *visited == server);
         }
         self.positions.get(&(flow, server)).copied()

@@ -58,9 +58,9 @@ fn short(curve: Curve) -> Result<Curve, AlgebraError> {
 
 /// The number of bits of a burst and its start, numerator and denominator together, above which
 /// bursts are rounded up.
-const LONGEST: u64 = 1_024;
+const MOST_BITS: u64 = 1_024;
 /// The number of significant bits of a burst that was rounded up.
-const KEPT: u64 = 192;
+const SIGNIFICANT_BITS: u64 = 192;
 
 /// Returns an arrival curve with its long bursts rounded up by less than a factor of 1 + 2^-190, or
 /// `None` if no burst is long.
@@ -72,19 +72,19 @@ const KEPT: u64 = 192;
 pub(super) fn shortened(curve: &Curve) -> Option<Curve> {
     let is_long = |piece: &Piece| {
         let burst = piece.right_limit().finite();
-        burst.is_some_and(|burst| burst.bits() + piece.start().bits() > LONGEST)
+        burst.is_some_and(|burst| burst.bits() + piece.start().bits() > MOST_BITS)
     };
     if !curve.pieces().iter().any(is_long) {
         return None;
     }
     if let Some((burst, rate)) = simple::bucket(curve) {
-        return Some(simple::make_bucket(burst.rounded_up(KEPT), rate.clone()));
+        return Some(simple::make_bucket(burst.rounded_up(SIGNIFICANT_BITS), rate.clone()));
     }
     if !curve.is_ultimately_affine() || !curve.is_concave() || affine::is_unbounded(curve) {
         return None;
     }
     let buckets = pmoo::token_buckets(curve).into_iter();
-    Curve::token_buckets(buckets.map(|b| (b.burst.rounded_up(KEPT), b.rate))).ok()
+    Curve::token_buckets(buckets.map(|b| (b.burst.rounded_up(SIGNIFICANT_BITS), b.rate))).ok()
 }
 
 /// Returns the sum of two curves.

@@ -13,7 +13,7 @@ use crate::{Curve, Extended, Rational};
 
 /// The largest number of choices of token buckets and rate-latency curves up to which all of them
 /// are tried.
-const CHOICES: usize = 1024;
+const MOST_CHOICES: usize = 1024;
 
 /// A token bucket.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -219,7 +219,7 @@ pub(crate) fn left_over(servers: &[Vec<RateLatency>], crossings: &[Crossing]) ->
     let count = sizes.iter().try_fold(1_usize, |count, size| count.checked_mul(*size));
     let mut found = Vec::new();
     match count {
-        Some(count) if count <= CHOICES => {
+        Some(count) if count <= MOST_CHOICES => {
             for mut number in 0..count {
                 let choice: Vec<usize> = sizes
                     .iter()

@@ -18,7 +18,7 @@
 use super::elements::{FlowId, ServerId};
 
 /// The largest number of variants that are tried.
-const VARIANTS: usize = 64;
+const MOST_VARIANTS: usize = 64;
 
 /// The flows that share the servers `first..=last` of a tandem, in ascending order.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -71,7 +71,7 @@ pub(crate) fn variants(
 /// one. The first choice merges none.
 fn merges(groups: &[Group]) -> Vec<Vec<Vec<bool>>> {
     let joints: usize = groups.iter().map(|group| group.len() - 1).sum();
-    if joints <= VARIANTS.ilog2() as usize {
+    if joints <= MOST_VARIANTS.ilog2() as usize {
         let choice = |mask: usize| {
             let mut place = 0..joints;
             let mut next = || place.next().is_some_and(|place| mask >> place & 1 == 1);
@@ -86,7 +86,8 @@ fn merges(groups: &[Group]) -> Vec<Vec<Vec<bool>>> {
     };
     let mut choices = vec![all(&|_| false), all(&|_| true)];
     if groups.len() > 1 {
-        choices.extend((0..groups.len().min(VARIANTS)).map(|alone| all(&|place| place == alone)));
+        choices
+            .extend((0..groups.len().min(MOST_VARIANTS)).map(|alone| all(&|place| place == alone)));
     }
     choices
 }

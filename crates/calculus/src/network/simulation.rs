@@ -38,11 +38,11 @@ use super::settings::Settings;
 use crate::{Extended, Rational, interrupt};
 
 /// The largest number of flows that take part besides the flow of interest.
-const FLOWS: usize = 24;
+const MOST_FLOWS: usize = 24;
 /// The largest number of servers on a path; on longer paths processes would have too many knots.
-const SERVERS: usize = 12;
+const LONGEST_PATH: usize = 12;
 /// The largest number of knots of all processes at one server.
-const KNOTS: usize = 1_500;
+const MOST_KNOTS: usize = 1_500;
 
 /// The delay and backlog of a flow in the worst run that was found.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -133,7 +133,7 @@ struct FluidSetup<'n> {
 impl<'n> FluidSetup<'n> {
     fn of(network: &'n Network, flow: FlowId, settings: &'n Settings) -> Option<Self> {
         let path = &network.flow(flow).path;
-        if path.len() > SERVERS || network.is_outlined(Part::Flow(flow)) {
+        if path.len() > LONGEST_PATH || network.is_outlined(Part::Flow(flow)) {
             return None;
         }
         let mut flows = vec![flow];
@@ -146,9 +146,9 @@ impl<'n> FluidSetup<'n> {
         }
         let mut others: Vec<(FlowId, usize)> = shared.into_iter().collect();
         others.sort_by_key(|(id, shared)| (std::cmp::Reverse(*shared), *id));
-        for (other, _) in others.into_iter().take(FLOWS) {
+        for (other, _) in others.into_iter().take(MOST_FLOWS) {
             let outlined = network.is_outlined(Part::Flow(other));
-            if network.flow(other).path.len() > SERVERS || outlined {
+            if network.flow(other).path.len() > LONGEST_PATH || outlined {
                 continue;
             }
             flows.push(other);
@@ -344,7 +344,7 @@ impl<'n> FluidSetup<'n> {
                 };
                 arrivals.push(arrival);
             }
-            if arrivals.iter().map(|arrival| arrival.knots.len()).sum::<usize>() > KNOTS {
+            if arrivals.iter().map(|arrival| arrival.knots.len()).sum::<usize>() > MOST_KNOTS {
                 return None;
             }
             let groups = self.groups(*server, &here);

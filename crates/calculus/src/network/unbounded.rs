@@ -238,7 +238,7 @@ mod tests {
         builder.build().expect("a network")
     }
 
-    fn said(network: &Network) -> Vec<String> {
+    fn descriptions(network: &Network) -> Vec<String> {
         let flows: Vec<FlowId> = network.flows().map(|(id, _)| id).collect();
         let reasons = network.unbounded(&flows);
         let line = |(reason, flows): &(Reason, Vec<FlowId>)| {
@@ -253,7 +253,7 @@ mod tests {
         // no server.
         let network = network(4, &[(11, &[0, 1]), (0, &[1, 2]), (1, &[2]), (10, &[3]), (1, &[0])]);
         assert_eq!(
-            said(&network),
+            descriptions(&network),
             [
                 // The output of an overloaded server may be as much as its input, so s1 counts as
                 // overloaded, too.
@@ -269,7 +269,7 @@ mod tests {
         let network =
             network(5, &[(1, &[3, 1, 2]), (1, &[2, 3]), (1, &[4]), (1, &[0, 3]), (1, &[2, 4])]);
         assert_eq!(
-            said(&network),
+            descriptions(&network),
             ["5 the servers s1 -> s2 -> s3 -> s1 feed each other, and the delays there grow \
                  from round to round"]
         );
@@ -278,7 +278,7 @@ mod tests {
     #[test]
     fn without_a_reason_the_analysis_is_the_reason() {
         assert_eq!(
-            said(&network(1, &[(1, &[0])])),
+            descriptions(&network(1, &[(1, &[0])])),
             ["1 this analysis has no bound; another one may"]
         );
         let mut builder = NetworkBuilder::new("infinite");
@@ -286,6 +286,6 @@ mod tests {
         let all = Curve::burst_delay(0).expect("a curve");
         builder.flow(Flow::new("f", vec![server], all));
         let network = builder.build().expect("a network");
-        assert_eq!(said(&network), ["1 the arrival curve of 'f' is infinite"]);
+        assert_eq!(descriptions(&network), ["1 the arrival curve of 'f' is infinite"]);
     }
 }

@@ -8,7 +8,7 @@ use super::elements::{FlowId, Multiplexing};
 use super::settings::{FlowOfInterest, Settings};
 
 /// The number of refused flows after which an analysis counts as not applicable.
-const TRIED: usize = 3;
+const MOST_REFUSALS: usize = 3;
 
 /// An analysis that was not tried and might have found smaller bounds.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -90,7 +90,7 @@ impl Analyser<'_> {
                 Err(AnalysisError::Stopped) => break,
                 Err(_) => refused += 1,
             }
-            if done == 0 && refused >= TRIED {
+            if done == 0 && refused >= MOST_REFUSALS {
                 return None;
             }
             if begin.elapsed() >= patience {

@@ -129,18 +129,18 @@ fn an_interrupt_ends_the_search_for_bursts() {
         Analyser::new(&ring, settings).stopped_by(interrupt.clone()).bound(flow, analysis)
     };
     for analysis in CUT {
-        let free = Interrupt::after_looks(usize::MAX);
+        let free = Interrupt::after_checks(usize::MAX);
         let whole = bound(analysis, &free).expect("a bound");
         assert!(whole.delay.is_finite(), "{analysis}");
-        let all = free.looks().expect("a count");
+        let all = free.checks().expect("a count");
         for part in 0..4 {
-            let looks = all * part / 4;
-            let interrupt = Interrupt::after_looks(looks);
+            let checks = all * part / 4;
+            let interrupt = Interrupt::after_checks(checks);
             let found = bound(analysis, &interrupt);
             assert!(matches!(found, Err(AnalysisError::Stopped)), "{analysis} {part}");
             // Each remaining burst of a round checks the interrupt once.
-            let after = interrupt.looks().expect("a count") - looks;
-            assert!(after < 30, "{analysis} goes on after {looks} of {all} looks: {after}");
+            let after = interrupt.checks().expect("a count") - checks;
+            assert!(after < 30, "{analysis} goes on after {checks} of {all} checks: {after}");
         }
     }
 }

@@ -285,19 +285,19 @@ fn an_interrupt_ends_a_flow_in_the_middle() {
     let flows: Vec<FlowId> = network.flows().map(|(id, _)| id).collect();
     let settings = Settings { threads: 1, ..Settings::default() };
     for analysis in [Analysis::Best, Analysis::Sfa, Analysis::TfaPlusPlus, Analysis::Plp] {
-        for looks in [0, 1, 3] {
-            let interrupt = Interrupt::after_looks(looks);
+        for checks in [0, 1, 3] {
+            let interrupt = Interrupt::after_checks(checks);
             let analyser = Analyser::new(&network, settings.clone()).stopped_by(interrupt.clone());
             let rows = analyser.assess(&flows, &[analysis], false).expect("what was done");
-            assert!(rows.is_empty(), "{analysis} is at its first flow: {looks} {}", rows.len());
+            assert!(rows.is_empty(), "{analysis} is at its first flow: {checks} {}", rows.len());
             // No further flow is started.
-            let after = interrupt.looks().expect("a count") - looks;
-            assert!(after <= flows.len() + 1, "{analysis} goes on after {looks} looks: {after}");
+            let after = interrupt.checks().expect("a count") - checks;
+            assert!(after <= flows.len() + 1, "{analysis} goes on after {checks} checks: {after}");
         }
     }
     // The best bound of the first flow needs those of all others, and checks the interrupt
     // throughout.
-    let interrupt = Interrupt::after_looks(200);
+    let interrupt = Interrupt::after_checks(200);
     let analyser = Analyser::new(&network, settings.clone()).stopped_by(interrupt.clone());
     assert!(analyser.assess(&flows, &[Analysis::Best], false).expect("nothing yet").is_empty());
     // An interrupted result is not cached.

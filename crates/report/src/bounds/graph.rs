@@ -11,9 +11,9 @@ use crate::page::Figure;
 use crate::plot::{Graph, GraphNode, GraphWay};
 
 /// The largest number of servers for which all are drawn.
-const ALL: usize = 40;
+const ALL_DRAWN: usize = 40;
 /// The number of servers that are drawn of a larger network.
-const SOME: usize = 30;
+const SOME_DRAWN: usize = 30;
 
 /// Returns the figure, or `None` for a network without flows.
 pub(super) fn figure_of(bounds: &Bounds<'_>) -> Option<Figure> {
@@ -25,13 +25,13 @@ pub(super) fn figure_of(bounds: &Bounds<'_>) -> Option<Figure> {
         .filter(|id| !network.flows_at(*id).is_empty())
         .collect();
     let count = drawn.len();
-    if count > ALL {
+    if count > ALL_DRAWN {
         // The most loaded servers are drawn. Among equal loads, those with most flows come first.
         drawn.sort_by(|a, b| {
             let flows = |id: &ServerId| network.flows_at(*id).len();
             ratio(b).total_cmp(&ratio(a)).then_with(|| flows(b).cmp(&flows(a)))
         });
-        drawn.truncate(SOME);
+        drawn.truncate(SOME_DRAWN);
         drawn.sort_unstable();
     }
     let mut places = vec![None; network.servers().len()];
@@ -62,9 +62,9 @@ pub(super) fn figure_of(bounds: &Bounds<'_>) -> Option<Figure> {
     if ways.is_empty() {
         return None;
     }
-    let remark = match count > ALL {
+    let remark = match count > ALL_DRAWN {
         true => format!(
-            "The {SOME} most loaded of {count} servers with flows; where flows pass others in between, no line is drawn."
+            "The {SOME_DRAWN} most loaded of {count} servers with flows; where flows pass others in between, no line is drawn."
         ),
         false => String::new(),
     };

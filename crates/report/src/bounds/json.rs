@@ -76,8 +76,8 @@ fn flow<'a>(bounds: &Bounds<'a>, row: &'a [Assessed]) -> Option<Value> {
         flow.path.iter().map(|id| bounds.network.server(*id).name.as_str()).collect();
     let run = row.first()?.run.as_ref().map(|run| {
         json!({
-            "delay": seen(&run.delay),
-            "backlog": seen(&run.backlog),
+            "delay": observed(&run.delay),
+            "backlog": observed(&run.backlog),
         })
     });
     Some(json!({
@@ -182,7 +182,7 @@ pub(super) fn number(value: &Extended) -> Value {
 }
 
 /// Returns a value from a run as exact text and as the largest double that is not above it.
-pub(super) fn seen(value: &Rational) -> Value {
+pub(super) fn observed(value: &Rational) -> Value {
     json!({"exact": value.to_string(), "value": value.to_f64_down()})
 }
 

@@ -8,7 +8,7 @@ use calculus::{Extended, Rational};
 use statistics::Unit;
 
 use super::table::figure;
-use super::{Bounds, NAMED, listed};
+use super::{Bounds, MOST_NAMED, listed};
 use calculus::network::describe::Round;
 
 /// A flow with a maximum delay.
@@ -107,10 +107,10 @@ impl<'a> Bounds<'a> {
             }
         };
         let mut sentences: Vec<String> =
-            missed.iter().take(NAMED).map(|one| sentence(one)).collect();
+            missed.iter().take(MOST_NAMED).map(|one| sentence(one)).collect();
         let more: Vec<String> = missed
             .iter()
-            .skip(NAMED)
+            .skip(MOST_NAMED)
             .map(|one| format!("'{}'", self.network.flow(one.flow).name))
             .collect();
         if !more.is_empty() {

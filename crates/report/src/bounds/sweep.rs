@@ -6,7 +6,7 @@ use calculus::{Extended, Rational};
 use provenance::Provenance;
 use serde_json::{Value, json};
 
-use super::json::{number, seen};
+use super::json::{number, observed};
 use super::table::{conventions_of, figure_in};
 use super::{in_unit, scaled};
 use crate::csv::{Cell as CsvCell, Text};
@@ -20,7 +20,7 @@ use crate::terminal::{self, Grid, Layout, Paint};
 pub const SWEEP_SCHEMA: &str = include_str!("../../schemas/bounds-sweep.v1.schema.json");
 
 /// The largest number of flows that a figure shows.
-const DRAWN: usize = 8;
+const MOST_DRAWN: usize = 8;
 
 /// The bounds at each value of a quantity.
 #[derive(Debug)]
@@ -179,7 +179,7 @@ impl Sweep<'_> {
                 let run = row.first().and_then(|first| first.run.as_ref());
                 json!({
                     "name": name,
-                    "run": run.map(|run| json!({"delay": seen(&run.delay), "backlog": seen(&run.backlog)})),
+                    "run": run.map(|run| json!({"delay": observed(&run.delay), "backlog": observed(&run.backlog)})),
                     "bounds": bounds.collect::<Vec<Value>>(),
                 })
             });
@@ -212,9 +212,9 @@ impl Sweep<'_> {
         page.lead(Block::Notes(self.notes()));
         let figures = vec![self.figure(What::Delay), self.figure(What::Backlog)];
         let mut blocks = vec![Block::Figures(figures)];
-        if self.flows.len() > DRAWN {
+        if self.flows.len() > MOST_DRAWN {
             let text = format!(
-                "The first {DRAWN} of {} flows; name others with --flow. sweep.csv has all.",
+                "The first {MOST_DRAWN} of {} flows; name others with --flow. sweep.csv has all.",
                 self.flows.len()
             );
             blocks.push(Block::Remark(text.into()));
@@ -321,7 +321,7 @@ impl Sweep<'_> {
                     .map(move |(assessed, asked)| (point, name, assessed, asked))
             })
         });
-        for (point, name, assessed, asked) in rows.take(super::table::ROWS) {
+        for (point, name, assessed, asked) in rows.take(super::table::MOST_ROWS) {
             let tone = if assessed.contradiction().is_some() { Tone::Bad } else { Tone::Plain };
             table.row([
                 Cell::from(describe::number(&point.value)),
@@ -343,7 +343,7 @@ impl Sweep<'_> {
         };
         let mut lines = Vec::new();
         let columns = self.columns();
-        let drawn = columns.iter().filter(|(flow, ..)| *flow < DRAWN).enumerate();
+        let drawn = columns.iter().filter(|(flow, ..)| *flow < MOST_DRAWN).enumerate();
         for (number, (flow, analysis, title)) in drawn {
             let cells = || {
                 self.points.iter().filter_map(|point| {

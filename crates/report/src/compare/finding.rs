@@ -8,7 +8,7 @@ use crate::page::Tone;
 use crate::results::Spread;
 
 /// The most differences that are named.
-const NAMED: usize = 6;
+const MOST_NAMED: usize = 6;
 
 /// The summary of a comparison.
 pub(super) struct Finding {
@@ -54,7 +54,7 @@ pub(super) fn finding(against: &Against<'_>, base: &str) -> Finding {
         some => format!(" Intervals of 95 % would name {some} or so of so many by chance."),
     };
     differ.sort_by(|a, b| certainty(b).total_cmp(&certainty(a)));
-    let most = &differ[..count.min(NAMED)];
+    let most = &differ[..count.min(MOST_NAMED)];
     let several = distinct(shown.iter().map(|row| place(row))).len() > 1;
     let mut differences: Vec<String> = distinct(most.iter().map(|row| place(row)))
         .into_iter()
@@ -65,7 +65,7 @@ pub(super) fn finding(against: &Against<'_>, base: &str) -> Finding {
             at + &own.join(", ")
         })
         .collect();
-    differences.extend((count > NAMED).then(|| format!("and {} more", count - NAMED)));
+    differences.extend((count > MOST_NAMED).then(|| format!("and {} more", count - MOST_NAMED)));
     Finding { tone, summary: format!("{count} of {all} {verb} from {base}.{chance}"), differences }
 }
 

@@ -15,9 +15,9 @@ use crate::plot::{Axis, Forest, ForestRow, Line, Plot, Point, Style, Unit, spans
 use crate::results::{Quantity, Recorded};
 
 /// The most lines in a figure. More cannot be distinguished.
-const LINES: usize = 12;
+const MOST_LINES: usize = 12;
 /// The most rows of a forest plot.
-const ROWS: usize = 24;
+const MOST_ROWS: usize = 24;
 
 /// Returns the page.
 #[must_use]
@@ -137,7 +137,7 @@ fn forest(against: &Against<'_>, base: &str) -> Option<Figure> {
         return None;
     }
     let several = distinct(rows.iter().map(|row| place(row))).len() > 1;
-    let drawn = rows.iter().take(ROWS).map(|row| {
+    let drawn = rows.iter().take(MOST_ROWS).map(|row| {
         let share = |value: f64| value / row.base.value.abs();
         let at = place(row);
         ForestRow {
@@ -162,7 +162,7 @@ fn forest(against: &Against<'_>, base: &str) -> Option<Figure> {
         none: format!("as {base}"),
         rows: drawn.collect(),
     };
-    let more = match rows.len().saturating_sub(ROWS) {
+    let more = match rows.len().saturating_sub(MOST_ROWS) {
         0 => String::new(),
         more => format!(" {more} more are in the tables."),
     };
@@ -245,13 +245,14 @@ fn lines(
 ) -> (Vec<Line>, String) {
     let results = results(comparison);
     let own = || shown(comparison).filter(|row| row.base.metric == metric);
-    let mut keys = distinct(own().map(|row| kept(row.base, varies)));
+    let mut keys = distinct(own().map(|row| line_label(row.base, varies)));
     let all = keys.len();
-    let most = (LINES / results.len()).max(1);
+    let most = (MOST_LINES / results.len()).max(1);
     let mut about = String::new();
     if all > most {
         let greatest = |key: &String| {
-            let rows = own().filter(|row| row.change.is_shown() && kept(row.base, varies) == *key);
+            let rows =
+                own().filter(|row| row.change.is_shown() && line_label(row.base, varies) == *key);
             let shares = rows.map(|row| (row.change.value / row.base.value).abs());
             shares.fold(0.0_f64, f64::max)
         };
@@ -270,9 +271,9 @@ fn lines(
     let parts = |key: &str| -> Vec<String> { key.split(", ").map(str::to_owned).collect() };
     let first = keys.first().map(|key| parts(key)).unwrap_or_default();
     // The other results are included, since their designs may differ from that of the base.
-    let other = |row: &Row<'_>| kept(row.other, varies);
+    let other = |row: &Row<'_>| line_label(row.other, varies);
     let others: Vec<String> =
-        distinct(own().filter(|row| keys.contains(&kept(row.base, varies))).map(other));
+        distinct(own().filter(|row| keys.contains(&line_label(row.base, varies))).map(other));
     let in_all = |part: &String| keys.iter().chain(&others).all(|key| parts(key).contains(part));
     let common: Vec<String> =
         first.into_iter().filter(|part| !part.is_empty() && in_all(part)).collect();
@@ -280,7 +281,7 @@ fn lines(
         about.push_str(&format!(" All: {}.", common.join(", ")));
     }
     let rest = |figure: &Quantity| -> String {
-        let parts = parts(&kept(figure, varies));
+        let parts = parts(&line_label(figure, varies));
         parts.into_iter().filter(|part| !common.contains(part)).collect::<Vec<_>>().join(", ")
     };
     let mut lines: Vec<Line> = Vec::new();
@@ -289,7 +290,7 @@ fn lines(
             let against = comparison.others.iter().enumerate();
             let rows = against.filter(|(other, _)| number == 0 || other + 1 == number);
             let rows = rows.flat_map(|(_, against)| &against.rows).filter(|row| {
-                is_shown(row) && row.base.metric == metric && kept(row.base, varies) == *key
+                is_shown(row) && row.base.metric == metric && line_label(row.base, varies) == *key
             });
             let figures =
                 rows.map(|row| (x_of(row.base), if number == 0 { row.base } else { row.other }));
@@ -317,7 +318,7 @@ fn lines(
 }
 
 /// Returns the label of a line, which consists of everything that stays the same along it.
-fn kept(figure: &Quantity, varies: bool) -> String {
+fn line_label(figure: &Quantity, varies: bool) -> String {
     match varies {
         false => figure.subject.clone(),
         true => {

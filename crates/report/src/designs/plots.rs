@@ -13,7 +13,7 @@ use crate::plot::{Axis, Line, Mark, Plot, Point, Style};
 use crate::value::Spread;
 
 /// The number of combinations of key and parameter sizes that get plots.
-const SHAPES: usize = 4;
+const MOST_SHAPES: usize = 4;
 
 /// Returns all plots for which there are enough cases.
 pub(super) fn figures(run: &Run<'_>) -> Vec<Figure> {
@@ -21,7 +21,7 @@ pub(super) fn figures(run: &Run<'_>) -> Vec<Figure> {
     let shapes = shapes(findings);
     let several = shapes.len() > 1;
     let mut figures = Vec::new();
-    for &shape_of in shapes.iter().take(SHAPES) {
+    for &shape_of in shapes.iter().take(MOST_SHAPES) {
         let of_shape: Vec<&Measured> = findings
             .measured
             .iter()

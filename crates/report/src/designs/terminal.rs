@@ -14,9 +14,9 @@ use crate::terminal::{Cell, Column, Grid, Layout, Paint};
 
 /// The largest number of cases for which every case has a detailed row. With more cases, only those
 /// of the largest size have one.
-const DETAILS: usize = 24;
+const MOST_DETAILED: usize = 24;
 /// The number of sizes that fit side by side.
-const SIZES: usize = 7;
+const MOST_SIZES: usize = 7;
 
 /// Returns the comparison as text that fits the terminal. The text ends with a newline.
 #[must_use]
@@ -130,7 +130,7 @@ fn by_size(measured: &[&Measured], shape_of: Shape, layout: Layout) -> String {
     let mut out = layout.heading(&format!("Million operations per second, {}", shape_of));
     let mixed = mixes_clocks(measured);
     let mut spread = false;
-    for sizes in sizes.chunks(SIZES) {
+    for sizes in sizes.chunks(MOST_SIZES) {
         let mut columns = vec![
             Column::left("storage"),
             Column::left("sharing"),
@@ -221,7 +221,7 @@ fn in_detail(
     layout: Layout,
 ) -> String {
     let mut sizes = distinct(measured.iter().map(|one| one.case.layout.size()));
-    if measured.len() > DETAILS {
+    if measured.len() > MOST_DETAILED {
         sizes.drain(..sizes.len().saturating_sub(1));
     }
     let mut out = String::new();

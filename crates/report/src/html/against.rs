@@ -54,7 +54,7 @@ impl Against {
     }
 
     /// Returns the setting that stays the same along a line.
-    fn kept(self, point: &Point) -> String {
+    fn shared_setting(self, point: &Point) -> String {
         match self {
             Self::Offered => crate::format::plural(u64::from(point.switches), "switch", "switches"),
             Self::Switches => describe::load(point),
@@ -68,7 +68,7 @@ struct Group<'a> {
     /// protocol does not identify it.
     protocol: String,
     /// The setting that all points share in addition to the protocol.
-    kept: String,
+    shared_setting: String,
     /// The index of this setting among those of all lines, which also selects the colour.
     hue: usize,
     points: Vec<(f64, &'a Point)>,
@@ -197,7 +197,7 @@ const CPU: Shown = Shown {
 
 /// Returns the lines that have at least two different horizontal values.
 fn groups<'a>(points: &[Labelled<'a>], against: Against) -> Vec<Group<'a>> {
-    let groups = grouped(points, against, |point| against.kept(point));
+    let groups = grouped(points, against, |point| against.shared_setting(point));
     if groups.is_empty() && against == Against::Switches {
         // Perhaps a constant total rate is shared among a growing number of switches.
         let total = |point: &Point| {
@@ -215,20 +215,29 @@ fn groups<'a>(points: &[Labelled<'a>], against: Against) -> Vec<Group<'a>> {
 fn grouped<'a>(
     points: &[Labelled<'a>],
     against: Against,
-    kept: impl Fn(&Point) -> String,
+    shared_setting: impl Fn(&Point) -> String,
 ) -> Vec<Group<'a>> {
     let mut groups: Vec<Group<'a>> = Vec::new();
     for Labelled { protocol, alone, point } in points {
         let Some(x) = against.of(point) else { continue };
-        let kept = match alone {
-            Some(name) => format!("{name}: {}", kept(point)),
-            None => kept(point),
+        let shared_setting = match alone {
+            Some(name) => format!("{name}: {}", shared_setting(point)),
+            None => shared_setting(point),
         };
-        match groups.iter_mut().find(|g| g.protocol == *protocol && g.kept == kept) {
+        match groups
+            .iter_mut()
+            .find(|g| g.protocol == *protocol && g.shared_setting == shared_setting)
+        {
             Some(group) => group.points.push((x, *point)),
             None => {
                 let (protocol, points) = (protocol.clone(), vec![(x, *point)]);
-                groups.push(Group { protocol, kept, hue: 0, points, alone: alone.is_some() });
+                groups.push(Group {
+                    protocol,
+                    shared_setting,
+                    hue: 0,
+                    points,
+                    alone: alone.is_some(),
+                });
             }
         }
     }
@@ -238,9 +247,12 @@ fn grouped<'a>(
     let is_line = |g: &Group<'_>| g.points.first().map(|p| p.0) != g.points.last().map(|p| p.0);
     let any = groups.iter().any(is_line);
     groups.retain(|group| is_line(group) || (any && group.alone));
-    let kinds = describe::distinct(groups.iter().map(|g| g.kept.clone()));
+    let kinds = describe::distinct(groups.iter().map(|g| g.shared_setting.clone()));
     for group in &mut groups {
-        group.hue = kinds.iter().position(|kept| *kept == group.kept).unwrap_or(0);
+        group.hue = kinds
+            .iter()
+            .position(|shared_setting| *shared_setting == group.shared_setting)
+            .unwrap_or(0);
     }
     groups
 }
@@ -259,7 +271,7 @@ fn packets(marks: Vec<Mark>, against: Against, groups: &[&Group<'_>], protocol: 
     let (mut title, sent, received) = (String::new(), "sent_rate", "received_rate");
     if let [group] = groups {
         // With a single line for each of them, sent and received differ by colour as well.
-        title = format!(" ({})", group.kept);
+        title = format!(" ({})", group.shared_setting);
         let styles = (Style::series(1).hollow(), Style::series(0).filled());
         lines.push(line("sent".to_owned(), group, against, sent, Unit::PerSecond, styles.0));
         lines.push(line(
@@ -278,13 +290,13 @@ fn packets(marks: Vec<Mark>, against: Against, groups: &[&Group<'_>], protocol: 
         ]);
         for group in groups {
             let style = Style::series(group.hue);
-            let name = |what: &str| format!("{what}, {}", group.kept);
+            let name = |what: &str| format!("{what}, {}", group.shared_setting);
             let hollow = style.hollow();
             lines.push(line(name("sent"), group, against, sent, Unit::PerSecond, hollow));
             let filled = style.filled();
             let received =
                 line(name("received"), group, against, received, Unit::PerSecond, filled);
-            lines.push(Line { legend: group.kept.clone(), ..received });
+            lines.push(Line { legend: group.shared_setting.clone(), ..received });
         }
     }
     let rates = || all().flat_map(|(_, point)| [sent, received].map(|name| metric(point, name)));
@@ -309,7 +321,10 @@ fn describe_packets(groups: &[&Group<'_>]) -> String {
         let (_, last) = group.points.last()?;
         let sent = figure(metric(last, "sent_rate")?.mean, Unit::PerSecond);
         let received = figure(metric(last, "received_rate")?.mean, Unit::PerSecond);
-        Some(format!("{}: at the right end {sent} sent, {received} received.", group.kept))
+        Some(format!(
+            "{}: at the right end {sent} sent, {received} received.",
+            group.shared_setting
+        ))
     });
     ends.collect::<Vec<_>>().join(" ")
 }
@@ -322,17 +337,21 @@ fn one_metric(marks: Vec<Mark>, against: Against, groups: &[Group<'_>], shown: &
     let empty = shown.needs_some && !values().any(|e| e.mean > 0.0);
     let mut lines = Vec::new();
     for (number, group) in groups.iter().enumerate().filter(|_| !empty) {
-        let full = format!("{}, {}", group.protocol, group.kept);
+        let full = format!("{}, {}", group.protocol, group.shared_setting);
         // With one or two protocols, colour shows the load and dashes show the protocol. With more
         // protocols, or with one line for each of two, colour identifies every line.
         let (name, legend, style) = match protocols.as_slice() {
             _ if group.alone => (full.clone(), full, Style::series(group.hue).filled()),
             [_, _] if groups.len() == 2 => (full.clone(), full, Style::series(number).filled()),
-            [_] => (group.kept.clone(), group.kept.clone(), Style::series(group.hue).filled()),
+            [_] => (
+                group.shared_setting.clone(),
+                group.shared_setting.clone(),
+                Style::series(group.hue).filled(),
+            ),
             [_, second] if group.protocol == *second => {
                 (full, String::new(), Style::series(group.hue).hollow())
             }
-            [_, _] => (full, group.kept.clone(), Style::series(group.hue).filled()),
+            [_, _] => (full, group.shared_setting.clone(), Style::series(group.hue).filled()),
             _ => (full.clone(), full, Style::series(number).filled()),
         };
         let line = line(name, group, against, shown.name, shown.unit, style);

@@ -10,10 +10,10 @@ use crate::format::{figure, plural};
 use crate::page::{Data, Figure};
 use crate::plot::{Area, Axis, Line, Plot, Point as Dot, Span, Style, spans_decades};
 
-/// The largest numbers of switches for which each switch has its own colour (`NAMED`) and its own
-/// line (`DRAWN`).
-const NAMED: usize = 8;
-const DRAWN: usize = 64;
+/// The largest numbers of switches for which each switch has its own colour (`MOST_COLOURED`) and
+/// its own line (`MOST_LINES`).
+const MOST_COLOURED: usize = 8;
+const MOST_LINES: usize = 64;
 
 /// Returns all plots of a point for which there is data. Courses over time are those of the first
 /// usable trial, and distributions cover all trials.
@@ -79,7 +79,7 @@ fn outstanding(trial: &Trial, which: &str) -> Figure {
     let switches: Vec<_> = trial.per_switch.iter().filter(|s| !s.outstanding.is_empty()).collect();
     let (title, remark) = match switches.len() {
         0 => ("Packet-ins outstanding, all switches together", "Sent and not answered yet."),
-        1..=DRAWN => {
+        1..=MOST_LINES => {
             ("Packet-ins outstanding, per switch", "Sent and not answered yet, a line per switch.")
         }
         _ => (
@@ -101,9 +101,9 @@ fn outstanding(trial: &Trial, which: &str) -> Figure {
     Figure::plot(plot, format!("{remark} {which}")).with_data(Data::Extremes)
 }
 
-/// Returns the number of outstanding packet-ins per switch. Up to [`DRAWN`] switches have a line
-/// each, and more are shown as bands. Above [`NAMED`] switches there is a line of their mean as
-/// well.
+/// Returns the number of outstanding packet-ins per switch. Up to [`MOST_LINES`] switches have a
+/// line each, and more are shown as bands. Above [`MOST_COLOURED`] switches there is a line of
+/// their mean as well.
 fn waiting(trial: &Trial, switches: &[&SwitchOutcome]) -> (Vec<Line>, Vec<Area>) {
     let interval = trial.series.sample_interval_s;
     if switches.is_empty() {
@@ -117,12 +117,12 @@ fn waiting(trial: &Trial, switches: &[&SwitchOutcome]) -> (Vec<Line>, Vec<Area>)
         of_each.map(|n| f64::from(*n))
     };
     let (mut lines, mut areas) = (Vec::new(), Vec::new());
-    if switches.len() <= DRAWN {
+    if switches.len() <= MOST_LINES {
         for (number, switch) in switches.iter().enumerate() {
             let course = switch.outstanding.iter().map(|n| Some(f64::from(*n)));
             let name = format!("switch {}", switch.index);
             let line = Line::new(name, samples(course, interval), Style::series(number));
-            lines.push(if switches.len() <= NAMED {
+            lines.push(if switches.len() <= MOST_COLOURED {
                 line
             } else {
                 let legend = format!("each of {} switches", switches.len());
@@ -141,7 +141,7 @@ fn waiting(trial: &Trial, switches: &[&SwitchOutcome]) -> (Vec<Line>, Vec<Area>)
         areas.push(Area { name: "least to most".to_owned(), points: band(0.0, 1.0), hue: 0 });
         areas.push(Area { name: "middle 80 %".to_owned(), points: band(0.1, 0.9), hue: 0 });
     }
-    if switches.len() > NAMED {
+    if switches.len() > MOST_COLOURED {
         let means = (0..length).map(|sample| {
             let (sum, n) = at(sample).fold((0.0, 0_u32), |(sum, n), value| (sum + value, n + 1));
             Some(sum / f64::from(n.max(1)))
@@ -295,7 +295,7 @@ fn trial_curves(point: &Point, kind: Kind, hue: usize) -> Vec<Line> {
     if usable(point).count() < 2 {
         return Vec::new();
     }
-    let lines = usable(point).take(DRAWN).map(|trial| {
+    let lines = usable(point).take(MOST_LINES).map(|trial| {
         let name = format!("trial {}", trial.repetition);
         let points = curve_of(histogram(kind, &trial.histograms), &[kind.of(trial)]);
         Line { legend: String::new(), ..Line::new(name, points, Style::series(hue).faint()) }

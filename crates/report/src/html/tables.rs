@@ -88,7 +88,7 @@ pub(super) fn of_sweep(points: &[Point], links: Links) -> Vec<Block> {
 
 /// Returns a line that summarises a point by its answered rate, its RTT and the side that was the
 /// limit.
-pub(super) fn gist(point: &Point) -> String {
+pub(super) fn summary(point: &Point) -> String {
     let received = mean(metric(point, "received_rate"), Unit::PerSecond);
     let p99 = mean(metric(point, "rtt.p99"), Unit::Seconds);
     let limit = verdict::of_point(point).short();

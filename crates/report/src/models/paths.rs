@@ -9,7 +9,7 @@ use crate::format::{plural, printable};
 use crate::terminal::{Cell, Column, Grid, Layout, Paint};
 
 /// The number of paths that are shown.
-const SHOWN: usize = 20;
+const MOST_SHOWN: usize = 20;
 
 /// Returns the predicted delay of each path, with the slowest first, and the functions that the
 /// model does not know. The text ends with a newline.
@@ -28,17 +28,17 @@ pub fn paths_table(
     );
     let mut out = layout.paragraph("", &title, Paint::Strong);
     out.push_str(&grid(model, paths).render(layout));
-    if paths.len() > SHOWN {
+    if paths.len() > MOST_SHOWN {
         out.push_str(&layout.paragraph(
             "  ",
-            &format!("and {} faster ones", paths.len() - SHOWN),
+            &format!("and {} faster ones", paths.len() - MOST_SHOWN),
             Paint::Faint,
         ));
     }
     let nothing = |path: &PathPrediction| {
         path.composition.levels.iter().any(|predicted| predicted.value.0 == 0)
     };
-    if paths.iter().take(SHOWN).any(nothing) {
+    if paths.iter().take(MOST_SHOWN).any(nothing) {
         let text = "–: what the functions add to the baseline sums up to less than nothing. Repetitions differ by more \
                     than functions cost: measure on a quieter machine, or more packets.";
         out.push_str(&layout.paragraph("  ", text, Paint::Warn));
@@ -81,7 +81,7 @@ fn grid(model: &Model, paths: &[PathPrediction]) -> Grid {
     columns.extend(model.levels().iter().map(|level| Column::right(level.to_string())));
     columns.extend([Column::right("not measured"), Column::left("functions").rank(1)]);
     let mut grid = Grid::new(columns);
-    for (number, path) in (1..).zip(paths).take(SHOWN) {
+    for (number, path) in (1..).zip(paths).take(MOST_SHOWN) {
         let unmeasured: u32 = path.unmeasured.values().sum();
         let at_least = if unmeasured > 0 { "≥ " } else { "" };
         let mut cells = vec![Cell::new(number.to_string())];

@@ -170,7 +170,7 @@ pub fn verification_table(run: &Run<'_>, layout: Layout) -> String {
 
 /// Returns test cells that do not form a table of two dimensions, with the largest errors first.
 fn test_cells(verification: &::device::verify::Verification, layout: Layout) -> String {
-    const SHOWN: usize = 12;
+    const MOST_SHOWN: usize = 12;
     let error = |cell: &VerifiedCell| {
         cell.errors.iter().find(|error| error.level == Level::Median).copied()
     };
@@ -187,7 +187,7 @@ fn test_cells(verification: &::device::verify::Verification, layout: Layout) -> 
         Column::right("measured"),
         Column::left("functions"),
     ]);
-    for (cell, error) in cells.iter().take(SHOWN) {
+    for (cell, error) in cells.iter().take(MOST_SHOWN) {
         let names: Vec<&str> = cell.functions.iter().map(|name| name.as_str()).collect();
         grid.row(vec![
             Cell::new(format!("{:+.2}", 100.0 * error.relative)),
@@ -197,8 +197,8 @@ fn test_cells(verification: &::device::verify::Verification, layout: Layout) -> 
         ]);
     }
     let mut out = grid.render(layout);
-    if cells.len() > SHOWN {
-        let text = format!("and {} with smaller errors", cells.len() - SHOWN);
+    if cells.len() > MOST_SHOWN {
+        let text = format!("and {} with smaller errors", cells.len() - MOST_SHOWN);
         out.push_str(&layout.paragraph("  ", &text, Paint::Faint));
     }
     out

@@ -7,7 +7,7 @@ use crate::put::put;
 use crate::value::Value;
 
 /// The largest number of cut intervals that are named.
-const NAMED: usize = 4;
+const MOST_NAMED: usize = 4;
 
 /// Draws the intervals of the points of a line. An end beyond the frame becomes an arrow at the
 /// frame.
@@ -58,11 +58,11 @@ pub(super) fn cut(plot: &Plot, y: &Scale) -> Option<String> {
     if all.is_empty() {
         return None;
     }
-    let more = match all.len().saturating_sub(NAMED) {
+    let more = match all.len().saturating_sub(MOST_NAMED) {
         0 => String::new(),
         more => format!("; and {more} more, which the data of the figure have"),
     };
-    let named = all.iter().take(NAMED).cloned().collect::<Vec<_>>().join("; ");
+    let named = all.iter().take(MOST_NAMED).cloned().collect::<Vec<_>>().join("; ");
     Some(format!("Arrows mark intervals that go beyond the frame: {named}{more}."))
 }
 

@@ -9,7 +9,7 @@ use crate::format::{plural, printable};
 use crate::{describe, verdict};
 
 /// The metrics that are shown, and whether more of each is better.
-const SHOWN: [(&str, Option<bool>); 9] = [
+const SHOWN_METRICS: [(&str, Option<bool>); 9] = [
     ("received_rate", Some(true)),
     ("loss", Some(false)),
     ("rtt.mean", Some(false)),
@@ -24,13 +24,14 @@ const SHOWN: [(&str, Option<bool>); 9] = [
 /// The settings that influence figures. Three kinds are left out: those that are compared
 /// (controller and protocol), those that choose points, which are matched one by one, and those
 /// without influence.
-const DECIDING: [&str; 4] = ["isolate", "switches.", "timing.", "traffic."];
+const INFLUENTIAL_SETTINGS: [&str; 4] = ["isolate", "switches.", "timing.", "traffic."];
 
 impl Recorded {
     /// Returns the figures of a benchmark of a controller.
     #[must_use]
     pub fn of_run(name: &str, result: &RunResult) -> Self {
-        let decides = |key: &str| DECIDING.iter().any(|prefix| key.starts_with(prefix));
+        let is_influential =
+            |key: &str| INFLUENTIAL_SETTINGS.iter().any(|prefix| key.starts_with(prefix));
         let host = &result.provenance.host;
         Self {
             name: printable(name),
@@ -52,7 +53,7 @@ impl Recorded {
             settings: result
                 .configuration
                 .iter()
-                .filter(|(key, _)| decides(key))
+                .filter(|(key, _)| is_influential(key))
                 .map(|(key, value)| (key.clone(), value.clone()))
                 .collect(),
             pipelines: result.pipelines().into_iter().map(printable).collect(),
@@ -67,7 +68,7 @@ fn figures(point: &Point) -> Vec<Quantity> {
     let switches = plural(u64::from(point.switches), "switch", "switches");
     let quantity = |metric: &Metric| {
         let estimate = *point.summary.get(metric.name)?;
-        let shown = SHOWN.iter().find(|(name, _)| *name == metric.name);
+        let shown = SHOWN_METRICS.iter().find(|(name, _)| *name == metric.name);
         Some(Quantity {
             subject: format!(
                 "{}, {}",
@@ -86,8 +87,9 @@ fn figures(point: &Point) -> Vec<Quantity> {
         })
     };
     // The metrics that are shown come first, in their order.
-    let shown = SHOWN.iter().filter_map(|(name, _)| Metric::by_name(name));
-    let others = Metric::all().filter(|metric| SHOWN.iter().all(|(name, _)| *name != metric.name));
+    let shown = SHOWN_METRICS.iter().filter_map(|(name, _)| Metric::by_name(name));
+    let others =
+        Metric::all().filter(|metric| SHOWN_METRICS.iter().all(|(name, _)| *name != metric.name));
     shown.chain(others).filter_map(quantity).collect()
 }
 

@@ -21,13 +21,13 @@ use crate::network::settings::Settings;
 use crate::{Curve, Rational};
 
 /// The largest number of rounds; the result of each round is sound.
-const ROUNDS: usize = 4;
+const MOST_ROUNDS: usize = 4;
 /// The largest number of other classes for which all sets are tried; beyond it, only single classes
 /// and the set of all.
-const ALL_SETS: usize = 5;
+const MOST_CLASSES_FOR_ALL_SETS: usize = 5;
 /// The largest number of pieces of a service curve: a maximum of curves with similar rates may
 /// switch late.
-const LONGEST: usize = 256;
+const MOST_PIECES: usize = 256;
 
 /// A class of a port, with the arrival curve of its output.
 struct Queue {
@@ -47,7 +47,7 @@ impl Network {
     /// [`AnalysisError`], if delays cannot be bounded.
     pub fn arrival_aware(&self, settings: &Settings) -> Result<Self, AnalysisError> {
         let mut aware = self.clone();
-        for _ in 0..ROUNDS {
+        for _ in 0..MOST_ROUNDS {
             let better = services(&aware, settings)?;
             if better.is_empty() {
                 break;
@@ -126,7 +126,7 @@ fn service(
         .filter_map(|queue| Some((queue.priority, queue.output.as_ref()?)))
         .collect();
     let count = others.len();
-    let sets: Vec<Vec<bool>> = match count <= ALL_SETS {
+    let sets: Vec<Vec<bool>> = match count <= MOST_CLASSES_FOR_ALL_SETS {
         true => (1..1_usize << count)
             .map(|set| (0..count).map(|place| set >> place & 1 == 1).collect())
             .collect(),
@@ -149,7 +149,7 @@ fn service(
         // The convex hull has no period, which could be too long to compute with.
         let service = turns.composition(&left)?.delayed(&port.latency);
         let both = best.maximum(&operations::convex_below(&service))?;
-        if both.pieces().len() <= LONGEST {
+        if both.pieces().len() <= MOST_PIECES {
             best = both;
         }
     }

@@ -8,22 +8,22 @@ use crate::network::model::Network;
 use crate::network::settings::{ArrivalBound, FlowOfInterest, Settings};
 
 /// The total number of hops of all flows up to which linear programs are solved.
-const PROGRAMMED: usize = 200;
+const MOST_PROGRAMMED_HOPS: usize = 200;
 /// The total number of hops up to which the linear programs for arbitrary multiplexing are solved
 /// in cyclic networks, where each burst needs one in each round.
-const PROGRAMMED_IN_CYCLES: usize = 60;
+const MOST_PROGRAMMED_HOPS_IN_CYCLES: usize = 60;
 /// The sum of the squares of all path lengths up to which every method to bound arrivals is tried;
 /// most methods cost as much.
-const THOROUGH: usize = 300;
+const MOST_THOROUGH_WORK: usize = 300;
 
 /// The total number of hops of all flows up to which [`Analysis::Best`] is the default.
-const SMALL: usize = 2_000;
+const MOST_HOPS_OF_SMALL_NETWORK: usize = 2_000;
 
 impl Network {
     /// Returns the default analysis: [`Analysis::Best`], for large networks [`Analysis::Quick`].
     #[must_use]
     pub fn default_analysis(&self) -> Analysis {
-        if hops(self) <= SMALL { Analysis::Best } else { Analysis::Quick }
+        if hops(self) <= MOST_HOPS_OF_SMALL_NETWORK { Analysis::Best } else { Analysis::Quick }
     }
 
     /// Whether [`Analysis::Best`] tries every method to bound arrivals, as it does in networks that
@@ -31,7 +31,8 @@ impl Network {
     #[must_use]
     pub fn is_searched_thoroughly(&self) -> bool {
         self.order().is_ok()
-            && self.flows().map(|(_, flow)| flow.path.len().pow(2)).sum::<usize>() <= THOROUGH
+            && self.flows().map(|(_, flow)| flow.path.len().pow(2)).sum::<usize>()
+                <= MOST_THOROUGH_WORK
     }
 }
 
@@ -95,7 +96,7 @@ pub(super) fn candidates<'n>(of: &Analyser<'n>) -> Vec<Candidate<'n>> {
     }
     let mut candidates = vec![(settings.clone(), first)];
     // The last resort is tried only for flows that would miss their deadline otherwise.
-    let last_resort = settings.deadline.is_some() && hops > PROGRAMMED;
+    let last_resort = settings.deadline.is_some() && hops > MOST_PROGRAMMED_HOPS;
     if !feed_forward {
         candidates.extend(of_cycles(settings, &all, hops));
     }
@@ -124,7 +125,7 @@ pub(super) fn candidates<'n>(of: &Analyser<'n>) -> Vec<Candidate<'n>> {
     if last_resort {
         candidates.push((settings.clone(), vec![Analysis::Ludb, Analysis::Plp]));
     }
-    if feed_forward && (hops <= PROGRAMMED || last_resort) {
+    if feed_forward && (hops <= MOST_PROGRAMMED_HOPS || last_resort) {
         // The program for arbitrary multiplexing holds for every order of service. It comes last,
         // because it consists of many programs.
         candidates.push((settings.clone(), vec![Analysis::Ulp]));
@@ -172,7 +173,7 @@ fn of_any_order(
 
 /// Whether linear programs are solved for all flows.
 fn solves_programs(common: &Common<'_>) -> bool {
-    hops(common.network) <= PROGRAMMED
+    hops(common.network) <= MOST_PROGRAMMED_HOPS
 }
 
 /// Returns the total number of hops of all flows.
@@ -196,7 +197,7 @@ pub(super) fn left_out_by_best(common: &Common<'_>) -> Vec<Analysis> {
     let is_fifo = |server| common.multiplexing(server) == Multiplexing::Fifo;
     if is_cyclic
         && !left_out.contains(&Analysis::Ulp)
-        && hops(network) > PROGRAMMED_IN_CYCLES
+        && hops(network) > MOST_PROGRAMMED_HOPS_IN_CYCLES
         && !network.servers().all(|(server, _)| is_fifo(server))
     {
         left_out.push(Analysis::Ulp);
@@ -222,7 +223,7 @@ fn of_cycles(
     hops: usize,
 ) -> Vec<(Settings, Vec<Analysis>)> {
     use ArrivalBound::{AggregatePboo, SegregatedPboo};
-    let is_small = hops <= PROGRAMMED;
+    let is_small = hops <= MOST_PROGRAMMED_HOPS;
     let settings = Settings {
         flow_of_interest: FlowOfInterest::Interferes,
         arrival_bounds: vec![AggregatePboo],
@@ -247,7 +248,7 @@ fn of_cycles(
     let any = Settings { arrival_bounds: ArrivalBound::ALL.to_vec(), prolong: true, ..any };
     let mut analyses = vec![Analysis::Sfa, Analysis::Pmoo, Analysis::TandemMatching];
     // If all servers are FIFO, the linear programs of FIFO paths are tighter.
-    if hops <= PROGRAMMED_IN_CYCLES && !all(Multiplexing::Fifo) {
+    if hops <= MOST_PROGRAMMED_HOPS_IN_CYCLES && !all(Multiplexing::Fifo) {
         analyses.push(Analysis::Ulp);
     }
     candidates.push((any, analyses));

@@ -36,26 +36,26 @@ use crate::{Curve, Extended, Interrupt, Rational};
 
 /// The largest number of unknown bursts for which a limit is searched: each round bounds all of
 /// them.
-const UNKNOWNS: usize = 200;
-const UNKNOWNS_BY_PROGRAMS: usize = 60;
+const MOST_BURSTS: usize = 200;
+const MOST_BURSTS_BY_PROGRAMS: usize = 60;
 /// The number of rounds between two extrapolations.
-const ROUNDS: usize = 6;
+const EXTRAPOLATION_INTERVAL: usize = 6;
 /// The largest number of extrapolations.
-const EXTRAPOLATIONS: usize = 8;
+const MOST_EXTRAPOLATIONS: usize = 8;
 /// The relative difference below which two limits count as equal; solutions of linear programs are
 /// less exact.
-const CLOSE: f64 = 1e-11;
-const CLOSE_BY_PROGRAMS: f64 = 1e-7;
+const TOLERANCE: f64 = 1e-11;
+const TOLERANCE_BY_PROGRAMS: f64 = 1e-7;
 /// The ratio to the largest burst of a source at which the search ends without a bound.
-const LARGEST: f64 = 1e12;
+const LARGEST_RATIO: f64 = 1e12;
 /// The relative amounts by which a limit is raised before it is checked; the first that suffices
 /// is taken.
 const RAISES: [f64; 5] = [1e-11, 1e-9, 1e-7, 1e-5, 1e-3];
 /// The largest number of rounds that improve bursts which are proven already.
-const DESCENTS: usize = 6;
+const MOST_DESCENTS: usize = 6;
 /// The relative improvement below which proven bursts are not improved further.
-const PROGRESS: f64 = 1e-8;
-const PROGRESS_BY_PROGRAMS: f64 = 1e-6;
+const LEAST_PROGRESS: f64 = 1e-8;
+const LEAST_PROGRESS_BY_PROGRAMS: f64 = 1e-6;
 
 /// The method by which bursts are bounded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -212,8 +212,10 @@ impl<'n> System<'_, 'n> {
     fn solve(&self) -> Result<Option<Vec<Rational>>, AnalysisError> {
         let mut best = self.first()?;
         let (most, close, progress) = match self.by {
-            By::LeftOver => (UNKNOWNS, CLOSE, PROGRESS),
-            By::Programs => (UNKNOWNS_BY_PROGRAMS, CLOSE_BY_PROGRAMS, PROGRESS_BY_PROGRAMS),
+            By::LeftOver => (MOST_BURSTS, TOLERANCE, LEAST_PROGRESS),
+            By::Programs => {
+                (MOST_BURSTS_BY_PROGRAMS, TOLERANCE_BY_PROGRAMS, LEAST_PROGRESS_BY_PROGRAMS)
+            }
         };
         if self.unknowns.len() > most && self.by == By::Programs {
             return Ok(best);
@@ -232,7 +234,7 @@ impl<'n> System<'_, 'n> {
         }
         let Some(mut best) = best else { return Ok(None) };
         // One round takes as long as the bounds of all flows.
-        let descents = if self.unknowns.len() <= most { DESCENTS } else { 1 };
+        let descents = if self.unknowns.len() <= most { MOST_DESCENTS } else { 1 };
         for _ in 0..descents {
             let Some(found) = self.bound(&best)? else { break };
             let gains = |(best, found): (&Rational, &Rational)| {
@@ -281,9 +283,9 @@ impl<'n> System<'_, 'n> {
         let largest = at.iter().copied().fold(0.0, f64::max);
         let unit = if largest > 0.0 { largest } else { 1.0 };
         let mut failed = 0;
-        for _ in 0..EXTRAPOLATIONS {
+        for _ in 0..MOST_EXTRAPOLATIONS {
             let mut rounds = vec![at.clone()];
-            for _ in 0..=ROUNDS {
+            for _ in 0..=EXTRAPOLATION_INTERVAL {
                 let given: Vec<Rational> = at.iter().map(|burst| of_float(*burst)).collect();
                 let Some(found) = self.bound(&given)? else { return Ok(None) };
                 let next: Vec<f64> = found.iter().map(Rational::to_f64).collect();
@@ -293,7 +295,7 @@ impl<'n> System<'_, 'n> {
                 if is_close {
                     return Ok(Some(at));
                 }
-                if at.iter().any(|burst| *burst > unit * LARGEST) {
+                if at.iter().any(|burst| *burst > unit * LARGEST_RATIO) {
                     return Ok(None);
                 }
             }

@@ -34,11 +34,11 @@ use crate::network::{operations, pmoo, regulators};
 use crate::{Curve, Extended, Rational};
 
 /// The number of rounds after which a cyclic network counts as unbounded.
-const ROUNDS: usize = 20_000;
+const MOST_ROUNDS: usize = 20_000;
 /// The number of rounds after which Newton's method is tried, repeatedly.
-const PATIENCE: usize = 200;
+const ROUNDS_BEFORE_NEWTON: usize = 200;
 /// The number of grid steps in the largest delay of the first round.
-const STEPS: i64 = 1 << 40;
+const GRID_STEPS: i64 = 1 << 40;
 
 /// The delay bounds of all servers, with the curves from which they follow.
 #[derive(Clone, Debug)]
@@ -76,7 +76,7 @@ impl Delays {
         let servers: Vec<ServerId> = common.network.servers().map(|(id, _)| id).collect();
         let mut delays = Self { classes: HashMap::new() };
         let mut step: Option<Rational> = None;
-        for round in 1..=ROUNDS {
+        for round in 1..=MOST_ROUNDS {
             let mut changed = false;
             let mut most = Rational::ZERO;
             for server in &servers {
@@ -100,12 +100,14 @@ impl Delays {
             }
             match &step {
                 None if !most.is_positive() => return Ok(delays),
-                None => step = Some(power_of_two_below(&most) / Rational::from(STEPS)),
+                None => step = Some(power_of_two_below(&most) / Rational::from(GRID_STEPS)),
                 Some(_) if !changed => return Ok(delays),
-                Some(step) if most > step * &Rational::from(STEPS) * &Rational::from(STEPS) => {
+                Some(step)
+                    if most > step * &Rational::from(GRID_STEPS) * &Rational::from(GRID_STEPS) =>
+                {
                     break;
                 }
-                Some(step) if round % PATIENCE == 0 => {
+                Some(step) if round % ROUNDS_BEFORE_NEWTON == 0 => {
                     if let Some(found) = newton::fixed_point(&delays, common, &servers, step)? {
                         return Ok(found);
                     }

@@ -43,12 +43,12 @@ pub(super) use tree::{Bursts, Tree, Unfolding};
 const DEEPEST: usize = 6;
 /// The largest number of times at servers up to which side branches are unfolded when all times are
 /// used.
-const TIMES: usize = 140;
+const MOST_TIMES: usize = 140;
 /// The largest number of servers on a path for which a program is built: its size grows with the
 /// square of that number, and the time to solve it faster.
-const LONGEST: usize = 100;
+const LONGEST_PATH: usize = 100;
 /// The number of variables up to which a program uses more times than necessary.
-const ROOMY: usize = 900;
+const SMALL_PROGRAM: usize = 900;
 
 /// The bursts over cut links, cached by the last server of the paths that need them.
 #[derive(Debug, Default)]
@@ -72,7 +72,7 @@ impl Cuts {
             return Ok(Bursts::default());
         };
         let found = cell.get_or_init(|| {
-            let unfolding = Unfolding::Polynomial(cuts::ROOM);
+            let unfolding = Unfolding::Polynomial(cuts::LARGEST_TREE);
             let tree = Tree::of(common, delays, &[last], unfolding, &Bursts::default(), &[])?;
             cuts::bursts(common, delays, &tree.cut_links())
         });
@@ -116,14 +116,14 @@ pub(super) fn bound(
     id: FlowId,
     analysis: Analysis,
 ) -> Result<FlowBound, AnalysisError> {
-    let path = path_of(common, id, analysis, LONGEST)?;
+    let path = path_of(common, id, analysis, LONGEST_PATH)?;
     // The attempts: the path alone, with the results of total flow analysis for all that comes onto
     // it, and the tree.
-    let polynomial = Unfolding::Polynomial(cuts::ROOM);
+    let polynomial = Unfolding::Polynomial(cuts::LARGEST_TREE);
     let mut attempts = vec![(Unfolding::Path, Choice::Behind(0)), (polynomial, Choice::Behind(0))];
     if analysis == Analysis::Elp {
         attempts.push((Unfolding::Path, Choice::All(DEEPEST)));
-        attempts.push((Unfolding::Exponential(DEEPEST, TIMES), Choice::All(DEEPEST)));
+        attempts.push((Unfolding::Exponential(DEEPEST, MOST_TIMES), Choice::All(DEEPEST)));
     }
     // Fail before the expensive bursts are computed.
     Tree::of(common, delays, path, Unfolding::Path, &Bursts::default(), &[])?;
@@ -161,7 +161,7 @@ fn solve(tree: Tree, choice: Choice) -> Result<Found, AnalysisError> {
     let choice = match choice {
         Choice::Behind(_) => {
             let deepest = tree.nodes.iter().map(|node| node.depth).max().unwrap_or(0);
-            Choice::Behind((ROOMY / (2 * times)).min(deepest).saturating_sub(1))
+            Choice::Behind((SMALL_PROGRAM / (2 * times)).min(deepest).saturating_sub(1))
         }
         all => all,
     };

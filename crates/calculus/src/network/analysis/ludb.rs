@@ -29,12 +29,12 @@ use crate::{Curve, Extended, Rational};
 
 /// The largest numbers of servers of a path and of distinct cross flows for which parameters are
 /// searched.
-const LONGEST: usize = 16;
-const MOST: usize = 32;
+const LONGEST_PATH: usize = 16;
+const MOST_CROSS_FLOWS: usize = 32;
 /// The number of times that the step of the search is halved, and the number of passes over all
 /// parameters per step.
 const HALVINGS: usize = 14;
-const ROUNDS: usize = 6;
+const PASSES: usize = 6;
 
 /// The flows of cross traffic on a part of the path, and their arrival curve.
 type Crossing = (Vec<FlowId>, Curve);
@@ -66,8 +66,8 @@ pub(super) fn bound(
     let path = &common.network.flow(id).path;
     let tandem = Tree::of(common, delays, path, Unfolding::Path, &Bursts::default(), &[])?;
     let count = tandem.nodes.len();
-    if count > LONGEST {
-        let why = format!("the path has {count} servers, ludb takes up to {LONGEST}");
+    if count > LONGEST_PATH {
+        let why = format!("the path has {count} servers, ludb takes up to {LONGEST_PATH}");
         return Err(AnalysisError::NoProgram(why));
     }
     let servers: Vec<ServerId> = tandem.nodes.iter().map(|node| node.server).collect();
@@ -82,8 +82,11 @@ pub(super) fn bound(
     let mut best: Option<(Extended, Path<'_, '_>, Vec<Rational>)> = None;
     for earlier in [false, true] {
         let nested = nested(crossings.clone(), &waits, earlier)?;
-        if nested.len() > MOST {
-            let why = format!("{} flows cross the path, ludb takes up to {MOST}", nested.len());
+        if nested.len() > MOST_CROSS_FLOWS {
+            let why = format!(
+                "{} flows cross the path, ludb takes up to {MOST_CROSS_FLOWS}",
+                nested.len()
+            );
             return Err(AnalysisError::NoProgram(why));
         }
         let path = Path::of(common, &servers, nested);
@@ -250,7 +253,7 @@ impl<'c, 'n> Path<'c, 'n> {
         };
         let mut step = power_of_two_below(delay);
         for _ in 0..HALVINGS {
-            for _ in 0..ROUNDS {
+            for _ in 0..PASSES {
                 let mut better = false;
                 for place in 0..offsets.len() {
                     let Some(now) = offsets.get(place).cloned() else { continue };

@@ -30,7 +30,7 @@ use crate::network::pmoo::{self, RateLatency, TokenBucket};
 use crate::{Curve, Extended, Rational};
 
 /// The largest number of choices of token buckets and rate-latency curves that are tried.
-const CHOICES: usize = 64;
+const MOST_CHOICES: usize = 64;
 
 pub(super) fn bound(common: &Common<'_>, id: FlowId) -> Result<FlowBound, AnalysisError> {
     let network = common.network;
@@ -104,8 +104,9 @@ fn left_over(
 
 /// Returns the times at which the last bit of the first burst leaves each server, if all bursts
 /// arrive at the worst time. There is one result for each choice of one token bucket out of each
-/// arrival curve and one rate-latency curve out of each service curve, up to [`CHOICES`], starting
-/// with the curves that hold in the long run; `None` where a choice is overloaded.
+/// arrival curve and one rate-latency curve out of each service curve, up to [`MOST_CHOICES`],
+/// starting with the curves that hold in the long run. The result is `None` if a choice is
+/// overloaded.
 fn exits(common: &Common<'_>, joining: &[Joining]) -> Vec<Option<Vec<Rational>>> {
     let mut parts = Vec::with_capacity(joining.len());
     for (index, (server, _, arrival)) in joining.iter().enumerate() {
@@ -122,8 +123,8 @@ fn exits(common: &Common<'_>, joining: &[Joining]) -> Vec<Option<Vec<Rational>>>
     let count = sizes.iter().fold(1, product);
     let longest = sizes.iter().copied().max().unwrap_or(1);
     // There are too many choices: vary all of them together, from the long run to the short one.
-    let all = count <= CHOICES;
-    let tried = if all { count } else { longest.min(CHOICES) };
+    let all = count <= MOST_CHOICES;
+    let tried = if all { count } else { longest.min(MOST_CHOICES) };
     let mut found = Vec::with_capacity(tried);
     for choice in 0..tried {
         let mut number = choice;

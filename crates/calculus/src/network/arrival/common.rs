@@ -15,7 +15,7 @@ use crate::{Curve, interrupt};
 
 /// The total number of hops of all flows up to which results for single flows of interest are
 /// cached as well. Each flow may have one result for each link of the network.
-const KEPT: usize = 2_000;
+const MOST_CACHED_HOPS: usize = 2_000;
 
 /// The network, the conventions and the caches that all flows of interest share.
 #[derive(Debug)]
@@ -62,7 +62,8 @@ impl<'n> Common<'n> {
             any_returns: OnceLock::new(),
             caches: SharedCaches::default(),
             sets: Sets::new(network),
-            keeps_all: network.flows().map(|(_, flow)| flow.path.len()).sum::<usize>() <= KEPT,
+            keeps_all: network.flows().map(|(_, flow)| flow.path.len()).sum::<usize>()
+                <= MOST_CACHED_HOPS,
             rounded: AtomicBool::new(false),
             cuts: None,
         }

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::OnceLock;
 
-use super::{Network, SHORT};
+use super::{Network, SHORT_PATH};
 use crate::excerpt::excerpt;
 use crate::network::copies::Copies;
 use crate::network::elements::{
@@ -135,7 +135,7 @@ impl NetworkBuilder {
                 if own.contains(&position) {
                     crossing[server.index()].push(id);
                 }
-                if flow.path.len() > SHORT {
+                if flow.path.len() > SHORT_PATH {
                     positions.insert((id, *server), position);
                 }
             }

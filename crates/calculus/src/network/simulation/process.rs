@@ -4,7 +4,7 @@
 use crate::{Curve, Extended, Rational};
 
 /// The largest number of packets of a flow in a run.
-const PACKETS: i64 = 100;
+const MOST_PACKETS: i64 = 100;
 
 /// A time, the values just before and just after it, and the slope up to the next knot.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -47,11 +47,11 @@ impl Process {
     }
 
     /// Returns the process in whole packets of a size, each when all of it has passed; the last
-    /// packet may be smaller. Returns `None` if there are more than [`PACKETS`].
+    /// packet may be smaller. Returns `None` if there are more than [`MOST_PACKETS`].
     pub(super) fn packetised(&self, size: &Rational) -> Option<Self> {
         let total = self.total();
         let count = total.checked_div(size)?.floor();
-        if count > Rational::from(PACKETS) {
+        if count > Rational::from(MOST_PACKETS) {
             return None;
         }
         let mut packets = Self::default();

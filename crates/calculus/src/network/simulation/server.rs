@@ -11,9 +11,9 @@ use crate::{Curve, Extended, Piece, Rational};
 
 /// The number of backlogged periods after which the server no longer has a latency, to limit the
 /// length of runs. Faster service is always legal.
-const LAZY: usize = 3;
+const LAZY_PERIODS: usize = 3;
 /// The largest number of backlogged periods; after these the server serves everything at once.
-const PERIODS: usize = 400;
+const MOST_PERIODS: usize = 400;
 
 /// The behaviour of the server from a time on.
 #[derive(Clone, Debug)]
@@ -113,8 +113,8 @@ fn phases(all: &Process, service: &Curve) -> Option<Vec<Phase>> {
     let Some(mut now) = all.first().cloned() else { return Some(phases) };
     let end = all.knots.last()?.t.clone();
     let eager = eager(service);
-    for period in 0..PERIODS {
-        let service = if period < LAZY { service } else { &eager };
+    for period in 0..MOST_PERIODS {
+        let service = if period < LAZY_PERIODS { service } else { &eager };
         // Skip idle time; `now` is when data arrive at the empty server.
         let after = all.knots.iter().rposition(|knot| knot.t <= now)?;
         if all.knots[after].slope.is_zero() && all.knots[after].t < now {

@@ -12,11 +12,11 @@ use crate::{Extended, Rational};
 
 /// The largest number of delays. The slopes take one evaluation of F for each delay, and the time
 /// of the solution is cubic in this number.
-const MOST: usize = 128;
+const MOST_DELAYS: usize = 128;
 /// The largest number of Newton steps.
-const TANGENTS: usize = 24;
+const MOST_STEPS: usize = 24;
 /// The relative difference below which two solutions count as equal.
-const CLOSE: f64 = 1e-12;
+const TOLERANCE: f64 = 1e-12;
 /// The inverses of the relative amounts by which solutions are raised; the first that suffices is
 /// taken.
 const RAISES: [i64; 4] = [1 << 40, 1 << 34, 1 << 28, 1 << 22];
@@ -36,13 +36,13 @@ pub(super) fn fixed_point(
     keys.sort();
     let start: Option<Vec<Rational>> =
         keys.iter().map(|key| delays.classes.get(key)?.delay.finite().cloned()).collect();
-    let Some(mut at) = start.filter(|start| start.len() <= MOST) else { return Ok(None) };
+    let Some(mut at) = start.filter(|start| start.len() <= MOST_DELAYS) else { return Ok(None) };
     let mut solved = false;
-    for _ in 0..TANGENTS {
+    for _ in 0..MOST_STEPS {
         let Some(next) = function.tangent(&keys, &at, step)? else { break };
         let close = next.iter().zip(&at).all(|(next, at)| {
             let (next, at) = (next.to_f64(), at.to_f64());
-            (next - at).abs() <= CLOSE * next
+            (next - at).abs() <= TOLERANCE * next
         });
         at = next;
         solved = true;

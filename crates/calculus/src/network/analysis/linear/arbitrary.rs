@@ -47,12 +47,12 @@ use crate::network::pmoo::{self, RateLatency, TokenBucket};
 use crate::{Curve, Extended, Rational};
 
 /// The largest number of servers, plus the flows at them, to which a network is unfolded.
-const ROOM: usize = 240;
+const LARGEST_UNFOLDING: usize = 240;
 /// The largest unfolding for a burst. In cyclic networks there are many bursts, each bounded
 /// several times.
-const ROOM_FOR_BURSTS: usize = 120;
+const LARGEST_UNFOLDING_FOR_BURSTS: usize = 120;
 /// The largest number of servers on a path: each has a program.
-const LONGEST: usize = 24;
+const LONGEST_PATH: usize = 24;
 
 /// A server on one path to the root.
 struct Node {
@@ -116,7 +116,7 @@ pub(in crate::network::analysis) fn bound(
     delays: &Delays,
     id: FlowId,
 ) -> Result<FlowBound, AnalysisError> {
-    let path = super::path_of(common, id, Analysis::Ulp, LONGEST)?;
+    let path = super::path_of(common, id, Analysis::Ulp, LONGEST_PATH)?;
     let bounder = Bounder::new(common);
     let nodes = unfold(&bounder, delays, path, true)?;
     let mut classes = classes(&bounder, &nodes, &[id])?;
@@ -179,7 +179,7 @@ fn unfold(
         let next = (index + 1 < path.len()).then_some(index + 1);
         nodes.push(node(*server, next)?);
     }
-    let room = if to_the_end { ROOM } else { ROOM_FOR_BURSTS };
+    let room = if to_the_end { LARGEST_UNFOLDING } else { LARGEST_UNFOLDING_FOR_BURSTS };
     let cost = |server: ServerId| 1 + network.flows_at(server).len();
     let mut spent: usize = path.iter().map(|server| cost(*server)).sum();
     let mut done = Vec::new();

@@ -30,17 +30,17 @@ use crate::network::elements::{FlowId, ServerId};
 use crate::{Extended, Rational};
 
 /// The largest number of unknown bursts: their programs are solved in every round.
-const UNKNOWNS: usize = 240;
+const MOST_BURSTS: usize = 240;
 /// The largest number of rounds.
-const ROUNDS: usize = 12;
+const MOST_ROUNDS: usize = 12;
 /// The exponents of two by which the bursts of sources are multiplied for a first guess if no
 /// bursts are known. The larger the guess, the smaller are the factors of G.
-const FIRST: [i32; 4] = [4, 10, 20, 40];
+const FIRST_GUESSES: [i32; 4] = [4, 10, 20, 40];
 /// The relative amount by which a burst is raised before it is checked, and below which an
 /// improvement does not count.
 const MARGIN: f64 = 1e-9;
 /// The largest number of times and flows at the servers of one tree.
-pub(super) const ROOM: usize = 400;
+pub(super) const LARGEST_TREE: usize = 400;
 
 /// An unknown: the burst of a flow after a server, or that of all flows over a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -91,7 +91,7 @@ fn unknowns(
             unknowns.insert(Unknown::Link(from, to));
         }
         let rates = flows.iter().all(|id| network.flow(*id).arrival.ultimate_rate().is_finite());
-        if !rates || unknowns.len() > UNKNOWNS || network.server(from).packetizer {
+        if !rates || unknowns.len() > MOST_BURSTS || network.server(from).packetizer {
             return Ok(None);
         }
         if roots.insert(from) {
@@ -112,7 +112,7 @@ fn rooted(
     bursts: &Bursts,
     targets: &[FlowId],
 ) -> Result<Tree, AnalysisError> {
-    Tree::of(common, delays, &[root], Unfolding::Polynomial(ROOM), bursts, targets)
+    Tree::of(common, delays, &[root], Unfolding::Polynomial(LARGEST_TREE), bursts, targets)
 }
 
 fn named(unknowns: &[Unknown], values: impl Iterator<Item = Burst>) -> Bursts {
@@ -180,14 +180,14 @@ impl System {
         if best.is_none() {
             let first: Vec<f64> =
                 unknowns.iter().map(|unknown| source_burst(common, *unknown).to_f64()).collect();
-            best = FIRST.iter().find_map(|power| {
+            best = FIRST_GUESSES.iter().find_map(|power| {
                 let near: Vec<f64> =
                     first.iter().map(|b| (b + 1e-6) * 2_f64.powi(*power)).collect();
                 prove(&self.lines(&near)?)
             });
         }
         let mut best = best?;
-        for _ in 0..ROUNDS {
+        for _ in 0..MOST_ROUNDS {
             let near: Vec<f64> = best.iter().map(Rational::to_f64).collect();
             let Some(lines) = self.lines(&near) else { break };
             // The known bursts may also be inserted into the lines.

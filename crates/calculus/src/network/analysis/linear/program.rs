@@ -28,15 +28,15 @@ use microlp::{ComparisonOp, OptimizationDirection, Problem};
 use crate::{Interrupt, Rational};
 
 /// The exponent of two of whose inverse power rounded multipliers are multiples.
-const FRACTION: i32 = 46;
+const FRACTION_BITS: i32 = 46;
 /// The largest number of multipliers up to which the vertex is recovered: the cost of exact
 /// elimination grows fast.
-const RECOVERED: usize = 260;
+const MOST_RECOVERED: usize = 260;
 /// The number of bits of a number above which a recovery is abandoned.
-const BITS: u64 = 6_000;
+const MOST_BITS: u64 = 6_000;
 /// The time after which the solver pauses for a check of the interrupt.
 #[cfg(feature = "programs")]
-const TURN: Duration = Duration::from_millis(500);
+const SOLVER_SLICE: Duration = Duration::from_millis(500);
 /// The absolute value below which a floating-point number counts as zero.
 const NEGLIGIBLE: f64 = 1e-9;
 
@@ -206,7 +206,7 @@ impl Program {
             problem.add_constraint(column.as_slice(), ComparisonOp::Ge, least);
         }
         if self.stop.may_be_set() {
-            problem.set_time_limit(TURN);
+            problem.set_time_limit(SOLVER_SLICE);
         }
         let mut outcome = problem.solve().ok()?;
         while !outcome.is_optimal() {
@@ -266,7 +266,7 @@ impl Program {
     /// optimal.
     fn recover(&self, objective: &Terms, near: &[f64]) -> Option<Rational> {
         let support: Vec<usize> = (0..near.len()).filter(|i| near[*i] > NEGLIGIBLE).collect();
-        if support.len() > RECOVERED {
+        if support.len() > MOST_RECOVERED {
             return None;
         }
         // The columns that hold with equality at the vertex.
@@ -306,7 +306,7 @@ fn rounded(value: f64) -> Rational {
     if value <= NEGLIGIBLE * NEGLIGIBLE {
         return Rational::ZERO;
     }
-    let steps = 2_f64.powi(FRACTION);
+    let steps = 2_f64.powi(FRACTION_BITS);
     Rational::from_f64((value * steps).round() / steps).unwrap_or(Rational::ZERO)
 }
 
@@ -336,7 +336,7 @@ fn eliminate(
             *value = value.checked_div(&factor)?;
         }
         aim = aim.checked_div(&factor)?;
-        if aim.bits() > BITS || terms.values().any(|value| value.bits() > BITS) {
+        if aim.bits() > MOST_BITS || terms.values().any(|value| value.bits() > MOST_BITS) {
             return None;
         }
         for (others, other_aim) in &mut equations {

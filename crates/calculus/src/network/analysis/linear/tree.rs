@@ -89,8 +89,8 @@ pub(in crate::network::analysis) enum Unfolding {
     /// Side branches are unfolded while the number of times and flows, summed over all servers, is
     /// at most this number.
     Polynomial(usize),
-    /// Side branches are unfolded up to this distance from the root (first number), while the number
-    /// of times is at most the second number.
+    /// Side branches are unfolded up to this distance from the root (first number), while the
+    /// number of times is at most the second number.
     Exponential(usize, usize),
 }
 

@@ -17,7 +17,7 @@ use crate::{Curve, Rational};
 
 /// The largest number of arrivals that a server without a strict curve remembers; forgetting one
 /// makes it less lazy.
-const REMEMBERED: usize = 64;
+const MOST_ARRIVALS: usize = 64;
 
 /// The properties of a server that all runs share.
 #[derive(Clone, Debug)]
@@ -108,7 +108,7 @@ impl<'s> Line<'s> {
         }
         if !self.spec.strict || begins {
             self.origins.push_back((self.clock.shows(now), self.came.clone()));
-            if self.origins.len() > REMEMBERED {
+            if self.origins.len() > MOST_ARRIVALS {
                 self.origins.pop_front();
             }
         }

@@ -20,7 +20,7 @@ use crate::interrupt;
 use crate::network::elements::{Multiplexing, Priority, Regulator, ServerId};
 
 /// The largest number of events in one run.
-const EVENTS: usize = 60_000;
+const MOST_EVENTS: usize = 60_000;
 
 /// The parameters of a run.
 #[derive(Clone, Debug)]
@@ -289,7 +289,7 @@ impl<'c, 'n> Run<'c, 'n> {
     }
 
     fn play(&mut self) {
-        while self.open > 0 && self.events.len() < EVENTS && !interrupt::is_set() {
+        while self.open > 0 && self.events.len() < MOST_EVENTS && !interrupt::is_set() {
             let Some(Reverse((now, _, number))) = self.agenda.pop() else { return };
             match self.events.get_mut(number).and_then(Option::take) {
                 Some(Event::Sent(packet)) => self.add(*packet, &now, true),

@@ -14,9 +14,9 @@ use crate::network::simple;
 use crate::{Curve, Extended, Rational};
 
 /// The largest number of flows that take part besides the flow of interest.
-const FLOWS: usize = 24;
+const MOST_FLOWS: usize = 24;
 /// The number of packets that stand for the burst of a fluid flow.
-const PARTS: i64 = 5;
+const PACKETS_PER_BURST: i64 = 5;
 
 /// A flow that takes part.
 #[derive(Debug)]
@@ -162,7 +162,7 @@ impl<'n> Setup<'n> {
         flow.arrival.ultimate_rate().into_finite()?;
         let fluid = !flow.maximum_packet.is_positive();
         let mut size = match fluid {
-            true => burst / Rational::from(PARTS),
+            true => burst / Rational::from(PACKETS_PER_BURST),
             false => flow.maximum_packet.clone().min(burst),
         };
         let mut passes_port = false;
@@ -267,7 +267,7 @@ fn around(network: &Network, flow: FlowId) -> Vec<FlowId> {
     }
     let mut others: Vec<(FlowId, usize)> = shared.into_iter().collect();
     others.sort_by_key(|(id, shared)| (Reverse(*shared), *id));
-    ids.extend(others.into_iter().map(|(id, _)| id).take(FLOWS));
+    ids.extend(others.into_iter().map(|(id, _)| id).take(MOST_FLOWS));
     ids
 }
 

@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 
 use super::super::super::fixed_point::Delays;
 use super::super::rows::{minus, plus};
-use super::{Class, Formulation, LONGEST, Node, classes, unfold};
+use super::{Class, Formulation, LONGEST_PATH, Node, classes, unfold};
 use crate::Rational;
 use crate::network::analysis::AnalysisError;
 use crate::network::arrival::{Bounder, Common};
@@ -27,7 +27,7 @@ pub(in crate::network::analysis) fn burst(
 ) -> Result<Option<Rational>, AnalysisError> {
     let bounder = Bounder::new(common);
     let nodes = unfold(&bounder, delays, &[behind], false)?;
-    if nodes.len() > LONGEST * LONGEST {
+    if nodes.len() > LONGEST_PATH * LONGEST_PATH {
         return Ok(None);
     }
     let classes = classes(&bounder, &nodes, flows)?;
