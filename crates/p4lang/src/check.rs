@@ -1,15 +1,17 @@
-//! Names, types and rules: from the syntax tree to what it means.
+//! The checker, which resolves names, infers types and enforces the rules of the language and the
+//! architectures.
 //!
-//! [`check`] goes over the program once, in source order, as P4_16 wants names declared before they are used. What
-//! it learns goes into vectors beside the tree, indexed by the tree's own numbers: [`Checked`]. Whoever reads the
-//! tree next (the lowering to the intermediate form) finds there, for each expression, its type, what the context
-//! converts it to, what names stand for, which overload a call chose and how arguments meet parameters.
+//! [`check`] traverses the syntax tree once, in source order, since P4_16 requires names to be
+//! declared before they are used. It stores its results in [`Checked`], in vectors and maps that
+//! are indexed by the ids of the tree. For each expression, the lowering finds there its type, the
+//! conversion that its context requires, the declaration that a name refers to, the overload that a
+//! call selects, and the argument that is bound to each parameter.
 //!
-//! Generic declarations are checked once, with [`Type::Variable`] for their type parameters, not once for each
-//! use. Constructor parameters have no value here: [`Checked::evaluate`] takes an [`Environment`] that has one for
-//! them.
+//! A generic declaration is checked once, with [`Type::Variable`] for its type parameters, instead
+//! of once for each use. Constructor parameters have no values during the check.
+//! [`Checked::evaluate`] takes an [`Environment`] with their values.
 //!
-//! References such as "§8.9" are sections of the P4_16 language specification, version 1.2.4.
+//! References such as "§8.9" are to sections of the P4_16 language specification, version 1.2.4.
 
 mod add_on_miss;
 mod annotation;
@@ -71,8 +73,8 @@ use crate::source::SourceMap;
 use ir::CompileLimits;
 use ir::bits::Bits;
 
-/// Checks a program, with the limits that hold where none are set. Errors and warnings go to `diagnostics`; the result
-/// may be read further only if there are no errors among them.
+/// Checks a program with the default [`CompileLimits`]. Errors and warnings are reported to
+/// `diagnostics`. The result may be lowered only if there are no errors.
 pub fn check<'program>(
     program: &'program ast::Program,
     sources: &SourceMap,
@@ -81,7 +83,7 @@ pub fn check<'program>(
     check_within(program, sources, &CompileLimits::default(), diagnostics)
 }
 
-/// As [`check`], with other limits.
+/// Checks a program like [`check`], with the given limits.
 pub fn check_within<'program>(
     program: &'program ast::Program,
     sources: &SourceMap,
@@ -98,12 +100,12 @@ pub fn check_within<'program>(
     out
 }
 
-/// What is known about a checked program, by the numbers of the syntax tree.
+/// The results of checking a program, indexed by the ids of the syntax tree.
 #[derive(Debug, Clone)]
 pub struct Checked<'program> {
-    /// The program.
+    /// The program that was checked.
     pub program: &'program ast::Program,
-    /// What each [`DeclarationId`] numbers.
+    /// The node with each [`DeclarationId`].
     pub index: Index<'program>,
     expression_types: Vec<Type>,
     conversions: HashMap<ExpressionId, Type>,
@@ -119,20 +121,21 @@ pub struct Checked<'program> {
     errors: Vec<DeclarationId>,
     enum_values: HashMap<DeclarationId, Bits>,
     main: Option<DeclarationId>,
-    /// What constants may still cost.
+    /// The remaining budget for computing constants.
     pub(crate) budget: budget::Budget,
     pub(crate) limits: CompileLimits,
-    /// Those of declared types.
+    /// The extents of declared types.
     extents: HashMap<DeclarationId, extent::Extent>,
     sizes: RefCell<HashMap<Type, Option<size::Sizes>>>,
 }
 
-/// `T.apply(arguments)` with a type (§14.5): a nameless instance, applied.
+/// A direct invocation `T.apply(arguments)` of a type (§14.5): an anonymous instance and a call of
+/// its `apply`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct DirectApplication {
-    /// The instance, [`Callee::Constructor`].
+    /// The construction of the instance, with a [`Callee::Constructor`].
     pub instance: Call,
-    /// The call of its `apply`.
+    /// The call of `apply`.
     pub apply: Call,
 }
 
@@ -163,87 +166,96 @@ impl<'program> Checked<'program> {
         }
     }
 
-    /// The type that an expression has by itself, before its context converts it.
+    /// Returns the type of an expression before its context converts it.
     pub fn type_of(&self, expression: ExpressionId) -> &Type {
         self.expression_types.get(expression.index()).unwrap_or(&Type::Unknown)
     }
 
-    /// The type that an expression has for its context: what it is converted to without a cast (an `int` to
-    /// `bit<W>`, a represented enum member to its bits, a list or record expression to a struct, header, tuple,
-    /// list or stack, `{#}` and `...` to a type), else its own. The parts of a list, record, conditional or key set
-    /// that is converted have conversions of their own.
+    /// Returns the type of an expression after its context has converted it.
+    ///
+    /// The implicit conversions are: an `int` to `bit<W>` or `int<W>`, a member of a serializable
+    /// enumeration to its underlying type, a list or record expression to a struct, header, tuple,
+    /// list or stack, and `{#}` or `...` to the expected type. If a list, record, conditional or
+    /// key set is converted, its parts have conversions of their own. An expression that is not
+    /// converted keeps its own type.
     pub fn converted_type_of(&self, expression: ExpressionId) -> &Type {
         self.conversions.get(&expression).unwrap_or_else(|| self.type_of(expression))
     }
 
-    /// The conversion that the context asks for, if there is one.
+    /// Returns the type to which the context converts an expression, if it does.
     pub fn conversion(&self, expression: ExpressionId) -> Option<&Type> {
         self.conversions.get(&expression)
     }
 
-    /// The value of an expression by itself, if it is known at compile time and does not depend on constructor
-    /// parameters. List and record expressions have one only for their context: [`Checked::evaluate`].
+    /// Returns the value of an expression before conversion, if it is known at compile time and
+    /// does not depend on constructor parameters. A list or record expression has a value only
+    /// after conversion; see [`Checked::evaluate`].
     pub fn constant(&self, expression: ExpressionId) -> Option<&Constant> {
         self.constants.get(&expression)
     }
 
-    /// What a path or member expression stands for. Callees too.
+    /// Returns the entity to which a path or member expression refers. The callee of a call has a
+    /// resolution too.
     pub fn resolution(&self, expression: ExpressionId) -> Option<&Resolution> {
         self.resolutions.get(&expression)
     }
 
-    /// The call that a call expression is.
+    /// Returns the facts about a call expression.
     pub fn call(&self, expression: ExpressionId) -> Option<&Call> {
         self.calls.get(&expression)
     }
 
-    /// The two steps of a direct application with a type, by the type reference in its statement.
+    /// Returns the construction and the call of a direct invocation, by the type reference in its
+    /// statement.
     pub fn direct_application(&self, target: TypeId) -> Option<&DirectApplication> {
         self.direct_applications.get(&target)
     }
 
-    /// What a type reference means.
+    /// Returns the type to which a type reference refers.
     pub fn type_at(&self, id: TypeId) -> &Type {
         self.types.get(id.index()).unwrap_or(&Type::Unknown)
     }
 
-    /// The type of a declared value (constant, variable, parameter, field, value set (its element), instance, table,
-    /// enum member), or the type that a type declaration declares, with its own type parameters as arguments.
+    /// Returns the type of a declared value, which is a constant, variable, parameter, field, value
+    /// set (for which it is the type of an element), instance, table or enumeration member. For the
+    /// declaration of a type, returns that type, with its own type parameters as type arguments.
     pub fn declared_type(&self, id: DeclarationId) -> &Type {
         self.declared_types.get(id.index()).unwrap_or(&Type::Unknown)
     }
 
-    /// What an instantiation declares.
+    /// Returns the facts about an instantiation.
     pub fn instance(&self, id: DeclarationId) -> Option<&Instance> {
         self.instances.get(&id)
     }
 
-    /// What a table declares.
+    /// Returns the facts about a table.
     pub fn table(&self, id: DeclarationId) -> Option<&TableFacts> {
         self.tables.get(&id)
     }
 
-    /// For the subject of a `switch` on `table.apply().action_run`: the table. The labels then resolve to actions.
+    /// Returns the table of a `switch` on `table.apply().action_run`, by the subject of the
+    /// `switch`. The labels of such a `switch` are resolved to actions.
     pub fn switch_table(&self, subject: ExpressionId) -> Option<DeclarationId> {
         self.switch_on_actions.get(&subject).copied()
     }
 
-    /// All members of `error`, in the order of their declaration; `NoError` of core.p4 comes first.
+    /// Returns the members of `error`, in order of declaration, except that `NoError` comes first.
     pub fn errors(&self) -> &[DeclarationId] {
         &self.errors
     }
 
-    /// `NoError`, if the program declares it: core.p4 does.
+    /// Returns the declaration of `NoError`, which core.p4 contains.
     pub fn no_error(&self) -> Option<DeclarationId> {
         self.errors.first().copied().filter(|first| &*self.name(*first) == "NoError")
     }
 
-    /// The package instance `main`.
+    /// Returns the package instance `main`.
     pub fn main(&self) -> Option<DeclarationId> {
         self.main
     }
 
-    /// What represents a serializable enum or a `type`: one step down. `None` for other types.
+    /// Returns the underlying type of a serializable enumeration, or the type from which a `type`
+    /// is declared. Resolves one level of declarations. Returns `None` for other types.
     pub fn underlying(&self, ty: &Type) -> Option<&Type> {
         let id = match ty {
             Type::SerializableEnum(id) | Type::NewType(id) => *id,
@@ -256,7 +268,7 @@ impl<'program> Checked<'program> {
         }
     }
 
-    /// The type parameters of a generic declaration, in order.
+    /// Returns the type parameters of a generic declaration, in order.
     pub fn type_parameters(&self, id: DeclarationId) -> &'program [ast::TypeParameter] {
         match self.index.get(id) {
             Some(Node::Method(method)) => &method.prototype.type_parameters,
@@ -278,7 +290,7 @@ impl<'program> Checked<'program> {
         }
     }
 
-    /// What the type parameters of a declared type's declaration stand for in this type.
+    /// Returns the type arguments of `named`, by the type parameters of its declaration.
     pub fn bindings(&self, named: &Named) -> Bindings {
         self.type_parameters(named.declaration)
             .iter()
@@ -287,8 +299,8 @@ impl<'program> Checked<'program> {
             .collect()
     }
 
-    /// The fields of a struct, header or header union, with the declared type's arguments put in. Empty for other
-    /// types.
+    /// Returns the fields of a struct, header or header union, with the type arguments substituted
+    /// in their types. Returns an empty list for other types.
     pub fn fields(&self, ty: &Type) -> Vec<Field<'program>> {
         let (Type::Struct(named) | Type::Header(named) | Type::HeaderUnion(named)) = ty else {
             return Vec::new();
@@ -313,23 +325,23 @@ impl<'program> Checked<'program> {
 /// A field of a type.
 #[derive(Debug, Clone)]
 pub struct Field<'program> {
-    /// As it was declared.
+    /// The declaration of the field.
     pub field: &'program ast::StructField,
-    /// Its type, type parameters replaced.
+    /// The type of the field, with type parameters substituted.
     pub ty: Type,
 }
 
-/// What constructor parameters and type parameters stand for in one instance.
+/// The values of constructor parameters and type parameters in one instance.
 #[derive(Debug, Clone, Default)]
 pub struct Environment {
-    /// Values of constructor parameters, and of local constants that depend on them.
+    /// The values of constructor parameters, and of local constants that depend on them.
     pub values: HashMap<DeclarationId, Constant>,
-    /// Types of type parameters.
+    /// The types that type parameters stand for.
     pub types: Bindings,
 }
 
 impl Checked<'_> {
-    /// The name of a declaration; empty where it has none.
+    /// Returns the name of a declaration, or an empty string if it has none.
     pub fn name(&self, id: DeclarationId) -> Arc<str> {
         self.index
             .get(id)

@@ -1,4 +1,5 @@
-//! PNA: a packet that misses may add an entry (PNA 0.7, "Tables with add-on-miss capability").
+//! Rules for PNA's `add_entry`, with which a packet that misses adds an entry (PNA 0.7, "Tables
+//! with add-on-miss capability").
 
 use super::checker::Checker;
 use super::postponed::AddEntryCall;
@@ -10,7 +11,7 @@ use crate::diagnostic::Diagnostic;
 use crate::source::Span;
 
 impl Checker<'_, '_> {
-    /// Keeps a call of `add_entry` until all tables are known.
+    /// Records a call of `add_entry`, which is checked when all tables are known.
     pub(super) fn note_add_entry(
         &mut self,
         expression: &Expression,
@@ -45,8 +46,9 @@ impl Checker<'_, '_> {
         });
     }
 
-    /// It is called from the default action of a table with `add_on_miss`, and names another action of that table,
-    /// whose parameters the given values are for.
+    /// Checks a call of `add_entry`. It must be in the default action of a table with
+    /// `add_on_miss`, and must name another action of that table whose parameters have the types of
+    /// the given values.
     pub(super) fn add_entry_rules(&mut self, call: &AddEntryCall) {
         let mut tables: Vec<DeclarationId> = self
             .out

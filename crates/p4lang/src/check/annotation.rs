@@ -1,5 +1,5 @@
-//! Annotations that mean something to the checker (§20): structured ones hold constants; `@__ref` and
-//! `@tableconfig` ask for tables whose entries packets may write.
+//! Rules for annotations (§20). Structured annotations must contain constants, and `@__ref` and
+//! `@tableconfig` describe tables whose entries packets may write.
 
 use super::checker::Checker;
 use super::{TableFacts, Type};
@@ -12,7 +12,7 @@ use num_bigint::Sign;
 
 use ir::{EntryStore, Replicas, TableStorage, UpdateMethod};
 
-/// Annotations that say all by their name.
+/// The annotations that take no arguments.
 const WITHOUT_ARGUMENTS: &[&str] = &[
     "atomic",
     "defaultonly",
@@ -29,7 +29,7 @@ const WITHOUT_ARGUMENTS: &[&str] = &[
     "unroll",
 ];
 
-/// Annotations that hold one string.
+/// The annotations that take one string.
 const WITH_STRING: &[&str] = &[
     "alias",
     "brief",
@@ -116,7 +116,7 @@ impl Checker<'_, '_> {
         }
     }
 
-    /// How many arguments the language's own annotations take in parentheses.
+    /// Checks the number of arguments that the language's own annotations have in parentheses.
     fn annotation_arguments(&mut self, annotation: &Annotation) {
         let name = annotation.name.as_str();
         let arguments = annotation.arguments();
@@ -157,7 +157,7 @@ impl Checker<'_, '_> {
         }
     }
 
-    /// Checks the values of an annotation that holds numbers, which are known at compile time.
+    /// Checks that the values of an annotation are numbers that are known at compile time.
     fn annotation_numbers(&mut self, annotation: &Annotation, values: &[Expression]) {
         let name = annotation.name.as_str();
         for value in values {
@@ -207,7 +207,7 @@ impl Checker<'_, '_> {
     fn annotation_value(&mut self, value: &Expression) {
         let info = self.expression(value);
         let allowed = matches!(info.ty, Type::Integer | Type::String | Type::Bool | Type::Unknown);
-        // A value that depends on constructor parameters differs between instances.
+        // A value that depends on constructor parameters would differ between instances.
         let known = info.ty.is_unknown() || self.out.evaluate_own(value).is_some();
         if !allowed || !info.known || !known {
             self.report(
@@ -221,7 +221,7 @@ impl Checker<'_, '_> {
         }
     }
 
-    /// `@__ref` makes a parameter of an action the value in the table entry.
+    /// Checks `@__ref`, with which an action's parameter refers to the value in the table entry.
     pub(super) fn check_reference(&mut self, parameter: &Parameter, of_action: bool) {
         let Some(annotation) = parameter.annotation("__ref") else { return };
         if !of_action || parameter.direction != Direction::None {
@@ -236,7 +236,8 @@ impl Checker<'_, '_> {
         }
     }
 
-    /// `@tableconfig(store="...", impl="...", update="...", synced=...)`, checked against the actions' references.
+    /// Checks `@tableconfig(store="...", impl="...", update="...", synced=...)` against the
+    /// `@__ref` parameters of the table's actions, and returns the configuration.
     pub(super) fn table_configuration(
         &mut self,
         declaration: &Declaration,
@@ -282,7 +283,8 @@ impl Checker<'_, '_> {
     }
 
     fn read_configuration(&mut self, annotation: &Annotation) -> TableStorage {
-        // What the seed has where nothing is written, but for the store, which is then whoever's runs the program.
+        // These are the defaults of the original implementation, except for `store`, which the
+        // backend chooses.
         let mut configuration = TableStorage { replicas: Replicas::Two, ..TableStorage::default() };
         let pairs: Vec<(String, String, crate::source::Span)> = match &annotation.body {
             AnnotationBody::Empty => Vec::new(),
@@ -376,12 +378,12 @@ impl Checker<'_, '_> {
     }
 }
 
-/// Whether the annotation's values are numbers, as the language or the architecture reads them.
+/// Whether the values of the annotation are numbers for the language or the architecture.
 fn holds_numbers(annotation: &Annotation) -> bool {
     HOLDS_EXPRESSIONS.contains(&annotation.name.as_str())
 }
 
-/// `@name[...]`, which stands once.
+/// Whether the annotation is structured, `@name[...]`, so that it must not be repeated.
 fn is_structured(annotation: &Annotation) -> bool {
     matches!(annotation.body, AnnotationBody::Expressions(_) | AnnotationBody::KeyValues(_))
 }

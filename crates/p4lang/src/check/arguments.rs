@@ -1,4 +1,5 @@
-//! Arguments meet parameters (§6.8, §8.20): which is for which, directions, types, and what type parameters stand for.
+//! Matching of arguments with parameters (§6.8, §8.20): positions and names, directions, types, and
+//! the inference of type arguments.
 
 use std::collections::HashSet;
 
@@ -17,12 +18,12 @@ pub(super) struct Matched {
     pub(super) return_type: Type,
 }
 
-/// Whether a parameter may be left out.
+/// Whether a call may omit the argument for a parameter.
 pub(super) fn may_lack(parameter: &Parameter) -> bool {
     parameter.default.is_some() || parameter.annotation("optional").is_some()
 }
 
-/// Whether a call with these arguments could mean these parameters: by number and names (§6.8.2).
+/// Whether the number and names of the arguments fit the parameters (§6.8.2).
 pub(super) fn could_match(parameters: &[Parameter], arguments: &[Argument]) -> bool {
     if arguments.len() > parameters.len() {
         return false;
@@ -44,8 +45,8 @@ pub(super) fn could_match(parameters: &[Parameter], arguments: &[Argument]) -> b
 }
 
 impl<'program> Checker<'program, '_> {
-    /// The parameters as one call sees them: each `_` in their types stands for a type of its own
-    /// in each call.
+    /// Returns the parameters for one call. Each `_` in their types is replaced by a fresh
+    /// inference variable.
     pub(super) fn formals(
         &mut self,
         parameters: &'program [Parameter],
@@ -60,7 +61,8 @@ impl<'program> Checker<'program, '_> {
         formals
     }
 
-    /// Pairs arguments with parameters; says what is missing or too much.
+    /// Matches arguments with parameters by position or name. Reports missing and superfluous
+    /// arguments.
     pub(super) fn pair(
         &mut self,
         parameters: &[Formal<'program>],
@@ -120,7 +122,7 @@ impl<'program> Checker<'program, '_> {
         )
     }
 
-    /// Looks at the arguments themselves, before it is known what they are for.
+    /// Checks the arguments themselves, before their parameters are known.
     pub(super) fn argument_infos(&mut self, arguments: &[Argument]) -> Vec<Info> {
         arguments
             .iter()
@@ -135,7 +137,7 @@ impl<'program> Checker<'program, '_> {
             .collect()
     }
 
-    /// Checks the arguments against a signature and infers what type parameters stand for.
+    /// Checks the arguments against a signature and infers its type arguments.
     pub(super) fn match_arguments(
         &mut self,
         signature: &Signature<'program>,
@@ -223,7 +225,7 @@ impl<'program> Checker<'program, '_> {
                 good = false;
             }
         }
-        // Conversions come when all arguments had their say on the type parameters.
+        // Convert the arguments after all of them have contributed to inference.
         for ((bound, formal), ty) in bound.iter().zip(&signature.parameters).zip(&types) {
             let BoundArgument::Given(position) = bound else { continue };
             let (Some(argument), true) = (arguments.get(*position), good) else { continue };
@@ -234,7 +236,8 @@ impl<'program> Checker<'program, '_> {
                 self.convert(&argument.value, &ty);
             }
         }
-        // What a nameless instance is an argument of may tell more.
+        // The parameter for which an anonymous instance is an argument may contribute to inference
+        // too.
         let open = signature.style == Style::Constructor && self.constructing.depth > 0;
         let known = |ty: &Type| if open { self.still_open(ty) } else { self.settled(ty) };
         let matched = Matched {
@@ -298,7 +301,8 @@ impl<'program> Checker<'program, '_> {
         self.report(diagnostic);
     }
 
-    /// An argument that is written back is not converted.
+    /// Checks that an argument which is copied out has exactly the type of its parameter, since it
+    /// is not converted.
     fn must_be_the_same(&mut self, ty: &Type, argument: &Argument, info: Option<&Info>) {
         let Some(info) = info else { return };
         let (wanted, got) = (self.settled(ty), self.settled(&info.ty));
@@ -381,7 +385,7 @@ impl<'program> Checker<'program, '_> {
         }
     }
 
-    /// Says which type parameter nothing tells about.
+    /// Reports the type parameters that were not inferred.
     pub(super) fn must_be_inferred(
         &mut self,
         signature: &Signature<'program>,
@@ -406,8 +410,8 @@ impl<'program> Checker<'program, '_> {
             if !ty.any(&mut |part| *part == Type::Any) {
                 continue;
             }
-            // Nothing to tell it by if it stands only in parameters that were left out: blocks of a package by `_` too,
-            // which p4c leaves open.
+            // A type parameter need not be inferred if it occurs only in parameters that are
+            // omitted. p4c also leaves it open if the blocks of a package are omitted with `_`.
             let left_out = |bound: &BoundArgument| match bound {
                 BoundArgument::Absent | BoundArgument::Default => true,
                 BoundArgument::DontCare(_) => signature.style == Style::Constructor,

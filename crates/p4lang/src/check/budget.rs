@@ -1,8 +1,9 @@
-//! What a program may cost at compile time.
+//! A budget for the computation of constants.
 //!
-//! Constants grow exponentially with the program: a tuple of two tuples of two tuples, a product of itself with
-//! itself, a string joined to itself. Each value that the evaluator makes or copies is paid for with its size, so
-//! that a program costs what it says; one that has spent everything is refused.
+//! The size of constants can grow exponentially with the program: a tuple of two tuples of two
+//! tuples, the square of a square, or a string concatenated with itself. Each value that the
+//! evaluator creates or copies is charged by its size, so that the cost of a program is
+//! proportional to its length. A program that exhausts the budget is refused.
 
 use std::cell::Cell;
 
@@ -11,21 +12,22 @@ use crate::diagnostic::{Diagnostic, LIMIT};
 use crate::source::Span;
 use ir::Exceeded;
 
-/// What any program may spend, in units of [`size`]: some hundred megabytes and some tenths of a second.
+/// The budget of every program, in units of [`size`]. It corresponds to several hundred megabytes
+/// and several tenths of a second.
 const ALLOWANCE: u64 = 1 << 22;
-/// What each byte of its text adds.
+/// The additional budget for each byte of the program's text.
 const PER_BYTE: u64 = 64;
-/// An `int`, or a constant `bit<W>`, has at most this many bits.
+/// The largest number of bits of an `int`, or of a constant of type `bit<W>`.
 pub(super) const LARGEST_INTEGER: u64 = 1 << 17;
 
-/// See the module.
+/// The budget of a program; see the documentation of the module.
 #[derive(Debug, Clone)]
 pub(crate) struct Budget {
     left: Cell<u64>,
     refusal: Cell<Option<(Span, Refusal)>>,
 }
 
-/// Why constants are computed no more.
+/// The reason why no more constants are computed.
 #[derive(Debug, Clone, Copy)]
 enum Refusal {
     TooMuch,
@@ -35,13 +37,13 @@ enum Refusal {
 }
 
 impl Budget {
-    /// For a program of so many bytes.
+    /// Creates the budget for a program of `bytes` bytes.
     pub(super) fn new(bytes: u64) -> Self {
         let left = bytes.saturating_mul(PER_BYTE).saturating_add(ALLOWANCE);
         Self { left: Cell::new(left), refusal: Cell::new(None) }
     }
 
-    /// Pays; `None` once there is not enough left.
+    /// Charges `units`. Returns `None` if the budget is exhausted.
     pub(super) fn spend(&self, units: u64, span: Span) -> Option<()> {
         match self.left.get().checked_sub(units) {
             Some(left) => {
@@ -55,17 +57,17 @@ impl Budget {
         }
     }
 
-    /// A value of so many bits is to be made; `None` if that is too large.
+    /// Checks the size of an integer that is to be computed. Returns `None` if `bits` is too large.
     pub(super) fn integer(&self, bits: u64, span: Span) -> Option<()> {
         if bits <= LARGEST_INTEGER { Some(()) } else { self.refuse(span, Refusal::TooLarge) }
     }
 
-    /// A type that is put together from type arguments has too many parts.
+    /// Records that a type has too many parts after the substitution of type arguments.
     pub(crate) fn huge_type(&self) {
         self.refuse(Span::nowhere(), Refusal::HugeType);
     }
 
-    /// A type of an instance of what is generic exceeds a limit.
+    /// Records that a type in an instance of a generic declaration exceeds a limit.
     pub(crate) fn exceeded(&self, exceeded: Exceeded, span: Span) {
         self.refuse(span, Refusal::Limit(exceeded));
     }
@@ -77,7 +79,7 @@ impl Budget {
         None
     }
 
-    /// What is to be said if something was refused; once.
+    /// Returns the error for the first refusal, once.
     pub(crate) fn take_problem(&self) -> Option<Diagnostic> {
         let (span, refusal) = self.refusal.take()?;
         Some(match refusal {
@@ -106,7 +108,7 @@ impl Budget {
     }
 }
 
-/// What it costs to copy a constant.
+/// Returns the cost of copying a constant.
 pub(super) fn size(value: &Constant) -> u64 {
     const WORD: u64 = 64;
     match value {
@@ -114,7 +116,7 @@ pub(super) fn size(value: &Constant) -> u64 {
         Constant::Bits(bits) | Constant::SerializableEnum { value: bits, .. } => {
             1 + u64::from(bits.width()) / WORD
         }
-        // Shared.
+        // The text is shared, so copies cost the same for any length.
         Constant::String(_) => 1,
         Constant::Composite(values) => 1 + values.iter().map(size).sum::<u64>(),
         Constant::Record(fields) => 1 + fields.iter().map(|(_, value)| size(value)).sum::<u64>(),

@@ -1,4 +1,4 @@
-//! Calls (§8.20): which declaration is called.
+//! Calls (§8.20): resolution of the callee, and checks that depend on the kind of callee.
 
 use std::sync::Arc;
 
@@ -148,7 +148,7 @@ impl<'program> Checker<'program, '_> {
         Info::unknown()
     }
 
-    /// Checks the arguments, records the call, and says what the call gives.
+    /// Checks the arguments, records the call, and returns the facts about its value.
     pub(super) fn finish_call(
         &mut self,
         expression: &Expression,

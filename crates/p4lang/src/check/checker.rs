@@ -1,4 +1,5 @@
-//! The state of the pass: scopes, context, what was learned so far, and how errors are said.
+//! The state of the checker: scopes, the current context, intermediate results, and the reporting
+//! of errors.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -11,64 +12,66 @@ use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::source::{SourceMap, Span};
 use ir::CompileLimits;
 
-/// Declarations of one name that differ in their parameters.
+/// The largest number of declarations that overload one name.
 const MOST_OVERLOADS: usize = 256;
 
-/// The pass over one program.
+/// The check of one program.
 pub(super) struct Checker<'program, 'run> {
     pub(super) out: Checked<'program>,
     pub(super) sources: &'run SourceMap,
     pub(super) diagnostics: &'run mut Diagnostics,
-    /// From the top level inwards.
+    /// The open scopes, from the top level inwards.
     pub(super) scopes: Vec<Scope>,
     pub(super) context: Context,
-    /// What the inference variables of the calls under way stand for.
+    /// The types that are bound to the inference variables of the current calls.
     pub(super) inferred: Vec<Option<Type>>,
     pub(super) marks: Marks,
     pub(super) members: Members,
     pub(super) postponed: Postponed,
     pub(super) constructing: Constructing<'program>,
-    /// A local of a parser or control is declared next: it may hide the parameters.
+    /// Whether the next declaration is a local of a parser or control, which may hide the
+    /// parameters.
     pub(super) hides_parameters: bool,
     pub(super) fitting: Fitting,
 }
 
-/// Types that were looked into, to see what they hold.
+/// A cache of properties of types that depend on their fields.
 #[derive(Debug, Default)]
 pub(super) struct Fitting {
-    /// Specialised types whose fields are all allowed.
+    /// The specialised types whose fields all have permitted types.
     pub(super) fit: HashSet<Type>,
-    /// Whether a struct holds nothing but numbers, so that a header may hold it.
+    /// For each type, whether it contains only numbers, so that a header may contain it.
     pub(super) only_bits: HashMap<Type, bool>,
 }
 
-/// What was noted of declarations and expressions: of the whole program, and complete once all of it was looked at.
+/// Observations about declarations and expressions, which are complete when the whole program is
+/// checked.
 #[derive(Debug, Default)]
 pub(super) struct Marks {
-    /// Declarations that something refers to.
+    /// The declarations to which something refers.
     pub(super) used: HashSet<DeclarationId>,
-    /// Declarations that an assignment, an `out` argument or a method may write.
+    /// The declarations that an assignment, an `out` argument or a method may write.
     pub(super) written: HashSet<DeclarationId>,
-    /// Expressions whose value is known once constructor parameters are.
+    /// The expressions that have compile-time values once constructor parameters have values.
     pub(super) known: HashSet<ExpressionId>,
 }
 
-/// Members of declarations that may stand in several places and are one: known from where they are declared.
+/// The members of `match_kind` and `error`, whose declarations may be distributed over the program.
 #[derive(Debug, Default)]
 pub(super) struct Members {
-    /// Of all `match_kind` declarations.
+    /// The members of all `match_kind` declarations.
     pub(super) match_kinds: HashMap<Arc<str>, DeclarationId>,
-    /// Of all `error` declarations.
+    /// The members of all `error` declarations.
     pub(super) errors: HashMap<Arc<str>, DeclarationId>,
 }
 
-/// The names of one block.
+/// The names that are declared in one block.
 #[derive(Debug, Default)]
 pub(super) struct Scope {
     pub(super) names: HashMap<Arc<str>, Vec<DeclarationId>>,
 }
 
-/// Where in the program the pass is: what may stand there depends on it.
+/// The position of the checker in the program, which determines what is permitted.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Context {
     pub(super) parser: Option<DeclarationId>,
@@ -76,26 +79,26 @@ pub(super) struct Context {
     pub(super) control: Option<DeclarationId>,
     pub(super) in_apply: bool,
     pub(super) action: Option<DeclarationId>,
-    /// The function and what it returns.
+    /// The current function and its return type.
     pub(super) function: Option<(DeclarationId, Type)>,
     pub(super) table: Option<DeclarationId>,
-    /// The instance whose block is looked at, for `this`.
+    /// The instance whose initializer block is being checked, to which `this` refers.
     pub(super) instance: Option<DeclarationId>,
     pub(super) loops: u32,
     pub(super) in_key_set: bool,
-    /// An argument of an action in the properties of a table.
+    /// Whether the checker is in an argument of an action in a table's properties.
     pub(super) in_action_argument: bool,
-    /// The subject of a `switch`: `action_run` is allowed.
+    /// The subject of the current `switch`, in which `action_run` is permitted.
     pub(super) switch_subject: Option<ExpressionId>,
 }
 
-/// What is known of an expression once it was looked at.
+/// The facts about an expression that was checked.
 #[derive(Debug, Clone)]
 pub(super) struct Info {
     pub(super) ty: Type,
-    /// It may stand left of `=`.
+    /// Whether the expression is an l-value.
     pub(super) place: bool,
-    /// Its value is known at compile time, given constructor parameters.
+    /// Whether the value is known at compile time, given the values of constructor parameters.
     pub(super) known: bool,
 }
 
@@ -108,13 +111,14 @@ impl Info {
         Self { ty, place: false, known: true }
     }
 
-    /// After an error was said: fits everywhere, so that nothing more is said of it.
+    /// Returns the facts for an expression with an error. It fits every context, so that no errors
+    /// are reported that are only consequences.
     pub(super) fn unknown() -> Self {
         Self { ty: Type::Unknown, place: true, known: true }
     }
 }
 
-/// What a name is looked up for.
+/// The kind of declaration that is looked up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Wanted {
     Any,
@@ -152,7 +156,7 @@ impl<'program, 'run> Checker<'program, 'run> {
         self.report(Diagnostic::error(kind, span, message));
     }
 
-    /// Says a warning, unless the place is in a file that Planimeter carries.
+    /// Reports a warning, unless its location is in a built-in file.
     pub(super) fn warn(&mut self, diagnostic: Diagnostic) {
         let built_in = self
             .sources
@@ -163,7 +167,7 @@ impl<'program, 'run> Checker<'program, 'run> {
         }
     }
 
-    /// Runs `body` with a scope of its own.
+    /// Runs `body` in a new scope.
     pub(super) fn scoped<R>(&mut self, body: impl FnOnce(&mut Self) -> R) -> R {
         self.scopes.push(Scope::default());
         let result = body(self);
@@ -201,7 +205,7 @@ impl<'program, 'run> Checker<'program, 'run> {
         }
     }
 
-    /// Whether several declarations of this kind may share a name (§6.8.2, overloading).
+    /// Whether declarations of this kind may be overloaded (§6.8.2).
     fn may_overload(&self, id: DeclarationId) -> bool {
         matches!(
             self.out.index.get_declaration(id).map(|declaration| &declaration.kind),
@@ -215,7 +219,7 @@ impl<'program, 'run> Checker<'program, 'run> {
         )
     }
 
-    /// The declarations that a name stands for in the nearest scope that has one.
+    /// Returns the declarations with this name in the innermost scope that has any.
     pub(super) fn lookup(&self, path: &ast::Path, wanted: Wanted) -> Vec<DeclarationId> {
         let scopes = if path.absolute { self.scopes.get(..1).unwrap_or(&[]) } else { &self.scopes };
         self.lookup_in(scopes, path.name.as_str(), wanted)
@@ -238,7 +242,8 @@ impl<'program, 'run> Checker<'program, 'run> {
         Vec::new()
     }
 
-    /// Makes a name known in the innermost scope. Says so if it is taken, or hides another.
+    /// Declares a name in the innermost scope. Reports an error if it is already declared there,
+    /// and possibly a warning if it hides another declaration.
     pub(super) fn declare(&mut self, id: DeclarationId, name: &Name) {
         let hides_own_parameters = std::mem::take(&mut self.hides_parameters);
         if name.as_str() == "_" {
@@ -248,7 +253,7 @@ impl<'program, 'run> Checker<'program, 'run> {
         let overloads = self.may_overload(id);
         let taken = self.scopes.last().and_then(|scope| scope.names.get(&name.text)).cloned();
         let taken = taken.unwrap_or_default();
-        // Each is compared with all others.
+        // The signatures of all overloads are compared pairwise, so their number is limited.
         if overloads && taken.len() >= MOST_OVERLOADS {
             let message = format!("`{name}` is declared more than {MOST_OVERLOADS} times");
             self.error("duplicate", name.span, message);
@@ -258,7 +263,8 @@ impl<'program, 'run> Checker<'program, 'run> {
             !(overloads && self.same_noun(id, *other)) || self.same_signature(id, *other)
         }) {
             let first = self.out.index.get(other).map_or_else(Span::nowhere, Node::span);
-            // Calls of such functions are ambiguous; without a call, p4c takes them (p4c#5096).
+            // Calls of such functions are ambiguous. p4c accepts the declarations if there is no
+            // call (p4c#5096).
             let uncallable = overloads && self.is_function(id) && self.is_function(other);
             let message = format!("`{name}` is declared twice");
             let diagnostic = if uncallable {
@@ -357,7 +363,7 @@ impl<'program, 'run> Checker<'program, 'run> {
         }
     }
 
-    /// Says that a name is not declared; names what is close.
+    /// Reports an undeclared name, and suggests a declared name that is similar.
     pub(super) fn undeclared(&mut self, name: &Name, wanted: &str) {
         let mut diagnostic =
             Diagnostic::error("undeclared-name", name.span, format!("`{name}` is not declared"))
@@ -375,7 +381,8 @@ impl<'program, 'run> Checker<'program, 'run> {
     }
 
     fn close_name(&self, name: &str) -> Option<Arc<str>> {
-        /// Longer names are not worth what comparing them costs.
+        /// The largest length of names that are compared, since the comparison takes quadratic
+        /// time.
         const LONGEST: usize = 256;
         let most = 1 + name.len() / 4;
         self.scopes
@@ -401,7 +408,7 @@ impl<'program, 'run> Checker<'program, 'run> {
         }
     }
 
-    /// Notes that a place is written.
+    /// Records that the root of a place is written.
     pub(super) fn writes(&mut self, place: &Expression) {
         let root = super::whole_program::root(place);
         if let Some(super::Resolution::Declaration(id)) = self.out.resolution(root.id) {

@@ -1,4 +1,4 @@
-//! Values known at compile time (§18.1).
+//! Compile-time values (§18.1).
 
 use std::sync::Arc;
 
@@ -7,42 +7,43 @@ use num_bigint::BigInt;
 use crate::ast::DeclarationId;
 use ir::bits::Bits;
 
-/// A value known at compile time.
+/// A value that is known at compile time.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Constant {
-    /// A `bool`.
+    /// A value of type `bool`.
     Bool(bool),
-    /// An `int`.
+    /// A value of type `int`.
     Integer(BigInt),
-    /// A `bit<W>` or `int<W>`.
+    /// A value of type `bit<W>` or `int<W>`.
     Bits(Bits),
-    /// A `string`.
+    /// A value of type `string`.
     String(Arc<str>),
     /// A member of `error`.
     Error(DeclarationId),
     /// A member of `match_kind`.
     MatchKind(DeclarationId),
-    /// A member of an enum without representation.
+    /// A member of an enumeration without an underlying type.
     Enum(DeclarationId),
-    /// A member of an enum with a representation, and the number that represents it. A cast gives a number without
-    /// member.
+    /// A member of a serializable enumeration, or a number without a member that was cast to the
+    /// enumeration.
     SerializableEnum {
-        /// The member, if the number is that of one.
+        /// The member with this number, if there is one.
         member: Option<DeclarationId>,
-        /// The number.
+        /// The number that represents the value.
         value: Bits,
     },
-    /// A struct, a valid header, a tuple, a `list`, a header stack: the fields or elements in order. Before the
-    /// context gives it a type, also a list expression.
+    /// The fields or elements, in order, of a struct, a valid header, a tuple, a `list` or a header
+    /// stack. Also a list expression before it is converted.
     Composite(Vec<Constant>),
-    /// A record expression before the context gives it a type.
+    /// A record expression before it is converted.
     Record(Vec<(Arc<str>, Constant)>),
     /// `{#}`: an invalid header or header union.
     Invalid,
 }
 
 impl Constant {
-    /// The number of an `int`, `bit<W>`, `int<W>` or represented enum member.
+    /// Returns the number if the value is of type `int`, `bit<W>`, `int<W>` or a serializable
+    /// enumeration.
     pub fn to_integer(&self) -> Option<BigInt> {
         match self {
             Self::Integer(value) => Some(value.clone()),
@@ -51,7 +52,7 @@ impl Constant {
         }
     }
 
-    /// The value of a `bool`.
+    /// Returns the value if it is of type `bool`.
     pub fn to_bool(&self) -> Option<bool> {
         match self {
             Self::Bool(value) => Some(*value),

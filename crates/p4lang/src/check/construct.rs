@@ -1,4 +1,4 @@
-//! Constructors (§8.21, §11.3).
+//! Calls of constructors (§8.21, §11.3).
 
 use std::sync::Arc;
 
@@ -54,7 +54,7 @@ impl<'program> Checker<'program, '_> {
         let own = self.out.declared_type(id).clone();
         let named = |base: &Named| Named {
             declaration: base.declaration,
-            // A typedef has its arguments already.
+            // A typedef already has type arguments.
             arguments: if written.is_empty() && base.declaration != id {
                 base.arguments.clone()
             } else {
@@ -72,7 +72,8 @@ impl<'program> Checker<'program, '_> {
         self.construct(expression, ty, path.span(), arguments)
     }
 
-    /// Abstract methods are implemented in the block of a declaration; a nameless instance has none.
+    /// Reports an error for an anonymous instance of an extern with abstract methods, which only
+    /// the initializer block of a declaration can implement.
     fn not_abstract(&mut self, ty: &Type, span: Span) {
         let methods = ty
             .named()
@@ -119,9 +120,10 @@ impl<'program> Checker<'program, '_> {
         }
     }
 
-    /// Checks a constructor's arguments; the call's return type is the type of the instance. A nameless instance among
-    /// the arguments of another constructor, `expression`, may leave type arguments to be inferred from what it is an
-    /// argument of; they are known when the outermost constructor is done.
+    /// Checks a constructor call. The return type of the result is the type of the instance. If an
+    /// anonymous instance `expression` is an argument of another constructor, its type arguments
+    /// may be inferred from that argument's parameter. They are known after the outermost
+    /// constructor is checked.
     pub(super) fn construction(
         &mut self,
         ty: Type,
@@ -140,7 +142,8 @@ impl<'program> Checker<'program, '_> {
         call
     }
 
-    /// Puts in what inference left open in nameless instances, now that all had its say.
+    /// Completes the types of anonymous instances after the outermost constructor has contributed
+    /// to inference.
     fn settle_open(&mut self, good: bool) {
         for open in std::mem::take(&mut self.constructing.open) {
             let Some(mut call) = self.out.calls.remove(&open.expression) else { continue };
@@ -170,8 +173,9 @@ impl<'program> Checker<'program, '_> {
         }
     }
 
-    /// Whether every `_` among the type arguments stands for something; says so if not. The blocks of a package may be
-    /// left out, and what they would tell with them.
+    /// Whether every `_` among the type arguments was inferred. Reports an error if not. For a
+    /// package, `_` may remain open, because the blocks that would determine the type may be
+    /// omitted.
     fn tells_all(&mut self, object: &Type, span: Span) -> bool {
         let open = |argument: &Type| argument.any(&mut |part| *part == Type::Any);
         if matches!(object, Type::Package(_))
@@ -303,7 +307,7 @@ impl<'program> Checker<'program, '_> {
         })
     }
 
-    /// The constructor of an extern that these arguments are for.
+    /// Returns the constructor of an extern that the arguments select.
     fn constructor(
         &mut self,
         object: &'program ast::ExternObject,

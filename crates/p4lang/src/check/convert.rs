@@ -1,4 +1,5 @@
-//! Conversions that need no cast (§8.10.2), recorded for whoever reads the tree next; and casts (§8.10.1).
+//! Implicit conversions (§8.10.2), which are recorded for the lowering, and explicit casts
+//! (§8.10.1).
 
 use std::sync::Arc;
 
@@ -15,7 +16,8 @@ impl Checker<'_, '_> {
         self.out.conversions.insert(expression.id, ty);
     }
 
-    /// Converts an expression, whose type is known already, to what its context wants; says what is wrong.
+    /// Converts an expression that was checked to the type that its context requires. Reports an
+    /// error if that is not possible.
     pub(super) fn convert(&mut self, expression: &Expression, target: &Type) -> bool {
         let target = self.resolved(target);
         let own = self.resolved(&self.out.type_of(expression.id).clone());
@@ -109,7 +111,7 @@ impl Checker<'_, '_> {
             {
                 true
             }
-            // Literals are handled above: what is left of these must be the same type.
+            // Literals were handled above. All other tuples must have the same type.
             (Type::Tuple(to), Type::Tuple(from))
                 if to.len() == from.len() && self.unify(&target, &own, false) =>
             {
@@ -311,13 +313,13 @@ impl Checker<'_, '_> {
         good
     }
 
-    /// Whether a cast between two types is one that the language has.
+    /// Whether the language permits a cast from one type to another.
     pub(super) fn may_cast(&self, to: &Type, from: &Type) -> bool {
         if to == from {
             return true;
         }
         match (to, from) {
-            // One step of a chain of new types: down, and up.
+            // A cast moves one step down or up in a chain of new types.
             (_, Type::NewType(_)) if self.out.underlying(from) == Some(to) => true,
             (Type::NewType(_), _) => self.out.underlying(to).is_some_and(|inner| {
                 inner == from || (*from == Type::Integer && self.may_cast(inner, from))
@@ -339,7 +341,7 @@ impl Checker<'_, '_> {
     }
 }
 
-/// The least and the largest value of `bit<width>` or `int<width>`.
+/// Returns the smallest and the largest value of `bit<width>` or `int<width>`.
 pub(super) fn bounds(width: u32, signed: bool) -> (BigInt, BigInt) {
     let one = BigInt::from(1);
     if signed {

@@ -1,4 +1,5 @@
-//! Rules for single methods and functions of core.p4 and the architectures, beyond what their signatures say.
+//! Rules for individual methods and functions of core.p4 and the architectures, in addition to
+//! those of their signatures.
 
 use super::checker::Checker;
 use super::size::MOST_PARTS;
@@ -8,7 +9,7 @@ use crate::diagnostic::Diagnostic;
 use crate::source::Span;
 
 impl Checker<'_, '_> {
-    /// Looks at a call once it is recorded.
+    /// Checks a call after it was recorded.
     pub(super) fn after_call(&mut self, expression: &Expression, arguments: &[Argument]) {
         let Some(call) = self.out.calls.get(&expression.id).cloned() else { return };
         if let Callee::ExternFunction(id)

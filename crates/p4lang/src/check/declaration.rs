@@ -1,4 +1,5 @@
-//! Declarations (§6.7, §7.2, §11 to §14).
+//! Declarations (§6.7, §7.2, §11 to §14): constants, variables, externs, functions, actions,
+//! controls and parsers.
 
 use num_bigint::BigInt;
 
@@ -15,7 +16,8 @@ use crate::source::Span;
 
 impl<'program> Checker<'program, '_> {
     pub(super) fn program(&mut self) {
-        // The members of all `error` declarations are merged (§7.1.2): none is too late for a use.
+        // The members of all `error` declarations are merged (§7.1.2), so a member may be used
+        // before its declaration.
         for declaration in &self.out.program.declarations {
             if let DeclarationKind::Error(members) = &declaration.kind {
                 self.error_declaration(members);
@@ -27,7 +29,7 @@ impl<'program> Checker<'program, '_> {
         self.after_all();
     }
 
-    /// A declaration at the top level, or in a block.
+    /// Checks a declaration at top level or in a block.
     pub(super) fn declaration(&mut self, declaration: &'program Declaration) {
         let id = declaration.id;
         self.annotations(&declaration.annotations);
@@ -128,7 +130,8 @@ impl<'program> Checker<'program, '_> {
         }
     }
 
-    /// The type that a generic declaration declares, inside itself.
+    /// Returns the type of a generic declaration inside itself, with its own type parameters as
+    /// arguments.
     pub(super) fn generic(
         &mut self,
         id: DeclarationId,
@@ -203,8 +206,8 @@ impl<'program> Checker<'program, '_> {
         }
     }
 
-    /// Whether a value that counts as known depends on what is known only when code runs: action data, and
-    /// parameters without direction of `apply`.
+    /// Whether a value that is marked as known depends on values that are known only at run time:
+    /// action data, or parameters of `apply` without a direction.
     fn is_run_time(&self, expression: &ast::Expression) -> bool {
         use ast::ExpressionKind as Kind;
         if self.out.constant(expression.id).is_some() {
@@ -361,11 +364,11 @@ impl<'program> Checker<'program, '_> {
         });
     }
 
-    /// Calls tell methods and constructors of a name apart (§7.2.10.2).
+    /// Checks that calls can distinguish the methods and constructors with one name (§7.2.10.2).
     fn methods_differ(&mut self, object: &'program ExternObject) {
         let mut twice: Vec<(Span, Span)> = Vec::new();
         for (position, method) in object.methods.iter().enumerate() {
-            // An implementation is found by its name alone (§7.2.10.3).
+            // An implementation of an abstract method is found by name only (§7.2.10.3).
             let clashes = |other: &&ast::Method| {
                 let is_abstract = other.is_abstract || method.is_abstract;
                 other.name == method.name
@@ -390,7 +393,8 @@ impl<'program> Checker<'program, '_> {
         }
     }
 
-    /// What p4c asks of a method beside its parameters: results exist at run time, and constructors have none.
+    /// Checks rules of p4c for a method's return type: its values must exist at run time, and a
+    /// constructor has none.
     fn method_signature(&mut self, declaration: &Declaration, method: &ast::Method) {
         if method.name.text == declaration.name.text {
             self.error(
@@ -518,8 +522,9 @@ impl<'program> Checker<'program, '_> {
         });
     }
 
-    /// Only parser and control types are generic by the specification (§13.2, §14); p4c has always taken generic
-    /// parsers and controls too (p4c#2247), so programs have them.
+    /// Warns of a parser or control with type parameters. The specification permits them only for
+    /// parser and control types (§13.2, §14), but p4c has always accepted generic parsers and
+    /// controls (p4c#2247), and programs use them.
     fn generic_body(&mut self, declaration: &Declaration, type_parameters: &[TypeParameter]) {
         if let Some(parameter) = type_parameters.first() {
             let noun = declaration.kind.noun();
@@ -534,7 +539,7 @@ impl<'program> Checker<'program, '_> {
         }
     }
 
-    /// A local of a parser or control: it may hide the parameters.
+    /// Checks a local declaration of a parser or control, which may hide the parameters.
     pub(super) fn local(&mut self, declaration: &'program Declaration) {
         self.hides_parameters = true;
         self.declaration(declaration);

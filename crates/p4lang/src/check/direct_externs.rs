@@ -1,6 +1,6 @@
-//! Direct counters and meters: only an action of the table that owns one may call it, because there an entry is at hand
-//! (PSA specification, sections 7.9 and 7.10; `v1model.p4`). p4c accepts other calls, so they are warned of; they have no
-//! effect.
+//! Rules for direct counters and meters. Only the actions of the table to which one belongs may
+//! call it, because an entry exists only there (PSA specification, sections 7.9 and 7.10;
+//! `v1model.p4`). Other calls have no effect. They cause warnings only, since p4c accepts them.
 
 use super::Resolution;
 use super::checker::Checker;
@@ -21,7 +21,7 @@ const PROPERTIES: [&str; 6] = [
 ];
 
 impl Checker<'_, '_> {
-    /// Keeps a call until all tables are known.
+    /// Records a call, which is checked when all tables are known.
     pub(super) fn note_direct_call(
         &mut self,
         extern_type: DeclarationId,
@@ -84,7 +84,7 @@ impl Checker<'_, '_> {
         }
     }
 
-    /// The table that has the instance in a property.
+    /// Returns the table that has the instance in one of its properties.
     fn owner_of(&self, object: DeclarationId) -> Option<DeclarationId> {
         self.out.tables.keys().copied().find(|table| {
             let declaration = self.out.index.get_declaration(*table);
@@ -108,7 +108,8 @@ mod tests {
     use crate::diagnostic::Severity;
     use crate::preprocess::{MemoryFiles, Options};
 
-    /// The messages about direct externs in a control of PSA with these locals.
+    /// Returns the warnings about direct externs in a control of a PSA program with the given
+    /// locals and `apply` block.
     fn messages(locals: &str, apply: &str) -> Vec<String> {
         let counter = "DirectCounter<bit<32>>(PSA_CounterType_t.PACKETS)";
         messages_of("psa.p4", &format!("{counter} c; {locals}"), apply)
@@ -132,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn calls_without_an_entry() {
+    fn calls_outside_the_actions_of_the_table_are_warned_of() {
         let table = |name: &str, action: &str, property: &str| {
             format!(
                 "table {name} {{ key = {{ a: exact; }} actions = {{ {action}; NoAction; }} {property} }}"
@@ -154,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn those_of_v1model_too() {
+    fn direct_externs_of_v1model_are_checked_too() {
         let messages = |property: &str, apply: &str| {
             let locals = format!(
                 "direct_counter(CounterType.packets) c; action count() {{ c.count(); }}

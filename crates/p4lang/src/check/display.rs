@@ -1,14 +1,14 @@
-//! Types as people write them, for messages.
+//! Formatting of types in P4's notation, for diagnostics.
 
 use std::fmt::Write as _;
 
 use super::{Checked, Type};
 
-/// What is shown of a type is cut near this many bytes.
+/// The length in bytes near which the text of a type is cut off.
 const LONGEST: usize = 300;
 
 impl Checked<'_> {
-    /// A type as it would be written in a program.
+    /// Formats a type in the notation of P4.
     pub fn show(&self, ty: &Type) -> String {
         let mut out = String::new();
         self.write_type(ty, &mut out);

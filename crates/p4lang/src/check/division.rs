@@ -1,10 +1,11 @@
-//! Division at run time. P4 divides `int` only, which is known at compile time (§8.8). p4c's type rules let `/` and `%`
-//! of `bit<W>` pass, and its common passes refuse what is left of them once constants are folded and divisions by
-//! powers of two are shifts.
+//! Rules for division at run time. P4 defines `/` and `%` only for `int`, whose values are known at
+//! compile time (§8.8). p4c's type checker also accepts them for `bit<W>`. Its later passes fold
+//! constants, replace divisions by powers of two with shifts, and refuse the divisions that remain.
 //!
-//! How far constants are followed there is up to these passes. So this is an error only where no pass could make it
-//! out: in the body of a control that `main` is given, of parameters that the packet decides, for a value that is
-//! kept. Everywhere else it is a warning, and the interpreter divides.
+//! Which expressions p4c can fold depends on its passes. This module therefore reports an error
+//! only for a division that no pass can remove: one in the body of a control that is an argument of
+//! `main`, of a parameter whose value comes from the packet, with a result that is used. Any other
+//! division at run time causes a warning, and the interpreter executes it.
 
 use std::collections::HashSet;
 
@@ -61,7 +62,7 @@ impl<'program> Checker<'program, '_> {
         }
     }
 
-    /// The controls that `main` is given as they are, each with its declaration.
+    /// Returns the controls that are direct arguments of `main`.
     fn controls_of_main(&self) -> Vec<&'program Control> {
         let Some(DeclarationKind::Instantiation(main)) = self
             .out
@@ -90,7 +91,8 @@ impl<'program> Checker<'program, '_> {
             .collect()
     }
 
-    /// Goes over the plain assignments at the start of the body: nothing else can have given a parameter a value.
+    /// Reports the divisions among the assignments at the start of a control's body, before which
+    /// nothing else can have assigned a parameter.
     fn sure_divisions(&mut self, control: &Control, refused: &mut HashSet<ExpressionId>) {
         let that_are = |directions: [Direction; 2]| -> HashSet<DeclarationId> {
             let parameters = control.parameters.iter();
@@ -98,7 +100,7 @@ impl<'program> Checker<'program, '_> {
         };
         let from_outside = that_are([Direction::In, Direction::InOut]);
         let kept = that_are([Direction::Out, Direction::InOut]);
-        if !is_straight(&control.apply) {
+        if !is_straight_line(&control.apply) {
             return;
         }
         let mut written: HashSet<DeclarationId> = HashSet::new();
@@ -145,7 +147,7 @@ impl<'program> Checker<'program, '_> {
         }
     }
 
-    /// The variable or parameter of which a chain of members is part.
+    /// Returns the variable or parameter of which the expression is a member.
     fn rooted(&self, expression: &Expression) -> Option<DeclarationId> {
         let mut inner = expression;
         while let ExpressionKind::Member { base, .. } = &inner.kind {
@@ -167,8 +169,8 @@ impl<'program> Checker<'program, '_> {
     }
 }
 
-/// Assignments and declarations without calls only.
-fn is_straight(block: &Block) -> bool {
+/// Whether a block consists only of assignments and declarations without calls.
+fn is_straight_line(block: &Block) -> bool {
     let mut calls = false;
     walk::block(block, &mut |expression| {
         calls |= matches!(expression.kind, ExpressionKind::Call { .. });

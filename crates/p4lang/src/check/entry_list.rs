@@ -1,4 +1,5 @@
-//! Entries of a table beside each other: whether there is room for them, and whether each can be met.
+//! Warnings about a table's list of entries: entries beyond the size of the table, and entries that
+//! can never match.
 
 use num_bigint::BigInt;
 
@@ -9,21 +10,21 @@ use crate::ast::{
 };
 use crate::diagnostic::Diagnostic;
 
-/// What an entry asks of one key.
+/// The key set of an entry for one key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum KeySet {
     Any,
     Value(Constant),
     Number(BigInt),
-    /// Bits that do not count are zero.
+    /// A value and a mask. Bits outside the mask are zero.
     Mask(BigInt, BigInt),
     Range(BigInt, BigInt),
 }
 
 impl Checker<'_, '_> {
-    /// Warns of entries beyond the table's size and of those that stand behind an equal one. The language has no rule
-    /// against either; a switch refuses to add such entries (P4Runtime 1.5, §9.1: `RESOURCE_EXHAUSTED`,
-    /// `ALREADY_EXISTS`), so that a program with them may not load.
+    /// Warns of entries beyond the size of the table, and of entries with the same keys as an
+    /// earlier one. The language permits both, but a switch refuses to add such entries (P4Runtime
+    /// 1.5, §9.1: `RESOURCE_EXHAUSTED`, `ALREADY_EXISTS`), so the program may fail to load.
     pub(super) fn entry_list(
         &mut self,
         declaration: &Declaration,
@@ -52,7 +53,7 @@ impl Checker<'_, '_> {
     }
 
     fn repeated(&mut self, entries: &[Entry], facts: &TableFacts) {
-        // With priorities it takes more than equal keys.
+        // Entries with priorities are equal only if their priorities are.
         if entries.iter().any(|entry| entry.priority.is_some()) {
             return;
         }
@@ -81,7 +82,7 @@ impl Checker<'_, '_> {
         }
     }
 
-    /// `None` for what is not known, or is an error of its own.
+    /// Evaluates a key set. Returns `None` if a value is not known or has an error.
     fn key_set_of(&self, part: &Expression) -> Option<KeySet> {
         let number =
             |end: &Expression| self.out.evaluate(end, &Environment::default())?.to_integer();

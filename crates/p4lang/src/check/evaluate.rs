@@ -1,9 +1,9 @@
-//! Values of expressions at compile time (§18.1).
+//! Evaluation of expressions at compile time (§18.1).
 //!
-//! The same evaluator folds constants while the program is checked and, later, in one instance, where the
-//! [`Environment`] has values for constructor parameters. It reads what the checker found out about an expression
-//! (its type, what names in it stand for, what the context converts it to) and never says an error: what cannot be
-//! computed has no value. The checker says why where it matters.
+//! The evaluator folds constants during the check. The lowering uses it again for each instance,
+//! with an [`Environment`] that has the values of constructor parameters. It uses the results of
+//! the checker (types, resolutions and conversions), and never reports an error: an expression that
+//! cannot be computed has no value. The checker reports the reason where a value is required.
 
 use num_bigint::BigInt;
 
@@ -16,23 +16,25 @@ use crate::ast::{
 use crate::source::Span;
 use ir::bits::Bits;
 
-/// Constants refer to constants that refer to constants: at most this deep.
+/// The largest depth to which constants may refer to other constants.
 const DEEPEST: u32 = 1000;
 
 impl Checked<'_> {
-    /// The value of an expression as its context wants it, with values for constructor parameters and types for
-    /// type parameters from `environment`. `None` if it is not known at compile time.
+    /// Evaluates an expression and converts it as its context requires. `environment` has the
+    /// values of constructor parameters and type parameters. Returns `None` if the value is not
+    /// known at compile time.
     pub fn evaluate(&self, expression: &Expression, environment: &Environment) -> Option<Constant> {
         Evaluator { checked: self, environment }.converted(expression, 0)
     }
 
-    /// Like [`Checked::evaluate`], before the context's conversion.
+    /// Evaluates an expression before its conversion.
     pub(super) fn evaluate_own(&self, expression: &Expression) -> Option<Constant> {
         Evaluator { checked: self, environment: &Environment::default() }.own(expression, 0)
     }
 
-    /// The value that a variable of this type has where the source says `...` (§8.26): zero, `false`, the first
-    /// member, an invalid header. `None` for types without default.
+    /// Returns the default value of a type, which `...` denotes (§8.26): zero, `false`, the first
+    /// member of an enumeration, or an invalid header. Returns `None` for a type without a default
+    /// value.
     pub fn default_value(&self, ty: &Type) -> Option<Constant> {
         self.default_value_within(ty, &mut { MOST_PARTS })
     }
@@ -84,7 +86,7 @@ impl Checked<'_> {
         })
     }
 
-    /// The members of an enum, in order.
+    /// Returns the members of an enumeration, in order.
     pub fn enum_members(&self, id: DeclarationId) -> &[ast::EnumMember] {
         match self.index.get_declaration(id).map(|declaration| &declaration.kind) {
             Some(DeclarationKind::Enum { members, .. }) => members,
@@ -92,12 +94,12 @@ impl Checked<'_> {
         }
     }
 
-    /// The number that represents a member of a serializable enum.
+    /// Returns the number that represents a member of a serializable enumeration.
     pub fn enum_value(&self, member: DeclarationId) -> Option<&Bits> {
         self.enum_values.get(&member)
     }
 
-    /// The first member of a serializable enum that this number represents.
+    /// Returns the first member of a serializable enumeration that `value` represents.
     pub fn member_of_value(&self, id: DeclarationId, value: &Bits) -> Option<DeclarationId> {
         self.enum_members(id)
             .iter()
@@ -105,7 +107,8 @@ impl Checked<'_> {
             .find(|member| self.enum_value(*member) == Some(value))
     }
 
-    /// A value as another type, with or without a cast. `None` where the types do not allow it.
+    /// Converts a value to another type, as a cast or an implicit conversion does. Returns `None`
+    /// if the types do not permit it.
     pub fn cast_constant(&self, value: &Constant, to: &Type) -> Option<Constant> {
         match (to, value) {
             (Type::NewType(_), _) => self.cast_constant(value, &self.underlying(to)?.clone()),
@@ -214,7 +217,7 @@ impl Evaluator<'_, '_> {
                     .collect::<Option<_>>()
                     .map(Constant::Composite)
             }
-            // Not what is remembered of it: that was computed before the context's conversion.
+            // The recorded constant was computed before the conversion, so it is not used here.
             ExpressionKind::Conditional { condition, then, otherwise } => {
                 let chosen =
                     if self.converted(condition, depth + 1)?.to_bool()? { then } else { otherwise };
@@ -224,7 +227,7 @@ impl Evaluator<'_, '_> {
         }
     }
 
-    /// The types of the fields or elements of a composite type.
+    /// Returns the types of the fields or elements of a composite type.
     fn part_types(&self, ty: &Type) -> Vec<Type> {
         match ty {
             Type::Tuple(elements) => elements.to_vec(),
@@ -293,7 +296,7 @@ impl Evaluator<'_, '_> {
             }
             ExpressionKind::Binary { operator, left, right } => {
                 let left = self.converted(left, next)?;
-                // The right operand of these need not have a value.
+                // `&&` and `||` may have a value even if the right operand has none.
                 match (operator, &left) {
                     (BinaryOperator::And, Constant::Bool(false)) => {
                         return Some(Constant::Bool(false));
@@ -328,7 +331,8 @@ impl Evaluator<'_, '_> {
         }
     }
 
-    /// Pays for what is larger than its operands; `None` if it is too large.
+    /// Charges the budget for a result that is larger than its operands. Returns `None` if it is
+    /// too large.
     fn can_be_computed(
         &self,
         operator: BinaryOperator,
@@ -391,7 +395,7 @@ impl Evaluator<'_, '_> {
             Some(value) => {
                 Some(Constant::SerializableEnum { member: Some(id), value: value.clone() })
             }
-            // One that comes later in its enum has no value yet.
+            // A member whose declaration follows has no value yet.
             None => matches!(self.checked.declared_type(id), Type::Enum(_))
                 .then_some(Constant::Enum(id)),
         }
@@ -442,7 +446,7 @@ impl Evaluator<'_, '_> {
         }
     }
 
-    /// Bits of a value; an `int` has as many as are asked for (§8.9).
+    /// Evaluates a slice. An `int` has as many bits as the slice needs (§8.9).
     fn slice(&self, base: &Expression, high: u32, low: u32, depth: u32) -> Option<Constant> {
         if low > high {
             return None;
@@ -459,7 +463,7 @@ impl Evaluator<'_, '_> {
         (high < bits.width()).then(|| Constant::Bits(bits.slice(high, low)))
     }
 
-    /// The value, as bits where it is a represented enum member.
+    /// Evaluates an expression. A value of a serializable enumeration is converted to its number.
     fn represented(&self, expression: &Expression, depth: u32) -> Option<Constant> {
         Some(match self.converted(expression, depth)? {
             Constant::SerializableEnum { value, .. } => Constant::Bits(value),
@@ -508,7 +512,7 @@ fn equal(left: &Constant, right: &Constant) -> Option<bool> {
     match (bits_of(left), bits_of(right)) {
         (Some(left), Some(right)) => Some(left == right),
         _ if std::mem::discriminant(left) == std::mem::discriminant(right) => Some(left == right),
-        // An invalid header equals only an invalid header.
+        // An invalid header is equal only to another invalid header.
         _ if matches!(left, Constant::Invalid) || matches!(right, Constant::Invalid) => Some(false),
         _ => None,
     }
@@ -552,7 +556,7 @@ fn shift_amount(amount: &Bits) -> Option<u64> {
 }
 
 fn integers(operator: BinaryOperator, left: &Constant, right: &Constant) -> Option<Constant> {
-    // Shifts mix `int` with fixed widths; nothing else reaches here mixed.
+    // Only shifts may combine `int` with a type of fixed width.
     if let (BinaryOperator::ShiftLeft | BinaryOperator::ShiftRight, Some(bits)) =
         (operator, bits_of(left))
     {

@@ -1,4 +1,4 @@
-//! Types of expressions (§8).
+//! Types of expressions (§8), and rules for their operands.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use crate::diagnostic::Diagnostic;
 use crate::source::Span;
 
 impl Checker<'_, '_> {
-    /// Finds out what there is to know of an expression and records it.
+    /// Checks an expression and records its type and its value.
     pub(super) fn expression(&mut self, expression: &Expression) -> Info {
         ir::meter::count(1);
         let info = self.expression_kind(expression);
@@ -40,14 +40,14 @@ impl Checker<'_, '_> {
         }
     }
 
-    /// An expression that must be of this type, converted if need be.
+    /// Checks an expression and converts it to the type `target`.
     pub(super) fn expression_of(&mut self, expression: &Expression, target: &Type) -> Info {
         let info = self.expression(expression);
         self.convert(expression, target);
         info
     }
 
-    /// A condition.
+    /// Checks a condition, which must be of type `bool`.
     pub(super) fn condition(&mut self, expression: &Expression, of: &str) {
         let info = self.expression(expression);
         if info.ty != Type::Bool && !info.ty.is_unknown() {
@@ -166,7 +166,7 @@ impl Checker<'_, '_> {
         self.declared(expression, id)
     }
 
-    /// What a path that stands for this declaration is.
+    /// Resolves a path to a declaration, and returns the facts about the path expression.
     pub(super) fn declared(&mut self, expression: &Expression, id: DeclarationId) -> Info {
         self.out.resolutions.insert(expression.id, Resolution::Declaration(id));
         let ty = self.out.declared_type(id).clone();
@@ -482,7 +482,7 @@ impl Checker<'_, '_> {
         }
     }
 
-    /// The width of what is sliced.
+    /// Checks the base of a slice, and returns its width.
     fn sliced(&mut self, base: &Expression) -> Option<(Info, u32)> {
         let info = self.expression(base);
         if info.ty.is_unknown() {
@@ -490,7 +490,7 @@ impl Checker<'_, '_> {
         }
         match self.representation(&info.ty) {
             Type::Bits { width, .. } => Some((info, width)),
-            // A number without bound has as many bits as are asked for (§8.9).
+            // An `int` has as many bits as the slice needs (§8.9).
             Type::Integer => Some((info, u32::MAX)),
             _ => {
                 self.error(
@@ -591,7 +591,8 @@ impl Checker<'_, '_> {
             );
             return Info::unknown();
         }
-        // No bits are a value (widths are computed, §7.1.6.2), and nothing that could be written to.
+        // A slice without bits is a value, since widths may be computed (§7.1.6.2), but not an
+        // l-value.
         Info {
             ty: Type::bit(size),
             place: info.place && size > 0,
@@ -628,7 +629,7 @@ impl Checker<'_, '_> {
             self.convert(operand, &to);
             return Info { ty: to, place: false, known: info.known };
         }
-        // A value of a struct, header or the like can only be said to be what it is.
+        // A cast of a struct, header or similar value must not change its type.
         let castable = (composite && to == info.ty)
             || matches!(
                 to,
@@ -714,7 +715,7 @@ impl Checker<'_, '_> {
             return Info::unknown();
         }
         let known = self.marks.known.contains(&condition.id) && first.known && second.known;
-        // p4c folds constants before it looks at types: only the value that is chosen counts.
+        // p4c folds constants before it checks types, so only the selected operand matters.
         if let Some(Constant::Bool(chosen)) = self.out.evaluate_own(condition) {
             let (value, info) = if chosen { (then, first) } else { (otherwise, second) };
             let known = self.marks.known.contains(&value.id);
@@ -832,7 +833,7 @@ impl Checker<'_, '_> {
     }
 }
 
-/// Whether an array of such elements is a stack, with all that comes with it.
+/// Whether an array with these elements is a header stack, which has methods and properties.
 pub(super) fn is_header(element: &Type) -> bool {
     matches!(element, Type::Header(_) | Type::HeaderUnion(_) | Type::Variable(_) | Type::Unknown)
 }

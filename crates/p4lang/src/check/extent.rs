@@ -1,12 +1,14 @@
-//! How deep types nest and how many parts they have, found without writing any of them out.
+//! The nesting depth and the number of parts of types, computed without expanding the types.
 //!
-//! A generic declaration has an [`Extent`] that depends on those of its type arguments: its depth is
-//! `max(a, b + depth(T), ...)` and the number of its parts `c + m * parts(T) + ...`, over its type parameters
-//! `T`. A use puts the extents of its arguments in, so a type that would double with each declaration is
-//! refused in as many steps as there are declarations.
+//! The [`Extent`] of a generic declaration depends on the extents of its type arguments. Over its
+//! type parameters `T`, its depth is `max(a, b + depth(T), ...)`, and the number of its parts is `c
+//! + m * parts(T) + ...`. For a use of the declaration, the extents of the type arguments are
+//! substituted. A type whose size doubles with each declaration is therefore refused in as many
+//! steps as there are declarations.
 //!
-//! Passes also write out the names of the types that are inside a type, each with its type arguments. These
-//! double too, even where no field has the type of an argument, so they are counted beside the parts.
+//! Some passes print the names of all types inside a type, each with its type arguments. The total
+//! length of these names can double with each declaration too, even if no field has the type of an
+//! argument. The lengths are therefore counted in addition to the parts.
 
 use std::collections::HashMap;
 
@@ -17,43 +19,44 @@ use crate::diagnostic::{Diagnostic, LIMIT};
 use crate::source::Span;
 use ir::{Exceeded, Limit};
 
-/// The depth and the number of parts of a type; see the module.
+/// The depth and the number of parts of a type; see the documentation of the module.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct Extent {
-    /// `a`, the depth of what depends on no type parameter.
+    /// The depth `a` of the parts that do not depend on type parameters.
     depth: u64,
-    /// `c`.
+    /// The number `c` of parts that do not depend on type parameters.
     parts: u64,
-    /// The length of its name: itself and its type arguments, each with theirs.
+    /// The length of the type's name, which includes the names of its type arguments.
     name: u64,
-    /// The length of its name and of those of all types inside.
+    /// The total length of the type's name and of the names of all types inside it.
     names: u64,
-    /// The type parameters in it.
+    /// The type parameters on which the extent depends.
     variables: HashMap<DeclarationId, Occurrence>,
 }
 
 /// The way in which an outer type contains an inner one, or a type parameter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 struct Occurrence {
-    /// `b`: the number of levels above the deepest place where the inner type stands.
+    /// The number `b` of levels between the outer type and the deepest occurrence of the inner
+    /// type.
     above: u64,
-    /// `m`: the number of times that the inner type is a part.
+    /// The number `m` of times that the inner type is a part of the outer one.
     parts: u64,
     /// The number of times that the name of the outer type contains that of the inner one.
     in_name: u64,
-    /// The number of times that names of types inside the outer one contain the name of the inner one, beside those that
-    /// its own parts have.
+    /// The number of times that names of types inside the outer type contain the name of the inner
+    /// type, in addition to those in the inner type's own parts.
     in_names: u64,
-    /// The number of times that the inner type's own parts are named.
+    /// The number of times that the names of the inner type's own parts are counted.
     names: u64,
 }
 
 impl Occurrence {
-    /// The occurrence of a type parameter in itself.
+    /// The occurrence of a type parameter in the type that consists of it alone.
     const ITSELF: Self = Self { above: 0, parts: 1, in_name: 1, in_names: 0, names: 1 };
     /// The occurrence of a field in a struct.
     const FIELD: Self = Self { above: 1, parts: 1, in_name: 0, in_names: 0, names: 1 };
-    /// The occurrence of a type argument, which is no part.
+    /// The occurrence of a type argument, which is not a part.
     const ARGUMENT: Self = Self { above: 1, parts: 0, in_name: 1, in_names: 1, names: 0 };
 
     /// The occurrence of an element in a tuple, record, list or array. An array contains it `times` times.
@@ -71,7 +74,7 @@ impl Extent {
         Self { variables: HashMap::from([(parameter, Occurrence::ITSELF)]), ..Self::default() }
     }
 
-    /// Adds what `inner` has, which stands at `place`.
+    /// Adds the extent of an inner type that occurs at `place`.
     fn hold(&mut self, inner: &Self, place: Occurrence) {
         fn add(sum: &mut u64, number: u64, times: u64) {
             *sum = sum.saturating_add(number.saturating_mul(times));
@@ -94,7 +97,7 @@ impl Extent {
         }
     }
 
-    /// A type that holds others, each at such a place.
+    /// Returns the extent of a type that contains the given types, each at `place`.
     fn around<'e>(inner: impl IntoIterator<Item = &'e Self>, place: Occurrence) -> Self {
         let mut extent = Self::leaf();
         for inner in inner {
@@ -103,7 +106,8 @@ impl Extent {
         extent
     }
 
-    /// The extent with others in the place of type parameters; one without another stays.
+    /// Substitutes extents for type parameters. A type parameter without an extent in `others`
+    /// remains.
     fn with(&self, others: &HashMap<DeclarationId, Self>) -> Self {
         let mut extent = Self { variables: HashMap::new(), ..*self };
         for (parameter, place) in &self.variables {
@@ -115,7 +119,8 @@ impl Extent {
         extent
     }
 
-    /// The least depth and number of parts: a type parameter stands for a type with one part.
+    /// Returns the smallest depth and number of parts, with a type of one part for each type
+    /// parameter.
     fn least(&self) -> (u64, u64) {
         let places = self.variables.values();
         let deepest = places.clone().map(|place| place.above.saturating_add(1)).max().unwrap_or(0);
@@ -128,14 +133,14 @@ impl Extent {
 }
 
 impl Checked<'_> {
-    /// Refuses a type that exceeds a limit, whatever its type parameters stand for.
+    /// Checks that a type can be within the limits for some values of its type parameters.
     pub(super) fn admit_extent(&self, extent: &Extent) -> Result<(), Exceeded> {
         let (depth, parts) = extent.least();
         self.limits.admit(Limit::TypeDepth, depth)?;
         self.limits.admit(Limit::Parts, parts)
     }
 
-    /// Refuses a type that exceeds a limit once its type parameters are replaced.
+    /// Checks that a type is within the limits after the substitution of its type parameters.
     pub(crate) fn admit_type(&self, ty: &Type, bindings: &Bindings) -> Result<(), Exceeded> {
         let extent = self.extent(ty);
         let bound = extent
@@ -145,7 +150,8 @@ impl Checked<'_> {
         self.admit_extent(&extent.with(&bound.collect()))
     }
 
-    /// The extent of a type. It looks into no declaration: each has its own by now.
+    /// Computes the extent of a type. Declarations are not expanded, since their extents are
+    /// already known.
     pub(super) fn extent(&self, ty: &Type) -> Extent {
         ir::meter::count(1);
         match ty {
@@ -198,13 +204,14 @@ impl Checked<'_> {
 }
 
 impl Checker<'_, '_> {
-    /// Refuses a type that exceeds a limit; `Unknown` is put in its place.
+    /// Returns the type if it is within the limits. Otherwise reports an error and returns
+    /// `Unknown`.
     pub(super) fn admitted(&mut self, ty: Type, span: Span) -> Type {
         let extent = self.out.extent(&ty);
         if self.admits(&extent, span) { ty } else { Type::Unknown }
     }
 
-    /// Whether an extent is within the limits; says so if it is not.
+    /// Whether an extent is within the limits. Reports an error if not.
     pub(super) fn admits(&mut self, extent: &Extent, span: Span) -> bool {
         let outcome = self.out.admit_extent(extent);
         if let Err(exceeded) = &outcome {
@@ -213,12 +220,12 @@ impl Checker<'_, '_> {
         outcome.is_ok()
     }
 
-    /// Notes the extent of a struct, header or header union with these types of fields, or of a type that
-    /// another one represents. Returns whether it is within the limits.
+    /// Records the extent of a struct, header or header union with fields of the given types, or of
+    /// a declared type with the given representation. Returns whether it is within the limits.
     pub(super) fn declare_extent(&mut self, id: DeclarationId, inner: &[Type], span: Span) -> bool {
         let mut extent = self.out.extent_around(inner, Occurrence::FIELD);
         let fits = self.admits(&extent, span);
-        // The name that a use has is added there.
+        // The name is added for each use, since it contains the type arguments.
         (extent.name, extent.names) = (0, extent.names.saturating_sub(1));
         if fits {
             self.out.extents.insert(id, extent);
@@ -227,5 +234,5 @@ impl Checker<'_, '_> {
     }
 }
 
-/// What is said beside a type that exceeds a limit.
+/// The note for an error about a type that exceeds a limit.
 pub(super) const NOTE: &str = "the parts of a type are its fields, elements and type arguments, each with all of its own parts";

@@ -1,41 +1,41 @@
-//! What the checker found out about the uses of names, calls, tables and instances.
+//! The facts that the checker records about uses of names, calls, tables and instances.
 
 use std::sync::Arc;
 
 use super::Type;
 use crate::ast::{Argument, DeclarationId, Expression};
 
-/// What a path or a member expression stands for.
+/// The entity to which a path or a member expression refers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Resolution {
-    /// A declared value, instance, table, parser, control, action, function or extern function. For the callee of a
-    /// call of overloaded functions, the one that was chosen.
+    /// A declared value, instance, table, parser, control, action, function or extern function. For
+    /// the callee of an overloaded function, this is the overload that the call selects.
     Declaration(DeclarationId),
-    /// A type: [`super::Checked::type_of`] gives [`Type::Name`].
+    /// A type. The type of the expression is [`Type::Name`].
     Type,
     /// A field of a struct, header or header union, by position.
     Field {
-        /// The field; `None` in a record without name.
+        /// The declaration of the field, or `None` in a record expression without a type.
         declaration: Option<DeclarationId>,
-        /// Its position.
+        /// The position of the field.
         position: usize,
     },
-    /// A member of an enum.
+    /// A member of an enumeration.
     EnumMember(DeclarationId),
     /// A member of `error`.
     ErrorMember(DeclarationId),
     /// A member of `match_kind`.
     MatchKindMember(DeclarationId),
-    /// A method or a property that the language defines.
+    /// A method or property that the language defines.
     Builtin(Builtin),
-    /// A method of an extern. The receiver is the base of the member expression; of `this.method()` the instance
-    /// around it.
+    /// A method of an extern. The receiver is the base of the member expression, or the enclosing
+    /// instance for `this.method()`.
     Method(DeclarationId),
-    /// A function in the block of the instance, called as `this.name()` or by its name.
+    /// A function in the initializer block of an instance, called as `this.name()` or by its name.
     This,
 }
 
-/// Methods and properties that the language itself defines.
+/// A method or property that the language itself defines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Builtin {
     /// `header.isValid()`, `union.isValid()` (§8.17, §8.19).
@@ -56,7 +56,7 @@ pub enum Builtin {
     LastIndex,
     /// `stack.size`, a constant.
     Size,
-    /// `parser.apply`, `control.apply`: the receiver's type says which.
+    /// `parser.apply` or `control.apply`, depending on the type of the receiver.
     Apply,
     /// `table.apply`.
     ApplyTable,
@@ -76,19 +76,21 @@ pub enum Builtin {
     MaxSizeInBytes,
 }
 
-/// A call, with everything that the source leaves open filled in.
+/// A call, with inferred type arguments and default arguments.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Call {
-    /// What is called.
+    /// The callee.
     pub callee: Callee,
-    /// What the callee's own type parameters stand for, in order. In a generic body these may hold the type
-    /// parameters of that body. Those of the receiver's type (an extern's `T`) are in the receiver's type.
+    /// The type arguments of the callee, in the order of its type parameters. In the body of a
+    /// generic declaration, they may contain the type parameters of that declaration. The type
+    /// arguments of the receiver (such as an extern's `T`) are part of the receiver's type.
     pub type_arguments: Vec<Type>,
-    /// One for each parameter of the callee, in the order of the parameters.
+    /// The arguments, one for each parameter of the callee, in the order of the parameters.
     pub arguments: Vec<BoundArgument>,
-    /// The type of each parameter, type parameters of callee and receiver replaced.
+    /// The types of the parameters, with the type parameters of the callee and the receiver
+    /// substituted.
     pub parameter_types: Vec<Type>,
-    /// What the call gives, type parameters replaced.
+    /// The return type, with type parameters substituted.
     pub return_type: Type,
 }
 
@@ -107,7 +109,7 @@ impl Call {
     }
 }
 
-/// What is called.
+/// The callee of a call.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Callee {
     /// A function with a body.
@@ -116,91 +118,96 @@ pub enum Callee {
     ExternFunction(DeclarationId),
     /// An action, called directly.
     Action(DeclarationId),
-    /// A method of an extern object. If the method is abstract, the instance's block has the function.
+    /// A method of an extern object. If the method is abstract, it is implemented in the
+    /// initializer block of the instance.
     Method {
         /// The method.
         method: DeclarationId,
         /// The type of the object, with its type arguments.
         object: Type,
     },
-    /// A method of the language. For [`Builtin::Apply`], `parser.apply` or `control.apply`, the parameters are those
-    /// of the object's type.
+    /// A method of the language. For [`Builtin::Apply`] (`parser.apply` or `control.apply`), the
+    /// parameters are those of the receiver's type.
     Builtin {
-        /// Which.
+        /// The method.
         builtin: Builtin,
-        /// The type of what it is called on; for the sizes, the type that is measured.
+        /// The type of the receiver. For methods that return a size, this is the type that is
+        /// measured.
         object: Type,
     },
-    /// A nameless instance: a constructor call in an expression, or the instance behind a direct application.
+    /// The constructor of an anonymous instance: a constructor call in an expression, or the
+    /// instance of a direct invocation.
     Constructor {
-        /// What is constructed, with its type arguments.
+        /// The type of the instance, with its type arguments.
         object: Type,
-        /// The constructor, where the object is an extern.
+        /// The constructor, if the instance is an extern.
         constructor: Option<DeclarationId>,
     },
 }
 
-/// Where the value of a parameter comes from.
+/// The source of a parameter's value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum BoundArgument {
     /// The argument at this position of the call.
     Given(usize),
     /// The parameter's default value.
     Default,
-    /// Nowhere: the parameter is `@optional` and not given.
+    /// No value: the parameter is `@optional` and the argument is omitted.
     Absent,
-    /// `_` at this position: an `out` that is not wanted, or a package parameter left out.
+    /// `_` at this position of the call: an `out` argument whose value is ignored, or an omitted
+    /// argument of a package.
     DontCare(usize),
-    /// The control plane's: a parameter without direction of an action in a table.
+    /// The control plane, for a parameter without a direction of a table's action.
     ControlPlane,
 }
 
-/// An instance (§11.3): a declaration `T(arguments) name;`. Nameless ones are [`Call`]s with
+/// A declared instance, `T(arguments) name;` (§11.3). Anonymous instances are [`Call`]s with a
 /// [`Callee::Constructor`].
 #[derive(Debug, Clone, PartialEq)]
 pub struct Instance {
-    /// What it is an instance of, type arguments written or inferred.
+    /// The type of the instance, with explicit or inferred type arguments.
     pub ty: Type,
-    /// The constructor, where the object is an extern.
+    /// The constructor, if the instance is an extern.
     pub constructor: Option<DeclarationId>,
-    /// One for each parameter of the constructor, in their order.
+    /// The arguments, one for each parameter of the constructor, in the order of the parameters.
     pub arguments: Vec<BoundArgument>,
-    /// The type of each parameter of the constructor, type parameters replaced.
+    /// The types of the constructor's parameters, with type parameters substituted.
     pub parameter_types: Vec<Type>,
-    /// The functions of the block that implement abstract methods: method, then function.
+    /// The implementations of abstract methods: pairs of the method and the function in the
+    /// initializer block.
     pub implementations: Vec<(DeclarationId, DeclarationId)>,
 }
 
 /// A table (§14.2).
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct TableFacts {
-    /// Keys, in order.
+    /// The keys, in order.
     pub keys: Vec<KeyFacts>,
-    /// Actions, in order. `NoAction` is added at the end where neither the list nor `default_action` names another
-    /// default; then [`ActionFacts::is_implicit`] is set.
+    /// The actions, in order. If the table has no `default_action` and does not list `NoAction`,
+    /// this action is added at the end, with [`ActionFacts::is_implicit`] set.
     pub actions: Vec<ActionFacts>,
-    /// The default action; `None` only in a program with errors.
+    /// The default action. It is `None` only in a program with errors.
     pub default_action: Option<ActionCallFacts>,
     /// Whether `default_action` is `const`.
     pub default_action_is_const: bool,
-    /// Entries, in order.
+    /// The entries, in order.
     pub entries: Vec<EntryFacts>,
     /// Whether the property `entries` is `const`.
     pub entries_are_const: bool,
-    /// `size`, if its value does not depend on constructor parameters.
+    /// The property `size`, if its value does not depend on constructor parameters.
     pub size: Option<u64>,
-    /// `@tableconfig` of in-table state, if written.
+    /// The configuration in `@tableconfig`, if the table has this annotation.
     pub configuration: Option<ir::TableStorage>,
 }
 
-/// A key element.
+/// A key element of a table.
 #[derive(Debug, Clone, PartialEq)]
 pub struct KeyFacts {
-    /// Type of its expression.
+    /// The type of the expression.
     pub ty: Type,
-    /// How it matches: a member of `match_kind`.
+    /// The name of the match kind.
     pub match_kind: Arc<str>,
-    /// That member.
+    /// The declaration of the match kind.
     pub match_kind_declaration: Option<DeclarationId>,
 }
 
@@ -209,28 +216,30 @@ pub struct KeyFacts {
 pub struct ActionFacts {
     /// The action.
     pub action: DeclarationId,
-    /// One for each parameter: what the table's list gives, and what the control plane does.
+    /// The arguments, one for each parameter. They come from the table's list or from the control
+    /// plane.
     pub arguments: Vec<BoundArgument>,
-    /// Not written in the table.
+    /// Whether the action is not in the source and was added by the checker.
     pub is_implicit: bool,
 }
 
-/// An action of a table with all its arguments: the default action or that of an entry.
+/// A call of a table's action with all its arguments, for the default action or an entry.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ActionCallFacts {
-    /// Position in [`TableFacts::actions`].
+    /// The position of the action in [`TableFacts::actions`].
     pub position: usize,
-    /// One for each parameter of the action: positions are those of the arguments written here, for parameters with
-    /// direction as well as for the control plane's.
+    /// The arguments, one for each parameter of the action. The positions refer to the arguments of
+    /// this call, both for parameters with a direction and for those that the control plane sets
+    /// otherwise.
     pub arguments: Vec<BoundArgument>,
 }
 
-/// An entry of a table. Its key sets are `entry.keyset`, or its elements where it is a tuple; the conversions of
-/// their parts are recorded like those of other expressions.
+/// An entry of a table. The key sets are in `entry.keyset`, as a tuple if the table has several
+/// keys. The conversions of their parts are recorded like those of other expressions.
 #[derive(Debug, Clone, PartialEq)]
 pub struct EntryFacts {
-    /// What it runs.
+    /// The action of the entry.
     pub action: ActionCallFacts,
-    /// The priority that was written.
+    /// The priority, if the source sets one.
     pub priority: Option<u32>,
 }

@@ -1,4 +1,4 @@
-//! From a [`DeclarationId`] to what it numbers.
+//! The index of all declarations of a program by their [`DeclarationId`]s.
 
 use crate::ast::{
     Block, Constructor, Declaration, DeclarationId, DeclarationKind, EnumMember, Method, Name,
@@ -6,7 +6,7 @@ use crate::ast::{
 };
 use crate::source::Span;
 
-/// What a [`DeclarationId`] numbers.
+/// The node with a given [`DeclarationId`].
 #[derive(Debug, Clone, Copy)]
 pub enum Node<'program> {
     /// A declaration.
@@ -15,20 +15,20 @@ pub enum Node<'program> {
     Parameter(&'program Parameter),
     /// A type parameter.
     TypeParameter(&'program TypeParameter),
-    /// A field.
+    /// A field of a struct, header or header union.
     Field(&'program StructField),
-    /// A member of an enum, of `error` or of `match_kind`.
+    /// A member of an enumeration, of `error` or of `match_kind`.
     EnumMember(&'program EnumMember),
     /// A method of an extern.
     Method(&'program Method),
     /// A constructor of an extern.
     Constructor(&'program Constructor),
-    /// A state.
+    /// A parser state.
     State(&'program ParserState),
 }
 
 impl<'program> Node<'program> {
-    /// The name; `None` for a constructor, which has that of its extern.
+    /// Returns the name of the node, or `None` for a constructor, which has the name of its extern.
     pub fn name(self) -> Option<&'program Name> {
         match self {
             Self::Declaration(node) => Some(&node.name),
@@ -42,7 +42,7 @@ impl<'program> Node<'program> {
         }
     }
 
-    /// Where its name stands; for a constructor, all of it.
+    /// Returns the location of the node's name, or of the whole node for a constructor.
     pub fn span(self) -> Span {
         match self {
             Self::Constructor(node) => node.span,
@@ -50,7 +50,7 @@ impl<'program> Node<'program> {
         }
     }
 
-    /// The annotations before it.
+    /// Returns the annotations of the node.
     pub fn annotations(self) -> &'program [crate::ast::Annotation] {
         match self {
             Self::Declaration(node) => &node.annotations,
@@ -65,14 +65,14 @@ impl<'program> Node<'program> {
     }
 }
 
-/// All numbered declarations of a program, and what each stands in.
+/// The nodes of a program that have a [`DeclarationId`], with their enclosing declarations.
 #[derive(Debug, Clone)]
 pub struct Index<'program> {
     nodes: Vec<Option<(Node<'program>, Option<DeclarationId>)>>,
 }
 
 impl<'program> Index<'program> {
-    /// Walks over the whole program.
+    /// Builds the index by traversing the whole program.
     pub fn new(program: &'program Program) -> Self {
         let mut index = Self { nodes: vec![None; program.declaration_count as usize] };
         for declaration in &program.declarations {
@@ -81,12 +81,12 @@ impl<'program> Index<'program> {
         index
     }
 
-    /// The node with this number; `None` for a number of another program.
+    /// Returns the node with this id, or `None` if the program has none.
     pub fn get(&self, id: DeclarationId) -> Option<Node<'program>> {
         self.nodes.get(id.index()).copied().flatten().map(|(node, _)| node)
     }
 
-    /// The declaration with this number, if it is one.
+    /// Returns the declaration with this id, or `None` if the node is not a declaration.
     pub fn get_declaration(&self, id: DeclarationId) -> Option<&'program Declaration> {
         match self.get(id) {
             Some(Node::Declaration(declaration)) => Some(declaration),
@@ -94,7 +94,7 @@ impl<'program> Index<'program> {
         }
     }
 
-    /// The parameter with this number, if it is one.
+    /// Returns the parameter with this id, or `None` if the node is not a parameter.
     pub fn get_parameter(&self, id: DeclarationId) -> Option<&'program Parameter> {
         match self.get(id) {
             Some(Node::Parameter(parameter)) => Some(parameter),
@@ -102,9 +102,10 @@ impl<'program> Index<'program> {
         }
     }
 
-    /// What the node stands in: the control of a table, the extern of a method, the function of a parameter, the
-    /// enum of a member. `None` at the top level. Blocks and loops are not declarations: a variable in one stands
-    /// in the function, action, control or state around it.
+    /// Returns the declaration that encloses a node: the control of a table, the extern of a
+    /// method, the function of a parameter, or the enumeration of a member. Returns `None` at top
+    /// level. Blocks and loops are not declarations, so a variable in one of them is enclosed by
+    /// the function, action, control or state.
     pub fn parent(&self, id: DeclarationId) -> Option<DeclarationId> {
         self.nodes.get(id.index()).copied().flatten().and_then(|(_, parent)| parent)
     }

@@ -1,4 +1,4 @@
-//! Instances (§11.3) and the functions that implement abstract methods.
+//! Instantiations (§11.3), and the functions that implement abstract methods.
 
 use super::checker::{Checker, Context};
 use super::{Callee, Instance, Resolution, Type};
@@ -88,7 +88,8 @@ impl<'program> Checker<'program, '_> {
         );
     }
 
-    /// The type; where several of a name differ by their constructors, the one that takes these arguments.
+    /// Resolves the type of an instantiation. If the name is overloaded, selects the declaration
+    /// whose constructor takes the arguments.
     fn resolve_constructed(&mut self, instantiation: &'program Instantiation) -> Type {
         let ty = self.resolve_type_or_generic(&instantiation.ty);
         let crate::ast::TypeKind::Named(path) = &instantiation.ty.kind else { return ty };
@@ -188,7 +189,7 @@ impl<'program> Checker<'program, '_> {
         found
     }
 
-    /// Implementations may call each other through `this`, but not in circles.
+    /// Reports recursion among implementations, which may call each other through `this`.
     fn no_recursion(&mut self, found: &[(DeclarationId, DeclarationId)]) {
         let calls: Vec<Vec<(usize, Span)>> =
             found.iter().map(|(_, function)| self.calls_of_this(*function, found)).collect();
@@ -234,7 +235,7 @@ impl<'program> Checker<'program, '_> {
     fn same_prototype(&mut self, inner: &Declaration, method: &Method, bindings: &super::Bindings) {
         let DeclarationKind::Function { prototype, .. } = &inner.kind else { return };
         let wanted = &method.prototype;
-        // An implementation may leave out optional parameters; p4c takes that.
+        // As in p4c, an implementation may omit optional parameters.
         let fits = |a: &ast::Parameter, b: &ast::Parameter| {
             a.direction == b.direction
                 && self.out.declared_type(a.id).substitute(bindings)

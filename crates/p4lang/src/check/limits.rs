@@ -1,8 +1,9 @@
-//! What p4c cannot compile for any target, although the language has no rule against it: its common passes put
-//! instances in line and take nested structs apart. Programs are refused here too, so that what compiles here
-//! compiles there.
+//! Rules of p4c's common passes, which inline instances and split nested structs. The language
+//! permits these programs, but p4c compiles them for no target. They are refused here too, so that
+//! a program that compiles here also compiles with p4c.
 //!
-//! Like p4c, this looks only at what a program with a `main` uses.
+//! Like p4c, this module checks only programs with a `main`, and only the declarations that are
+//! used.
 
 use std::collections::HashMap;
 
@@ -15,14 +16,14 @@ use crate::ast::{
 use crate::diagnostic::Diagnostic;
 use crate::source::Span;
 
-/// What a parameter without direction stands for.
+/// The argument for a parameter without a direction.
 #[derive(PartialEq)]
 enum Fixed {
     Value(Constant),
     Object(DeclarationId),
 }
 
-/// An instance and the number of a parameter of its `apply`.
+/// An instance, and the position of a parameter of its `apply`.
 type Place = (DeclarationId, usize);
 
 impl<'program> Checker<'program, '_> {
@@ -47,7 +48,8 @@ impl<'program> Checker<'program, '_> {
         }
     }
 
-    /// Visits what stands in the bodies of a declaration; what is never used in it is left out.
+    /// Visits the expressions in the bodies of a declaration, except those of unused local
+    /// declarations.
     pub(super) fn expressions_in(
         &self,
         of: &'program Declaration,
@@ -80,7 +82,8 @@ impl<'program> Checker<'program, '_> {
         }
     }
 
-    /// p4c's pass over nested structs: an extern cannot write into a variable that it has split up.
+    /// Refuses an extern call that writes to a nested struct, which p4c has split into several
+    /// variables.
     fn no_nested_struct_from_externs(&mut self, expression: &Expression) {
         let Some(call) = self.out.calls.get(&expression.id) else { return };
         let (Callee::ExternFunction(id) | Callee::Method { method: id, .. }) = &call.callee else {
@@ -120,7 +123,8 @@ impl<'program> Checker<'program, '_> {
             })
     }
 
-    /// A control has one body for each instance, with one value for what has no direction.
+    /// Refuses calls that pass different arguments to a parameter without a direction. p4c makes
+    /// one body for each instance, with one value for each such parameter.
     fn same_fixed_arguments(
         &mut self,
         expression: &'program Expression,

@@ -1,4 +1,5 @@
-//! Calls of methods: those of externs, and those that the language defines (§8.17 to §8.19, §9).
+//! Calls of methods, both those of externs and those that the language defines (§8.17 to §8.19,
+//! §9).
 
 use super::checker::{Checker, Info};
 use super::overload::Overloaded;
@@ -102,7 +103,7 @@ impl<'program> Checker<'program, '_> {
             (Type::Table(table), "apply") => {
                 let table = *table;
                 self.may_apply(callee.span);
-                // One lookup would begin within another (§14.2.1.2).
+                // The lookup of one table would start during that of another (§14.2.1.2).
                 if self.context.in_action_argument {
                     self.error(
                         "misplaced",
@@ -158,7 +159,8 @@ impl<'program> Checker<'program, '_> {
         self.finish_call(expression, &signature, &[], arguments, &infos)
     }
 
-    /// The signature of `apply` of a parser or control; says if it cannot be called here.
+    /// Returns the signature of `apply` of a parser or control. Reports an error if `apply` cannot
+    /// be called here.
     pub(super) fn apply_signature(&mut self, object: &Type, span: Span) -> Signature<'program> {
         self.may_apply(span);
         match object {
@@ -235,7 +237,7 @@ impl<'program> Checker<'program, '_> {
         self.finish_call(expression, &signature, type_arguments, arguments, &infos)
     }
 
-    /// Whether a method has a parameter or a value of a type that is not known.
+    /// Whether the type of a parameter or of the return value is not known.
     fn names_open(&self, method: &ast::Method, bindings: &super::Bindings) -> bool {
         let prototype = &method.prototype;
         let returned = self.out.type_at(prototype.return_type.id).substitute(bindings);

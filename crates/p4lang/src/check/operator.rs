@@ -1,4 +1,4 @@
-//! Operators with two operands (§8.5 to §8.9).
+//! Binary operators (§8.5 to §8.9).
 
 use num_bigint::BigInt;
 
@@ -73,7 +73,8 @@ impl Checker<'_, '_> {
         Some(Type::Bool)
     }
 
-    /// Gives the side that is an `int` the type of the other; a represented enum member its bits. The common type.
+    /// Converts an `int` operand to the type of the other operand, and an operand of a serializable
+    /// enumeration to its underlying type. Returns the common type.
     fn common(&mut self, operands: &Operands<'_>, a: &Type, b: &Type) -> Option<Type> {
         let (x, y) = (self.representation(a), self.representation(b));
         let ty = match (&x, &y) {
@@ -259,7 +260,7 @@ impl Checker<'_, '_> {
             return;
         }
         for operand in [operands.left, operands.right] {
-            // Before the conversion makes it positive.
+            // The test precedes the conversion, which would make the value positive.
             if let Some(value) =
                 self.out.evaluate_own(operand).as_ref().and_then(Constant::to_integer)
                 && value < BigInt::ZERO
@@ -277,7 +278,7 @@ impl Checker<'_, '_> {
         }
     }
 
-    /// The number that an expression is, converted as its context wants it.
+    /// Returns the numeric value of an expression after its conversion.
     pub(super) fn number(&self, expression: &Expression) -> Option<BigInt> {
         self.out
             .evaluate(expression, &super::Environment::default())
@@ -286,7 +287,8 @@ impl Checker<'_, '_> {
     }
 
     pub(super) fn shift(&mut self, operands: &Operands<'_>, a: &Info, b: &Info) -> Option<Type> {
-        // p4c shifts by values of new types too, which the specification has no cast for (p4c#5087, p4c#5100).
+        // p4c also accepts amounts of new types, for which the specification would require a cast
+        // (p4c#5087, p4c#5100).
         let amount_type = self.base_type(&b.ty);
         let (x, y) = (self.representation(&a.ty), self.representation(&amount_type));
         if !x.is_numeric() || !y.is_numeric() {
@@ -348,7 +350,7 @@ impl Checker<'_, '_> {
         }
         if x == Type::Integer && a.known && self.number(operands.left).is_some() && amount.is_some()
         {
-            // A shift this far would not fit memory.
+            // The result of a larger shift would not fit in memory.
             let far = amount.as_ref().is_some_and(|amount| *amount > BigInt::from(1 << 16));
             if far && operands.operator == BinaryOperator::ShiftLeft {
                 self.error("bad-operand", operands.span, "the result of this shift is too large");
@@ -358,7 +360,7 @@ impl Checker<'_, '_> {
         Some(x)
     }
 
-    /// `&&&` and `..`.
+    /// Checks `&&&` and `..`.
     fn set(&mut self, operands: &Operands<'_>, a: &Info, b: &Info) -> Option<Type> {
         let (x, y) = (self.representation(&a.ty), self.representation(&b.ty));
         if !x.is_numeric() || !y.is_numeric() {
@@ -366,7 +368,7 @@ impl Checker<'_, '_> {
             self.report(diagnostic);
             return None;
         }
-        // A mask of an enum member gives a set of that enum.
+        // A mask of a serializable enumeration is a set of values of that enumeration.
         let element =
             if matches!(a.ty, Type::SerializableEnum(_)) { a.ty.clone() } else { x.clone() };
         if self.common(operands, &a.ty, &b.ty).is_none() {

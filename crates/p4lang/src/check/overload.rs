@@ -1,7 +1,8 @@
-//! Which of several declarations of a name a call means.
+//! Overload resolution: selects one of several declarations with the same name.
 //!
-//! Number and names of the arguments decide (§7.2.10.2, §10.1). Where they leave several, types do, as in p4c: a
-//! declaration that takes all arguments as they are goes before one that converts some.
+//! The number and names of the arguments decide (§7.2.10.2, §10.1). If several declarations remain,
+//! the types decide, as in p4c: a declaration that takes all arguments without conversion is
+//! preferred over one that converts some of them.
 
 use super::arguments::could_match;
 use super::checker::{Checker, Info};
@@ -10,29 +11,32 @@ use crate::ast::{Argument, DeclarationId, Direction, Parameter};
 use crate::diagnostic::Diagnostic;
 use crate::source::Span;
 
-/// Whether two lists of parameters have the same number and names, which must differ in methods and constructors.
+/// Whether two lists of parameters have the same number and names. Methods and constructors with
+/// one name must differ in these.
 pub(super) fn same_names(one: &[Parameter], other: &[Parameter]) -> bool {
     one.len() == other.len() && one.iter().zip(other).all(|(a, b)| a.name == b.name)
 }
 
-/// Whether no call can tell them apart: types are the same too, as they are written.
+/// Whether no call can distinguish two lists of parameters: their number, names and types as
+/// written are the same.
 pub(super) fn same_parameters(one: &[Parameter], other: &[Parameter]) -> bool {
     same_names(one, other)
         && one.iter().zip(other).all(|(a, b)| a.ty.to_string() == b.ty.to_string())
 }
 
-/// A call by a name that several declarations have.
+/// A call of a name that several declarations have.
 #[derive(Clone, Copy)]
 pub(super) struct Overloaded<'call> {
     pub(super) name: &'call str,
     pub(super) span: Span,
-    /// What the type parameters of the object stand for that the method belongs to.
+    /// The types of the type parameters of the object to which the method belongs.
     pub(super) bindings: &'call Bindings,
     pub(super) arguments: &'call [Argument],
 }
 
 impl Checker<'_, '_> {
-    /// The declaration that is meant, and what is known of the arguments; says if it is none, or more than one.
+    /// Selects the declaration that a call refers to, and checks the arguments. Reports an error if
+    /// none or several declarations fit.
     pub(super) fn choose(
         &mut self,
         call: Overloaded<'_>,
@@ -43,7 +47,7 @@ impl Checker<'_, '_> {
         Some((chosen, infos))
     }
 
-    /// The same, where the arguments were looked at already.
+    /// Selects a declaration like [`Self::choose`], for arguments that were checked before.
     pub(super) fn choose_for(
         &mut self,
         call: Overloaded<'_>,
@@ -102,7 +106,8 @@ impl Checker<'_, '_> {
         if exact.is_empty() { converting } else { exact }
     }
 
-    /// How a declaration takes the arguments; nothing is said or recorded.
+    /// Returns whether a declaration takes the arguments, and whether it converts them. Reports and
+    /// records nothing.
     fn takes(&mut self, call: Overloaded<'_>, id: DeclarationId, infos: &[Info]) -> Option<Fit> {
         let before = self.inferred.clone();
         let own = self.fresh_bindings(self.out.type_parameters(id));
@@ -132,7 +137,7 @@ impl Checker<'_, '_> {
         fit
     }
 
-    /// Says that no declaration of a name takes the arguments of a call.
+    /// Reports that no declaration with a name takes the arguments of a call.
     fn no_overload(&mut self, found: &[DeclarationId], span: Span, name: &str) {
         let mut diagnostic =
             Diagnostic::error("arguments", span, format!("no `{name}` takes these arguments"))

@@ -1,11 +1,11 @@
-//! Parameters and signatures: which types and directions they may have (§6.8, §7.2.9).
+//! Parameters and signatures: the permitted types and directions (§6.8, §7.2.9).
 
 use super::Type;
 use super::checker::Checker;
 use crate::ast::{DeclarationKind, Direction, FunctionPrototype, Parameter};
 use crate::diagnostic::Diagnostic;
 
-/// What kind of thing parameters belong to: not every type is allowed everywhere.
+/// The kind of declaration to which parameters belong, which determines their permitted types.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum ParametersOf {
     Function,
@@ -115,7 +115,8 @@ impl<'program> Checker<'program, '_> {
                     format!("an `{}` parameter has no default value", parameter.direction.as_str()),
                 );
             }
-            // What a type parameter stands for is known only where the default is used.
+            // The type that a type parameter stands for is known only where the default value is
+            // used.
             let generic = ty.any(&mut |part| matches!(part, Type::Variable(_)));
             let info =
                 if generic { self.expression(default) } else { self.expression_of(default, &ty) };
@@ -131,7 +132,7 @@ impl<'program> Checker<'program, '_> {
         self.declare(parameter.id, name);
     }
 
-    /// Parameters of what has a body.
+    /// Checks the parameters of a declaration with a body.
     pub(super) fn parameters_of_code(
         &mut self,
         parameters: &'program [Parameter],
@@ -141,8 +142,8 @@ impl<'program> Checker<'program, '_> {
         self.code_knows(parameters);
     }
 
-    /// Refuses parameters of which a body would not know enough: whether an optional argument was
-    /// given, and what `_` in the type of a value stands for.
+    /// Refuses parameters about which a body would not know enough: whether an optional argument is
+    /// present, or which type `_` stands for.
     pub(super) fn code_knows(&mut self, parameters: &[Parameter]) {
         for optional in parameters.iter().filter_map(|parameter| parameter.annotation("optional")) {
             self.error(
@@ -153,7 +154,7 @@ impl<'program> Checker<'program, '_> {
         }
         for parameter in parameters {
             let ty = self.out.declared_type(parameter.id).clone();
-            // Objects are what each call hands over.
+            // Extern objects are passed by each call, so `_` in their types may remain open.
             if !matches!(ty, Type::Extern(_)) {
                 let ty = self.refuse_open(ty, parameter.ty.span);
                 self.set_declared_type(parameter.id, ty);
@@ -176,7 +177,7 @@ impl<'program> Checker<'program, '_> {
                 format!("a function cannot return a `{}`", self.out.show(&returned)),
             );
         }
-        // What a call returns is known when a packet comes, and an `int` is known before.
+        // A function computes its result at run time, while an `int` exists only at compile time.
         let is_open = returned.any(&mut |part| *part == Type::Integer);
         let what = if of == ParametersOf::Method { "method" } else { "function" };
         if is_open || of == ParametersOf::Method && returned == Type::String {

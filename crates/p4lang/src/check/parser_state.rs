@@ -1,4 +1,4 @@
-//! States, transitions and key sets (§13, §8.16).
+//! Parser states, transitions and key sets (§13, §8.16).
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -86,7 +86,7 @@ impl<'program> Checker<'program, '_> {
         );
     }
 
-    /// A parser starts in `start` and must be able to end.
+    /// Checks that the parser has a state `start`, from which `accept` or `reject` can be reached.
     fn reachable(
         &mut self,
         declaration: &Declaration,
@@ -112,7 +112,7 @@ impl<'program> Checker<'program, '_> {
                 continue;
             }
             let Some(state) = states.get(name) else {
-                // A state that does not exist was said already.
+                // An undeclared state was already reported.
                 ends = true;
                 continue;
             };
@@ -124,7 +124,7 @@ impl<'program> Checker<'program, '_> {
                 Some(TransitionKind::Direct(next)) => open.push(next.as_str()),
                 Some(TransitionKind::Select { cases, .. }) => {
                     open.extend(cases.iter().map(|case| case.next.as_str()));
-                    // What no case matches ends in `reject`.
+                    // If no case matches, the parser goes to `reject`.
                     ends |= !cases.iter().any(|case| {
                         matches!(
                             case.keyset.kind,
@@ -190,7 +190,7 @@ impl<'program> Checker<'program, '_> {
                 types.push(Type::Unknown);
             }
         }
-        // `select ({a, b})` is the same as `select (a, b)`.
+        // `select ({a, b})` is equivalent to `select (a, b)`.
         if let [Type::Tuple(parts)] = types.as_slice() {
             types = parts.to_vec();
         }
@@ -211,7 +211,7 @@ impl<'program> Checker<'program, '_> {
         }
     }
 
-    /// Checks a key set against the types of what it is compared with.
+    /// Checks a key set against the types of the subjects that it is compared with.
     pub(super) fn key_set(&mut self, key_set: &Expression, types: &[Type], must_be_known: bool) {
         let outer = std::mem::replace(&mut self.context.in_key_set, true);
         let info = self.expression(key_set);
@@ -223,7 +223,8 @@ impl<'program> Checker<'program, '_> {
             _ => key_set.key_sets(types.len()),
         };
         if parts.len() != types.len() {
-            // A value set of all of them at once, or a constant: a tuple, or a struct with a field for each.
+            // The key set may be a value set or constant for all subjects: a tuple, or a struct
+            // with a field for each of them.
             let types_of =
                 |fields: Vec<Field<'_>>| fields.into_iter().map(|field| field.ty).collect();
             let fields: Option<Vec<Type>> = match &info.ty {
@@ -302,7 +303,8 @@ impl<'program> Checker<'program, '_> {
                 );
             }
             (_, Type::Set(element)) => {
-                // A value set: a struct of one field stands for that field.
+                // A value set of a struct with one field may be compared with a value of the
+                // field's type.
                 let element = (**element).clone();
                 let fields = self.out.fields(&element);
                 let fits = self.unify(ty, &element, true)
@@ -316,7 +318,8 @@ impl<'program> Checker<'program, '_> {
                 }
             }
             (_, Type::Integer | Type::Bits { .. }) if own != *ty => {
-                // Numbers may stand for the values of a `type` and the members of a represented enum.
+                // A number may be compared with values of a `type` or of a serializable
+                // enumeration.
                 let base = self.representation(&self.base_type(ty));
                 self.convert(part, if base.is_bits() { &base } else { ty });
             }

@@ -1,4 +1,4 @@
-//! What is looked at when the whole program is known.
+//! Checks that are postponed until the whole program is known.
 
 use std::sync::Arc;
 
@@ -7,25 +7,27 @@ use crate::ast::DeclarationId;
 use crate::diagnostic::Diagnostic;
 use crate::source::Span;
 
-/// What is looked at when the whole program is known.
+/// The calls and errors that are checked when the whole program is known.
 #[derive(Debug, Default)]
 pub(super) struct Postponed {
-    /// Calls of PNA's `add_entry`, which name actions of a table.
+    /// The calls of PNA's `add_entry`, which name actions of a table.
     pub(super) add_entry_calls: Vec<AddEntryCall>,
-    /// Calls of direct counters and meters, which belong to a table.
+    /// The calls of direct counters and meters, which belong to a table.
     pub(super) direct_calls: Vec<DirectCall>,
-    /// Errors only where a known architecture gives match kinds their meaning.
+    /// Errors that are reported only if the architecture is known, since it defines the meaning of
+    /// match kinds.
     pub(super) misfit_entries: Vec<Diagnostic>,
 }
 /// A call of `add_entry` in an action.
 #[derive(Debug)]
 pub(super) struct AddEntryCall {
-    /// The action around it.
+    /// The enclosing action.
     pub(super) action: DeclarationId,
     pub(super) span: Span,
-    /// Where the name of the entry's action stands, and the name if it is known.
+    /// The location of the argument with the name of the entry's action, and the name if it is
+    /// known.
     pub(super) name: Option<(Span, Option<Arc<str>>)>,
-    /// The type of what is given for that action's parameters.
+    /// The type of the values for that action's parameters.
     pub(super) given: Type,
 }
 
@@ -33,7 +35,7 @@ pub(super) struct AddEntryCall {
 #[derive(Debug)]
 pub(super) struct DirectCall {
     pub(super) object: DeclarationId,
-    /// The action around it.
+    /// The enclosing action, if there is one.
     pub(super) action: Option<DeclarationId>,
     pub(super) span: Span,
 }

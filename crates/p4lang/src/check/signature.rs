@@ -1,10 +1,10 @@
-//! What a call is held against, and the constructors whose arguments are being looked at.
+//! Signatures of callees, and the state of nested constructor calls.
 
 use super::{Callee, Type};
 use crate::ast::{ExpressionId, Parameter, TypeParameter};
 use crate::source::Span;
 
-/// What can be called.
+/// The signature of a callee, with which the arguments of a call are compared.
 pub(super) struct Signature<'program> {
     pub(super) callee: Callee,
     pub(super) name: String,
@@ -14,34 +14,36 @@ pub(super) struct Signature<'program> {
     pub(super) style: Style,
 }
 
-/// A parameter with its type in this use.
+/// A parameter, with its type in the current call.
 #[derive(Clone)]
 pub(super) struct Formal<'program> {
     pub(super) parameter: &'program Parameter,
     pub(super) ty: Type,
 }
 
-/// Rules for arguments differ.
+/// The style of a call, which determines the rules for its arguments.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Style {
-    /// Functions, methods, `apply`: no direction means known at compile time.
+    /// A call of a function, a method or `apply`. An argument for a parameter without a direction
+    /// must be known at compile time.
     Function,
-    /// Actions: no direction means `in`.
+    /// A call of an action. A parameter without a direction is treated as `in`.
     Action,
-    /// Constructors: everything is known at compile time.
+    /// A call of a constructor. All arguments must be known at compile time.
     Constructor,
 }
 
-/// Constructors whose arguments are being looked at.
+/// The constructor calls whose arguments are being checked.
 #[derive(Default)]
 pub(super) struct Constructing<'program> {
-    /// How many stand around the current place.
+    /// The number of enclosing constructor calls.
     pub(super) depth: u32,
-    /// Nameless instances whose type arguments may follow from what they are arguments of.
+    /// The anonymous instances whose type arguments may be inferred from the parameters for which
+    /// they are arguments.
     pub(super) open: Vec<Open<'program>>,
 }
 
-/// A nameless instance whose type arguments are not known yet.
+/// An anonymous instance whose type arguments are not known yet.
 pub(super) struct Open<'program> {
     pub(super) expression: ExpressionId,
     pub(super) signature: Signature<'program>,

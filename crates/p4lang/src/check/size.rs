@@ -1,13 +1,14 @@
-//! Sizes of types (§9).
+//! Sizes of types in bits (§9).
 
 use super::{Checked, Field, Type};
 
-/// Types are looked into up to this many parts: structs of structs grow exponentially with the program.
+/// The largest number of parts of a type that are visited. The number can grow exponentially with
+/// the program, because structs may contain structs.
 pub(super) const MOST_PARTS: u32 = 1 << 16;
 
 impl<'program> Checked<'program> {
-    /// The fields that members of a value set of this struct have: those of structs in it in their place, as p4c has
-    /// it. `None` if there are too many.
+    /// Returns the fields of a struct that is the element type of a value set. As in p4c, nested
+    /// structs are replaced by their fields. Returns `None` if there are too many.
     pub(crate) fn match_fields(&self, ty: &Type) -> Option<Vec<Field<'program>>> {
         let mut found = Vec::new();
         self.match_fields_within(ty, &mut found, &mut { MOST_PARTS })?;
@@ -30,13 +31,14 @@ impl<'program> Checked<'program> {
         Some(())
     }
 
-    /// The size of a value of this type in bits: the largest if `maximum`, else the smallest. They differ for
-    /// `varbit` and header unions. `None` for types that have no size, such as `int` and externs.
+    /// Returns the size in bits of a value of this type: the largest one if `maximum` is true, and
+    /// otherwise the smallest one. They differ for `varbit` and header unions. Returns `None` for a
+    /// type without a size, such as `int` or an extern.
     pub fn size_in_bits(&self, ty: &Type, maximum: bool) -> Option<u64> {
         self.sizes(ty).map(|sizes| if maximum { sizes.largest } else { sizes.smallest })
     }
 
-    /// The smallest and the largest size, found once for each declared type.
+    /// Returns the smallest and the largest size. They are computed once for each declared type.
     fn sizes(&self, ty: &Type) -> Option<Sizes> {
         if ty.named().is_none() {
             return self.new_sizes(ty);
@@ -66,7 +68,8 @@ impl<'program> Checked<'program> {
                 .iter()
                 .try_fold(Sizes::fixed(0), |sum, field| sum.plus(self.sizes(&field.ty)?)),
             Type::HeaderUnion(_) => {
-                // Of an invalid union nothing is on the wire, but the smallest size is that of the smallest header.
+                // An invalid union takes no bits in a packet, but its smallest size is defined as
+                // that of its smallest header.
                 let members = self.fields(ty);
                 let sizes: Vec<Sizes> =
                     members.iter().map(|field| self.sizes(&field.ty)).collect::<Option<_>>()?;

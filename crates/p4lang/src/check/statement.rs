@@ -1,4 +1,4 @@
-//! Statements (§12): what may stand where, and whether control goes on after them.
+//! Statements (§12): where each may occur, and whether control continues after it.
 
 use super::checker::{Checker, Info};
 use super::operator::Operands;
@@ -13,7 +13,7 @@ use crate::diagnostic::Diagnostic;
 use crate::source::Span;
 
 impl<'program> Checker<'program, '_> {
-    /// Checks a block in a scope of its own. Whether control never comes out at its end.
+    /// Checks a block in a new scope. Returns whether control never reaches its end.
     pub(super) fn block(&mut self, block: &'program Block) -> bool {
         self.annotations(&block.annotations);
         self.scoped(|checker| checker.statements(&block.statements))
@@ -322,7 +322,7 @@ impl<'program> Checker<'program, '_> {
             self.error("misplaced", span, "`switch` cannot be used in parsers");
         }
         if self.context.action.is_some() {
-            // The language has had it since 1.2.3; p4c's own targets have not.
+            // The language permits this since version 1.2.3, but p4c's own targets do not.
             self.report(
                 Diagnostic::error("misplaced", span, "`switch` cannot be used in actions")
                     .note("`if` and `else` say the same"),
@@ -470,7 +470,7 @@ impl<'program> Checker<'program, '_> {
             return;
         }
         let target = match (subject, &info.ty) {
-            // Bits and the members of an enum that they represent compare.
+            // A number may be compared with values of a serializable enumeration.
             (Type::SerializableEnum(_), Type::Bits { .. } | Type::Integer) => {
                 let bits = self.representation(subject);
                 if !self.unify(&bits, &info.ty, false) { subject.clone() } else { bits }

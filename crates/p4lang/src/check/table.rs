@@ -1,4 +1,4 @@
-//! Tables (§14.2).
+//! Tables (§14.2): keys, actions, entries and properties.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -20,7 +20,7 @@ use crate::diagnostic::Diagnostic;
 use crate::source::Span;
 use ir::bits::Bits;
 
-/// Properties of the architectures and of p4c, beyond those of the language.
+/// The properties that the language, the architectures and p4c define.
 const KNOWN_PROPERTIES: &[&str] = &[
     "size",
     "default_action",
@@ -48,7 +48,7 @@ const KNOWN_PROPERTIES: &[&str] = &[
     "default_idle_timeout_for_data_plane_added_entries",
 ];
 
-/// Where an action is named: other arguments are wanted in each.
+/// The place where an action is named, which determines the arguments that are required.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Place {
     List,
@@ -63,7 +63,7 @@ impl<'program> Checker<'program, '_> {
         let mut facts = TableFacts::default();
         self.duplicate_properties(table);
         self.order_of_properties(table);
-        // The order in the source does not matter: keys and actions come first.
+        // Keys and actions are checked first, regardless of the order in the source.
         if let Some(keys) = table.key() {
             for key in keys {
                 let key = self.key(key);
@@ -111,7 +111,8 @@ impl<'program> Checker<'program, '_> {
         }
     }
 
-    /// What names actions stands behind their list, and entries behind the key (as p4c wants it).
+    /// Checks the order of properties as p4c requires it: properties that name actions must follow
+    /// `actions`, and entries must follow the key.
     fn order_of_properties(&mut self, table: &Table) {
         let place = |wanted: fn(&TablePropertyKind) -> bool| {
             table.properties.iter().position(|property| wanted(&property.kind))
@@ -227,7 +228,7 @@ impl<'program> Checker<'program, '_> {
             else {
                 continue;
             };
-            // A `switch` and the control plane tell them apart by name (§14.2.1.2).
+            // A `switch` and the control plane distinguish the actions by name (§14.2.1.2).
             let name = self.out.name(action);
             if !names.insert(name.clone()) {
                 self.error(
@@ -244,7 +245,7 @@ impl<'program> Checker<'program, '_> {
         }
     }
 
-    /// A table without `default_action` runs `NoAction`.
+    /// Adds `NoAction` as the default action of a table without `default_action`.
     fn implicit_default(&mut self, declaration: &Declaration, facts: &mut TableFacts) {
         let listed =
             facts.actions.iter().position(|action| &*self.out.name(action.action) == "NoAction");
@@ -285,7 +286,7 @@ impl<'program> Checker<'program, '_> {
         facts.default_action = Some(ActionCallFacts { position, arguments: Vec::new() });
     }
 
-    /// Checks the name of an action and the arguments that stand with it.
+    /// Checks the name of an action and the arguments that follow it.
     fn action_call(
         &mut self,
         action: &'program Expression,
@@ -399,7 +400,8 @@ impl<'program> Checker<'program, '_> {
         if !good {
             return None;
         }
-        // Types and directions as for a direct call, with the parameters that are given.
+        // Check types and directions like those of a direct call, for the parameters that have
+        // arguments.
         let given: Vec<Formal<'program>> = bound
             .iter()
             .zip(formals)
@@ -418,8 +420,8 @@ impl<'program> Checker<'program, '_> {
         Some(result)
     }
 
-    /// Finds an action that was called in the table's list, and checks that the arguments for its data-plane
-    /// parameters are those of the list.
+    /// Finds an action in the table's list, and checks that the arguments for its parameters with a
+    /// direction are those in the list.
     fn listed(
         &mut self,
         table: &'program Table,
@@ -468,7 +470,7 @@ impl<'program> Checker<'program, '_> {
         Some((position, reference))
     }
 
-    /// Whether two expressions read the same.
+    /// Whether two expressions are equal, by their structure or by their constant values.
     pub(super) fn same_expression(&self, one: &Expression, other: &Expression) -> bool {
         if let (Some(a), Some(b)) = (self.out.constant(one.id), self.out.constant(other.id)) {
             return a == b || a.to_integer().is_some() && a.to_integer() == b.to_integer();
@@ -700,8 +702,8 @@ impl<'program> Checker<'program, '_> {
         self.priorities_fit(table, entries);
     }
 
-    /// The priority behind each entry, which the next one has if it gives none, is a number that there is
-    /// (§14.2.1.4).
+    /// Checks that the priorities of entries without an explicit one, which follow from those of
+    /// earlier entries, are in the range of numbers (§14.2.1.4).
     fn priorities_fit(&mut self, table: &Table, entries: &[Entry]) {
         let property = |name: &str| match table.property(name).map(|property| &property.kind) {
             Some(TablePropertyKind::Value(value)) => self.out.evaluate_own(value),
@@ -729,7 +731,8 @@ impl<'program> Checker<'program, '_> {
         }
     }
 
-    /// Only initial entries that may overlap have priorities, and then the first one has one (§14.2.1.4).
+    /// Checks that only initial entries which may overlap have priorities, and that the first of
+    /// them has one (§14.2.1.4).
     fn priorities_are_wanted(
         &mut self,
         property: &TableProperty,
@@ -775,14 +778,15 @@ impl<'program> Checker<'program, '_> {
         }
     }
 
-    /// A key set must be one that its match kind can be asked for.
+    /// Checks that the match kind of each key permits the form of its key set.
     fn fits_match_kinds(&mut self, entry: &Entry, facts: &TableFacts) {
         let parts = entry.keyset.key_sets(facts.keys.len());
         for (part, key) in parts.iter().zip(&facts.keys) {
             let kind = &*key.match_kind;
             let (shape, allowed) = match &part.kind {
                 ExpressionKind::DontCare | ExpressionKind::DefaultKeyset => {
-                    // The specification's own example has such an entry (§14.2.1.4); p4c's back-ends refuse it.
+                    // The example in the specification has such an entry (§14.2.1.4), but p4c's
+                    // back ends refuse it.
                     if kind == "exact" {
                         self.warn(Diagnostic::warning(
                             "match-kind",
@@ -811,7 +815,8 @@ impl<'program> Checker<'program, '_> {
                 && let (Some(low), Some(high)) = (self.bound(left), self.bound(right))
                 && low > high
             {
-                // The language has it for the empty set (§8.15.4); no control plane has such an entry.
+                // The language defines this as the empty set (§8.15.4), but no control plane can
+                // add such an entry.
                 self.postponed.misfit_entries.push(Diagnostic::error(
                     "match-kind",
                     part.span,
@@ -839,17 +844,17 @@ impl<'program> Checker<'program, '_> {
 }
 
 impl Checker<'_, '_> {
-    /// The end of a range, in the type of its key.
+    /// Evaluates a bound of a range, in the type of the key.
     fn bound(&self, end: &Expression) -> Option<BigInt> {
         self.out.evaluate(end, &super::Environment::default())?.to_integer()
     }
 }
 
-/// Whether the control plane's name of a key can be derived from its expression, as p4c does.
+/// Whether p4c can derive the control-plane name of a key from its expression.
 fn has_key_name(expression: &Expression) -> bool {
     match &expression.kind {
         ExpressionKind::Path(_) | ExpressionKind::Integer(_) => true,
-        // Bounds are constants.
+        // The bounds of a slice are constants.
         ExpressionKind::Member { base, .. } | ExpressionKind::Slice { base, .. } => {
             has_key_name(base)
         }
@@ -867,7 +872,7 @@ fn has_key_name(expression: &Expression) -> bool {
     }
 }
 
-/// Constants are folded before they are named.
+/// Whether p4c can derive a name from an index. Constants are folded first.
 fn has_index_name(index: &Expression) -> bool {
     match &index.kind {
         ExpressionKind::Binary { left, right, .. } => has_index_name(left) && has_index_name(right),
@@ -875,7 +880,7 @@ fn has_index_name(index: &Expression) -> bool {
     }
 }
 
-/// Ones at the top, then zeros.
+/// Whether all ones of a mask precede all zeros.
 fn is_prefix(mask: &Bits) -> bool {
     let mut zero_seen = false;
     for position in (0..mask.width()).rev() {

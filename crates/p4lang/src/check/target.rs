@@ -1,7 +1,9 @@
-//! Rules that the architectures add to those of the language: what their documentation says of direct counters and
-//! meters, implementations, keys and the bodies of the checksum controls. p4c's back-end for BMv2 refuses the same.
+//! Rules of the architectures about direct counters and meters, implementations of tables, keys,
+//! and the bodies of the checksum controls. They follow from the documentation of the
+//! architectures. p4c's back end for BMv2 refuses the same programs.
 //!
-//! They hold for programs with a `main` of a known package, and for what such a program applies.
+//! The rules apply to programs whose `main` is a known package, and there only to declarations that
+//! are used.
 
 use super::checker::Checker;
 use super::{Resolution, Type};
@@ -11,8 +13,8 @@ use crate::ast::{
 };
 use crate::diagnostic::{Diagnostic, Severity};
 
-/// A property of tables that attaches an extern: its name, the externs that it takes, and whether one belongs to one
-/// table only.
+/// A table property that attaches an extern object: its name, the permitted extern types, and
+/// whether an object may belong to only one table.
 type Attached = (&'static str, &'static [&'static str], bool);
 
 const V1MODEL: &[Attached] = &[
@@ -34,14 +36,15 @@ const PNA: &[Attached] = &[
 /// The match kinds of core.p4, v1model, PSA and PNA.
 const MATCH_KINDS: [&str; 6] = ["exact", "lpm", "optional", "range", "selector", "ternary"];
 
-/// How many parameters `V1Switch` has.
+/// The number of parameters of `V1Switch`.
 const V1SWITCH_PARAMETERS: usize = 6;
 
-/// Positions and names of VerifyChecksum and ComputeChecksum in `V1Switch`.
+/// The positions and names of the parameters VerifyChecksum and ComputeChecksum of `V1Switch`.
 const CHECKSUM_CONTROLS: [(usize, &str); 2] = [(1, "vr"), (4, "ck")];
 
 impl<'program> Checker<'program, '_> {
-    /// What match kinds can be asked for is up to architectures: where the program's is none of ours, nobody knows.
+    /// Reports entries whose key sets do not fit their match kinds. For an architecture that is not
+    /// built in, the permitted key sets are unknown, so nothing is reported.
     pub(super) fn misfit_entries(&mut self) {
         let known = self.out.main.is_none_or(|main| match self.out.declared_type(main) {
             Type::Package(package) => {
@@ -71,7 +74,7 @@ impl<'program> Checker<'program, '_> {
             _ => return,
         };
         self.attachments(attached);
-        // Programs may bring a `V1Switch` of their own.
+        // A program may declare a package `V1Switch` of its own.
         let parameters = self.out.instances.get(&main).map_or(0, |it| it.arguments.len());
         if attached.as_ptr() == V1MODEL.as_ptr() && parameters == V1SWITCH_PARAMETERS {
             self.meters_are_read();
@@ -115,7 +118,8 @@ impl<'program> Checker<'program, '_> {
         }
     }
 
-    /// Architectures declare match kinds, programs do not (§7.1.3).
+    /// Warns of match kinds that are not built in. Only architectures, not programs, declare match
+    /// kinds (§7.1.3).
     fn known_match_kinds(&mut self, table: &Table) {
         for key in table.key().unwrap_or(&[]) {
             let kind = key.match_kind.as_str();
@@ -134,7 +138,8 @@ impl<'program> Checker<'program, '_> {
             if matches!(&*self.out.name(named.declaration), "action_selector" | "ActionSelector"))
     }
 
-    /// A selector hashes the keys of its match kind, which nothing else looks at.
+    /// Checks that a table has keys of the match kind `selector` if and only if it has an action
+    /// selector, which hashes these keys.
     fn selector_has_keys(
         &mut self,
         declaration: &Declaration,
@@ -176,7 +181,8 @@ impl<'program> Checker<'program, '_> {
         }
     }
 
-    /// Whether the value of a property is an instance of what the property takes. Says so if not.
+    /// Whether the value of a property is an instance of a permitted extern type. Reports an error
+    /// if not.
     fn is_attachment(&mut self, value: &Expression, property: &str, wanted: &[&str]) -> bool {
         let name = match self.out.type_of(value.id) {
             Type::Extern(named) => self.out.name(named.declaration).to_string(),
@@ -223,7 +229,7 @@ impl<'program> Checker<'program, '_> {
         }
     }
 
-    /// Tables that share a selector hash the same fields.
+    /// Checks that all tables with the same selector have the same selector keys.
     fn same_selector_inputs(
         &mut self,
         table: &'program Table,
@@ -258,8 +264,9 @@ impl<'program> Checker<'program, '_> {
 
     // Direct meters of v1model.
 
-    /// simple_switch writes the colour to one place that belongs to the meter: p4c learns it from a call of `read`,
-    /// and refuses a meter without.
+    /// Checks that each direct meter is read into one place. simple_switch writes the color of a
+    /// meter to a single place. p4c derives this place from a call of `read`, and refuses a meter
+    /// without one.
     fn meters_are_read(&mut self) {
         let mut reads: Vec<(DeclarationId, &'program Expression)> = Vec::new();
         for declaration in &self.out.program.declarations {
@@ -307,7 +314,7 @@ impl<'program> Checker<'program, '_> {
         }
     }
 
-    /// The meter and the place, if this call reads a direct meter.
+    /// Returns the meter and the place if the call reads a direct meter.
     fn meter_read(
         &self,
         call: &'program Expression,
@@ -351,7 +358,8 @@ impl<'program> Checker<'program, '_> {
         }
     }
 
-    /// Checksums have a condition of their own. Other statements than calls are left to the target.
+    /// Refuses branches and loops in a checksum control. A checksum has its own condition. Whether
+    /// other statements are permitted depends on the target.
     fn no_branches(&mut self, block: &Block) {
         for statement in &block.statements {
             match &statement.kind {

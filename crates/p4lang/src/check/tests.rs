@@ -1,4 +1,4 @@
-//! One test per rule: what it lets pass and what it refuses.
+//! Tests of the checker: for each rule, programs that it accepts and programs that it refuses.
 
 mod accepted;
 mod facts;
@@ -11,7 +11,8 @@ use crate::diagnostic::{Severity, Style};
 use crate::parse_text;
 use crate::preprocess::{MemoryFiles, Options};
 
-/// Kind and place (`line:column`) of every diagnostic of this severity, and all of them as text.
+/// Checks a program. Returns the kind and location (`line:column`) of each diagnostic of the given
+/// severity, and all diagnostics as text.
 fn diagnostics_of(text: &str, severity: Severity) -> (Vec<(&'static str, String)>, String) {
     let text = text.to_owned();
     ir::with_large_stack(move || {
@@ -31,14 +32,14 @@ fn diagnostics_of(text: &str, severity: Severity) -> (Vec<(&'static str, String)
     .expect("a thread")
 }
 
-/// Fails with all errors if there is one.
+/// Fails if checking the program reports any error.
 #[track_caller]
 fn accepts(text: &str) {
     let (errors, shown) = diagnostics_of(text, Severity::Error);
     assert!(errors.is_empty(), "refused:\n{shown}\n{text}");
 }
 
-/// Fails unless every error is of this kind, and there is at least one.
+/// Fails unless checking the program reports errors, all of them of the given kind.
 #[track_caller]
 fn refuses(text: &str, kind: &str) {
     let (errors, shown) = diagnostics_of(text, Severity::Error);
@@ -49,7 +50,7 @@ fn refuses(text: &str, kind: &str) {
     );
 }
 
-/// Fails unless there is no error, and a warning of this kind.
+/// Fails unless checking the program reports no error and a warning of the given kind.
 #[track_caller]
 fn warns(text: &str, kind: &str) {
     accepts(text);
@@ -60,7 +61,7 @@ fn warns(text: &str, kind: &str) {
     );
 }
 
-/// Fails if there is an error or a warning of this kind.
+/// Fails if checking the program reports an error or a warning of the given kind.
 #[track_caller]
 fn does_not_warn(text: &str, kind: &str) {
     accepts(text);
@@ -71,7 +72,7 @@ fn does_not_warn(text: &str, kind: &str) {
     );
 }
 
-/// Declarations that most tests need.
+/// Declarations that most of the tests use.
 const PRELUDE: &str = r"
 #include <core.p4>
 #include <v1model.p4>
@@ -87,7 +88,7 @@ struct Headers { H h; H[4] hs; U u; V v; }
 struct Meta { bit<8> m; bit<16> w; S s; E8 e; Suits su; error er; Port p; bool flag; int<8> i; G<bit<8>> g; bit<8>[4] arr; }
 ";
 
-/// A control with these locals and this `apply`.
+/// Returns a program with a control that has the given locals and `apply` block.
 fn control(locals: &str, apply: &str) -> String {
     format!(
         "{PRELUDE}control C(inout Headers hdr, inout Meta m, in bit<8> ro, inout standard_metadata_t sm) {{\n\
@@ -95,19 +96,19 @@ fn control(locals: &str, apply: &str) -> String {
     )
 }
 
-/// A parser with these locals and these states.
+/// Returns a program with a parser that has the given locals and states.
 fn parser(locals: &str, states: &str) -> String {
     format!(
         "{PRELUDE}parser P(packet_in p, out Headers hdr, inout Meta m, in bit<8> ro) {{\n{locals}\n{states}\n}}\n"
     )
 }
 
-/// The prelude and these declarations.
+/// Returns a program with the prelude and the given declarations.
 fn program(declarations: &str) -> String {
     format!("{PRELUDE}{declarations}\n")
 }
 
-/// The statements in an `apply` block.
+/// Returns a program with the given statements in an `apply` block.
 fn statements(text: &str) -> String {
     control("bit<8> v = 1; bit<16> w = 2; bit<32> l = 3; bool q = true; int<8> n = 1;", text)
 }

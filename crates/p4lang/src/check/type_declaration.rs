@@ -1,4 +1,4 @@
-//! Declarations of types (§7.2, §7.5, §7.6) and of the members of `error` and `match_kind`.
+//! Declarations of types (§7.2, §7.5, §7.6), and of the members of `error` and `match_kind`.
 
 use std::collections::HashMap;
 
@@ -20,7 +20,8 @@ impl<'program> Checker<'program, '_> {
                 continue;
             }
             self.members.errors.insert(member.name.text.clone(), member.id);
-            // The zero, wherever core.p4 is included: a packet without an error has this one.
+            // `NoError` is the first member, regardless of where core.p4 is included, because
+            // packets without an error have this value.
             let position =
                 if member.name.as_str() == "NoError" { 0 } else { self.out.errors.len() };
             self.out.errors.insert(position, member.id);
@@ -117,7 +118,7 @@ impl<'program> Checker<'program, '_> {
         self.declare(declaration.id, &declaration.name);
     }
 
-    /// Whether nothing of this name is declared yet.
+    /// Whether no type of this name is declared yet.
     fn is_new(&self, name: &Name) -> bool {
         self.lookup(
             &ast::Path { absolute: false, name: name.clone() },
@@ -209,7 +210,7 @@ impl<'program> Checker<'program, '_> {
             resolved
         });
         let own = if underlying.is_some() { Type::SerializableEnum(id) } else { Type::Enum(id) };
-        // The values of members may be computed from those of members before them.
+        // The value of a member may depend on those of earlier members.
         self.set_declared_type(id, own.clone());
         self.declare(id, &declaration.name);
         let mut seen: HashMap<&str, DeclarationId> = HashMap::new();
@@ -298,7 +299,7 @@ impl<'program> Checker<'program, '_> {
     }
 }
 
-/// Whether a type reference names `name`.
+/// Whether a type reference contains `name`.
 fn mentions(ty: &ast::Type, name: &Name) -> bool {
     match &ty.kind {
         ast::TypeKind::Named(path) => path.name == *name,

@@ -1,4 +1,4 @@
-//! What type references mean (§7), and where a type may be used.
+//! Resolution of type references (§7), and rules about where types may be used.
 
 use std::sync::Arc;
 
@@ -8,15 +8,15 @@ use crate::ast::{self, Expression, TypeKind};
 use crate::diagnostic::Diagnostic;
 use crate::source::Span;
 
-/// p4c's limit for `bit<W>` and `int<W>`.
+/// The largest width of `bit<W>` and `int<W>`, as in p4c.
 pub(super) const WIDEST: u32 = 2048;
-/// No `varbit` of a real protocol comes near.
+/// The largest width of a `varbit`, far larger than in any real protocol.
 const WIDEST_VARBIT: u32 = 1 << 20;
-/// A stack of more headers than this cannot be meant.
+/// The largest size of a header stack.
 const LARGEST_STACK: u32 = 1 << 16;
 
 impl Checker<'_, '_> {
-    /// The type; one that lacks its type arguments is refused.
+    /// Resolves a type reference. Reports an error if type arguments are missing.
     pub(super) fn resolve_type(&mut self, ty: &ast::Type) -> Type {
         let resolved = self.resolve_type_or_generic(ty);
         if let Some(named) = resolved.named() {
@@ -38,7 +38,8 @@ impl Checker<'_, '_> {
         resolved
     }
 
-    /// The type; type arguments may be missing altogether, for a constructor to infer them.
+    /// Resolves a type reference. All type arguments may be missing, so that a constructor call can
+    /// infer them.
     pub(super) fn resolve_type_or_generic(&mut self, ty: &ast::Type) -> Type {
         let mut resolved = self.resolve_kind(ty);
         if resolved.is_huge() {
@@ -100,7 +101,7 @@ impl Checker<'_, '_> {
         }
     }
 
-    /// Refuses types whose values are not data.
+    /// Refuses a type whose values are not data.
     fn must_be_value(&mut self, ty: &Type, span: Span, what: &str) -> Type {
         if matches!(
             ty,
@@ -145,7 +146,8 @@ impl Checker<'_, '_> {
             let ty = self.self_type(id);
             return self.renewed(&ty);
         }
-        // The declaration's own parameters are not the arguments of this use.
+        // `own` has the declaration's type parameters as arguments, which are not those of this
+        // use.
         let own = self.self_type(id);
         let plain = Named::plain(id);
         match own {
@@ -252,7 +254,7 @@ impl Checker<'_, '_> {
         specialized
     }
 
-    /// A field, deep down, whose type is not allowed now that the type parameters stand for something.
+    /// Returns a field, at any depth, whose type is not permitted with the current type arguments.
     fn misfit(&mut self, ty: &Type) -> Option<(String, String)> {
         if !self.fitting.fit.insert(ty.clone()) {
             return None;
@@ -281,7 +283,8 @@ impl Checker<'_, '_> {
         found
     }
 
-    /// The overloaded declaration `id` in the place of another one of the same name.
+    /// Returns the type of the overloaded declaration `id`, or `other` if it is not an overloadable
+    /// type.
     fn plain_of(&self, id: ast::DeclarationId, other: Type) -> Type {
         match self.self_type(id) {
             Type::Parser(_) => Type::Parser(Named::plain(id)),
@@ -295,8 +298,8 @@ impl Checker<'_, '_> {
     fn resolve_stack(&mut self, element: &ast::Type, size: &Expression) -> Type {
         let ty = self.resolve_type(element);
         let size = self.width(size, 0, LARGEST_STACK);
-        // The working draft of the specification, and p4c, have arrays of all that a struct may hold (§7.2.8), header
-        // stacks excepted.
+        // Like p4c and the working draft of the specification, permit arrays of all types that a
+        // struct may contain (§7.2.8), except arrays of header stacks.
         let of_stacks = matches!(&ty, Type::Stack { element, .. } if is_stack_element(element));
         if !self.fits_struct(&ty) || of_stacks {
             self.error(
@@ -312,7 +315,7 @@ impl Checker<'_, '_> {
         }
     }
 
-    /// The value of a width or size.
+    /// Evaluates a width or size.
     fn width(&mut self, expression: &Expression, least: u32, most: u32) -> Option<u32> {
         let info = self.expression(expression);
         if info.ty.is_unknown() {
@@ -354,7 +357,7 @@ impl Checker<'_, '_> {
     }
 }
 
-/// Whether an array of this type is a header stack.
+/// Whether an array with these elements is a header stack.
 fn is_stack_element(ty: &Type) -> bool {
     matches!(ty, Type::Header(_) | Type::HeaderUnion(_))
 }

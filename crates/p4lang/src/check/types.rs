@@ -1,9 +1,10 @@
-//! Types as the rules of the language see them.
+//! Types as the rules of the language define them.
 //!
-//! A [`Type`] is a value: cheap to clone, equal where P4_16 says that two types are the same. Declared types are
-//! named by their declaration and their type arguments; `typedef` is gone, `type` stays a type of its own. Inside
-//! the body of a generic declaration a type parameter is [`Type::Variable`]; [`Type::substitute`] with the
-//! [`Bindings`] of one use makes the type concrete.
+//! A [`Type`] is cheap to clone, and two types are equal if P4_16 considers them the same. A
+//! declared type is identified by its declaration and its type arguments. A `typedef` is replaced
+//! by its type, while `type` declares a distinct type. Inside the body of a generic declaration, a
+//! type parameter is a [`Type::Variable`]; [`Type::substitute`] replaces it with the type in the
+//! [`Bindings`] of one use.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -13,10 +14,10 @@ use crate::ast::DeclarationId;
 /// A type.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Type {
-    /// The type of something that is in error: fits everywhere, so that one mistake is reported once. It does not
-    /// occur in a program without errors.
+    /// The type of an erroneous expression. It fits every context, so that an error is reported
+    /// only once. It does not occur in a program without errors.
     Unknown,
-    /// What a function without result returns.
+    /// The return type of a function without a result.
     Void,
     /// `bool`.
     Bool,
@@ -26,33 +27,33 @@ pub enum Type {
     MatchKind,
     /// `string`.
     String,
-    /// `int`: integers without bound, known at compile time.
+    /// `int`, the type of arbitrary-precision integers, which are known at compile time.
     Integer,
-    /// `bit<W>`, or `int<W>` where `signed`.
+    /// `bit<W>`, or `int<W>` if `signed` is true.
     Bits {
-        /// W.
+        /// The width `W` in bits.
         width: u32,
-        /// Two's complement?
+        /// Whether the type is `int<W>`.
         signed: bool,
     },
     /// `varbit<W>`.
     Varbit {
-        /// W, the most bits that a value may have.
+        /// The largest width `W` in bits.
         max_width: u32,
     },
-    /// `tuple<T, ...>`. Also what a list expression `{a, b}` has by itself, and what a type parameter is bound to
-    /// when the argument is one.
+    /// `tuple<T, ...>`. Also the type of a list expression `{a, b}` before conversion, and the type
+    /// that a type parameter stands for if the argument is such an expression.
     Tuple(Arc<[Type]>),
-    /// What a record expression `{x = a, y = b}` has by itself, and what a type parameter is bound to when the
-    /// argument is one: a struct without name.
+    /// The type of a record expression `{x = a, y = b}` before conversion: a struct without a name.
+    /// Also the type that a type parameter stands for if the argument is such an expression.
     Record(Arc<[(Arc<str>, Type)]>),
     /// `list<T>`.
     List(Arc<Type>),
-    /// `T[N]`.
+    /// An array `T[N]`, which is a header stack if `T` is a header or header union.
     Stack {
-        /// T.
+        /// The type `T` of an element.
         element: Arc<Type>,
-        /// N.
+        /// The number `N` of elements.
         size: u32,
     },
     /// A struct.
@@ -61,91 +62,94 @@ pub enum Type {
     Header(Named),
     /// A header union.
     HeaderUnion(Named),
-    /// An enum without representation.
+    /// An enumeration without an underlying type.
     Enum(DeclarationId),
-    /// An enum with a representation; [`super::Checked::underlying`] tells it.
+    /// A serializable enumeration. [`super::Checked::underlying`] returns its underlying type.
     SerializableEnum(DeclarationId),
-    /// `type T name`; [`super::Checked::underlying`] tells T.
+    /// A new type, `type T name`. [`super::Checked::underlying`] returns `T`.
     NewType(DeclarationId),
-    /// A type parameter, inside the generic declaration.
+    /// A type parameter inside its generic declaration.
     Variable(DeclarationId),
     /// An extern object.
     Extern(Named),
-    /// A parser, by its declaration or by a parser type.
+    /// A parser or a parser type.
     Parser(Named),
-    /// A control, by its declaration or by a control type.
+    /// A control or a control type.
     Control(Named),
     /// A package.
     Package(Named),
     /// A table.
     Table(DeclarationId),
-    /// What `table.apply()` gives: a struct of `hit`, `miss` and `action_run`.
+    /// The result of `table.apply()`, with the members `hit`, `miss` and `action_run`.
     ApplyResult(DeclarationId),
-    /// What `table.apply().action_run` is, by the table: an enumeration of its actions.
+    /// The type of `table.apply().action_run`: an enumeration of the table's actions.
     ActionRun(DeclarationId),
-    /// An action, function, method or constructor where it is named.
+    /// The name of an action, function, method or constructor.
     Callable,
-    /// A parser state where it is named.
+    /// The name of a parser state.
     State,
-    /// A key set of values of this type (§8.16): a mask, a range, a value set.
+    /// A set of values of this type (§8.16): a mask, a range or a value set.
     Set(Arc<Type>),
-    /// `{#}`, `...` or `_` before the context gives it a type; `default` and `_` as a key set.
+    /// The type of `{#}`, `...` or `_` before conversion, and of `default` and `_` as key sets.
     Any,
-    /// An expression that names this type: `E` in `E.A`, `H` in `H.minSizeInBits()`.
+    /// The type of an expression that names a type, such as `E` in `E.A` or `H` in
+    /// `H.minSizeInBits()`.
     Name(Arc<Type>),
-    /// The `...` at the end of a list or record expression, as its last element or field; internal to the checker.
+    /// The `...` at the end of a list or record expression, which is its last element or field.
+    /// Used only within the checker.
     DefaultRest,
-    /// To be inferred; internal to the checker, does not occur in what it returns.
+    /// An inference variable. Used only within the checker, and never part of its results.
     Inferred(u32),
 }
 
-/// A declared type with its type arguments, which are empty for a type that is not generic.
+/// A declared type with its type arguments. A type that is not generic has none.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Named {
-    /// The declaration.
+    /// The declaration of the type.
     pub declaration: DeclarationId,
-    /// The arguments, in the order of the type parameters.
+    /// The type arguments, in the order of the type parameters.
     pub arguments: Arc<[Type]>,
 }
 
 impl Named {
-    /// A type without type parameters.
+    /// Creates a type without type arguments.
     pub fn plain(declaration: DeclarationId) -> Self {
         Self { declaration, arguments: Arc::from([]) }
     }
 }
 
-/// See [`Type::is_huge`].
+/// The largest number of parts of a type; see [`Type::is_huge`].
 const LARGEST: u32 = 4096;
 
 impl Type {
-    /// `bit<width>`.
+    /// Returns the type `bit<width>`.
     pub fn bit(width: u32) -> Self {
         Self::Bits { width, signed: false }
     }
 
-    /// `int<width>`.
+    /// Returns the type `int<width>`.
     pub fn int(width: u32) -> Self {
         Self::Bits { width, signed: true }
     }
 
-    /// `bit<W>` or `int<W>`.
+    /// Whether the type is `bit<W>` or `int<W>`.
     pub fn is_bits(&self) -> bool {
         matches!(self, Self::Bits { .. })
     }
 
-    /// `bit<W>`, `int<W>` or `int`.
+    /// Whether the type is `bit<W>`, `int<W>` or `int`.
     pub fn is_numeric(&self) -> bool {
         matches!(self, Self::Bits { .. } | Self::Integer)
     }
 
-    /// Whether it is [`Type::Unknown`].
+    /// Whether the type is [`Type::Unknown`].
     pub fn is_unknown(&self) -> bool {
         matches!(self, Self::Unknown)
     }
 
-    /// Whether the type, written out, has more parts than any program means. Types of types grow exponentially with
-    /// the program; they are refused where they arise, so that every walk over a type is short.
+    /// Whether the type has more parts, when written out, than any reasonable program needs. Nested
+    /// types can grow exponentially with the program. They are refused where they arise, so that
+    /// every traversal of a type is short.
     pub(super) fn is_huge(&self) -> bool {
         let mut parts = 0_u32;
         self.any(&mut |_| {
@@ -154,7 +158,8 @@ impl Type {
         })
     }
 
-    /// How many parts the type has once type parameters are replaced; `None` if it is then huge.
+    /// Returns the number of parts of the type after the substitution of type parameters, or `None`
+    /// if the type is then huge.
     pub(crate) fn parts_with(&self, bindings: &Bindings) -> Option<u32> {
         let mut parts = 0_u32;
         let huge = self.any(&mut |ty| {
@@ -185,7 +190,8 @@ impl Type {
         )
     }
 
-    /// The declaration and type arguments of a declared struct-like or object type.
+    /// Returns the declaration and type arguments of a struct, header, header union, extern,
+    /// parser, control or package.
     pub fn named(&self) -> Option<&Named> {
         match self {
             Self::Struct(named)
@@ -199,7 +205,8 @@ impl Type {
         }
     }
 
-    /// Puts types in the place of type parameters. A parameter without binding stays.
+    /// Replaces type parameters with the types in `bindings`. A parameter without a binding
+    /// remains.
     #[must_use]
     pub fn substitute(&self, bindings: &Bindings) -> Self {
         if bindings.is_empty() {
@@ -211,7 +218,8 @@ impl Type {
         })
     }
 
-    /// Rebuilds the type; where `replace` gives a type, that one is put in and not looked into.
+    /// Rebuilds the type. If `replace` returns a type for a part, that part is replaced and not
+    /// examined further.
     pub(crate) fn map(&self, replace: &mut dyn FnMut(&Self) -> Option<Self>) -> Self {
         if let Some(replaced) = replace(self) {
             return replaced;
@@ -248,8 +256,8 @@ impl Type {
         }
     }
 
-    /// Whether `test` holds for the type or a type argument, element or field inside it. Declared types are not
-    /// looked into.
+    /// Whether `test` holds for the type or for any type argument, element or field inside it. The
+    /// fields of declared types are not examined.
     pub(crate) fn any(&self, test: &mut dyn FnMut(&Self) -> bool) -> bool {
         if test(self) {
             return true;
@@ -266,27 +274,27 @@ impl Type {
     }
 }
 
-/// What the type parameters of a generic declaration stand for in one use of it.
+/// The types that the type parameters of a generic declaration stand for in one use.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Bindings(HashMap<DeclarationId, Type>);
 
 impl Bindings {
-    /// No type parameter bound.
+    /// Creates an empty set of bindings.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Binds a type parameter; the last binding counts.
+    /// Binds a type parameter, and replaces an earlier binding.
     pub fn bind(&mut self, parameter: DeclarationId, ty: Type) {
         self.0.insert(parameter, ty);
     }
 
-    /// What a type parameter is bound to.
+    /// Returns the type that a type parameter is bound to.
     pub fn get(&self, parameter: DeclarationId) -> Option<&Type> {
         self.0.get(&parameter)
     }
 
-    /// Whether nothing is bound.
+    /// Whether no type parameter is bound.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }

@@ -1,7 +1,9 @@
-//! Whether one type fits another, and what type parameters must stand for to make it so (§8.20).
+//! Unification: whether one type fits another, and which types the type parameters must stand for
+//! (§8.20).
 //!
-//! Variables are those of the calls under way: [`Type::Inferred`]. An `int` argument binds a variable to `int` for
-//! the time being; a later `bit<W>` or `int<W>` takes its place, since an `int` constant takes any width.
+//! The variables are the inference variables of the current calls, [`Type::Inferred`]. An argument
+//! of type `int` binds a variable to `int` provisionally. A later `bit<W>` or `int<W>` replaces
+//! this binding, since an `int` constant can have any width.
 
 use std::collections::HashMap;
 
@@ -10,22 +12,22 @@ use super::{Bindings, Type};
 use crate::ast::{self, DeclarationId, DeclarationKind, Direction};
 use crate::source::Span;
 
-/// Bound on how deep two types are compared; types of programs are far from it.
+/// The largest depth to which two types are compared. The types of real programs are far less deep.
 const DEEPEST: u32 = 200;
 
 impl<'program> Checker<'program, '_> {
-    /// A variable that stands for a type not yet known.
+    /// Creates an inference variable.
     pub(super) fn fresh(&mut self) -> Type {
         self.inferred.push(None);
         Type::Inferred(u32::try_from(self.inferred.len() - 1).unwrap_or(u32::MAX))
     }
 
-    /// Fresh variables for type parameters.
+    /// Creates an inference variable for each type parameter.
     pub(super) fn fresh_bindings(&mut self, parameters: &[ast::TypeParameter]) -> Bindings {
         parameters.iter().map(|parameter| (parameter.id, self.fresh())).collect()
     }
 
-    /// The type as it was declared, with a fresh variable for each that is free.
+    /// Replaces each unbound inference variable in a declared type with a fresh one.
     pub(super) fn renewed(&mut self, ty: &Type) -> Type {
         let resolved = self.resolved(ty);
         let mut free = Vec::new();
@@ -46,18 +48,19 @@ impl<'program> Checker<'program, '_> {
         })
     }
 
-    /// Whether nothing tells yet what a part of the type stands for.
+    /// Whether the type contains an unbound inference variable.
     pub(super) fn is_open(&self, ty: &Type) -> bool {
         self.resolved(ty).any(&mut |part| matches!(part, Type::Inferred(_)))
     }
 
-    /// Says that nothing tells what `_` stands for in a type.
+    /// Reports that `_` in a type was not inferred.
     pub(super) fn report_open(&mut self, ty: &Type, span: Span) {
         let message = format!("nothing tells what `_` stands for in `{}`", self.out.show(ty));
         self.error("type-arguments", span, message);
     }
 
-    /// Returns the type of something that keeps values; refuses one in which `_` stays open.
+    /// Returns the type of a declaration that stores values. Reports an error if the type contains
+    /// an unbound `_`.
     pub(super) fn refuse_open(&mut self, ty: Type, span: Span) -> Type {
         if !self.is_open(&ty) {
             return ty;
@@ -70,7 +73,7 @@ impl<'program> Checker<'program, '_> {
         self.inferred.get(variable as usize).and_then(Option::as_ref)
     }
 
-    /// The type with the variables replaced that are bound.
+    /// Replaces bound inference variables in a type.
     pub(super) fn resolved(&self, ty: &Type) -> Type {
         self.resolved_within(ty, 0)
     }
@@ -87,7 +90,8 @@ impl<'program> Checker<'program, '_> {
         })
     }
 
-    /// The type with the variables replaced that are bound, but for those that an `int` is all that is known of.
+    /// Replaces bound inference variables in a type, except those that are bound to `int`
+    /// provisionally.
     pub(super) fn still_open(&self, ty: &Type) -> Type {
         self.still_open_within(ty, 0)
     }
@@ -106,7 +110,7 @@ impl<'program> Checker<'program, '_> {
         })
     }
 
-    /// The type with variables that stayed free turned into [`Type::Any`].
+    /// Replaces bound inference variables in a type, and unbound ones with [`Type::Any`].
     pub(super) fn settled(&self, ty: &Type) -> Type {
         self.resolved(ty).map(&mut |part| match part {
             Type::Inferred(_) => Some(Type::Any),
@@ -114,11 +118,13 @@ impl<'program> Checker<'program, '_> {
         })
     }
 
-    /// The last variable of a chain of variables, and what it is bound to.
+    /// Follows a chain of inference variables. Returns the last variable and the type that it is
+    /// bound to.
     fn chase(&self, ty: &Type) -> (Option<u32>, Type) {
         let mut current = ty.clone();
         let mut last = None;
-        // Bindings point to older types only, so the chain ends; the bound is a belt.
+        // Bindings refer to older types only, so the chain is finite; the bound on the loop is a
+        // safeguard.
         for _ in 0..=self.inferred.len() {
             let Type::Inferred(variable) = current else { return (last, current) };
             last = Some(variable);
@@ -144,7 +150,8 @@ impl<'program> Checker<'program, '_> {
         true
     }
 
-    /// Makes `source` fit `destination`. With `cast`, a represented enum member fits its bits.
+    /// Makes `source` fit `destination` by binding variables, and returns whether it does. If
+    /// `cast` is true, a member of a serializable enumeration fits its underlying type.
     pub(super) fn unify(&mut self, destination: &Type, source: &Type, cast: bool) -> bool {
         self.unify_within(destination, source, cast, 0)
     }
@@ -159,7 +166,7 @@ impl<'program> Checker<'program, '_> {
             return true;
         }
         if from.is_unknown() {
-            // What is in error tells nothing, and nothing more is said of it.
+            // An erroneous type binds a variable, so that no further errors are reported for it.
             return match to {
                 Type::Inferred(variable) => self.bind(variable, Type::Unknown),
                 _ => true,
@@ -175,8 +182,8 @@ impl<'program> Checker<'program, '_> {
                 if let Some(variable) = to_variable {
                     return self.bind(variable, from);
                 }
-                // A constant of a fixed width is an integer like any other; others are refused where they are
-                // converted.
+                // A constant of a fixed width can be converted to `int`. The conversion refuses
+                // values that are not constant.
                 return true;
             }
             (Type::Bits { .. }, Type::Integer) => {
@@ -185,7 +192,7 @@ impl<'program> Checker<'program, '_> {
                 }
                 return true;
             }
-            // An `int` constant takes the bits behind a `type`.
+            // An `int` constant fits a `type` whose representation is `bit<W>` or `int<W>`.
             (Type::NewType(_), Type::Integer) => return self.base_type(&to).is_bits(),
             (Type::Integer, Type::NewType(_)) if to_variable.is_some() => {
                 return self.base_type(&from).is_bits()
@@ -276,7 +283,8 @@ impl<'program> Checker<'program, '_> {
         }
     }
 
-    /// The parameters of `apply` of a parser or control type, with the type's arguments put in.
+    /// Returns the parameters of `apply` of a parser or control type, with type arguments
+    /// substituted.
     pub(super) fn apply_parameters(&self, ty: &Type) -> Vec<(&'program ast::Parameter, Type)> {
         let (Type::Parser(named) | Type::Control(named)) = ty else { return Vec::new() };
         let Some(declaration) = self.out.index.get_declaration(named.declaration) else {
@@ -298,7 +306,8 @@ impl<'program> Checker<'program, '_> {
             .collect()
     }
 
-    /// A parser or control fits a parser or control type if their parameters do (§17).
+    /// Whether a parser or control fits a parser or control type, which depends on their parameters
+    /// (§17).
     fn unify_blocks(&mut self, to: &Type, from: &Type, depth: u32) -> bool {
         let (to, from) = (self.apply_parameters(to), self.apply_parameters(from));
         let may_lack = |parameter: &ast::Parameter| {
@@ -312,7 +321,7 @@ impl<'program> Checker<'program, '_> {
             })
     }
 
-    /// What is wrong where [`Checker::unify`] refuses a parser or control for a parser or control type.
+    /// Describes why a parser or control does not fit a parser or control type.
     pub(super) fn block_mismatch(&mut self, to: &Type, from: &Type) -> Option<String> {
         let (to, from) = (self.apply_parameters(to), self.apply_parameters(from));
         for ((a, to), (b, from)) in to.iter().zip(from.iter()) {
@@ -342,7 +351,7 @@ impl<'program> Checker<'program, '_> {
             .then(|| format!("it has {} parameters, where {} are expected", from.len(), to.len()))
     }
 
-    /// The bits that represent a serializable enum's members; other types as they are.
+    /// Returns the underlying type of a serializable enumeration, and any other type unchanged.
     pub(super) fn representation(&self, ty: &Type) -> Type {
         match ty {
             Type::SerializableEnum(_) => self.out.underlying(ty).cloned().unwrap_or(Type::Unknown),
@@ -350,10 +359,10 @@ impl<'program> Checker<'program, '_> {
         }
     }
 
-    /// Looks through `type` declarations.
+    /// Resolves `type` declarations to the type that they are based on.
     pub(super) fn base_type(&self, ty: &Type) -> Type {
         let mut current = ty.clone();
-        // A new type can only be made of types declared before it.
+        // A new type is based on a type that was declared before, so the loop ends.
         while let Type::NewType(_) = current {
             match self.out.underlying(&current) {
                 Some(inner) => current = inner.clone(),
@@ -363,7 +372,8 @@ impl<'program> Checker<'program, '_> {
         current
     }
 
-    /// The type that a type declaration declares, with its own type parameters as arguments.
+    /// Returns the type that a declaration declares, with its own type parameters as type
+    /// arguments.
     pub(super) fn self_type(&self, id: DeclarationId) -> Type {
         self.out.declared_type(id).clone()
     }

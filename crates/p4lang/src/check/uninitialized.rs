@@ -1,8 +1,10 @@
-//! Warnings about values that may be read, or handed back, before they are set.
+//! Warnings about values that may be read, or copied out, before they are assigned.
 //!
-//! Looked at are the variables of blocks and the `out` parameters of functions, actions and controls, as wholes: a
-//! variable counts as set once any part of it is, so that no correct program is warned of. Headers start invalid
-//! and stacks of them too: they are left out. In parsers, where states run in any order, and for variables of
+//! The analysis covers the local variables of blocks and the `out` parameters of functions, actions
+//! and controls. A variable counts as assigned once any part of it is assigned, so that a correct
+//! program causes no warning. Headers and stacks of headers are not covered, since they start as
+//! invalid. Parser states can run in any order, and actions may assign variables of controls. For
+//! these variables, `whole_program` only warns if nothing ever assigns them.
 //! controls, which actions may set, only what nothing ever sets is said (`whole_program`).
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
@@ -16,7 +18,7 @@ use crate::ast::{
 use crate::diagnostic::Diagnostic;
 use crate::source::Span;
 
-/// The warnings of a program without errors.
+/// Returns the warnings for a program without errors.
 pub(super) fn warnings(checked: &Checked<'_>) -> Vec<Diagnostic> {
     let mut found = BTreeMap::new();
     for declaration in &checked.program.declarations {
@@ -25,7 +27,7 @@ pub(super) fn warnings(checked: &Checked<'_>) -> Vec<Diagnostic> {
     found.into_values().collect()
 }
 
-/// One warning for each place.
+/// The warnings found so far, at most one for each location and variable.
 type Found = BTreeMap<(Span, DeclarationId), Diagnostic>;
 
 fn code(checked: &Checked<'_>, declaration: &Declaration, found: &mut Found) {
@@ -64,7 +66,7 @@ fn code(checked: &Checked<'_>, declaration: &Declaration, found: &mut Found) {
         }
         DeclarationKind::Action { parameters, body } => walk(parameters, body, &BTreeSet::new()),
         DeclarationKind::Control(control) => {
-            // What an action sets may be set whenever a table is applied.
+            // The application of a table may assign everything that an action assigns.
             let mut elsewhere = BTreeSet::new();
             for local in &control.locals {
                 if let DeclarationKind::Action { body, .. } = &local.kind {
@@ -80,7 +82,7 @@ fn code(checked: &Checked<'_>, declaration: &Declaration, found: &mut Found) {
     }
 }
 
-/// Whether a variable of this type has a value that must be set: it holds something beside headers.
+/// Whether a variable of this type has values that must be assigned, other than headers.
 pub(super) fn holds_values(ty: &Type, depth: u32) -> bool {
     match ty {
         Type::Bits { width, .. } => *width > 0,
@@ -94,7 +96,7 @@ pub(super) fn holds_values(ty: &Type, depth: u32) -> bool {
     }
 }
 
-/// What the statements of an action refer to.
+/// Collects the declarations to which the statements of an action refer.
 fn mentioned(checked: &Checked<'_>, block: &Block, into: &mut BTreeSet<DeclarationId>) {
     let mut flow = Mentions { checked, into };
     flow.block(block);
@@ -148,22 +150,24 @@ impl Mentions<'_, '_> {
     }
 }
 
-/// One way that control may take; whether it never comes out at the end.
-type Way<'tree, F> = Box<dyn FnOnce(&mut F) -> bool + 'tree>;
+/// A function that analyses one path of control flow, and returns whether control never reaches its
+/// end.
+type PathAnalysis<'tree, F> = Box<dyn FnOnce(&mut F) -> bool + 'tree>;
 
-/// What may not have a value yet, with a log that takes back what happened on one way before the next is looked at.
+/// The variables that may be unassigned, with a log that restores the state before a path, so that
+/// the next path can be analysed.
 #[derive(Default)]
 struct Unset {
     now: HashSet<DeclarationId>,
-    /// What was changed, and whether it was unset before.
+    /// The changes: each variable, and whether it was unassigned before.
     log: Vec<(DeclarationId, bool)>,
-    /// Control does not come here: nothing counts as unset.
+    /// Whether control never reaches the current point, so that no variable counts as unassigned.
     unreachable: bool,
     /// The `out` parameters.
     out: HashSet<DeclarationId>,
-    /// Those of them that are unset and not in `left`.
+    /// The `out` parameters that are unassigned and not in `left`.
     waiting: HashSet<DeclarationId>,
-    /// Those of them that are unset where control leaves.
+    /// The `out` parameters that are unassigned at a point where control leaves.
     left: HashSet<DeclarationId>,
 }
 
@@ -187,7 +191,7 @@ impl Unset {
         }
     }
 
-    /// Returns whether it was unset.
+    /// Sets whether a variable is unassigned, and returns whether it was before.
     fn put(&mut self, id: DeclarationId, is_unset: bool) -> bool {
         ir::meter::count(1);
         if is_unset {
@@ -201,15 +205,15 @@ impl Unset {
         }
     }
 
-    /// Control leaves here.
+    /// Records that control leaves at the current point.
     fn leave(&mut self) {
         if !self.unreachable {
             self.left.extend(self.waiting.drain());
         }
     }
 
-    /// Takes back all that happened since the log had this length. Returns what was changed, and whether it was unset at
-    /// the end.
+    /// Restores the state at which the log had the given length. Returns the variables that changed
+    /// since, and whether each was unassigned at the end.
     fn take_back(&mut self, length: usize) -> HashMap<DeclarationId, bool> {
         let mut changed = HashMap::new();
         for (id, before) in self.log.drain(length..).rev().collect::<Vec<_>>() {
@@ -227,38 +231,40 @@ struct Flow<'a, 'program> {
 }
 
 impl Flow<'_, '_> {
-    /// Whether control never comes out at the end.
+    /// Analyses a block. Returns whether control never reaches its end.
     fn block(&mut self, block: &Block) -> bool {
         block.statements.iter().any(|statement| self.statement(statement))
     }
 
-    /// Runs several ways; after them unset is what is unset after one that goes on.
-    fn branches(&mut self, ways: Vec<Way<'_, Self>>) -> bool {
+    /// Analyses alternative paths. Afterwards, a variable is unassigned if it is unassigned at the
+    /// end of any path that continues.
+    fn branches(&mut self, paths: Vec<PathAnalysis<'_, Self>>) -> bool {
         let (length, unreachable) = (self.unset.log.len(), self.unset.unreachable);
-        // Of each that was changed: on how many ways that go on, and whether it is unset after one of them.
+        // For each variable that changed: the number of continuing paths that changed it, and
+        // whether it is unassigned after any of them.
         let mut after: HashMap<DeclarationId, (usize, bool)> = HashMap::new();
-        let mut go_on = 0;
-        for way in ways {
-            let ends = way(self);
+        let mut continuing = 0;
+        for path in paths {
+            let ends = path(self);
             let unset_here = !self.unset.unreachable;
             self.unset.unreachable = unreachable;
             let changed = self.unset.take_back(length);
             if ends {
                 continue;
             }
-            go_on += 1;
+            continuing += 1;
             for (id, is_unset) in changed {
                 let (times, unset) = after.entry(id).or_default();
                 *times += 1;
                 *unset |= is_unset && unset_here;
             }
         }
-        if go_on == 0 {
+        if continuing == 0 {
             self.unset.unreachable = true;
             return true;
         }
         for (id, (times, is_unset)) in after {
-            let stays = times < go_on && self.unset.now.contains(&id);
+            let stays = times < continuing && self.unset.now.contains(&id);
             self.unset.change(id, is_unset || stays);
         }
         false
@@ -310,18 +316,18 @@ impl Flow<'_, '_> {
             }
             StatementKind::Switch { subject, cases } => {
                 self.read(subject);
-                let mut ways: Vec<Way<'_, Self>> = Vec::new();
+                let mut paths: Vec<PathAnalysis<'_, Self>> = Vec::new();
                 let mut total = false;
                 for case in cases {
                     total |= matches!(case.label, crate::ast::SwitchLabel::Default);
                     if let Some(body) = &case.body {
-                        ways.push(Box::new(|flow| flow.block(body)));
+                        paths.push(Box::new(|flow| flow.block(body)));
                     }
                 }
                 if !total {
-                    ways.push(Box::new(|_| false));
+                    paths.push(Box::new(|_| false));
                 }
-                self.branches(ways)
+                self.branches(paths)
             }
             StatementKind::Return(value) => {
                 if let Some(value) = value {
@@ -369,7 +375,7 @@ impl Flow<'_, '_> {
         }
     }
 
-    /// The indices inside a place are read even where the place is written.
+    /// Analyses the indices inside a place, which are read even if the place is written.
     fn read_indices(&mut self, place: &Expression) {
         match &place.kind {
             ExpressionKind::Index { base, index } => {

@@ -1,4 +1,5 @@
-//! Rules that look at the whole program, once all of it is known: `main`, PNA's `add_entry`, what is never used.
+//! Rules that apply to the whole program: `main`, PNA's `add_entry`, and warnings about unused and
+//! unassigned declarations.
 
 use super::Type;
 use super::checker::Checker;
@@ -50,7 +51,7 @@ impl Checker<'_, '_> {
                 }
             }
             None => {
-                // A file of declarations alone, such as an architecture, is checked too.
+                // A file with only declarations, such as an architecture, needs no `main`.
                 let has_code = self.out.program.declarations.iter().any(|declaration| {
                     matches!(
                         declaration.kind,
@@ -74,8 +75,8 @@ impl Checker<'_, '_> {
         }
     }
 
-    /// Warns of variables beside the tables, actions or states that are read although nothing writes them. Those
-    /// inside of bodies are followed more closely (`uninitialized`).
+    /// Warns of local variables of parsers and controls that are read but never assigned. Variables
+    /// inside bodies are analysed more precisely in `uninitialized`.
     fn never_written(&mut self) {
         let program = self.out.program;
         let locals = program.declarations.iter().flat_map(|declaration| match &declaration.kind {
@@ -100,7 +101,7 @@ impl Checker<'_, '_> {
         }
     }
 
-    /// Warns of locals, actions and tables that nothing refers to.
+    /// Warns of local variables, instances, actions and tables that nothing refers to.
     fn unused(&mut self) {
         let mut found = Vec::new();
         for id in (0..self.out.program.declaration_count).map(DeclarationId::new) {
@@ -130,7 +131,7 @@ impl Checker<'_, '_> {
     }
 }
 
-/// The variable or parameter at the root of a place.
+/// Returns the variable or parameter at the root of a place.
 pub(super) fn root(expression: &Expression) -> &Expression {
     let mut root = expression;
     while let ExpressionKind::Member { base, .. }

@@ -348,7 +348,7 @@ fn annotations_keep_what_their_readers_need() {
 }
 
 #[test]
-fn what_is_wrong_is_said_where_it_is() {
+fn syntax_errors_are_reported_at_their_location() {
     for (name, text) in [
         ("missing_semicolon", "const int a = 1\nconst int b = 2;"),
         ("missing_name", "struct { bit<8> f; }"),

@@ -1,4 +1,4 @@
-//! Programs that use the corners of the language.
+//! Tests that unusual but valid programs are accepted.
 
 use super::{PRELUDE, accepts, control, parser, program, statements};
 
@@ -110,7 +110,7 @@ fn user_architectures() {
          control D(packet_out p, in Hs h) { apply { p.emit(h.e); } }\n\
          Top(p = P(), i = C(), d = D()) main;",
     );
-    // No package is instantiated with the wrong types of a header, whatever the order of the arguments.
+    // The parameters of the package have the types that its type argument determines.
     accepts(
         "#include <core.p4>\ncontrol G<T>(in T x); package Top<T>(G<T> g); control C(in bit<8> x) { apply {} } Top<bit<8>>(C()) main;",
     );

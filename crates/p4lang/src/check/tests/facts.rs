@@ -1,4 +1,4 @@
-//! What the checker tells about programs that it accepts.
+//! Tests of the facts that the checker records about valid programs.
 
 use super::super::{
     BoundArgument, Builtin, Callee, Checked, Constant, Node, Resolution, Type, check,
@@ -35,7 +35,7 @@ fn constant(checked: &Checked<'_>, name: &str) -> Constant {
     }
 }
 
-/// The statements of the `apply` block of control `X`.
+/// Returns the statements of the `apply` block of control `X`.
 fn applied<'program>(checked: &Checked<'program>) -> &'program [Statement] {
     match &declaration(checked, "X").kind {
         DeclarationKind::Control(control) => &control.apply.statements,
@@ -107,7 +107,7 @@ fn conversions_are_recorded_down_to_the_parts() {
 }
 
 #[test]
-fn calls_tell_callee_type_arguments_and_order_of_arguments() {
+fn calls_have_a_callee_type_arguments_and_bound_arguments() {
     with_checked(
         "extern bit<8> f<T>(in T x, in bit<8> y = 3, @optional in bit<8> z);\n\
          control X(inout bit<8> v, inout S s) { apply { v = f(y = 1, x = s); v = f(v); } }",
@@ -131,7 +131,7 @@ fn calls_tell_callee_type_arguments_and_order_of_arguments() {
 }
 
 #[test]
-fn tables_tell_their_parts() {
+fn tables_have_keys_actions_and_entries() {
     with_checked(
         "control X(inout bit<8> v) { action a(bit<8> x) { v = x; }\n\
          table t { key = { v: lpm; } actions = { a; } const entries = { 3: a(1); 4 &&& 0xfc: a(2); } size = 7; }\n\

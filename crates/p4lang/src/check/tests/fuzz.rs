@@ -1,4 +1,5 @@
-//! Nothing that can be written makes the checker panic, and nothing takes it forever.
+//! Tests that the checker neither panics nor takes exponential time on random and pathological
+//! programs.
 
 use fastrand::Rng;
 
@@ -39,7 +40,7 @@ const EXTRA: [&str; 24] = [
     "..",
 ];
 
-/// Words, numbers and single signs.
+/// Splits a program into words, numbers and single other characters.
 fn tokens(text: &str) -> Vec<&str> {
     let mut found = Vec::new();
     let mut rest = text;
@@ -100,12 +101,12 @@ fn token_soup_does_not_panic() {
 }
 
 #[test]
-fn deep_and_wide_programs_end() {
+fn deep_and_doubling_programs_terminate() {
     let nested = format!("const int c = {}1{};", "(1 + ".repeat(400), ")".repeat(400));
     let _ = diagnostics_of(&nested, Severity::Error);
     let chain: String = (1..2000).map(|i| format!("const int c{i} = c{} + 1;\n", i - 1)).collect();
     super::accepts(&format!("const int c0 = 0;\n{chain}"));
-    // Each struct holds the one before twice: the sizes double, the types must not be copied out.
+    // Each struct contains the previous one twice. Sizes double, so the types must not be expanded.
     let doubling = |levels: u32| -> String {
         (1..levels).map(|i| format!("struct S{i} {{ S{p} a; S{p} b; }}\n", p = i - 1)).collect()
     };
@@ -116,7 +117,7 @@ fn deep_and_wide_programs_end() {
         &format!("struct S0 {{ bit<8> a; }}\n{doubling}const S59 s = ...;\n"),
         Severity::Error,
     );
-    // The same with types that have no name, and with types that calls infer.
+    // The same growth occurs with tuples, and with types that calls infer.
     let tuples: String =
         (1..60).map(|i| format!("typedef tuple<T{p}, T{p}> T{i};\n", p = i - 1)).collect();
     super::refuses(&format!("typedef bit<8> T0;\n{tuples}"), "type-not-allowed");

@@ -1,4 +1,5 @@
-//! Programs that break one rule each, and good ones beside them, by subject.
+//! Tests of programs that violate one rule each, next to similar valid programs, grouped by
+//! subject.
 
 pub(super) mod architecture;
 mod calls;

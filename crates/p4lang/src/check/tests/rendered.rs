@@ -1,11 +1,11 @@
-//! Messages as users see them.
+//! Snapshots of rendered diagnostics.
 
 use super::refused::architecture::switch;
 use super::{control, diagnostics_of, parser, program, statements};
 use crate::diagnostic::Severity;
 
 fn shown(text: &str) -> String {
-    // The prelude's own line numbers would change with every line that is added to it.
+    // Leave out the prelude, whose line numbers change whenever a line is added to it.
     diagnostics_of(text, Severity::Error).1
 }
 

@@ -1,4 +1,5 @@
-//! Whole programs: `main`, and what an architecture attaches to tables.
+//! Rules about whole programs: `main`, and the extern objects that an architecture attaches to
+//! tables.
 
 use super::super::{accepts, does_not_warn, program, refuses, warns};
 
@@ -23,7 +24,8 @@ control D(packet_out p, in Headers hdr) { apply {} }
     warns(&program(parts), "no-main");
 }
 
-/// A program for v1model with this ingress control and this control for checksums.
+/// Returns a v1model program with the given body of the ingress control and of the checksum
+/// verification control.
 pub(in crate::check::tests) fn switch(ingress: &str, verify: &str) -> String {
     program(&format!(
         "parser Pa(packet_in p, out Headers hdr, inout Meta m, inout standard_metadata_t sm) {{ state start {{ transition accept; }} }}\n\
@@ -137,7 +139,7 @@ fn checksum_controls_have_no_branches() {
     accepts(&switch("apply {}", call));
     accepts(&switch("apply {}", &format!("{{ {call} return; }}")));
     refuses(&switch("apply {}", &format!("if (hdr.h.isValid()) {{ {call} }}")), "misplaced");
-    // The blocks may be named, in any order.
+    // The arguments of the package may be named, in any order.
     let named = |ingress: &str, verify: &str| {
         switch(ingress, verify).replace(
             "V1Switch(Pa(), VC(), I(), E(), UC(), D())",

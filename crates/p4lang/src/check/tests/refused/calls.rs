@@ -1,9 +1,9 @@
-//! Calls, parameters, constructors and externs.
+//! Rules about calls, parameters, constructors and externs.
 
 use super::super::{accepts, control, parser, program, refuses, statements};
 
 #[test]
-fn what_is_written_back_has_the_same_type() {
+fn arguments_that_are_copied_out_are_not_converted() {
     let function = "void f(inout bit<8> x) { x = 1; } ";
     refuses(
         &program(&format!("{function} control X(inout bit<16> w) {{ apply {{ f(w); }} }}")),
@@ -60,14 +60,14 @@ fn arguments_meet_parameters() {
     refuses(&statements("hash(v, HashAlgorithm.crc16, 0, { w });"), "arguments");
 }
 
-/// A program for v1model whose ingress control uses these declarations.
+/// Returns a v1model program whose ingress control uses the declarations.
 fn used_by_switch(declarations: &str, ingress: &str) -> String {
     super::architecture::switch(ingress, "")
         .replace("parser Pa", &format!("{declarations}\nparser Pa"))
 }
 
 #[test]
-fn what_is_not_wanted_tells_no_type() {
+fn ignored_arguments_do_not_contribute_to_inference() {
     let with = |call: &str| {
         program(&format!("extern void f<T>(out T x); control X() {{ apply {{ {call} }} }}"))
     };
@@ -89,7 +89,7 @@ fn externs_do_not_write_nested_structs() {
 }
 
 #[test]
-fn what_has_no_direction_is_the_same_in_all_calls_of_an_instance() {
+fn parameters_without_direction_are_equal_in_all_calls_of_an_instance() {
     let with = |apply: &str| {
         used_by_switch(
             "control Q(inout bit<8> x, bit<8> y) { apply { x = y; } }",
@@ -116,7 +116,7 @@ fn parameters_have_types_and_directions_that_fit() {
 }
 
 #[test]
-fn nothing_calls_itself() {
+fn recursion_is_refused() {
     refuses(&program("bit<8> f(in bit<8> x) { return f(x); }"), "recursion");
     refuses(&control("action a() { a(); }", ""), "recursion");
     refuses(&program("control X() { X() x; apply { x.apply(); } }"), "recursion");

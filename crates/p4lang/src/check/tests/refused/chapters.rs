@@ -1,9 +1,11 @@
-//! What the chapters of the language specification call illegal: each line is refused, alone, in a program that is right
-//! without it. Why, and with which words, the other modules test.
+//! The violations that the chapters of the language specification mention. Each line is inserted
+//! alone into a valid program, which must then be refused. The other modules test the kinds of the
+//! errors.
 
 use super::super::{Severity, accepts, control, diagnostics_of, parser, program};
 
-/// All of these are refused where `program` puts them; nothing in their place is not.
+/// Checks that `program` is refused with each of the cases, and accepted with `nothing` in their
+/// place.
 fn refused<T: Copy + std::fmt::Debug>(cases: &[T], nothing: T, program: impl Fn(T) -> String) {
     accepts(&program(nothing));
     for case in cases {
@@ -91,7 +93,7 @@ const STATEMENTS: &[&str] = &[
     "C.apply(hdr, m, ro, sm);",
 ];
 
-/// Locals of a control, and statements.
+/// Cases with locals of a control, and statements.
 const CONTROLS: &[(&str, &str)] = &[
     ("table t { key = { m.m: exact; } actions = { NoAction; } actions = { NoAction; } }", ""),
     ("action a() {} table t { key = { m.m: exact; } default_action = a; actions = { a; } }", ""),
@@ -147,7 +149,7 @@ const CONTROLS: &[(&str, &str)] = &[
     ("counter(4, CounterType.packets) c; action a() { counter(4, CounterType.packets) d; }", ""),
 ];
 
-/// Locals of a parser, and states.
+/// Cases with locals of a parser, and states.
 const PARSERS: &[(&str, &str)] = &[
     ("", "state begin { transition accept; }"),
     ("", "state start { transition nowhere; }"),

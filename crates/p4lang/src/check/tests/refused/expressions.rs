@@ -1,4 +1,4 @@
-//! Expressions: operators, slices, places, constants.
+//! Rules about expressions: operators, slices, l-values and constants.
 
 use super::super::{accepts, control, diagnostics_of, parser, program, refuses, statements, warns};
 
@@ -133,7 +133,7 @@ fn values_are_set_before_they_are_read() {
 }
 
 #[test]
-fn locals_that_nothing_sets_are_warned_of() {
+fn unassigned_locals_are_warned_of() {
     warns(&control("bit<8> u;", "m.m = u;"), "uninitialized");
     warns(&parser("bit<8> u;", "state start { m.m = u; transition accept; }"), "uninitialized");
     let quiet = |text: &str| {
@@ -147,7 +147,7 @@ fn locals_that_nothing_sets_are_warned_of() {
 }
 
 #[test]
-fn p4c_cannot_divide_what_the_packet_decides() {
+fn division_of_values_from_the_packet_is_refused() {
     let with = |apply: &str| super::architecture::switch(&format!("apply {{ {apply} }}"), "");
     refuses(&with("m.m = m.m / 3;"), "division");
     refuses(&with("m.w = (bit<16>) (m.m % hdr.h.a);"), "division");

@@ -1,4 +1,4 @@
-//! Names: declared before use, once, and not hidden.
+//! Rules about names: declared before use, declared once, and not hidden.
 
 use super::super::{accepts, control, parser, program, refuses, statements, warns};
 
@@ -74,15 +74,15 @@ fn states_and_locals_have_different_names() {
 }
 
 #[test]
-fn what_is_never_used_is_said() {
+fn unused_declarations_are_warned_of() {
     warns(&control("action a() {}", ""), "unused");
     warns(&control("table t { actions = { NoAction; } }", ""), "unused");
 }
 
 #[test]
-fn nothing_is_made_of_itself() {
+fn declarations_do_not_refer_to_themselves() {
     refuses(&program("const bit<8> x = x + 1;"), "undeclared-name");
-    // Its own name is that of an outer scope until the declaration ends (§6.9).
+    // Until its declaration ends, a name refers to that of an outer scope (§6.9).
     accepts(&program(
         "const bit<8> x = 1; control C() { apply { const bit<8> y = x; bit<8> x = x + 1; } }",
     ));

@@ -1,4 +1,4 @@
-//! Parsers: states, `select`, what is extracted and emitted.
+//! Rules about parsers: states, `select`, `extract` and `emit`.
 
 use super::super::{accepts, parser, program, refuses, warns};
 

@@ -1,4 +1,4 @@
-//! Statements: where they may stand, `switch`, `return`, assertions, annotations.
+//! Rules about statements: where they may occur, `switch`, `return`, assertions and annotations.
 
 use super::super::{accepts, control, parser, program, refuses, statements, warns};
 

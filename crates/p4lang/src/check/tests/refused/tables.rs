@@ -1,4 +1,4 @@
-//! Tables: keys, actions, entries, priorities.
+//! Rules about tables: keys, actions, entries and priorities.
 
 use super::super::{accepts, control, does_not_warn, program, refuses, warns};
 
@@ -80,7 +80,7 @@ fn entries_fit_their_keys() {
     };
     warns(&sized(2), "entries");
     does_not_warn(&sized(3), "entries");
-    // 0 is none given.
+    // The size 0 means that none is specified.
     does_not_warn(&sized(0), "entries");
     accepts(&entries("m.m: ternary; m.w: exact;", "(1, 2): a; _: a;"));
     refuses(&entries("m.m: lpm;", "1 &&& 3: a;"), "match-kind");
@@ -160,7 +160,7 @@ fn actions_of_a_table_differ_in_name() {
 }
 
 #[test]
-fn what_names_actions_stands_behind_them() {
+fn properties_that_name_actions_follow_the_list_of_actions() {
     let table = |properties: &str| control(&format!("table t {{ {properties} }}"), "t.apply();");
     let (key, actions) = ("key = { m.m: exact; }", "actions = { NoAction; }");
     let entries = "const entries = { 1: NoAction; }";
@@ -198,7 +198,8 @@ fn references_need_one_replica() {
     refuses(&control("action a(@__ref in bit<8> x) {}", ""), "reference");
 }
 
-/// p4-spec pull request 1239 has `rmw` as a direction; it is no word of the language yet.
+/// p4-spec pull request 1239 proposes `rmw` as a direction. It is not a keyword of the language
+/// yet.
 #[test]
 fn rmw_is_another_spelling_of_references() {
     let table = |configuration: &str, parameter: &str| {
@@ -217,7 +218,7 @@ fn rmw_is_another_spelling_of_references() {
 }
 
 #[test]
-fn what_runs_on_a_miss_does_nothing() {
+fn the_implicit_no_action_has_no_parameters_and_no_body() {
     let table = |action: &str| {
         format!(
             "{action} control X() {{ action a() {{}} table t {{ actions = {{ a; }} }} apply {{ t.apply(); }} }}"

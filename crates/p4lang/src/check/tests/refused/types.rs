@@ -1,4 +1,4 @@
-//! Types: widths, members, type arguments, conversions and casts.
+//! Rules about types: widths, members, type arguments, conversions and casts.
 
 use super::super::{accepts, control, parser, program, refuses, statements, warns};
 
@@ -68,7 +68,7 @@ fn generic_types_get_all_their_arguments() {
 }
 
 #[test]
-fn nothing_is_converted_but_constants_and_represented_members() {
+fn only_constants_and_serializable_members_are_converted() {
     for text in [
         "v = w;",
         "w = v;",
@@ -192,7 +192,7 @@ fn new_types_are_cast_by_one_step() {
 }
 
 #[test]
-fn what_is_left_open_must_be_told_by_something() {
+fn open_type_arguments_must_be_inferred() {
     refuses(&control("register<_>(8) r;", ""), "type-arguments");
     accepts(&program(
         "control CT<T>(inout T x); package PKG<T>(CT<T> c); control X(inout bit<8> x) { apply {} } PKG<_>(X()) main;",
