@@ -114,7 +114,7 @@ names! {
         PsaRecirculate = "psa_recirculate",
         PsaResubmit = "psa_resubmit",
         Random = "random",
-        /// In v1model the function has an argument with data to keep, in PNA it has no argument.
+        /// The function has an argument with data to keep in v1model, and no argument in PNA.
         Recirculate = "recirculate",
         RecirculatePreservingFieldList = "recirculate_preserving_field_list",
         RestartExpireTimer = "restart_expire_timer",

@@ -68,7 +68,7 @@ macro_rules! ids {
         pub struct $name(pub u32);
 
         impl $name {
-            /// Returns the position in the program's list of these items.
+            /// Returns the id as an index into the program's list of these items.
             #[must_use]
             pub fn index(self) -> usize {
                 self.0 as usize

@@ -413,7 +413,7 @@ pub struct ExternInstance {
     pub extern_type: ExternType,
     /// The type arguments.
     pub type_arguments: Vec<TypeId>,
-    /// For each type argument, the declared type if it is a `type` or serializable enumeration.
+    /// The declared type of each type argument, if that is a `type` or serializable enumeration.
     pub type_argument_user_types: Vec<Option<UserTypeId>>,
     /// The constructor arguments.
     pub arguments: Vec<ConstructorArgument>,

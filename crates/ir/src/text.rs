@@ -90,6 +90,7 @@ fn distinct<'a>(names: impl Iterator<Item = &'a str>) -> Vec<String> {
         .collect()
 }
 
+/// A printer for a program, with the names to print for its variables, actions and functions.
 struct Printer<'p> {
     program: &'p Program,
     variables: Vec<String>,

@@ -26,6 +26,8 @@ struct Size {
     parts: u64,
 }
 
+/// The progress of computing a type's size. A type that is needed while it is `InProgress`
+/// contains itself.
 #[derive(Clone, Copy)]
 enum Progress {
     Untouched,
@@ -126,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn as_many_levels_as_allowed_and_no_more() {
+    fn types_nest_as_deep_as_allowed_and_no_deeper() {
         let (types, last) = nested(64, 1);
         assert_eq!(admitted(&types, last), Ok(()));
         for levels in [65, 100_000] {
@@ -137,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn doubled_types_are_counted_and_not_written_out() {
+    fn doubling_types_are_measured_without_expansion() {
         // A struct of two structs of two structs, and so on, has 2^n - 1 parts.
         let (types, last) = nested(18, 2);
         assert_eq!(admitted(&types, last), Ok(()));

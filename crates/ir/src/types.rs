@@ -199,7 +199,7 @@ impl Types {
         self.intern(Type::Composite(CompositeId((self.composites.len() - 1) as u32)))
     }
 
-    /// Returns the type with an id.
+    /// Returns the type with the given id.
     ///
     /// # Panics
     /// Panics if the id is out of range.
@@ -208,13 +208,13 @@ impl Types {
         self.types[id.index()]
     }
 
-    /// Returns the type with an id, or `None` if the id is out of range.
+    /// Returns the type with the given id, or `None` if the id is out of range.
     #[must_use]
     pub fn find(&self, id: TypeId) -> Option<Type> {
         self.types.get(id.index()).copied()
     }
 
-    /// Returns the composite type with an id, or `None` if the type is not composite.
+    /// Returns the composite type with the given id, or `None` if the type is not composite.
     #[must_use]
     pub fn composite(&self, id: TypeId) -> Option<&Composite> {
         match self.get(id) {
@@ -270,7 +270,7 @@ mod tests {
         assert_eq!(text(), text());
     }
 
-    /// If a foreign writer repeats a type, the first one counts, and a new type is appended.
+    /// The first occurrence counts if a foreign writer repeats a type, and a new type is appended.
     #[test]
     fn types_that_come_from_json_are_found() {
         let text = r#"{"types": ["bool", "integer", "bool"], "composites": [], "enums": [], "user_types": []}"#;

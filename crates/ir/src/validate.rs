@@ -80,6 +80,7 @@ fn is_copied_out(argument: &Argument) -> bool {
     matches!(argument, Argument::Out(_) | Argument::InOut(_) | Argument::Saved { .. })
 }
 
+/// The state of validating one program.
 struct Validator<'p> {
     program: &'p Program,
     limits: &'p CompileLimits,
@@ -936,6 +937,7 @@ impl<'p> Validator<'p> {
     }
 }
 
+/// The type of a place.
 #[derive(Clone, Copy)]
 enum PlaceType {
     Known(TypeId),

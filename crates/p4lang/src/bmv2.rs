@@ -152,6 +152,7 @@ struct DirectMeter {
     result: Option<(String, String)>,
 }
 
+/// The state of translating one JSON document.
 struct Loader<'d> {
     document: &'d Document,
     program: ir::Program,

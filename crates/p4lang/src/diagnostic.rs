@@ -134,13 +134,15 @@ impl Diagnostic {
             .map(|label| sources.location(label.span).line.to_string().len())
             .max()
             .unwrap_or(1);
-        render_label(&mut out, sources, &self.primary, '^', severity_colour, gutter, paint);
+        let primary = Underline { mark: '^', colour: severity_colour };
+        render_label(&mut out, sources, &self.primary, primary, gutter, paint);
         for label in &self.secondary {
             let other = sources.location(label.span);
             if other.file != sources.location(self.primary.span).file {
                 let _ = writeln!(out, "{:gutter$}--> {other}", "");
             }
-            render_label(&mut out, sources, label, '-', Colour::Blue, gutter, paint);
+            let secondary = Underline { mark: '-', colour: Colour::Blue };
+            render_label(&mut out, sources, label, secondary, gutter, paint);
         }
         let mut included =
             sources.file(self.primary.span.file).and_then(|file| file.included_from());
@@ -166,6 +168,7 @@ pub enum Style {
     Colour,
 }
 
+/// A colour of rendered diagnostics.
 #[derive(Clone, Copy)]
 enum Colour {
     Red,
@@ -173,6 +176,7 @@ enum Colour {
     Blue,
 }
 
+/// A formatter that adds the escape sequences for a style.
 #[derive(Clone, Copy)]
 struct Paint {
     style: Style,
@@ -204,12 +208,19 @@ impl Paint {
 /// a window around the carets.
 const WIDEST_LINE: usize = 160;
 
+/// The characters under the text to which a label refers.
+struct Underline {
+    mark: char,
+    colour: Colour,
+}
+
+/// Appends the source line of a label, and a line with an underline and the label's message. The line
+/// numbers are right-aligned in `gutter` columns.
 fn render_label(
     out: &mut String,
     sources: &SourceMap,
     label: &Label,
-    mark: char,
-    colour: Colour,
+    underline: Underline,
     gutter: usize,
     paint: Paint,
 ) {
@@ -229,7 +240,8 @@ fn render_label(
         .iter()
         .map(|c| if c.is_control() && *c != '\t' { char::REPLACEMENT_CHARACTER } else { *c })
         .collect();
-    let marks: String = std::iter::repeat_n(mark, (end.saturating_sub(start)).max(1)).collect();
+    let marks: String =
+        std::iter::repeat_n(underline.mark, (end.saturating_sub(start)).max(1)).collect();
     let number = sources.location(label.span).line.to_string();
     let _ = writeln!(out, "{} {text}", paint.colour(Colour::Blue, &format!("{number:>gutter$} |")));
     let under = format!("{marks} {}", label.message);
@@ -237,7 +249,7 @@ fn render_label(
         out,
         "{} {indent}{}",
         paint.colour(Colour::Blue, &format!("{:gutter$} |", "")),
-        paint.colour(colour, under.trim_end())
+        paint.colour(underline.colour, under.trim_end())
     );
 }
 

@@ -364,7 +364,7 @@ impl Lexer {
 
     /// Returns the next token in text that a conditional directive skips. As in C, a string literal
     /// must end in the same line there.
-    pub(crate) fn next_left_out(&mut self, symbols: &mut Interner) -> Token {
+    pub(crate) fn next_in_skipped_text(&mut self, symbols: &mut Interner) -> Token {
         self.next_anywhere(false, symbols)
     }
 

@@ -140,7 +140,7 @@ struct PendingControl<'a> {
 }
 
 /// An extern that is constructed in a table property. It is instantiated after the table.
-struct NamelessExtern<'a> {
+struct AnonymousExtern<'a> {
     table: ir::TableId,
     role: ExternRole,
     name: String,
@@ -149,6 +149,7 @@ struct NamelessExtern<'a> {
     annotations: Vec<ir::Annotation>,
 }
 
+/// The role of an extern object in a table.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum ExternRole {
     Implementation,
@@ -208,7 +209,7 @@ struct Reused<'a> {
     /// The names in use at top level: those of declarations, and those of the specialised copies
     /// that p4c makes of parsers and controls. The set is empty until the first such copy is made.
     specialized_names: HashSet<String>,
-    /// For each name, the smallest number that may be unused as a suffix for a copy.
+    /// The smallest number that may be unused as a suffix for a copy, by declared name.
     next_numbers: HashMap<String, u32>,
     functions: HashMap<FunctionKey, ir::FunctionId>,
     /// The functions in the initializer blocks of extern instances, with the scope of the instance.
@@ -224,7 +225,7 @@ struct Deferred<'a> {
     /// objects.
     bound_controls: HashMap<ir::ControlId, BoundControl<'a>>,
     /// The externs that are instantiated after their tables.
-    nameless_externs: Vec<NamelessExtern<'a>>,
+    anonymous_externs: Vec<AnonymousExtern<'a>>,
 }
 
 /// Cached results of analyses of the syntax tree.
@@ -271,7 +272,8 @@ impl<'a> Lowering<'a> {
     /// Runs `lower` for an item that is called or instantiated at `span`, with the call depth
     /// increased by one. If that exceeds the limit, returns `None` and refuses the program.
     fn deeper<T>(&mut self, span: Span, lower: impl FnOnce(&mut Self) -> T) -> Option<T> {
-        // The blocks of the package are instances around all calls, so they count as one level.
+        // Every call is inside a block of the package, which is an instance and counts too. The
+        // number of enclosing calls and instances is therefore the depth of this call.
         let calls = u64::from(self.calls);
         let problem = match self.checked.limits.admit(ir::Limit::CallDepth, calls) {
             Err(exceeded) => Some(exceeded.to_string()),

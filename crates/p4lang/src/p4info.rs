@@ -97,11 +97,12 @@ pub fn render(
     text
 }
 
-/// Returns the faults that make every use of the program invalid, even if no P4Info is requested:
-/// those in annotations and types that controllers see. Returns none for architectures other than
-/// v1model, PSA and PNA. The result does not include structs in value sets with other fields than
-/// bits, nor duplicate names, because p4c compiles programs with these faults unless P4Info is
-/// requested.
+/// Returns the faults for which a program is refused even if its P4Info is not requested: those in
+/// annotations and types that controllers see.
+///
+/// Two kinds of faults are not included, because p4c compiles programs with them unless their P4Info
+/// is requested: value sets of structs with fields that are not `bit<W>`, and duplicate names. Returns
+/// no faults for architectures other than v1model, PSA and PNA.
 pub fn faults(program: &Program) -> Vec<P4InfoError> {
     if let Architecture::Other(_) = program.architecture {
         return Vec::new();
@@ -130,6 +131,7 @@ pub fn entries(program: &Program) -> Result<WriteRequest, Vec<P4InfoError>> {
     if errors.is_empty() { Ok(request) } else { Err(errors.found) }
 }
 
+/// The inputs of [`generate`] and [`entries()`] that depend on the whole program.
 struct Prepared {
     reach: Reach,
     symbols: Symbols,

@@ -64,8 +64,10 @@ pub fn parse(tokens: &Tokens, diagnostics: &mut Diagnostics) -> Program {
 #[derive(Debug, Clone, Copy)]
 struct Failed;
 
+/// The result of parsing a construct. An error was already reported.
 type Parse<T> = Result<T, Failed>;
 
+/// The state of parsing one program.
 struct Parser<'run> {
     tokens: &'run [Token],
     symbols: &'run Interner,

@@ -149,6 +149,7 @@ struct OpenFile {
     path: PathBuf,
 }
 
+/// The state of preprocessing one program.
 struct Preprocessor<'run> {
     options: &'run Options,
     files: &'run dyn Files,
@@ -227,7 +228,7 @@ impl Preprocessor<'_> {
             if token.kind != TokenKind::End {
                 self.count(token.span, 1);
             }
-            return self.obey_in_string(token);
+            return self.execute_conditionals_in_string(token);
         }
     }
 }

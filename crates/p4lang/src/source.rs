@@ -322,7 +322,7 @@ mod tests {
     }
 
     #[test]
-    fn words_are_found_where_locations_say() {
+    fn words_are_found_by_their_locations() {
         let mut map = SourceMap::new();
         let first = map.add("a.p4", "table µ one;\n  @x(2)\n\n");
         let second = map.add("b.p4", "a\nb c\n");

@@ -196,7 +196,7 @@ fn with_objects(locals: &str, apply: &str) -> String {
 }
 
 #[test]
-fn each_instance_tells_what_stands_for_a_type_that_is_left_open() {
+fn each_instance_infers_its_open_types() {
     for (locals, apply) in [
         ("Hold(a) h; Hold(b) i; Hold(a) j;", ""),
         ("Both(a, 8w1) h; Both(b, 16w1) i; Both(b, true) j;", ""),

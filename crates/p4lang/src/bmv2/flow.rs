@@ -21,6 +21,7 @@ pub(super) struct Node {
     pub(super) next: Next,
 }
 
+/// The successors of a node.
 #[derive(Debug)]
 pub(super) enum Next {
     Always(Option<usize>),
@@ -43,12 +44,13 @@ impl Next {
 /// Converts the graph to a block that starts at `entry`.
 ///
 /// # Errors
-/// Returns a description of the problem if the graph has a cycle or becomes too large.
+/// Returns a description of the problem if the graph has a cycle, or if its blocks become too many
+/// or too deeply nested.
 pub(super) fn structured(nodes: &[Node], entry: Option<usize>) -> Result<Block, &'static str> {
     let order = post_order(nodes, entry)?;
     let mut writer = Writer {
         nodes,
-        dominators: vec![Point { node: None, depth: 0, jump: None }; nodes.len()],
+        post_dominators: vec![PostDominator { node: None, depth: 0, jump: None }; nodes.len()],
         statements: 0,
     };
     for node in order {
@@ -56,10 +58,10 @@ pub(super) fn structured(nodes: &[Node], entry: Option<usize>) -> Result<Block, 
         for successor in nodes[node].next.successors() {
             point = Some(match point {
                 None => successor,
-                Some(other) => writer.common(other, successor),
+                Some(other) => writer.common_post_dominator(other, successor),
             });
         }
-        writer.dominate(node, point.flatten());
+        writer.set_post_dominator(node, point.flatten());
     }
     writer.write(entry, None, 0)
 }
@@ -102,7 +104,7 @@ fn post_order(nodes: &[Node], entry: Option<usize>) -> Result<Vec<usize>, &'stat
 /// The immediate post-dominator of a node, and the length of the chain of post-dominators up to the
 /// end.
 #[derive(Clone, Copy)]
-struct Point {
+struct PostDominator {
     node: Option<usize>,
     depth: usize,
     /// A post-dominator further along the chain. The distance depends only on the depth, so nodes
@@ -110,38 +112,44 @@ struct Point {
     jump: Option<usize>,
 }
 
+/// A writer that converts a graph to blocks.
 struct Writer<'n> {
     nodes: &'n [Node],
-    dominators: Vec<Point>,
+    post_dominators: Vec<PostDominator>,
     statements: usize,
 }
 
 impl Writer<'_> {
     fn depth(&self, node: Option<usize>) -> usize {
-        node.map_or(0, |node| self.dominators[node].depth)
+        node.map_or(0, |node| self.post_dominators[node].depth)
     }
 
     fn jump(&self, node: Option<usize>) -> Option<usize> {
-        node.and_then(|node| self.dominators[node].jump)
+        node.and_then(|node| self.post_dominators[node].jump)
     }
 
     /// Records the immediate post-dominator of a node, and its jump. If the last two jumps have the
     /// same length, the new one covers both of them (E. Myers, "An applicative random-access
     /// stack", 1983).
-    fn dominate(&mut self, node: usize, next: Option<usize>) {
+    fn set_post_dominator(&mut self, node: usize, next: Option<usize>) {
         let (first, second) = (self.jump(next), self.jump(self.jump(next)));
         let lengths =
             [self.depth(next) - self.depth(first), self.depth(first) - self.depth(second)];
         let jump = if lengths[0] == lengths[1] { second } else { next };
-        self.dominators[node] = Point { node: next, depth: self.depth(next) + 1, jump };
+        self.post_dominators[node] =
+            PostDominator { node: next, depth: self.depth(next) + 1, jump };
     }
 
     /// Returns the first node on both chains of post-dominators.
-    fn common(&self, mut left: Option<usize>, mut right: Option<usize>) -> Option<usize> {
+    fn common_post_dominator(
+        &self,
+        mut left: Option<usize>,
+        mut right: Option<usize>,
+    ) -> Option<usize> {
         if self.depth(left) < self.depth(right) {
             (left, right) = (right, left);
         }
-        let step = |node: Option<usize>| node.and_then(|node| self.dominators[node].node);
+        let step = |node: Option<usize>| node.and_then(|node| self.post_dominators[node].node);
         while self.depth(left) > self.depth(right) {
             ir::meter::count(1);
             let jump = self.jump(left);
@@ -175,7 +183,7 @@ impl Writer<'_> {
                 return Err("its branches join in too many ways");
             }
             block.extend(body.iter().cloned());
-            let join = self.dominators[node].node;
+            let join = self.post_dominators[node].node;
             let kind = match next {
                 Next::Always(_) => None,
                 Next::If { condition, yes, no } => {

@@ -48,6 +48,7 @@ pub(super) struct FieldPlace {
     pub(super) kind: FieldKind,
 }
 
+/// The kind of a field's values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum FieldKind {
     Bits {
@@ -85,7 +86,7 @@ pub(super) struct Layout {
     metadata_fields: HashMap<(String, String), FieldPlace>,
     /// The names of the fields of each metadata header, in order.
     pub(super) metadata_headers: HashMap<String, Vec<String>>,
-    /// For each error of the IR, its number in the JSON.
+    /// The numbers of errors in the JSON, by their positions in the IR.
     pub(super) error_codes: Vec<u64>,
 }
 

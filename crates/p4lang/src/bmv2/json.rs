@@ -6,6 +6,7 @@
 use serde::Deserialize;
 use serde_json::Value;
 
+/// The root object of a JSON document.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct Document {
@@ -166,6 +167,7 @@ pub(super) struct Deparser {
     pub(super) primitives: Vec<Operation>,
 }
 
+/// A meter array, or the direct meters of one table.
 #[derive(Debug, Deserialize)]
 pub(super) struct MeterArray {
     pub(super) name: String,
@@ -183,6 +185,7 @@ pub(super) struct MeterArray {
     pub(super) source_info: Option<SourceInfo>,
 }
 
+/// A counter array, or the direct counters of one table.
 #[derive(Debug, Deserialize)]
 pub(super) struct CounterArray {
     pub(super) name: String,
@@ -206,6 +209,7 @@ pub(super) struct RegisterArray {
     pub(super) source_info: Option<SourceInfo>,
 }
 
+/// The inputs and the algorithm of a hash or checksum.
 #[derive(Debug, Deserialize)]
 pub(super) struct Calculation {
     pub(super) name: String,
@@ -224,6 +228,7 @@ pub(super) struct Action {
     pub(super) primitives: Vec<Operation>,
 }
 
+/// A parameter of an action.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 pub(super) struct RuntimeData {
     pub(super) name: String,
@@ -347,6 +352,7 @@ pub(super) struct ActionEntry {
     pub(super) action_data: Vec<String>,
 }
 
+/// A node of a pipeline that tests a condition.
 #[derive(Debug, Deserialize)]
 pub(super) struct Conditional {
     pub(super) name: String,
@@ -357,6 +363,7 @@ pub(super) struct Conditional {
     pub(super) source_info: Option<SourceInfo>,
 }
 
+/// A node of a pipeline that calls an action.
 #[derive(Debug, Deserialize)]
 pub(super) struct ActionCall {
     pub(super) name: String,

@@ -18,7 +18,7 @@ use ir::{
     TableImplementation, TableStorage, Type, Value,
 };
 
-/// A function that finds the number of the node with a name.
+/// A function that returns the number of the node with the given name.
 type Successor<'s, L> = &'s dyn Fn(&L, Option<&str>) -> Outcome<Option<usize>>;
 
 impl Loader<'_> {

@@ -19,7 +19,7 @@ pub(super) struct Matched {
 }
 
 /// Whether a call may omit the argument for a parameter.
-pub(super) fn may_lack(parameter: &Parameter) -> bool {
+pub(super) fn may_be_omitted(parameter: &Parameter) -> bool {
     parameter.default.is_some() || parameter.annotation("optional").is_some()
 }
 
@@ -41,7 +41,7 @@ pub(super) fn could_match(parameters: &[Parameter], arguments: &[Argument]) -> b
     }
     parameters
         .iter()
-        .all(|parameter| given.contains(parameter.name.as_str()) || may_lack(parameter))
+        .all(|parameter| given.contains(parameter.name.as_str()) || may_be_omitted(parameter))
 }
 
 impl<'program> Checker<'program, '_> {
@@ -55,7 +55,7 @@ impl<'program> Checker<'program, '_> {
         let mut formals = Vec::with_capacity(parameters.len());
         for parameter in parameters {
             let declared = self.out.declared_type(parameter.id).clone();
-            let ty = self.renewed(&declared).substitute(bindings);
+            let ty = self.with_fresh_variables(&declared).substitute(bindings);
             formals.push(Formal { parameter, ty });
         }
         formals

@@ -40,7 +40,7 @@ pub(super) struct Checker<'program, 'run> {
 pub(super) struct Fitting {
     /// The specialised types whose fields all have permitted types.
     pub(super) fit: HashSet<Type>,
-    /// For each type, whether it contains only numbers, so that a header may contain it.
+    /// A map from types to whether they contain only numbers, so that a header may contain them.
     pub(super) only_bits: HashMap<Type, bool>,
 }
 

@@ -165,7 +165,7 @@ impl<'program> Checker<'program, '_> {
                     return_type: call.return_type.clone(),
                 };
                 if open.signature.type_parameters.is_empty() {
-                    self.tells_all(&matched.return_type, open.span);
+                    self.all_inferred(&matched.return_type, open.span);
                 }
                 self.must_be_inferred(&open.signature, &matched, open.span);
             }
@@ -176,7 +176,7 @@ impl<'program> Checker<'program, '_> {
     /// Whether every `_` among the type arguments was inferred. Reports an error if not. For a
     /// package, `_` may remain open, because the blocks that would determine the type may be
     /// omitted.
-    fn tells_all(&mut self, object: &Type, span: Span) -> bool {
+    fn all_inferred(&mut self, object: &Type, span: Span) -> bool {
         let open = |argument: &Type| argument.any(&mut |part| *part == Type::Any);
         if matches!(object, Type::Package(_))
             || !object.named().is_some_and(|named| named.arguments.iter().any(open))
@@ -292,7 +292,7 @@ impl<'program> Checker<'program, '_> {
         {
             self.constructing.open.push(Open { expression, signature, span });
         }
-        if given && !self.tells_all(&object, type_span) {
+        if given && !self.all_inferred(&object, type_span) {
             return None;
         }
         Some(Call {

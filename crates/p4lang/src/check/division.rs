@@ -28,7 +28,7 @@ impl<'program> Checker<'program, '_> {
     pub(super) fn division_at_run_time(&mut self) {
         let mut refused = HashSet::new();
         for control in self.controls_of_main() {
-            self.sure_divisions(control, &mut refused);
+            self.report_certain_divisions(control, &mut refused);
         }
         let mut found = Vec::new();
         for declaration in &self.out.program.declarations {
@@ -62,7 +62,7 @@ impl<'program> Checker<'program, '_> {
         }
     }
 
-    /// Returns the controls that are direct arguments of `main`.
+    /// Returns the controls without constructor parameters that are direct arguments of `main`.
     fn controls_of_main(&self) -> Vec<&'program Control> {
         let Some(DeclarationKind::Instantiation(main)) = self
             .out
@@ -91,15 +91,17 @@ impl<'program> Checker<'program, '_> {
             .collect()
     }
 
-    /// Reports the divisions among the assignments at the start of a control's body, before which
-    /// nothing else can have assigned a parameter.
-    fn sure_divisions(&mut self, control: &Control, refused: &mut HashSet<ExpressionId>) {
-        let that_are = |directions: [Direction; 2]| -> HashSet<DeclarationId> {
+    /// Reports the divisions in a control's body that no pass of p4c can remove, and adds them to
+    /// `refused`. Does nothing unless the body consists of assignments without calls. A division is
+    /// reported if its dividend is a parameter that no earlier statement assigned, and its result
+    /// is assigned to a parameter that is copied out.
+    fn report_certain_divisions(&mut self, control: &Control, refused: &mut HashSet<ExpressionId>) {
+        let parameters_with = |directions: [Direction; 2]| -> HashSet<DeclarationId> {
             let parameters = control.parameters.iter();
             parameters.filter(|it| directions.contains(&it.direction)).map(|it| it.id).collect()
         };
-        let from_outside = that_are([Direction::In, Direction::InOut]);
-        let kept = that_are([Direction::Out, Direction::InOut]);
+        let copied_in = parameters_with([Direction::In, Direction::InOut]);
+        let copied_out = parameters_with([Direction::Out, Direction::InOut]);
         if !is_straight_line(&control.apply) {
             return;
         }
@@ -109,13 +111,12 @@ impl<'program> Checker<'program, '_> {
             let StatementKind::Assign { target, operator, value } = &statement.kind else {
                 continue;
             };
-            let Some(place) = self.rooted(target) else { continue };
+            let Some(place) = self.root_declaration(target) else { continue };
             let later = statements.get(position + 1..).unwrap_or(&[]);
-            if kept.contains(&place) && !self.assigns(later, place) {
-                let unknown = |it: &Expression| {
-                    self.rooted(it).is_some_and(|root| {
-                        from_outside.contains(&root) && !written.contains(&root)
-                    })
+            if copied_out.contains(&place) && !self.assigns(later, place) {
+                let is_run_time_value = |it: &Expression| {
+                    self.root_declaration(it)
+                        .is_some_and(|root| copied_in.contains(&root) && !written.contains(&root))
                 };
                 let divided = match operator {
                     Some(operator) if is_division(*operator) => {
@@ -137,7 +138,7 @@ impl<'program> Checker<'program, '_> {
                         .out
                         .constant(right.id)
                         .is_some_and(|value| !is_power_of_two(value) && !is_zero(value));
-                    if unknown(left) && (by_constant || unknown(right)) {
+                    if is_run_time_value(left) && (by_constant || is_run_time_value(right)) {
                         refused.extend(id);
                         self.report(at_run_time(span));
                     }
@@ -148,7 +149,7 @@ impl<'program> Checker<'program, '_> {
     }
 
     /// Returns the variable or parameter of which the expression is a member.
-    fn rooted(&self, expression: &Expression) -> Option<DeclarationId> {
+    fn root_declaration(&self, expression: &Expression) -> Option<DeclarationId> {
         let mut inner = expression;
         while let ExpressionKind::Member { base, .. } = &inner.kind {
             inner = base;
@@ -162,7 +163,7 @@ impl<'program> Checker<'program, '_> {
     fn assigns(&self, statements: &[Statement], place: DeclarationId) -> bool {
         statements.iter().any(|statement| match &statement.kind {
             StatementKind::Assign { target, .. } => {
-                self.rooted(root(target)).is_none_or(|root| root == place)
+                self.root_declaration(root(target)).is_none_or(|root| root == place)
             }
             _ => false,
         })

@@ -158,6 +158,7 @@ impl Checked<'_> {
     }
 }
 
+/// An evaluator of expressions in one environment.
 struct Evaluator<'a, 'program> {
     checked: &'a Checked<'program>,
     environment: &'a Environment,

@@ -1,10 +1,11 @@
 //! The nesting depth and the number of parts of types, computed without expanding the types.
 //!
-//! The [`Extent`] of a generic declaration depends on the extents of its type arguments. Over its
-//! type parameters `T`, its depth is `max(a, b + depth(T), ...)`, and the number of its parts is `c
-//! + m * parts(T) + ...`. For a use of the declaration, the extents of the type arguments are
-//! substituted. A type whose size doubles with each declaration is therefore refused in as many
-//! steps as there are declarations.
+//! The [`Extent`] of a generic declaration depends on the extents of its type arguments. Its depth
+//! is the maximum of a constant `a` and of `b + depth(T)` for each type parameter `T`. The number
+//! of its parts is the sum of a constant `c` and of `m * parts(T)` for each `T`, where `b` and `m`
+//! are constants that depend on `T`. For a use of the declaration, the extents of the type
+//! arguments are substituted. If types double with each declaration, they are therefore refused
+//! after a number of steps that is linear in the number of declarations.
 //!
 //! Some passes print the names of all types inside a type, each with its type arguments. The total
 //! length of these names can double with each declaration too, even if no field has the type of an
@@ -59,7 +60,8 @@ impl Occurrence {
     /// The occurrence of a type argument, which is not a part.
     const ARGUMENT: Self = Self { above: 1, parts: 0, in_name: 1, in_names: 1, names: 0 };
 
-    /// The occurrence of an element in a tuple, record, list or array. An array contains it `times` times.
+    /// The occurrence of an element in a tuple, record, list or array, which contains the element
+    /// `times` times.
     fn element(times: u64) -> Self {
         Self { above: 1, parts: times, in_name: 1, in_names: 1, names: 1 }
     }

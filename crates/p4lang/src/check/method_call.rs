@@ -179,7 +179,7 @@ impl<'program> Checker<'program, '_> {
             type_parameters: &[],
             parameters: parameters
                 .into_iter()
-                .map(|(parameter, ty)| Formal { parameter, ty: self.renewed(&ty) })
+                .map(|(parameter, ty)| Formal { parameter, ty: self.with_fresh_variables(&ty) })
                 .collect(),
             return_type: Type::Void,
             style: Style::Function,

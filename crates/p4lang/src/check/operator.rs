@@ -393,6 +393,7 @@ impl Checker<'_, '_> {
     }
 }
 
+/// A binary operation and its operands.
 pub(super) struct Operands<'tree> {
     pub(super) operator: BinaryOperator,
     pub(super) left: &'tree Expression,

@@ -155,6 +155,7 @@ impl Checker<'_, '_> {
     }
 }
 
+/// The way in which a declaration takes the arguments of a call.
 enum Fit {
     AsTheyAre,
     Converted,

@@ -702,8 +702,8 @@ impl<'program> Checker<'program, '_> {
         self.priorities_fit(table, entries);
     }
 
-    /// Checks that the priorities of entries without an explicit one, which follow from those of
-    /// earlier entries, are in the range of numbers (§14.2.1.4).
+    /// Checks that the priority which follows that of each entry is not out of range. The next entry
+    /// has this priority if it does not set one (§14.2.1.4).
     fn priorities_fit(&mut self, table: &Table, entries: &[Entry]) {
         let property = |name: &str| match table.property(name).map(|property| &property.kind) {
             Some(TablePropertyKind::Value(value)) => self.out.evaluate_own(value),

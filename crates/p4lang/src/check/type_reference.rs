@@ -144,7 +144,7 @@ impl Checker<'_, '_> {
         }
         if self.is_typedef(id) {
             let ty = self.self_type(id);
-            return self.renewed(&ty);
+            return self.with_fresh_variables(&ty);
         }
         // `own` has the declaration's type parameters as arguments, which are not those of this
         // use.

@@ -28,7 +28,7 @@ impl<'program> Checker<'program, '_> {
     }
 
     /// Replaces each unbound inference variable in a declared type with a fresh one.
-    pub(super) fn renewed(&mut self, ty: &Type) -> Type {
+    pub(super) fn with_fresh_variables(&mut self, ty: &Type) -> Type {
         let resolved = self.resolved(ty);
         let mut free = Vec::new();
         resolved.any(&mut |part| {
@@ -40,10 +40,10 @@ impl<'program> Checker<'program, '_> {
         if free.is_empty() {
             return resolved;
         }
-        let renewed: HashMap<u32, Type> =
+        let with_fresh_variables: HashMap<u32, Type> =
             free.into_iter().map(|variable| (variable, self.fresh())).collect();
         resolved.map(&mut |part| match part {
-            Type::Inferred(variable) => renewed.get(variable).cloned(),
+            Type::Inferred(variable) => with_fresh_variables.get(variable).cloned(),
             _ => None,
         })
     }
@@ -310,12 +310,12 @@ impl<'program> Checker<'program, '_> {
     /// (§17).
     fn unify_blocks(&mut self, to: &Type, from: &Type, depth: u32) -> bool {
         let (to, from) = (self.apply_parameters(to), self.apply_parameters(from));
-        let may_lack = |parameter: &ast::Parameter| {
+        let may_be_omitted = |parameter: &ast::Parameter| {
             parameter.default.is_some() || parameter.annotation("optional").is_some()
         };
         let common = to.len().min(from.len());
-        to.iter().skip(common).all(|(parameter, _)| may_lack(parameter))
-            && from.iter().skip(common).all(|(parameter, _)| may_lack(parameter))
+        to.iter().skip(common).all(|(parameter, _)| may_be_omitted(parameter))
+            && from.iter().skip(common).all(|(parameter, _)| may_be_omitted(parameter))
             && to.iter().zip(from.iter()).all(|((a, to), (b, from))| {
                 a.direction == b.direction && self.unify_within(to, from, false, depth + 1)
             })

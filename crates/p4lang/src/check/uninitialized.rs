@@ -5,7 +5,6 @@
 //! program causes no warning. Headers and stacks of headers are not covered, since they start as
 //! invalid. Parser states can run in any order, and actions may assign variables of controls. For
 //! these variables, `whole_program` only warns if nothing ever assigns them.
-//! controls, which actions may set, only what nothing ever sets is said (`whole_program`).
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
@@ -102,6 +101,7 @@ fn mentioned(checked: &Checked<'_>, block: &Block, into: &mut BTreeSet<Declarati
     flow.block(block);
 }
 
+/// A visitor that collects the roots of all places that may be written.
 struct Mentions<'a, 'program> {
     checked: &'a Checked<'program>,
     into: &'a mut BTreeSet<DeclarationId>,
@@ -224,6 +224,7 @@ impl Unset {
     }
 }
 
+/// The analysis of one function, action or control.
 struct Flow<'a, 'program> {
     checked: &'a Checked<'program>,
     found: &'a mut Found,

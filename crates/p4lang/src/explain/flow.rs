@@ -62,11 +62,11 @@ fn parser_graph(program: &Program, parser: &Parser, parts: &mut Excerpts<'_>) ->
             }
         }
     }
-    without_lonely_ends(graph, &[accept, reject])
+    without_unreachable_ends(graph, &[accept, reject])
 }
 
 /// Removes those of the terminals `ends` that no edge leads to.
-fn without_lonely_ends(mut graph: Graph, ends: &[NodeId]) -> Graph {
+fn without_unreachable_ends(mut graph: Graph, ends: &[NodeId]) -> Graph {
     for end in ends.iter().rev() {
         if graph.edges.iter().any(|edge| edge.to == *end) {
             continue;
@@ -100,6 +100,7 @@ fn control_graph<'p>(program: &'p Program, control: &Control, parts: &mut Excerp
 /// Edges whose target is not known yet, with their labels.
 type Open = Vec<(NodeId, String)>;
 
+/// The construction of the graph of one control.
 struct Flow<'p, 'e> {
     program: &'p Program,
     parts: &'e mut Excerpts<'p>,
@@ -110,7 +111,7 @@ struct Flow<'p, 'e> {
     applied: Option<TableId>,
     /// The edges that leave the control early.
     ends: Open,
-    /// For each enclosing loop, the edges of its `break` and `continue` statements.
+    /// The edges of the `break` and `continue` statements of each enclosing loop.
     loops: Vec<(Open, Open)>,
 }
 

@@ -20,7 +20,7 @@ pub(super) struct Drawing {
     pub(super) height: f64,
     /// The centre of each node of the graph.
     pub(super) nodes: Vec<(f64, f64)>,
-    /// For each edge of the graph, the points along it, from its source to its target.
+    /// The points along each edge of the graph, from its source to its target.
     pub(super) edges: Vec<Vec<(f64, f64)>>,
 }
 
@@ -106,7 +106,7 @@ struct Net {
     layers: Vec<Vec<usize>>,
     above: Vec<Vec<usize>>,
     below: Vec<Vec<usize>>,
-    /// For each edge of the graph, the nodes that it passes, from the upper end to the lower one.
+    /// The nodes that each edge of the graph passes, from its upper end to its lower end.
     paths: Vec<Vec<usize>>,
 }
 

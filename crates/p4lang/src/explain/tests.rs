@@ -1,3 +1,5 @@
+//! Tests of the layout and the output of graphs.
+
 use super::*;
 
 fn diamond() -> Graph {

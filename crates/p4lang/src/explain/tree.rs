@@ -5,6 +5,7 @@ use ir::{
     Program, Replicas, Table, TableImplementation, Target, Transition, UpdateMethod,
 };
 
+/// A node of the tree: its label and its children.
 struct Branch {
     label: String,
     children: Vec<Branch>,

@@ -104,19 +104,19 @@ impl<'a> Lowering<'a> {
                 let type_id = self.type_id(ty);
                 of = self.coerced(of, type_id);
             }
-            return Argument::In(if later { self.kept(of) } else { of });
+            return Argument::In(if later { self.saved(of) } else { of });
         }
         if matches!(value.kind, ExpressionKind::DontCare) {
             return Argument::Absent;
         }
         let Some(place) = self.target(value) else { return Argument::Absent };
-        let place = self.fixed(place);
+        let place = self.with_saved_indices(place);
         if direction == ast::Direction::Out {
             Argument::Out(place)
         } else if later && *ty != Type::Unknown {
             let type_id = self.type_id(ty);
             let kind = ir::ExpressionKind::Read(place.clone());
-            let value = self.kept(Expression { type_id, kind });
+            let value = self.saved(Expression { type_id, kind });
             Argument::Saved { place, value }
         } else {
             Argument::InOut(place)

@@ -379,11 +379,11 @@ impl<'a> Lowering<'a> {
                 let early_width = (order_of_call(&facts.arguments).first() == Some(&1))
                     .then(|| argument(1).map(|value| self.expression(value)))
                     .flatten()
-                    .map(|width| self.kept(width));
+                    .map(|width| self.saved(width));
                 let header = argument(0)
                     .filter(|value| !matches!(value.kind, ExpressionKind::DontCare))
                     .and_then(|value| self.target(value));
-                let header = header.map(|place| self.fixed(place));
+                let header = header.map(|place| self.with_saved_indices(place));
                 let varbit_width =
                     early_width.or_else(|| argument(1).map(|value| self.expression(value)));
                 let varbit_width = varbit_width.map(|value| self.sized(value, 32));

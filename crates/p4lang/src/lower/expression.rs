@@ -33,7 +33,7 @@ impl<'a> Lowering<'a> {
             .map(|(position, operand)| {
                 let value = self.expression(operand);
                 if last_effect.is_some_and(|last| position < last) {
-                    self.kept(value)
+                    self.saved(value)
                 } else {
                     value
                 }
@@ -178,7 +178,7 @@ impl<'a> Lowering<'a> {
             return self.read(place.field(position), own);
         }
         let value = self.expression(base);
-        let value = if self.has_effects(index) { self.kept(value) } else { value };
+        let value = if self.has_effects(index) { self.saved(value) } else { value };
         let mut place = self.placed(value);
         let index = self.index(index);
         place.path.push(ir::Projection::Element(Box::new(index)));
@@ -383,7 +383,7 @@ impl<'a> Lowering<'a> {
             return self.unexpected(expression, own);
         };
         // Readers of the IR recurse over expressions, and not all of them have a large stack.
-        let left = if is_long_chain(&left) { self.kept(left) } else { left };
+        let left = if is_long_chain(&left) { self.saved(left) } else { left };
         self.binary_of(operator, left, right, own)
     }
 

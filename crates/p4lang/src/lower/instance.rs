@@ -1,7 +1,7 @@
 //! Lowering of instances, from `main` down to extern objects.
 
 use super::call::direction;
-use super::{Entity, ExternRole, Lowering, NamelessExtern, PendingControl, Scope, names};
+use super::{AnonymousExtern, Entity, ExternRole, Lowering, PendingControl, Scope, names};
 use crate::ast::{self, DeclarationId, DeclarationKind, ExpressionKind};
 use crate::check::{
     BoundArgument, Call, Callee, Constant, Instance, Named, Node, Resolution, Type,
@@ -18,7 +18,7 @@ enum Constructed {
 /// The arguments of a constructor call.
 #[derive(Clone, Copy, Default)]
 struct Given<'a> {
-    /// For each parameter of the constructor, the argument that is bound to it.
+    /// The arguments that are bound to the parameters of the constructor, in their order.
     bound: &'a [BoundArgument],
     /// The types of the parameters.
     types: &'a [Type],
@@ -197,7 +197,7 @@ impl<'a> Lowering<'a> {
             None => {
                 let known = self.known_value(value, ty);
                 if known.is_none() {
-                    self.not_known(value.span);
+                    self.report_not_constant(value.span);
                 }
                 known.map(ir::PackageValue::Value)
             }
@@ -303,7 +303,7 @@ impl<'a> Lowering<'a> {
         !arguments.is_empty() && arguments.iter().all(simple)
     }
 
-    fn not_known(&mut self, span: Span) {
+    fn report_not_constant(&mut self, span: Span) {
         self.problem(span, "a constructor argument must be known at compile time");
     }
 
@@ -487,7 +487,7 @@ impl<'a> Lowering<'a> {
                 None => match self.known_value(written, &ty) {
                     Some(value) => (self.type_id(&ty), value),
                     None => {
-                        self.not_known(written.span);
+                        self.report_not_constant(written.span);
                         continue;
                     }
                 },
@@ -523,7 +523,7 @@ impl<'a> Lowering<'a> {
                 Some(Constructed::Entity(entity)) => {
                     scope.entities.insert(parameter.id, entity);
                 }
-                None => self.not_known(written.span),
+                None => self.report_not_constant(written.span),
             }
         }
     }
@@ -658,7 +658,7 @@ impl<'a> Lowering<'a> {
             }
             DeclarationKind::Table(table) if usage.used.contains(&local.id) => {
                 self.table(local, table, control);
-                self.nameless_externs();
+                self.anonymous_externs();
             }
             DeclarationKind::Action { .. } | DeclarationKind::Table(_) => {}
             DeclarationKind::Instantiation(_)
@@ -718,9 +718,9 @@ impl<'a> Lowering<'a> {
 
     /// Instantiates the externs that are constructed in table properties. P4Info lists them at the
     /// position of their tables.
-    fn nameless_externs(&mut self) {
-        for nameless in std::mem::take(&mut self.deferred.nameless_externs) {
-            let NamelessExtern { table, role, name, call, scope, annotations } = nameless;
+    fn anonymous_externs(&mut self) {
+        for nameless in std::mem::take(&mut self.deferred.anonymous_externs) {
+            let AnonymousExtern { table, role, name, call, scope, annotations } = nameless;
             let ExpressionKind::Call { arguments, .. } = &call.kind else { continue };
             let checked = self.checked;
             let Some(facts) = checked.call(call.id) else { continue };

@@ -87,12 +87,12 @@ impl<'a> Lowering<'a> {
 
     /// Returns the same place with its indices saved, so that later statements cannot change which
     /// place it is.
-    pub(super) fn fixed(&mut self, place: Place) -> Place {
+    pub(super) fn with_saved_indices(&mut self, place: Place) -> Place {
         let Place { variable, path } = place;
         let path = path
             .into_iter()
             .map(|step| match step {
-                Projection::Element(index) => Projection::Element(Box::new(self.kept(*index))),
+                Projection::Element(index) => Projection::Element(Box::new(self.saved(*index))),
                 other => other,
             })
             .collect();
@@ -101,7 +101,7 @@ impl<'a> Lowering<'a> {
 
     /// Saves the current value in a temporary, unless no later statement can change the
     /// expression's value.
-    pub(super) fn kept(&mut self, value: Expression) -> Expression {
+    pub(super) fn saved(&mut self, value: Expression) -> Expression {
         if self.is_stable(&value) {
             return value;
         }

@@ -232,7 +232,7 @@ impl<'a> Lowering<'a> {
         }
         let Some(mut place) = self.target(target) else { return };
         if operator.is_some() || self.has_effects(value) {
-            place = self.fixed(place);
+            place = self.with_saved_indices(place);
         }
         let ty = self.concrete(self.checked.type_of(target.id));
         let type_id = self.type_id(&ty);
@@ -248,7 +248,7 @@ impl<'a> Lowering<'a> {
                         return;
                     }
                 }
-                let old = if self.has_effects(value) { self.kept(old) } else { old };
+                let old = if self.has_effects(value) { self.saved(old) } else { old };
                 let mut right = self.expression(value);
                 if !matches!(
                     operator,
@@ -305,7 +305,7 @@ impl<'a> Lowering<'a> {
         value: &'a ast::Expression,
     ) {
         let Some(place) = self.target(base) else { return };
-        let place = self.fixed(place);
+        let place = self.with_saved_indices(place);
         let Some(part_width) = self.evaluate_u32(width) else { return };
         let ty = self.concrete(self.checked.type_of(base.id));
         let type_id = self.type_id(&ty);
@@ -315,9 +315,9 @@ impl<'a> Lowering<'a> {
         };
         let amount = self.expression(low);
         let amount = self.sized(amount, 32);
-        let amount = self.kept(amount);
+        let amount = self.saved(amount);
         let old = Expression { type_id, kind: ir::ExpressionKind::Read(place.clone()) };
-        let old = if self.has_effects(value) { self.kept(old) } else { old };
+        let old = if self.has_effects(value) { self.saved(old) } else { old };
         let part_type = self.bit_type(part_width);
         let new = self.expression(value);
         let mut new = self.coerced(new, part_type);
@@ -493,7 +493,7 @@ impl<'a> Lowering<'a> {
             let (low, high) = (self.coerced(low, type_id), self.coerced(high, type_id));
             let counter = self.spilled(low);
             self.temporaries.remove(&counter.variable);
-            let high = self.kept(high);
+            let high = self.saved(high);
             let read = |place: &Place, type_id| Expression {
                 type_id,
                 kind: ir::ExpressionKind::Read(place.clone()),

@@ -1,7 +1,7 @@
 //! Lowering of tables: keys, actions, entries, and properties of the architectures.
 
 use super::types::number;
-use super::{Entity, ExternRole, Lowering, NamelessExtern, names};
+use super::{AnonymousExtern, Entity, ExternRole, Lowering, names};
 use crate::ast::{
     self, AnnotationBody, BinaryOperator, DeclarationKind, ExpressionKind, TableProperty,
     TablePropertyKind,
@@ -517,7 +517,7 @@ impl<'a> Lowering<'a> {
                 ExternRole::Implementation => self.annotations(&property.annotations),
                 ExternRole::Direct => Vec::new(),
             };
-            self.deferred.nameless_externs.push(NamelessExtern {
+            self.deferred.anonymous_externs.push(AnonymousExtern {
                 table,
                 role,
                 name,

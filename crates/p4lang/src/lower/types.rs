@@ -169,7 +169,7 @@ impl Lowering<'_> {
                 annotations: self.annotations(&field.field.annotations),
             })
             .collect::<Vec<_>>();
-        // A generic composite may become as many types as it has parts.
+        // A generic composite may become a separate type for each of its uses.
         self.count_elements(1 + fields.len() as u32);
         let annotations = self
             .declaration(declaration)

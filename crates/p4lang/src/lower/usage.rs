@@ -89,6 +89,7 @@ impl<'a> Lowering<'a> {
     }
 }
 
+/// A traversal that finds the declarations which a control uses.
 struct Finder<'l, 'a> {
     lowering: &'l Lowering<'a>,
     open: Vec<DeclarationId>,

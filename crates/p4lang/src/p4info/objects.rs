@@ -25,6 +25,7 @@ use ir::{
 /// The `size` of tables that do not specify one.
 const DEFAULT_TABLE_SIZE: i64 = 1024;
 
+/// A builder of the P4Info of one program.
 pub(super) struct Builder<'p> {
     pub(super) program: &'p Program,
     pub(super) symbols: &'p Symbols,

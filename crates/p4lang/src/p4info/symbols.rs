@@ -6,7 +6,6 @@
 //! Names are hashed in lexical order, and if an identifier is in use, the next free one is taken.
 //! Identifiers that `@id` sets are assigned before all others. The alias of an object is the
 //! shortest dotted suffix of its name that is not a suffix of another name.
-//! that. An alias is the shortest dotted suffix of a name that no other name ends with.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 

@@ -1,3 +1,6 @@
+//! Tests of the parser: programs that it accepts, the trees that it builds, and the errors that it
+//! reports.
+
 use crate::ast::{
     Annotation, AnnotationBody, DeclarationKind, Expression, ExpressionKind, StatementKind,
 };
@@ -328,7 +331,7 @@ fn spans_cover_what_they_name() {
 }
 
 #[test]
-fn annotations_keep_what_their_readers_need() {
+fn annotations_keep_their_strings_numbers_and_tokens() {
     let text = "@name(\"a.b\") @brief(\"two \\\"words\\\"\") @id(0x1234) @t(\"p4.org/x\", bit<32>, (1, 2)) @kv[a = 1] const int x = 1;";
     let parsed = parse_text("test.p4", text, &Options::default(), &MemoryFiles::new());
     let declaration = &parsed.program.declarations[0];

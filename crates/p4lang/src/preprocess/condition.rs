@@ -16,6 +16,7 @@ pub(super) struct Conditions {
     stack: Vec<Condition>,
 }
 
+/// An open conditional directive.
 #[derive(Debug)]
 pub(super) struct Condition {
     pub(super) span: Span,
@@ -52,6 +53,7 @@ struct Fault {
     message: String,
 }
 
+/// A parser that evaluates the expression of an `#if` directive.
 struct Evaluator<'tokens> {
     tokens: &'tokens [Token],
     texts: Vec<String>,
@@ -274,6 +276,7 @@ impl Evaluator<'_> {
     }
 }
 
+/// A binary operator of conditions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Operator {
     Or,

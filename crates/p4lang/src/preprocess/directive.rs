@@ -221,7 +221,7 @@ impl Preprocessor<'_> {
             return None;
         }
         let file = self.open.last_mut()?;
-        let token = file.lexer.next_left_out(&mut self.symbols);
+        let token = file.lexer.next_in_skipped_text(&mut self.symbols);
         (token.kind != TokenKind::End).then_some(token)
     }
 

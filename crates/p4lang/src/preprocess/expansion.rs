@@ -28,6 +28,7 @@ pub(super) struct Expansion {
     held: Option<Token>,
 }
 
+/// A token list that is being read.
 #[derive(Debug)]
 struct Context {
     tokens: Rc<[Token]>,

@@ -132,17 +132,17 @@ impl Preprocessor<'_> {
             .is_some_and(|file| self.sources.file(file.id).is_some_and(|file| !file.is_built_in()));
         if quoted && in_directory {
             let directory = including.and_then(|file| file.path.parent()).unwrap_or(Path::new(""));
-            out.push(without_detours(&directory.join(name)));
+            out.push(normalised(&directory.join(name)));
         }
         let directories = self.options.include_directories.iter();
-        out.extend(directories.map(|directory| without_detours(&directory.join(name))));
+        out.extend(directories.map(|directory| normalised(&directory.join(name))));
         out
     }
 }
 
 /// Normalises a path: removes `.` and `name/..`, so that `#pragma once` recognises a file under
 /// different paths.
-fn without_detours(path: &Path) -> PathBuf {
+fn normalised(path: &Path) -> PathBuf {
     let mut out = PathBuf::new();
     for component in path.components() {
         let after_name = matches!(out.components().next_back(), Some(Component::Normal(_)));

@@ -20,7 +20,7 @@ struct Open {
 
 impl Preprocessor<'_> {
     /// Returns the string token without the text that its conditionals skip.
-    pub(super) fn obey_in_string(&mut self, token: Token) -> Token {
+    pub(super) fn execute_conditionals_in_string(&mut self, token: Token) -> Token {
         if token.kind != TokenKind::String {
             return token;
         }

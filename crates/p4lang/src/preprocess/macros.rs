@@ -35,8 +35,8 @@ impl Macro {
 #[derive(Debug, Default)]
 pub(super) struct Macros {
     by_name: HashMap<Symbol, Rc<Macro>>,
-    /// For each symbol, whether it was ever defined. Most names are not macros, and this test is
-    /// cheaper than a map.
+    /// Whether each symbol was ever defined, by its index. Most names are not macros, and this test
+    /// is cheaper than a map.
     seen: Vec<bool>,
     pub(super) counter: u64,
 }

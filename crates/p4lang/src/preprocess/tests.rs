@@ -1,3 +1,5 @@
+//! Tests of the preprocessor: macros, conditionals, includes, and the errors that it reports.
+
 use super::*;
 use crate::diagnostic::Style;
 
@@ -78,10 +80,11 @@ fn strings_and_pasting() {
     assert_eq!(run("#define s(x) #x\ns(a  +b \"c\\n\")"), r#""a +b \"c\\n\"""#);
     assert_eq!(run("#define p(a, b) a##b\np(x, 1) p(8w, 0xFF) p(, y)"), "x1 8w0xFF y");
     assert_eq!(run("#define p(a) a ## _t x_ ## a\np(q)"), "q_t x_q");
-    // What does not become one token stays as it is: people glue a macro's argument to an operator.
+    // Two operands of `##` that do not form one token stay separate. Programs paste an argument
+    // to an operator in this way.
     assert_eq!(run("#define set(a, b) a = ## b ## _t\nset(x, y)"), "x = y_t");
     assert_eq!(run("#define one(p) bit<16> ## p ## _id\none(a)"), "bit < 16 > a_id");
-    // Arguments of ## are not expanded, the result is.
+    // Arguments of `##` are not expanded, but the result is.
     assert_eq!(run("#define A 1\n#define AB 2\n#define p(a, b) a##b\np(A, B)"), "2");
 }
 
@@ -136,9 +139,9 @@ fn conditions() {
     assert_eq!(run("#if 0\na\n#elif 1\nb\n#elif 1\nc\n#else\nd\n#endif e"), "b");
     assert_eq!(run("#ifdef A\na\n#else\n#ifndef B\nb\n#endif\n#endif"), "b");
     assert_eq!(run("#if 0\n#if 1\na\n#else\nb\n#endif\n#else\nc\n#endif"), "c");
-    // `defined` may come from a macro, and its name is not expanded.
+    // `defined` may come from the body of a macro. The name after it is not expanded.
     assert_eq!(run("#define X\n#define HAS defined(X) && !defined Y\n#if HAS\na\n#endif"), "a");
-    // What is skipped need not be P4, nor sound.
+    // Skipped text need not be valid P4.
     assert_eq!(run("#if 0\n don't \" #else x\n#unknown\n /* #else */\n#endif\nx"), "x");
     assert_eq!(run("#if 0\n a \" b\n#else\nx\n#endif\n\"y\""), "x \"y\"");
     assert_eq!(run("#ifdef A\n@a(\"b\n#if 1\nc // d\n#endif\n\")\n#else\nx\n#endif"), "x");
@@ -161,7 +164,7 @@ fn includes_and_where_they_are_looked_for() {
 }
 
 #[test]
-fn a_file_is_read_once_when_it_says_so() {
+fn pragma_once_includes_a_file_once() {
     let files = MemoryFiles::new()
         .with("dir/a.p4", "#pragma once\na")
         .with("dir/b.p4", "#include \"a.p4\"\nb");
@@ -174,7 +177,7 @@ fn a_file_is_read_once_when_it_says_so() {
 }
 
 #[test]
-fn built_in_files_include_each_other_and_not_what_lies_around() {
+fn built_in_files_do_not_include_files_of_the_working_directory() {
     let files = MemoryFiles::new().with("core.p4", "mine").with("inc/core.p4", "included");
     let core = |options: &Options| run_with(&files, options, "#include <v1model.p4>").0;
     assert!(core(&Options::default()).contains("packet_in { void extract"));

@@ -1,3 +1,5 @@
+//! Tests that printed programs parse to equal trees, and that parentheses are minimal.
+
 use fastrand::Rng;
 
 use super::*;

@@ -142,7 +142,7 @@ fn members_of_a_represented_enum_are_bits() {
 }
 
 #[test]
-fn integers_take_the_type_that_is_wanted() {
+fn integers_are_converted_to_the_expected_type() {
     accepts(&statements(
         "m.p = 5; v = 1; n = -128; m.s = { 1, 2 }; v = 1 + 2 * 3; w = 0xffff; v = (1 << 4) - 1; v = q ? 1 : v; m.g = { f = 1, g = 2 };\n\
          tuple<bit<8>, int<8>> t = { 1, 2 }; v = t[0]; v = v + 5 - 3; v = 3 |+| v; q = 3 == v; v = v & 0xf; v[3:0] = 5; l = (bit<32>) 5; v = 10 / 3; v = v / 3; v = 5 % 3;",
@@ -285,7 +285,7 @@ fn a_constant_may_be_all_keys_at_once() {
 }
 
 #[test]
-fn match_kinds_of_other_architectures_can_be_asked_for_anything() {
+fn unknown_match_kinds_permit_every_key_set() {
     let text = |main: &str| {
         format!(
             "#include <core.p4>\nmatch_kind {{ range }} struct M {{ bit<8> m; }} control C(inout M m) {{\n\
@@ -298,7 +298,7 @@ fn match_kinds_of_other_architectures_can_be_asked_for_anything() {
 }
 
 #[test]
-fn blocks_that_are_left_out_need_no_types() {
+fn omitted_blocks_need_no_type_arguments() {
     accepts(&program(
         "control CT<T>(inout T t); package PK<T, U>(@optional CT<T> a, @optional CT<U> b, bit<8> n);\n\
          control X(inout bit<8> x) { apply {} }\n\
@@ -307,7 +307,7 @@ fn blocks_that_are_left_out_need_no_types() {
 }
 
 #[test]
-fn generic_parsers_and_controls_have_bodies_as_p4c_takes_them() {
+fn generic_parsers_and_controls_may_have_bodies() {
     let text = "control Store<T>(inout T x)(T value) { apply { T copy = value; x = copy; } }
         parser Skip<H>(packet_in p, out H h) { state start { p.extract(h); transition accept; } }
         control Nothing<M>(inout M m) { apply {} }

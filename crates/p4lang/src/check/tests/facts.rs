@@ -55,7 +55,7 @@ fn bits(width: u32, value: u128) -> Constant {
 }
 
 #[test]
-fn constants_are_folded_as_their_context_wants_them() {
+fn constants_are_converted_as_their_context_requires() {
     with_checked(
         "const bit<8> a = 300 - 50; const bit<16> b = a ++ 8w1; const int c = (1 << 70) >> 68; const bit<8> d = b[15:8];\n\
          const S e = { y = 2, ... }; const bit<16> f = e.y + 1; const bit<8> g = 8w255 + 2; const bit<8> h = 8w255 |+| 2;\n\

@@ -39,7 +39,7 @@ pub(in crate::check::tests) fn switch(ingress: &str, verify: &str) -> String {
 }
 
 #[test]
-fn tables_of_a_switch_attach_what_fits() {
+fn tables_attach_externs_of_permitted_types() {
     let table = |name: &str, key: &str, property: &str| {
         format!("table {name} {{ key = {{ {key} }} actions = {{ NoAction; }} {property} }}")
     };

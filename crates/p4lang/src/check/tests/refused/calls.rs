@@ -16,7 +16,7 @@ fn arguments_that_are_copied_out_are_not_converted() {
 }
 
 #[test]
-fn arguments_meet_parameters() {
+fn arguments_are_matched_with_parameters() {
     let with = |call: &str| {
         program(&format!(
             "bit<8> f(in bit<8> x, in bit<8> y) {{ return x + y; }} control X(inout bit<8> v) {{ apply {{ {call} }} }}"
@@ -162,7 +162,7 @@ fn code_is_called_where_it_may_run() {
 }
 
 #[test]
-fn constructors_get_what_they_take() {
+fn constructor_arguments_fit_their_parameters() {
     refuses(&control("counter(10) c;", ""), "arguments");
     refuses(&control("counter(10, 11) c;", ""), "type-mismatch");
     refuses(&control("S(1) s;", ""), "not-callable");
@@ -267,7 +267,7 @@ fn controls_are_no_arguments_of_functions() {
 }
 
 #[test]
-fn match_annotations_and_constructors_take_what_they_take() {
+fn match_annotations_and_constructor_arguments_are_checked() {
     let annotated = |argument: &str| program(&format!("struct X {{ @match{argument} bit<8> f; }}"));
     accepts(&annotated("(ternary)"));
     refuses(&annotated("(5)"), "annotation");

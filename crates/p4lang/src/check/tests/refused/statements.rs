@@ -3,7 +3,7 @@
 use super::super::{accepts, control, parser, program, refuses, statements, warns};
 
 #[test]
-fn statements_stand_where_they_may() {
+fn statements_occur_only_where_permitted() {
     refuses(&parser("", "state start { return; transition accept; }"), "syntax");
     refuses(&program("void f() { exit; }"), "misplaced");
     refuses(&statements("break;"), "misplaced");

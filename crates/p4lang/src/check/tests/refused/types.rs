@@ -13,7 +13,7 @@ fn widths_are_constants_in_range() {
 }
 
 #[test]
-fn composite_types_hold_what_they_may() {
+fn composite_types_contain_only_permitted_types() {
     refuses(&program("header X { H h; }"), "type-not-allowed");
     refuses(&program("header X { H[2] h; }"), "type-not-allowed");
     refuses(&program("header X { error e; }"), "type-not-allowed");
@@ -200,7 +200,7 @@ fn open_type_arguments_must_be_inferred() {
 }
 
 #[test]
-fn fields_overloads_and_optional_parameters_are_what_they_may_be() {
+fn fields_overloads_and_optional_parameters_follow_their_rules() {
     refuses(&program("struct X { string s; }"), "type-not-allowed");
     refuses(&program("struct X { int s; }"), "type-not-allowed");
     refuses(&program("extern void f(@optional in bit<8> x = 3);"), "annotation");
