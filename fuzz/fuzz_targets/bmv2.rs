@@ -1,4 +1,4 @@
-//! A program as BMv2's JSON, and packets through it.
+//! A program in BMv2 JSON, and packets through it.
 
 #![no_main]
 

@@ -1,7 +1,9 @@
-//! A program on the interpreter and on every way of machine code: the same packets give the same.
+//! A program on the interpreter and on every way of machine code: the same packets must have the
+//! same results.
 //!
-//! An input that is the text of a P4 program is that program. All others are choices: a program of the grammar of
-//! `pipeline`'s tests is made of them, with entries that come and go between its packets.
+//! An input that is the text of a P4 program is that program. The bytes of any other input are
+//! choices, from which a program of the grammar in `pipeline`'s tests is generated, with entries
+//! that are inserted and deleted between its packets.
 
 #![no_main]
 
@@ -22,7 +24,7 @@ use planimeter_fuzz::{random::Random, switch, text};
 #[global_allocator]
 static ALLOCATOR: planimeter_fuzz::guard::Guarding = planimeter_fuzz::guard::Guarding;
 
-/// Entries and packets of a generated program.
+/// The number of packets and changes of entries for a generated program.
 const INPUTS: usize = 24;
 
 fuzz_target!(|data: &[u8]| {
@@ -50,7 +52,7 @@ fn is_program(text: &str) -> bool {
     text.contains("#include")
 }
 
-/// Two bytes for each choice; zeros when there are no more.
+/// Generates a program. Each choice takes two bytes of the input, or zeros at its end.
 fn generated(data: &[u8]) {
     let mut bytes = data.iter().copied();
     let mut choose = |bound: u32| {
@@ -84,7 +86,7 @@ fn compare(program: &Program, mut random: Random) {
         .clone()
         .map(|(round, (port, packet))| interpreted.process(*port, packet, time(round)))
         .collect();
-    // These are limits of the interpreter alone.
+    // These limits exist only in the interpreter.
     let is_limit = |outcome: &Result<Vec<Output>, RunError>| {
         matches!(outcome, Err(RunError::WorkLimit(_) | RunError::Depth(_)))
     };

@@ -1,4 +1,4 @@
-//! Configurations of the probe in TOML.
+//! TOML configurations of the probe.
 
 #![no_main]
 

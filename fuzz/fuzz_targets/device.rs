@@ -1,6 +1,6 @@
-//! Any sequence of requests and messages to a P4Runtime device; each byte is a decision.
+//! Any sequence of requests and messages to a P4Runtime device. Each byte is a decision.
 //!
-//! The body is shared with `crates/p4runtime/tests/device_fuzz.rs`, which says what is checked.
+//! The body is shared with `crates/p4runtime/tests/device_fuzz.rs`, which describes the checks.
 
 #![no_main]
 

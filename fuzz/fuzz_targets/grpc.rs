@@ -1,4 +1,5 @@
-//! gRPC's messages out of frames that are cut anywhere: what comes out does not depend on where.
+//! gRPC messages in frames that are cut at arbitrary positions. The decoded messages must not
+//! depend on the positions.
 
 #![no_main]
 
@@ -6,13 +7,13 @@ use bytes::Bytes;
 use grpc::Messages;
 use libfuzzer_sys::fuzz_target;
 
-/// Longest message that is taken.
+/// The maximum length of a message.
 const LIMIT: usize = 1 << 12;
 
 fuzz_target!(|data: &[u8]| {
     let Some((&step, data)) = data.split_first() else { return };
     let whole = received(std::iter::once(data));
-    // Frames of changing lengths, empty ones among them.
+    // The lengths of the frames vary, and some frames are empty.
     let mut rest = data;
     let frames =
         std::iter::successors(Some(usize::from(step) % 7), |length| Some((length + 3) % 7))
@@ -27,7 +28,8 @@ fuzz_target!(|data: &[u8]| {
     assert_eq!(received(frames), whole);
 });
 
-/// The messages up to the first error, whether there was one, and whether one is unfinished.
+/// Returns the messages up to the first error, whether there was an error, and whether a message is
+/// incomplete.
 fn received<'data>(frames: impl Iterator<Item = &'data [u8]>) -> (Vec<Bytes>, bool, bool) {
     let mut messages = Messages::new(LIMIT);
     let mut found = Vec::new();

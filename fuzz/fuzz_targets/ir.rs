@@ -1,6 +1,7 @@
-//! A program as the JSON of the IR, and packets through it.
+//! A program in the JSON of the IR, and packets through it.
 //!
-//! The corpus is of P4 programs, of which the JSON is made here: it changes with the IR.
+//! The corpus consists of P4 programs. Their JSON is generated here, because it changes with the
+//! IR.
 
 #![no_main]
 

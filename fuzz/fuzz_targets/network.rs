@@ -1,4 +1,4 @@
-//! Networks in every format, and bounds for those that are small.
+//! Networks in every format, and bounds for small ones.
 
 #![no_main]
 
@@ -16,7 +16,7 @@ fuzz_target!(|data: &[u8]| {
                 continue;
             }
         };
-        // Analyses may take long for networks that are large.
+        // Analyses of large networks may take long.
         if network.servers().len() > 3 || network.flows().len() > 3 {
             continue;
         }

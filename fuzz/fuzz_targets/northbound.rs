@@ -1,4 +1,5 @@
-//! What a command answers to the question for a controller's topology: any text is a census, or refused with what is missing.
+//! The output of a command that reports a controller's topology. Any text is either parsed or
+//! refused with the missing part.
 
 #![no_main]
 

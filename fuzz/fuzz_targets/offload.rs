@@ -1,5 +1,5 @@
-//! What a kernel, or a guest, says of a packet that is not finished: bytes of a `virtio_net_hdr`,
-//! of a tag (none if they are zero), and the packet.
+//! A packet that a kernel or guest hands over unfinished. The input consists of a `virtio_net_hdr`,
+//! a tag (none if its bytes are zero), and the packet.
 
 #![no_main]
 
@@ -20,10 +20,11 @@ libfuzzer_sys::fuzz_target!(|data: &[u8]| {
     complete_checksum(&mut untold);
     assert_eq!(untold, once, "what is complete stays");
 
-    // The size of a burst changes nothing.
+    // The size of a burst must not change the result.
     let whole = frames(header, tag, packet, 128);
     assert_eq!(whole, frames(header, tag, packet, 3));
-    // Nor does it if only the heads of segments are in it, whatever their length.
+    // The result must also be the same if the burst holds only the heads of segments, whatever
+    // their length.
     let head = usize::from(header[2]);
     let apart = by_heads(header, tag, packet, head);
     assert_eq!(whole, apart);

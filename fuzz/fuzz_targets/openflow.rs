@@ -1,7 +1,7 @@
 //! Arbitrary bytes through everything in `openflow` that reads bytes: both decoders and encoders,
 //! the views, the framer, and the handshakes of both sides.
 //!
-//! The body is shared with `crates/openflow/tests/fuzz_smoke.rs`, which says what is checked.
+//! The body is shared with `crates/openflow/tests/fuzz_smoke.rs`, which describes the checks.
 
 #![no_main]
 

@@ -1,4 +1,4 @@
-//! A P4 program, compiled, and packets through it.
+//! A P4 program, which is compiled, and packets through it.
 
 #![no_main]
 

@@ -1,4 +1,4 @@
-//! P4Info as text and as bytes.
+//! P4Info in text format and in binary format.
 
 #![no_main]
 

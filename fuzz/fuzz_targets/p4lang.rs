@@ -1,6 +1,6 @@
 //! Arbitrary text through the P4 front-end: preprocessor, lexer, parser, messages and printer.
 //!
-//! The body is shared with `crates/p4lang/tests/fuzz_smoke.rs`, which says what is checked.
+//! The body is shared with `crates/p4lang/tests/fuzz_smoke.rs`, which describes the checks.
 
 #![no_main]
 

@@ -1,5 +1,6 @@
-//! What switches tell the controller that keeps a topology: discovery frames and packets of all kinds, ports and switches that
-//! come and go. No packet breaks it, and what it decides refers to switches that are there.
+//! Messages of switches to the controller that maintains a topology: discovery frames, packets of
+//! all kinds, and ports and switches that appear and disappear. No packet may make the controller
+//! fail, and its commands must refer to existing switches.
 
 #![no_main]
 
@@ -7,13 +8,13 @@ use controllers::application::Port;
 use controllers::application::paths::{Network, SwitchId};
 use libfuzzer_sys::fuzz_target;
 
-/// Switches, and ports of each.
+/// The number of switches, and of ports per switch.
 const FEW: u8 = 4;
 
 fuzz_target!(|data: &[u8]| {
     let mut network = Network::new();
     let mut rest = data;
-    // Each step: what, where, how long the packet is, and the packet.
+    // Each step consists of a kind, a position, the length of the packet, and the packet.
     while let Some(([what, at, length], after)) = rest.split_first_chunk() {
         let (frame, after) = after.split_at(usize::from(*length).min(after.len()));
         rest = after;

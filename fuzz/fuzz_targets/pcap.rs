@@ -1,4 +1,4 @@
-//! Captures, pcap and pcapng, and writing what was read.
+//! Captures in pcap and pcapng format, which are read and written again.
 
 #![no_main]
 

@@ -1,4 +1,4 @@
-//! STF scripts, run against that of our programs whose tables they name.
+//! STF scripts, each run against the project's program whose tables it names.
 
 #![no_main]
 

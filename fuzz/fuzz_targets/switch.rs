@@ -1,7 +1,7 @@
-//! gRPC payloads and packets to the device of a running switch, in this process, without sockets.
+//! gRPC payloads and packets to the device of a switch that runs in this process, without sockets.
 //!
-//! The body is shared with `crates/pipeline/tests/data_plane/payloads.rs`; it says what an input is and
-//! what is checked.
+//! The body is shared with `crates/pipeline/tests/data_plane/payloads.rs`, which describes the
+//! inputs and the checks.
 
 #![no_main]
 

@@ -1,4 +1,4 @@
-//! Topologies as GraphML and as lists of links.
+//! Topologies in GraphML and as lists of links.
 
 #![no_main]
 

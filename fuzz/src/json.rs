@@ -1,4 +1,4 @@
-//! Mutations of JSON as a tree: what comes out is JSON, and mostly of the shape that it had.
+//! Mutations of JSON as a tree. The result is JSON, and mostly of the same shape.
 
 use libfuzzer_sys::fuzzer_mutate;
 use serde_json::{Number, Value};
@@ -6,8 +6,8 @@ use serde_json::{Number, Value};
 use crate::random::Random;
 use crate::text;
 
-/// The mutator of targets that read JSON. What `seed_text` makes of an input that is no JSON takes
-/// its place, so that a corpus may be of what JSON is made from.
+/// Mutates an input of a target that reads JSON. An input that is not JSON is first replaced by the
+/// result of `seed_text`, so that a corpus may consist of the files from which JSON is generated.
 pub fn mutate(
     data: &mut [u8],
     size: usize,
@@ -59,7 +59,7 @@ fn change(tree: &mut Value, random: &mut Random) {
                 _ => drop(members.insert(at.clone(), other)),
             }
         }
-        // A number mostly stays one, and a text a text.
+        // A number mostly stays a number, and a string a string.
         Value::Number(number) if random.below(4) > 0 => {
             let near = number.as_i64().unwrap_or(0);
             *number = match random.below(6) {
@@ -98,7 +98,7 @@ fn count(value: &Value) -> usize {
     }
 }
 
-/// The node at a place in the order in which the tree is written.
+/// Returns the node at a position, counted in the order of the printed tree.
 fn nth<'tree>(value: &'tree mut Value, place: &mut usize) -> Option<&'tree mut Value> {
     let Some(before) = place.checked_sub(1) else { return Some(value) };
     *place = before;

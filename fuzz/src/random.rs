@@ -1,22 +1,22 @@
-//! Decisions of a mutator.
+//! The random decisions of a mutator.
 
-/// A small generator of pseudo-random numbers (SplitMix64, Steele et al., OOPSLA 2014).
+/// A small pseudo-random number generator (SplitMix64, Steele et al., OOPSLA 2014).
 pub struct Random(u64);
 
 impl Random {
-    /// The same seed gives the same numbers.
+    /// Creates a generator. The same seed produces the same numbers.
     pub fn new(seed: u64) -> Self {
         Self(seed)
     }
 
-    /// Numbers that depend on all of `data`.
+    /// Creates a generator whose numbers depend on all of `data`.
     pub fn of(data: &[u8]) -> Self {
         Self(data.iter().fold(data.len() as u64, |sum, byte| {
             (sum.rotate_left(7) ^ u64::from(*byte)).wrapping_mul(0x9e37_79b9_7f4a_7c15)
         }))
     }
 
-    /// The next number.
+    /// Returns the next number.
     pub fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut mixed = self.0;
@@ -25,12 +25,12 @@ impl Random {
         mixed ^ (mixed >> 31)
     }
 
-    /// A number below `bound`, or zero if nothing is.
+    /// Returns a number below `bound`, or zero if `bound` is zero.
     pub fn below(&mut self, bound: usize) -> usize {
         (self.next() % bound.max(1) as u64) as usize
     }
 
-    /// One of `list`, which is not empty.
+    /// Returns an element of `list`, which must not be empty.
     pub fn pick<'list, T>(&mut self, list: &'list [T]) -> &'list T {
         &list[self.below(list.len())]
     }

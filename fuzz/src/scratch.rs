@@ -1,9 +1,10 @@
-//! A file for what reads no text but files.
+//! A temporary file, for readers that accept only files.
 
 use std::path::PathBuf;
 use std::{env, fs, process};
 
-/// A file of this process that holds `data`, in a folder of its own; the next call overwrites it.
+/// Writes `data` to a file in this process's own temporary directory and returns its path. The next
+/// call with the same name overwrites the file.
 pub fn file(name: &str, data: &[u8]) -> PathBuf {
     let folder = env::temp_dir().join(format!("planimeter-fuzz-{}", process::id()));
     fs::create_dir_all(&folder).expect("temporary files can be written");

@@ -1,4 +1,4 @@
-//! Programs that somebody gave, and packets through them.
+//! Untrusted programs, and packets through them.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use pipeline::Switch;
 
 use crate::random::Random;
 
-/// Compiles a text that may include nothing but the architectures.
+/// Compiles a text that may include only the architectures.
 pub fn compile(text: &str) -> Option<Program> {
     let compiled =
         p4lang::compile_text("fuzz.p4", text, &Options::default(), &MemoryFiles::default());
@@ -16,8 +16,8 @@ pub fn compile(text: &str) -> Option<Program> {
     compiled.program
 }
 
-/// Sends a few packets through a program, if a switch takes it, and looks at it from the other
-/// sides: P4Info and the entries of its text. The packets depend on nothing but `seed`.
+/// Sends a few packets through a program, if a switch accepts it, and generates its P4Info and
+/// initial entries. The packets depend only on `seed`.
 pub fn exercise(program: Program, mut seed: Random) {
     drop(p4lang::p4info::generate(&program));
     drop(p4lang::p4info::entries(&program));
@@ -25,7 +25,7 @@ pub fn exercise(program: Program, mut seed: Random) {
     for round in 0..6 {
         let packet = packet(&mut seed);
         let port = seed.below(4) as u32;
-        // That a packet never ends is an answer too.
+        // An error for a packet whose processing never ends is a valid result too.
         drop(switch.process(port, &packet, Duration::from_millis(round)));
     }
     switch.take_digests();
@@ -33,7 +33,8 @@ pub fn exercise(program: Program, mut seed: Random) {
     switch.reset().expect("what was loaded can be loaded again");
 }
 
-/// A packet such as programs look at: mostly Ethernet with IPv4 and TCP or UDP, cut anywhere.
+/// Returns a packet of a kind that programs examine: mostly Ethernet with IPv4 and TCP or UDP, cut
+/// at an arbitrary position.
 pub fn packet(random: &mut Random) -> Vec<u8> {
     let mut packet: Vec<u8> = (0..random.below(100)).map(|_| random.next() as u8).collect();
     let kinds: [&[u8]; 4] = [

@@ -1,10 +1,10 @@
-//! Mutations of texts by their tokens: what bytes alone break in the lexer gets further.
+//! Mutations of texts by their tokens, which pass the lexer more often than mutations of bytes.
 
 use libfuzzer_sys::fuzzer_mutate;
 
 use crate::random::Random;
 
-/// Numbers and words at which readers go wrong, whatever the language.
+/// Numbers and words that are edge cases for parsers of any language.
 const EDGES: &[&str] = &[
     "0",
     "1",
@@ -53,7 +53,8 @@ const EDGES: &[&str] = &[
     "\n",
 ];
 
-/// The mutator of targets that read text: mostly tokens and lines are exchanged, at times bytes.
+/// Mutates an input of a target that reads text: mostly exchanges tokens and lines, and sometimes
+/// bytes.
 pub fn mutate(data: &mut [u8], size: usize, max_size: usize, seed: u32) -> usize {
     let mut random = Random::new(u64::from(seed));
     let text = match std::str::from_utf8(&data[..size]) {
@@ -68,7 +69,7 @@ pub fn mutate(data: &mut [u8], size: usize, max_size: usize, seed: u32) -> usize
     put(text.as_bytes(), data, size, max_size)
 }
 
-/// Puts an input in place, or another one where it is too long.
+/// Replaces the data by `input`, or keeps a mutation of it if the input is too long.
 pub(crate) fn put(input: &[u8], data: &mut [u8], size: usize, max_size: usize) -> usize {
     match data.get_mut(..input.len()) {
         Some(place) if input.len() <= max_size => {
@@ -89,7 +90,7 @@ fn by_tokens(text: &str, random: &mut Random) -> String {
             2 => tokens.swap(at, other),
             3 | 4 => tokens[at] = tokens[other],
             5 => tokens[at] = *random.pick(EDGES),
-            // A run of tokens, as a whole.
+            // This inserts a run of several tokens.
             6 => {
                 let end = (other + 1 + random.below(24)).min(tokens.len());
                 let run = tokens[other..end].to_vec();
@@ -114,7 +115,7 @@ fn by_lines(text: &str, random: &mut Random) -> String {
         0 => drop(lines.remove(at)),
         1 => lines.insert(at, lines[other]),
         2 => lines.swap(at, other),
-        // So often that what grows faster than its input shows.
+        // The line is repeated often enough to expose costs that grow faster than the input.
         _ => {
             let times = 1 << random.below(8);
             let line = lines[other];
@@ -124,7 +125,7 @@ fn by_lines(text: &str, random: &mut Random) -> String {
     lines.concat()
 }
 
-/// Words, spaces, and every other character by itself.
+/// Splits text into words, runs of whitespace, and single other characters.
 fn tokens(text: &str) -> Vec<&str> {
     let kind = |c: char| match c {
         _ if c.is_alphanumeric() || c == '_' => 0,

@@ -15,5 +15,4 @@ pub(crate) const MAX_FRAME: u32 = 64 << 10;
 /// payload. Peers such as grpc-java and grpc-go send each message in its own frame, so a window
 /// full of 64-byte packets costs three times the window. The default budget of half a window would
 /// close connections whose packets are read slightly late.
-/// and the default of half a window closes connections whose packets are a moment late to be read.
 pub(crate) const FRAME_BUDGET: usize = 16 * CONNECTION_WINDOW as usize;

@@ -47,7 +47,7 @@
 //! let table = Table { preamble: Some(preamble), size: 1024, ..Table::default() };
 //! let schema = Schema::new(P4Info { tables: vec![table.clone()], ..P4Info::default() })?;
 //! assert_eq!(schema.p4info().tables[0].size, 1024);
-//! Two tables with the same id are refused.
+//! // Two tables with the same id are refused.
 //! assert!(Schema::new(P4Info { tables: vec![table.clone(), table], ..P4Info::default() }).is_err());
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```

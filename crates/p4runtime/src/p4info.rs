@@ -7,7 +7,6 @@
 //! identifiers that are zero or used twice, references to missing objects, negative widths and
 //! sizes, and types that do not resolve. It does not require the identifier prefixes of the
 //! specification or unique names, so that handwritten P4Infos are accepted too.
-//! or on unique names, so that a P4Info written by hand serves too.
 
 mod build;
 mod error;

@@ -19,10 +19,10 @@ use provenance::Provenance;
 use report::{RunDirectory, shares, throughput};
 use statistics::{Condition, Unit};
 
-use crate::began;
-use crate::crew::{Crew, Items, status};
 use crate::failure::{Failure, INTERRUPTED};
+use crate::invocation;
 use crate::output::{self, layout};
+use crate::rank_group::{Items, RankGroup, status};
 use crate::threshold::{self, Metric};
 use crate::{interrupt, program};
 pub(crate) use arguments::Arguments;
@@ -50,11 +50,11 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let io = arguments.effort.io.unwrap_or_default();
     let subject = Subject { methods, io, program };
     let traffics = traffics(arguments)?;
-    let mut crew = Crew::join()?;
+    let mut ranks = RankGroup::join()?;
     let interrupt = interrupt::flag();
-    let directory = crew.leads().then(|| arguments.output.directory()).transpose()?;
-    let began = began::now();
-    let audience = Audience::new(arguments.output.quiet || !crew.leads(), &interrupt);
+    let directory = ranks.leads().then(|| arguments.output.directory()).transpose()?;
+    let started = invocation::start();
+    let audience = Audience::new(arguments.output.quiet || !ranks.leads(), &interrupt);
     let items = Items {
         names: traffics.iter().map(Traffic::name).collect(),
         basis: format!("{:?} {settings:?} {:?} {traffics:?}", subject.program, subject.io),
@@ -68,10 +68,10 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
             Err(error) => Err(explained(&error, &name, subject.io)),
         }
     };
-    let found = crew.share(items, &interrupt, each)?;
+    let found = ranks.share(items, &interrupt, each)?;
     drop(audience);
     let (Some(found), Some(directory)) = (found, directory) else {
-        return crew.leave_helper(&interrupt);
+        return ranks.leave_helper(&interrupt);
     };
     let points: Result<Vec<_>, String> =
         found.results.into_iter().flatten().filter_map(Result::transpose).collect();
@@ -79,7 +79,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     if points.is_empty() {
         return Err(Failure::Interrupted);
     }
-    let provenance = Provenance { shares: found.shares, ..began.provenance() };
+    let provenance = Provenance { shares: found.shares, ..started.provenance() };
     let broken = broken(&points, &arguments.output.threshold);
     let run = throughput::Run {
         program: &name,
@@ -94,9 +94,9 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     output::leave(&directory, arguments.output.json, json, text, write)?;
     if interrupt.load(Ordering::Relaxed) {
         eprintln!("planimeter: interrupted; what was measured until then is above");
-        return crew.leave(INTERRUPTED);
+        return ranks.leave(INTERRUPTED);
     }
-    crew.leave(status(verdict(&points, &broken), &provenance, false))
+    ranks.leave(status(verdict(&points, &broken), &provenance, false))
 }
 
 /// Returns the error with its subject: the program, or the ports.

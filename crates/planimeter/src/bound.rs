@@ -21,12 +21,12 @@ use report::bounds::{Bounds, Run, curves, table, to_csv, to_json};
 use report::shares;
 use serde::{Deserialize, Serialize};
 
-use crate::began;
-use crate::crew::{Crew, Items};
 use crate::failure::{Failure, INTERRUPTED};
 use crate::interrupt;
+use crate::invocation;
 use crate::output::layout;
 use crate::progress;
+use crate::rank_group::{Items, RankGroup};
 pub(crate) use arguments::Arguments;
 
 /// The maximum number of flows for which simulated runs with long delays are searched. Each search
@@ -39,14 +39,14 @@ const PATIENCE: Duration = Duration::from_millis(250);
 const PARTS: usize = 4;
 
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
-    let began = began::now();
+    let started = invocation::start();
     let file = &arguments.file;
     let text = input::read_text(file)
         .map_err(|error| Failure::input(format!("cannot read {}: {error}", file.display())))?;
     let extension = file.extension().and_then(|extension| extension.to_str()).unwrap_or_default();
-    let mut crew = Crew::join()?;
+    let mut ranks = RankGroup::join()?;
     if extension.eq_ignore_ascii_case("mppg") {
-        return if crew.leads() { program(file, &text) } else { crew.leave(0) };
+        return if ranks.leads() { program(file, &text) } else { ranks.leave(0) };
     }
     let format = Format::of_extension(extension).ok_or_else(|| {
         Failure::input(format!(
@@ -58,7 +58,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         |error: &dyn std::fmt::Display| Failure::input(format!("{}: {error}", file.display()));
     let settings = arguments.settings();
     if let Some(variation) = &arguments.vary {
-        return sweep::run(arguments, &began, variation, (file, &text, format), &settings, crew);
+        return sweep::run(arguments, &started, variation, (file, &text, format), &settings, ranks);
     }
     let network = format::read(&text, format).map_err(|error| in_file(&error))?;
     let network = arguments.network(network).map_err(|error| in_file(&error))?;
@@ -73,7 +73,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let with_runs = with_runs(arguments, &flows);
     // The ranks share parts and not single flows, so that the flows of one part are bounded on all
     // cores of a rank.
-    let size = flows.len().div_ceil(crew.size() * if crew.is_alone() { 1 } else { PARTS });
+    let size = flows.len().div_ceil(ranks.size() * if ranks.is_alone() { 1 } else { PARTS });
     let parts: Vec<&[FlowId]> = flows.chunks(size.max(1)).collect();
     let items = Items {
         names: parts.iter().map(|part| flow_names(&network, part)).collect(),
@@ -84,15 +84,15 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         let part = parts.get(number).copied().unwrap_or_default();
         Applied::of(&analyser, part, &analyses, with_runs)
     };
-    let Some(found) = crew.share(items, &interrupt, each)? else {
-        return crew.leave_helper(&interrupt);
+    let Some(found) = ranks.share(items, &interrupt, each)? else {
+        return ranks.leave_helper(&interrupt);
     };
     let found_parts = found.results.into_iter().flatten().collect::<Result<Vec<_>, String>>();
     let Applied { analyses, flows: assessed, rounded, .. } =
         Applied::merge(&analyses, found_parts.map_err(Failure::input)?);
     if assessed.is_empty() && interrupt.load(Ordering::Relaxed) {
         eprintln!("planimeter: interrupted before any flow was bounded");
-        return crew.leave(INTERRUPTED);
+        return ranks.leave(INTERRUPTED);
     }
     let servers = match servers(&analyser, analyses.first().copied().unwrap_or(Analysis::Best)) {
         Err(AnalysisError::Stopped) => Vec::new(),
@@ -109,7 +109,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         rounded: rounded || analyser.has_rounded(),
         ..bounds_of(arguments, network, (&analyses, &settings), flows_found, (&servers, &loads))
     };
-    let mut provenance = Provenance { shares: found.shares, ..began.provenance() };
+    let mut provenance = Provenance { shares: found.shares, ..started.provenance() };
     let is_stopped = interrupt.load(Ordering::Relaxed);
     if is_stopped && assessed.len() < flows.len() {
         if provenance.shares.is_empty() {
@@ -144,7 +144,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     }
     if is_stopped {
         eprintln!("planimeter: interrupted; the flows that were bounded until then are above");
-        return crew.leave(INTERRUPTED);
+        return ranks.leave(INTERRUPTED);
     }
     let late = settings.deadline.as_ref().map_or_else(Vec::new, |most| late(&bounds, most));
     if let Some(flows) = late.first().map(|first| (first, late.len())) {
@@ -153,11 +153,11 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
             "planimeter: {count} of {} flows may exceed the deadline, '{first}' first",
             assessed.len()
         );
-        return crew.leave(1);
+        return ranks.leave(1);
     }
     let incomplete = provenance.missing().is_some();
     let failed = verdict(&bounds, arguments.allow_unbounded);
-    crew.leave(u8::from(failed || incomplete))
+    ranks.leave(u8::from(failed || incomplete))
 }
 
 /// Bounds all servers, with a progress line.

@@ -10,11 +10,11 @@ use report::compare::{Agreement, Comparison, judge, outcomes, table, to_json};
 use report::results::{Recorded, read};
 use statistics::{Condition, Unit};
 
-use crate::began;
 use crate::failure::Failure;
+use crate::invocation;
 use crate::output::{self, ForPapers, layout};
+use crate::parsers::one_of;
 use crate::report::name_of;
-use crate::words::one_of;
 
 const LONG_ABOUT: &str = "\
 Hold results against each other: of probe, tables, bench, device verify, bound, demo or reproduce.
@@ -79,7 +79,7 @@ pub(crate) struct Arguments {
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
-    let began = began::now();
+    let started = invocation::start();
     let paths: Vec<&PathBuf> = arguments.baseline.iter().chain(&arguments.runs).collect();
     let [_, _, ..] = paths.as_slice() else {
         return Err(Failure::input(
@@ -98,7 +98,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     };
     let judged = judge(&comparison, &conditions);
     let directory = output::directory(arguments.output.as_deref(), "compare", arguments.papers)?;
-    let provenance = began.provenance();
+    let provenance = started.provenance();
     let json = || to_json(&comparison, &judged, &provenance);
     let text = || table(&comparison, &judged, layout()) + &outcomes(&judged, layout());
     let write =

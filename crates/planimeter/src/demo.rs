@@ -11,11 +11,11 @@ use std::process::ExitCode;
 use clap::Parser;
 use report::page::document::{Document, Section};
 
-use crate::began;
+use crate::environment::Environment;
 use crate::failure::Failure;
 use crate::interrupt;
+use crate::invocation;
 use crate::output::{self, ForPapers};
-use crate::stage::Stage;
 
 const ABOUT: &str = "Answer all three questions on embedded parts, in about a minute";
 
@@ -72,14 +72,14 @@ struct Known {
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let directory = output::directory(arguments.output.as_deref(), "demo", arguments.papers)?;
     let interrupt = interrupt::flag();
-    let stage = Stage {
+    let environment = Environment {
         directory: directory.path(),
         interrupt: &interrupt,
         quick: arguments.quick,
         quiet: arguments.quiet,
         papers: arguments.papers.into(),
     };
-    let began = began::now();
+    let started = invocation::start();
     let mut document = Document {
         kind: "demo",
         title: "A controller, a P4 program, a pipeline and a network".to_owned(),
@@ -91,35 +91,35 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         ],
         partial: None,
         sections: Vec::new(),
-        provenance: began.provenance(),
+        provenance: started.provenance(),
     };
     document.notes.extend(report::unoptimised("controllers, programs or devices"));
     let mut known = Known::default();
     let parts: [(&str, Measure<'_>); 4] = [
         (
             "a controller, over OpenFlow and P4Runtime",
-            Box::new(|known| controller::part(&stage, known)),
+            Box::new(|known| controller::part(&environment, known)),
         ),
-        ("a P4 program, and designs of its table", Box::new(|_| program::part(&stage))),
-        ("the functions of a P4 pipeline", Box::new(|known| device::part(&stage, known))),
-        ("delay bounds of a network of both", Box::new(|known| network::part(&stage, known))),
+        ("a P4 program, and designs of its table", Box::new(|_| program::part(&environment))),
+        ("the functions of a P4 pipeline", Box::new(|known| device::part(&environment, known))),
+        ("delay bounds of a network of both", Box::new(|known| network::part(&environment, known))),
     ];
     for (number, (what, measure)) in parts.into_iter().enumerate() {
-        if !stage.quiet {
+        if !environment.quiet {
             eprintln!("{} of 4: {what}", number + 1);
         }
         let outcome = measure(&mut known);
-        document.provenance = began.provenance();
+        document.provenance = started.provenance();
         match outcome {
             Ok(mut part) => {
                 for (_, command) in &mut part.section.commands {
-                    *command = began::typed(command);
+                    *command = invocation::typed(command);
                 }
                 document.findings.extend(part.findings);
                 document.notes.extend(part.notes);
                 document.sections.push(part.section);
             }
-            Err(failure) if stage.interrupted() => {
+            Err(failure) if environment.interrupted() => {
                 document.lacks(&format!("interrupted while measuring {what} ({failure})"));
             }
             Err(failure) => {
@@ -127,11 +127,11 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
                 break;
             }
         }
-        if stage.interrupted() {
+        if environment.interrupted() {
             document.partial.get_or_insert_with(|| format!("interrupted while measuring {what}"));
             break;
         }
     }
     document.notes.dedup();
-    output::leave_document(&directory, &document, false, stage.interrupted())
+    output::leave_document(&directory, &document, false, environment.interrupted())
 }

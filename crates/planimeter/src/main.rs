@@ -8,33 +8,33 @@
 // Doc comments on arguments are printed as help, in which brackets are not links.
 #![allow(rustdoc::broken_intra_doc_links, rustdoc::invalid_html_tags)]
 
-mod began;
 mod bench;
 mod bound;
 mod compare;
 mod compile;
 mod controller;
-mod crew;
 mod demo;
 mod device;
 mod embedded;
+mod environment;
 mod failure;
 mod interrupt;
+mod invocation;
 mod manual;
 mod output;
+mod parsers;
 mod probe;
 mod program;
 mod progress;
+mod rank_group;
 mod reference;
 mod report;
 mod reproduce;
-mod stage;
 mod stf;
 mod storage;
 mod switch;
 mod tables;
 mod threshold;
-mod words;
 
 use std::ffi::OsString;
 use std::process::ExitCode;
@@ -46,7 +46,7 @@ use failure::Failure;
 
 fn main() -> ExitCode {
     end_quietly_with_the_reader();
-    began::build().declare();
+    invocation::build().declare();
     if let Err(error) = interrupt::install() {
         eprintln!(
             "planimeter: signals cannot be handled, so Ctrl-C ends the process at once: {error}"
@@ -126,7 +126,7 @@ fn end_quietly_with_the_reader() {
 fn command() -> Command {
     Command::new("planimeter")
         .version(env!("CARGO_PKG_VERSION"))
-        .long_version(format!("{} ({})", env!("CARGO_PKG_VERSION"), began::build().in_words()))
+        .long_version(format!("{} ({})", env!("CARGO_PKG_VERSION"), invocation::build().in_words()))
         .about("Measures programmable networks and turns what it measured into guarantees.")
         .after_help(
             "Exit status: 0 done; 1 the measured thing failed its thresholds or a check; \

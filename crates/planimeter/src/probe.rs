@@ -17,9 +17,9 @@ use probe::{HeldPorts, Live, RunContext, Watcher};
 use ranks::Group;
 use report::RunDirectory;
 
-use crate::began;
 use crate::failure::{Failure, INTERRUPTED, OUT_OF_REACH};
 use crate::interrupt;
+use crate::invocation;
 use crate::output::{self, layout};
 use crate::progress::Progress;
 
@@ -139,7 +139,7 @@ fn measure(
     directory.write_configuration(&resolved.to_toml()).map_err(Failure::run)?;
     let live = Arc::new(Live::default());
     let context = RunContext {
-        command: began::command_line(),
+        command: invocation::command_line(),
         configuration: resolved.values(),
         notes,
         ports,

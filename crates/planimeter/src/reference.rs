@@ -10,12 +10,12 @@ use report::plot::{Line, Origin};
 use report::value::Value;
 use statistics::Unit;
 
-use crate::began;
 use crate::embedded::Controller;
+use crate::environment::Environment;
 use crate::failure::Failure;
+use crate::invocation;
 use crate::probe::Keeper;
 use crate::progress::Progress;
-use crate::stage::Stage;
 
 /// The protocol of a controller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,7 +52,7 @@ pub(crate) struct Job<'a> {
 
 /// Starts a controller with reactive forwarding, measures it, and writes a run directory. The
 /// controller is a separate process that ends with the measurement.
-pub(crate) fn measure(job: &Job<'_>, stage: &Stage<'_>) -> Result<RunResult, Failure> {
+pub(crate) fn measure(job: &Job<'_>, environment: &Environment<'_>) -> Result<RunResult, Failure> {
     let mut config = job.resolve(None)?.config;
     let ports = HeldPorts::take(&config, true).map_err(Failure::run)?;
     ports.apply(&mut config);
@@ -63,11 +63,11 @@ pub(crate) fn measure(job: &Job<'_>, stage: &Stage<'_>) -> Result<RunResult, Fai
         }
     };
     let resolved = job.resolve(Some(&controller))?;
-    let mut directory = stage.make(job.folder)?;
+    let mut directory = environment.make(job.folder)?;
     directory.write_configuration(&resolved.to_toml()).map_err(Failure::run)?;
     let live = Arc::new(Live::default());
     let context = RunContext {
-        command: began::command_line(),
+        command: invocation::command_line(),
         configuration: resolved.values(),
         notes: vec![
             "The controller is Planimeter's own reference controller, with reactive forwarding."
@@ -75,13 +75,13 @@ pub(crate) fn measure(job: &Job<'_>, stage: &Stage<'_>) -> Result<RunResult, Fai
         ],
         ports: Some(ports),
         live: live.clone(),
-        interrupt: stage.interrupt.clone(),
+        interrupt: environment.interrupt.clone(),
     };
     let mut watcher = Keeper {
-        progress: Progress::start(live, stage.quiet).about(job.about),
+        progress: Progress::start(live, environment.quiet).about(job.about),
         directory: &directory,
         kept: None,
-        quiet: stage.quiet,
+        quiet: environment.quiet,
     };
     let result = probe::run(&resolved.config, context, &mut watcher)
         .map_err(|error| Failure::of_probe(&error))?;

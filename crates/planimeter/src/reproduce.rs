@@ -23,12 +23,12 @@ use report::page::document::Document;
 use report::{RunDirectory, shares};
 use serde::{Deserialize, Serialize};
 
-use crate::began;
-use crate::crew::{Crew, Items};
+use crate::environment::Environment;
 use crate::failure::{Failure, INTERRUPTED};
 use crate::interrupt;
+use crate::invocation;
 use crate::output::{self, ForPapers};
-use crate::stage::Stage;
+use crate::rank_group::{Items, RankGroup};
 use published::{Exhibit, Experiment, Paper};
 use section::Measured;
 
@@ -86,29 +86,29 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         return Ok(ExitCode::SUCCESS);
     }
     let chosen = choose(&papers, &arguments.figures)?;
-    let mut crew = Crew::join()?;
+    let mut ranks = RankGroup::join()?;
     let interrupt = interrupt::flag();
     let directory =
         || output::directory(arguments.output.as_deref(), "reproduce", arguments.papers);
-    let directory = crew.leads().then(directory).transpose()?;
+    let directory = ranks.leads().then(directory).transpose()?;
     // The files of another rank's measurement are written here and then sent to the first rank.
     let scratch = tempfile::tempdir().map_err(Failure::run)?;
     let place = directory.as_ref().map_or(scratch.path(), RunDirectory::path).to_owned();
-    let stage = Stage {
+    let environment = Environment {
         directory: &place,
         interrupt: &interrupt,
         quick: arguments.quick,
-        quiet: arguments.quiet || !crew.leads(),
+        quiet: arguments.quiet || !ranks.leads(),
         papers: arguments.papers.into(),
     };
-    let began = began::now();
-    let found = measure_all(&chosen, &stage, &mut crew)?;
+    let started = invocation::start();
+    let found = measure_all(&chosen, &environment, &mut ranks)?;
     let (Some((made, shares)), Some(directory)) = (found, directory) else {
-        return crew.leave_helper(&interrupt);
+        return ranks.leave_helper(&interrupt);
     };
-    let provenance = Provenance { shares, ..began.provenance() };
-    let document = document(&chosen, &stage, made, provenance);
-    let interrupted = stage.interrupted();
+    let provenance = Provenance { shares, ..started.provenance() };
+    let document = document(&chosen, &environment, made, provenance);
+    let interrupted = environment.interrupted();
     let status = match document.partial {
         None => 0,
         Some(_) if interrupted => INTERRUPTED,
@@ -116,7 +116,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     };
     output::leave_document(&directory, &document, false, interrupted)?;
     print!("{}", shares::text(&document.provenance, output::layout()));
-    crew.leave(status)
+    ranks.leave(status)
 }
 
 /// Returns the exhibits with these names, in the order of the papers.
@@ -214,8 +214,8 @@ struct Brought {
 /// `None` at all others.
 fn measure_all(
     chosen: &[(&Paper, &Exhibit)],
-    stage: &Stage<'_>,
-    crew: &mut Crew,
+    environment: &Environment<'_>,
+    ranks: &mut RankGroup,
 ) -> Result<Option<(Made, Vec<Share>)>, Failure> {
     let firsts = first_of_each(chosen, |(_, exhibit)| exhibit.experiment);
     let name = |(paper, exhibit): &&(&Paper, &Exhibit)| {
@@ -224,32 +224,32 @@ fn measure_all(
     let names: Vec<String> = firsts.iter().map(name).collect();
     let experiments: Vec<Experiment> =
         firsts.iter().map(|(_, exhibit)| exhibit.experiment).collect();
-    let brings = !crew.leads();
+    let brings = !ranks.leads();
     let items = Items {
         names: names.clone(),
-        basis: format!("{experiments:?} {}", stage.quick),
+        basis: format!("{experiments:?} {}", environment.quick),
         cores: Some(machine::cores().map_err(Failure::run)?),
     };
     let each = |number: usize| {
         let experiment = experiments.get(number).copied()?;
-        if let Some(name) = names.get(number).filter(|_| !stage.quiet) {
-            announce(name, number, &experiments, stage.quick);
+        if let Some(name) = names.get(number).filter(|_| !environment.quiet) {
+            announce(name, number, &experiments, environment.quick);
         }
-        let found = measure(experiment, stage).map_err(|failure| failure.to_string());
-        let files = if brings { files::take(stage.directory) } else { Ok(Vec::new()) };
+        let found = measure(experiment, environment).map_err(|failure| failure.to_string());
+        let files = if brings { files::take(environment.directory) } else { Ok(Vec::new()) };
         // An interrupted experiment has no result.
         Some(match files {
             Ok(files) => Brought { found, files },
             Err(error) => Brought { found: Err(error.to_string()), files: Vec::new() },
         })
     };
-    let Some(parts) = crew.share(items, stage.interrupt, each)? else { return Ok(None) };
+    let Some(parts) = ranks.share(items, environment.interrupt, each)? else { return Ok(None) };
     let mut made = Vec::new();
     for (experiment, brought) in experiments.into_iter().zip(parts.results) {
         let found = match brought.flatten() {
             None => None,
             Some(Brought { found, files }) => {
-                files::put(stage.directory, files).map_err(Failure::run)?;
+                files::put(environment.directory, files).map_err(Failure::run)?;
                 Some(found)
             }
         };
@@ -261,7 +261,7 @@ fn measure_all(
 /// Creates the document, with a section for each exhibit.
 fn document(
     chosen: &[(&Paper, &Exhibit)],
-    stage: &Stage<'_>,
+    environment: &Environment<'_>,
     made: Made,
     provenance: Provenance,
 ) -> Document {
@@ -274,7 +274,7 @@ fn document(
         sections: Vec::new(),
         provenance,
     };
-    if stage.quick {
+    if environment.quick {
         document.notes.push(
             "Measured with --quick: points are few, trials short, and intervals of two repetitions wide.".to_owned(),
         );
@@ -293,7 +293,7 @@ fn document(
         let found = made.iter().find(|(known, _)| *known == exhibit.experiment);
         let measured = match found {
             Some((_, Some(Ok(measured)))) => measured,
-            Some((_, None)) if stage.interrupted() => {
+            Some((_, None)) if environment.interrupted() => {
                 document.lacks(&format!("interrupted while measuring {}", exhibit.id));
                 break;
             }
@@ -302,7 +302,7 @@ fn document(
         document.findings.extend(section::finding(paper, exhibit, measured));
         document.sections.push(section::of(paper, exhibit, measured));
     }
-    if stage.interrupted() && document.partial.is_none() {
+    if environment.interrupted() && document.partial.is_none() {
         // The last section has the results before the interrupt.
         let last = document.sections.last().map_or("", |section| section.id.as_str());
         document.partial = Some(format!("interrupted while measuring {last}"));
@@ -310,16 +310,16 @@ fn document(
     document
 }
 
-fn measure(experiment: Experiment, stage: &Stage<'_>) -> Result<Measured, Failure> {
+fn measure(experiment: Experiment, environment: &Environment<'_>) -> Result<Measured, Failure> {
     match experiment {
-        Experiment::OneSwitch => controller::one_switch(stage),
-        Experiment::ManySwitches => controller::many_switches(stage),
-        Experiment::OverTime => controller::over_time(stage),
-        Experiment::Paths => controller::paths(stage),
-        Experiment::UpdateMethods => tables::update_methods(stage),
-        Experiment::Designs => tables::designs(stage),
+        Experiment::OneSwitch => controller::one_switch(environment),
+        Experiment::ManySwitches => controller::many_switches(environment),
+        Experiment::OverTime => controller::over_time(environment),
+        Experiment::Paths => controller::paths(environment),
+        Experiment::UpdateMethods => tables::update_methods(environment),
+        Experiment::Designs => tables::designs(environment),
         Experiment::Equations => tables::equations(),
-        Experiment::SoftwarePipeline => device::pipeline(stage, device::Path::Interpreter),
-        Experiment::CompiledPipeline => device::pipeline(stage, device::Path::Compiled),
+        Experiment::SoftwarePipeline => device::pipeline(environment, device::Path::Interpreter),
+        Experiment::CompiledPipeline => device::pipeline(environment, device::Path::Compiled),
     }
 }

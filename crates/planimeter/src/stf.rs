@@ -15,9 +15,9 @@ use pipeline::{Coverage, Switch, Way};
 use topology::{Running, Topology};
 
 use crate::failure::Failure;
+use crate::parsers::one_of;
 use crate::program;
 use crate::storage::Stored;
-use crate::words::one_of;
 
 const WIDTH: usize = 100;
 const ABOUT: &str = "Run a P4 program against an STF script";

@@ -9,9 +9,9 @@ use ir::{EntryStore, Program, Replicas, TableId};
 use pipeline::Switch;
 
 use crate::failure::Failure;
+use crate::parsers::{List, list_of};
 use crate::program::{self, Sources};
 use crate::tables::requirements;
-use crate::words::{List, list_of};
 
 /// The program's flags and `--storage`.
 #[derive(Debug, Default, Clone, Args)]

@@ -39,7 +39,7 @@ pub struct DeviceConfig {
     pub updates: Vec<Update>,
     /// The file that keeps controllers' writes over a restart. `None` keeps nothing.
     pub state: Option<PathBuf>,
-    /// When an answered Write is safe on disk.
+    /// The durability of a Write that has been answered.
     pub durability: Durability,
     /// The ports by number, each with one queue per worker.
     pub ports: Vec<(u32, Port)>,

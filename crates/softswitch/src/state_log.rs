@@ -21,7 +21,7 @@ use tokio::sync::watch;
 /// The longest time that a record may be held by the kernel without having reached the medium.
 const SYNC_EVERY: Duration = Duration::from_secs(1);
 
-/// The meaning of an answer to a Write: how safely the write is stored by then.
+/// The durability of a Write that has been answered.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Durability {
     /// The write survives the end of the process. The last second may be lost in a power failure.

@@ -32,7 +32,7 @@ const LONGEST: usize = 1024;
 #[derive(Clone, Debug)]
 pub(crate) struct HeaderLimit(Arc<First>);
 
-/// The knowledge about the peer's first frame.
+/// The contents of the peer's first frame, as far as they have arrived.
 #[derive(Debug)]
 struct First {
     limit: AtomicU32,
@@ -45,7 +45,7 @@ impl HeaderLimit {
         Self(Arc::new(First { limit, has_come }))
     }
 
-    /// Returns the limit. It is the maximum number if the peer has not announced one.
+    /// Returns the limit, or `u32::MAX` if the peer has not announced one.
     pub(crate) fn get(&self) -> usize {
         self.0.limit.load(Ordering::Relaxed) as usize
     }

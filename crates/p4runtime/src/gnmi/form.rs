@@ -54,7 +54,6 @@ impl Form {
     /// In protobuf, JSON is the value 0 of the encoding field and cannot be distinguished from an
     /// absent field. finsy and ONOS omit the field and expect typed scalars, as Stratum sends them,
     /// so subscriptions with this value get typed scalars. JSON_IETF is unambiguous.
-    /// scalars. JSON_IETF is unambiguous.
     pub(super) fn of_subscription(list: &SubscriptionList) -> Result<Self, EntityError> {
         let written = match written(list.encoding)? {
             Written::Json => Written::Scalars,

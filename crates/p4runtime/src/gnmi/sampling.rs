@@ -6,7 +6,6 @@
 //! therefore raised to it, and the owner of the device is notified. Samples are taken on the thread
 //! that serves controllers. If samples take long, as with many ports, later ones are delayed so
 //! that all of them together use at most a tenth of the thread's time ([`Samples::rest`]).
-//! that all together use at most a tenth of the thread's time ([`Samples::rest`]).
 
 use std::{
     collections::HashMap,

@@ -52,7 +52,6 @@ impl Reading {
     /// Calls `visit` with every selected entity, and with `None` for every step that found none,
     /// such as a request that is begun or an entity that is skipped. An error of a request is found
     /// before any of its entities.
-    /// comes before any of its entities.
     pub fn advance(
         &mut self,
         visit: &mut dyn FnMut(Option<Found>) -> ControlFlow<()>,

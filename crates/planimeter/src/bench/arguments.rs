@@ -15,9 +15,9 @@ use throughput::run::Settings;
 use super::METRICS;
 use crate::failure::Failure;
 use crate::output::{self, ForPapers};
+use crate::parsers::{List, cores, count, duration, list_of, sizes_of};
 use crate::storage::Stored;
 use crate::threshold;
-use crate::words::{List, cores, count, duration, list_of, sizes_of};
 
 /// The width of the manual in columns, if the terminal is wide enough.
 const WIDTH: usize = 100;

@@ -15,8 +15,8 @@ use statistics::Condition;
 use super::thresholds::METRICS;
 use crate::failure::Failure;
 use crate::output::ForPapers;
+use crate::parsers::one_of;
 use crate::threshold;
-use crate::words::one_of;
 
 const WIDTH: usize = 100;
 

@@ -14,18 +14,18 @@ use report::shares;
 use serde::{Deserialize, Serialize};
 
 use super::{Applied, Arguments, bounds_of, with_runs};
-use crate::crew::{Crew, Items};
 use crate::failure::{Failure, INTERRUPTED};
 use crate::interrupt;
 use crate::output::layout;
+use crate::rank_group::{Items, RankGroup};
 
 pub(super) fn run(
     arguments: &Arguments,
-    began: &Began,
+    started: &Began,
     variation: &Variation,
     (file, text, format): (&Path, &str, Format),
     settings: &Settings,
-    mut crew: Crew,
+    mut ranks: RankGroup,
 ) -> Result<ExitCode, Failure> {
     let interrupt = interrupt::flag();
     let at = |value: &Rational| {
@@ -70,8 +70,8 @@ pub(super) fn run(
         let (unbounded, contradictions) = (bounds.unbounded(), bounds.contradictions());
         Ok(At { applied, unbounded, contradictions })
     };
-    let Some(found) = crew.share(items, &interrupt, each)? else {
-        return crew.leave_helper(&interrupt);
+    let Some(found) = ranks.share(items, &interrupt, each)? else {
+        return ranks.leave_helper(&interrupt);
     };
     let mut known = Vec::new();
     for (value, at) in values.iter().zip(found.results) {
@@ -108,7 +108,7 @@ pub(super) fn run(
         time_unit,
         data_unit,
     };
-    let provenance = Provenance { shares: found.shares, ..began.provenance() };
+    let provenance = Provenance { shares: found.shares, ..started.provenance() };
     show(arguments, &sweep, &provenance)?;
     let never = (0..names.len()).any(|flow| {
         points.iter().all(|point| {
@@ -121,7 +121,7 @@ pub(super) fn run(
     let wrong = points.iter().any(|point| !point.contradictions.is_empty());
     let incomplete = provenance.missing().is_some();
     let failed = wrong || incomplete || never && !arguments.allow_unbounded;
-    crew.leave(if interrupt.load(Ordering::Relaxed) { INTERRUPTED } else { u8::from(failed) })
+    ranks.leave(if interrupt.load(Ordering::Relaxed) { INTERRUPTED } else { u8::from(failed) })
 }
 
 /// The results at one value.

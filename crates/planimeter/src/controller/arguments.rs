@@ -8,7 +8,7 @@ use controllers::application::Application;
 use controllers::openflow;
 use controllers::p4runtime::{AnswerAfter, ServiceTime, Target};
 
-use crate::words::{duration, one_of};
+use crate::parsers::{duration, one_of};
 
 /// The width of the manual in columns, if the terminal is wide enough.
 const WIDTH: usize = 100;

@@ -8,7 +8,7 @@ use report::plot::{Axis, Plot};
 use report::value::Value;
 use statistics::Unit;
 
-use super::{Known, Part, Stage};
+use super::{Environment, Known, Part};
 use crate::device::export::loss_free;
 use crate::failure::Failure;
 use crate::reference::{self, Job, Protocol, series, value};
@@ -18,12 +18,12 @@ const SWITCHES: u32 = 8;
 /// The length that packet-ins have in bounds, in bytes.
 pub(super) const PACKET_BYTES: u32 = 64;
 
-pub(super) fn part(stage: &Stage<'_>, known: &mut Known) -> Result<Part, Failure> {
+pub(super) fn part(environment: &Environment<'_>, known: &mut Known) -> Result<Part, Failure> {
     let mut results: Vec<(Protocol, RunResult)> = Vec::new();
     for protocol in Protocol::BOTH {
         let folder = format!("controller-{}", protocol.name().to_lowercase());
         // Each trial takes about a second, and the search doubles the rate at most 8 times.
-        let (low, high, precision, measure) = match stage.quick {
+        let (low, high, precision, measure) = match environment.quick {
             true => ("50", "400", "0.5", "200ms"),
             false => ("250", "64k", "0.25", "400ms"),
         };
@@ -45,7 +45,7 @@ pub(super) fn part(stage: &Stage<'_>, known: &mut Known) -> Result<Part, Failure
             folder: &folder,
             about: protocol.name(),
         };
-        let result = reference::measure(&job, stage)?;
+        let result = reference::measure(&job, environment)?;
         if protocol == Protocol::P4Runtime
             && let Some((rate, slowest)) = loss_free(&result)
         {
@@ -54,7 +54,7 @@ pub(super) fn part(stage: &Stage<'_>, known: &mut Known) -> Result<Part, Failure
                 Some(Server::of_controller("controller", rate, slowest, PACKET_BYTES, what));
         }
         results.push((protocol, result));
-        if stage.interrupted() {
+        if environment.interrupted() {
             break;
         }
     }

@@ -8,9 +8,9 @@ use report::page::{Cell, Table};
 use report::value::Value;
 use statistics::Unit;
 
-use super::{Known, Part, Stage};
+use super::{Environment, Known, Part};
+use crate::environment::within;
 use crate::failure::Failure;
-use crate::stage::within;
 
 /// Returns the plan of Table I of the paper in memory: 6 matches x 7 actions, 64 B, one rule.
 fn plan(quick: bool) -> String {
@@ -21,8 +21,8 @@ fn plan(quick: bool) -> String {
     )
 }
 
-pub(super) fn part(stage: &Stage<'_>, known: &mut Known) -> Result<Part, Failure> {
-    let (model, verifications) = stage.device("device", &plan(stage.quick))?;
+pub(super) fn part(environment: &Environment<'_>, known: &mut Known) -> Result<Part, Failure> {
+    let (model, verifications) = environment.device("device", &plan(environment.quick))?;
     let verification = verifications.first().ok_or_else(|| Failure::run("nothing was verified"))?;
     let part = Part {
         findings: findings(verification),

@@ -13,15 +13,15 @@ use report::value::Value;
 use statistics::Unit;
 
 use super::controller::PACKET_BYTES;
-use super::{Known, Part, Stage};
-use crate::began;
+use super::{Environment, Known, Part};
+use crate::environment::seconds;
 use crate::failure::Failure;
-use crate::stage::seconds;
+use crate::invocation;
 
 /// The functions that a packet passes in the pipeline.
 const FUNCTIONS: [&str; 2] = ["five-tuple", "set-nw-src"];
 
-pub(super) fn part(stage: &Stage<'_>, known: &Known) -> Result<Part, Failure> {
+pub(super) fn part(environment: &Environment<'_>, known: &Known) -> Result<Part, Failure> {
     let model =
         known.model.as_ref().ok_or_else(|| Failure::run("there is no model of the pipeline"))?;
     let controller = known.controller.as_ref().ok_or_else(|| {
@@ -31,9 +31,9 @@ pub(super) fn part(stage: &Stage<'_>, known: &Known) -> Result<Part, Failure> {
         )
     })?;
     let text = network(model, controller)?;
-    let directory = stage.make("network")?;
+    let directory = environment.make("network")?;
     std::fs::write(directory.path().join("network.toml"), &text).map_err(Failure::run)?;
-    let began = began::now();
+    let started = invocation::start();
     let network = format::read(&text, Format::Toml).map_err(Failure::run)?;
     let settings = Settings::default();
     let analyser = Analyser::new(&network, settings.clone());
@@ -54,7 +54,7 @@ pub(super) fn part(stage: &Stage<'_>, known: &Known) -> Result<Part, Failure> {
         thresholds: &[],
         derivations: true,
     };
-    let run = Run { bounds: &bounds, provenance: &began.provenance() };
+    let run = Run { bounds: &bounds, provenance: &started.provenance() };
     directory.write_bounds(&run).map_err(Failure::run)?;
     if let Some(contradiction) = bounds.contradictions().first() {
         return Err(Failure::run(format!("{contradiction}; please report this network as a bug")));

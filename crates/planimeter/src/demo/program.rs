@@ -15,16 +15,16 @@ use report::throughput;
 use report::value::Value;
 use statistics::{Estimate, Unit};
 
-use super::{Part, Stage};
-use crate::began;
+use super::{Environment, Part};
 use crate::bench;
+use crate::environment::SEED;
 use crate::failure::Failure;
-use crate::stage::SEED;
+use crate::invocation;
 
-pub(super) fn part(stage: &Stage<'_>) -> Result<Part, Failure> {
-    let points = program(stage)?;
-    let findings = match stage.interrupted() {
-        false => Some(table_designs(stage)?),
+pub(super) fn part(environment: &Environment<'_>) -> Result<Part, Failure> {
+    let points = program(environment)?;
+    let findings = match environment.interrupted() {
+        false => Some(table_designs(environment)?),
         true => None,
     };
     let mut found: Vec<String> = program_finding(&points).into_iter().collect();
@@ -33,28 +33,28 @@ pub(super) fn part(stage: &Stage<'_>) -> Result<Part, Failure> {
 }
 
 /// Measures the paper's program on both execution paths, for several numbers of entries.
-fn program(stage: &Stage<'_>) -> Result<Vec<throughput::Point>, Failure> {
-    let directory = stage.make("program")?;
+fn program(environment: &Environment<'_>) -> Result<Vec<throughput::Point>, Failure> {
+    let directory = environment.make("program")?;
     let (name, program) = bench::paper(&p4lang::preprocess::Options::default())?;
-    let (sizes, time): (&[usize], u64) = match stage.quick {
+    let (sizes, time): (&[usize], u64) = match environment.quick {
         true => (&[1 << 6, 1 << 8], 2),
         false => (&[1 << 8, 1 << 12, 1 << 16], 100),
     };
     let settings = Settings {
         paths: vec![Path::Interpreter, Path::Compiled],
         cores: vec![1],
-        repetitions: if stage.quick { 2 } else { 5 },
+        repetitions: if environment.quick { 2 } else { 5 },
         time: Duration::from_millis(time),
         load: 0.5,
         skew: 0.0,
         any_core: false,
         seed: SEED,
     };
-    let began = began::now();
+    let started = invocation::start();
     let mut points = Vec::new();
     for &flows in sizes {
         let wanted = Wanted { flows, packet_size: 84, seed: SEED };
-        match bench::made(&program, wanted, &settings, stage.interrupt, stage.quiet) {
+        match bench::made(&program, wanted, &settings, environment.interrupt, environment.quiet) {
             Ok(point) => points.push(point),
             Err(TrafficError::Interrupted) => break,
             Err(error) => return Err(Failure::run(error)),
@@ -73,15 +73,15 @@ fn program(stage: &Stage<'_>) -> Result<Vec<throughput::Point>, Failure> {
         program: &name,
         points: &points,
         settings: &settings,
-        provenance: &began.provenance(),
+        provenance: &started.provenance(),
     };
     directory.write_throughput(&run).map_err(Failure::run)?;
     Ok(points)
 }
 
 /// Measures the designs that packets may write, with the methods of writing them.
-fn table_designs(stage: &Stage<'_>) -> Result<Findings, Failure> {
-    let entries = if stage.quick { 1 << 8 } else { 1 << 16 };
+fn table_designs(environment: &Environment<'_>) -> Result<Findings, Failure> {
+    let entries = if environment.quick { 1 << 8 } else { 1 << 16 };
     let storages = Selection {
         storages: Storage::ALL.to_vec(),
         sharings: vec![Sharing::Optimistic, Sharing::Sharded],
@@ -101,8 +101,8 @@ fn table_designs(stage: &Stage<'_>) -> Result<Findings, Failure> {
         ..storages.clone()
     };
     let plan = Plan::new(&[storages, methods]).map_err(Failure::run)?;
-    let time = Duration::from_millis(if stage.quick { 2 } else { 20 });
-    stage.tables("tables", &plan, time, if stage.quick { 2 } else { 5 })
+    let time = Duration::from_millis(if environment.quick { 2 } else { 20 });
+    environment.tables("tables", &plan, time, if environment.quick { 2 } else { 5 })
 }
 
 fn path_name(path: Path) -> &'static str {

@@ -14,9 +14,9 @@ use device::measure::{
 };
 use report::directory::Papers;
 
-use crate::began;
 use crate::failure::{Failure, INTERRUPTED};
 use crate::interrupt;
+use crate::invocation;
 use crate::output::{self, layout};
 use crate::program;
 use crate::progress::Steps;
@@ -101,7 +101,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         Ending::Interrupted => {
             eprintln!(
                 "interrupted; go on with: {} device measure {} --resume {}",
-                began::program(),
+                invocation::program(),
                 file.display(),
                 directory.display()
             );

@@ -11,8 +11,8 @@ use report::models::{Run, Threshold, to_json, verification_table};
 use statistics::{Condition, ConditionError, Unit};
 
 use super::Derivation;
-use crate::began;
 use crate::failure::Failure;
+use crate::invocation;
 use crate::output::{self, ForPapers, layout};
 
 const EXAMPLES: &str = "\
@@ -50,7 +50,7 @@ pub(super) struct Arguments {
 }
 
 pub(super) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
-    let began = began::now();
+    let started = invocation::start();
     let (settings, conditions) = (arguments.derivation.settings(), &arguments.threshold);
     let campaign = arguments.run.campaign()?;
     let (model, verifications) = verify(&campaign, &settings).map_err(Failure::input)?;
@@ -62,7 +62,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         model: &model,
         verifications: &verifications,
         thresholds: &thresholds,
-        provenance: &began.provenance(),
+        provenance: &started.provenance(),
     };
     let (json, text) = (|| to_json(&run), || verification_table(&run, layout()));
     let write = |directory: &RunDirectory| directory.write_models(&run);

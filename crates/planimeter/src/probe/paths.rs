@@ -24,9 +24,9 @@ use statistics::{Estimate, Unit};
 use tempfile::NamedTempFile;
 
 use super::{Keeper, arguments};
-use crate::began;
 use crate::failure::Failure;
 use crate::interrupt;
+use crate::invocation;
 use crate::output;
 use crate::progress::Progress;
 use process::Running;
@@ -74,7 +74,7 @@ pub(crate) fn measure(
     directory: &RunDirectory,
     interrupt: &Arc<AtomicBool>,
 ) -> Result<Measured, Failure> {
-    let began = began::now();
+    let started = invocation::start();
     let mut results = Vec::new();
     for (number, path) in plan.paths.iter().enumerate() {
         let own = directory.path().join(folder(number, path));
@@ -87,7 +87,7 @@ pub(crate) fn measure(
             break;
         }
     }
-    Ok(Measured { results, provenance: began.provenance() })
+    Ok(Measured { results, provenance: started.provenance() })
 }
 
 /// Returns the name of a path's directory, such as `1-original-P1`. It contains no character that
@@ -129,7 +129,7 @@ fn one(
         path.answers_after
     ));
     let context = RunContext {
-        command: began::command_line(),
+        command: invocation::command_line(),
         configuration: resolved.values(),
         notes,
         ports: Some(ports),

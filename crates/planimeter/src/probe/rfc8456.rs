@@ -14,9 +14,9 @@ use probe::{Live, RunContext};
 use report::RunDirectory;
 use report::rfc8456::Candidate;
 
-use crate::began;
 use crate::failure::{Failure, INTERRUPTED, OUT_OF_REACH};
 use crate::interrupt;
+use crate::invocation;
 use crate::output::{self, layout};
 use crate::progress::Progress;
 use crate::switch;
@@ -32,7 +32,7 @@ pub(super) fn run(resolved: &Resolved, tests: Tests) -> Result<ExitCode, Failure
     let mut notes = resolved.notes.clone();
     let rehearsal = rehearsal(config.protocol, &mut notes);
     let context = RunContext {
-        command: began::command_line(),
+        command: invocation::command_line(),
         configuration: resolved.values(),
         notes,
         ports: None,

@@ -8,27 +8,27 @@ use report::value::Value;
 use statistics::Unit;
 
 use super::section::Measured;
+use crate::environment::Environment;
 use crate::failure::Failure;
 use crate::probe::paths;
 use crate::reference::{self, Job, Protocol, series, value};
-use crate::stage::Stage;
 
 /// The paths through the controller, from the example.
 const PATHS: &str = include_str!("../../../../examples/paths/reference.toml");
 
 /// Returns the lengths of phases, with and without `--quick`.
-fn lengths(stage: &Stage<'_>) -> [(&'static str, &'static str); 5] {
-    let (measure, repetitions) = if stage.quick { ("500ms", "2") } else { ("5s", "5") };
+fn lengths(environment: &Environment<'_>) -> [(&'static str, &'static str); 5] {
+    let (measure, repetitions) = if environment.quick { ("500ms", "2") } else { ("5s", "5") };
     [
         ("plan.repetitions", repetitions),
-        ("timing.settle", if stage.quick { "200ms" } else { "1s" }),
-        ("timing.warm-up", if stage.quick { "200ms" } else { "2s" }),
+        ("timing.settle", if environment.quick { "200ms" } else { "1s" }),
+        ("timing.warm-up", if environment.quick { "200ms" } else { "2s" }),
         ("timing.measure", measure),
         ("timing.drain", "2s"),
     ]
 }
 
-fn set_up(stage: &Stage<'_>) -> Vec<(String, String)> {
+fn set_up(environment: &Environment<'_>) -> Vec<(String, String)> {
     let host = provenance::Host::read();
     vec![
         (
@@ -46,7 +46,7 @@ fn set_up(stage: &Stage<'_>) -> Vec<(String, String)> {
             "repetitions".to_owned(),
             format!(
                 "{}, one controller for all of a number of switches",
-                if stage.quick { 2 } else { 5 }
+                if environment.quick { 2 } else { 5 }
             ),
         ),
     ]
@@ -71,29 +71,32 @@ fn limited_by_probe(results: &[&RunResult]) -> Option<String> {
 
 /// Measures a job. Returns `None` if an interrupt came before the first result, so that earlier
 /// results still count.
-fn until_interrupted(job: &Job<'_>, stage: &Stage<'_>) -> Result<Option<RunResult>, Failure> {
-    match reference::measure(job, stage) {
-        Err(_) if stage.interrupted() => Ok(None),
+fn until_interrupted(
+    job: &Job<'_>,
+    environment: &Environment<'_>,
+) -> Result<Option<RunResult>, Failure> {
+    match reference::measure(job, environment) {
+        Err(_) if environment.interrupted() => Ok(None),
         measured => measured.map(Some),
     }
 }
 
 /// Measures Fig. 4: one switch at increasing rates.
-pub(super) fn one_switch(stage: &Stage<'_>) -> Result<Measured, Failure> {
-    let rates = match stage.quick {
+pub(super) fn one_switch(environment: &Environment<'_>) -> Result<Measured, Failure> {
+    let rates = match environment.quick {
         true => "1k,20k,60k",
         false => "1k,1500,5k,10k,20k,30k,40k,50k,60k",
     };
     let mut settings = vec![("plan.kind", "sweep"), ("plan.rates", rates)];
-    settings.extend(lengths(stage));
-    let mut measured = Measured { set_up: set_up(stage), ..Measured::default() };
+    settings.extend(lengths(environment));
+    let mut measured = Measured { set_up: set_up(environment), ..Measured::default() };
     let mut results = Vec::new();
     for (protocol, key) in [(Protocol::OpenFlow, "openflow"), (Protocol::P4Runtime, "p4runtime")] {
         let folder = format!("one-switch-{key}");
         let about = format!("{}, one switch", protocol.name());
         let job =
             Job { protocol, switches: 1, settings: &settings, folder: &folder, about: &about };
-        let Some(result) = until_interrupted(&job, stage)? else { break };
+        let Some(result) = until_interrupted(&job, environment)? else { break };
         measured.links.push(link(&folder));
         let offered = |point: &Point| point.offered_rate;
         let lossless = result
@@ -134,7 +137,7 @@ pub(super) fn one_switch(stage: &Stage<'_>) -> Result<Measured, Failure> {
             Figure::plot(plot, ""),
         ));
         results.push((protocol, result));
-        if stage.interrupted() {
+        if environment.interrupted() {
             break;
         }
     }
@@ -159,11 +162,11 @@ pub(super) fn one_switch(stage: &Stage<'_>) -> Result<Measured, Failure> {
 const RATES: [u32; 3] = [10, 50, 100];
 
 /// Measures Fig. 5 and 6: an increasing number of switches.
-pub(super) fn many_switches(stage: &Stage<'_>) -> Result<Measured, Failure> {
-    let counts: &[u32] = if stage.quick { &[1, 10, 50] } else { &[1, 10, 20, 30, 40, 50] };
+pub(super) fn many_switches(environment: &Environment<'_>) -> Result<Measured, Failure> {
+    let counts: &[u32] = if environment.quick { &[1, 10, 50] } else { &[1, 10, 20, 30, 40, 50] };
     let mut settings = vec![("plan.kind", "sweep"), ("plan.rates", "10,50,100")];
-    settings.extend(lengths(stage));
-    let mut measured = Measured { set_up: set_up(stage), ..Measured::default() };
+    settings.extend(lengths(environment));
+    let mut measured = Measured { set_up: set_up(environment), ..Measured::default() };
     let mut points: Vec<(Protocol, &str, Point)> = Vec::new();
     let mut results = Vec::new();
     'measuring: for (protocol, key) in
@@ -174,11 +177,11 @@ pub(super) fn many_switches(stage: &Stage<'_>) -> Result<Measured, Failure> {
             let about = format!("{}, {switches} switches", protocol.name());
             let job =
                 Job { protocol, switches, settings: &settings, folder: &folder, about: &about };
-            let Some(result) = until_interrupted(&job, stage)? else { break 'measuring };
+            let Some(result) = until_interrupted(&job, environment)? else { break 'measuring };
             measured.links.push(link(&folder));
             points.extend(result.points.iter().map(|point| (protocol, key, point.clone())));
             results.push(result);
-            if stage.interrupted() {
+            if environment.interrupted() {
                 break 'measuring;
             }
         }
@@ -229,11 +232,11 @@ pub(super) fn many_switches(stage: &Stage<'_>) -> Result<Measured, Failure> {
 }
 
 /// Measures Fig. 7: the outstanding packet-ins over time.
-pub(super) fn over_time(stage: &Stage<'_>) -> Result<Measured, Failure> {
+pub(super) fn over_time(environment: &Environment<'_>) -> Result<Measured, Failure> {
     const SWITCHES: u32 = 50;
-    let mut measured = Measured { set_up: set_up(stage), ..Measured::default() };
+    let mut measured = Measured { set_up: set_up(environment), ..Measured::default() };
     measured.set_up.retain(|(aspect, _)| aspect != "repetitions");
-    let length = if stage.quick { "3s" } else { "60s" };
+    let length = if environment.quick { "3s" } else { "60s" };
     measured.set_up.push(("repetitions".to_owned(), "1".to_owned()));
     measured.set_up.push(("length".to_owned(), length.to_owned()));
     let mut lines = Vec::new();
@@ -256,7 +259,7 @@ pub(super) fn over_time(stage: &Stage<'_>) -> Result<Measured, Failure> {
             folder: &folder,
             about: &about,
         };
-        let Some(result) = until_interrupted(&job, stage)? else { break };
+        let Some(result) = until_interrupted(&job, environment)? else { break };
         measured.links.push(link(&folder));
         let trial = result.points.first().and_then(|point| point.trials.first());
         if let Some(trial) = trial {
@@ -281,7 +284,7 @@ pub(super) fn over_time(stage: &Stage<'_>) -> Result<Measured, Failure> {
             lines.push(Line::of_values(format!("{rate}/s"), Origin::Measured, points));
         }
         results.push(result);
-        if stage.interrupted() {
+        if environment.interrupted() {
             break;
         }
     }
@@ -302,20 +305,20 @@ pub(super) fn over_time(stage: &Stage<'_>) -> Result<Measured, Failure> {
 }
 
 /// Measures Table I: the paths through the controller.
-pub(super) fn paths(stage: &Stage<'_>) -> Result<Measured, Failure> {
+pub(super) fn paths(environment: &Environment<'_>) -> Result<Measured, Failure> {
     let plan = Plan::from_toml(PATHS).map_err(Failure::run)?;
-    let rate = if stage.quick { "2k" } else { "40k" };
+    let rate = if environment.quick { "2k" } else { "40k" };
     let mut settings = ::probe::config::Settings::new();
     let own = [("protocol", "p4runtime"), ("switches.count", "1"), ("traffic.rate", rate)];
-    for (key, text) in own.into_iter().chain(lengths(stage)) {
+    for (key, text) in own.into_iter().chain(lengths(environment)) {
         settings.set(key, text, ::probe::config::Origin::Flag);
     }
     let resolved = settings.resolve().map_err(Failure::run)?;
-    let directory = stage.make("paths")?;
-    let found = paths::measure(&plan, &resolved, &directory, stage.interrupt)?;
-    let document = paths::document(&plan, &found, stage.interrupted());
+    let directory = environment.make("paths")?;
+    let found = paths::measure(&plan, &resolved, &directory, environment.interrupt)?;
+    let document = paths::document(&plan, &found, environment.interrupted());
     directory.write_document(&document).map_err(Failure::run)?;
-    let mut measured = Measured { set_up: set_up(stage), ..Measured::default() };
+    let mut measured = Measured { set_up: set_up(environment), ..Measured::default() };
     measured.set_up.push((
         "offered rate".to_owned(),
         format!("{rate}/s from one switch (10 k/s in the paper)"),

@@ -6,8 +6,8 @@ use report::value::Value;
 use statistics::Unit;
 
 use super::section::Measured;
+use crate::environment::{Environment, SEED, seconds, within};
 use crate::failure::Failure;
-use crate::stage::{SEED, Stage, seconds, within};
 
 /// The execution path of the pipeline.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,12 +31,12 @@ fn plan(path: Path, quick: bool) -> String {
 }
 
 /// Measures the costs of functions, and the accuracy of predictions for their combinations.
-pub(super) fn pipeline(stage: &Stage<'_>, path: Path) -> Result<Measured, Failure> {
+pub(super) fn pipeline(environment: &Environment<'_>, path: Path) -> Result<Measured, Failure> {
     let (folder, what) = match path {
         Path::Interpreter => ("software-pipeline", "the reference interpreter"),
         Path::Compiled => ("compiled-pipeline", "machine code"),
     };
-    let (model, verifications) = stage.device(folder, &plan(path, stage.quick))?;
+    let (model, verifications) = environment.device(folder, &plan(path, environment.quick))?;
     let host = provenance::Host::read();
     let mut measured = Measured {
         set_up: vec![

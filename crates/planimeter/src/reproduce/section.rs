@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use statistics::Unit;
 
 use super::published::{Exhibit, Paper, Published};
-use crate::began;
+use crate::invocation;
 
 /// The results of an experiment.
 #[derive(Default, Serialize, Deserialize)]
@@ -76,7 +76,7 @@ pub(super) fn of(paper: &Paper, exhibit: &Exhibit, measured: &Measured) -> Secti
         commands: exhibit
             .commands
             .iter()
-            .map(|command| ("The same on yours:".to_owned(), began::typed(command)))
+            .map(|command| ("The same on yours:".to_owned(), invocation::typed(command)))
             .collect(),
         links: measured.links.clone(),
     }

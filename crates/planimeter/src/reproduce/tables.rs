@@ -12,8 +12,8 @@ use report::value::Value;
 use statistics::{Estimate, Unit};
 
 use super::section::Measured;
+use crate::environment::Environment;
 use crate::failure::Failure;
-use crate::stage::Stage;
 
 fn set_up(what: &str) -> Vec<(String, String)> {
     let host = provenance::Host::read();
@@ -50,10 +50,14 @@ fn one(storage: Storage, entries: usize) -> Selection {
     }
 }
 
-fn measure(stage: &Stage<'_>, folder: &str, selections: &[Selection]) -> Result<Findings, Failure> {
+fn measure(
+    environment: &Environment<'_>,
+    folder: &str,
+    selections: &[Selection],
+) -> Result<Findings, Failure> {
     let plan = Plan::new(selections).map_err(Failure::run)?;
-    let time = Duration::from_millis(if stage.quick { 2 } else { 50 });
-    stage.tables(folder, &plan, time, if stage.quick { 2 } else { 5 })
+    let time = Duration::from_millis(if environment.quick { 2 } else { 50 });
+    environment.tables(folder, &plan, time, if environment.quick { 2 } else { 5 })
 }
 
 /// Returns the rate by the wall clock, which suits both methods that wait and methods that do not.
@@ -67,8 +71,8 @@ fn rate(case: &Case) -> Option<Value> {
 }
 
 /// Measures Table 1 and Fig. 2: the paper's largest table with its first storage.
-pub(super) fn update_methods(stage: &Stage<'_>) -> Result<Measured, Failure> {
-    let entries = if stage.quick { 1 << 12 } else { 1 << 20 };
+pub(super) fn update_methods(environment: &Environment<'_>) -> Result<Measured, Failure> {
+    let entries = if environment.quick { 1 << 12 } else { 1 << 20 };
     let pointer = one(Storage::Original, entries);
     let both = vec![Operation::Update, Operation::Read];
     let change = Selection {
@@ -78,7 +82,7 @@ pub(super) fn update_methods(stage: &Stage<'_>) -> Result<Measured, Failure> {
     };
     let digest = Selection { updates: vec![UpdateMethod::Digest], ..pointer.clone() };
     let selections = [Selection { operations: both, ..pointer }, change, digest];
-    let findings = measure(stage, "update-methods", &selections)?;
+    let findings = measure(environment, "update-methods", &selections)?;
     let mut measured = Measured {
         set_up: set_up(
             "the table alone, of storage original; latency is of one update from its call until the table has it",
@@ -122,8 +126,9 @@ pub(super) fn update_methods(stage: &Stage<'_>) -> Result<Measured, Failure> {
 }
 
 /// Measures Fig. 4 to 6.
-pub(super) fn designs(stage: &Stage<'_>) -> Result<Measured, Failure> {
-    let bits: &[u32] = if stage.quick { &[0, 17, 19] } else { &[0, 4, 8, 12, 16, 17, 18, 19, 20] };
+pub(super) fn designs(environment: &Environment<'_>) -> Result<Measured, Failure> {
+    let bits: &[u32] =
+        if environment.quick { &[0, 17, 19] } else { &[0, 4, 8, 12, 16, 17, 18, 19, 20] };
     let sizes: Vec<usize> = bits.iter().map(|bits| 1 << bits).collect();
     let all = machine::cores().map_err(Failure::run)?.len();
     let cores = if all > 1 { vec![1, all] } else { vec![1] };
@@ -149,7 +154,7 @@ pub(super) fn designs(stage: &Stage<'_>) -> Result<Measured, Failure> {
         cores: cores.clone(),
         ..base
     };
-    let findings = measure(stage, "designs", &[reads, replicas, several, locks])?;
+    let findings = measure(environment, "designs", &[reads, replicas, several, locks])?;
     let mut measured = Measured {
         set_up: set_up("the table alone: reads in Fig. 4, updates in place in Fig. 5 and 6"),
         links: vec![("All designs".to_owned(), "designs/report.html".to_owned())],

@@ -6,7 +6,7 @@ use clap::{Args, ValueEnum};
 use ir::CompileLimits;
 use softswitch::{Isolation, LoadLimits, Pushes};
 
-use crate::words::binary;
+use crate::parsers::binary;
 
 /// The name of the hidden verb that loads a pipeline for a switch.
 pub(crate) const LOAD: &str = "load";

@@ -12,9 +12,9 @@ use statistics::Condition;
 use super::measure::METRICS;
 use crate::failure::Failure;
 use crate::output::{self, ForPapers};
+use crate::parsers::{self, List, binary, count, decimal, duration, list_of, sizes_of};
 use crate::program::Sources;
 use crate::threshold;
-use crate::words::{self, List, binary, count, decimal, duration, list_of, sizes_of};
 
 /// The width of the manual in columns, if the terminal is wide enough.
 const WIDTH: usize = 100;
@@ -264,7 +264,7 @@ pub(super) struct Shapes {
     #[arg(long, value_name = "PERCENT", default_value = "100", value_parser = fill)]
     pub(super) fill: Fill,
     /// Numbers of cores [1 and all]
-    #[arg(long, value_name = "LIST", value_parser = list_of("a number of cores, at least 1", words::cores))]
+    #[arg(long, value_name = "LIST", value_parser = list_of("a number of cores, at least 1", parsers::cores))]
     cores: Vec<List<usize>>,
     /// Keys of one call, up to 512 [32]
     #[arg(long, value_name = "KEYS", value_parser = count(1..=MOST_KEYS))]

@@ -17,11 +17,11 @@ use statistics::{Condition, Unit};
 
 use super::Arguments;
 use super::predict;
-use crate::began;
-use crate::crew::{Crew, Items, status};
 use crate::failure::Failure;
+use crate::invocation;
 use crate::output::{self, layout};
 use crate::progress::Steps;
+use crate::rank_group::{Items, RankGroup, status};
 use crate::threshold::{self, Metric};
 use crate::{interrupt, program};
 
@@ -49,20 +49,20 @@ pub(super) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         let reason = plan.not_offered.first().map_or("", |not| not.reason.as_str());
         return Err(Failure::input(format!("no combination of these is offered: {reason}")));
     }
-    let mut crew = Crew::join()?;
+    let mut ranks = RankGroup::join()?;
     let interrupt = interrupt::flag();
-    let began = began::now();
-    let quiet = arguments.output.quiet || !crew.leads();
-    let directory = crew.leads().then(|| arguments.output.directory()).transpose()?;
-    let (found, shares) = match crew.is_alone() {
+    let started = invocation::start();
+    let quiet = arguments.output.quiet || !ranks.leads();
+    let directory = ranks.leads().then(|| arguments.output.directory()).transpose()?;
+    let (found, shares) = match ranks.is_alone() {
         true => (Some(findings(&plan, &settings, &interrupt, quiet)), Vec::new()),
-        false => shared(&plan, &settings, &interrupt, quiet, &mut crew)?
+        false => shared(&plan, &settings, &interrupt, quiet, &mut ranks)?
             .map_or((None, Vec::new()), |(found, shares)| (Some(found), shares)),
     };
     let (Some(findings), Some(directory)) = (found, directory) else {
-        return crew.leave_helper(&interrupt);
+        return ranks.leave_helper(&interrupt);
     };
-    let provenance = Provenance { shares, ..began.provenance() };
+    let provenance = Provenance { shares, ..started.provenance() };
     let broken = broken(&findings, &arguments.output.threshold);
     let run = designs::Run { findings: &findings, broken: &broken, provenance: &provenance };
     let json = || designs::to_json(&run);
@@ -70,7 +70,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let write = |directory: &RunDirectory| directory.write_designs(&run);
     output::leave(&directory, arguments.output.json, json, text, write)?;
     let verdict = verdict(&findings, &broken)?;
-    crew.leave(status(verdict, &provenance, findings.interrupted))
+    ranks.leave(status(verdict, &provenance, findings.interrupted))
 }
 
 /// The results of one part of the plan at one rank.
@@ -89,7 +89,7 @@ fn shared(
     settings: &Settings,
     interrupt: &AtomicBool,
     quiet: bool,
-    crew: &mut Crew,
+    ranks: &mut RankGroup,
 ) -> Result<Option<(Findings, Vec<Share>)>, Failure> {
     let parts = plan.parts();
     let items = Items {
@@ -105,7 +105,7 @@ fn shared(
         machine = Some(seen);
         Part { measured, not_offered, unfinished, interrupted }
     };
-    let Some(found) = crew.share(items, interrupt, each)? else { return Ok(None) };
+    let Some(found) = ranks.share(items, interrupt, each)? else { return Ok(None) };
     let machine = machine.unwrap_or_else(|| survey(&settings.cores, CHASE, interrupt, &mut |_| {}));
     let mut findings = Findings {
         machine,

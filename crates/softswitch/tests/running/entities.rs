@@ -32,7 +32,6 @@ async fn counters_count_packets() {
 
 /// v1model identifies a multicast group by 16 bits and a clone session by 15 of them, so packets
 /// cannot refer to larger ids.
-/// refer to larger ids.
 #[tokio::test]
 async fn what_no_packet_could_name_is_refused() {
     let bench = Bench::new(1);

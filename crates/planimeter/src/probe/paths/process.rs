@@ -1,4 +1,4 @@
-//! Commands of the user's that bring a controller to one of its paths.
+//! The processes of a user's commands that put a controller on one of its paths.
 
 use std::fs::File;
 use std::os::unix::process::CommandExt;
@@ -10,21 +10,22 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process_group};
 
-/// How long a controller may take to end when it is asked to.
+/// The time that a controller may take to end when asked to.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// How long it may take once the run was interrupted, which is to end within a second.
+/// The time that it may take after an interrupt, since the whole run must then end within a second.
 const INTERRUPTED_PATIENCE: Duration = Duration::from_millis(300);
-/// How often a process is looked at.
+/// The interval between checks of a process.
 const LOOK: Duration = Duration::from_millis(20);
 
-/// A command that runs while a path is measured; it and what it started end when this is dropped.
+/// A command that runs while a path is measured. Dropping this value ends the command and the
+/// processes that it has started.
 pub(super) struct Running {
     child: Child,
     interrupt: Arc<AtomicBool>,
 }
 
 impl Running {
-    /// Starts it; what it prints goes to `log`.
+    /// Starts the command, with its output in the file `log`.
     pub(super) fn start(
         command: &str,
         log: &Path,
@@ -39,12 +40,12 @@ impl Running {
         }
     }
 
-    /// How it ended, if it did not wait for us to end it.
+    /// Returns the exit status of a command that has ended by itself.
     pub(super) fn ended_by_itself(mut self) -> Option<ExitStatus> {
         self.child.try_wait().ok().flatten()
     }
 
-    /// How long it may take to end.
+    /// Returns the time that the command may take to end.
     fn patience(&self) -> Duration {
         match self.interrupt.load(Ordering::Relaxed) {
             true => INTERRUPTED_PATIENCE,
@@ -61,13 +62,13 @@ impl Drop for Running {
         while asked.elapsed() < self.patience() && matches!(self.child.try_wait(), Ok(None)) {
             std::thread::sleep(LOOK);
         }
-        // What it started may have outlived it.
+        // Processes that the command started may outlive it.
         let _ = kill_process_group(group, Signal::KILL);
         let _ = self.child.wait();
     }
 }
 
-/// Runs a command to its end; an interrupt ends it.
+/// Runs a command to its end, or ends it on an interrupt.
 pub(super) fn finish(command: &str, interrupt: &AtomicBool) -> Result<(), String> {
     let mut child = shell(command)
         .spawn()
@@ -86,7 +87,8 @@ pub(super) fn finish(command: &str, interrupt: &AtomicBool) -> Result<(), String
     }
 }
 
-/// In a process group of its own, so that what it starts can be ended with it.
+/// Returns a shell for the command in its own process group, so that all processes that it starts
+/// can be ended together.
 fn shell(command: &str) -> Command {
     let mut shell = Command::new("sh");
     shell.args(["-c", command]).process_group(0);

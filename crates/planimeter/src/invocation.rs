@@ -8,7 +8,7 @@ use provenance::{Began, Build};
 use crate::probe::arguments;
 
 /// Starts a measurement now, with the command line in the form that results may contain.
-pub(crate) fn now() -> Began {
+pub(crate) fn start() -> Began {
     Began::now(command_line())
 }
 

@@ -18,16 +18,16 @@ use report::value::Value;
 use report::{designs, models};
 use statistics::Unit;
 
-use crate::began;
 use crate::device::measure::{Bar, failure};
 use crate::failure::Failure;
+use crate::invocation;
 use crate::tables;
 
 /// The seed of random choices.
 pub(crate) const SEED: u64 = 1;
 
 /// The settings that all measurements of a verb share.
-pub(crate) struct Stage<'a> {
+pub(crate) struct Environment<'a> {
     /// The run directory of the verb.
     pub(crate) directory: &'a Path,
     pub(crate) interrupt: &'a Arc<AtomicBool>,
@@ -38,7 +38,7 @@ pub(crate) struct Stage<'a> {
     pub(crate) papers: Papers,
 }
 
-impl Stage<'_> {
+impl Environment<'_> {
     pub(crate) fn interrupted(&self) -> bool {
         self.interrupt.load(Ordering::Relaxed)
     }
@@ -62,10 +62,10 @@ impl Stage<'_> {
             cores: machine::cores().map_err(Failure::run)?,
             announce: false,
         };
-        let began = began::now();
+        let started = invocation::start();
         let findings = tables::measure::findings(plan, &settings, self.interrupt, self.quiet);
         let run =
-            designs::Run { findings: &findings, broken: &[], provenance: &began.provenance() };
+            designs::Run { findings: &findings, broken: &[], provenance: &started.provenance() };
         directory.write_designs(&run).map_err(Failure::run)?;
         let broken = findings.broken_promises().next().map(|one| one.case.design.to_string());
         match broken {
@@ -87,7 +87,7 @@ impl Stage<'_> {
         let plan =
             Plan::from_toml(text, &mut |name| Err(format!("no program is named {name} here")))
                 .map_err(Failure::run)?;
-        let began = began::now();
+        let started = invocation::start();
         let mut directory = self.make(folder)?;
         directory.write_configuration(text).map_err(Failure::run)?;
         let program = std::env::current_exe().map_err(Failure::run)?;
@@ -107,7 +107,7 @@ impl Stage<'_> {
             model: &model,
             verifications: &verifications,
             thresholds: &[],
-            provenance: &began.provenance(),
+            provenance: &started.provenance(),
         };
         self.make(&format!("{folder}-verify"))?.write_models(&run).map_err(Failure::run)?;
         Ok((model, verifications))

@@ -16,7 +16,7 @@ use crate::failure::{Failure, INTERRUPTED};
 
 /// The ranks that share a verb's work. This process is alone unless mpirun or environment variables
 /// say otherwise.
-pub(crate) struct Crew {
+pub(crate) struct RankGroup {
     group: Option<Group>,
 }
 
@@ -38,7 +38,7 @@ pub(crate) struct Parts<T> {
     pub(crate) shares: Vec<Share>,
 }
 
-impl Crew {
+impl RankGroup {
     /// Connects to the other ranks, if there are any.
     pub(crate) fn join() -> Result<Self, Failure> {
         Ok(Self { group: ranks::join().map_err(Failure::input)? })
