@@ -39,7 +39,7 @@ pub struct ClientOptions {
     pub connect_timeout: Duration,
     /// The limit of messages that wait to be sent on the stream. Packet-outs beyond it are dropped.
     pub queue_limit: QueueLimit,
-    /// The largest response in bytes.
+    /// The maximum size of a response in bytes.
     pub response_limit: usize,
 }
 

@@ -96,8 +96,8 @@ impl Server {
             queue_limit: options.queue_limit,
             request_limit: options.request_limit,
         };
-        // Each device has one stream per controller, and one controller may open streams to all
-        // devices.
+        // A controller has one stream per device, so every connection may need that many calls on
+        // top of the limit.
         let streams = u32::try_from(service.devices.0.len()).unwrap_or(u32::MAX);
         let calls = options.limits.calls.saturating_add(streams);
         let options = ServerOptions { limits: Limits { calls, ..options.limits }, ..options };

@@ -12,11 +12,11 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use calculus::network::{
-    Analyser, Analysis, AnalysisError, Assessed, FlowId, Format, Load, Network, ServerBound,
-    Settings, Untried, format,
+    Analyser, Analysis, AnalysisError, Assessed, FlowId, Format, Network, ServerBound, Settings,
+    Untried, format,
 };
 use calculus::{Extended, Rational, mppg};
-use provenance::{Provenance, Share};
+use provenance::{Began, Provenance, Share};
 use report::bounds::{Bounds, Run, curves, table, to_csv, to_json};
 use report::shares;
 use serde::{Deserialize, Serialize};
@@ -28,6 +28,7 @@ use crate::output::layout;
 use crate::progress;
 use crate::rank_group::{Items, RankGroup};
 pub(crate) use arguments::Arguments;
+use thresholds::Figures;
 
 /// The maximum number of flows for which simulated runs with long delays are searched. Each search
 /// takes from milliseconds to a second.
@@ -38,13 +39,21 @@ const PATIENCE: Duration = Duration::from_millis(250);
 /// over the ranks.
 const PARTS: usize = 4;
 
+/// A description of a network, as it was read.
+#[derive(Clone, Copy)]
+struct Source<'a> {
+    file: &'a Path,
+    text: &'a str,
+    format: Format,
+}
+
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let started = invocation::start();
     let file = &arguments.file;
     let text = input::read_text(file)
         .map_err(|error| Failure::input(format!("cannot read {}: {error}", file.display())))?;
     let extension = file.extension().and_then(|extension| extension.to_str()).unwrap_or_default();
-    let mut ranks = RankGroup::join()?;
+    let ranks = RankGroup::join()?;
     if extension.eq_ignore_ascii_case("mppg") {
         return if ranks.leads() { program(file, &text) } else { ranks.leave(0) };
     }
@@ -54,13 +63,25 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
             file.display()
         ))
     })?;
+    let source = Source { file, text: &text, format };
+    match &arguments.vary {
+        Some(variation) => sweep::run(arguments, &started, variation, source, ranks),
+        None => bound_network(arguments, &started, source, ranks),
+    }
+}
+
+/// Bounds the flows and servers of one network.
+fn bound_network(
+    arguments: &Arguments,
+    started: &Began,
+    source: Source<'_>,
+    mut ranks: RankGroup,
+) -> Result<ExitCode, Failure> {
+    let Source { file, text, format } = source;
     let in_file =
         |error: &dyn std::fmt::Display| Failure::input(format!("{}: {error}", file.display()));
     let settings = arguments.settings();
-    if let Some(variation) = &arguments.vary {
-        return sweep::run(arguments, &started, variation, (file, &text, format), &settings, ranks);
-    }
-    let network = format::read(&text, format).map_err(|error| in_file(&error))?;
+    let network = format::read(text, format).map_err(|error| in_file(&error))?;
     let network = arguments.network(network).map_err(|error| in_file(&error))?;
     let analyses = arguments.analyses(&network);
     let flows = arguments.flows(&network)?;
@@ -99,41 +120,64 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         found => found.map_err(|error| in_file(&error))?,
     };
     let loads = network.loads();
-    let (network, flows_found) = (&network, &assessed);
-    let figures =
-        thresholds::Figures { network, flows: flows_found, servers: &servers, loads: &loads };
+    let figures = Figures { network: &network, flows: &assessed, servers: &servers, loads: &loads };
     let thresholds = thresholds::judge(&arguments.threshold, &figures);
     let bounds = Bounds {
         thresholds: &thresholds,
         untried: untried(&analyser, &analyses, &flows),
         rounded: rounded || analyser.has_rounded(),
-        ..bounds_of(arguments, network, (&analyses, &settings), flows_found, (&servers, &loads))
+        ..bounds_of(arguments, &figures, &analyses, &settings)
     };
     let mut provenance = Provenance { shares: found.shares, ..started.provenance() };
     let is_stopped = interrupt.load(Ordering::Relaxed);
     if is_stopped && assessed.len() < flows.len() {
-        if provenance.shares.is_empty() {
-            provenance.shares.push(Share { host: provenance.host.clone(), ..Share::default() });
-        }
-        if let Some(share) = provenance.shares.first_mut() {
-            let (done, all) = (assessed.len(), flows.len());
-            share.did = vec![format!("{done} of {all} flows")];
-            share.missing = vec![format!("{} of {all} flows", all - done)];
-        }
+        note_missing(&mut provenance, assessed.len(), flows.len());
     }
-    let run = Run { bounds: &bounds, provenance: &provenance };
+    show(arguments, &Run { bounds: &bounds, provenance: &provenance })?;
+    if is_stopped {
+        eprintln!("planimeter: interrupted; the flows that were bounded until then are above");
+        return ranks.leave(INTERRUPTED);
+    }
+    let late = settings.deadline.as_ref().map_or_else(Vec::new, |most| late(&bounds, most));
+    if let Some(first) = late.first() {
+        eprintln!(
+            "planimeter: {} of {} flows may exceed the deadline, '{first}' first",
+            late.len(),
+            assessed.len()
+        );
+        return ranks.leave(1);
+    }
+    let incomplete = provenance.missing().is_some();
+    let failed = has_failed(&bounds, arguments.allow_unbounded);
+    ranks.leave(u8::from(failed || incomplete))
+}
+
+/// Notes in the provenance that an interrupted run bounded `done` of `all` flows.
+fn note_missing(provenance: &mut Provenance, done: usize, all: usize) {
+    if provenance.shares.is_empty() {
+        provenance.shares.push(Share { host: provenance.host.clone(), ..Share::default() });
+    }
+    if let Some(share) = provenance.shares.first_mut() {
+        share.did = vec![format!("{done} of {all} flows")];
+        share.missing = vec![format!("{} of {all} flows", all.saturating_sub(done))];
+    }
+}
+
+/// Prints the bounds, and writes the requested plots and report.
+fn show(arguments: &Arguments, run: &Run<'_>) -> Result<(), Failure> {
+    let Run { bounds, provenance } = *run;
     if arguments.json {
-        print!("{}", to_json(&run));
+        print!("{}", to_json(run));
     } else if arguments.csv {
-        print!("{}", to_csv(&bounds));
+        print!("{}", to_csv(bounds));
     } else {
-        print!("{}{}", table(&bounds, layout()), shares::text(&provenance, layout()));
+        print!("{}{}", table(bounds, layout()), shares::text(provenance, layout()));
     }
     if let Some(folder) = &arguments.plot {
-        plot(&bounds, folder)?;
+        plot(bounds, folder)?;
     }
     if let Some(directory) = arguments.directory()? {
-        directory.write_bounds(&run).map_err(Failure::run)?;
+        directory.write_bounds(run).map_err(Failure::run)?;
         eprintln!("Report: {}", directory.path().join("report.html").display());
     }
     for contradiction in bounds.contradictions() {
@@ -142,22 +186,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     for failure in bounds.missed().into_iter().chain(bounds.broken()) {
         eprintln!("planimeter: {failure}");
     }
-    if is_stopped {
-        eprintln!("planimeter: interrupted; the flows that were bounded until then are above");
-        return ranks.leave(INTERRUPTED);
-    }
-    let late = settings.deadline.as_ref().map_or_else(Vec::new, |most| late(&bounds, most));
-    if let Some(flows) = late.first().map(|first| (first, late.len())) {
-        let (first, count) = flows;
-        eprintln!(
-            "planimeter: {count} of {} flows may exceed the deadline, '{first}' first",
-            assessed.len()
-        );
-        return ranks.leave(1);
-    }
-    let incomplete = provenance.missing().is_some();
-    let failed = verdict(&bounds, arguments.allow_unbounded);
-    ranks.leave(u8::from(failed || incomplete))
+    Ok(())
 }
 
 /// Bounds all servers, with a progress line.
@@ -197,18 +226,18 @@ fn flow_names(network: &Network, flows: &[FlowId]) -> String {
 /// Collects the results in the requested units.
 fn bounds_of<'a>(
     arguments: &Arguments,
-    network: &'a Network,
-    (analyses, settings): (&'a [Analysis], &'a Settings),
-    flows: &'a [Vec<Assessed>],
-    (servers, loads): (&'a [ServerBound], &'a [Load]),
+    figures: &Figures<'a>,
+    analyses: &'a [Analysis],
+    settings: &'a Settings,
 ) -> Bounds<'a> {
+    let network = figures.network;
     Bounds {
         network,
         analyses,
         settings,
-        flows,
-        servers,
-        loads,
+        flows: figures.flows,
+        servers: figures.servers,
+        loads: figures.loads,
         time_unit: arguments.time_unit(network),
         data_unit: arguments.data_unit(network),
         thresholds: &[],
@@ -218,11 +247,12 @@ fn bounds_of<'a>(
     }
 }
 
-/// Whether simulated runs with long delays are searched.
+/// Returns whether simulated runs with long delays are searched. Prints a note if there are too many
+/// flows for them.
 fn with_runs(arguments: &Arguments, flows: &[FlowId]) -> bool {
-    let asked = !arguments.no_simulation;
-    let with_runs = asked && flows.len() <= RUNS;
-    if asked && !with_runs {
+    let requested = !arguments.no_simulation;
+    let with_runs = requested && flows.len() <= RUNS;
+    if requested && !with_runs {
         eprintln!(
             "planimeter: runs are looked for up to {RUNS} flows; name some of the {} with --flow",
             flows.len()
@@ -358,7 +388,7 @@ fn late<'a>(bounds: &Bounds<'a>, deadline: &Rational) -> Vec<&'a str> {
 
 /// Whether a run exceeds a bound, a requirement is not met, or a flow has no bound although it must
 /// have one.
-fn verdict(bounds: &Bounds<'_>, allow_unbounded: bool) -> bool {
+fn has_failed(bounds: &Bounds<'_>, allow_unbounded: bool) -> bool {
     let unbounded = !allow_unbounded && !bounds.unbounded().is_empty();
     let failed = !bounds.missed().is_empty() || !bounds.broken().is_empty();
     unbounded || failed || !bounds.contradictions().is_empty()

@@ -223,9 +223,16 @@ struct Scripts<'s> {
 }
 
 impl<'s> Scripts<'s> {
-    fn each(self) -> impl Iterator<Item = (&'s Path, &'s Script)> {
-        self.paths.iter().map(PathBuf::as_path).zip(self.read)
+    fn each(self) -> impl Iterator<Item = ScriptFile<'s>> {
+        self.paths.iter().zip(self.read).map(|(path, script)| ScriptFile { path, script })
     }
+}
+
+/// A parsed script and its path.
+#[derive(Clone, Copy)]
+struct ScriptFile<'s> {
+    path: &'s Path,
+    script: &'s Script,
 }
 
 /// Runs scripts, each against a fresh switch. Returns whether all expectations were met.
@@ -235,7 +242,7 @@ fn switch(path: &Path, scripts: Scripts<'_>, arguments: &Arguments) -> Result<bo
     let mut passed = true;
     for script in scripts.each() {
         let report = one_script(&program, script, coverage.as_mut(), arguments)?;
-        passed &= print(script.0, &report, arguments.quiet);
+        passed &= print(script.path, &report, arguments.quiet);
         if let Some(directory) = &arguments.pcap_out {
             let name = |port| format!("pcap{port}");
             captures::write(directory, [&report.received, &report.sent], name)?;
@@ -269,7 +276,7 @@ fn network(
     let mut passed = true;
     for script in scripts.each() {
         let report = topology.run(&programs, script, &mut covered, arguments)?;
-        passed &= print(script.0, &report, quiet);
+        passed &= print(script.path, &report, quiet);
         if let Some(directory) = &arguments.pcap_out {
             topology.captures(directory, &report)?;
         }
@@ -317,27 +324,25 @@ fn parsed(path: &Path, text: &str) -> Result<Script, Failure> {
 /// them.
 fn one_script(
     program: &Program,
-    (path, script): (&Path, &Script),
+    script: ScriptFile<'_>,
     coverage: Option<&mut Coverage>,
     arguments: &Arguments,
 ) -> Result<Report, Failure> {
-    let options = arguments.options();
-    let mut switch = fresh(program, options, arguments)?;
+    let mut switch = fresh(program, arguments.options(), arguments)?;
     for (place, what) in switch.compiled().into_iter().flat_map(|code| code.interpreted()) {
         if !arguments.quiet {
             println!("{place}: note: {what} is left to the interpreter");
         }
     }
     if switch.compiled().is_none() {
-        return one_run(&mut switch, program, (path, script), coverage, (options, arguments));
+        return one_run(&mut switch, program, script, false, coverage, arguments);
     }
     let mut runs = Vec::new();
     for way in switch.ways() {
         for together in [false, true] {
             switch.reset().map_err(Failure::input)?;
             switch.choose_way(Some(way));
-            let options = Options { together, ..options };
-            let report = one_run(&mut switch, program, (path, script), None, (options, arguments))?;
+            let report = one_run(&mut switch, program, script, together, None, arguments)?;
             runs.push(Ran { way, together, report, digests: switch.take_digests() });
         }
     }
@@ -353,14 +358,17 @@ fn of_all_ways(runs: Vec<Ran>) -> Report {
     report
 }
 
-/// Runs a script against a freshly loaded switch.
+/// Runs a script against a freshly loaded switch. Packets are processed one by one, or in bursts if
+/// `together`.
 fn one_run(
     switch: &mut Switch,
     program: &Program,
-    (path, script): (&Path, &Script),
+    ScriptFile { path, script }: ScriptFile<'_>,
+    together: bool,
     coverage: Option<&mut Coverage>,
-    (options, arguments): (Options, &Arguments),
+    arguments: &Arguments,
 ) -> Result<Report, Failure> {
+    let options = Options { together, ..arguments.options() };
     install(switch, program, options, &arguments.entries)?;
     let report = match coverage {
         Some(coverage) => run_covered(switch, script, options, coverage),

@@ -15,11 +15,11 @@ const MOST_PACKETS: usize = 65_536;
 /// An order to a worker. Devices are identified by their index in the configuration.
 #[derive(Debug)]
 pub(crate) enum Order {
-    /// Start to serve a queue.
+    /// Starts to serve a queue.
     Attach { device: usize, port: u32, queue: Box<dyn Queue> },
-    /// Stop serving a port.
+    /// Stops serving a port.
     Detach { device: usize, port: u32 },
-    /// Enable or disable a port.
+    /// Enables or disables a port.
     Enable { device: usize, port: u32, enabled: bool },
 }
 

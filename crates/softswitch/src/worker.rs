@@ -405,8 +405,8 @@ impl Lane {
     }
 }
 
-/// Empties a list and returns its memory as a list with another lifetime of borrows: a `Vec` that
-/// is collected from a `Vec` reuses its allocation.
+/// Empties a list and returns its allocation as an empty list, whose elements may borrow for another
+/// lifetime. Collecting a `Vec` into a `Vec` reuses the allocation.
 fn recycled<Held, Other>(mut list: Vec<Held>) -> Vec<Other> {
     const { assert!(size_of::<Held>() == size_of::<Other>()) };
     list.clear();

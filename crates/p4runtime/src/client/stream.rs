@@ -156,7 +156,7 @@ impl StreamReceiver {
         Self { responses, messages: Messages::new(limit), ended: None }
     }
 
-    /// Polls for the next message, or `None` at the end of the stream.
+    /// Polls for the next message. The result is `None` at the end of the stream.
     fn poll_message(
         &mut self,
         context: &mut Context<'_>,

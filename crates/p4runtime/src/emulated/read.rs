@@ -44,7 +44,7 @@ impl Reader for View {
                 by_id(
                     profile.map(|one| &one.members),
                     *wanted,
-                    (|id| id.0, MemberId),
+                    Numbering { number: |id| id.0, identifier: MemberId },
                     cursor,
                     |id, member| {
                         let action = Some(member.action.clone());
@@ -57,7 +57,7 @@ impl Reader for View {
                 by_id(
                     profile.map(|one| &one.groups),
                     *wanted,
-                    (|id| id.0, GroupId),
+                    Numbering { number: |id| id.0, identifier: GroupId },
                     cursor,
                     |_, group| visit(Some(Entity::Group(group.group.clone()))),
                 )
@@ -94,14 +94,14 @@ impl Reader for View {
             Selection::MulticastGroups(wanted) => by_id(
                 Some(&state.multicast_groups),
                 *wanted,
-                (|id| id.0, MulticastGroupId),
+                Numbering { number: |id| id.0, identifier: MulticastGroupId },
                 cursor,
                 |_, group| visit(Some(Entity::MulticastGroup(group.clone()))),
             ),
             Selection::CloneSessions(wanted) => by_id(
                 Some(&state.clone_sessions),
                 *wanted,
-                (|id| id.0, CloneSessionId),
+                Numbering { number: |id| id.0, identifier: CloneSessionId },
                 cursor,
                 |_, session| visit(Some(Entity::CloneSession(session.clone()))),
             ),
@@ -197,20 +197,23 @@ fn accepts(selection: &EntrySelection, entry: &Entry) -> bool {
     selection.selects_rest(action, entry.controller_metadata, &entry.metadata)
 }
 
-/// The conversions between an identifier and its number, in both directions.
-type Numbering<K> = (fn(K) -> u32, fn(u32) -> K);
+/// The conversions between an identifier and its number.
+struct Numbering<K> {
+    number: fn(K) -> u32,
+    identifier: fn(u32) -> K,
+}
 
 /// Visits one object by its identifier, or all of them.
 fn by_id<K: Copy + Ord, V>(
     known: Option<&BTreeMap<K, V>>,
     wanted: Option<K>,
-    (number, identifier): Numbering<K>,
+    numbering: Numbering<K>,
     cursor: &mut Cursor,
     mut visit: impl FnMut(K, &V) -> ControlFlow<()>,
 ) -> ControlFlow<()> {
     let from = cursor.number();
     let mut pass = |id: K, value: &V| {
-        *cursor = Cursor::Number(u64::from(number(id)) + 1);
+        *cursor = Cursor::Number(u64::from((numbering.number)(id)) + 1);
         visit(id, value)
     };
     let Some(known) = known else { return ControlFlow::Continue(()) };
@@ -221,7 +224,7 @@ fn by_id<K: Copy + Ord, V>(
         };
     }
     let Ok(from) = u32::try_from(from) else { return ControlFlow::Continue(()) };
-    for (id, value) in known.range(identifier(from)..) {
+    for (id, value) in known.range((numbering.identifier)(from)..) {
         pass(*id, value)?;
     }
     ControlFlow::Continue(())

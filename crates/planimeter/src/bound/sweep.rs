@@ -1,19 +1,19 @@
 //! `--vary`: bounds the network for each value of one of its quantities.
 
-use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use calculus::Rational;
+use calculus::network::Analyser;
 use calculus::network::format::Variation;
-use calculus::network::{Analyser, Format, Settings};
 use provenance::{Began, Provenance};
 use report::bounds::{Sweep, SweepPoint, orders};
 use report::shares;
 use serde::{Deserialize, Serialize};
 
-use super::{Applied, Arguments, bounds_of, with_runs};
+use super::thresholds::Figures;
+use super::{Applied, Arguments, Source, bounds_of, with_runs};
 use crate::failure::{Failure, INTERRUPTED};
 use crate::interrupt;
 use crate::output::layout;
@@ -23,23 +23,23 @@ pub(super) fn run(
     arguments: &Arguments,
     started: &Began,
     variation: &Variation,
-    (file, text, format): (&Path, &str, Format),
-    settings: &Settings,
+    source: Source<'_>,
     mut ranks: RankGroup,
 ) -> Result<ExitCode, Failure> {
+    let settings = arguments.settings();
     let interrupt = interrupt::flag();
     let at = |value: &Rational| {
-        let network = variation.network(text, format, value);
-        let network = network.map_err(|error| format!("{}: {error}", file.display()))?;
+        let network = variation.network(source.text, source.format, value);
+        let network = network.map_err(|error| format!("{}: {error}", source.file.display()))?;
         let network = arguments.network(network);
-        network.map_err(|error| format!("{}: {error}", file.display()))
+        network.map_err(|error| format!("{}: {error}", source.file.display()))
     };
     let values = variation.values();
     let first = values
         .first()
         .ok_or_else(|| Failure::input("--vary has no value; give at least one step"))?;
     let network = at(first).map_err(Failure::input)?;
-    let asked = arguments.analyses(&network);
+    let requested = arguments.analyses(&network);
     let flows = arguments.flows(&network)?;
     if flows.iter().any(|id| network.flow(*id).maximum_delay.is_some()) {
         eprintln!("planimeter: --vary holds no bound against the maximum-delay of its flow");
@@ -50,23 +50,17 @@ pub(super) fn run(
             .iter()
             .map(|value| format!("{} {value}{}", variation.place(), variation.unit()))
             .collect(),
-        basis: format!("{text} {settings:?} {asked:?} {with_runs} {flows:?}"),
+        basis: format!("{} {settings:?} {requested:?} {with_runs} {flows:?}", source.text),
         cores: None,
     };
-    let each = |number: usize| {
-        let Some(value) = values.get(number) else {
-            return Err("there is no such value".to_owned());
-        };
+    let each = |number: usize| -> Result<At, String> {
+        let value = values.get(number).ok_or("there is no such value")?;
         let network = at(value)?;
         let analyser = Analyser::new(&network, settings.clone()).stopped_by(Arc::clone(&interrupt));
-        let applied = Applied::of(&analyser, &flows, &asked, with_runs)?;
-        let bounds = bounds_of(
-            arguments,
-            &network,
-            (&applied.analyses, settings),
-            &applied.flows,
-            (&[], &[]),
-        );
+        let applied = Applied::of(&analyser, &flows, &requested, with_runs)?;
+        let figures =
+            Figures { network: &network, flows: &applied.flows, servers: &[], loads: &[] };
+        let bounds = bounds_of(arguments, &figures, &applied.analyses, &settings);
         let (unbounded, contradictions) = (bounds.unbounded(), bounds.contradictions());
         Ok(At { applied, unbounded, contradictions })
     };
@@ -77,50 +71,33 @@ pub(super) fn run(
     for (value, at) in values.iter().zip(found.results) {
         known.extend(at.transpose().map_err(Failure::input)?.map(|at| (value, at)));
     }
-    let analyses = Applied::common(&asked, known.iter_mut().map(|(_, at)| &mut at.applied));
-    let mut points = Vec::new();
-    for (value, At { applied, unbounded, contradictions }) in known {
-        for contradiction in &contradictions {
-            eprintln!("planimeter: {contradiction}; please report this network as a bug");
-        }
-        points.push(SweepPoint {
-            value: value.clone(),
-            flows: applied.flows,
-            unbounded,
-            contradictions,
-        });
+    let analyses = Applied::common(&requested, known.iter_mut().map(|(_, at)| &mut at.applied));
+    let points: Vec<SweepPoint> = known.into_iter().map(|(value, at)| at.point(value)).collect();
+    for contradiction in points.iter().flat_map(|point| &point.contradictions) {
+        eprintln!("planimeter: {contradiction}; please report this network as a bug");
     }
     if points.is_empty() {
         return Err(Failure::run("interrupted before anything was bounded"));
     }
     let names: Vec<String> = flows.iter().map(|id| network.flow(*id).name.clone()).collect();
-    let bounds = bounds_of(arguments, &network, (&analyses, settings), &[], (&[], &[]));
-    let (time_unit, data_unit) = (bounds.time_unit.clone(), bounds.data_unit.clone());
     let sweep = Sweep {
         network: network.name(),
         place: &variation.place(),
         unit: variation.unit(),
         analyses: &analyses,
-        settings,
+        settings: &settings,
         orders: &orders(&network),
         flows: &names,
         points: &points,
-        time_unit,
-        data_unit,
+        time_unit: arguments.time_unit(&network),
+        data_unit: arguments.data_unit(&network),
     };
     let provenance = Provenance { shares: found.shares, ..started.provenance() };
     show(arguments, &sweep, &provenance)?;
-    let never = (0..names.len()).any(|flow| {
-        points.iter().all(|point| {
-            point.flows.get(flow).is_none_or(|row| {
-                let infinite = |found: &calculus::network::Assessed| !found.bound.delay.is_finite();
-                row.iter().all(infinite)
-            })
-        })
-    });
+    let never = (0..names.len()).any(|flow| is_never_bounded(flow, &points));
     let wrong = points.iter().any(|point| !point.contradictions.is_empty());
     let incomplete = provenance.missing().is_some();
-    let failed = wrong || incomplete || never && !arguments.allow_unbounded;
+    let failed = wrong || incomplete || (never && !arguments.allow_unbounded);
     ranks.leave(if interrupt.load(Ordering::Relaxed) { INTERRUPTED } else { u8::from(failed) })
 }
 
@@ -130,6 +107,21 @@ struct At {
     applied: Applied,
     unbounded: Vec<String>,
     contradictions: Vec<String>,
+}
+
+impl At {
+    fn point(self, value: &Rational) -> SweepPoint {
+        let Self { applied, unbounded, contradictions } = self;
+        SweepPoint { value: value.clone(), flows: applied.flows, unbounded, contradictions }
+    }
+}
+
+/// Whether no analysis bounds the delay of a flow at any value.
+fn is_never_bounded(flow: usize, points: &[SweepPoint]) -> bool {
+    points.iter().all(|point| {
+        let row = point.flows.get(flow);
+        row.is_none_or(|row| row.iter().all(|found| !found.bound.delay.is_finite()))
+    })
 }
 
 fn show(arguments: &Arguments, sweep: &Sweep<'_>, provenance: &Provenance) -> Result<(), Failure> {

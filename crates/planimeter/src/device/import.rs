@@ -186,14 +186,25 @@ pub(super) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     description.check().map_err(|error| wrong(&error))?;
     let directory =
         output::directory(arguments.output.as_deref(), "device-import", Papers::default())?;
-    let mut writer = Writer::create(directory.path(), &description).map_err(Failure::run)?;
+    write_blocks(directory.path(), &description, &imported)?;
+    println!("Campaign: {}", directory.path().display());
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Writes the campaign into a directory, and prints a line for each block and each kind of remark.
+fn write_blocks(
+    directory: &Path,
+    description: &Description,
+    imported: &[Vec<(PathBuf, Imported)>],
+) -> Result<(), Failure> {
+    let mut writer = Writer::create(directory, description).map_err(Failure::run)?;
     // The repetitions are taken to have run in turns over all cells, since the files do not say
     // otherwise.
     let repetitions = imported.iter().map(Vec::len).max().unwrap_or(0);
     let mut started_ns = 0;
     let mut remarks: BTreeMap<&String, Vec<&PathBuf>> = BTreeMap::new();
     for repetition in 0..repetitions {
-        for (cell, blocks) in (0..).zip(&imported) {
+        for (cell, blocks) in (0..).zip(imported) {
             let Some((name, block)) = blocks.get(repetition) else { continue };
             let plan = BlockPlan {
                 cell: CellId(cell),
@@ -236,8 +247,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         };
         eprintln!("planimeter: {}{others}: {remark}", first.display());
     }
-    println!("Campaign: {}", directory.path().display());
-    Ok(ExitCode::SUCCESS)
+    Ok(())
 }
 
 /// Splits a line into its columns.

@@ -132,7 +132,27 @@ pub(super) fn designs(environment: &Environment<'_>) -> Result<Measured, Failure
     let sizes: Vec<usize> = bits.iter().map(|bits| 1 << bits).collect();
     let all = machine::cores().map_err(Failure::run)?.len();
     let cores = if all > 1 { vec![1, all] } else { vec![1] };
-    let base = Selection { sizes: sizes.clone(), ..one(Storage::Dynamic, 1) };
+    let findings = measure(environment, "designs", &design_selections(&sizes, &cores))?;
+    let mut measured = Measured {
+        set_up: set_up("the table alone: reads in Fig. 4, updates in place in Fig. 5 and 6"),
+        links: vec![("All designs".to_owned(), "designs/report.html".to_owned())],
+        ..Measured::default()
+    };
+    let largest = sizes.last().copied().unwrap_or(1);
+    let counts: Vec<String> = cores.iter().map(usize::to_string).collect();
+    let counts = counts.join(" and ");
+    measured
+        .set_up
+        .push(("sizes and cores".to_owned(), format!("up to {largest} entries, {counts} cores")));
+    put_reads(&mut measured, &findings);
+    put_ratios(&mut measured, &findings, largest, all);
+    put_updates(&mut measured, &findings, &sizes, &cores);
+    Ok(measured)
+}
+
+/// Returns the combinations to measure for Fig. 4 to 6.
+fn design_selections(sizes: &[usize], cores: &[usize]) -> [Selection; 4] {
+    let base = Selection { sizes: sizes.to_vec(), ..one(Storage::Dynamic, 1) };
     let reads = Selection {
         storages: vec![Storage::Dynamic, Storage::Static],
         operations: vec![Operation::Read],
@@ -146,27 +166,19 @@ pub(super) fn designs(environment: &Environment<'_>) -> Result<Measured, Failure
     };
     let several = Selection {
         storages: vec![Storage::Original, Storage::Dynamic, Storage::Static],
-        cores: cores.clone(),
+        cores: cores.to_vec(),
         ..base.clone()
     };
     let locks = Selection {
         locks: vec![EntryLock::None, EntryLock::PerEntry],
-        cores: cores.clone(),
+        cores: cores.to_vec(),
         ..base
     };
-    let findings = measure(environment, "designs", &[reads, replicas, several, locks])?;
-    let mut measured = Measured {
-        set_up: set_up("the table alone: reads in Fig. 4, updates in place in Fig. 5 and 6"),
-        links: vec![("All designs".to_owned(), "designs/report.html".to_owned())],
-        ..Measured::default()
-    };
-    let largest = sizes.last().copied().unwrap_or(1);
-    let counts: Vec<String> = cores.iter().map(usize::to_string).collect();
-    let counts = counts.join(" and ");
-    measured
-        .set_up
-        .push(("sizes and cores".to_owned(), format!("up to {largest} entries, {counts} cores")));
-    // Fig. 4 follows.
+    [reads, replicas, several, locks]
+}
+
+/// Adds Fig. 4, reads by one core.
+fn put_reads(measured: &mut Measured, findings: &Findings) {
     let mut lines = Vec::new();
     for (name, storage, buffered) in [
         ("dyn/t4p4s", Storage::Dynamic, true),
@@ -192,15 +204,27 @@ pub(super) fn designs(environment: &Environment<'_>) -> Result<Measured, Failure
         "rate".to_owned(),
         figure("Reads by one core", "reads", lines),
     ));
-    // Fig. 5 and 6 follow.
-    let find = |storage: Storage, lock: EntryLock, size: usize, cores: usize| {
-        findings.measured.iter().find(|case| {
-            let design = case.case.design;
-            case.case.operation == Operation::Update
-                && (design.storage, design.entry_lock) == (storage, lock)
-                && (case.case.layout.size(), case.case.cores) == (size, cores)
-        })
-    };
+}
+
+/// Returns the measured updates in place by this number of cores.
+fn find_update(
+    findings: &Findings,
+    storage: Storage,
+    lock: EntryLock,
+    size: usize,
+    cores: usize,
+) -> Option<&Case> {
+    findings.measured.iter().find(|case| {
+        let design = case.case.design;
+        case.case.operation == Operation::Update
+            && (design.storage, design.entry_lock) == (storage, lock)
+            && (case.case.layout.size(), case.case.cores) == (size, cores)
+    })
+}
+
+/// Adds the ratios between storages, between locks, and between one core and all cores.
+fn put_ratios(measured: &mut Measured, findings: &Findings, largest: usize, all: usize) {
+    let find = |storage, lock, size, cores| find_update(findings, storage, lock, size, cores);
     let ratio = |over: Option<&Case>, under: Option<&Case>| {
         Estimate::of_ratio(&over?.rates(), &under?.rates())
     };
@@ -241,6 +265,11 @@ pub(super) fn designs(environment: &Environment<'_>) -> Result<Measured, Failure
             .map(|kept| Value { value: 1.0 - kept.mean, ..Value::estimate(&kept, Unit::Fraction) });
         measured.put(key, lost);
     }
+}
+
+/// Adds Fig. 5 and 6, updates in place by storage and by lock.
+fn put_updates(measured: &mut Measured, findings: &Findings, sizes: &[usize], cores: &[usize]) {
+    let none = EntryLock::None;
     for (exhibit, storages, locks) in [
         ("tables-fig-5", vec![Storage::Original, Storage::Dynamic, Storage::Static], vec![none]),
         ("tables-fig-6", vec![Storage::Dynamic], vec![none, EntryLock::PerEntry]),
@@ -248,9 +277,10 @@ pub(super) fn designs(environment: &Environment<'_>) -> Result<Measured, Failure
         let mut lines = Vec::new();
         for storage in storages {
             for lock in &locks {
-                for &cores in &cores {
+                for &cores in cores {
                     let points = sizes.iter().filter_map(|&size| {
-                        Some((size as f64, rate(find(storage, *lock, size, cores)?)?))
+                        let case = find_update(findings, storage, *lock, size, cores)?;
+                        Some((size as f64, rate(case)?))
                     });
                     let plural = if cores == 1 { "" } else { "s" };
                     let name = format!("{storage}, {lock}, {cores} core{plural}");
@@ -264,7 +294,6 @@ pub(super) fn designs(environment: &Environment<'_>) -> Result<Measured, Failure
             figure("Updates in place", "updates", lines),
         ));
     }
-    Ok(measured)
 }
 
 fn figure(title: &str, what: &str, lines: Vec<Line>) -> Figure {

@@ -8,11 +8,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use ir::Program;
-use pipeline::stf::{Covered, End, Network, Options, Ran, Report, Script, run_network_covered};
+use pipeline::stf::{Covered, End, Network, Ran, Report, Script, run_network_covered};
 use pipeline::{Coverage, Digest, Switch, Way};
 use softswitch::topology_json::{Attachment, TopologyJson};
 
-use super::{Arguments, captures, fresh, of_all_ways, parsed, with_entries};
+use super::{Arguments, ScriptFile, captures, fresh, of_all_ways, parsed, with_entries};
 use crate::failure::Failure;
 use crate::program;
 use crate::storage::Stored;
@@ -113,7 +113,7 @@ impl Topology {
     pub(super) fn run(
         &self,
         programs: &[Running],
-        (path, script): (&Path, &Script),
+        script: ScriptFile<'_>,
         covered: &mut [Covered],
         arguments: &Arguments,
     ) -> Result<Report, Failure> {
@@ -128,8 +128,7 @@ impl Topology {
         }
         let mut runs = Vec::new();
         for way in ways {
-            let run = (script, way, options);
-            let (report, digests) = self.run_on(programs, path, run, covered, arguments)?;
+            let (report, digests) = self.run_on(programs, script, way, covered, arguments)?;
             let way = way.unwrap_or(Way::Interpreter);
             runs.push(Ran { way, together: false, report, digests });
         }
@@ -141,11 +140,12 @@ impl Topology {
     fn run_on(
         &self,
         programs: &[Running],
-        path: &Path,
-        (script, way, options): (&Script, Option<Way>, Options),
+        ScriptFile { path, script }: ScriptFile<'_>,
+        way: Option<Way>,
         covered: &mut [Covered],
         arguments: &Arguments,
     ) -> Result<(Report, Vec<Digest>), Failure> {
+        let options = arguments.options();
         let mut network = Network::default();
         for (index, (name, switch)) in self.read.switches.iter().enumerate() {
             let running = programs.iter().find(|one| one.switches.contains(&index));
