@@ -358,7 +358,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_reader_has_in_hand_counts_against_the_limit() {
+    fn messages_that_the_reader_has_taken_count_against_the_limit() {
         let (outbox, mut reader) = Outbox::new(QueueLimit::of_messages(3));
         assert_eq!(outbox.push_all([1, 2, 3, 4], When::InTurn), 3);
         assert_eq!(take(&mut reader, Waker::noop()), Poll::Ready(Some(Ok(1))));
@@ -390,7 +390,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_waits_is_refused() {
+    fn a_full_reader_refuses_only_waiting_messages() {
         let (outbox, mut reader) = Outbox::new(QueueLimit::of_messages(3));
         reader.set_full(true);
         assert!(!outbox.refuses());
@@ -405,7 +405,7 @@ mod tests {
     }
 
     #[test]
-    fn the_end_comes_after_what_was_queued() {
+    fn the_end_follows_the_queued_messages() {
         let (outbox, mut reader) = Outbox::new(QueueLimit::of_messages(3));
         outbox.push_all([1], When::InTurn);
         outbox.end(Some(Status::not_found("")));

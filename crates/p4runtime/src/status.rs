@@ -173,7 +173,7 @@ mod tests {
     /// Messages are dropped if a client with the usual limit can then receive the code of every
     /// update.
     #[test]
-    fn a_batch_of_a_hundred_errors_fits_what_clients_take() {
+    fn a_hundred_errors_fit_the_header_limits_of_clients() {
         let refused = || Err(EntityError::exists("x".repeat(100)));
         let of = |count| to_grpc(&batch_status(&vec![refused(); count]).unwrap_err());
         for count in [1, 20, 40, 60, 100] {

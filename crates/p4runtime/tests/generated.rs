@@ -15,7 +15,7 @@ use prost::Message as _;
 use prost_types::{DescriptorProto, FileDescriptorSet};
 
 #[test]
-fn what_is_generated_is_that_of_the_protos() {
+fn the_generated_files_correspond_to_the_protos() {
     let package = Path::new(env!("CARGO_MANIFEST_DIR"));
     let generated = generate(&package.join("proto"));
     let kept = package.join("src/proto");

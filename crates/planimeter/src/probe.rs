@@ -280,7 +280,7 @@ mod tests {
     }
 
     #[test]
-    fn the_exit_status_tells_a_broken_threshold_from_a_controller_that_is_not_there() {
+    fn the_exit_status_distinguishes_a_missed_threshold_from_a_missing_controller() {
         let partial = || Completion::Partial { reason: String::new() };
         let failed = || Completion::Failed { reason: String::new() };
         let (held, broken) = (threshold(Some(0.0), true), threshold(Some(1.0), false));

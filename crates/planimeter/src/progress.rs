@@ -196,7 +196,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_left_follows_from_the_pace() {
+    fn the_remaining_time_follows_from_the_pace() {
         let after = Duration::from_secs(60);
         assert_eq!(so_far(0, 40, "flows are bounded", after), "0 of 40 flows are bounded");
         assert_eq!(

@@ -140,7 +140,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn who_did_what_names_items_that_are_missing_and_ranks_that_had_none() {
+    fn shares_name_missing_items_and_ranks_without_items() {
         let names = ["a", "b", "c", "d"].map(str::to_owned);
         let shared = Shared {
             results: vec![Some(1), None, Some(3), None],

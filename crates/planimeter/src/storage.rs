@@ -248,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_is_refused_with_advice() {
+    fn invalid_designs_are_refused_with_advice() {
         for (words, advice) in [
             ("fast", "inline"),
             ("other=static", "no such table"),

@@ -80,7 +80,7 @@ fn a_threshold_that_does_not_hold_is_status_1() {
 }
 
 #[test]
-fn wrong_input_is_one_line_that_says_what_to_do() {
+fn wrong_input_fails_with_one_line_of_advice() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let readme = root.join("README.md");
     let readme = readme.to_string_lossy();

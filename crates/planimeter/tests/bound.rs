@@ -76,7 +76,7 @@ fn conventions_have_flags_and_are_named() {
 }
 
 #[test]
-fn what_is_wrong_is_one_line_and_2() {
+fn wrong_input_fails_with_one_line_and_status_2() {
     let scratch = tempfile::tempdir().expect("a folder");
     let file = |name: &str, text: &str| {
         let path = scratch.path().join(name);
@@ -402,7 +402,7 @@ fn with_limit(folder: &Path, own: &str) -> String {
 }
 
 #[test]
-fn a_missed_maximum_delay_is_1_and_comes_first() {
+fn a_missed_maximum_delay_comes_first_and_fails_with_status_1() {
     let scratch = tempfile::tempdir().expect("a folder");
     // All bursts arrive together behind the latency: 5 ms.
     for (limit, status, word) in [("5", 0, "met"), ("\"4999us\"", 1, "missed")] {

@@ -108,7 +108,7 @@ fn a_gate_passes_or_fails_and_leaves_a_report() {
 }
 
 #[test]
-fn what_cannot_be_compared_is_status_2_with_the_reason() {
+fn incomparable_results_fail_with_the_reason_and_status_2() {
     let (_root, folder) = runs();
     let file = |name: &str| folder.join(name).join("result.json");
     let changed = fs::read_to_string(file("after"))

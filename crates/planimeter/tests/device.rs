@@ -95,7 +95,7 @@ fn a_campaign_becomes_a_model_that_is_verified_and_predicts() {
 /// A source file's omissions have defaults that are reported, and a file of delays in its place is
 /// recognised.
 #[test]
-fn what_sources_leave_out_is_found_in_the_delays() {
+fn values_that_sources_omit_are_derived_from_the_delays() {
     let folder = tempfile::tempdir().expect("a folder");
     std::fs::write(folder.path().join("f0.csv"), "delay_us\n50.5\n50.75\n51.5\n").expect("a file");
     let sources = "device = \"d\"\npacket-bytes = 64\nbaseline = { match = \"port\" }\n\

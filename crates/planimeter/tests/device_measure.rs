@@ -95,7 +95,7 @@ fn a_campaign_over_virtual_wires_from_its_plan_to_its_files() {
 
 /// An error is one line with advice, and the status is 2.
 #[test]
-fn a_wrong_plan_is_one_line_that_says_what_to_do() {
+fn a_wrong_plan_fails_with_one_line_of_advice() {
     let directory = tempfile::tempdir().expect("a directory");
     for (plan, says) in [
         ("device.kind = 'zodiac'", "is no kind of device: open-vswitch, openflow"),

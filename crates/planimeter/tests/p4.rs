@@ -64,7 +64,7 @@ fn a_program_that_is_wrong_is_2_with_all_errors_and_no_file() {
 }
 
 #[test]
-fn what_cannot_be_read_is_2_and_named() {
+fn invalid_commands_and_missing_files_fail_with_status_2() {
     for arguments in [
         &["compile", "missing.p4"][..],
         &["compile", "missing.json"],
@@ -119,7 +119,7 @@ fn folders_of_files_that_are_written_are_made() {
 }
 
 #[test]
-fn another_architecture_than_asked_for_is_refused() {
+fn an_architecture_other_than_the_requested_one_is_refused() {
     let output = planimeter(&["compile", "--arch", "psa", &program("router.p4")]);
     assert_eq!(output.status.code(), Some(2));
     assert!(text(&output.stderr).contains("a program for v1model"));
@@ -182,7 +182,7 @@ fn every_form_of_every_file_is_written() {
 }
 
 #[test]
-fn what_ir_wrote_is_a_program_again() {
+fn an_ir_file_is_read_as_a_program() {
     let scratch = scratch();
     let path = |name: &str| scratch.path().join(name).display().to_string();
     let json_and_text = |from: &str, to: &str| {
@@ -298,7 +298,7 @@ fn a_script_that_is_wrong_is_2() {
 }
 
 #[test]
-fn a_trace_tells_what_happened() {
+fn a_trace_lists_events_in_order() {
     let output = planimeter(&["stf", "--trace", &program("entry_update.p4")]);
     let printed = text(&output.stdout);
     for part in ["UpdateParser.start", "UpdateIngress.values", "UpdateIngress.exchange", "output"] {
@@ -307,7 +307,7 @@ fn a_trace_tells_what_happened() {
 }
 
 #[test]
-fn coverage_says_what_scripts_reach() {
+fn coverage_lists_what_scripts_reach() {
     let scratch = scratch();
     let json = scratch.path().join("coverage.json");
     let script = file(&scratch, "one.stf", "packet 1 00\n");
@@ -335,7 +335,7 @@ fn coverage_says_what_scripts_reach() {
 }
 
 #[test]
-fn captures_hold_what_arrived_and_what_left() {
+fn captures_hold_received_and_sent_packets() {
     let scratch = scratch();
     let folder: PathBuf = scratch.path().join("captures");
     let directory = folder.display().to_string();
@@ -406,7 +406,7 @@ fn a_script_of_psa_passes_on_every_way_where_the_program_leaves_drop_alone() {
 }
 
 #[test]
-fn a_script_passes_as_machine_code_and_what_the_interpreter_does_is_said() {
+fn a_script_passes_as_machine_code_and_interpreted_parts_are_noted() {
     let compiled = |name: &str| {
         let output = planimeter(&["stf", "--path", "compiled", &program(name)]);
         assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
@@ -627,7 +627,7 @@ fn a_switch_of_a_topology_may_have_a_program_of_its_own() {
 }
 
 #[test]
-fn a_packet_that_goes_round_in_a_circle_is_noted() {
+fn a_packet_that_circulates_is_noted() {
     let folder = scratch();
     let forward = file(&folder, "forward.p4", &to_port(2));
     // Packets that s1 sends on its port 2 arrive on port 2 of s2, which returns them on the same

@@ -227,7 +227,7 @@ fn busy(process: &Child) -> f64 {
 }
 
 #[test]
-fn a_rank_that_dies_is_named_with_what_is_missing() {
+fn a_rank_that_dies_is_named_with_its_missing_items() {
     // The sweep is long enough that every rank is found at work.
     let words = ["bound", NETWORK, "--json", "--vary", "f0.rate=0..3:600"];
     let meet = meeting_place();

@@ -64,7 +64,7 @@ fn update_methods_stand_beside_table_1_and_fig_2() {
 }
 
 #[test]
-fn there_is_a_list_and_what_is_not_on_it_is_refused() {
+fn exhibits_are_listed_and_others_are_refused() {
     let output = planimeter("reproduce", &["--list"]);
     let text = stdout(&output);
     for name in ["controller-fig-4", "controller-table-1", "tables-equations", "device-fig-7"] {

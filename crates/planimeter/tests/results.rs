@@ -126,7 +126,7 @@ fn tables_and_programs() {
 }
 
 #[test]
-fn bounds_and_what_is_compared() {
+fn bounds_and_comparisons() {
     let folder = tempfile::tempdir().expect("a folder");
     let network = "bound examples/networks/two-hops.toml --analysis sfa";
     let directory = folder.path().join("bounds");

@@ -13,7 +13,7 @@ fn tables(arguments: &[&str]) -> Output {
 
 /// An error is one line with advice, and the status is 2.
 #[test]
-fn wrong_input_is_one_line_that_says_what_to_do() {
+fn wrong_input_fails_with_one_line_of_advice() {
     let small = ["--storage", "inline", "--sync", "optimistic", "--cores", "1"];
     for (arguments, words) in [
         (&["--size", "0"][..], "size 0 holds no entry"),
@@ -55,7 +55,7 @@ fn wrong_input_is_one_line_that_says_what_to_do() {
 
 /// Every combination is either measured or listed with a reason.
 #[test]
-fn what_is_not_offered_is_listed_with_its_reason() {
+fn unsupported_designs_are_listed_with_the_reason() {
     let output = tables(&["--full", "--size", "16", "--cores", "1", "--list"]);
     let text = stdout(&output);
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
@@ -66,7 +66,7 @@ fn what_is_not_offered_is_listed_with_its_reason() {
 }
 
 #[test]
-fn a_program_brings_its_tables_and_what_it_asks_of_them() {
+fn a_program_determines_tables_and_their_requirements() {
     let output = tables(&["programs/entry_update.p4", "--list", "--cores", "1"]);
     let text = stdout(&output);
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
@@ -126,7 +126,7 @@ fn a_run_leaves_a_directory() {
 /// Table 1 of the paper: each update method, its ratio to updates in place, and the intervals for
 /// `compare`.
 #[test]
-fn update_methods_stand_beside_each_other_with_what_each_costs() {
+fn update_methods_are_compared_with_their_costs() {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("run").display().to_string();
     let output = tables(&[

@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn what_packets_left_behind_is_not_kept() {
+    fn updates_by_packets_are_not_kept() {
         let entry = TableEntry { table_id: 3, ..TableEntry::default() };
         let counted = TableEntry { counter_data: Some(CounterData::default()), ..entry.clone() };
         let counter = update(EntityKind::CounterEntry(CounterEntry::default()));

@@ -131,7 +131,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn links_join_what_the_file_has() {
+    fn links_connect_hosts_and_ports_of_the_file() {
         let text = r#"{"hosts": {"h1": {"ip": "10.0.0.1/24"}}, "switches": {"s1": {"runtime_json": "s1.json"},
             "s2-p9": {"program": "p.json"}}, "links": [["h1", "s1-p1"], ["s1-p2", "s2-p9-p3", "5ms", 10]]}"#;
         let read = TopologyJson::parse(text).expect("a topology");
@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn what_joins_nothing_is_named() {
+    fn links_to_unknown_nodes_are_named() {
         let with = |links: &str| {
             let text = format!(
                 r#"{{"hosts": {{"h1": {{}}}}, "switches": {{"s1": {{}}}}, "links": {links}}}"#

@@ -135,7 +135,7 @@ fn a_thousand_hostile_peers_do_not_keep_a_good_client_out() {
 }
 
 #[test]
-fn a_handshake_has_an_end() {
+fn a_handshake_has_a_timeout() {
     let mut server = Server::new(Limits::default());
     let (slow, quick) = (server.arrive(GOOD).expect("room"), server.arrive(GOOD).expect("room"));
     server.pass(Duration::from_millis(4_999));
@@ -149,7 +149,7 @@ fn a_handshake_has_an_end() {
 }
 
 #[test]
-fn the_oldest_half_open_connection_of_the_greediest_address_goes() {
+fn the_oldest_half_open_connection_of_the_address_with_most_is_evicted() {
     let mut server = Server::new(few());
     let single = server.arrive(host(1)).expect("room");
     server.pass(Duration::from_millis(1));
@@ -209,7 +209,7 @@ fn a_network_of_ipv6_is_one_address() {
 }
 
 #[test]
-fn the_largest_holder_goes_unless_it_is_a_primary() {
+fn the_connection_with_most_bytes_is_evicted_unless_it_is_primary() {
     let mut server = Server::new(few());
     let [primary, large, small] = [1, 2, 3].map(|number| server.serve(host(number)));
     server.admission.protect(primary, true);

@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_read_is_refused() {
+    fn compressed_and_oversized_messages_are_refused() {
         for (frame, code) in [
             (&[1, 0, 0, 0, 1, 7][..], Code::Internal),
             (&[0, 0, 0, 0, 11, 7], Code::ResourceExhausted),

@@ -199,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_beginning_is_let_pass() {
+    fn bytes_that_do_not_begin_a_connection_are_ignored() {
         let mut large = PREFACE.to_vec();
         large.extend_from_slice(&[0xff, 0xff, 0xff, SETTINGS]);
         large.extend_from_slice(&[6; 2000]);

@@ -210,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn a_part_that_is_woken_twice_has_one_turn() {
+    fn a_part_that_is_woken_twice_is_polled_once() {
         let (ready, count) = driven();
         let waker = ready.waker(Part::Call(3));
         waker.wake_by_ref();

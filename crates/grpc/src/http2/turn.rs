@@ -271,7 +271,7 @@ mod tests {
     }
 
     #[test]
-    fn an_interrupted_turn_goes_on_later() {
+    fn an_interrupted_turn_continues_in_the_next_poll() {
         let order = Order::default();
         let shared = Shared::new(order.clone(), Arc::default(), None);
         // Including the transport, there are three parts more than the minimum number of polls.
@@ -286,7 +286,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_must_go_now_is_written_beside_other_calls() {
+    fn only_urgent_messages_are_written_beside_other_calls() {
         let order = Order::default();
         let shared = Shared::new(order.clone(), Arc::default(), None);
         let mut links = Vec::new();

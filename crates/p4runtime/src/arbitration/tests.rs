@@ -289,7 +289,7 @@ fn only_the_primary_of_the_role_is_authorized() {
 }
 
 #[test]
-fn a_forgetful_device_forgets_when_the_last_controller_has_gone() {
+fn a_forgetful_device_forgets_when_the_last_controller_disconnects() {
     let mut device = Arbitration::new(DEVICE, 4, ElectionMemory::ForgottenWhenAlone);
     let mut heard = Vec::new();
     let mut say = |stream, id| device.update(StreamId(stream), &message("", Some(id)), &mut heard);

@@ -141,7 +141,7 @@ fn delete(table: u32, key: u32) -> v1::Update {
 }
 
 #[test]
-fn what_controllers_send_passes_with_room_to_spare() {
+fn realistic_messages_are_far_below_the_limits() {
     // Deletions are the shortest updates.
     let updates: Vec<_> = (0..100_000).map(|key| delete(0x0200_0001, key)).collect();
     let write = v1::WriteRequest { updates, ..Default::default() };
@@ -175,7 +175,7 @@ fn what_controllers_send_passes_with_room_to_spare() {
 }
 
 #[test]
-fn what_follows_a_mistake_does_not_count() {
+fn fields_after_a_malformed_field_are_not_counted() {
     let mut message = BytesMut::from(&[0x22, 5, 1][..]);
     message.extend_from_slice(&empties(&[4], 100_000));
     // The update has five bytes, and its field number 0 is invalid.
@@ -230,7 +230,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(2_000))]
 
     #[test]
-    fn whatever_is_decoded_was_walked_to_the_end(message in fields()) {
+    fn decoded_messages_are_counted_completely(message in fields()) {
         walked::<v1::WriteRequest>(&message)?;
         walked::<v1::ReadRequest>(&message)?;
         walked::<v1::SetForwardingPipelineConfigRequest>(&message)?;

@@ -233,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_not_changed_waits_for_the_heartbeat() {
+    fn unchanged_values_wait_for_the_heartbeat() {
         let begin = Instant::now();
         let at = |seconds| begin + Duration::from_secs(seconds);
         let quiet =

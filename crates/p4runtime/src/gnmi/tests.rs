@@ -187,7 +187,7 @@ fn parse(target: &str, text: &str) -> Path {
 }
 
 #[tokio::test]
-async fn our_client_hears_of_ports_and_of_what_becomes_of_them() {
+async fn the_client_receives_ports_and_their_changes() {
     let served = Served::new().await;
     let options = crate::client::ClientOptions::default();
     let client = soon(crate::client::Client::connect(&served.address, 4, &options)).await;
@@ -262,7 +262,7 @@ async fn get_answers_for_the_device_that_is_the_target() {
 }
 
 #[tokio::test]
-async fn a_stream_tells_changes() {
+async fn a_stream_sends_changes() {
     let mut served = Served::new().await;
     let mut responses = served.subscribe([list(Mode::Stream, STATUS)]).await;
     let up = Some(vec!["UP".to_owned()]);
@@ -278,7 +278,7 @@ async fn a_stream_tells_changes() {
 }
 
 #[tokio::test]
-async fn a_stream_goes_on_for_a_client_that_has_no_more_to_say() {
+async fn a_stream_continues_after_the_client_has_ended_its_requests() {
     let mut served = Served::new().await;
     let request = SubscribeRequest { request: Some(list(Mode::Stream, STATUS)) };
     let mut responses =

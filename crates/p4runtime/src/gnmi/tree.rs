@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn a_path_selects_what_is_below_it() {
+    fn a_path_selects_all_nodes_below_it() {
         let text = |text: &str| Value::Text(text.to_owned());
         let number = Value::Number(2);
         let state = vec![text("eth2"), number.clone(), number, text("UP"), text("DOWN")];

@@ -40,7 +40,7 @@ fn objects_are_found_by_id_name_and_alias() {
 }
 
 #[test]
-fn tables_know_what_an_update_asks() {
+fn tables_describe_what_updates_may_contain() {
     let schema = everything();
     let exact = schema.tables().by_name("exact").unwrap();
     assert!(!exact.needs_priority && exact.idle_timeout && !exact.is_const);
@@ -77,7 +77,7 @@ fn packet_headers_are_found_by_name() {
 }
 
 #[test]
-fn a_translated_width_stands_in_for_a_missing_one() {
+fn a_translated_width_replaces_a_missing_width() {
     let p4info = "actions { preamble { id: 1 name: 'a' } params { id: 1 name: 'p' type_name { name: 'port_t' } } }
                   type_info { new_types { key: 'port_t' value { translated_type { sdn_bitwidth: 32 } } } }";
     let schema = Schema::new(text::parse(p4info).unwrap()).unwrap();

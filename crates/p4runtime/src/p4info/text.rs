@@ -161,7 +161,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn reads_what_compilers_write() {
+    fn the_output_of_compilers_is_parsed() {
         let p4info = parse(
             "# proto-file: p4/config/v1/p4info.proto\n\
              pkg_info { arch: \"v1model\" }\n\
@@ -176,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn an_error_says_where() {
+    fn errors_have_positions() {
         let error = parse("pkg_info {\n  arc: \"x\"\n}\n").unwrap_err();
         assert_eq!(
             error.to_string(),

@@ -171,7 +171,7 @@ proptest! {
     })]
 
     #[test]
-    fn what_is_written_is_read_back(port: u32, full: bool, bits in 32..80_i32) {
+    fn written_metadata_is_read_back(port: u32, full: bool, bits in 32..80_i32) {
         let form = if full { ByteString::FullWidth } else { ByteString::Canonical };
         let fields = [(1, "ingress_port", bits), (2, "egress_port", bits)];
         let info = p4info(&[("packet_in", &fields), ("packet_out", &fields)], None);

@@ -50,7 +50,7 @@ pub struct P4StructLike {
     #[prost(message, repeated, tag = "1")]
     pub members: ::prost::alloc::vec::Vec<P4Data>,
 }
-/// The fields of a header, in order of declaration; none when it is not valid.
+/// The fields of a header, in order of declaration. An invalid header has none.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct P4Header {
     #[prost(bool, tag = "1")]
@@ -78,7 +78,7 @@ pub struct P4HeaderUnionStack {
     #[prost(message, repeated, tag = "1")]
     pub entries: ::prost::alloc::vec::Vec<P4HeaderUnion>,
 }
-/// A batch of updates from the primary of a role.
+/// A batch of updates from the primary controller of a role.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct WriteRequest {
     #[prost(uint64, tag = "1")]
@@ -96,7 +96,7 @@ pub struct WriteRequest {
 }
 /// Nested message and enum types in `WriteRequest`.
 pub mod write_request {
-    /// What becomes of the other updates when one fails.
+    /// Defines what happens to the other updates of the batch if one fails.
     #[derive(
         Clone,
         Copy,
@@ -137,10 +137,10 @@ pub mod write_request {
         }
     }
 }
-/// Empty: success is the status of the call.
+/// An empty message. The status of the call reports success.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct WriteResponse {}
-/// The entities to read; unset fields are wildcards.
+/// The entities to read. Unset fields are wildcards.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct ReadRequest {
     #[prost(uint64, tag = "1")]
@@ -150,7 +150,7 @@ pub struct ReadRequest {
     #[prost(message, repeated, tag = "2")]
     pub entities: ::prost::alloc::vec::Vec<Entity>,
 }
-/// A part of the answer.
+/// A part of the entities that were read.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct ReadResponse {
     #[prost(message, repeated, tag = "1")]
@@ -166,7 +166,7 @@ pub struct Update {
 }
 /// Nested message and enum types in `Update`.
 pub mod update {
-    /// The change.
+    /// The kind of change.
     #[derive(
         Clone,
         Copy,
@@ -210,7 +210,7 @@ pub mod update {
         }
     }
 }
-/// Anything that can be written or read.
+/// An entity that can be written or read.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct Entity {
     #[prost(oneof = "entity::Entity", tags = "1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12")]
@@ -246,7 +246,7 @@ pub mod entity {
         DigestEntry(super::DigestEntry),
     }
 }
-/// An instance of an extern that P4Runtime itself does not know.
+/// An instance of an extern that P4Runtime does not define.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct ExternEntry {
     #[prost(uint32, tag = "1")]
@@ -256,36 +256,36 @@ pub struct ExternEntry {
     #[prost(message, optional, tag = "3")]
     pub entry: ::core::option::Option<::prost_types::Any>,
 }
-/// An entry, or with `is_default_action` the default entry, of a table.
+/// A table entry, or the default entry if `is_default_action` is set.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct TableEntry {
     #[prost(uint32, tag = "1")]
     pub table_id: u32,
-    /// Fields that match anything are left out.
+    /// The match fields. Fields that match any value are omitted.
     #[prost(message, repeated, tag = "2")]
     pub r#match: ::prost::alloc::vec::Vec<FieldMatch>,
     #[prost(message, optional, tag = "3")]
     pub action: ::core::option::Option<TableAction>,
-    /// Larger wins. 0 means unset.
+    /// The entry with the largest priority wins. 0 means unset.
     #[prost(int32, tag = "4")]
     pub priority: i32,
     #[prost(uint64, tag = "5")]
     pub controller_metadata: u64,
     #[prost(message, optional, tag = "6")]
     pub meter_config: ::core::option::Option<MeterConfig>,
-    /// In a read request: set to ask for it.
+    /// The direct counter. In a read request, it is set if it is to be returned.
     #[prost(message, optional, tag = "7")]
     pub counter_data: ::core::option::Option<CounterData>,
     #[prost(message, optional, tag = "12")]
     pub meter_counter_data: ::core::option::Option<MeterCounterData>,
     #[prost(bool, tag = "8")]
     pub is_default_action: bool,
-    /// 0: never.
+    /// The idle timeout. If it is 0, the entry does not time out.
     #[prost(int64, tag = "9")]
     pub idle_timeout_ns: i64,
     #[prost(message, optional, tag = "10")]
     pub time_since_last_hit: ::core::option::Option<table_entry::IdleTimeout>,
-    /// Opaque to the server, which returns it.
+    /// Data of the controller, which the server returns and does not interpret.
     #[prost(bytes = "bytes", tag = "11")]
     pub metadata: ::prost::bytes::Bytes,
     #[prost(bool, tag = "13")]
@@ -293,14 +293,14 @@ pub struct TableEntry {
 }
 /// Nested message and enum types in `TableEntry`.
 pub mod table_entry {
-    /// How long ago the entry was hit.
+    /// The time since a packet last matched the entry.
     #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
     pub struct IdleTimeout {
         #[prost(int64, tag = "1")]
         pub elapsed_ns: i64,
     }
 }
-/// The value that one key field is compared with.
+/// The match on one field of the key.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct FieldMatch {
     #[prost(uint32, tag = "1")]
@@ -310,13 +310,13 @@ pub struct FieldMatch {
 }
 /// Nested message and enum types in `FieldMatch`.
 pub mod field_match {
-    /// Equality.
+    /// Matches one value.
     #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
     pub struct Exact {
         #[prost(bytes = "bytes", tag = "1")]
         pub value: ::prost::bytes::Bytes,
     }
-    /// Equality of the bits set in the mask.
+    /// Matches values that are equal in the bits of the mask.
     #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
     pub struct Ternary {
         #[prost(bytes = "bytes", tag = "1")]
@@ -324,7 +324,7 @@ pub mod field_match {
         #[prost(bytes = "bytes", tag = "2")]
         pub mask: ::prost::bytes::Bytes,
     }
-    /// Equality of the first `prefix_len` bits.
+    /// Matches values that are equal in the first `prefix_len` bits.
     #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
     pub struct Lpm {
         #[prost(bytes = "bytes", tag = "1")]
@@ -332,7 +332,7 @@ pub mod field_match {
         #[prost(int32, tag = "2")]
         pub prefix_len: i32,
     }
-    /// Inclusive on both ends.
+    /// Matches values from `low` to `high`, both included.
     #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
     pub struct Range {
         #[prost(bytes = "bytes", tag = "1")]
@@ -340,7 +340,7 @@ pub mod field_match {
         #[prost(bytes = "bytes", tag = "2")]
         pub high: ::prost::bytes::Bytes,
     }
-    /// Equality; when the field is left out, anything.
+    /// Matches one value. If the match is omitted, any value matches.
     #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
     pub struct Optional {
         #[prost(bytes = "bytes", tag = "1")]
@@ -362,7 +362,7 @@ pub mod field_match {
         Other(::prost_types::Any),
     }
 }
-/// What an entry does on a hit.
+/// The action of a table entry, or a reference to a member or group of an action profile.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct TableAction {
     #[prost(oneof = "table_action::Type", tags = "1, 2, 3, 4")]
@@ -392,7 +392,7 @@ pub struct Action {
 }
 /// Nested message and enum types in `Action`.
 pub mod action {
-    /// One argument.
+    /// An argument of the action.
     #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
     pub struct Param {
         #[prost(uint32, tag = "2")]
@@ -401,7 +401,7 @@ pub mod action {
         pub value: ::prost::bytes::Bytes,
     }
 }
-/// A group written in one go with the table entry.
+/// A one-shot group: the members of a group, written together with the table entry.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct ActionProfileActionSet {
     #[prost(message, optional, tag = "5")]
@@ -415,7 +415,7 @@ pub struct ActionProfileActionSet {
 }
 /// Nested message and enum types in `ActionProfileActionSet`.
 pub mod action_profile_action_set {
-    /// How a member is selected.
+    /// Defines how a member is selected.
     #[derive(
         Clone,
         Copy,
@@ -459,7 +459,7 @@ pub mod action_profile_action_set {
             }
         }
     }
-    /// What the size of the group counts.
+    /// Defines whether the size of the group is the sum of weights or the number of members.
     #[derive(
         Clone,
         Copy,
@@ -504,7 +504,7 @@ pub mod action_profile_action_set {
         }
     }
 }
-/// One member of such a group.
+/// A member of a one-shot group.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct ActionProfileAction {
     #[prost(message, optional, tag = "1")]
@@ -548,7 +548,7 @@ pub struct ActionProfileGroup {
 }
 /// Nested message and enum types in `ActionProfileGroup`.
 pub mod action_profile_group {
-    /// A reference to a member.
+    /// A reference to a member, with its weight in the group.
     #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
     pub struct Member {
         #[prost(uint32, tag = "1")]
@@ -569,7 +569,7 @@ pub mod action_profile_group {
         }
     }
 }
-/// A position in an array. A message, so that 0 differs from unset.
+/// An index in an array. It is a message so that index 0 differs from an unset index.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct Index {
     #[prost(int64, tag = "1")]
@@ -597,7 +597,7 @@ pub struct DirectMeterEntry {
     #[prost(message, optional, tag = "3")]
     pub counter_data: ::core::option::Option<MeterCounterData>,
 }
-/// Rates per second and burst sizes, in bytes or packets as the meter's unit says.
+/// The rates per second and the burst sizes of a meter, in its unit: bytes or packets.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct MeterConfig {
     #[prost(int64, tag = "1")]
@@ -629,7 +629,7 @@ pub struct DirectCounterEntry {
     #[prost(message, optional, tag = "2")]
     pub data: ::core::option::Option<CounterData>,
 }
-/// Bytes and packets.
+/// The numbers of bytes and packets.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct CounterData {
     #[prost(int64, tag = "1")]
@@ -637,7 +637,7 @@ pub struct CounterData {
     #[prost(int64, tag = "2")]
     pub packet_count: i64,
 }
-/// What a meter counted, by colour.
+/// The numbers of bytes and packets by the colour that a meter gave them.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct MeterCounterData {
     #[prost(message, optional, tag = "1")]
@@ -647,7 +647,7 @@ pub struct MeterCounterData {
     #[prost(message, optional, tag = "3")]
     pub red: ::core::option::Option<CounterData>,
 }
-/// What the packet replication engine is told.
+/// An entry of the packet replication engine.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct PacketReplicationEngineEntry {
     #[prost(oneof = "packet_replication_engine_entry::Type", tags = "1, 2")]
@@ -663,7 +663,7 @@ pub mod packet_replication_engine_entry {
         CloneSessionEntry(super::CloneSessionEntry),
     }
 }
-/// Takes over when the replica's port is down.
+/// A replacement for a replica whose port is down.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct BackupReplica {
     #[prost(bytes = "bytes", tag = "1")]
@@ -671,7 +671,7 @@ pub struct BackupReplica {
     #[prost(uint32, tag = "2")]
     pub instance: u32,
 }
-/// One copy of a packet.
+/// A copy of a packet, identified by its port and instance.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct Replica {
     #[prost(uint32, tag = "2")]
@@ -685,14 +685,14 @@ pub struct Replica {
 pub mod replica {
     #[derive(Clone, PartialEq, Eq, Hash, ::prost::Oneof)]
     pub enum PortKind {
-        /// The form before 1.4.
+        /// The port before P4Runtime 1.4.
         #[prost(uint32, tag = "1")]
         EgressPort(u32),
         #[prost(bytes, tag = "3")]
         Port(::prost::bytes::Bytes),
     }
 }
-/// The copies made of a packet that is sent to the group.
+/// A multicast group: the copies that are made of a packet sent to it.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct MulticastGroupEntry {
     #[prost(uint32, tag = "1")]
@@ -702,7 +702,7 @@ pub struct MulticastGroupEntry {
     #[prost(bytes = "bytes", tag = "3")]
     pub metadata: ::prost::bytes::Bytes,
 }
-/// The copies made of a packet that is cloned to the session.
+/// A clone session: the copies that are made of a packet cloned to it.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct CloneSessionEntry {
     #[prost(uint32, tag = "1")]
@@ -711,17 +711,17 @@ pub struct CloneSessionEntry {
     pub replicas: ::prost::alloc::vec::Vec<Replica>,
     #[prost(uint32, tag = "3")]
     pub class_of_service: u32,
-    /// Truncate the clone to this length; 0 does not.
+    /// The length to which the clone is truncated. If it is 0, the clone is not truncated.
     #[prost(int32, tag = "4")]
     pub packet_length_bytes: i32,
 }
-/// One value to compare with.
+/// A member of a value set.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct ValueSetMember {
     #[prost(message, repeated, tag = "1")]
     pub r#match: ::prost::alloc::vec::Vec<FieldMatch>,
 }
-/// All members of a value set.
+/// A value set with all its members.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct ValueSetEntry {
     #[prost(uint32, tag = "1")]
@@ -739,7 +739,7 @@ pub struct RegisterEntry {
     #[prost(message, optional, tag = "3")]
     pub data: ::core::option::Option<P4Data>,
 }
-/// Turns the reports of a digest on.
+/// Enables the reports of a digest.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct DigestEntry {
     #[prost(uint32, tag = "1")]
@@ -749,7 +749,7 @@ pub struct DigestEntry {
 }
 /// Nested message and enum types in `DigestEntry`.
 pub mod digest_entry {
-    /// How reports are batched and acknowledged.
+    /// The limits for the lists of a digest, and the timeout for their acknowledgement.
     #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
     pub struct Config {
         #[prost(int64, tag = "1")]
@@ -760,7 +760,7 @@ pub mod digest_entry {
         pub ack_timeout_ns: i64,
     }
 }
-/// From the controller.
+/// A message from the controller on the stream.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct StreamMessageRequest {
     #[prost(oneof = "stream_message_request::Update", tags = "1, 2, 3, 4")]
@@ -780,7 +780,7 @@ pub mod stream_message_request {
         Other(::prost_types::Any),
     }
 }
-/// A packet to inject.
+/// A packet that the controller sends through the switch.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct PacketOut {
     #[prost(bytes = "bytes", tag = "1")]
@@ -796,7 +796,7 @@ pub struct DigestListAck {
     #[prost(uint64, tag = "2")]
     pub list_id: u64,
 }
-/// From the switch.
+/// A message from the switch on the stream.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct StreamMessageResponse {
     #[prost(oneof = "stream_message_response::Update", tags = "1, 2, 3, 4, 5, 6")]
@@ -828,7 +828,7 @@ pub struct PacketIn {
     #[prost(message, repeated, tag = "2")]
     pub metadata: ::prost::alloc::vec::Vec<PacketMetadata>,
 }
-/// A batch of digests.
+/// A list of digest messages that are reported together.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct DigestList {
     #[prost(uint32, tag = "1")]
@@ -837,7 +837,7 @@ pub struct DigestList {
     pub list_id: u64,
     #[prost(message, repeated, tag = "3")]
     pub data: ::prost::alloc::vec::Vec<P4Data>,
-    /// Nanoseconds since the epoch of the server's choice.
+    /// The time in nanoseconds since an epoch that the server chooses.
     #[prost(int64, tag = "4")]
     pub timestamp: i64,
 }
@@ -849,7 +849,7 @@ pub struct PacketMetadata {
     #[prost(bytes = "bytes", tag = "2")]
     pub value: ::prost::bytes::Bytes,
 }
-/// Who is primary.
+/// A controller's request for an election, or the switch's report of its result.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct MasterArbitrationUpdate {
     #[prost(uint64, tag = "1")]
@@ -861,7 +861,7 @@ pub struct MasterArbitrationUpdate {
     #[prost(message, optional, tag = "4")]
     pub status: ::core::option::Option<super::super::google::rpc::Status>,
 }
-/// A part of the forwarding state with a primary of its own.
+/// A role: a part of the forwarding state that has its own primary controller.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct Role {
     #[prost(uint64, tag = "1")]
@@ -871,7 +871,7 @@ pub struct Role {
     #[prost(message, optional, tag = "2")]
     pub config: ::core::option::Option<::prost_types::Any>,
 }
-/// Entries that were not hit for their idle timeout.
+/// Reports table entries that no packet matched for their idle timeout.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct IdleTimeoutNotification {
     #[prost(message, repeated, tag = "1")]
@@ -879,7 +879,7 @@ pub struct IdleTimeoutNotification {
     #[prost(int64, tag = "2")]
     pub timestamp: i64,
 }
-/// Why a message on the stream was refused.
+/// The reason why a message on the stream was refused.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct StreamError {
     #[prost(int32, tag = "1")]
@@ -931,7 +931,7 @@ pub struct Uint128 {
     #[prost(uint64, tag = "2")]
     pub low: u64,
 }
-/// Loads a program.
+/// A request to load a pipeline.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct SetForwardingPipelineConfigRequest {
     #[prost(uint64, tag = "1")]
@@ -949,7 +949,7 @@ pub struct SetForwardingPipelineConfigRequest {
 }
 /// Nested message and enum types in `SetForwardingPipelineConfigRequest`.
 pub mod set_forwarding_pipeline_config_request {
-    /// How far the load goes.
+    /// The steps of the load to perform.
     #[derive(
         Clone,
         Copy,
@@ -999,10 +999,10 @@ pub mod set_forwarding_pipeline_config_request {
         }
     }
 }
-/// Empty: success is the status of the call.
+/// An empty message. The status of the call reports success.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct SetForwardingPipelineConfigResponse {}
-/// A program: for the control plane (P4Info), for the device (opaque), and a name (cookie).
+/// A pipeline: its P4Info for the control plane, the program for the device, and a cookie.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct ForwardingPipelineConfig {
     #[prost(message, optional, tag = "1")]
@@ -1014,14 +1014,14 @@ pub struct ForwardingPipelineConfig {
 }
 /// Nested message and enum types in `ForwardingPipelineConfig`.
 pub mod forwarding_pipeline_config {
-    /// A number that the controller chose to recognise the program.
+    /// A number that the controller chooses to identify the pipeline.
     #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
     pub struct Cookie {
         #[prost(uint64, tag = "1")]
         pub cookie: u64,
     }
 }
-/// Asks for the program.
+/// A request for the loaded pipeline.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct GetForwardingPipelineConfigRequest {
     #[prost(uint64, tag = "1")]
@@ -1034,7 +1034,7 @@ pub struct GetForwardingPipelineConfigRequest {
 }
 /// Nested message and enum types in `GetForwardingPipelineConfigRequest`.
 pub mod get_forwarding_pipeline_config_request {
-    /// Which parts to return.
+    /// The parts to return.
     #[derive(
         Clone,
         Copy,
@@ -1078,13 +1078,13 @@ pub mod get_forwarding_pipeline_config_request {
         }
     }
 }
-/// The program.
+/// The loaded pipeline, or the requested parts of it.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct GetForwardingPipelineConfigResponse {
     #[prost(message, optional, tag = "1")]
     pub config: ::core::option::Option<ForwardingPipelineConfig>,
 }
-/// The outcome of one update, OK included.
+/// The result of one update of a batch, which may be OK.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct Error {
     #[prost(int32, tag = "1")]
@@ -1098,7 +1098,7 @@ pub struct Error {
     #[prost(message, optional, tag = "5")]
     pub details: ::core::option::Option<::prost_types::Any>,
 }
-/// Asks what the server supports.
+/// A request for the capabilities of the server.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct CapabilitiesRequest {
     #[prost(uint64, tag = "1")]
@@ -1112,7 +1112,8 @@ pub struct CapabilitiesResponse {
     #[prost(message, optional, tag = "999")]
     pub experimental: ::core::option::Option<::prost_types::Any>,
 }
-/// Port numbers with a meaning of their own, for ports that the controller numbers with 32 bits.
+/// Reserved port numbers, for programs whose port numbers are translated to 32 bits for the
+/// controller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
 #[repr(i32)]
 pub enum SdnPort {
@@ -1162,7 +1163,7 @@ pub mod p4_runtime_client {
     )]
     use tonic::codegen::*;
     use tonic::codegen::http::Uri;
-    /// Control of one or more devices.
+    /// Controls one or more devices.
     #[derive(Debug, Clone)]
     pub struct P4RuntimeClient<T> {
         inner: tonic::client::Grpc<T>,
@@ -1232,7 +1233,7 @@ pub mod p4_runtime_client {
             self.inner = self.inner.max_encoding_message_size(limit);
             self
         }
-        /// Change entities.
+        /// Writes entities.
         pub async fn write(
             &mut self,
             request: impl tonic::IntoRequest<super::WriteRequest>,
@@ -1251,7 +1252,7 @@ pub mod p4_runtime_client {
             req.extensions_mut().insert(GrpcMethod::new("p4.v1.P4Runtime", "Write"));
             self.inner.unary(req, path, codec).await
         }
-        /// Read entities.
+        /// Reads entities.
         pub async fn read(
             &mut self,
             request: impl tonic::IntoRequest<super::ReadRequest>,
@@ -1273,7 +1274,7 @@ pub mod p4_runtime_client {
             req.extensions_mut().insert(GrpcMethod::new("p4.v1.P4Runtime", "Read"));
             self.inner.server_streaming(req, path, codec).await
         }
-        /// Load a program.
+        /// Loads a pipeline.
         pub async fn set_forwarding_pipeline_config(
             &mut self,
             request: impl tonic::IntoRequest<super::SetForwardingPipelineConfigRequest>,
@@ -1300,7 +1301,7 @@ pub mod p4_runtime_client {
                 );
             self.inner.unary(req, path, codec).await
         }
-        /// Return the program.
+        /// Returns the loaded pipeline.
         pub async fn get_forwarding_pipeline_config(
             &mut self,
             request: impl tonic::IntoRequest<super::GetForwardingPipelineConfigRequest>,
@@ -1327,7 +1328,8 @@ pub mod p4_runtime_client {
                 );
             self.inner.unary(req, path, codec).await
         }
-        /// Arbitration, packets, digests, notifications. The session of a controller lives as long as it does.
+        /// Carries arbitration, packets, digests and notifications. The session of a controller ends with
+        /// its stream.
         pub async fn stream_channel(
             &mut self,
             request: impl tonic::IntoStreamingRequest<
@@ -1354,7 +1356,7 @@ pub mod p4_runtime_client {
                 .insert(GrpcMethod::new("p4.v1.P4Runtime", "StreamChannel"));
             self.inner.streaming(req, path, codec).await
         }
-        /// Version of the interface.
+        /// Returns the version of the interface.
         pub async fn capabilities(
             &mut self,
             request: impl tonic::IntoRequest<super::CapabilitiesRequest>,

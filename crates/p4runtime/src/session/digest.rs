@@ -244,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_sent_is_not_repeated_until_acknowledged_or_overdue() {
+    fn sent_messages_are_not_repeated_until_acknowledged_or_overdue() {
         let mut digests = Digests::default();
         let config = config(0, 0, 1000);
         let first = digests.learn(DIGEST, config, data(1), at(0)).expect("sent");
@@ -258,7 +258,7 @@ mod tests {
     }
 
     #[test]
-    fn disabling_or_clearing_forgets_what_was_buffered() {
+    fn disabling_or_clearing_discards_buffered_messages() {
         let mut digests = Digests::default();
         let config = config(100, 10, 100);
         digests.learn(DIGEST, config, data(1), at(0));

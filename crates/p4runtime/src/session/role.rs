@@ -212,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn a_configured_role_may_do_what_it_lists() {
+    fn a_configured_role_may_use_the_listed_objects() {
         let config = Config {
             exclusive_p4_ids: vec![1],
             shared_p4_ids: vec![2],
@@ -254,7 +254,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_exclusive_belongs_to_one_role() {
+    fn exclusive_objects_belong_to_one_role() {
         let parse = |exclusive: &[u32], shared: &[u32]| {
             let config = Config {
                 exclusive_p4_ids: exclusive.to_vec(),

@@ -118,7 +118,7 @@ async fn a_stream_that_does_not_begin_with_arbitration_gets_an_error_and_stays_o
 /// The server ends a stream at its first mistake. Messages that the client had sent after the
 /// mistake, before it could know, have no effect.
 #[tokio::test]
-async fn what_follows_a_refused_arbitration_is_not_heard() {
+async fn messages_after_a_refused_arbitration_are_ignored() {
     let served = Served::new(1, ServerOptions::default()).await;
     let (mut client, _sender, mut receiver) = served.primary().await;
     let channel = tonic::transport::Endpoint::from_shared(format!("http://{}", served.address));

@@ -154,7 +154,7 @@ async fn packet_ins_beyond_the_queue_are_not_taken() {
 }
 
 #[tokio::test]
-async fn digests_are_sent_when_their_time_has_come() {
+async fn digests_are_sent_after_their_timeout() {
     let served = Served::new(1, ServerOptions::default()).await;
     let (mut client, sender, mut receiver) = served.primary().await;
     let config = v1::digest_entry::Config {

@@ -216,7 +216,7 @@ async fn calls_end_when_their_time_is_over() {
 }
 
 #[tokio::test]
-async fn what_is_no_grpc_is_refused_in_the_terms_of_http() {
+async fn requests_other_than_grpc_are_refused_with_http_statuses() {
     let served = Served::new(1, ServerOptions::default()).await;
     let http2 = connect(&served, &h2::client::Builder::new()).await;
     let body = || framed(&v1::CapabilitiesRequest::default());
@@ -247,7 +247,7 @@ async fn what_is_no_grpc_is_refused_in_the_terms_of_http() {
 }
 
 #[tokio::test]
-async fn compression_is_refused_as_grpc_says() {
+async fn compression_is_refused_as_grpc_specifies() {
     let served = Served::new(1, ServerOptions::default()).await;
     let http2 = connect(&served, &h2::client::Builder::new()).await;
     let compressed = Bytes::from_static(&[1, 0, 0, 0, 1, 7]);

@@ -184,7 +184,7 @@ async fn backups_hear_of_the_primary() {
 }
 
 #[tokio::test]
-async fn what_is_not_served_is_unimplemented() {
+async fn unknown_services_are_unimplemented() {
     let served = Served::new(1, ServerOptions::default()).await;
     let channel = tonic::transport::Endpoint::from_shared(format!("http://{}", served.address));
     let channel = channel.expect("address").connect().await.expect("connected");

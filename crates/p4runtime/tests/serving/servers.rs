@@ -83,7 +83,7 @@ async fn stream(client: &mut Client) -> (StreamSender, StreamReceiver) {
 }
 
 #[tokio::test]
-async fn the_end_of_a_stream_comes_after_its_messages_and_stays() {
+async fn the_end_of_a_stream_follows_its_messages_and_remains() {
     for (code, expected) in [("0", Code::Ok), ("14", Code::Unavailable)] {
         let (mut client, _serving) = serve(move |(_, mut respond)| {
             let mut stream = primary(&mut respond);
@@ -130,7 +130,7 @@ async fn packet_ins_in_frames_of_their_own_may_wait() {
 }
 
 #[tokio::test]
-async fn what_is_no_grpc_is_said_with_what_it_is() {
+async fn errors_describe_responses_other_than_grpc() {
     let page = |status: u16, kind: &'static str| {
         move |(_, mut respond): Call| {
             let head = Response::builder().status(status).header("content-type", kind);
@@ -175,7 +175,7 @@ async fn details_that_cannot_be_read_are_none() {
 }
 
 #[tokio::test]
-async fn a_stream_that_ends_at_once_in_peace_has_ended() {
+async fn a_stream_that_ends_at_once_with_ok_is_unavailable() {
     let (mut client, _serving) = serve(|(_, mut respond)| {
         let mut head = grpc();
         head.headers_mut().extend(status("0"));
@@ -188,7 +188,7 @@ async fn a_stream_that_ends_at_once_in_peace_has_ended() {
 }
 
 #[tokio::test]
-async fn a_request_is_sent_to_its_end_though_the_answer_has_begun() {
+async fn a_request_is_sent_completely_although_the_response_has_begun() {
     let (mut client, _serving) = serve(|(request, mut respond)| {
         let agent = request.headers()["user-agent"].to_str().expect("text");
         assert!(agent.starts_with("grpc-rust-planimeter/"), "{agent}");

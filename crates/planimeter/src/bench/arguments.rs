@@ -301,7 +301,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_measured_is_refused() {
+    fn invalid_measurements_are_refused() {
         let skews = ["bench --skew -1", "bench --skew 11", "bench --skew much", "bench --skew nan"];
         let words = ["bench --cores 0", "bench --path both", "bench --time 10us"];
         let lists = ["bench --entries 0", "bench --entries many", "bench --method by-hand"];

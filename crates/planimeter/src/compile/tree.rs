@@ -55,7 +55,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_too_long_goes_on_within_the_lines_of_the_tree() {
+    fn long_lines_are_wrapped_within_the_tree() {
         let tree = "program\n├─ tables\n│  ├─ action some.name(address: bit<32>, port: bit<9>)\n│  └─ short\n└─ end\n";
         assert_eq!(
             wrapped(tree, 40),

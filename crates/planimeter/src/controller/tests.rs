@@ -45,7 +45,7 @@ fn switches_are_named_in_three_ways_that_add_up() {
 }
 
 #[test]
-fn what_cannot_work_is_refused_before_anything_starts() {
+fn invalid_arguments_are_refused_before_the_start() {
     let bad_list = file("1 127.0.0.1:1\nthree\n");
     let bad_list = bad_list.path().to_str().expect("a name");
     let empty_list = file("");

@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_there_does_not_hold() {
+    fn conditions_on_missing_values_do_not_hold() {
         let condition = condition("skill(median) > 0").expect("a condition");
         let outcome = judge(&condition, &[]);
         assert!(!outcome.held && outcome.value.is_none());

@@ -22,7 +22,7 @@ fn every_verb_has_a_man_page_and_completions() {
 }
 
 #[test]
-fn the_reference_says_what_the_command_takes() {
+fn the_reference_pages_are_up_to_date() {
     let mut differ = Vec::new();
     for (name, text) in files(Format::Markdown, crate::command()).expect("pages") {
         let path = Path::new(ROOT).join("docs/reference").join(&name);

@@ -78,7 +78,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_null_controller_does_not_answer_is_refused() {
+    fn loads_that_the_null_controller_does_not_answer_are_refused() {
         for load in ["digest", "idle-timeout"] {
             let config = config(&format!("-p p4runtime --load {load}"));
             let refused = start(&config).err().expect("it would measure nothing");

@@ -334,7 +334,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_equations_give_what_the_paper_prints() {
+    fn the_equations_yield_the_values_in_the_paper() {
         let measured = equations().expect("computed");
         let papers = papers().expect("the files");
         let exhibits = papers.iter().flat_map(|paper| &paper.exhibits);

@@ -555,7 +555,7 @@ mod tests {
     /// A flag that would mean something else here is refused with its replacement, and never
     /// ignored.
     #[test]
-    fn what_has_no_counterpart_is_refused_with_what_to_use() {
+    fn arguments_without_a_counterpart_are_refused_with_the_alternative() {
         for (line, instead) in [
             ("--no-p4 -- --use-files 5", "pcap:"),
             ("--no-p4 --packet-in ipc:///tmp/bmv2_packets_1.ipc", "-i 1@veth0"),
@@ -600,7 +600,7 @@ mod tests {
 
     /// By default only this host can connect, and an address that admits everyone is reported.
     #[test]
-    fn whoever_may_come_is_said() {
+    fn a_server_that_anyone_can_reach_is_noted() {
         for (line, is_open) in [
             ("--no-p4", false),
             ("--no-p4 -- --grpc-server-addr localhost:1", false),

@@ -312,7 +312,7 @@ mod tests {
     }
 
     #[test]
-    fn a_port_has_a_number_of_its_own() {
+    fn port_numbers_are_unique() {
         let twice = refused("-i 1@veth0 -i 1@veth1");
         assert!(twice.contains("1@veth0") && twice.contains("1@veth1"), "{twice}");
         assert!(refused("-i 255@veth0").contains("--cpu-port"));

@@ -160,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn what_no_limit_can_be_is_refused_with_the_flag() {
+    fn invalid_limits_are_refused_with_the_flag() {
         for line in [
             "--push-type-depth 0",
             "--push-call-depth 1000000",

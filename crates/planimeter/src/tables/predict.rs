@@ -279,7 +279,7 @@ mod tests {
 
     /// The recommended design satisfies every combination of requirements.
     #[test]
-    fn recommendations_honour_what_is_asked() {
+    fn recommendations_meet_the_requirements() {
         let layout = Layout::new(32, 9, 1 << 20).expect("a layout");
         for cores in [1, 2, 16] {
             for (shared, reference_parameters, add_on_miss) in [

@@ -205,7 +205,7 @@ fn measurements_of_programs_and_tables_end_while_code_is_made_and_entries_are_fi
 }
 
 #[test]
-fn devices_demonstrations_and_papers_end_with_what_they_have() {
+fn devices_demonstrations_and_papers_end_with_partial_results() {
     interrupt_all(&[
         long(
             &["device", "measure", "-q", &file("examples/device/memory-compiled.toml")],

@@ -186,7 +186,7 @@ fn ctrl_c_while_papers_are_reproduced_keeps_the_points_that_were_measured() {
 }
 
 #[test]
-fn ctrl_c_while_connecting_says_so() {
+fn ctrl_c_while_connecting_is_reported() {
     let scratch = scratch();
     let directory = scratch.path().join("run");
     let output = directory.to_string_lossy().into_owned();
@@ -244,7 +244,7 @@ fn ctrl_c_ends_bounds_in_the_middle_of_a_flow() {
 }
 
 #[test]
-fn a_controller_whose_name_has_no_address_is_3() {
+fn a_controller_whose_name_has_no_address_fails_with_status_3() {
     let scratch = scratch();
     let output = scratch.path().join("run").to_string_lossy().into_owned();
     // A label has at most 63 characters, so the lookup fails without a name server.

@@ -98,7 +98,7 @@ fn another_file_of_the_tutorials_is_distinguished_from_one_without_entries() {
 }
 
 #[test]
-fn what_does_not_fit_is_refused_with_its_place() {
+fn entries_that_do_not_fit_are_refused_with_their_place() {
     let refused = |json: &str| entry(json).expect_err("it is wrong");
     let call = r#""action_name": "ipv4_forward", "action_params": {"dstAddr": 1, "port": 1}"#;
     assert_eq!(

@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_has_the_form_of_its_call() {
+    fn a_reply_corresponds_to_its_call() {
         let body = b"\x0b\x00\x01\x00\x00\x00\x02no\x08\x00\x02\x00\x00\x00\x01\x00";
         for (form, head) in FORMS.into_iter().zip([
             &b"\x80\x01\x00\x03\x00\x00\x00\x01m\x00\x00\x00\x07"[..],

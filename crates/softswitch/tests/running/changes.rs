@@ -31,7 +31,7 @@ V1Switch(p(), v(), i(), e(), v(), d()) main;
 "#;
 
 #[tokio::test]
-async fn a_packet_finds_what_the_one_before_wrote_when_the_controller_has_answered() {
+async fn a_packet_finds_what_the_previous_packet_wrote_when_the_controller_has_answered() {
     const PACKETS: u64 = 20;
     let mut bench = Bench::new(2);
     let mut controller = Controller::with(&bench.switch, COUNTING).await;

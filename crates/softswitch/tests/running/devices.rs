@@ -80,7 +80,7 @@ fn v1model_runs_with_the_settings_of_the_device() {
 }
 
 #[test]
-fn what_cannot_be_started_says_why() {
+fn devices_that_cannot_start_report_the_reason() {
     let twice = Switch::start(options(), vec![device(1, Vec::new()), device(1, Vec::new())]);
     assert!(matches!(twice, Err(StartError::Serve(_))), "{twice:?}");
     let (_far, near) = lines(1);

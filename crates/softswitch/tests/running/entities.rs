@@ -33,7 +33,7 @@ async fn counters_count_packets() {
 /// v1model identifies a multicast group by 16 bits and a clone session by 15 of them, so packets
 /// cannot refer to larger ids.
 #[tokio::test]
-async fn what_no_packet_could_name_is_refused() {
+async fn groups_and_sessions_that_no_packet_can_select_are_refused() {
     let bench = Bench::new(1);
     let mut controller = Controller::with(&bench.switch, PROGRAM).await;
     let group = |id| {

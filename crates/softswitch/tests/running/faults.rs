@@ -19,7 +19,7 @@ fn inserts(names: &Names, range: std::ops::Range<u8>) -> Vec<v1::Update> {
 /// Only the controller with the highest election id can write, whatever the others try, and packets
 /// keep flowing.
 #[tokio::test]
-async fn of_two_controllers_that_fight_one_writes() {
+async fn only_one_of_two_competing_controllers_writes() {
     let mut bench = Bench::new(2);
     let mut first = Controller::with(&bench.switch, PROGRAM).await;
     let names = Names::new();

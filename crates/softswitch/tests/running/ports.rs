@@ -98,7 +98,7 @@ fn a_port_in_the_place_of_one_that_was_lost_is_up() {
 }
 
 #[tokio::test]
-async fn nothing_passes_a_port_that_is_switched_off() {
+async fn no_packet_passes_a_disabled_port() {
     let mut bench = Bench::new(3);
     let mut controller = Controller::with(&bench.switch, PROGRAM).await;
     let names = Names::new();

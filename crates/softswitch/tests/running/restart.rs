@@ -87,7 +87,7 @@ async fn answers_may_wait_for_the_medium() {
 /// before COMMIT restores the running pipeline unchanged and forgets the saved one; after COMMIT,
 /// it restores the committed pipeline with its entries.
 #[tokio::test]
-async fn what_is_written_to_a_saved_pipeline_is_kept_when_it_is_committed() {
+async fn writes_to_a_saved_pipeline_are_kept_when_it_is_committed() {
     let directory = tempfile::tempdir().expect("a directory");
     let [state, before, after] =
         ["state", "before", "after"].map(|name| directory.path().join(name));

@@ -140,7 +140,7 @@ async fn started(ports: u32) -> (Bench, Controller, Ids) {
 }
 
 #[tokio::test]
-async fn what_needs_no_translation_works() {
+async fn entities_without_translation_work() {
     let (mut bench, mut controller, ids) = started(3).await;
     // The packet hits the default entry of the program, which controllers cannot express.
     bench.send(1, &[7, 7]);

@@ -178,7 +178,7 @@ fn cases() -> Vec<(&'static str, String, &'static str, Whole)> {
 }
 
 #[test]
-fn what_leaves_and_is_counted_is_that_of_segments() {
+fn output_and_counters_equal_those_of_single_segments() {
     for (number, (name, program, entries, whole)) in cases().into_iter().enumerate() {
         let mut random = Rng::with_seed(number as u64);
         let mut left = (0, 0);

@@ -112,7 +112,7 @@ fn doubling_structs_are_refused_before_they_grow() {
 
 /// A cell of an array starts as the first member of an enum, whose name may be long.
 #[test]
-fn long_names_count_as_what_they_take() {
+fn long_names_count_by_their_size() {
     let name = "n".repeat(1000);
     let member = "members { enum { name: 'e' } }";
     let spec = |count: usize| {
@@ -173,7 +173,7 @@ fn headers_are_valid_with_all_fields_or_invalid_with_none() {
 }
 
 #[test]
-fn a_varbit_has_its_own_width() {
+fn the_width_of_a_varbit_is_checked() {
     let varbit = |bytes, bitwidth| {
         Data::Varbit(v1::P4Varbit { bitstring: Bytes::from_static(bytes), bitwidth })
     };

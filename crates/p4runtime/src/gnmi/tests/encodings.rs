@@ -341,7 +341,7 @@ async fn an_origin_that_there_is_not_is_refused() {
 }
 
 #[tokio::test]
-async fn a_short_request_has_no_endless_answer() {
+async fn an_answer_with_too_many_nodes_is_refused() {
     let mut served = Served::new().await;
     let many = (0..4096).map(|n| {
         let mut path = parse("", "interfaces/.../*");
@@ -359,7 +359,7 @@ async fn a_short_request_has_no_endless_answer() {
 }
 
 #[tokio::test]
-async fn capabilities_say_what_there_is() {
+async fn capabilities_list_models_and_encodings() {
     let mut served = Served::new().await;
     let response = served.unary("/gnmi.gNMI/Capabilities", CapabilityRequest {}).await;
     let response: CapabilityResponse = response.expect("answered");

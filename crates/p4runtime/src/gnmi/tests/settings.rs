@@ -57,7 +57,7 @@ async fn a_container_of_configuration_is_written() {
 
 /// Replacing a container resets omitted leaves to their defaults; updating it does not.
 #[tokio::test]
-async fn what_a_replacement_leaves_out_is_the_default() {
+async fn values_that_a_replacement_omits_become_the_default() {
     let mut served = Served::new().await;
     let name = || update(CONFIG, plain(&json!({"name": "d4-eth2"})));
     let off = || update(CONFIG, plain(&json!({"enabled": false})));
@@ -104,7 +104,7 @@ async fn operations_are_one_transaction() {
 }
 
 #[tokio::test]
-async fn what_cannot_be_written_is_named() {
+async fn errors_name_the_path_or_value_that_cannot_be_written() {
     let mut served = Served::new().await;
     let enabled_leaf = format!("{CONFIG}/enabled");
     for (path, value, code, named) in [

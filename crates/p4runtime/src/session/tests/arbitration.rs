@@ -5,7 +5,7 @@ use super::*;
 /// Specification 1.5, "Packet I/O": a message that a client may not send is dropped, and may be
 /// answered. Only arbitration ends a stream, and arbitration may follow later.
 #[test]
-fn what_comes_before_arbitration_is_dropped_and_answered() {
+fn messages_before_arbitration_are_dropped_and_answered() {
     let mut switch = Switch::ready(DeviceOptions::default());
     let packet = v1::PacketOut::default();
     let ack = v1::DigestListAck { digest_id: DIGEST, list_id: 1 };
@@ -111,7 +111,7 @@ fn with_config(name: &str, election_id: u128, type_url: &str, value: &[u8]) -> R
 const STRATUM: &str = "type.googleapis.com/stratum.P4RoleConfig";
 
 #[test]
-fn a_role_configuration_comes_back_to_every_controller_of_the_role() {
+fn every_controller_of_a_role_receives_its_configuration() {
     let mut switch = Switch::new(DeviceOptions::default());
     switch.message(1, with_config("a", 5, "example.org/stranger", b"opaque"));
     switch.arbitrate(2, "a", 4);
@@ -157,7 +157,7 @@ fn a_changed_role_is_a_graver_mistake_than_its_configuration() {
 }
 
 #[test]
-fn a_narrowed_role_writes_and_reads_what_is_its_own() {
+fn a_narrowed_role_writes_and_reads_only_its_own_objects() {
     let mut switch = Switch::ready(DeviceOptions::default());
     // The bytes encode `exclusive_p4_ids: TABLE`, without packet-ins and without pipeline pushes.
     let config = [0x08, 0x81, 0x80, 0x80, 0x10];

@@ -23,7 +23,7 @@ fn committed(switch: &mut Switch) -> usize {
 }
 
 #[test]
-fn without_pipeline_the_answer_has_the_text_that_clients_match() {
+fn without_a_pipeline_the_error_has_the_text_that_clients_expect() {
     let switch = Switch::new(DeviceOptions::default());
     let request =
         v1::GetForwardingPipelineConfigRequest { device_id: DEVICE, ..Default::default() };
@@ -93,7 +93,7 @@ fn only_the_primary_may_push_and_the_checks_have_an_order() {
 }
 
 #[test]
-fn what_is_no_pipeline_is_refused_and_changes_nothing() {
+fn invalid_pipelines_are_refused_and_change_nothing() {
     let mut switch = Switch::ready(DeviceOptions::default());
     let mut broken = p4info();
     broken.tables[1].preamble = broken.tables[0].preamble.clone();
@@ -196,7 +196,7 @@ fn populate(switch: &mut Switch) {
 }
 
 #[test]
-fn reconcile_keeps_what_the_new_pipeline_can_hold() {
+fn reconcile_keeps_entities_that_fit_the_new_pipeline() {
     let mut switch = Switch::ready(DeviceOptions::default());
     populate(&mut switch);
     // The first pipeline is the same program with another cookie, the second has another table

@@ -26,7 +26,7 @@ fn the_checks_of_a_write_have_an_order() {
 }
 
 #[test]
-fn who_was_primary_may_not_write_any_more() {
+fn a_former_primary_may_not_write() {
     let mut switch = Switch::ready(DeviceOptions::default());
     switch.arbitrate(2, "", 2);
     let update = || vec![insert(host(TABLE, 1, 1))];

@@ -162,7 +162,7 @@ fn a_write_that_cannot_be_recorded_is_undone() {
 
 /// Requests that change nothing need no record.
 #[test]
-fn what_changes_nothing_is_answered_although_nothing_can_be_recorded() {
+fn batches_without_changes_succeed_although_nothing_can_be_recorded() {
     let (mut switch, log) = logged();
     log.lock().refuses = true;
     let unknown = update(UpdateType::Delete, host(TABLE, 9, 1));

@@ -65,7 +65,7 @@ fn digests_go_to_the_primary_and_are_acknowledged() {
 }
 
 #[test]
-fn a_new_primary_hears_what_the_old_one_did_not_acknowledge() {
+fn a_new_primary_receives_unacknowledged_digests() {
     let mut switch = Switch::ready(DeviceOptions::default());
     enable_digest(&mut switch, 0, i64::MAX);
     assert_eq!(learn(&mut switch, 1, T0).len(), 1);

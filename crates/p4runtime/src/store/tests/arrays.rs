@@ -114,7 +114,7 @@ fn meters() {
 }
 
 #[test]
-fn meters_take_what_their_algorithm_has() {
+fn meters_accept_only_parameters_of_their_algorithm() {
     let config =
         |pir, pburst, eburst| Some(v1::MeterConfig { cir: 1, cburst: 2, pir, pburst, eburst });
     let mut switch = Switch::new();

@@ -187,7 +187,7 @@ proptest! {
     /// A batch that fails leaves the store as if it had never been sent, and a batch that succeeds
     /// has the effect of its updates one by one.
     #[test]
-    fn rollback_restores_what_was_there(
+    fn rollback_restores_the_previous_entities(
         before in prop::collection::vec(any_update(), 0..40),
         batch in prop::collection::vec(any_update(), 0..12),
         after in prop::collection::vec(any_update(), 0..20),

@@ -60,7 +60,7 @@ fn members() {
 }
 
 #[test]
-fn what_is_in_use_cannot_be_deleted() {
+fn members_and_groups_in_use_cannot_be_deleted() {
     let mut switch = Switch::new();
     switch.insert(member(BY_WEIGHT, 1, 1)).unwrap();
     switch.insert(member(BY_WEIGHT, 2, 2)).unwrap();
@@ -145,7 +145,7 @@ fn a_group_without_max_size_is_as_large_as_the_selector_allows() {
 }
 
 #[test]
-fn sizes_count_members_where_the_selector_says_so() {
+fn sizes_count_members_if_the_selector_requires_it() {
     let mut switch = Switch::new();
     for id in 1..=4 {
         switch.insert(member(BY_MEMBERS, id, 1)).unwrap();
@@ -162,7 +162,7 @@ fn sizes_count_members_where_the_selector_says_so() {
 }
 
 #[test]
-fn entries_refer_to_what_exists() {
+fn entries_may_refer_only_to_existing_members_and_groups() {
     let mut switch = Switch::new();
     assert_eq!(switch.insert(keyed(INDIRECT, 1, member_ref(1))), Err(Code::NotFound));
     assert_eq!(switch.insert(keyed(INDIRECT, 1, member_ref(0))), INVALID);

@@ -110,7 +110,7 @@ fn filters_that_mean_nothing_are_refused() {
 
 /// Specification 1.5, "Idle-timeout": default entries have none, in any message.
 #[test]
-fn a_default_entry_has_no_idle_timeout_to_ask_for() {
+fn the_idle_timeout_of_a_default_entry_cannot_be_read() {
     let switch = populated();
     let elapsed = Some(v1::table_entry::IdleTimeout::default());
     for table in [0, EXACT] {
@@ -126,7 +126,7 @@ fn a_default_entry_has_no_idle_timeout_to_ask_for() {
 /// A client can read an entry with the message that it wrote, so the action of an indirect entry is
 /// no filter.
 #[test]
-fn what_was_written_reads_itself() {
+fn a_written_entity_is_a_request_that_reads_it() {
     let mut switch = Switch::new();
     let member = v1::ActionProfileMember {
         action_profile_id: PROFILE,

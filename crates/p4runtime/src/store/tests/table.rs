@@ -76,7 +76,7 @@ fn keys_are_checked() {
 }
 
 #[test]
-fn ternary_tables_need_a_priority_and_omit_what_matches_anything() {
+fn ternary_tables_need_a_priority_and_omit_wildcards() {
     let mut switch = Switch::new();
     let acl = |fields: Vec<v1::FieldMatch>, priority| v1::TableEntry {
         table_id: ACL,

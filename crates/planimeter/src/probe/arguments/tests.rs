@@ -95,7 +95,7 @@ fn a_flag_outranks_the_file() {
 }
 
 #[test]
-fn faults_of_all_sources_are_said_at_once() {
+fn faults_of_all_sources_are_reported_together() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let file = folder.path().join("probe.toml");
     fs::write(&file, "sede = 5\n\n[traffic]\nrate = \"fast\"\n").expect("a file");

@@ -55,7 +55,7 @@ const ENTRIES: &str = r#"{
 }"#;
 
 #[test]
-fn a_file_of_the_tutorials_installs_what_it_says() {
+fn a_file_of_the_tutorials_installs_its_entries() {
     let compiled = compile_text("p.p4", PROGRAM, &Options::default(), &MemoryFiles::default());
     let program = compiled.program.expect("a program");
     let p4info = p4lang::p4info::generate(&program).expect("a P4Info");
