@@ -433,7 +433,7 @@ mod tests {
     }
 
     #[test]
-    fn the_watcher_hears_of_either_end() {
+    fn the_watcher_is_woken_when_either_side_ends() {
         for dropped in [true, false] {
             let (outbox, reader) = Outbox::<u32>::new(QueueLimit::of_messages(1));
             let count = Arc::new(Count::default());

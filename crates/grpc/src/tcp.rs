@@ -41,7 +41,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn neither_end_paces_afterwards() {
+    fn neither_end_of_a_connection_paces() {
         let listener = TcpListener::bind("127.0.0.1:0").expect("bound");
         // BBR is selected, if the system has it, so that there is something to replace.
         let had_bbr = sockopt::set_tcp_congestion(&listener, "bbr").is_ok();
@@ -56,7 +56,7 @@ mod tests {
     }
 
     #[test]
-    fn another_choice_stays() {
+    fn another_congestion_control_is_kept() {
         let listener = TcpListener::bind("127.0.0.1:0").expect("bound");
         sockopt::set_tcp_congestion(&listener, "reno").expect("always granted");
         send_unpaced(&listener).expect("nothing to do");

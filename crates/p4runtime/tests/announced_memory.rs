@@ -53,7 +53,7 @@ async fn begin(
 /// tonic would reserve the announced length of a message. Such memory is never touched, so only the
 /// size of the address space shows it.
 #[tokio::test]
-async fn a_length_that_is_announced_takes_no_memory() {
+async fn an_announced_length_takes_no_memory() {
     const CALLS: u64 = 40;
     const ANNOUNCED: u32 = 60 << 20;
 

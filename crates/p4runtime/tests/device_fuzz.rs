@@ -11,7 +11,7 @@ mod outside;
 use outside::{Outside, Random};
 
 #[test]
-fn any_sequence_of_requests_keeps_the_promises() {
+fn any_sequence_of_requests_keeps_the_invariants() {
     let (mut primaries, mut written, mut reconciled) = (0, 0, 0);
     for seed in 0..60 {
         let mut outside = Outside::new(Random::seeded(seed));

@@ -61,7 +61,7 @@ fn the_program_of_the_paper_runs_on_both_paths_and_every_packet_is_checked() {
 }
 
 #[test]
-fn a_threshold_that_does_not_hold_is_status_1() {
+fn a_missed_threshold_fails_with_status_1() {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("run");
     let path = path.to_string_lossy();

@@ -112,7 +112,7 @@ fn wrong_input_fails_with_one_line_and_status_2() {
 }
 
 #[test]
-fn overload_is_1_and_drawings_are_files() {
+fn overload_fails_with_status_1_and_drawings_are_files() {
     let scratch = tempfile::tempdir().expect("a folder");
     let path = scratch.path().join("over.toml");
     std::fs::write(
@@ -140,7 +140,7 @@ fn overload_is_1_and_drawings_are_files() {
 }
 
 #[test]
-fn flows_without_a_bound_are_1_with_the_reason() {
+fn flows_without_a_bound_fail_with_the_reason_and_status_1() {
     let scratch = tempfile::tempdir().expect("a folder");
     let server = |name: &str, rate: u32| {
         format!(
@@ -431,7 +431,7 @@ fn a_missed_maximum_delay_comes_first_and_fails_with_status_1() {
 }
 
 #[test]
-fn thresholds_hold_for_everything_or_are_1() {
+fn missed_thresholds_fail_with_status_1() {
     let scratch = tempfile::tempdir().expect("a folder");
     let file = with_limit(scratch.path(), "");
     for (threshold, said) in [

@@ -96,7 +96,7 @@ fn check(root: &Path, command: &str) -> Result<(), String> {
 
 /// The book contains every page, and links between pages are valid.
 #[test]
-fn the_book_is_whole() {
+fn the_book_is_complete() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let docs = root.join("docs");
     let summary = fs::read_to_string(docs.join("SUMMARY.md")).expect("a summary");
@@ -139,7 +139,7 @@ fn the_book_is_whole() {
 /// The Debian package contains everything that its documents link to, in the same layout as here,
 /// and all its source files exist.
 #[test]
-fn the_package_is_whole() {
+fn the_package_is_complete() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let manifest =
         fs::read_to_string(root.join("crates/planimeter/Cargo.toml")).expect("a manifest");

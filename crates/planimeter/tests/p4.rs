@@ -39,7 +39,7 @@ const WRONG: &str = "#include <core.p4>\n#include <v1model.p4>
 control c() { apply { bit<8> x = 16w3; y = 3; } }\n";
 
 #[test]
-fn a_program_that_is_right_is_0_and_one_line() {
+fn a_valid_program_prints_one_line_and_ends_with_status_0() {
     let output = planimeter(&["compile", &program("router.p4")]);
     assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
     let line = text(&output.stdout);
@@ -51,7 +51,7 @@ fn a_program_that_is_right_is_0_and_one_line() {
 }
 
 #[test]
-fn a_program_that_is_wrong_is_2_with_all_errors_and_no_file() {
+fn an_invalid_program_fails_with_all_errors_and_status_2() {
     let scratch = scratch();
     let source = file(&scratch, "wrong.p4", WRONG);
     let p4info = scratch.path().join("wrong.txtpb");
@@ -85,7 +85,7 @@ fn invalid_commands_and_missing_files_fail_with_status_2() {
 
 /// A file of another kind is reported in one line, and not with an error for each of its lines.
 #[test]
-fn a_file_of_another_kind_is_2_and_one_line() {
+fn a_file_of_another_kind_fails_with_one_line_and_status_2() {
     let (router, script) = (program("router.p4"), program("router.stf"));
     let readme = program("../README.md");
     for (arguments, reason) in [
@@ -104,7 +104,7 @@ fn a_file_of_another_kind_is_2_and_one_line() {
 
 /// Directories are created, as for a Makefile that keeps its outputs apart.
 #[test]
-fn folders_of_files_that_are_written_are_made() {
+fn missing_folders_of_output_files_are_created() {
     let scratch = scratch();
     let p4info = scratch.path().join("build/p4info/router.txtpb");
     let output =
@@ -244,7 +244,7 @@ fn macros_and_folders_of_the_command_line_count() {
 }
 
 #[test]
-fn a_script_that_passes_is_0() {
+fn a_passing_script_ends_with_status_0() {
     let output = planimeter(&["stf", &program("router.p4")]);
     assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
     assert!(text(&output.stdout).ends_with("router.stf: passed, 10 packets\n"));
@@ -253,7 +253,7 @@ fn a_script_that_passes_is_0() {
 }
 
 #[test]
-fn a_script_that_fails_is_1_and_shows_the_difference() {
+fn a_failing_script_shows_the_difference_and_fails_with_status_1() {
     let scratch = scratch();
     let script = file(
         &scratch,
@@ -270,7 +270,7 @@ fn a_script_that_fails_is_1_and_shows_the_difference() {
 }
 
 #[test]
-fn a_script_that_is_wrong_is_2() {
+fn an_invalid_script_fails_with_status_2() {
     let scratch = scratch();
     for (script, message) in [
         ("packet 1 0\nsend 1 00\n", "`send` is no statement"),

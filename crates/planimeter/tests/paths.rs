@@ -134,7 +134,7 @@ start = "exit 7"
 }
 
 #[test]
-fn a_file_that_is_wrong_is_named() {
+fn an_invalid_file_is_named() {
     let folder = tempfile::tempdir().expect("a folder");
     let output = probe(folder.path(), "title = \"\"\npath = []\n");
     let error = stderr(&output);

@@ -76,7 +76,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_flood_of_connections_is_no_flood_of_lines() {
+    fn a_flood_of_connections_logs_few_lines() {
         let log = LimitLog::new(Arc::new(Log::off()));
         let start = Instant::now();
         assert_eq!(log.passed_over(start), Some(0));

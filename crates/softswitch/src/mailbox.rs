@@ -107,7 +107,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn packets_beyond_the_room_are_refused() {
+    fn packets_beyond_the_capacity_are_refused() {
         let mailbox = Mailbox::new().expect("a descriptor");
         assert!(mailbox.take().is_none());
         let packets = (0..MOST_PACKETS + 3).map(|_| Bytes::new());

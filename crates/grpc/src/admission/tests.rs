@@ -164,7 +164,7 @@ fn the_oldest_half_open_connection_of_the_address_with_most_is_evicted() {
 }
 
 #[test]
-fn silent_connections_make_room_and_serving_ones_do_not() {
+fn silent_connections_are_evicted_and_serving_ones_are_not() {
     let mut server = Server::new(few());
     let served = server.serve(host(1));
     let silent: Vec<_> = (0..3).map(|_| server.connect(host(1))).collect();

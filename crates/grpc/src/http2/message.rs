@@ -141,7 +141,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn frames_may_cut_anywhere(
+        fn messages_may_be_split_at_any_byte(
             lengths in prop::collection::vec(0_usize..40, 0..12),
             cuts in prop::collection::vec(1_usize..30, 0..40),
         ) {

@@ -235,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn places_are_used_again_and_a_late_waker_is_harmless() {
+    fn slots_are_reused_and_a_late_waker_is_harmless() {
         let (ready, _) = driven();
         let mut places = Places::new();
         places.enter(&ready, |place| (place, "first"));

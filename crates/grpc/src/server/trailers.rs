@@ -80,7 +80,7 @@ mod tests {
     }
 
     #[test]
-    fn clients_of_node_take_less_than_they_say() {
+    fn grpc_js_accepts_less_metadata_than_it_announces() {
         let agent = |name| HeaderMap::from_iter([(USER_AGENT, HeaderValue::from_static(name))]);
         for (request, announced, expected) in [
             (agent("planimeter grpc-node-js/1.14.0"), usize::MAX, NODE_LIMIT),
@@ -93,7 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn details_become_shorter_and_then_go() {
+    fn details_are_shortened_and_then_omitted() {
         for (details, limit, left) in [(600, 1500, 600), (1400, 1500, 700), (6000, 1500, 0)] {
             let (size, status) = fitted(details, limit);
             assert!(size <= limit, "{size} for {limit}");

@@ -62,7 +62,7 @@ fn play(scenario: &[Step]) {
 }
 
 #[test]
-fn first_controller_becomes_primary_and_hears_its_own_id() {
+fn the_first_controller_becomes_primary_and_receives_its_own_id() {
     play(&[(1, Say::Id(10), &[(1, OK, Some(10))])]);
 }
 
@@ -94,7 +94,7 @@ fn lower_id_becomes_backup_and_only_it_is_notified() {
 }
 
 #[test]
-fn higher_id_takes_over_and_the_loser_hears_first() {
+fn a_higher_id_takes_over_and_the_former_primary_is_notified_first() {
     play(&[
         (1, Say::Id(10), &[(1, OK, Some(10))]),
         (2, Say::Id(9), &[(2, EXISTS, Some(10))]),
@@ -157,7 +157,7 @@ fn the_highest_id_survives_its_holder_and_may_be_shown_again() {
 }
 
 #[test]
-fn a_backup_leaves_in_silence() {
+fn no_controller_is_notified_when_a_backup_leaves() {
     play(&[
         (1, Say::Id(10), &[(1, OK, Some(10))]),
         (2, Say::Id(9), &[(2, EXISTS, Some(10))]),

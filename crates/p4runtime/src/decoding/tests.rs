@@ -62,7 +62,7 @@ fn requests_of_empty_elements_are_refused() {
 }
 
 #[test]
-fn packed_numbers_count() {
+fn packed_numbers_are_counted() {
     let (shapes, root) = Shapes::of("p4.v1.SetForwardingPipelineConfigRequest").expect("known");
     let mut numbers = BytesMut::new();
     for (number, length) in [(5, 1_012), (1, 1_009), (2, 1_006), (7, 1_003)] {
@@ -120,7 +120,7 @@ fn sizes_are_those_of_the_types_or_a_little_more() {
 }
 
 #[test]
-fn short_requests_need_not_be_looked_at() {
+fn short_requests_need_no_check() {
     let (shapes, _) = Shapes::of("p4.v1.ReadRequest").expect("known");
     // The worst case is a field that starts a list with an element of two bytes.
     let most = shapes.all_fields().map(|field| field.first().max(2 * field.held(1))).max();

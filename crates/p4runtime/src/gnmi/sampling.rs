@@ -284,7 +284,7 @@ mod tests {
     /// However short the interval is, the samples of all streams use at most a tenth of the
     /// thread's time.
     #[test]
-    fn samples_rest_as_long_as_they_are_a_burden() {
+    fn samples_that_take_long_are_taken_less_often() {
         let begin = Instant::now();
         let at = |micros| begin + Duration::from_micros(micros);
         let took = Duration::from_micros;

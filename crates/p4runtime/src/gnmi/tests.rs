@@ -307,7 +307,7 @@ async fn once_ends_and_poll_repeats() {
 }
 
 #[tokio::test]
-async fn a_subscription_that_makes_no_sense_is_refused() {
+async fn an_invalid_subscription_is_refused() {
     let mut served = Served::new().await;
     let twice = [list(Mode::Stream, "interfaces/none"), list(Mode::Stream, STATUS)];
     for requests in [vec![Kind::Poll(Poll {})], twice.to_vec()] {

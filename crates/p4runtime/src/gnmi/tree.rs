@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn the_question_of_finsy() {
+    fn a_wildcard_key_selects_a_leaf_of_each_interface() {
         let found = values("interfaces/interface[name=*]/state/ifindex");
         assert_eq!(found, Some(vec![vec![Value::Number(1)], vec![Value::Number(2)]]));
         let selected = select(&ports(), &path("interfaces/interface[name=*]/state/ifindex"), 7);
@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn a_port_that_is_not_there_is_nothing_and_a_leaf_that_is_not_there_an_error() {
+    fn a_missing_port_is_empty_and_a_missing_leaf_an_error() {
         assert_eq!(values("interfaces/interface[name=eth9]/state/ifindex"), Some(vec![]));
         assert_eq!(values("interfaces/interface[name=*]/state/mtu"), None);
         assert_eq!(values("system/config"), None);
@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn counters_are_there_where_somebody_counts() {
+    fn only_ports_with_counters_have_counter_leaves() {
         let mut ports = ports();
         let counted =
             PortCounters { in_octets: 640, in_pkts: 10, out_errors: 2, ..PortCounters::default() };
@@ -229,7 +229,7 @@ mod tests {
 
     /// `...` matches any number of nodes at any position, and the elements after it must match too.
     #[test]
-    fn wildcards_stand_for_nodes_and_no_more() {
+    fn wildcards_match_only_nodes() {
         let leaves = |text: &str| -> Option<Vec<String>> {
             let updates = select(&ports(), &path(text), 7)?.into_iter().flat_map(|one| one.update);
             Some(updates.map(|update| paths::shown(&update.path.expect("each has one"))).collect())
@@ -257,7 +257,7 @@ mod tests {
 
     /// The list has one key. Another key selects no port, as opposed to all of them.
     #[test]
-    fn keys_that_there_are_not_lead_nowhere() {
+    fn unknown_keys_select_nothing() {
         let keyed = |node: usize, key: &str| {
             let mut path = path("interfaces/interface/state/ifindex");
             path.elem[node].key = [(key.to_owned(), "eth1".to_owned())].into();

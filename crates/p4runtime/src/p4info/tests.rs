@@ -103,7 +103,7 @@ fn members_may_use_the_actions_of_the_tables_behind_them() {
 }
 
 #[test]
-fn identifiers_are_there_and_unique() {
+fn identifiers_are_present_and_unique() {
     assert_eq!(refused("tables {}"), "a table without preamble has no id");
     assert_eq!(refused("actions { preamble { name: 'a' } }"), "action 'a' has no id");
     assert_eq!(
@@ -126,7 +126,7 @@ fn identifiers_are_there_and_unique() {
 }
 
 #[test]
-fn references_lead_somewhere() {
+fn unresolved_references_are_refused() {
     let table =
         |field: &str| refused(&format!("tables {{ preamble {{ id: 1 name: 't' }} {field} }}"));
     assert_eq!(
@@ -158,7 +158,7 @@ fn references_lead_somewhere() {
 }
 
 #[test]
-fn numbers_and_types_make_sense() {
+fn invalid_numbers_and_types_are_refused() {
     let field = |field: &str| {
         refused(&format!(
             "tables {{ preamble {{ id: 1 name: 't' }} match_fields {{ id: 1 name: 'f' {field} }} }}"

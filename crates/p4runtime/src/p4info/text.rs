@@ -206,7 +206,7 @@ mod tests {
         }
 
         #[test]
-        fn names_survive(name: String) {
+        fn names_are_printed_and_parsed_unchanged(name: String) {
             let p4info = P4Info {
                 pkg_info: Some(crate::proto::config::PkgInfo { name, ..Default::default() }),
                 ..Default::default()

@@ -222,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn pipelines_go_with_their_last_device() {
+    fn pipelines_are_freed_with_their_last_device() {
         let registry = PipelineRegistry::new();
         drop(intern(&registry, "a", "x"));
         let other = intern(&registry, "b", "x");

@@ -238,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn impossible_configurations_are_refused() {
+    fn invalid_configurations_are_refused() {
         let plain = any(&Config { can_push_pipeline: true, ..Config::default() });
         let error = RoleAccess::parse(&RoleKey::Default, Some(&plain));
         assert_eq!(error, Err(RoleConfigError::DefaultRole));

@@ -29,7 +29,7 @@ async fn a_missing_server_is_reported_with_its_address() {
 }
 
 #[tokio::test]
-async fn a_server_that_never_answers_is_given_up() {
+async fn a_server_that_never_answers_causes_a_timeout() {
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
     let address = listener.local_addr().expect("bound").to_string();
     let _silent = tokio::spawn(async move {

@@ -267,7 +267,7 @@ async fn a_thousand_hostile_connections_leave_a_primary_unharmed() {
 }
 
 #[tokio::test]
-async fn so_do_those_from_its_own_address() {
+async fn hostile_connections_from_its_own_address_leave_a_primary_unharmed() {
     withstood(&[1]).await;
 }
 
@@ -298,7 +298,7 @@ async fn a_thousand_slow_handshakes_leave_a_client_of_tls_unharmed() {
 
 /// A connection that never completes its handshake is closed after the time limit.
 #[tokio::test]
-async fn a_handshake_that_drips_is_ended() {
+async fn a_slow_handshake_is_ended() {
     let limits =
         p4runtime::server::Limits { handshake: Duration::from_millis(300), ..Default::default() };
     let served = Served::new(1, ServerOptions { limits, ..ServerOptions::default() }).await;

@@ -125,7 +125,7 @@ async fn many_packet_outs_arrive_complete_and_in_order() {
 }
 
 #[tokio::test]
-async fn a_bad_packet_out_is_answered_and_the_rest_goes_through() {
+async fn a_bad_packet_out_is_answered_and_the_others_are_injected() {
     let served = Served::new(1, ServerOptions::default()).await;
     let (_client, sender, mut receiver) = served.primary().await;
     let bad = v1::PacketOut { payload: Bytes::new(), metadata: vec![field(7, &[1])] };

@@ -99,7 +99,7 @@ async fn open(http2: &SendRequest<Bytes>) -> (SendStream<Bytes>, RecvStream) {
 }
 
 #[tokio::test]
-async fn calls_that_are_given_up_at_once_close_nothing() {
+async fn cancelled_calls_do_not_close_the_connection() {
     let served = Served::new(1, ServerOptions::default()).await;
     let http2 = connect(&served, &h2::client::Builder::new()).await;
     let (_stream, mut answers) = open(&http2).await;
@@ -153,7 +153,7 @@ async fn packet_outs_in_frames_of_their_own_may_come_all_at_once() {
 }
 
 #[tokio::test]
-async fn a_client_that_takes_little_metadata_gets_no_more() {
+async fn the_metadata_limit_of_a_client_is_observed() {
     let served = Served::new(1, ServerOptions::default()).await;
     let (mut client, _sender, _receiver) = served.primary().await;
     client.write((0..2000).map(host).collect(), Atomicity::ContinueOnError).await.expect("written");
@@ -194,7 +194,7 @@ async fn a_request_with_too_much_metadata_is_refused_alone() {
 }
 
 #[tokio::test]
-async fn calls_end_when_their_time_is_over() {
+async fn calls_end_at_their_deadline() {
     let served = Served::new(1, ServerOptions::default()).await;
     let mut http2 = connect(&served, &h2::client::Builder::new()).await;
     let timed = |path| {

@@ -138,7 +138,7 @@ async fn others_are_served_while_a_pipeline_is_loaded() {
 }
 
 #[tokio::test]
-async fn a_load_without_an_end_is_refused_and_the_old_pipeline_runs() {
+async fn a_load_that_takes_too_long_is_refused_and_the_old_pipeline_runs() {
     let target = Gated::default();
     let served = target.serve(Duration::from_secs(1)).await;
     let (mut client, _sender, _receiver) = served.primary().await;

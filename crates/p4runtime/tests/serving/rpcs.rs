@@ -160,7 +160,7 @@ async fn two_devices_of_one_server_need_two_ids() {
 }
 
 #[tokio::test]
-async fn backups_hear_of_the_primary() {
+async fn backups_are_notified_of_the_primary() {
     let served = Served::new(1, ServerOptions::default()).await;
     let (mut first, mut second) = (served.client().await, served.client().await);
     let (sender, mut receiver) =

@@ -290,7 +290,7 @@ async fn pad(mut socket: TcpStream) {
 }
 
 #[tokio::test]
-async fn padding_continuations_and_unknown_frames_are_taken() {
+async fn padding_continuations_and_unknown_frames_are_accepted() {
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
     let address = listener.local_addr().expect("bound").to_string();
     let serving = tokio::spawn(async move { pad(listener.accept().await.expect("one").0).await });

@@ -57,7 +57,7 @@ pub(crate) fn trusting(authority: &Authority, identity: Option<(Vec<u8>, Vec<u8>
 }
 
 #[tokio::test]
-async fn tls_lets_in_who_trusts_the_server() {
+async fn tls_accepts_clients_that_trust_the_server() {
     let (authority, stranger) = (Authority::new(), Authority::new());
     let served = served(&authority, None).await;
     assert!(try_to_talk(&served, Some(trusting(&authority, None))).await);
@@ -70,7 +70,7 @@ async fn tls_lets_in_who_trusts_the_server() {
 }
 
 #[tokio::test]
-async fn mutual_tls_lets_in_whom_the_server_trusts() {
+async fn mutual_tls_accepts_only_trusted_clients() {
     let (authority, stranger) = (Authority::new(), Authority::new());
     let served = served(&authority, Some(authority.pem())).await;
     let known = authority.issue("controller.test");

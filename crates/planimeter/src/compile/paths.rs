@@ -110,7 +110,7 @@ mod tests {
     use p4lang::preprocess::{MemoryFiles, Options};
 
     #[test]
-    fn every_way_is_told_with_its_parts() {
+    fn every_path_is_shown_with_its_parts() {
         let source = "#include <v1model.p4>
             header e_t { bit<8> a; bit<16> b; }
             struct H { e_t e; e_t f; }

@@ -29,7 +29,7 @@ fn short(controller: &Controller, output: &Path) -> Vec<String> {
 }
 
 #[test]
-fn a_run_that_went_well_leaves_its_results_and_0() {
+fn a_successful_run_leaves_its_results_and_ends_with_status_0() {
     let (controller, scratch) = (Controller::start(), scratch());
     let directory = scratch.path().join("run");
     let mut arguments = short(&controller, &directory);
@@ -43,7 +43,7 @@ fn a_run_that_went_well_leaves_its_results_and_0() {
 }
 
 #[test]
-fn a_threshold_that_does_not_hold_is_1() {
+fn a_missed_threshold_fails_with_status_1() {
     let (controller, scratch) = (Controller::start(), scratch());
     let mut arguments = short(&controller, &scratch.path().join("run"));
     arguments.extend(["-t", "rtt.p90 < 1ns"].map(str::to_owned));
@@ -53,7 +53,7 @@ fn a_threshold_that_does_not_hold_is_1() {
 }
 
 #[test]
-fn a_controller_that_is_not_there_is_3_and_named() {
+fn a_missing_controller_is_named_and_fails_with_status_3() {
     let scratch = scratch();
     let directory = scratch.path().join("run");
     let address = format!("127.0.0.1:{}", command::free_port());
@@ -76,7 +76,7 @@ fn a_controller_that_is_not_there_is_3_and_named() {
 }
 
 #[test]
-fn settings_that_make_no_sense_are_2_and_leave_nothing() {
+fn invalid_settings_fail_with_status_2_and_leave_nothing() {
     let scratch = scratch();
     let directory = scratch.path().join("run");
     let output = directory.to_string_lossy().into_owned();
@@ -96,7 +96,7 @@ fn settings_that_make_no_sense_are_2_and_leave_nothing() {
 /// For all verbs that listen, an unavailable address is an error in the arguments, and the message
 /// names the option.
 #[test]
-fn an_address_that_is_taken_is_2_with_the_option_to_change() {
+fn an_address_in_use_fails_with_the_option_to_change_and_status_2() {
     let taken = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
     let taken = taken.local_addr().expect("its address");
     let (address, port) = (taken.to_string(), taken.port().to_string());
@@ -132,7 +132,7 @@ fn an_address_that_is_taken_is_2_with_the_option_to_change() {
 }
 
 #[test]
-fn a_folder_that_holds_something_is_2_and_left_alone() {
+fn a_folder_with_files_is_left_alone_and_fails_with_status_2() {
     let (controller, scratch) = (Controller::start(), scratch());
     fs::write(scratch.path().join("precious"), "figures").expect("a file");
     let ended = planimeter(&short(&controller, scratch.path()));

@@ -179,7 +179,7 @@ mod tests {
 
     /// A client of several services calls `service:method` and expects the answer from `method`.
     #[test]
-    fn a_service_is_taken_away_from_the_answer() {
+    fn the_reply_omits_the_name_of_the_service() {
         let call = called(b"\x80\x01\x00\x01\x00\x00\x00\x0bstandard:bm\x00\x00\x00\x00");
         assert_eq!(call.name(), "standard:bm");
         let answer = call.exception("").expect("it waits");
@@ -195,7 +195,7 @@ mod tests {
     /// Bytes may arrive in pieces of any size: each proper prefix of a header is incomplete, and no
     /// bytes after the header are needed.
     #[test]
-    fn a_beginning_waits_for_more() {
+    fn incomplete_calls_wait_for_more_bytes() {
         for form in FORMS {
             let header = form.len() - 1;
             for length in 0..header {
@@ -208,7 +208,7 @@ mod tests {
     /// Bytes of another protocol are recognised at the first wrong byte, so the switch does not
     /// wait for more.
     #[test]
-    fn other_protocols_are_foreign() {
+    fn other_protocols_are_recognised() {
         for bytes in [
             &b"GET / HTTP/1.1\r\n"[..],
             b"PRI * HTTP/2.0\r\n",

@@ -30,7 +30,7 @@ fn received(port: &mut Port, patience: Duration) -> Vec<Vec<u8>> {
 }
 
 #[tokio::test]
-async fn devices_behind_one_address_are_apart() {
+async fn devices_behind_one_address_are_separate() {
     let ((mut one, near_one), (mut other, near_other)) = (lines(2), lines(2));
     let devices = vec![device(crate::support::DEVICE, near_one), device(8, near_other)];
     let switch = Switch::start(options(), devices).expect("it starts");

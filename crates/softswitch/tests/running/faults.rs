@@ -88,7 +88,7 @@ async fn a_slow_reader_of_digests_and_packet_ins_stops_nothing() {
 
 /// No packet stops a worker, whatever its length and bytes.
 #[tokio::test]
-async fn packets_of_any_shape_are_survived() {
+async fn packets_of_any_shape_do_no_harm() {
     let mut bench = Bench::new(2);
     let mut controller = Controller::with(&bench.switch, PROGRAM).await;
     controller.insert([Names::new().entry(20, "forward", &[2])]).await;

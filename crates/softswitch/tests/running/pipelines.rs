@@ -32,7 +32,7 @@ async fn a_refused_program_leaves_the_old_one_running() {
 }
 
 #[tokio::test]
-async fn a_push_under_traffic_loses_nothing_that_is_in() {
+async fn a_push_under_traffic_loses_no_received_packet() {
     let mut bench = Bench::new(2);
     // Each program sends everything to port 2 and marks the packets with its number.
     let source = |mark: u8| {

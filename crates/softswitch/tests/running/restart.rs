@@ -67,7 +67,7 @@ async fn a_file_that_was_cut_off_is_refused_and_can_be_repaired() {
 
 /// The same state is restored if answers wait for the medium.
 #[tokio::test]
-async fn answers_may_wait_for_the_medium() {
+async fn answered_writes_survive_with_sync_to_the_medium() {
     let directory = tempfile::tempdir().expect("a directory");
     let state = directory.path().join("state");
     let durability = Durability::Medium;

@@ -84,7 +84,7 @@ fn a_client_is_referred_to_p4runtime() {
 /// Clients that only probe the port, hang up, or speak another protocol are cut off and hold no
 /// resources.
 #[test]
-fn others_are_cut_off() {
+fn other_protocols_are_disconnected() {
     let (bench, said) = Bench::logging(1);
     drop(connect(&bench));
     for bytes in [&b""[..], b"\x80", b"\x80\x01\x00\x01\x00\x00\x00\x05abc"] {

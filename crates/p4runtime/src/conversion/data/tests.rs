@@ -73,7 +73,7 @@ fn every_type_starts_as_a_value_of_itself() {
 }
 
 #[test]
-fn names_that_lead_nowhere_or_in_circles_are_refused() {
+fn unresolved_and_cyclic_names_are_refused() {
     for (spec, error) in [
         ("struct { name: 'none' }", "type_info has no struct 'none'"),
         ("header { name: 'none' }", "type_info has no header 'none'"),

@@ -325,7 +325,7 @@ async fn models_are_those_that_the_request_names() {
 }
 
 #[tokio::test]
-async fn an_origin_that_there_is_not_is_refused() {
+async fn an_unknown_origin_is_refused() {
     let mut served = Served::new().await;
     for (origin, is_known) in
         [("", true), ("openconfig", true), ("openconfig-interfaces", true), ("cli", false)]

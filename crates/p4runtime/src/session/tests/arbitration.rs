@@ -60,7 +60,7 @@ fn an_election_id_in_use_closes_the_stream_with_the_text_that_clients_match() {
 }
 
 #[test]
-fn the_owner_hears_who_is_primary() {
+fn the_owner_is_notified_of_the_primary() {
     let mut switch = Switch::new(DeviceOptions::default());
     let heard = |switch: &mut Switch| {
         let heard: Vec<_> = switch
@@ -87,7 +87,7 @@ fn the_owner_hears_who_is_primary() {
 }
 
 #[test]
-fn others_hear_not_found_when_the_primary_leaves() {
+fn backups_receive_not_found_when_the_primary_leaves() {
     let mut switch = Switch::new(DeviceOptions::default());
     switch.arbitrate(1, "", 10);
     switch.arbitrate(2, "", 9);
@@ -128,7 +128,7 @@ fn every_controller_of_a_role_receives_its_configuration() {
 }
 
 #[test]
-fn impossible_role_configurations_close_the_stream() {
+fn invalid_role_configurations_close_the_stream() {
     let mut switch = Switch::new(DeviceOptions::default());
     switch.message(1, with_config("a", 1, STRATUM, &[0xff]));
     assert_eq!(switch.closed()[0].1, Code::InvalidArgument);

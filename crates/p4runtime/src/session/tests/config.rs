@@ -56,7 +56,7 @@ fn each_response_type_has_its_fields() {
 }
 
 #[test]
-fn a_cookie_that_was_not_sent_is_not_made_up() {
+fn a_missing_cookie_stays_missing() {
     let mut switch = Switch::new(DeviceOptions::default());
     switch.arbitrate(1, "", 1);
     let config = v1::ForwardingPipelineConfig { cookie: None, ..pipeline(p4info(), 0) };

@@ -64,7 +64,7 @@ fn begin(
 }
 
 #[test]
-fn writes_go_on_during_a_load_and_other_pushes_are_refused() {
+fn writes_continue_during_a_load_and_other_pushes_are_refused() {
     let mut switch = Counting::default().switch();
     let other = || pipeline(p4info_without(OTHER_TABLE), 2);
     let load = begin(&mut switch, Action::ReconcileAndCommit, other()).expect("begun");
@@ -83,7 +83,7 @@ fn writes_go_on_during_a_load_and_other_pushes_are_refused() {
 }
 
 #[test]
-fn a_load_that_is_given_up_frees_the_device() {
+fn an_abandoned_load_frees_the_device() {
     let mut switch = Counting::default().switch();
     let load = begin(&mut switch, Action::VerifyAndCommit, pipeline(p4info(), 2));
     drop(load.expect("begun"));
@@ -140,7 +140,7 @@ fn only_a_push_of_another_pipeline_loads_one() {
 }
 
 #[test]
-fn a_panic_is_an_answer() {
+fn a_panic_becomes_an_internal_error() {
     let mut switch = Counting::default().switch();
     let mut config = pipeline(p4info(), 2);
     config.p4_device_config = Bytes::from_static(b"panic");

@@ -92,7 +92,7 @@ fn disabling_a_digest_stops_it() {
 }
 
 #[test]
-fn acknowledgements_that_make_no_sense_are_answered() {
+fn invalid_acknowledgements_are_answered() {
     let mut switch = Switch::ready(DeviceOptions::default());
     switch.arbitrate(2, "", 0);
     switch.effects.clear();

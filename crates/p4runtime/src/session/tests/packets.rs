@@ -78,7 +78,7 @@ fn the_strict_device_wants_every_field() {
 }
 
 #[test]
-fn a_silent_device_drops_without_a_word() {
+fn a_silent_device_drops_without_an_error() {
     let options = DeviceOptions { stream_errors: false, ..DeviceOptions::default() };
     let mut switch = Switch::ready(options);
     switch.message(1, Request::Packet(packet(b"x", &[(7, &[1])])));

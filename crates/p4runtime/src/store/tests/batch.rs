@@ -21,7 +21,7 @@ fn each_update_is_tried_when_errors_do_not_stop() {
 }
 
 #[test]
-fn a_failed_batch_leaves_nothing() {
+fn a_failed_batch_changes_nothing() {
     for atomicity in [Atomicity::RollbackOnError, Atomicity::DataplaneAtomic] {
         let mut switch = Switch::new();
         let updates = [1, 2, 1, 3].map(|port| update(Type::Insert, exact_entry(port)));

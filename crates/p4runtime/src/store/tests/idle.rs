@@ -69,7 +69,7 @@ fn extreme_times_do_no_harm() {
 }
 
 #[test]
-fn a_table_without_timeouts_takes_none() {
+fn a_table_without_timeouts_refuses_them() {
     let mut switch = Switch::new();
     let route = v1::TableEntry {
         table_id: ROUTES,
@@ -87,7 +87,7 @@ fn a_table_without_timeouts_takes_none() {
 }
 
 #[test]
-fn hits_count() {
+fn hits_update_direct_counters() {
     let mut switch = Switch::new();
     switch.insert(exact_entry(1)).unwrap();
     for key in [exact_entry(1), default_entry(EXACT, None)] {

@@ -90,7 +90,7 @@ fn a_key_selects_entries_with_just_these_fields() {
 }
 
 #[test]
-fn filters_that_mean_nothing_are_refused() {
+fn invalid_filters_are_refused() {
     let switch = populated();
     let refused = |request| assert_eq!(switch.entries(request), Err(Code::InvalidArgument));
     refused(v1::TableEntry { action: action(DROP, &[]), ..of(0) });

@@ -116,7 +116,7 @@ fn a_single_fault_is_a_single_line() {
 }
 
 #[test]
-fn a_flag_that_does_not_exist_is_told_what_was_meant() {
+fn an_unknown_flag_is_refused_with_a_suggestion() {
     let error = command().try_get_matches_from(["probe", "--swiches", "5"]).expect_err("no flag");
     assert!(error.use_stderr());
     assert!(error.to_string().contains("'--switches'"), "{error}");
