@@ -13,12 +13,12 @@ libfuzzer_sys::fuzz_target!(|data: &[u8]| {
     let (protocol, control) = (u16::from_be_bytes([a, b]), u16::from_be_bytes([c, d]));
     let tag = (protocol != 0).then_some(Tag { protocol, control });
 
-    let mut untold = packet.to_vec();
-    complete_checksum(&mut untold);
-    assert_eq!(untold.len(), packet.len());
-    let once = untold.clone();
-    complete_checksum(&mut untold);
-    assert_eq!(untold, once, "what is complete stays");
+    let mut completed = packet.to_vec();
+    complete_checksum(&mut completed);
+    assert_eq!(completed.len(), packet.len());
+    let once = completed.clone();
+    complete_checksum(&mut completed);
+    assert_eq!(completed, once, "what is complete stays");
 
     // The size of a burst must not change the result.
     let whole = frames(header, tag, packet, 128);

@@ -226,21 +226,22 @@ fn check(head: &mut http::response::Parts) -> Result<(), Status> {
         return Ok(());
     }
     let kind = kind.escape_ascii();
-    let said = format!("The server answered with content of type \"{kind}\", which is not gRPC.");
-    Err(Status::unknown(said))
+    let message =
+        format!("The server answered with content of type \"{kind}\", which is not gRPC.");
+    Err(Status::unknown(message))
 }
 
 /// Returns the status that corresponds to an HTTP status ("HTTP to gRPC Status Code Mapping" of
 /// gRPC).
 fn of_http(status: http::StatusCode) -> Status {
-    let said = format!("The server answered with HTTP status {status}.");
+    let message = format!("The server answered with HTTP status {status}.");
     match status.as_u16() {
-        400 => Status::internal(said),
-        401 => Status::unauthenticated(said),
-        403 => Status::permission_denied(said),
-        404 => Status::unimplemented(said),
-        429 | 502..=504 => Status::unavailable(said),
-        _ => Status::unknown(said),
+        400 => Status::internal(message),
+        401 => Status::unauthenticated(message),
+        403 => Status::permission_denied(message),
+        404 => Status::unimplemented(message),
+        429 | 502..=504 => Status::unavailable(message),
+        _ => Status::unknown(message),
     }
 }
 

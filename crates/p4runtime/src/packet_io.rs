@@ -498,8 +498,8 @@ static NUMBERS: [[u8; 4]; 512] = {
     numbers
 };
 
-/// Returns `number` in `width` bytes, big-endian, or in as many bytes as it needs if those are
-/// more. The result has at least one byte.
+/// Returns a number in big-endian order: in `width` bytes, or in more if the number needs more. The
+/// result has at least one byte.
 fn number_bytes(number: u32, width: usize) -> Bytes {
     let needed = 4 - number.leading_zeros() as usize / 8;
     let width = width.max(needed).max(1);

@@ -222,10 +222,10 @@ mod tests {
         let status = to_grpc(&batch_status(&outcomes).unwrap_err());
         let shorter = shorter_details(status.details());
         assert!(shorter.len() < status.details().len());
-        let told = batch_errors(&tonic::Status::with_details(tonic::Code::Unknown, "", shorter));
-        assert_eq!(told.len(), 200);
-        assert!(told.iter().all(|error| error.canonical_code == Code::AlreadyExists as i32));
-        assert!(told.iter().all(|error| error.message.is_empty()));
+        let errors = batch_errors(&tonic::Status::with_details(tonic::Code::Unknown, "", shorter));
+        assert_eq!(errors.len(), 200);
+        assert!(errors.iter().all(|error| error.canonical_code == Code::AlreadyExists as i32));
+        assert!(errors.iter().all(|error| error.message.is_empty()));
         assert!(shorter_details(b"\xff").is_empty());
     }
 }

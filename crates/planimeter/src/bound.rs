@@ -247,8 +247,8 @@ fn bounds_of<'a>(
     }
 }
 
-/// Returns whether simulated runs with long delays are searched. Prints a note if there are too many
-/// flows for them.
+/// Returns whether simulated runs with long delays are searched, and prints a note if there are too
+/// many flows for them.
 fn with_runs(arguments: &Arguments, flows: &[FlowId]) -> bool {
     let requested = !arguments.no_simulation;
     let with_runs = requested && flows.len() <= RUNS;
@@ -325,8 +325,8 @@ impl Applied {
         parts: impl IntoIterator<Item = &'p mut Self>,
     ) -> Vec<Analysis> {
         let parts: Vec<&mut Self> = parts.into_iter().collect();
-        let said: BTreeSet<&String> = parts.iter().flat_map(|part| &part.left_out).collect();
-        said.into_iter().for_each(|text| eprintln!("planimeter: {text}"));
+        let left_out: BTreeSet<&String> = parts.iter().flat_map(|part| &part.left_out).collect();
+        left_out.into_iter().for_each(|text| eprintln!("planimeter: {text}"));
         let everywhere =
             |analysis: &Analysis| parts.iter().all(|part| part.analyses.contains(analysis));
         let common: Vec<Analysis> = asked.iter().copied().filter(everywhere).collect();

@@ -106,8 +106,8 @@ pub(crate) fn leave_document(
 
 /// Returns the layout of text for this terminal.
 pub(crate) fn layout() -> Layout {
-    let told = std::env::var("COLUMNS").ok().and_then(|text| text.parse().ok());
-    let width = told.or_else(terminal_width).unwrap_or(100);
+    let columns = std::env::var("COLUMNS").ok().and_then(|text| text.parse().ok());
+    let width = columns.or_else(terminal_width).unwrap_or(100);
     let colour = std::io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none();
     Layout { width, colour }
 }

@@ -248,9 +248,9 @@ impl Watcher for Keeper<'_> {
 mod tests {
     use super::*;
 
-    struct Nobody;
+    struct NoWatcher;
 
-    impl Watcher for Nobody {
+    impl Watcher for NoWatcher {
         fn trial_begins(&mut self, _: u32, _: Option<u32>, _: &str) {}
         fn trial_ended(&mut self, _: &Trial, _: &RunResult) {}
     }
@@ -271,7 +271,7 @@ mod tests {
             live: Arc::default(),
             interrupt: Arc::default(),
         };
-        probe::run(&config, context, &mut Nobody).expect("a result")
+        probe::run(&config, context, &mut NoWatcher).expect("a result")
     }
 
     fn threshold(value: Option<f64>, held: bool) -> ThresholdOutcome {
@@ -316,9 +316,9 @@ mod tests {
             (result(partial(), &[&unjudged]), true, false, INTERRUPTED),
             (result(partial(), &[&broken]), true, false, 1),
         ] {
-            let said = verdict(&result, interrupted, allow_missing);
+            let actual = verdict(&result, interrupted, allow_missing);
             let about = format!("{:?} {:?} {interrupted}", result.completion, result.thresholds);
-            assert_eq!(said, status, "{about}");
+            assert_eq!(actual, status, "{about}");
         }
     }
 }

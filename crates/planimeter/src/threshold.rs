@@ -42,10 +42,13 @@ mod tests {
         let parse = |text| Condition::parse(text, METRICS.into_iter(), false).expect("a condition");
         let rate = parse("rate > 1k");
         assert_eq!(broken(&rate, &METRICS, "x", Some(2e3)), None);
-        let said = |condition, value| broken(condition, &METRICS, "x", value).expect("broken");
-        assert_eq!(said(&rate, None), "threshold rate > 1k does not hold for x: there is no value");
+        let message = |condition, value| broken(condition, &METRICS, "x", value).expect("broken");
         assert_eq!(
-            said(&parse("p99 < 1.5us"), Some(2e-6)),
+            message(&rate, None),
+            "threshold rate > 1k does not hold for x: there is no value"
+        );
+        assert_eq!(
+            message(&parse("p99 < 1.5us"), Some(2e-6)),
             "threshold p99 < 1.5us does not hold for x: it is 2.00 µs"
         );
     }

@@ -93,7 +93,7 @@ fn wrong_input_fails_with_one_line_and_status_2() {
     let program = file("wrong.mppg", "f := ratency(1)");
     let other = file("network.yaml", "");
     let ring = "examples/networks/ring.json";
-    for (arguments, said) in [
+    for (arguments, named) in [
         (vec![negative.as_str()], "server[0].service.rate '-1' is negative"),
         (vec![&missing], "visits server 'b', which is not in the network"),
         (vec![&broken], "broken.json: line 1"),
@@ -106,7 +106,7 @@ fn wrong_input_fails_with_one_line_and_status_2() {
         let output = bound(&arguments);
         let error = stderr(&output);
         assert_eq!(output.status.code(), Some(2), "{arguments:?}: {error}");
-        assert!(error.contains(said), "{arguments:?}: {error}");
+        assert!(error.contains(named), "{arguments:?}: {error}");
         assert_eq!(error.trim_end().lines().count(), 1, "{arguments:?}: {error}");
     }
 }
@@ -191,8 +191,8 @@ fn flows_without_a_bound_fail_with_the_reason_and_status_1() {
         let mut all = vec![&*path];
         all.extend(&arguments);
         let output = bound(&all);
-        let said: Vec<String> = stdout(&output).split_whitespace().map(str::to_owned).collect();
-        assert!(said.join(" ").contains(reason), "{reason}: {}", stdout(&output));
+        let words: Vec<String> = stdout(&output).split_whitespace().map(str::to_owned).collect();
+        assert!(words.join(" ").contains(reason), "{reason}: {}", stdout(&output));
         assert_eq!(output.status.code(), Some(1), "{reason}");
         all.push("--allow-unbounded");
         assert_eq!(bound(&all).status.code(), Some(0), "{reason}");
@@ -312,14 +312,14 @@ fn a_quantity_varies_into_a_table_csv_json_and_a_run_directory() {
 #[test]
 fn a_quantity_that_cannot_vary_is_named() {
     let file = "examples/networks/priorities.toml";
-    for (vary, said) in [
+    for (vary, named) in [
         ("video=1..2:3", "is not of the form PART.QUANTITY=FROM..TO:STEPS"),
         ("audio.rate=1..2:3", "has no flow, server or port 'audio'; there are alarms, control"),
         ("video.rate=1..2Mbps:3", "say which: video.rate[0] to video.rate[1]"),
     ] {
         let output = bound(&[file, "--vary", vary]);
         assert_eq!(output.status.code(), Some(2), "{vary}");
-        assert!(stderr(&output).contains(said), "{vary}: {}", stderr(&output));
+        assert!(stderr(&output).contains(named), "{vary}: {}", stderr(&output));
     }
     // No value of the range has a bound, so the sweep is not across the limit of stability.
     let output = bound(&["examples/networks/two-hops.toml", "--vary", "f0.rate=7..9:2"]);
@@ -411,8 +411,8 @@ fn a_missed_maximum_delay_comes_first_and_fails_with_status_1() {
         let (text, error) = (stdout(&output), stderr(&output));
         assert_eq!(output.status.code(), Some(status), "{error}");
         assert!(text.contains(word), "{text}");
-        let said = "flow 'f' misses its maximum delay of 4.999 ms: it is bounded by 5 ms; in a run it takes 5 ms";
-        assert_eq!(error.contains(said), status == 1, "{error}");
+        let message = "flow 'f' misses its maximum delay of 4.999 ms: it is bounded by 5 ms; in a run it takes 5 ms";
+        assert_eq!(error.contains(message), status == 1, "{error}");
         let first = text.lines().nth(2).unwrap_or_default();
         assert_eq!(first.starts_with("FAIL: 1 of 1 maximum delay missed."), status == 1, "{text}");
         assert_eq!(text.contains("the maximum delay of one flow is met"), status == 0, "{text}");
@@ -434,7 +434,7 @@ fn a_missed_maximum_delay_comes_first_and_fails_with_status_1() {
 fn missed_thresholds_fail_with_status_1() {
     let scratch = tempfile::tempdir().expect("a folder");
     let file = with_limit(scratch.path(), "");
-    for (threshold, said) in [
+    for (threshold, named) in [
         ("delay <= 5ms", None),
         ("delay < 5ms", Some("threshold delay < 5ms does not hold for flow 'g': it is 5.00 ms")),
         ("load < 0.2", Some("threshold load < 0.2 does not hold for server 'a': it is 20")),
@@ -446,15 +446,15 @@ fn missed_thresholds_fail_with_status_1() {
     ] {
         let output = bound(&[&file, "-t", threshold]);
         let (text, error) = (stdout(&output), stderr(&output));
-        assert_eq!(output.status.code(), Some(i32::from(said.is_some())), "{threshold}: {error}");
-        assert!(text.contains(if said.is_some() { "FAIL" } else { "pass" }), "{text}");
-        if let Some(said) = said {
-            assert!(error.contains(said), "{error}");
+        assert_eq!(output.status.code(), Some(i32::from(named.is_some())), "{threshold}: {error}");
+        assert!(text.contains(if named.is_some() { "FAIL" } else { "pass" }), "{text}");
+        if let Some(named) = named {
+            assert!(error.contains(named), "{error}");
         }
         let json: serde_json::Value =
             serde_json::from_str(&stdout(&bound(&[&file, "-t", threshold, "--json"])))
                 .expect("JSON");
-        assert_eq!(json["thresholds"][0]["held"], said.is_none(), "{threshold}");
+        assert_eq!(json["thresholds"][0]["held"], named.is_none(), "{threshold}");
     }
     let output = bound(&[&file, "-t", "delay < 5"]);
     assert_eq!(output.status.code(), Some(2), "{}", stderr(&output));

@@ -65,10 +65,10 @@ fn the_notebook_of_the_documentation_reads_a_run() {
         .current_dir(&folder)
         .output()
         .expect("Python runs");
-    let said = text_of(&output);
-    assert!(output.status.success(), "{said}");
+    let printed = text_of(&output);
+    assert!(output.status.success(), "{printed}");
     for word in ["flow f0", "backlog", "before ['after']", "series"] {
-        assert!(said.contains(word), "{word}: {said}");
+        assert!(printed.contains(word), "{word}: {printed}");
     }
 }
 
@@ -84,13 +84,15 @@ fn a_gate_passes_or_fails_and_leaves_a_report() {
         planimeter(&arguments, &folder)
     };
     let missed = gate("delay <= +1%", "missed");
-    let said = text_of(&missed);
-    assert_eq!(missed.status.code(), Some(1), "{said}");
+    let printed = text_of(&missed);
+    assert_eq!(missed.status.code(), Some(1), "{printed}");
     assert!(
-        said.contains("FAIL") && said.contains("higher") && said.contains("after against before"),
-        "{said}"
+        printed.contains("FAIL")
+            && printed.contains("higher")
+            && printed.contains("after against before"),
+        "{printed}"
     );
-    for line in said.lines() {
+    for line in printed.lines() {
         assert!(line.chars().count() <= 80 || line.starts_with("Report: "), "{line}");
     }
     let kept = gate("delay < +10000%", "kept");
@@ -129,9 +131,9 @@ fn incomparable_results_fail_with_the_reason_and_status_2() {
         ),
     ] {
         let output = planimeter(&[vec!["compare"], arguments].concat(), &folder);
-        let said = text(&output.stderr);
-        assert_eq!(output.status.code(), Some(2), "{said}");
-        assert!(said.contains(reason) && said.lines().count() == 1, "{reason}: {said}");
+        let printed = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{printed}");
+        assert!(printed.contains(reason) && printed.lines().count() == 1, "{reason}: {printed}");
     }
     let despite =
         ["compare", "before", "capped", "--despite", "configuration", "-o", "all-the-same"];

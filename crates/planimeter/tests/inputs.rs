@@ -35,11 +35,11 @@ fn refused(make: impl Fn(&std::path::Path), reason: &str) {
         }
         let whole = arguments.replace(name, &path.display().to_string());
         let output = planimeter(verb, &whole.split(' ').collect::<Vec<_>>());
-        let said = stderr(&output);
-        assert_eq!(output.status.code(), Some(2), "{verb} {arguments}: {said}");
-        assert!(said.contains(reason), "{verb} {arguments}: {said}");
+        let message = stderr(&output);
+        assert_eq!(output.status.code(), Some(2), "{verb} {arguments}: {message}");
+        assert!(message.contains(reason), "{verb} {arguments}: {message}");
         assert_eq!(stdout(&output), "", "{verb} {arguments}");
-        assert!(said.len() < LONGEST_MESSAGE, "{verb} {arguments}: {} bytes", said.len());
+        assert!(message.len() < LONGEST_MESSAGE, "{verb} {arguments}: {} bytes", message.len());
     }
 }
 
@@ -57,9 +57,9 @@ fn an_include_of_a_device_without_an_end_is_refused() {
     let path = folder.path().join("a.p4");
     fs::write(&path, "#include \"/dev/zero\"\n").expect("a file");
     let output = planimeter("compile", &[&path.display().to_string()]);
-    let said = stderr(&output);
-    assert_eq!(output.status.code(), Some(2), "{said}");
-    assert!(said.contains("a.p4:1:") && said.contains("longer than"), "{said}");
+    let message = stderr(&output);
+    assert_eq!(output.status.code(), Some(2), "{message}");
+    assert!(message.contains("a.p4:1:") && message.contains("longer than"), "{message}");
 }
 
 #[test]

@@ -28,8 +28,8 @@ trafficGenConfig.iatDistributionParamter1 = 20
     fs::write(&file, config).expect("written");
     fs::write(folder.path().join("topology.ini"), "1:1==2:1\n2:2==3:1\n").expect("written");
     let output = planimeter("probe", &["--legacy", &file.to_string_lossy(), "--print-config"]);
-    let (shown, said) = (stdout(&output), stderr(&output));
-    assert!(output.status.success(), "{said}");
+    let (shown, errors) = (stdout(&output), stderr(&output));
+    assert!(output.status.success(), "{errors}");
     assert!(shown.contains("[traffic]") && !shown.contains("counterpart"), "{shown}");
     for expected in [
         "config.ini:4: switchConfig.sendFlag = false has no counterpart",
@@ -42,6 +42,6 @@ trafficGenConfig.iatDistributionParamter1 = 20
         "config.ini:3: switches get 2 ports instead of 1",
         "config.ini:1: 1 links of switches beyond config.switchCount = 2 are left out",
     ] {
-        assert!(said.contains(expected), "{expected}: {said}");
+        assert!(errors.contains(expected), "{expected}: {errors}");
     }
 }

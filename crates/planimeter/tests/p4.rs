@@ -96,9 +96,9 @@ fn a_file_of_another_kind_fails_with_one_line_and_status_2() {
         (["stf", &script, &script], "this is a script; name the program before it"),
     ] {
         let output = planimeter(&arguments);
-        let said = text(&output.stderr);
-        assert_eq!(output.status.code(), Some(2), "{arguments:?}: {said}");
-        assert!(said.contains(reason) && said.lines().count() == 1, "{arguments:?}: {said}");
+        let errors = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}: {errors}");
+        assert!(errors.contains(reason) && errors.lines().count() == 1, "{arguments:?}: {errors}");
     }
 }
 
@@ -113,9 +113,12 @@ fn missing_folders_of_output_files_are_created() {
     assert!(p4info.is_file());
     let beneath = p4info.join("router.txtpb").display().to_string();
     let output = planimeter(&["compile", &program("router.p4"), "--p4info", &beneath]);
-    let said = text(&output.stderr);
-    assert_eq!(output.status.code(), Some(2), "{said}");
-    assert!(said.starts_with("planimeter: cannot write ") && said.lines().count() == 1, "{said}");
+    let errors = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{errors}");
+    assert!(
+        errors.starts_with("planimeter: cannot write ") && errors.lines().count() == 1,
+        "{errors}"
+    );
 }
 
 #[test]
@@ -201,8 +204,8 @@ fn an_ir_file_is_read_as_a_program() {
     fs::write(&half, &source[1][..source[1].len() / 2]).expect("half of the IR");
     let output = planimeter(&["compile", &half]);
     assert_eq!(output.status.code(), Some(2));
-    let said = text(&output.stderr);
-    assert!(said.contains("half.json: not the IR of a program: EOF while parsing"), "{said}");
+    let errors = text(&output.stderr);
+    assert!(errors.contains("half.json: not the IR of a program: EOF while parsing"), "{errors}");
 
     let refused = planimeter(&["compile", &program("router.p4"), "--ir", &path("router.bin")]);
     assert_eq!(refused.status.code(), Some(2));
@@ -214,10 +217,10 @@ fn a_program_without_main_has_no_architecture() {
     let scratch = scratch();
     let output = planimeter(&["compile", &file(&scratch, "none.p4", "const bit<8> x = 1;\n")]);
     assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
-    let said = text(&output.stdout);
+    let printed = text(&output.stdout);
     assert!(
-        said.ends_with("none.p4: no architecture, 0 tables, 0 actions, 0 extern instances\n"),
-        "{said}"
+        printed.ends_with("none.p4: no architecture, 0 tables, 0 actions, 0 extern instances\n"),
+        "{printed}"
     );
 }
 
@@ -284,9 +287,9 @@ fn an_invalid_script_fails_with_status_2() {
     // If a text is not a script at all, its first errors are enough.
     let script = file(&scratch, "prose.stf", &"Once upon a time\n".repeat(100));
     let output = planimeter(&["stf", &program("entry_update.p4"), &script]);
-    let said = text(&output.stderr);
-    assert_eq!((output.status.code(), said.lines().count()), (Some(2), 21), "{said}");
-    assert!(said.contains("80 more lines are none of it"), "{said}");
+    let errors = text(&output.stderr);
+    assert_eq!((output.status.code(), errors.lines().count()), (Some(2), 21), "{errors}");
+    assert!(errors.contains("80 more lines are none of it"), "{errors}");
     // A mistake that p4c's runner does not notice is reported, and is refused only with --strict.
     let script = file(&scratch, "half.stf", "packet 1 0\nexpect 1 00\n");
     let output = planimeter(&["stf", &program("entry_update.p4"), &script]);
@@ -433,11 +436,11 @@ fn a_topology_of_the_tutorials_carries_packets_from_host_to_host() {
     for path in ["interpreter", "compiled"] {
         let output = planimeter(&["stf", "--path", path, "--topology", &topology, &tunnel]);
         assert_eq!(output.status.code(), Some(0), "{path}: {}", text(&output.stdout));
-        let said = text(&output.stdout);
+        let printed = text(&output.stdout);
         for way in
             ["h1 > s1 > s2 > h2", "h1 > s1 > s2 > s3 > h3", "h1 > s1, where it left by no port"]
         {
-            assert!(said.contains(way), "{path}: {said}");
+            assert!(printed.contains(way), "{path}: {printed}");
         }
     }
     let folder = scratch();
@@ -445,11 +448,11 @@ fn a_topology_of_the_tutorials_carries_packets_from_host_to_host() {
     let script = file(&folder, "wrong.stf", &format!("packet h1 {packet}\nexpect h3 02\n"));
     let output = planimeter(&["stf", "--topology", &topology, &tunnel, &script]);
     assert_eq!(output.status.code(), Some(1));
-    let said = text(&output.stdout);
-    assert!(said.contains("line 2: no packet came on h3"), "{said}");
+    let printed = text(&output.stdout);
+    assert!(printed.contains("line 2: no packet came on h3"), "{printed}");
     assert!(
-        said.contains("note: this packet gave one on h2, which the script does not name"),
-        "{said}"
+        printed.contains("note: this packet gave one on h2, which the script does not name"),
+        "{printed}"
     );
     for (script, error) in [
         ("packet h9 00\n", "'h9' is no port of"),
@@ -600,12 +603,12 @@ fn a_switch_of_a_topology_may_have_a_program_of_its_own() {
     file(&folder, "chain.stf", "packet h1 00\nexpect h3 00\n");
     let output = planimeter(&["stf", "--coverage", "--topology", &topology, &second]);
     assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
-    let said = text(&output.stdout);
-    assert!(said.contains("h1 > s1 > s2 > s3 > h3"), "{said}");
+    let printed = text(&output.stdout);
+    assert!(printed.contains("h1 > s1 > s2 > s3 > h3"), "{printed}");
     // s1 and s3 run the same file, under different names.
-    assert!(said.contains("second.p4: reached by 1 script\n  on s1, s3\n"), "{said}");
-    assert!(said.contains("third.p4: reached by 1 script\n  on s2\n"), "{said}");
-    assert_eq!(said.matches(": reached by").count(), 2, "{said}");
+    assert!(printed.contains("second.p4: reached by 1 script\n  on s1, s3\n"), "{printed}");
+    assert!(printed.contains("third.p4: reached by 1 script\n  on s2\n"), "{printed}");
+    assert_eq!(printed.matches(": reached by").count(), 2, "{printed}");
 
     let with_program = |program: &str| {
         let topology = file(
@@ -621,9 +624,9 @@ fn a_switch_of_a_topology_may_have_a_program_of_its_own() {
     assert!(text(&output.stdout).contains("note: no switch runs"), "{}", text(&output.stdout));
     let output = with_program("build/missing.json");
     assert_eq!(output.status.code(), Some(2));
-    let said = text(&output.stderr);
-    assert!(said.contains("build/missing.json is neither here nor beside it"), "{said}");
-    assert!(said.contains("planimeter compile SOURCE.p4 --ir build/missing.json"), "{said}");
+    let errors = text(&output.stderr);
+    assert!(errors.contains("build/missing.json is neither here nor beside it"), "{errors}");
+    assert!(errors.contains("planimeter compile SOURCE.p4 --ir build/missing.json"), "{errors}");
 }
 
 #[test]
@@ -641,6 +644,6 @@ fn a_packet_that_circulates_is_noted() {
     file(&folder, "circle.stf", "packet h1 00\n");
     let output = planimeter(&["stf", "--topology", &topology, &forward]);
     assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
-    let said = text(&output.stdout);
-    assert!(said.contains("passed 64 switches: it goes round in a circle"), "{said}");
+    let printed = text(&output.stdout);
+    assert!(printed.contains("passed 64 switches: it goes round in a circle"), "{printed}");
 }

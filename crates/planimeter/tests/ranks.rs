@@ -232,9 +232,9 @@ fn a_rank_that_dies_is_named_with_its_missing_items() {
     let words = ["bound", NETWORK, "--json", "--vary", "f0.rate=0..3:600"];
     let meet = meeting_place();
     let mut all: Vec<Child> = (0..4).map(|number| rank(number, 4, &meet, None, &words)).collect();
-    let began = Instant::now();
+    let started = Instant::now();
     while busy(&all[2]) < 0.2 {
-        assert!(began.elapsed() < Duration::from_secs(60), "rank 2 does not work");
+        assert!(started.elapsed() < Duration::from_secs(60), "rank 2 does not work");
         std::thread::sleep(Duration::from_millis(5));
     }
     kill_process(Pid::from_child(&all[2]), Signal::KILL).expect("it was there");

@@ -117,8 +117,8 @@ fn tables_and_programs() {
         ("bench", "--entries 2^4,2^5", report::throughput::SCHEMA),
     ] {
         let directory = folder.path().join(verb);
-        let said = run(&format!("{verb} {words} {short} --json"), &directory);
-        follows(schema, &said, verb);
+        let printed = run(&format!("{verb} {words} {short} --json"), &directory);
+        follows(schema, &printed, verb);
         follows(schema, &result(&directory), verb);
         has_figures(&directory, 2);
         has_histograms(&directory, 2);
@@ -139,8 +139,8 @@ fn bounds_and_comparisons() {
     has_figures(&varied, 1);
     let compared = folder.path().join("compared");
     let path = directory.display();
-    let said = run(&format!("compare {path} {path} --json"), &compared);
-    follows(report::compare::SCHEMA, &said, "compare");
+    let printed = run(&format!("compare {path} {path} --json"), &compared);
+    follows(report::compare::SCHEMA, &printed, "compare");
     follows(report::compare::SCHEMA, &result(&compared), "compare");
 }
 
@@ -154,8 +154,8 @@ fn devices() {
     let measured = folder.path().join("measured");
     run(&format!("device measure {}", plan.display()), &measured);
     let verified = folder.path().join("verified");
-    let said = run(&format!("device verify {} --json", measured.display()), &verified);
-    follows(report::models::SCHEMA, &said, "device verify");
+    let printed = run(&format!("device verify {} --json", measured.display()), &verified);
+    follows(report::models::SCHEMA, &printed, "device verify");
     follows(report::models::SCHEMA, &result(&verified), "device verify");
     has_figures(&verified, 1);
 }

@@ -95,15 +95,15 @@ fn iperf(one: &Namespace, two: &Namespace, address: &str, seconds: usize) -> f64
     server.args(["-s", "-1", "--forceflush", "-B", address]).stdout(Stdio::piped());
     let mut server = server.spawn().expect("iperf3, which conformance/install.sh installs");
     // iperf3 prints a line once it listens.
-    let mut said = BufReader::new(server.stdout.take().expect("it is piped")).lines();
-    let listens = said.by_ref().any(|line| line.is_ok_and(|line| line.contains("listening")));
+    let mut lines = BufReader::new(server.stdout.take().expect("it is piped")).lines();
+    let listens = lines.by_ref().any(|line| line.is_ok_and(|line| line.contains("listening")));
     assert!(listens, "iperf3 does not listen");
     let mut client = one.command("iperf3");
     client.args(["-J", "-O", "1", "-c", address, "-t", &seconds.to_string()]);
     let output = client.output().expect("iperf3");
     let report: serde_json::Value =
         serde_json::from_slice(&output.stdout).expect("a report in JSON");
-    said.for_each(drop);
+    lines.for_each(drop);
     let _ = server.wait();
     let bits = &report["end"]["sum_received"]["bits_per_second"];
     bits.as_f64().unwrap_or_else(|| panic!("iperf3: {report}")) / 1e9

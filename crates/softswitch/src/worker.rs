@@ -405,7 +405,7 @@ impl Lane {
     }
 }
 
-/// Empties a list and returns its allocation as an empty list, whose elements may borrow for another
+/// Empties a list and returns its allocation as an empty list, whose elements may have another
 /// lifetime. Collecting a `Vec` into a `Vec` reuses the allocation.
 fn recycled<Held, Other>(mut list: Vec<Held>) -> Vec<Other> {
     const { assert!(size_of::<Held>() == size_of::<Other>()) };

@@ -146,8 +146,8 @@ impl HttpBody for ReceivedBody {
             }
         }
         if gathered.as_ref().is_some_and(|gathered| !gathered.begun.is_empty()) {
-            let said = "The request ends inside a message.";
-            return Poll::Ready(Some(Err(Status::internal(said))));
+            let message = "The request ends inside a message.";
+            return Poll::Ready(Some(Err(Status::internal(message))));
         }
         let mut trailers = ready!(stream.poll_trailers(context)).map_err(failed)?;
         trailers.as_mut().into_iter().for_each(without_unreadable_details);

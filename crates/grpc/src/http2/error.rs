@@ -36,8 +36,8 @@ pub fn without_unreadable_details(headers: &mut HeaderMap) {
 
 /// Returns the status of a call with a message that exceeds the limit.
 pub(crate) fn too_long(length: usize, limit: usize) -> Status {
-    let said = format!("The message has {length} bytes; {limit} are allowed.");
-    Status::resource_exhausted(said)
+    let message = format!("The message has {length} bytes; {limit} are allowed.");
+    Status::resource_exhausted(message)
 }
 
 /// Returns the status of a call that would hold more memory than allowed.

@@ -52,8 +52,8 @@ impl Messages {
         let &[compressed, a, b, c, d, ..] = &*self.frame else { return self.keep(0) };
         let length = u32::from_be_bytes([a, b, c, d]) as usize;
         if compressed != 0 {
-            let said = "A message is compressed on a stream that did not say how.";
-            return Some(Err(Status::internal(said)));
+            let message = "A message is compressed on a stream that did not say how.";
+            return Some(Err(Status::internal(message)));
         }
         if length > self.limit {
             return Some(Err(too_long(length, self.limit)));

@@ -38,15 +38,16 @@ pub(super) fn fit(headers: &mut HeaderMap, limit: usize, shorter: fn(&[u8]) -> B
         return;
     }
     let Some(full) = Status::from_header_map(headers) else { return };
-    for (details, said) in [(shorter(full.details()), "Messages in its"), (Bytes::new(), "Its")] {
-        let said = format!(
-            "{} ({said} details were left out, since the client takes no more than {limit} bytes of \
+    for (details, omitted) in [(shorter(full.details()), "Messages in its"), (Bytes::new(), "Its")]
+    {
+        let message = format!(
+            "{} ({omitted} details were left out, since the client takes no more than {limit} bytes of \
              metadata)",
             full.message(),
         );
         headers.remove(DETAILS);
         // The text comes from a header, so it fits into one.
-        let _ = Status::with_details(full.code(), said, details).add_header(headers);
+        let _ = Status::with_details(full.code(), message, details).add_header(headers);
         if size(headers) <= limit {
             return;
         }

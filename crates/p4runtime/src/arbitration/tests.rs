@@ -245,18 +245,19 @@ fn the_role_configuration_is_that_of_the_latest_primary() {
     };
     device.update(StreamId(1), &with(5, "first"), &mut heard).expect("accepted");
     device.update(StreamId(2), &with(4, "of a backup"), &mut heard).expect("accepted");
-    let told = |one: &Notification| one.update.role.as_ref().and_then(|role| role.config.clone());
-    assert!(heard.iter().all(|one| told(one) == Some(config("first"))));
+    let config_of =
+        |one: &Notification| one.update.role.as_ref().and_then(|role| role.config.clone());
+    assert!(heard.iter().all(|one| config_of(one) == Some(config("first"))));
 
     heard.clear();
     device.update(StreamId(2), &with(6, "second"), &mut heard).expect("accepted");
     assert_eq!(heard.len(), 2);
-    assert!(heard.iter().all(|one| told(one) == Some(config("second"))));
+    assert!(heard.iter().all(|one| config_of(one) == Some(config("second"))));
     assert_eq!(device.role_config(&RoleKey::new("a", 0)), Some(&config("second")));
 
     heard.clear();
     device.update(StreamId(2), &message("a", Some(6)), &mut heard).expect("accepted");
-    assert!(heard.iter().all(|one| told(one).is_none()));
+    assert!(heard.iter().all(|one| config_of(one).is_none()));
 }
 
 #[test]

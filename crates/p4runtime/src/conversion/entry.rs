@@ -259,8 +259,8 @@ pub(super) fn check_default_key(entry: &v1::TableEntry) -> Result<(), EntityErro
 /// Refuses an idle timeout in the default entry, in writes and in reads (specification 1.5,
 /// "Idle-timeout").
 pub(super) fn check_default_idle(entry: &v1::TableEntry) -> Result<(), EntityError> {
-    let asked = entry.idle_timeout_ns != 0 || entry.time_since_last_hit.is_some();
-    if entry.is_default_action && asked {
+    let has_idle_timeout = entry.idle_timeout_ns != 0 || entry.time_since_last_hit.is_some();
+    if entry.is_default_action && has_idle_timeout {
         return Err(EntityError::invalid("the default entry has no idle timeout"));
     }
     Ok(())

@@ -69,9 +69,9 @@ impl GnmiServer {
         let mut targets = paths.iter().map(|path| path.target.as_str());
         let target = targets.find(|target| !target.is_empty()).unwrap_or_default();
         if let Some(other) = targets.find(|other| !other.is_empty() && *other != target) {
-            let said =
+            let message =
                 format!("A request has one target, and this one has {target:?} and {other:?}.");
-            return Err(Status::invalid_argument(shortened(said)));
+            return Err(Status::invalid_argument(shortened(message)));
         }
         (self.devices)(target)
             .ok_or_else(|| Status::not_found(shortened(format!("There is no target {target:?}."))))
@@ -100,10 +100,10 @@ impl GnmiServer {
         // 3.3.2).
         for path in paths.iter().filter(|path| seen_before.insert(path.encode_to_vec())) {
             if nodes >= ANSWER_LIMIT {
-                let said = format!(
+                let message = format!(
                     "The answer has more than {ANSWER_LIMIT} nodes; ask for less, or use Subscribe with ONCE."
                 );
-                return Err(Status::resource_exhausted(said));
+                return Err(Status::resource_exhausted(message));
             }
             let found = match form.written {
                 Written::Scalars => {
@@ -180,13 +180,13 @@ fn joined<'a>(
 ) -> Result<Vec<Path>, Status> {
     let count = named.len();
     if count > PATHS {
-        let said = format!("The request has {count} paths; {PATHS} are allowed.");
-        return Err(Status::resource_exhausted(said));
+        let message = format!("The request has {count} paths; {PATHS} are allowed.");
+        return Err(Status::resource_exhausted(message));
     }
     let length = prefix.map_or(0, Message::encoded_len);
     if length > PREFIX_LIMIT {
-        let said = format!("The prefix has {length} bytes; {PREFIX_LIMIT} are allowed.");
-        return Err(Status::resource_exhausted(said));
+        let message = format!("The prefix has {length} bytes; {PREFIX_LIMIT} are allowed.");
+        return Err(Status::resource_exhausted(message));
     }
     Ok(named.map(|path| paths::join(prefix, path)).collect())
 }

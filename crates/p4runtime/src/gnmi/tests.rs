@@ -327,7 +327,7 @@ async fn a_short_request_does_not_become_many_long_paths() {
         served.unary::<_, GetResponse>("/gnmi.gNMI/Get", request).await
     };
     assert_eq!(get("interfaces", 4096).await.expect("many").notification.len(), 2);
-    for (prefix, paths, said) in [
+    for (prefix, paths, expected) in [
         ("interfaces", 4097, "4097 paths"),
         (&*"interfaces/".repeat(400), 1, "The prefix has"),
         (&*"interfaces/".repeat(30_000), 1, "too large"),
@@ -335,7 +335,7 @@ async fn a_short_request_does_not_become_many_long_paths() {
         let status = get(prefix, paths).await.expect_err("refused");
         let codes = [Code::ResourceExhausted, Code::OutOfRange];
         assert!(codes.contains(&status.code()), "{status:?}");
-        assert!(status.message().contains(said), "{status:?}");
+        assert!(status.message().contains(expected), "{status:?}");
     }
 }
 

@@ -197,7 +197,7 @@ mod tests {
     fn a_notification_contains_only_changed_leaves() {
         let port = |up, enabled| Port { number: 2, name: "eth2".to_owned(), up, enabled };
         let (before, lost, disabled) = (port(true, true), port(false, true), port(false, false));
-        let told = |text: &str, before: Option<&Port>, after: Option<&Port>| {
+        let sent = |text: &str, before: Option<&Port>, after: Option<&Port>| {
             let (paths, form) = ([path(text)], scalars());
             let notification = match after {
                 Some(after) => changed(before, after, &paths, &form, 0),
@@ -207,16 +207,16 @@ mod tests {
         };
         let [before, lost, disabled] = [&before, &lost, &disabled].map(Some);
         let status = "interfaces/interface[name=eth2]/state/oper-status";
-        assert_eq!(told(status, before, lost), Some((1, 0)));
-        assert_eq!(told(status, lost, disabled), None);
-        assert_eq!(told("interfaces", before, lost), Some((1, 0)));
-        assert_eq!(told("interfaces", before, disabled), Some((3, 0)));
-        assert_eq!(told("interfaces", before, before), None);
-        assert_eq!(told("interfaces/interface[name=eth1]/state/oper-status", before, lost), None);
-        assert_eq!(told("interfaces/interface[name=eth2]/state/ifindex", before, lost), None);
-        assert_eq!(told("interfaces", None, lost), Some((9, 0)));
-        assert_eq!(told(status, before, None), Some((0, 1)));
-        assert_eq!(told("interfaces/interface[name=eth1]", before, None), None);
+        assert_eq!(sent(status, before, lost), Some((1, 0)));
+        assert_eq!(sent(status, lost, disabled), None);
+        assert_eq!(sent("interfaces", before, lost), Some((1, 0)));
+        assert_eq!(sent("interfaces", before, disabled), Some((3, 0)));
+        assert_eq!(sent("interfaces", before, before), None);
+        assert_eq!(sent("interfaces/interface[name=eth1]/state/oper-status", before, lost), None);
+        assert_eq!(sent("interfaces/interface[name=eth2]/state/ifindex", before, lost), None);
+        assert_eq!(sent("interfaces", None, lost), Some((9, 0)));
+        assert_eq!(sent(status, before, None), Some((0, 1)));
+        assert_eq!(sent("interfaces/interface[name=eth1]", before, None), None);
     }
 
     #[test]

@@ -107,8 +107,8 @@ impl Service {
             }
             "StreamChannel" => Box::pin(async { Ok(no_compression().into_http()) }),
             _ => {
-                let said = format!("P4Runtime has no method {method}.");
-                Box::pin(async { Ok(Status::unimplemented(said).into_http()) })
+                let message = format!("P4Runtime has no method {method}.");
+                Box::pin(async { Ok(Status::unimplemented(message).into_http()) })
             }
         }
     }

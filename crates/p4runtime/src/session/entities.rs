@@ -175,8 +175,8 @@ fn check_metadata(update: &v1::Update, longest: usize) -> Result<(), EntityError
     if metadata.len() <= longest {
         return Ok(());
     }
-    let said = format!("The metadata has {} bytes; {longest} are allowed.", metadata.len());
-    Err(EntityError::new(Code::ResourceExhausted, said))
+    let message = format!("The metadata has {} bytes; {longest} are allowed.", metadata.len());
+    Err(EntityError::new(Code::ResourceExhausted, message))
 }
 
 fn allows(access: &RoleAccess, update: &v1::Update) -> bool {

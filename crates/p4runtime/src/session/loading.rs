@@ -134,11 +134,11 @@ pub fn too_slow(limit: Duration) -> EntityError {
 }
 
 fn panicked(payload: &(dyn Any + Send)) -> EntityError {
-    let said = payload.downcast_ref::<String>().map(String::as_str);
-    let said =
-        said.or_else(|| payload.downcast_ref::<&str>().copied()).unwrap_or("no reason given");
+    let reason = payload.downcast_ref::<String>().map(String::as_str);
+    let reason =
+        reason.or_else(|| payload.downcast_ref::<&str>().copied()).unwrap_or("no reason given");
     let message = format!(
-        "The pipeline was not loaded, because the compiler failed, which is a defect of it: {said}"
+        "The pipeline was not loaded, because the compiler failed, which is a defect of it: {reason}"
     );
     EntityError::new(Code::Internal, message)
 }

@@ -172,11 +172,11 @@ async fn the_metadata_limit_of_a_client_is_observed() {
         let answer = call(&http2, post("/p4.v1.P4Runtime/Write"), body).await;
         let status = answer.body().status.as_ref().expect("a status");
         assert_eq!(status.code(), Code::Unknown, "{limit} {updates} {status:?}");
-        let said = format!("{updates} of {updates} failed");
-        assert!(status.message().starts_with(&said), "{status:?}");
-        let told = batch_errors(status);
-        assert_eq!(told.len(), errors, "{limit} {updates}");
-        assert!(told.iter().all(|one| one.canonical_code == Code::AlreadyExists as i32));
+        let expected = format!("{updates} of {updates} failed");
+        assert!(status.message().starts_with(&expected), "{status:?}");
+        let found = batch_errors(status);
+        assert_eq!(found.len(), errors, "{limit} {updates}");
+        assert!(found.iter().all(|one| one.canonical_code == Code::AlreadyExists as i32));
     }
 }
 
@@ -281,8 +281,8 @@ async fn messages_beyond_the_limit_exhaust_a_resource() {
             body.put_bytes(0, length as usize);
             let answer = call(&http2, post(path), body.freeze()).await;
             assert_eq!(code(&answer), Some(Code::ResourceExhausted), "{path} {length}");
-            let said = format!("The message has {length} bytes; 1000 are allowed.");
-            assert_eq!(answer.body().status.as_ref().map(Status::message), Some(&*said));
+            let expected = format!("The message has {length} bytes; 1000 are allowed.");
+            assert_eq!(answer.body().status.as_ref().map(Status::message), Some(&*expected));
         }
     }
     let answer = call(&http2, post(CAPABILITIES), framed(&v1::CapabilitiesRequest::default()));

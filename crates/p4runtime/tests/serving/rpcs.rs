@@ -141,10 +141,10 @@ async fn hundreds_of_devices_share_a_listener_and_a_connection() {
         let there = client.get_pipeline(ResponseType::CookieOnly).await.expect("there");
         assert_eq!(there.cookie, pipeline(device).cookie);
     }
-    let mut nobody = client.for_device(COUNT + 1);
-    let status = nobody.get_pipeline(ResponseType::All).await.expect_err("unknown");
+    let mut unknown = client.for_device(COUNT + 1);
+    let status = unknown.get_pipeline(ResponseType::All).await.expect_err("unknown");
     assert_eq!(status.code(), Code::NotFound);
-    let refused = nobody.become_primary("", ElectionId(1), PATIENCE).await;
+    let refused = unknown.become_primary("", ElectionId(1), PATIENCE).await;
     let Err(ArbitrationFailure::Refused(status)) = refused else { panic!("{refused:?}") };
     assert_eq!(status.code(), Code::NotFound);
     let pipelines: Vec<_> = served.devices.iter().filter_map(|device| device.pipeline()).collect();

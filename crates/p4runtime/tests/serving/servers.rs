@@ -139,7 +139,7 @@ async fn errors_describe_responses_other_than_grpc() {
             stream.send_data(Bytes::from_static(b"<html>Hello</html>"), true).expect("sent");
         }
     };
-    for (http, kind, code, said) in [
+    for (http, kind, code, named) in [
         (200, "text/html", Code::Unknown, "text/html"),
         (503, "text/html", Code::Unavailable, "503"),
         (502, "application/grpc", Code::Unavailable, "502"),
@@ -150,11 +150,11 @@ async fn errors_describe_responses_other_than_grpc() {
         let (mut client, _serving) = serve(page(http, kind)).await;
         let refused = soon(client.capabilities()).await.expect_err("no gRPC");
         assert_eq!(refused.code(), code, "{http} {kind}");
-        assert!(refused.message().contains(said), "{refused:?}");
+        assert!(refused.message().contains(named), "{refused:?}");
         let refused = soon(client.become_primary("", ElectionId(1), PATIENCE)).await;
         let Err(ArbitrationFailure::Refused(refused)) = refused else { panic!("{refused:?}") };
         assert_eq!(refused.code(), code, "{http} {kind}");
-        assert!(refused.message().contains(said), "{refused:?}");
+        assert!(refused.message().contains(named), "{refused:?}");
     }
 }
 
@@ -283,9 +283,9 @@ async fn pad(mut socket: TcpStream) {
     bytes.extend(frame(CONTINUATION, END_HEADERS, 1, &trailers));
     socket.write_all(&bytes).await.expect("written");
     // The answer to the ping is the last frame that the client sends.
-    let mut said = Vec::new();
-    while !said.ends_with(&frame(PING, 1, 0, &[7; 8])) {
-        said.push(socket.read_u8().await.expect("more"));
+    let mut received = Vec::new();
+    while !received.ends_with(&frame(PING, 1, 0, &[7; 8])) {
+        received.push(socket.read_u8().await.expect("more"));
     }
 }
 

@@ -360,13 +360,13 @@ impl CellSources {
                 let text = input::read_text(&folder.join(name)).map_err(|error| wrong(&error))?;
                 let mut content =
                     text.lines().map(|line| line.split('#').next().unwrap_or_default());
-                let said = content.find(|line| !line.trim().is_empty()).and_then(head);
-                let said = said.and_then(|head| Unit::of_head(&head));
-                let unit = match (self.unit, said) {
-                    (Some(unit), Some(said)) if unit != said => {
+                let head_unit = content.find(|line| !line.trim().is_empty()).and_then(head);
+                let head_unit = head_unit.and_then(|head| Unit::of_head(&head));
+                let unit = match (self.unit, head_unit) {
+                    (Some(unit), Some(head_unit)) if unit != head_unit => {
                         return Err(wrong(&format!(
                             "its head names {}, and the cell has unit = \"{}\": which one is it?",
-                            said.about().0,
+                            head_unit.about().0,
                             unit.about().0
                         )));
                     }

@@ -82,7 +82,7 @@ mod tests {
         for load in ["digest", "idle-timeout"] {
             let config = config(&format!("-p p4runtime --load {load}"));
             let refused = start(&config).err().expect("it would measure nothing");
-            assert!(matches!(&refused, Failure::Input(said) if said.contains("--calibrate")));
+            assert!(matches!(&refused, Failure::Input(message) if message.contains("--calibrate")));
         }
     }
 

@@ -608,8 +608,8 @@ mod tests {
             ("--no-p4 -- --grpc-server-addr 0.0.0.0:9559 --grpc-server-ssl", true),
             ("--no-p4 -- --grpc-server-addr 0.0.0.0:9559 --grpc-server-with-client-auth", false),
         ] {
-            let said = exposure(&parsed(line));
-            assert_eq!(said.is_some(), is_open, "{line}: {said:?}");
+            let note = exposure(&parsed(line));
+            assert_eq!(note.is_some(), is_open, "{line}: {note:?}");
         }
     }
 

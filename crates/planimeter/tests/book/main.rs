@@ -173,7 +173,7 @@ fn read_along(page: &str, script: &str) -> Result<(), String> {
         .map_or_else(|_| PathBuf::from(env!("CARGO_BIN_EXE_planimeter")), |path| root().join(path));
     symlink(built, folder.join("bin/planimeter")).expect("a link");
     let path = std::env::var("PATH").unwrap_or_default();
-    let began = std::time::Instant::now();
+    let started = std::time::Instant::now();
     let output = Command::new("timeout")
         .args(["--kill-after=1", "240", "unshare", "--net", "--pid", "--fork", "--kill-child"])
         .args(["bash", "-c", script])
@@ -182,7 +182,7 @@ fn read_along(page: &str, script: &str) -> Result<(), String> {
         .env("COLUMNS", "80")
         .output()
         .map_err(|error| error.to_string())?;
-    println!("{page}: {:.0} s", began.elapsed().as_secs_f64());
+    println!("{page}: {:.0} s", started.elapsed().as_secs_f64());
     if output.status.success() {
         return Ok(());
     }

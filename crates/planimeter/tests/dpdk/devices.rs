@@ -121,8 +121,8 @@ fn a_switch_sends_through_a_ring() {
     };
     let output = switch.interrupt();
     assert_eq!(frames, (0..FRAMES).map(frame).collect::<Vec<_>>(), "{}", stderr(&output));
-    let said = format!("{} packets processed, 0 of them left nowhere", 2 * FRAMES);
-    assert!(stdout(&output).contains(&said), "{}", stdout(&output));
+    let expected = format!("{} packets processed, 0 of them left nowhere", 2 * FRAMES);
+    assert!(stdout(&output).contains(&expected), "{}", stdout(&output));
 }
 
 /// Returns the complete frames of a capture that is still being written.
@@ -170,8 +170,8 @@ fn a_switch_forwards_between_interfaces() {
     });
     let output = switch.interrupt();
     assert_eq!(came.expect("the namespace"), sent, "{}", stderr(&output));
-    let said = format!("{FRAMES} packets processed, 0 of them left nowhere");
-    assert!(stdout(&output).contains(&said), "{}", stdout(&output));
+    let expected = format!("{FRAMES} packets processed, 0 of them left nowhere");
+    assert!(stdout(&output).contains(&expected), "{}", stdout(&output));
 }
 
 /// Returns `count` packets, or those that arrive within the time limit.

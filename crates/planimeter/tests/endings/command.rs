@@ -95,8 +95,8 @@ impl Planimeter {
 
     /// Waits until the command has printed a text on standard error.
     pub(crate) fn wait_until_said(&mut self, text: &str) {
-        let said = self.scratch.path().join("stderr");
-        self.wait_until(|| fs::read_to_string(&said).unwrap_or_default().contains(text));
+        let errors = self.scratch.path().join("stderr");
+        self.wait_until(|| fs::read_to_string(&errors).unwrap_or_default().contains(text));
     }
 
     /// Waits until the command handles Ctrl-C itself (proc(5), `SigCgt`).
@@ -196,13 +196,13 @@ impl Controller {
     pub(crate) fn start() -> Self {
         let mut running = Planimeter::start(&["controller", "--listen", "127.0.0.1:0"]);
         let output = running.scratch.path().join("stdout");
-        let said = || {
+        let address = || {
             let text = fs::read_to_string(&output).unwrap_or_default();
             let rest = text.split_once("listening on ")?.1;
             Some(rest.split_once(' ')?.0.to_owned())
         };
-        running.wait_until(|| said().is_some());
-        Self { address: said().expect("an address"), _running: running }
+        running.wait_until(|| address().is_some());
+        Self { address: address().expect("an address"), _running: running }
     }
 
     pub(crate) fn address(&self) -> &str {

@@ -125,8 +125,8 @@ fn an_address_in_use_fails_with_the_option_to_change_and_status_2() {
     ] {
         let ended = planimeter(&words);
         assert_eq!(ended.code, Some(2), "{words:?}: {ended:?}");
-        let told = format!("cannot listen on {address}: ");
-        assert!(ended.stderr.contains(&told), "{words:?}: {ended:?}");
+        let expected = format!("cannot listen on {address}: ");
+        assert!(ended.stderr.contains(&expected), "{words:?}: {ended:?}");
         assert!(ended.stderr.contains(&format!("another {option}")), "{words:?}: {ended:?}");
     }
 }
@@ -338,8 +338,8 @@ fn a_run_whose_controller_was_killed_does_not_pass() {
     let unsent = trial["counts"]["unsent"].as_u64().expect("a count");
     assert!(unsent > 0, "{ended:?}");
     assert_eq!(ended.code, Some(1), "{ended:?}");
-    let told = format!("{unsent} of 800 due that never left");
-    assert!(ended.stdout.contains(&told), "{ended:?}");
+    let expected = format!("{unsent} of 800 due that never left");
+    assert!(ended.stdout.contains(&expected), "{ended:?}");
     assert!(ended.stdout.contains("had no connection to leave by"), "{ended:?}");
 }
 

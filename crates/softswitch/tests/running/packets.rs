@@ -80,13 +80,13 @@ async fn digests_are_sent_when_they_are_enabled_and_once_until_acknowledged() {
     for station in [3, 3, 4] {
         bench.send(1, &[1, station]);
     }
-    let mut told = Vec::new();
-    while told.len() < 2 {
+    let mut received = Vec::new();
+    while received.len() < 2 {
         if let Some(Update::Digest(list)) = controller.next_update().await {
-            told.extend(list.data.iter().map(first_byte));
+            received.extend(list.data.iter().map(first_byte));
         }
     }
-    assert_eq!(told, [3, 4]);
+    assert_eq!(received, [3, 4]);
 }
 
 fn first_byte(data: &v1::P4Data) -> u8 {

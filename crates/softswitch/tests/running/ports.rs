@@ -140,9 +140,9 @@ async fn a_capture_that_ends_on_a_full_disk_is_reported() {
     bench.send(1, &[20, 1]);
     assert_eq!(bench.receive(2, 1), [[20, 1]]);
     bench.wait_for(2, |port| port.recording_fault == Some(io::ErrorKind::StorageFull));
-    let said = "device 7: port 2: a capture of lastinga has ended: no storage space";
+    let expected = "device 7: port 2: a capture of lastinga has ended: no storage space";
     let start = Instant::now();
-    while !log.text().contains(said) {
+    while !log.text().contains(expected) {
         assert!(start.elapsed() < PATIENCE, "{}", log.text());
         tokio::time::sleep(std::time::Duration::from_millis(5)).await;
     }

@@ -99,12 +99,12 @@ impl Bench {
     }
 
     /// Starts a switch that serves metrics and Thrift clients, and returns it with its log.
-    pub(crate) fn logging(ports: u32) -> (Self, Said) {
-        let said = Said::default();
-        let log = Log::new(Verbosity::Info, Box::new(said.clone())).showing_packets(2);
+    pub(crate) fn logging(ports: u32) -> (Self, CapturedLog) {
+        let logged = CapturedLog::default();
+        let log = Log::new(Verbosity::Info, Box::new(logged.clone())).showing_packets(2);
         let any = Some("127.0.0.1:0".parse().expect("an address"));
         let (metrics, thrift) = (any, any);
-        (Self::start(ports, None, Options { metrics, thrift, log, ..options() }), said)
+        (Self::start(ports, None, Options { metrics, thrift, log, ..options() }), logged)
     }
 
     /// Starts a switch that keeps its state in a file.
@@ -163,15 +163,15 @@ impl Bench {
 
 /// The text of a log.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Said(Arc<Mutex<Vec<u8>>>);
+pub(crate) struct CapturedLog(Arc<Mutex<Vec<u8>>>);
 
-impl Said {
+impl CapturedLog {
     pub(crate) fn text(&self) -> String {
         String::from_utf8_lossy(&self.0.lock().expect("nobody panics")).into_owned()
     }
 }
 
-impl Write for Said {
+impl Write for CapturedLog {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.0.lock().expect("nobody panics").write(bytes)
     }

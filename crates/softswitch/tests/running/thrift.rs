@@ -1,6 +1,6 @@
 //! Thrift clients, which are referred to P4Runtime.
 
-use crate::support::{Bench, Said};
+use crate::support::{Bench, CapturedLog};
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpStream};
 use std::time::{Duration, Instant};
@@ -29,10 +29,10 @@ fn call(name: &str, arguments: &[u8]) -> Vec<u8> {
     [&head, arguments].concat()
 }
 
-fn wait_for(said: &Said, line: &str) {
+fn wait_for(logged: &CapturedLog, line: &str) {
     let start = Instant::now();
-    while !said.text().contains(line) {
-        assert!(start.elapsed() < PATIENCE, "no {line:?} in {}", said.text());
+    while !logged.text().contains(line) {
+        assert!(start.elapsed() < PATIENCE, "no {line:?} in {}", logged.text());
         std::thread::yield_now();
     }
 }
@@ -41,7 +41,7 @@ fn wait_for(said: &Said, line: &str) {
 /// reports it too.
 #[test]
 fn a_client_is_referred_to_p4runtime() {
-    let (bench, said) = Bench::logging(1);
+    let (bench, logged) = Bench::logging(1);
     let instead = format!("P4Runtime at {}", bench.switch.address());
     let calls = [
         ("standard:bm_get_config", &[0][..]),
@@ -77,7 +77,7 @@ fn a_client_is_referred_to_p4runtime() {
             }
             assert!(answer.ends_with(&[8, 0, 2, 0, 0, 0, 1, 0]), "{answer:x?}");
         }
-        wait_for(&said, &format!("{name} was not carried out"));
+        wait_for(&logged, &format!("{name} was not carried out"));
     }
 }
 
@@ -85,7 +85,7 @@ fn a_client_is_referred_to_p4runtime() {
 /// resources.
 #[test]
 fn other_protocols_are_disconnected() {
-    let (bench, said) = Bench::logging(1);
+    let (bench, logged) = Bench::logging(1);
     drop(connect(&bench));
     for bytes in [&b""[..], b"\x80", b"\x80\x01\x00\x01\x00\x00\x00\x05abc"] {
         let mut stream = connect(&bench);
@@ -99,12 +99,12 @@ fn other_protocols_are_disconnected() {
     // The connection may end with a reset, because the switch does not read the whole request.
     let _ = stream.read_to_end(&mut rest);
     assert_eq!(rest, b"");
-    wait_for(&said, "speaks another protocol");
+    wait_for(&logged, "speaks another protocol");
     // Silent clients take all places. The next client is cut off, and places become free once the
     // silent clients hang up.
     let silent: Vec<TcpStream> = (0..64).map(|_| connect(&bench)).collect();
     assert_eq!(answer(connect(&bench)), b"");
-    wait_for(&said, "one client too many");
+    wait_for(&logged, "one client too many");
     drop(silent);
     let start = Instant::now();
     loop {

@@ -279,7 +279,7 @@ async fn reads_that_need_a_translation_are_refused_by_name() {
 /// arbitrary: packet-ins are dropped, counted and logged, and packet-outs are refused.
 #[tokio::test]
 async fn packets_of_controllers_need_a_translation() {
-    let (mut bench, said) = Bench::logging(2);
+    let (mut bench, logged) = Bench::logging(2);
     let mut controller = Controller::with(&bench.switch, NAMED).await;
     let metadata =
         |metadata_id, value: &'static [u8]| v1::PacketMetadata { metadata_id, value: value.into() };
@@ -298,9 +298,9 @@ async fn packets_of_controllers_need_a_translation() {
     assert_eq!(bench.receive(2, 1), [[7, 7]]);
     let activity = &bench.switch.state()[0].activity;
     assert_eq!((activity.packet_ins, activity.packet_ins_dropped), (1, 1));
-    let said = said.text();
-    assert!(said.contains("packet-ins are dropped"), "{said}");
-    assert!(said.contains("(ingress_port) is translated to a string"), "{said}");
+    let logged = logged.text();
+    assert!(logged.contains("packet-ins are dropped"), "{logged}");
+    assert!(logged.contains("(ingress_port) is translated to a string"), "{logged}");
 }
 
 /// Translated types with another bit width are numbers and not strings, and are converted as

@@ -158,8 +158,9 @@ async fn encodings_that_are_not_served_are_unimplemented() {
             assert_eq!((status.code(), status.message()), (refused.code(), refused.message()));
         }
         assert_eq!(refused.code(), Code::Unimplemented);
-        let said = format!("The encoding {named} is not supported; JSON, JSON_IETF, PROTO are.");
-        assert_eq!(refused.message(), said);
+        let expected =
+            format!("The encoding {named} is not supported; JSON, JSON_IETF, PROTO are.");
+        assert_eq!(refused.message(), expected);
     }
 }
 

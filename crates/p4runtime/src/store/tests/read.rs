@@ -116,10 +116,10 @@ fn the_idle_timeout_of_a_default_entry_cannot_be_read() {
     for table in [0, EXACT] {
         let request = || default_entry(table, None);
         assert!(!switch.entries(request()).unwrap().is_empty());
-        let asked = v1::TableEntry { time_since_last_hit: elapsed, ..request() };
-        assert_eq!(switch.entries(asked), Err(Code::InvalidArgument));
-        let asked = v1::TableEntry { idle_timeout_ns: 1, ..request() };
-        assert_eq!(switch.entries(asked), Err(Code::InvalidArgument));
+        let entry = v1::TableEntry { time_since_last_hit: elapsed, ..request() };
+        assert_eq!(switch.entries(entry), Err(Code::InvalidArgument));
+        let entry = v1::TableEntry { idle_timeout_ns: 1, ..request() };
+        assert_eq!(switch.entries(entry), Err(Code::InvalidArgument));
     }
 }
 

@@ -286,21 +286,21 @@ fn direct_resources_are_written_with_the_entry() {
     let counter = Some(v1::CounterData { byte_count: 128, packet_count: 2 });
     let rates = v1::MeterConfig { cir: 1, cburst: 2, pir: 3, pburst: 4, eburst: 0 };
     let meter = Some(rates);
-    let asked = v1::TableEntry {
+    let request = v1::TableEntry {
         counter_data: Some(v1::CounterData::default()),
         meter_config: Some(v1::MeterConfig::default()),
         ..exact_entry(1).without_action()
     };
     let direct = |switch: &Switch| {
-        let entry = switch.entries(asked.clone()).unwrap().remove(0);
+        let entry = switch.entries(request.clone()).unwrap().remove(0);
         (entry.counter_data, entry.meter_config)
     };
     let mut switch = Switch::new();
     let entry = v1::TableEntry { counter_data: counter, meter_config: meter, ..exact_entry(1) };
     assert_eq!(switch.insert(entry.clone()), Ok(()));
     assert_eq!(direct(&switch), (counter, meter));
-    let unasked = switch.entries(exact_entry(1).without_action()).unwrap().remove(0);
-    assert_eq!((unasked.counter_data, unasked.meter_config), (None, None));
+    let without_request = switch.entries(exact_entry(1).without_action()).unwrap().remove(0);
+    assert_eq!((without_request.counter_data, without_request.meter_config), (None, None));
 
     // An unset counter is kept, and an unset meter is reset.
     assert_eq!(switch.modify(exact_entry(1)), Ok(()));

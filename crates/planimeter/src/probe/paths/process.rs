@@ -58,8 +58,8 @@ impl Drop for Running {
     fn drop(&mut self) {
         let group = Pid::from_child(&self.child);
         let _ = kill_process_group(group, Signal::TERM);
-        let asked = Instant::now();
-        while asked.elapsed() < self.patience() && matches!(self.child.try_wait(), Ok(None)) {
+        let terminated = Instant::now();
+        while terminated.elapsed() < self.patience() && matches!(self.child.try_wait(), Ok(None)) {
             std::thread::sleep(LOOK);
         }
         // Processes that the command started may outlive it.
