@@ -102,7 +102,7 @@ impl Watch {
 impl Watchers {
     /// Notifies subscribed clients of a change of a port. Without `before` the port is new; without
     /// `after` it was removed. Returns the number of clients whose subscription covers the change.
-    pub fn tell(&self, before: Option<&Port>, after: Option<&Port>, now: Nanos) -> usize {
+    pub fn notify(&self, before: Option<&Port>, after: Option<&Port>, now: Nanos) -> usize {
         let timestamp = i64::try_from(now.0).unwrap_or(i64::MAX);
         let mut count = 0;
         self.lock().retain(|watcher| {

@@ -33,7 +33,7 @@ use prost_types::Any;
 
 pub use self::{
     answer::{MAX_OPEN_READS, MAX_READ_BYTES, ReadAnswer, ReadMessage, ReadStep},
-    config::Begun,
+    config::PushProgress,
     loading::{LoadedPipeline, PipelineLoad, Rehearsal, too_slow},
     log::{Durable, StateVisitor, WriteLog, Written},
     pipeline::{Pipeline, PipelineRegistry},

@@ -215,7 +215,7 @@ fn serve(
 ) -> Result<ExitCode, Failure> {
     ::probe::host::raise_file_limit();
     let stop = interrupt::flag();
-    say(ready);
+    print_line(ready);
     let start = Instant::now();
     let outcome = std::thread::scope(|scope| {
         // Dropping `running` wakes the reporting thread.
@@ -226,7 +226,7 @@ fn serve(
             while verbose && ended.recv_timeout(REPORT) == Err(RecvTimeoutError::Timeout) {
                 let counts = counters.counts();
                 if counts != last {
-                    tell(&format!("{:.0?}: {counts}", start.elapsed()));
+                    print_note(&format!("{:.0?}: {counts}", start.elapsed()));
                     last = counts;
                 }
             }
@@ -237,17 +237,17 @@ fn serve(
         outcome
     });
     outcome.map_err(Failure::run)?;
-    say(&format!("ended after {:.1?}: {}", start.elapsed(), counters.counts()));
+    print_line(&format!("ended after {:.1?}: {}", start.elapsed(), counters.counts()));
     Ok(ExitCode::SUCCESS)
 }
 
 /// Writes a line of --verbose to standard error.
-fn tell(line: &str) {
+fn print_note(line: &str) {
     let _ = writeln!(std::io::stderr(), "{line}");
 }
 
 /// Prints a line that scripts wait for. If standard output has no reader, the controller runs on.
-fn say(line: &str) {
+fn print_line(line: &str) {
     let mut stdout = std::io::stdout();
     let _ = writeln!(stdout, "{line}").and_then(|()| stdout.flush());
 }

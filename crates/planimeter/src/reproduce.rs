@@ -103,11 +103,11 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     };
     let started = invocation::start();
     let found = measure_all(&chosen, &environment, &mut ranks)?;
-    let (Some((made, shares)), Some(directory)) = (found, directory) else {
+    let (Some((results, shares)), Some(directory)) = (found, directory) else {
         return ranks.leave_helper(&interrupt);
     };
     let provenance = Provenance { shares, ..started.provenance() };
-    let document = document(&chosen, &environment, made, provenance);
+    let document = document(&chosen, &environment, results, provenance);
     let interrupted = environment.interrupted();
     let status = match document.partial {
         None => 0,
@@ -201,7 +201,7 @@ fn announce(name: &str, number: usize, all: &[Experiment], quick: bool) {
 }
 
 /// The results of the experiments.
-type Made = Vec<(Experiment, Option<Result<Measured, String>>)>;
+type Results = Vec<(Experiment, Option<Result<Measured, String>>)>;
 
 /// The result of an experiment at one rank, with the files that it wrote.
 #[derive(Serialize, Deserialize)]
@@ -216,7 +216,7 @@ fn measure_all(
     chosen: &[(&Paper, &Exhibit)],
     environment: &Environment<'_>,
     ranks: &mut RankGroup,
-) -> Result<Option<(Made, Vec<Share>)>, Failure> {
+) -> Result<Option<(Results, Vec<Share>)>, Failure> {
     let firsts = first_of_each(chosen, |(_, exhibit)| exhibit.experiment);
     let name = |(paper, exhibit): &&(&Paper, &Exhibit)| {
         format!("{} of {}: {}", exhibit.name, paper.short, exhibit.title)
@@ -244,7 +244,7 @@ fn measure_all(
         })
     };
     let Some(parts) = ranks.share(items, environment.interrupt, each)? else { return Ok(None) };
-    let mut made = Vec::new();
+    let mut results = Vec::new();
     for (experiment, brought) in experiments.into_iter().zip(parts.results) {
         let found = match brought.flatten() {
             None => None,
@@ -253,16 +253,16 @@ fn measure_all(
                 Some(found)
             }
         };
-        made.push((experiment, found));
+        results.push((experiment, found));
     }
-    Ok(Some((made, parts.shares)))
+    Ok(Some((results, parts.shares)))
 }
 
 /// Creates the document, with a section for each exhibit.
 fn document(
     chosen: &[(&Paper, &Exhibit)],
     environment: &Environment<'_>,
-    made: Made,
+    results: Results,
     provenance: Provenance,
 ) -> Document {
     let mut document = Document {
@@ -280,7 +280,7 @@ fn document(
         );
     }
     let nothing = Measured::default();
-    let missing = made.iter().filter_map(|(experiment, found)| {
+    let missing = results.iter().filter_map(|(experiment, found)| {
         let Some(Err(failure)) = found else { return None };
         let first = chosen.iter().find(|(_, exhibit)| exhibit.experiment == *experiment)?;
         Some(format!("{}: {failure}", first.1.id))
@@ -290,7 +290,7 @@ fn document(
         document.lacks(&missing.join("; "));
     }
     for (paper, exhibit) in chosen {
-        let found = made.iter().find(|(known, _)| *known == exhibit.experiment);
+        let found = results.iter().find(|(known, _)| *known == exhibit.experiment);
         let measured = match found {
             Some((_, Some(Ok(measured)))) => measured,
             Some((_, None)) if environment.interrupted() => {

@@ -90,10 +90,10 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<ExitCode, Failure> {
     // Up to this point programs are compiled, and an interrupt ends the process at once.
     let stop = interrupt::flag();
     let ready = ready(&switch, &planned);
-    say(&ready);
+    print_line(&ready);
     let top = matches.get_flag("top").then(|| Top::begin(switch.state()));
     watch_over(&switch, &planned, watch, top.map(|top| (top, ready)), &stop);
-    switch.state().iter().for_each(|device| say(&summary(device)));
+    switch.state().iter().for_each(|device| print_line(&summary(device)));
     Ok(ExitCode::SUCCESS)
 }
 
@@ -115,19 +115,27 @@ pub(crate) fn load() -> ExitCode {
 /// Copies the intact records of a `--state` file into another file, and lists the lost ones.
 fn repair(from: &Path, to: &Path) -> Result<ExitCode, Failure> {
     let report = softswitch::repair_state(from, to).map_err(Failure::input)?;
-    say(&format!("{}: {} records are copied into {}", from.display(), report.copied, to.display()));
+    print_line(&format!(
+        "{}: {} records are copied into {}",
+        from.display(),
+        report.copied,
+        to.display()
+    ));
     for Gap { first, last } in &report.missing {
         let lost = if first == last {
             format!("record {} is lost", first.0)
         } else {
             format!("records {} to {} are lost", first.0, last.0)
         };
-        say(&lost);
+        print_line(&lost);
     }
     if report.damaged_bytes > 0 {
-        say(&format!("{} bytes belong to no record that is intact", report.damaged_bytes));
+        print_line(&format!("{} bytes belong to no record that is intact", report.damaged_bytes));
     }
-    say(&format!("to go on with what is left: planimeter switch --state {} ...", to.display()));
+    print_line(&format!(
+        "to go on with what is left: planimeter switch --state {} ...",
+        to.display()
+    ));
     Ok(ExitCode::SUCCESS)
 }
 
@@ -198,7 +206,7 @@ fn summary(device: &DeviceState) -> String {
 }
 
 /// Prints a line. If standard output has no reader, the switch runs on.
-fn say(line: &str) {
+fn print_line(line: &str) {
     let mut stdout = io::stdout();
     let _ = writeln!(stdout, "{line}").and_then(|()| stdout.flush());
 }

@@ -160,7 +160,7 @@ impl Ports {
         if let Some(port) = after.or(before) {
             self.plane.set_port_up(port.number, after.is_some_and(|after| after.up));
         }
-        self.watchers.tell(before, after, now());
+        self.watchers.notify(before, after, now());
     }
 
     fn lock(&self) -> MutexGuard<'_, BTreeMap<u32, Known>> {

@@ -21,7 +21,7 @@ fn config(url: &str) -> Any {
 }
 
 /// An action of a controller in a scenario.
-enum Say {
+enum Action {
     Id(u128),
     Unset,
     Leave,
@@ -29,7 +29,7 @@ enum Say {
 
 /// A step of a scenario: the stream, its action, and the expected notifications as (stream, status
 /// code, election id).
-type Step = (u64, Say, &'static [(u64, i32, Option<u128>)]);
+type Step = (u64, Action, &'static [(u64, i32, Option<u128>)]);
 
 fn play(scenario: &[Step]) {
     let mut device = Arbitration::new(DEVICE, 16, ElectionMemory::Kept);
@@ -37,13 +37,13 @@ fn play(scenario: &[Step]) {
         let mut heard = Vec::new();
         let stream = StreamId(*stream);
         match say {
-            Say::Id(id) => {
+            Action::Id(id) => {
                 device.update(stream, &message("", Some(*id)), &mut heard).expect("accepted");
             }
-            Say::Unset => {
+            Action::Unset => {
                 device.update(stream, &message("", None), &mut heard).expect("accepted");
             }
-            Say::Leave => {
+            Action::Leave => {
                 device.closed(stream, &mut heard);
             }
         }
@@ -63,51 +63,51 @@ fn play(scenario: &[Step]) {
 
 #[test]
 fn the_first_controller_becomes_primary_and_receives_its_own_id() {
-    play(&[(1, Say::Id(10), &[(1, OK, Some(10))])]);
+    play(&[(1, Action::Id(10), &[(1, OK, Some(10))])]);
 }
 
 #[test]
 fn zero_is_an_id_like_any_other() {
     play(&[
-        (1, Say::Id(0), &[(1, OK, Some(0))]),
-        (2, Say::Id(1), &[(1, EXISTS, Some(1)), (2, OK, Some(1))]),
+        (1, Action::Id(0), &[(1, OK, Some(0))]),
+        (2, Action::Id(1), &[(1, EXISTS, Some(1)), (2, OK, Some(1))]),
     ]);
 }
 
 #[test]
 fn unset_id_never_wins() {
     play(&[
-        (1, Say::Unset, &[(1, NONE, None)]),
-        (2, Say::Unset, &[(2, NONE, None)]),
-        (3, Say::Id(0), &[(1, EXISTS, Some(0)), (2, EXISTS, Some(0)), (3, OK, Some(0))]),
-        (3, Say::Unset, &[(1, NONE, Some(0)), (2, NONE, Some(0)), (3, NONE, Some(0))]),
+        (1, Action::Unset, &[(1, NONE, None)]),
+        (2, Action::Unset, &[(2, NONE, None)]),
+        (3, Action::Id(0), &[(1, EXISTS, Some(0)), (2, EXISTS, Some(0)), (3, OK, Some(0))]),
+        (3, Action::Unset, &[(1, NONE, Some(0)), (2, NONE, Some(0)), (3, NONE, Some(0))]),
     ]);
 }
 
 #[test]
 fn lower_id_becomes_backup_and_only_it_is_notified() {
     play(&[
-        (1, Say::Id(10), &[(1, OK, Some(10))]),
-        (2, Say::Id(9), &[(2, EXISTS, Some(10))]),
-        (2, Say::Id(8), &[(2, EXISTS, Some(10))]),
+        (1, Action::Id(10), &[(1, OK, Some(10))]),
+        (2, Action::Id(9), &[(2, EXISTS, Some(10))]),
+        (2, Action::Id(8), &[(2, EXISTS, Some(10))]),
     ]);
 }
 
 #[test]
 fn a_higher_id_takes_over_and_the_former_primary_is_notified_first() {
     play(&[
-        (1, Say::Id(10), &[(1, OK, Some(10))]),
-        (2, Say::Id(9), &[(2, EXISTS, Some(10))]),
-        (3, Say::Id(11), &[(1, EXISTS, Some(11)), (2, EXISTS, Some(11)), (3, OK, Some(11))]),
+        (1, Action::Id(10), &[(1, OK, Some(10))]),
+        (2, Action::Id(9), &[(2, EXISTS, Some(10))]),
+        (3, Action::Id(11), &[(1, EXISTS, Some(11)), (2, EXISTS, Some(11)), (3, OK, Some(11))]),
     ]);
 }
 
 #[test]
 fn a_backup_may_raise_its_id() {
     play(&[
-        (1, Say::Id(10), &[(1, OK, Some(10))]),
-        (2, Say::Id(9), &[(2, EXISTS, Some(10))]),
-        (2, Say::Id(12), &[(1, EXISTS, Some(12)), (2, OK, Some(12))]),
+        (1, Action::Id(10), &[(1, OK, Some(10))]),
+        (2, Action::Id(9), &[(2, EXISTS, Some(10))]),
+        (2, Action::Id(12), &[(1, EXISTS, Some(12)), (2, OK, Some(12))]),
     ]);
 }
 
@@ -115,32 +115,32 @@ fn a_backup_may_raise_its_id() {
 fn a_primary_may_raise_or_repeat_its_id() {
     play(&[
         // ONOS arbitrates twice, with a higher id the second time.
-        (1, Say::Id(20), &[(1, OK, Some(20))]),
-        (1, Say::Id(40), &[(1, OK, Some(40))]),
-        (1, Say::Id(40), &[(1, OK, Some(40))]),
+        (1, Action::Id(20), &[(1, OK, Some(20))]),
+        (1, Action::Id(40), &[(1, OK, Some(40))]),
+        (1, Action::Id(40), &[(1, OK, Some(40))]),
     ]);
 }
 
 #[test]
 fn a_primary_that_lowers_its_id_leaves_the_role_without_primary() {
     play(&[
-        (1, Say::Id(10), &[(1, OK, Some(10))]),
-        (2, Say::Id(9), &[(2, EXISTS, Some(10))]),
-        (1, Say::Id(5), &[(1, NONE, Some(10)), (2, NONE, Some(10))]),
-        (2, Say::Id(9), &[(2, NONE, Some(10))]),
-        (2, Say::Id(10), &[(1, EXISTS, Some(10)), (2, OK, Some(10))]),
+        (1, Action::Id(10), &[(1, OK, Some(10))]),
+        (2, Action::Id(9), &[(2, EXISTS, Some(10))]),
+        (1, Action::Id(5), &[(1, NONE, Some(10)), (2, NONE, Some(10))]),
+        (2, Action::Id(9), &[(2, NONE, Some(10))]),
+        (2, Action::Id(10), &[(1, EXISTS, Some(10)), (2, OK, Some(10))]),
     ]);
 }
 
 #[test]
 fn no_backup_is_promoted_when_the_primary_leaves() {
     play(&[
-        (1, Say::Id(10), &[(1, OK, Some(10))]),
-        (2, Say::Id(9), &[(2, EXISTS, Some(10))]),
-        (1, Say::Leave, &[(2, NONE, Some(10))]),
+        (1, Action::Id(10), &[(1, OK, Some(10))]),
+        (2, Action::Id(9), &[(2, EXISTS, Some(10))]),
+        (1, Action::Leave, &[(2, NONE, Some(10))]),
         (
             3,
-            Say::Id(9 + (1 << 100)),
+            Action::Id(9 + (1 << 100)),
             &[(2, EXISTS, Some(9 + (1 << 100))), (3, OK, Some(9 + (1 << 100)))],
         ),
     ]);
@@ -149,20 +149,20 @@ fn no_backup_is_promoted_when_the_primary_leaves() {
 #[test]
 fn the_highest_id_survives_its_holder_and_may_be_shown_again() {
     play(&[
-        (1, Say::Id(10), &[(1, OK, Some(10))]),
-        (1, Say::Leave, &[]),
-        (2, Say::Id(9), &[(2, NONE, Some(10))]),
-        (3, Say::Id(10), &[(2, EXISTS, Some(10)), (3, OK, Some(10))]),
+        (1, Action::Id(10), &[(1, OK, Some(10))]),
+        (1, Action::Leave, &[]),
+        (2, Action::Id(9), &[(2, NONE, Some(10))]),
+        (3, Action::Id(10), &[(2, EXISTS, Some(10)), (3, OK, Some(10))]),
     ]);
 }
 
 #[test]
 fn no_controller_is_notified_when_a_backup_leaves() {
     play(&[
-        (1, Say::Id(10), &[(1, OK, Some(10))]),
-        (2, Say::Id(9), &[(2, EXISTS, Some(10))]),
-        (2, Say::Leave, &[]),
-        (9, Say::Leave, &[]),
+        (1, Action::Id(10), &[(1, OK, Some(10))]),
+        (2, Action::Id(9), &[(2, EXISTS, Some(10))]),
+        (2, Action::Leave, &[]),
+        (9, Action::Leave, &[]),
     ]);
 }
 

@@ -48,7 +48,7 @@ impl Changing {
         let Some(port) = ports.iter_mut().find(|port| port.number == number) else { return false };
         let before = port.clone();
         change(port);
-        self.watchers.tell(Some(&before), Some(port), Nanos(1));
+        self.watchers.notify(Some(&before), Some(port), Nanos(1));
         true
     }
 }
@@ -205,7 +205,7 @@ async fn the_client_receives_ports_and_their_changes() {
     let change = soon(watch.next()).await.expect("no error");
     assert_eq!(change, Some(PortChange::Is { number: 2, up: false }));
     let gone = served.ports.ports()[1].clone();
-    assert_eq!(served.ports.watchers.tell(Some(&gone), None, Nanos(1)), 1);
+    assert_eq!(served.ports.watchers.notify(Some(&gone), None, Nanos(1)), 1);
     assert_eq!(soon(watch.next()).await.expect("no error"), Some(PortChange::Gone { number: 2 }));
     let other = soon(client.for_device(77).watch_ports()).await;
     let refused = match other {
@@ -385,7 +385,7 @@ async fn a_sampled_leaf_is_not_sent_when_it_changes() {
     while next_texts(&mut responses).await.is_some() {}
     assert!(served.ports.set(2, |port| port.up = false));
     let gone = served.ports.ports()[1].clone();
-    assert_eq!(served.ports.watchers.tell(Some(&gone), None, Nanos(1)), 1);
+    assert_eq!(served.ports.watchers.notify(Some(&gone), None, Nanos(1)), 1);
     let message = soon(responses.message()).await.expect("no error").expect("not the end");
     let Some(Response::Update(notification)) = message.response else { panic!("{message:?}") };
     assert_eq!((notification.update.len(), notification.delete.len()), (0, 1));

@@ -15,7 +15,7 @@ use super::{
 };
 use crate::{
     proto::v1::SetForwardingPipelineConfigRequest,
-    session::{Begun, Device, LoadedPipeline, PipelineLoad, too_slow},
+    session::{Device, LoadedPipeline, PipelineLoad, PushProgress, too_slow},
     status::{Code, EntityError, refusal},
 };
 
@@ -29,19 +29,19 @@ pub(super) fn set_pipeline(
 ) -> impl Future<Output = Result<Answer, Status>> + Send + 'static {
     let begun = device.change(|session, effects| {
         match session.begin_pipeline(request, clock::now(), effects)? {
-            Begun::Load(load) if !load.is_slow() => {
+            PushProgress::Load(load) if !load.is_slow() => {
                 session.loaded(load.run()?, clock::now(), effects)?;
             }
-            Begun::Load(load) => return Ok(Begun::Load(load)),
-            Begun::Done => {}
+            PushProgress::Load(load) => return Ok(PushProgress::Load(load)),
+            PushProgress::Done => {}
         }
-        Ok(Begun::Done)
+        Ok(PushProgress::Done)
     });
     let durable = device.inspect(Device::durable);
     async move {
         match begun.map_err(|error| refusal(&error))? {
-            Begun::Done => Ok(Answer::done(durable)),
-            Begun::Load(load) => {
+            PushProgress::Done => Ok(Answer::done(durable)),
+            PushProgress::Load(load) => {
                 let outcome = tokio::spawn(carry_out(device, *load)).await;
                 let outcome = outcome.unwrap_or_else(|error| {
                     Err(internal(format!("The request was not carried out: {error}")))

@@ -57,7 +57,7 @@ struct Sender {
 
 /// The state of a SetForwardingPipelineConfig request after it was begun.
 #[derive(Debug)]
-pub enum Begun {
+pub enum PushProgress {
     /// The request was executed.
     Done,
     /// The pipeline must be loaded first, and then passed to [`Device::loaded`], which executes the
@@ -102,8 +102,8 @@ impl Device {
         effects: &mut Vec<Effect>,
     ) -> Result<(), EntityError> {
         match self.begin_pipeline(request, now, effects)? {
-            Begun::Done => Ok(()),
-            Begun::Load(load) => {
+            PushProgress::Done => Ok(()),
+            PushProgress::Load(load) => {
                 load.rehearse()?;
                 self.loaded(load.run()?, now, effects)
             }
@@ -122,7 +122,7 @@ impl Device {
         request: v1::SetForwardingPipelineConfigRequest,
         now: Nanos,
         effects: &mut Vec<Effect>,
-    ) -> Result<Begun, EntityError> {
+    ) -> Result<PushProgress, EntityError> {
         self.check_device(request.device_id)?;
         let sender = Sender {
             role: RoleKey::new(&request.role, request.role_id),
@@ -148,17 +148,17 @@ impl Device {
                 return Err(invalid("COMMIT takes no configuration; it commits the saved one."));
             }
             self.commit_saved(now, effects)?;
-            return Ok(Begun::Done);
+            return Ok(PushProgress::Done);
         }
         let config = request.config.ok_or_else(|| invalid("The request has no configuration."))?;
         if action == Action::ReconcileAndCommit && self.runs(&config) {
             self.go_on_with(config.cookie, now, effects)?;
-            return Ok(Begun::Done);
+            return Ok(PushProgress::Done);
         }
         let busy = Arc::new(());
         self.loading = Arc::downgrade(&busy);
         let push = Push { action, sender, _busy: busy };
-        Ok(Begun::Load(Box::new(self.load(push, config, now))))
+        Ok(PushProgress::Load(Box::new(self.load(push, config, now))))
     }
 
     /// Executes the request whose pipeline was loaded.

@@ -12,7 +12,7 @@ use tokio::{
 };
 use tonic::Code;
 
-use crate::support::{Heard, PATIENCE, Served, soon};
+use crate::support::{Event, PATIENCE, Served, soon};
 
 #[tokio::test]
 async fn a_missing_server_is_reported_with_its_address() {
@@ -68,8 +68,8 @@ async fn a_controller_that_disappears_leaves_no_primary_behind() {
     let highest = Some(ElectionId(1));
     assert_eq!(soon(receiver.arbitrated()).await.expect("told"), Standing::Backup { highest });
     assert_eq!(soon(receiver.arbitrated()).await.expect("told"), Standing::NoPrimary { highest });
-    served.log.wait_for(Heard::StreamClosed).await;
-    served.log.wait_for(Heard::ConnectionClosed).await;
+    served.log.wait_for(Event::StreamClosed).await;
+    served.log.wait_for(Event::ConnectionClosed).await;
     gone.join().expect("no panic");
 }
 
@@ -85,8 +85,8 @@ async fn garbage_closes_its_connection_and_nothing_else() {
         // The connection may be reset or closed; both end it.
         let _ = soon(stream.read_to_end(&mut answer)).await;
     }
-    let closed = |heard: &[Heard]| {
-        let count = heard.iter().filter(|one| **one == Heard::ConnectionClosed).count();
+    let closed = |heard: &[Event]| {
+        let count = heard.iter().filter(|one| **one == Event::ConnectionClosed).count();
         (count == 4).then_some(())
     };
     served.log.wait(closed).await;
@@ -111,8 +111,8 @@ async fn a_stream_that_does_not_begin_with_arbitration_gets_an_error_and_stays_o
     assert_eq!(error.canonical_code, Code::PermissionDenied as i32);
     let Some(Response::Arbitration(update)) = next().await else { panic!("arbitration") };
     assert_eq!(update.status.map(|status| status.code), Some(Code::Ok as i32));
-    let heard = [Heard::ConnectionOpened, Heard::StreamOpened, Heard::Primary(true)];
-    assert_eq!(served.log.heard(), heard);
+    let heard = [Event::ConnectionOpened, Event::StreamOpened, Event::Primary(true)];
+    assert_eq!(served.log.events(), heard);
 }
 
 /// The server ends a stream at its first mistake. Messages that the client had sent after the
@@ -202,7 +202,7 @@ async fn a_shutdown_ends_streams_and_frees_the_port() {
     let log = std::sync::Arc::clone(&served.log);
     served.stopped().await;
     TcpListener::bind(&address).await.expect("the port is free");
-    log.wait_for(Heard::StreamClosed).await;
+    log.wait_for(Event::StreamClosed).await;
 }
 
 #[tokio::test]
@@ -212,7 +212,7 @@ async fn a_shutdown_does_not_wait_for_ever() {
     let mut served = Served::new(1, options).await;
     // The client connects but never sends HTTP/2.
     let _silent = TcpStream::connect(&served.address).await.expect("accepted");
-    served.log.wait_for(Heard::ConnectionOpened).await;
+    served.log.wait_for(Event::ConnectionOpened).await;
     served.stop();
     served.stopped().await;
 }
@@ -227,6 +227,6 @@ async fn many_listeners_live_in_one_runtime() {
     for served in &all {
         sessions.push(served.primary().await);
     }
-    let open = all.iter().filter(|served| served.log.heard().contains(&Heard::Primary(true)));
+    let open = all.iter().filter(|served| served.log.events().contains(&Event::Primary(true)));
     assert_eq!(open.count(), 100);
 }

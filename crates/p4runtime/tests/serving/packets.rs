@@ -8,7 +8,7 @@ use p4runtime::{
     server::{DigestError, DigestList, PacketInError, QueueLimit, ServerOptions},
 };
 
-use crate::support::{self, DIGEST, Heard, Served, TABLE, host, packet_in, soon};
+use crate::support::{self, DIGEST, Event, Served, TABLE, host, packet_in, soon};
 
 fn field(metadata_id: u32, value: &'static [u8]) -> v1::PacketMetadata {
     v1::PacketMetadata { metadata_id, value: Bytes::from_static(value) }
@@ -27,10 +27,10 @@ async fn a_packet_in_has_the_form_of_the_pipeline() {
         metadata: vec![field(1, &[5]), field(2, &[0])],
     };
     assert_eq!(received, Some(Response::Packet(expected)));
-    served.log.wait_for(Heard::Sent(9)).await;
+    served.log.wait_for(Event::Sent(9)).await;
 
     drop((sender, receiver, client));
-    served.log.wait_for(Heard::Primary(false)).await;
+    served.log.wait_for(Event::Primary(false)).await;
     assert_eq!(device.send(packet_in("late", 0)), Err(PacketInError::NoPrimary(1)));
 }
 
@@ -57,7 +57,7 @@ async fn a_packet_in_that_cannot_wait_is_on_the_wire_when_the_call_returns() {
             drop((client, sender));
         });
     });
-    served.log.wait_for(Heard::Pipeline).await;
+    served.log.wait_for(Event::Pipeline).await;
     for number in 0..COUNT {
         assert_eq!(served.devices[0].send_now([packet_in(vec![number], 0)]), Ok(1));
         // This runtime runs nothing else until the controller has received the packet.
@@ -91,10 +91,10 @@ async fn many_packet_ins_arrive_complete_and_in_order() {
     }
     let sent: Vec<_> = served
         .log
-        .heard()
+        .events()
         .into_iter()
         .filter_map(|heard| match heard {
-            Heard::Sent(tag) => Some(tag),
+            Event::Sent(tag) => Some(tag),
             _ => None,
         })
         .collect();
@@ -111,7 +111,7 @@ async fn many_packet_outs_arrive_complete_and_in_order() {
         metadata: vec![field(1, &[0, 5])],
     };
     assert_eq!(sender.packet_outs((0..COUNT).map(packet)), COUNT as usize);
-    let is_packet = |heard: &&Heard| matches!(heard, Heard::PacketOut(_));
+    let is_packet = |heard: &&Event| matches!(heard, Event::PacketOut(_));
     served
         .log
         .wait(|heard| {
@@ -119,9 +119,9 @@ async fn many_packet_outs_arrive_complete_and_in_order() {
             (count >= COUNT as usize).then_some(())
         })
         .await;
-    let heard = served.log.heard();
+    let heard = served.log.events();
     let packets: Vec<_> = heard.into_iter().filter(|heard| is_packet(&heard)).collect();
-    assert!(packets.into_iter().eq((0..COUNT).map(|number| Heard::PacketOut(packet(number)))));
+    assert!(packets.into_iter().eq((0..COUNT).map(|number| Event::PacketOut(packet(number)))));
 }
 
 #[tokio::test]
@@ -131,7 +131,7 @@ async fn a_bad_packet_out_is_answered_and_the_others_are_injected() {
     let bad = v1::PacketOut { payload: Bytes::new(), metadata: vec![field(7, &[1])] };
     let good = v1::PacketOut { payload: Bytes::new(), metadata: vec![field(1, &[1])] };
     sender.packet_outs([bad.clone(), good.clone()]);
-    served.log.wait_for(Heard::PacketOut(good)).await;
+    served.log.wait_for(Event::PacketOut(good)).await;
     let Some(Response::Error(error)) = soon(receiver.next()).await.expect("open") else {
         panic!("no error")
     };
@@ -218,13 +218,13 @@ async fn lists_of_digests_that_the_owner_makes_are_sent_as_they_are() {
             panic!("no digest")
         };
         assert_eq!((list.digest_id, list.list_id, list.data.len()), (DIGEST, list_id, 1));
-        served.log.wait_for(Heard::ListSent(list_id)).await;
+        served.log.wait_for(Event::ListSent(list_id)).await;
         sender.acknowledge(&list);
-        served.log.wait_for(Heard::Acknowledged(list_id)).await;
+        served.log.wait_for(Event::Acknowledged(list_id)).await;
     }
 
     drop((sender, receiver, client));
-    served.log.wait_for(Heard::Primary(false)).await;
+    served.log.wait_for(Event::Primary(false)).await;
     assert_eq!(device.send_digest_lists(id, [list(10)]), Err(DigestError::NoPrimary(1)));
 }
 
@@ -251,12 +251,12 @@ async fn idle_entries_of_the_data_plane_are_reported_one_by_one() {
         };
         assert!(told.timestamp > 0);
         assert_eq!(told.table_entry, [entry(address)]);
-        served.log.wait_for(Heard::IdleSent(1)).await;
+        served.log.wait_for(Event::IdleSent(1)).await;
         let deleted = v1::Update { r#type: v1::update::Type::Delete.into(), ..host(address) };
         let written = client.write(vec![deleted], Atomicity::ContinueOnError).await;
         written.expect("it was there");
     }
     drop((sender, receiver, client));
-    served.log.wait_for(Heard::Primary(false)).await;
+    served.log.wait_for(Event::Primary(false)).await;
     assert!(device.send_idle_timeouts(table, [entry(1)]).is_err());
 }

@@ -16,7 +16,7 @@ use tonic::{
     codegen::http::{Request, Response},
 };
 
-use crate::support::{Heard, Served, host, soon};
+use crate::support::{Event, Served, host, soon};
 
 const CAPABILITIES: &str = "/p4.v1.P4Runtime/Capabilities";
 const CHANNEL: &str = "/p4.v1.P4Runtime/StreamChannel";
@@ -115,7 +115,7 @@ async fn cancelled_calls_do_not_close_the_connection() {
     }
     let mut context = std::task::Context::from_waker(std::task::Waker::noop());
     assert!(answers.poll_data(&mut context).is_pending());
-    assert!(!served.log.heard().contains(&Heard::StreamClosed));
+    assert!(!served.log.events().contains(&Event::StreamClosed));
 }
 
 #[tokio::test]
@@ -145,8 +145,8 @@ async fn packet_outs_in_frames_of_their_own_may_come_all_at_once() {
     for _ in 0..COUNT {
         stream.send_data(packet.clone(), false).expect("sent");
     }
-    let arrived = |heard: &[Heard]| {
-        let packets = heard.iter().filter(|heard| matches!(heard, Heard::PacketOut(_)));
+    let arrived = |heard: &[Event]| {
+        let packets = heard.iter().filter(|heard| matches!(heard, Event::PacketOut(_)));
         (packets.count() == COUNT).then_some(())
     };
     served.log.wait(arrived).await;
@@ -207,7 +207,7 @@ async fn calls_end_at_their_deadline() {
     let ended = soon(answer(response)).await;
     assert_eq!(code(&ended), Some(Code::DeadlineExceeded));
     assert!(!ended.body().body.is_empty());
-    served.log.wait_for(Heard::StreamClosed).await;
+    served.log.wait_for(Event::StreamClosed).await;
     // The request never ends.
     let mut http2 = http2.ready().await.expect("the connection is open");
     let (response, _stream) = http2.send_request(timed(CAPABILITIES), false).expect("sent");

@@ -20,7 +20,7 @@ use p4runtime::{
 };
 use tonic::{Code, Status};
 
-use crate::support::{Heard, PATIENCE, Served, host, pipeline, soon};
+use crate::support::{Event, PATIENCE, Served, host, pipeline, soon};
 
 /// A target of emulated switches that loads device configurations beginning with "wait" only when
 /// its gate is open.
@@ -166,7 +166,7 @@ async fn a_push_takes_effect_even_if_its_client_disconnects() {
     pushing.abort();
     let _ = pushing.await;
     target.open();
-    let two = |heard: &[Heard]| heard.iter().filter(|one| **one == Heard::Pipeline).count() == 2;
+    let two = |heard: &[Event]| heard.iter().filter(|one| **one == Event::Pipeline).count() == 2;
     served.log.wait(|heard| two(heard).then_some(())).await;
     assert_eq!(cookie(&mut client).await, Some(2));
 }

@@ -12,7 +12,7 @@ use p4runtime::{
 };
 use tonic::Code;
 
-use crate::support::{Heard, PATIENCE, Served, TABLE, host, pipeline, soon};
+use crate::support::{Event, PATIENCE, Served, TABLE, host, pipeline, soon};
 
 fn all_hosts() -> Vec<v1::Entity> {
     let entry = v1::TableEntry { table_id: TABLE, ..Default::default() };
@@ -46,13 +46,13 @@ async fn a_session_from_arbitration_to_reading_back() {
     assert_eq!(found.len(), 3000);
     assert!(updates.iter().all(|update| found.contains(update.entity.as_ref().expect("set"))));
 
-    let heard = served.log.heard();
+    let heard = served.log.events();
     let expected = [
-        Heard::ConnectionOpened,
-        Heard::StreamOpened,
-        Heard::Primary(true),
-        Heard::Pipeline,
-        Heard::Written(3000, 3000),
+        Event::ConnectionOpened,
+        Event::StreamOpened,
+        Event::Primary(true),
+        Event::Pipeline,
+        Event::Written(3000, 3000),
     ];
     assert_eq!(heard, expected);
 }

@@ -87,7 +87,7 @@ pub(crate) fn packet_in(payload: impl Into<Bytes>, tag: u64) -> PacketIn {
 
 /// The events that an observer receives, in order.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Heard {
+pub(crate) enum Event {
     ConnectionOpened,
     ConnectionClosed,
     StreamOpened,
@@ -106,22 +106,22 @@ pub(crate) enum Heard {
 
 #[derive(Default)]
 pub(crate) struct Log {
-    heard: Mutex<Vec<Heard>>,
+    heard: Mutex<Vec<Event>>,
     more: Notify,
 }
 
 impl Log {
-    fn push(&self, heard: Heard) {
+    fn push(&self, heard: Event) {
         self.heard.lock().expect("lock").push(heard);
         self.more.notify_one();
     }
 
-    pub(crate) fn heard(&self) -> Vec<Heard> {
+    pub(crate) fn heard(&self) -> Vec<Event> {
         self.heard.lock().expect("lock").clone()
     }
 
     /// Waits until `wanted` returns a result for the recorded events.
-    pub(crate) async fn wait<T>(&self, wanted: impl Fn(&[Heard]) -> Option<T>) -> T {
+    pub(crate) async fn wait<T>(&self, wanted: impl Fn(&[Event]) -> Option<T>) -> T {
         let waiting = async {
             loop {
                 if let Some(found) = wanted(&self.heard.lock().expect("lock")) {
@@ -132,29 +132,29 @@ impl Log {
         };
         tokio::time::timeout(PATIENCE, waiting)
             .await
-            .unwrap_or_else(|_| panic!("{:?}", self.heard()))
+            .unwrap_or_else(|_| panic!("{:?}", self.events()))
     }
 
-    pub(crate) async fn wait_for(&self, heard: Heard) {
+    pub(crate) async fn wait_for(&self, heard: Event) {
         self.wait(|all| all.contains(&heard).then_some(())).await;
     }
 }
 
 impl DeviceObserver for Log {
     fn stream_opened(&self, _device: &DeviceHandle, _stream: StreamId) {
-        self.push(Heard::StreamOpened);
+        self.push(Event::StreamOpened);
     }
 
     fn stream_closed(&self, _device: &DeviceHandle, _stream: StreamId) {
-        self.push(Heard::StreamClosed);
+        self.push(Event::StreamClosed);
     }
 
     fn primary_changed(&self, _device: &DeviceHandle, _role: &RoleKey, stream: Option<StreamId>) {
-        self.push(Heard::Primary(stream.is_some()));
+        self.push(Event::Primary(stream.is_some()));
     }
 
     fn pipeline_committed(&self, _device: &DeviceHandle, _pipeline: &Arc<Pipeline>) {
-        self.push(Heard::Pipeline);
+        self.push(Event::Pipeline);
     }
 
     fn written(
@@ -164,7 +164,7 @@ impl DeviceObserver for Log {
         outcomes: &[Result<(), EntityError>],
     ) {
         let succeeded = outcomes.iter().filter(|outcome| outcome.is_ok()).count();
-        self.push(Heard::Written(request.updates.len(), succeeded));
+        self.push(Event::Written(request.updates.len(), succeeded));
     }
 
     fn packet_outs(
@@ -173,34 +173,34 @@ impl DeviceObserver for Log {
         _stream: StreamId,
         packets: &mut Vec<v1::PacketOut>,
     ) {
-        packets.drain(..).for_each(|packet| self.push(Heard::PacketOut(packet)));
+        packets.drain(..).for_each(|packet| self.push(Event::PacketOut(packet)));
     }
 
     fn packet_in_sent(&self, tag: u64) {
-        self.push(Heard::Sent(tag));
+        self.push(Event::Sent(tag));
     }
 
     fn digest_list_sent(&self, list_id: u64) {
-        self.push(Heard::ListSent(list_id));
+        self.push(Event::ListSent(list_id));
     }
 
     fn idle_timeout_sent(&self, notification: &v1::IdleTimeoutNotification) {
-        self.push(Heard::IdleSent(notification.table_entry.len()));
+        self.push(Event::IdleSent(notification.table_entry.len()));
     }
 
     fn digest_acknowledged(&self, _device: &DeviceHandle, ack: &v1::DigestListAck) {
         assert_eq!(ack.digest_id, DIGEST);
-        self.push(Heard::Acknowledged(ack.list_id));
+        self.push(Event::Acknowledged(ack.list_id));
     }
 }
 
 impl ConnectionObserver for Log {
     fn connection_opened(&self, _peer: SocketAddr) {
-        self.push(Heard::ConnectionOpened);
+        self.push(Event::ConnectionOpened);
     }
 
     fn connection_closed(&self, _peer: SocketAddr) {
-        self.push(Heard::ConnectionClosed);
+        self.push(Event::ConnectionClosed);
     }
 }
 
@@ -256,7 +256,7 @@ impl Served {
         let (sender, receiver) =
             client.become_primary("", ElectionId(1), PATIENCE).await.expect("primary");
         client.ensure_pipeline(pipeline(1)).await.expect("pushed");
-        self.log.wait_for(Heard::Pipeline).await;
+        self.log.wait_for(Event::Pipeline).await;
         (client, sender, receiver)
     }
 

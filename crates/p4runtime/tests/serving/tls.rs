@@ -6,7 +6,7 @@ use p4runtime::{
 };
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
 
-use crate::support::{Heard, Served, soon};
+use crate::support::{Event, Served, soon};
 
 /// A certificate authority, which can issue certificates.
 pub(crate) struct Authority(CertifiedIssuer<'static, KeyPair>);
@@ -78,7 +78,7 @@ async fn mutual_tls_accepts_only_trusted_clients() {
     assert!(try_to_talk(&served, Some(trusting(&authority, Some(known)))).await);
     assert!(!try_to_talk(&served, Some(trusting(&authority, Some(unknown)))).await);
     assert!(!try_to_talk(&served, Some(trusting(&authority, None))).await);
-    served.log.wait_for(Heard::ConnectionClosed).await;
+    served.log.wait_for(Event::ConnectionClosed).await;
 }
 
 #[test]

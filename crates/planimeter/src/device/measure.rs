@@ -95,7 +95,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let outcome = measure(&job, &mut watch);
     drop(watch);
     let measured = outcome.map_err(failure)?;
-    say(&measured, &directory);
+    print_summary(&measured, &directory);
     Ok(match measured.ending {
         Ending::Complete => ExitCode::SUCCESS,
         Ending::Interrupted => {
@@ -129,18 +129,18 @@ pub(crate) fn failure(error: MeasureError) -> Failure {
     }
 }
 
-fn say(measured: &Measured, directory: &Path) {
+fn print_summary(measured: &Measured, directory: &Path) {
     let Campaign { description, blocks, rates, notes } = &measured.campaign;
-    let say = |text: &str| print!("{}", layout().text("", text));
+    let print = |text: &str| print!("{}", layout().text("", text));
     let device = &description.device;
     let driver = match device.name == device.driver {
         true => String::new(),
         false => format!(" ({})", device.driver),
     };
-    say(&format!("{}{driver}, seed {}", device.name, description.seed));
-    say(&format!("clock: {}", clock_line(&description.clock)));
+    print(&format!("{}{driver}, seed {}", device.name, description.seed));
+    print(&format!("clock: {}", clock_line(&description.clock)));
     let samples: usize = blocks.iter().map(|measured| measured.samples.len()).sum();
-    say(&format!(
+    print(&format!(
         "{} cells, {} blocks, {samples} delays, {} offered rates",
         description.cells.len(),
         blocks.len(),
@@ -149,7 +149,7 @@ fn say(measured: &Measured, directory: &Path) {
     let losses = blocks
         .iter()
         .fold(device::campaign::Counts::default(), |sum, measured| sum + measured.block.counts);
-    say(&format!(
+    print(&format!(
         "of {} packets {} lost, {} reordered, {} duplicated, {} unmatched; {} clock steps",
         losses.sent,
         losses.lost,
@@ -158,9 +158,9 @@ fn say(measured: &Measured, directory: &Path) {
         losses.unmatched,
         losses.clock_steps
     ));
-    measured.stability.iter().for_each(|text| say(text));
+    measured.stability.iter().for_each(|text| print(text));
     let rates = notes.iter().filter(|note| note.text.contains("packets/s"));
-    rates.for_each(|note| say(&note.text));
+    rates.for_each(|note| print(&note.text));
     println!("run directory: {}", directory.display());
 }
 

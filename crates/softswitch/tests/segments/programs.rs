@@ -1,7 +1,7 @@
 //! Programs of all kinds, run on super-frames of all kinds.
 
 use crate::hosts::{L2, L2_ENTRIES, ROUTER, ROUTER_ENTRIES};
-use crate::wire::{Given, Handed};
+use crate::wire::{Case, ReceivedPacket};
 use etherparse::{IpNumber, Ipv4Header, Ipv6Header, PacketBuilder, TcpHeader, VlanId};
 use fastrand::Rng;
 use packetio::offload::VIRTIO_HEADER;
@@ -186,7 +186,7 @@ fn output_and_counters_equal_those_of_single_segments() {
             [(Path::Compiled, [9000, 9000, 9000]), (Path::Interpreter, [9000, 1000, 9000])]
         {
             let packets = [1, 2].map(|port| (0..12).map(|_| packet(&mut random, port)).collect());
-            let given = Given { program: &program, entries, mtus: &mtus, packets };
+            let given = Case { program: &program, entries, mtus: &mtus, packets };
             let (expected, none) = given.run(path, Segments::Split);
             assert_eq!(none, 0);
             let (seen, stayed) = given.run(path, Segments::Whole);
@@ -219,7 +219,7 @@ fn output_and_counters_equal_those_of_single_segments() {
 }
 
 /// Returns a packet that arrives on a port, in most cases a TCP super-frame.
-fn packet(random: &mut Rng, port: u8) -> Handed {
+fn packet(random: &mut Rng, port: u8) -> ReceivedPacket {
     let (own, other) = (port, 3 - port);
     let mac = |number| [2, 0, 0, 0, 0, number];
     let is_for_router = random.bool();

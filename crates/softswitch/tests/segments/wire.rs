@@ -14,17 +14,17 @@ use std::time::{Duration, Instant};
 const PATIENCE: Duration = Duration::from_secs(20);
 
 /// A packet as the kernel hands it over: its virtio header and its bytes.
-pub(crate) type Handed = ([u8; VIRTIO_HEADER], Vec<u8>);
+pub(crate) type ReceivedPacket = ([u8; VIRTIO_HEADER], Vec<u8>);
 
 /// The program, the ports and the packets of a test.
-pub(crate) struct Given<'g> {
+pub(crate) struct Case<'g> {
     pub(crate) program: &'g str,
     /// The text of a `runtime.json`.
     pub(crate) entries: &'g str,
     /// The MTU of each port, starting with port 1.
     pub(crate) mtus: &'g [usize],
     /// The packets that arrive on port 1 and on port 2.
-    pub(crate) packets: [Vec<Handed>; 2],
+    pub(crate) packets: [Vec<ReceivedPacket>; 2],
 }
 
 /// The packets that left the switch, and all counters.
@@ -40,7 +40,7 @@ pub(crate) struct Seen {
 
 #[derive(Debug, Default)]
 struct Outside {
-    waiting: VecDeque<Handed>,
+    waiting: VecDeque<ReceivedPacket>,
     sent: Vec<Vec<u8>>,
     whole: usize,
 }
@@ -109,7 +109,7 @@ impl Queue for Wire {
     }
 }
 
-impl Given<'_> {
+impl Case<'_> {
     /// Processes all packets in a switch. Returns the outcome, and the number of frames that left
     /// in one piece.
     pub(crate) fn run(&self, path: Path, segments: Segments) -> (Seen, usize) {
@@ -194,7 +194,7 @@ impl Given<'_> {
 }
 
 /// Returns the number of segments in a super-frame.
-fn count((header, packet): &Handed) -> u64 {
+fn count((header, packet): &ReceivedPacket) -> u64 {
     let (mut restorer, mut burst) = (Restorer::default(), Burst::new(4096));
     restorer.take(header, None, packet, &mut burst).expect("it is sound").0
 }

@@ -264,7 +264,7 @@ async fn the_target_and_the_origin_are_repeated() {
     assert!(served.ports.set(1, |port| port.up = false));
     assert_eq!(next(&mut stream).await.expect("a change").prefix, repeated);
     let gone = served.ports.ports()[1].clone();
-    served.ports.watchers.tell(Some(&gone), None, Nanos(1));
+    served.ports.watchers.notify(Some(&gone), None, Nanos(1));
     assert_eq!(next(&mut stream).await.expect("an end").prefix, repeated);
 }
 

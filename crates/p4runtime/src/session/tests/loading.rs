@@ -57,8 +57,8 @@ fn begin(
         ..Default::default()
     };
     match switch.device.begin_pipeline(request, T0, &mut switch.effects) {
-        Ok(Begun::Load(load)) => Ok(*load),
-        Ok(Begun::Done) => panic!("{action:?} loads a pipeline"),
+        Ok(PushProgress::Load(load)) => Ok(*load),
+        Ok(PushProgress::Done) => panic!("{action:?} loads a pipeline"),
         Err(error) => Err(error.code()),
     }
 }
