@@ -156,16 +156,16 @@ async fn packets_in(bench: &mut Bench, controller: &mut Controller) -> f64 {
     let packet = [0xfe, 0, 0, 0, 1, 0];
     let start = Instant::now();
     let mut sent = 0;
-    let mut heard = 0;
-    while heard < PACKETS {
+    let mut received = 0;
+    while received < PACKETS {
         // The bound keeps the controller's queue from overflowing.
-        while sent < PACKETS && sent - heard < 20_000 {
+        while sent < PACKETS && sent - received < 20_000 {
             bench.send(1, &packet);
             sent += 1;
         }
         let mut messages = Vec::new();
         controller.receiver.next_batch(&mut messages, 4_096).await.expect("the stream goes on");
-        heard += messages.iter().filter(|one| matches!(one, Update::Packet(_))).count();
+        received += messages.iter().filter(|one| matches!(one, Update::Packet(_))).count();
     }
     PACKETS as f64 / start.elapsed().as_secs_f64()
 }

@@ -34,20 +34,22 @@ type Step = (u64, Action, &'static [(u64, i32, Option<u128>)]);
 fn play(scenario: &[Step]) {
     let mut device = Arbitration::new(DEVICE, 16, ElectionMemory::Kept);
     for (number, (stream, say, expected)) in scenario.iter().enumerate() {
-        let mut heard = Vec::new();
+        let mut notifications = Vec::new();
         let stream = StreamId(*stream);
         match say {
             Action::Id(id) => {
-                device.update(stream, &message("", Some(*id)), &mut heard).expect("accepted");
+                device
+                    .update(stream, &message("", Some(*id)), &mut notifications)
+                    .expect("accepted");
             }
             Action::Unset => {
-                device.update(stream, &message("", None), &mut heard).expect("accepted");
+                device.update(stream, &message("", None), &mut notifications).expect("accepted");
             }
             Action::Leave => {
-                device.closed(stream, &mut heard);
+                device.closed(stream, &mut notifications);
             }
         }
-        let heard: Vec<_> = heard
+        let notifications: Vec<_> = notifications
             .iter()
             .map(|notification| {
                 let update = &notification.update;
@@ -57,7 +59,7 @@ fn play(scenario: &[Step]) {
                 (notification.to.0, code, id)
             })
             .collect();
-        assert_eq!(heard, *expected, "step {number}");
+        assert_eq!(notifications, *expected, "step {number}");
     }
 }
 
@@ -169,10 +171,10 @@ fn no_controller_is_notified_when_a_backup_leaves() {
 #[test]
 fn refusals_carry_the_code_that_the_specification_names() {
     let mut device = Arbitration::new(DEVICE, 2, ElectionMemory::Kept);
-    let mut heard = Vec::new();
-    device.update(StreamId(1), &message("", Some(10)), &mut heard).expect("accepted");
-    device.update(StreamId(2), &message("", Some(9)), &mut heard).expect("accepted");
-    heard.clear();
+    let mut notifications = Vec::new();
+    device.update(StreamId(1), &message("", Some(10)), &mut notifications).expect("accepted");
+    device.update(StreamId(2), &message("", Some(9)), &mut notifications).expect("accepted");
+    notifications.clear();
 
     let mut elsewhere = message("", Some(11));
     elsewhere.device_id = 8;
@@ -186,13 +188,14 @@ fn refusals_carry_the_code_that_the_specification_names() {
         (3, message("", None), Code::ResourceExhausted),
     ];
     for (stream, update, code) in cases {
-        let error = device.update(StreamId(stream), &update, &mut heard).expect_err("refused");
+        let error =
+            device.update(StreamId(stream), &update, &mut notifications).expect_err("refused");
         assert_eq!(error.code(), code, "{error}");
     }
-    assert_eq!(heard, []);
+    assert_eq!(notifications, []);
     assert_eq!(device.primary(&RoleKey::Default), Some(StreamId(1)));
-    assert!(device.update(StreamId(3), &message("other", Some(10)), &mut heard).is_ok());
-    assert!(device.update(StreamId(1), &message("", Some(10)), &mut heard).is_ok());
+    assert!(device.update(StreamId(3), &message("other", Some(10)), &mut notifications).is_ok());
+    assert!(device.update(StreamId(1), &message("", Some(10)), &mut notifications).is_ok());
 }
 
 #[test]
@@ -203,67 +206,67 @@ fn the_text_that_clients_match_is_exact() {
 #[test]
 fn the_number_of_roles_is_bounded() {
     let mut device = Arbitration::new(DEVICE, 2, ElectionMemory::Kept);
-    let mut heard = Vec::new();
+    let mut notifications = Vec::new();
     for number in 0..MAX_ROLES as u64 {
         let role = message(&format!("role {number}"), Some(1));
-        device.update(StreamId(number), &role, &mut heard).expect("accepted");
+        device.update(StreamId(number), &role, &mut notifications).expect("accepted");
     }
-    let error = device.update(StreamId(9_999), &message("one more", Some(1)), &mut heard);
+    let error = device.update(StreamId(9_999), &message("one more", Some(1)), &mut notifications);
     assert_eq!(error, Err(ArbitrationError::TooManyRoles));
-    let known = device.update(StreamId(9_999), &message("role 0", Some(2)), &mut heard);
+    let known = device.update(StreamId(9_999), &message("role 0", Some(2)), &mut notifications);
     assert_eq!(known, Ok(PrimaryChange::Became(StreamId(9_999))));
 }
 
 #[test]
 fn roles_do_not_disturb_each_other() {
     let mut device = Arbitration::new(DEVICE, 2, ElectionMemory::Kept);
-    let mut heard = Vec::new();
-    device.update(StreamId(1), &message("", Some(10)), &mut heard).expect("accepted");
-    device.update(StreamId(2), &message("a", Some(10)), &mut heard).expect("accepted");
+    let mut notifications = Vec::new();
+    device.update(StreamId(1), &message("", Some(10)), &mut notifications).expect("accepted");
+    device.update(StreamId(2), &message("a", Some(10)), &mut notifications).expect("accepted");
     let mut numbered = message("", Some(3));
     numbered.role = Some(v1::Role { id: 4, ..Default::default() });
-    device.update(StreamId(3), &numbered, &mut heard).expect("accepted");
+    device.update(StreamId(3), &numbered, &mut notifications).expect("accepted");
 
-    let answered: Vec<_> = heard.iter().map(|one| one.update.role.clone()).collect();
+    let answered: Vec<_> = notifications.iter().map(|one| one.update.role.clone()).collect();
     assert_eq!(answered, [None, message("a", None).role, numbered.role]);
     assert_eq!(device.primaries().count(), 3);
     assert_eq!(device.primary(&RoleKey::new("a", 0)), Some(StreamId(2)));
     assert_eq!(device.primary(&RoleKey::new("", 4)), Some(StreamId(3)));
     assert_eq!(device.role_of(StreamId(3)), Some(&RoleKey::Numbered(4)));
-    assert_eq!(device.closed(StreamId(2), &mut heard), PrimaryChange::Lost(StreamId(2)));
+    assert_eq!(device.closed(StreamId(2), &mut notifications), PrimaryChange::Lost(StreamId(2)));
     assert!(device.is_primary(StreamId(1)) && device.is_primary(StreamId(3)));
 }
 
 #[test]
 fn the_role_configuration_is_that_of_the_latest_primary() {
     let mut device = Arbitration::new(DEVICE, 4, ElectionMemory::Kept);
-    let mut heard = Vec::new();
+    let mut notifications = Vec::new();
     let with = |id, url: &str| {
         let mut update = message("a", Some(id));
         update.role.as_mut().expect("role").config = Some(config(url));
         update
     };
-    device.update(StreamId(1), &with(5, "first"), &mut heard).expect("accepted");
-    device.update(StreamId(2), &with(4, "of a backup"), &mut heard).expect("accepted");
+    device.update(StreamId(1), &with(5, "first"), &mut notifications).expect("accepted");
+    device.update(StreamId(2), &with(4, "of a backup"), &mut notifications).expect("accepted");
     let config_of =
         |one: &Notification| one.update.role.as_ref().and_then(|role| role.config.clone());
-    assert!(heard.iter().all(|one| config_of(one) == Some(config("first"))));
+    assert!(notifications.iter().all(|one| config_of(one) == Some(config("first"))));
 
-    heard.clear();
-    device.update(StreamId(2), &with(6, "second"), &mut heard).expect("accepted");
-    assert_eq!(heard.len(), 2);
-    assert!(heard.iter().all(|one| config_of(one) == Some(config("second"))));
+    notifications.clear();
+    device.update(StreamId(2), &with(6, "second"), &mut notifications).expect("accepted");
+    assert_eq!(notifications.len(), 2);
+    assert!(notifications.iter().all(|one| config_of(one) == Some(config("second"))));
     assert_eq!(device.role_config(&RoleKey::new("a", 0)), Some(&config("second")));
 
-    heard.clear();
-    device.update(StreamId(2), &message("a", Some(6)), &mut heard).expect("accepted");
-    assert!(heard.iter().all(|one| config_of(one).is_none()));
+    notifications.clear();
+    device.update(StreamId(2), &message("a", Some(6)), &mut notifications).expect("accepted");
+    assert!(notifications.iter().all(|one| config_of(one).is_none()));
 }
 
 #[test]
 fn only_the_primary_of_the_role_is_authorized() {
     let mut device = Arbitration::new(DEVICE, 4, ElectionMemory::Kept);
-    let mut heard = Vec::new();
+    let mut notifications = Vec::new();
     let id = |id: u128| v1::Uint128::from(ElectionId(id));
     let default = RoleKey::Default;
     let code = |device: &Arbitration, role: &RoleKey, id: Option<v1::Uint128>| {
@@ -274,9 +277,9 @@ fn only_the_primary_of_the_role_is_authorized() {
     assert_eq!(code(&device, &default, Some(id(0))), Err(Code::PermissionDenied));
     assert_eq!(code(&device, &RoleKey::new("a", 0), Some(id(1))), Err(Code::NotFound));
 
-    device.update(StreamId(1), &message("", Some(10)), &mut heard).expect("accepted");
-    device.update(StreamId(2), &message("", Some(9)), &mut heard).expect("accepted");
-    device.update(StreamId(3), &message("a", Some(9)), &mut heard).expect("accepted");
+    device.update(StreamId(1), &message("", Some(10)), &mut notifications).expect("accepted");
+    device.update(StreamId(2), &message("", Some(9)), &mut notifications).expect("accepted");
+    device.update(StreamId(3), &message("a", Some(9)), &mut notifications).expect("accepted");
     assert_eq!(code(&device, &default, Some(id(10))), Ok(()));
     assert_eq!(code(&device, &default, Some(id(9))), Err(Code::PermissionDenied));
     assert_eq!(code(&device, &default, Some(id(11))), Err(Code::PermissionDenied));
@@ -284,7 +287,7 @@ fn only_the_primary_of_the_role_is_authorized() {
     assert_eq!(code(&device, &RoleKey::new("a", 0), Some(id(9))), Ok(()));
     assert_eq!(code(&device, &RoleKey::new("a", 0), Some(id(10))), Err(Code::PermissionDenied));
 
-    device.closed(StreamId(1), &mut heard);
+    device.closed(StreamId(1), &mut notifications);
     assert_eq!(code(&device, &default, Some(id(10))), Err(Code::PermissionDenied));
     assert_eq!(code(&device, &default, Some(id(9))), Err(Code::PermissionDenied));
 }
@@ -292,25 +295,26 @@ fn only_the_primary_of_the_role_is_authorized() {
 #[test]
 fn a_forgetful_device_forgets_when_the_last_controller_disconnects() {
     let mut device = Arbitration::new(DEVICE, 4, ElectionMemory::ForgottenWhenAlone);
-    let mut heard = Vec::new();
-    let mut say = |stream, id| device.update(StreamId(stream), &message("", Some(id)), &mut heard);
+    let mut notifications = Vec::new();
+    let mut say =
+        |stream, id| device.update(StreamId(stream), &message("", Some(id)), &mut notifications);
     say(1, 10).expect("accepted");
     assert_eq!(say(2, 5), Ok(PrimaryChange::None));
-    device.closed(StreamId(1), &mut heard);
+    device.closed(StreamId(1), &mut notifications);
     // Stream 2 is still connected, so its role's highest id is remembered.
-    let update = device.update(StreamId(2), &message("", Some(6)), &mut heard);
+    let update = device.update(StreamId(2), &message("", Some(6)), &mut notifications);
     assert_eq!(update, Ok(PrimaryChange::None));
-    device.closed(StreamId(2), &mut heard);
-    let update = device.update(StreamId(3), &message("", Some(1)), &mut heard);
+    device.closed(StreamId(2), &mut notifications);
+    let update = device.update(StreamId(3), &message("", Some(1)), &mut notifications);
     assert_eq!(update, Ok(PrimaryChange::Became(StreamId(3))));
 }
 
 #[test]
 fn a_refused_writer_receives_the_election_id_to_use() {
     let mut device = Arbitration::new(DEVICE, 4, ElectionMemory::Kept);
-    let mut heard = Vec::new();
-    device.update(StreamId(1), &message("", Some(10)), &mut heard).expect("accepted");
-    device.closed(StreamId(1), &mut heard);
+    let mut notifications = Vec::new();
+    device.update(StreamId(1), &message("", Some(10)), &mut notifications).expect("accepted");
+    device.closed(StreamId(1), &mut notifications);
     let error = device.authorize(&RoleKey::Default, Some(&ElectionId(1).into())).expect_err("no");
     assert!(error.to_string().ends_with("an election id of 10 or higher."), "{error}");
 }
@@ -392,21 +396,21 @@ proptest! {
         let mut oracle = Oracle::default();
         let mut last_heard = std::collections::BTreeMap::new();
         for (stream, role, id, choice) in steps {
-            let mut heard = Vec::new();
+            let mut notifications = Vec::new();
             if choice == 0 {
-                device.closed(StreamId(stream), &mut heard);
+                device.closed(StreamId(stream), &mut notifications);
                 oracle.leave(stream);
                 last_heard.remove(&stream);
             } else {
                 let update = message(names[role], id);
-                let result = device.update(StreamId(stream), &update, &mut heard);
+                let result = device.update(StreamId(stream), &update, &mut notifications);
                 prop_assert_eq!(result.is_ok(), oracle.accepts(stream, role, id));
                 if result.is_ok() {
                     oracle.accepted.push((stream, role, id));
-                    prop_assert!(heard.iter().any(|one| one.to == StreamId(stream)));
+                    prop_assert!(notifications.iter().any(|one| one.to == StreamId(stream)));
                 }
             }
-            for one in heard {
+            for one in notifications {
                 let code = one.update.status.expect("status is always set").code;
                 last_heard.insert(one.to.0, (code, one.update.election_id));
             }

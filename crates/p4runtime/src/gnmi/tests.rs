@@ -193,14 +193,14 @@ async fn the_client_receives_ports_and_their_changes() {
     let client = soon(crate::client::Client::connect(&served.address, 4, &options)).await;
     let client = client.expect("connected");
     let mut watch = soon(client.watch_ports()).await.expect("a subscription");
-    let mut heard = Vec::new();
+    let mut changes = Vec::new();
     loop {
         match soon(watch.next()).await.expect("no error").expect("not the end") {
             PortChange::Synchronized => break,
-            change => heard.push(change),
+            change => changes.push(change),
         }
     }
-    assert_eq!(heard, [1, 2].map(|number| PortChange::Is { number, up: true }));
+    assert_eq!(changes, [1, 2].map(|number| PortChange::Is { number, up: true }));
     served.ports.set(2, |port| port.up = false);
     let change = soon(watch.next()).await.expect("no error");
     assert_eq!(change, Some(PortChange::Is { number: 2, up: false }));

@@ -85,8 +85,8 @@ async fn garbage_closes_its_connection_and_nothing_else() {
         // The connection may be reset or closed; both end it.
         let _ = soon(stream.read_to_end(&mut answer)).await;
     }
-    let closed = |heard: &[Event]| {
-        let count = heard.iter().filter(|one| **one == Event::ConnectionClosed).count();
+    let closed = |events: &[Event]| {
+        let count = events.iter().filter(|one| **one == Event::ConnectionClosed).count();
         (count == 4).then_some(())
     };
     served.log.wait(closed).await;
@@ -111,8 +111,8 @@ async fn a_stream_that_does_not_begin_with_arbitration_gets_an_error_and_stays_o
     assert_eq!(error.canonical_code, Code::PermissionDenied as i32);
     let Some(Response::Arbitration(update)) = next().await else { panic!("arbitration") };
     assert_eq!(update.status.map(|status| status.code), Some(Code::Ok as i32));
-    let heard = [Event::ConnectionOpened, Event::StreamOpened, Event::Primary(true)];
-    assert_eq!(served.log.events(), heard);
+    let events = [Event::ConnectionOpened, Event::StreamOpened, Event::Primary(true)];
+    assert_eq!(served.log.events(), events);
 }
 
 /// The server ends a stream at its first mistake. Messages that the client had sent after the

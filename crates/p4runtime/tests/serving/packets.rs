@@ -93,7 +93,7 @@ async fn many_packet_ins_arrive_complete_and_in_order() {
         .log
         .events()
         .into_iter()
-        .filter_map(|heard| match heard {
+        .filter_map(|event| match event {
             Event::Sent(tag) => Some(tag),
             _ => None,
         })
@@ -111,16 +111,16 @@ async fn many_packet_outs_arrive_complete_and_in_order() {
         metadata: vec![field(1, &[0, 5])],
     };
     assert_eq!(sender.packet_outs((0..COUNT).map(packet)), COUNT as usize);
-    let is_packet = |heard: &&Event| matches!(heard, Event::PacketOut(_));
+    let is_packet = |event: &&Event| matches!(event, Event::PacketOut(_));
     served
         .log
-        .wait(|heard| {
-            let count = heard.iter().filter(is_packet).count();
+        .wait(|events| {
+            let count = events.iter().filter(is_packet).count();
             (count >= COUNT as usize).then_some(())
         })
         .await;
-    let heard = served.log.events();
-    let packets: Vec<_> = heard.into_iter().filter(|heard| is_packet(&heard)).collect();
+    let events = served.log.events();
+    let packets: Vec<_> = events.into_iter().filter(|event| is_packet(&event)).collect();
     assert!(packets.into_iter().eq((0..COUNT).map(|number| Event::PacketOut(packet(number)))));
 }
 

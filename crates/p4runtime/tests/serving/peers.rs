@@ -145,8 +145,8 @@ async fn packet_outs_in_frames_of_their_own_may_come_all_at_once() {
     for _ in 0..COUNT {
         stream.send_data(packet.clone(), false).expect("sent");
     }
-    let arrived = |heard: &[Event]| {
-        let packets = heard.iter().filter(|heard| matches!(heard, Event::PacketOut(_)));
+    let arrived = |events: &[Event]| {
+        let packets = events.iter().filter(|event| matches!(event, Event::PacketOut(_)));
         (packets.count() == COUNT).then_some(())
     };
     served.log.wait(arrived).await;

@@ -166,8 +166,8 @@ async fn a_push_takes_effect_even_if_its_client_disconnects() {
     pushing.abort();
     let _ = pushing.await;
     target.open();
-    let two = |heard: &[Event]| heard.iter().filter(|one| **one == Event::Pipeline).count() == 2;
-    served.log.wait(|heard| two(heard).then_some(())).await;
+    let two = |events: &[Event]| events.iter().filter(|one| **one == Event::Pipeline).count() == 2;
+    served.log.wait(|events| two(events).then_some(())).await;
     assert_eq!(cookie(&mut client).await, Some(2));
 }
 

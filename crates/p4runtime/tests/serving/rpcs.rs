@@ -46,7 +46,7 @@ async fn a_session_from_arbitration_to_reading_back() {
     assert_eq!(found.len(), 3000);
     assert!(updates.iter().all(|update| found.contains(update.entity.as_ref().expect("set"))));
 
-    let heard = served.log.events();
+    let events = served.log.events();
     let expected = [
         Event::ConnectionOpened,
         Event::StreamOpened,
@@ -54,7 +54,7 @@ async fn a_session_from_arbitration_to_reading_back() {
         Event::Pipeline,
         Event::Written(3000, 3000),
     ];
-    assert_eq!(heard, expected);
+    assert_eq!(events, expected);
 }
 
 /// A message that exceeds the header limit of a client would reach it with another code.

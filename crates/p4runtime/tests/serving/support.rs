@@ -106,25 +106,25 @@ pub(crate) enum Event {
 
 #[derive(Default)]
 pub(crate) struct Log {
-    heard: Mutex<Vec<Event>>,
+    events: Mutex<Vec<Event>>,
     more: Notify,
 }
 
 impl Log {
-    fn push(&self, heard: Event) {
-        self.heard.lock().expect("lock").push(heard);
+    fn push(&self, event: Event) {
+        self.events.lock().expect("lock").push(event);
         self.more.notify_one();
     }
 
-    pub(crate) fn heard(&self) -> Vec<Event> {
-        self.heard.lock().expect("lock").clone()
+    pub(crate) fn events(&self) -> Vec<Event> {
+        self.events.lock().expect("lock").clone()
     }
 
     /// Waits until `wanted` returns a result for the recorded events.
     pub(crate) async fn wait<T>(&self, wanted: impl Fn(&[Event]) -> Option<T>) -> T {
         let waiting = async {
             loop {
-                if let Some(found) = wanted(&self.heard.lock().expect("lock")) {
+                if let Some(found) = wanted(&self.events.lock().expect("lock")) {
                     return found;
                 }
                 self.more.notified().await;
@@ -135,8 +135,8 @@ impl Log {
             .unwrap_or_else(|_| panic!("{:?}", self.events()))
     }
 
-    pub(crate) async fn wait_for(&self, heard: Event) {
-        self.wait(|all| all.contains(&heard).then_some(())).await;
+    pub(crate) async fn wait_for(&self, event: Event) {
+        self.wait(|all| all.contains(&event).then_some(())).await;
     }
 }
 

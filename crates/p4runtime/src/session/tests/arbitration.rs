@@ -62,8 +62,8 @@ fn an_election_id_in_use_closes_the_stream_with_the_text_that_clients_match() {
 #[test]
 fn the_owner_is_notified_of_the_primary() {
     let mut switch = Switch::new(DeviceOptions::default());
-    let heard = |switch: &mut Switch| {
-        let heard: Vec<_> = switch
+    let notified = |switch: &mut Switch| {
+        let notified: Vec<_> = switch
             .effects
             .iter()
             .filter_map(|effect| match effect {
@@ -72,18 +72,18 @@ fn the_owner_is_notified_of_the_primary() {
             })
             .collect();
         switch.effects.clear();
-        heard
+        notified
     };
     switch.arbitrate(1, "", 10);
-    assert_eq!(heard(&mut switch), [Some(1)]);
+    assert_eq!(notified(&mut switch), [Some(1)]);
     switch.arbitrate(2, "", 9);
-    assert_eq!(heard(&mut switch), []);
+    assert_eq!(notified(&mut switch), []);
     switch.arbitrate(2, "", 11);
-    assert_eq!(heard(&mut switch), [Some(2)]);
+    assert_eq!(notified(&mut switch), [Some(2)]);
     switch.device.stream_closed(StreamId(1), &mut switch.effects);
-    assert_eq!(heard(&mut switch), []);
+    assert_eq!(notified(&mut switch), []);
     switch.device.stream_closed(StreamId(2), &mut switch.effects);
-    assert_eq!(heard(&mut switch), [None]);
+    assert_eq!(notified(&mut switch), [None]);
 }
 
 #[test]
