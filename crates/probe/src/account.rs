@@ -40,25 +40,26 @@ pub(crate) use service::Service;
 
 use crate::outcome::{Account, Bounds};
 
-/// The share of packet-ins below which nothing is worth a verdict.
+/// The share of the due packet-ins below which a loss or a backlog is not worth a verdict.
 pub(crate) const NOTABLE: f64 = 0.01;
-/// The number of packet-ins below which nothing is worth a verdict.
+/// The number of packet-ins below which a loss or a backlog is not worth a verdict.
 const FEW: f64 = 10.0;
 
-/// Bounds on what each side accounts for, and what they were made of.
+/// The bounds on what each side accounts for, and the quantities from which they were derived.
 #[derive(Clone, Debug)]
 pub(crate) struct Explained {
     pub(crate) account: Account,
     pub(crate) course: Course,
     pub(crate) service: Option<Service>,
-    /// The part of the controller's lower bound that piled up, and the part that it dropped.
+    /// The two parts of the controller's lower bound: packet-ins that piled up, and packet-ins that
+    /// it dropped.
     pub(crate) backlog: u64,
     pub(crate) dropped: u64,
-    /// Packet-ins below which a bound decides nothing.
+    /// The number of packet-ins that a bound must exceed to count.
     pub(crate) tolerance: u64,
 }
 
-/// Computes what each side accounts for in a trial with an open loop.
+/// Computes what each side accounts for in an open-loop trial.
 pub(crate) fn explain(evidence: &Evidence<'_>) -> Explained {
     let hidden = evidence.sockets.map_or(&[][..], |sockets| &sockets.spells);
     let course = Course::of(evidence.observed, evidence.window, hidden);
@@ -87,14 +88,15 @@ pub(crate) fn explain(evidence: &Evidence<'_>) -> Explained {
     };
     let passed_over = course.passed_over.saturating_sub(course.hidden.passed_over);
     let dropped = passed_over.saturating_sub(course.late).max(course.passed_over_undisturbed);
-    // What is counted as lacking by the rate was passed over or piled up.
+    // A packet-in that is missing by the rate was either passed over or added to the backlog.
     let low = by_rate.max(by_growth + dropped as f64).max(0.0) as u64;
     let low = low.saturating_sub(evidence.stalled()) + cut_off;
     let backlog = by_growth.max(by_rate - course.passed_over as f64).max(0.0) as u64;
     let backlog = backlog.saturating_sub(evidence.stalled());
 
     let held_growth = course.held.growth().saturating_sub(evidence.observed.due_while_away_at_end);
-    // What never left was held at the end of the window, unless it was so before.
+    // Packet-ins that never left were held by the probe at the end of the window, except those
+    // that it already held at the start.
     let never_left = evidence.unsent_by_probe().saturating_sub(course.held.start);
     let unread_at_least = evidence.unread_at_least().max(course.hidden.sure_growth);
     let probe_low = held_growth.max(never_left) + unread_at_least;
@@ -109,8 +111,8 @@ pub(crate) fn explain(evidence: &Evidence<'_>) -> Explained {
     Explained { account, course, service, backlog, dropped, tolerance }
 }
 
-/// An absence of the probe after which a controller may well take its switches for dead, in
-/// nanoseconds.
+/// The shortest absence of the probe, in nanoseconds, after which a controller may well take its
+/// switches for dead.
 const EXCUSES_HANGING_UP: u64 = 1_000_000_000;
 
 #[cfg(test)]

@@ -1,9 +1,9 @@
-//! What a run is asked to do.
+//! The configuration of a run.
 //!
 //! [`Config`] is the checked form that the engines read. The unchecked form, [`Settings`], is a
-//! flat list of texts, one per key, which a TOML file, flags and the peers' `.ini` files all fill;
-//! [`Settings::resolve`] judges them all at once. One table of [`Setting`]s says which keys there
-//! are and is what flags, the manual and the reference documentation are made from.
+//! flat list of texts, one per key, which is filled from a TOML file, flags and the peers' `.ini`
+//! files; [`Settings::resolve`] checks all of them at once. One table of [`Setting`]s defines the
+//! keys. Flags, the manual and the reference documentation are generated from this table.
 
 mod checks;
 mod collection;

@@ -1,15 +1,16 @@
-//! Which cores the engine threads run on.
+//! Placement of the engine threads on cores.
 //!
-//! A thread that paces is as punctual as its core: whoever else the kernel puts there takes it for
-//! a whole time slice, milliseconds at a time. With `isolate` each engine thread stays on one core
-//! at the highest priority that the kernel grants, and all else is driven away. A controller on
-//! the same host must then stay off these cores, or it would wait behind the engine and its answers
-//! would look late; that is why this is asked for and not the default.
+//! A pacing thread is only as punctual as its core is free: another thread that the kernel
+//! schedules there holds the core for a whole time slice of several milliseconds. With `isolate`,
+//! each engine thread is pinned to one core at the highest priority that the kernel grants. A
+//! controller on the same host must then stay off these cores, or its answers would be late because
+//! it waits for the engine. This is why isolation is an option and not the default.
 //!
 //! Linux groups the threads of a terminal session (autogroup, see sched(7)), and a priority counts
-//! only inside its group: against other sessions a thread with the highest priority is an ordinary
-//! one, while it takes weight from its own group on every other core, where a controller of the same
-//! session then starves. So the priority of the whole group is raised for as long as a run lasts.
+//! only inside its group. A thread with the highest priority is still an ordinary thread in
+//! comparison with other sessions, but it takes weight from its own group on every other core,
+//! where a controller of the same session then starves. Therefore the priority of the whole group
+//! is raised for as long as a run lasts.
 
 use std::fs;
 
@@ -18,16 +19,17 @@ use rustix::thread::CpuSet;
 /// The highest priority of ordinary threads.
 const HIGHEST_PRIORITY: i32 = -20;
 
-/// The core of engine thread `thread` of `threads`: the last cores that this process may use, since
-/// the first ones serve most interrupts. `None` if no core would be left for anything else.
+/// Returns the core for engine thread `thread` of `threads`, or `None` if no core would be left for
+/// anything else. The last cores that this process may use are chosen, since the first ones serve
+/// most interrupts.
 pub(crate) fn core_of(thread: usize, threads: usize) -> Option<usize> {
     let allowed = allowed();
     let first = allowed.len().checked_sub(threads).filter(|rest| *rest > 0)?;
     allowed.get(first + thread).copied()
 }
 
-/// Keeps the calling thread on `core`, before everybody else there. Returns whether the kernel
-/// granted both.
+/// Pins the calling thread to `core` at the highest priority. Returns whether the kernel granted
+/// both.
 pub(crate) fn claim(core: usize) -> bool {
     let mut set = CpuSet::new();
     set.set(core);
@@ -36,24 +38,25 @@ pub(crate) fn claim(core: usize) -> bool {
         && rustix::process::setpriority_process(None, HIGHEST_PRIORITY).is_ok()
 }
 
-/// Where the kernel tells and takes the priority of the session's group.
+/// The file that holds the priority of the session's group.
 const GROUP: &str = "/proc/self/autogroup";
 
-/// The precedence of this session's threads over those of other sessions, until it is dropped.
+/// A raised priority of this session's threads over those of other sessions; dropping it restores
+/// the former priority.
 #[derive(Debug)]
 pub(crate) struct Precedence {
-    /// The group's priority before; `None` where the kernel has no such groups.
+    /// The group's former priority; `None` where the kernel has no such groups.
     before: Option<i32>,
 }
 
-/// The kernel did not grant it.
+/// The error of a kernel that did not grant the priority.
 #[derive(Debug)]
 pub(crate) struct NoPrecedence;
 
 impl Precedence {
     pub(crate) fn take() -> Result<Self, NoPrecedence> {
         let own = rustix::process::getpriority_process(None).map_err(|_| NoPrecedence)?;
-        // What an engine thread will ask for, tried and put back.
+        // Tries the priority that an engine thread will request, and restores the former one.
         rustix::process::setpriority_process(None, HIGHEST_PRIORITY).map_err(|_| NoPrecedence)?;
         let _ = rustix::process::setpriority_process(None, own);
         let before = fs::read_to_string(GROUP).ok().and_then(|line| group_priority(&line));
@@ -67,19 +70,19 @@ impl Precedence {
 impl Drop for Precedence {
     fn drop(&mut self) {
         if let Some(before) = self.before {
-            // Giving up precedence needs no privilege.
+            // Lowering the priority needs no privilege.
             let _ = fs::write(GROUP, before.to_string());
         }
     }
 }
 
-/// The number in `/autogroup-12 nice 0`.
+/// Returns the number 0 of a line like `/autogroup-12 nice 0`.
 fn group_priority(line: &str) -> Option<i32> {
     line.trim().rsplit_once(" nice ")?.1.parse().ok()
 }
 
-/// Runs `start` on the cores that the engine threads leave, and at their priority, so that
-/// processes it starts stay there.
+/// Runs `start` on the cores that the engine threads do not use, and at their priority. Processes
+/// that `start` spawns inherit both.
 pub fn beside_engine<T>(threads: usize, start: impl FnOnce() -> T) -> T {
     let before = rustix::thread::sched_getaffinity(None);
     let (Ok(before), Some(_)) = (before, core_of(0, threads)) else { return start() };
@@ -87,7 +90,7 @@ pub fn beside_engine<T>(threads: usize, start: impl FnOnce() -> T) -> T {
     for core in (0..threads).filter_map(|thread| core_of(thread, threads)) {
         rest.unset(core);
     }
-    // Without permission the process shares all cores, as it would otherwise.
+    // Without permission the process shares all cores, which is the default.
     let _ = rustix::thread::sched_setaffinity(None, &rest);
     let priority = rustix::process::getpriority_process(None);
     let _ = rustix::process::setpriority_process(None, HIGHEST_PRIORITY);

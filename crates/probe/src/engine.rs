@@ -1,20 +1,23 @@
-//! The threads that make emulated switches talk.
+//! The engine: the threads that run emulated switches during a trial.
 //!
-//! A trial has one [`TrialPlan`], which every engine thread shares and nobody changes, and a set of
-//! orders from the conductor. Each thread owns a share of the switches with everything that
-//! belongs to them, keeps its own books and hands them over at the end.
+//! A trial has one immutable [`TrialPlan`], which all engine threads share, and a set of orders
+//! from the conductor. Each thread owns a share of the switches with everything that belongs to
+//! them, records what happens to them, and returns its record at the end.
 //!
-//! What is the same for both protocols is here: how threads are started, when a thread does what ([`pace`]), the books
-//! ([`recorder`]), the end ([`ending`]). What differs is the loop. OpenFlow switches are clients whose frames this crate
-//! reads and writes itself, so that one loop over a poller owns connections and books alone. P4Runtime switches are the
-//! gRPC server that the software switch is too, on an asynchronous runtime, since HTTP/2 flow control decides when a
-//! message leaves; its connections take turns with a pacing task on the same thread.
+//! This module holds what both protocols share: how threads are started, when a thread does what
+//! ([`pace`]), the record ([`recorder`]) and the end of a trial ([`ending`]). The protocols differ
+//! in their loops. OpenFlow switches are clients whose frames this crate reads and writes itself,
+//! so one loop over a poller owns connections and record alone. P4Runtime switches run on the gRPC
+//! server of the software switch, on an asynchronous runtime, since HTTP/2 flow control decides
+//! when a message leaves; its connections alternate with a pacing task on the same thread.
 //!
-//! Two locks are on its way, and no thread waits for either but by rare chance. The books': a controller may answer at a
-//! switch of another thread, and other ranks bring what is for switches here. The pacer's: a connection whose turn comes
-//! hands over first what is due ([`p4runtime`]'s `pacer`). To own both would take handles and outboxes for one thread
-//! beside those that the software switch needs for many, in `p4runtime` and `grpc`: a second transport, where the lag of
-//! a hundred ports holds its goal with this one (docs/performance.md).
+//! The path of a P4Runtime packet-in takes two locks, and threads very rarely wait for either. The
+//! first protects the record: a controller may answer at a switch of another thread, and other
+//! ranks deliver messages for switches of this one. The second protects the pacer: a connection
+//! that is polled first hands over the packet-ins that are due ([`p4runtime`]'s `pacer`). Avoiding
+//! both locks would take single-threaded handles and queues in `p4runtime` and `grpc`, beside the
+//! multi-threaded ones that the software switch needs. This second transport is not worth its cost,
+//! since the lag of a hundred ports meets its goal with the locks (docs/performance.md).
 
 pub(crate) mod control;
 pub(crate) mod ending;
@@ -47,29 +50,30 @@ pub(crate) use portion::Portion;
 pub(crate) use recorder::Recorder;
 use recorder::SwitchRecord;
 
-/// Everything about one trial that is fixed before it starts.
+/// The parameters of one trial that are fixed before it starts.
 #[derive(Debug)]
 pub(crate) struct TrialPlan {
-    /// With the rate and the number of switches of this trial.
+    /// The configuration, with the rate and the number of switches of this trial.
     pub(crate) config: Config,
     pub(crate) seed: u64,
-    /// Tells packets of this trial from those of others.
+    /// The key that distinguishes packets of this trial from those of other trials.
     pub(crate) run_key: RunKey,
     pub(crate) threads: usize,
-    /// The switches of this process, and how many processes share all of them.
+    /// The switches of this process, and the number of processes that share all switches.
     pub(crate) portion: Portion,
-    /// Consecutive switches that belong to one thread, since they share a listener.
+    /// The number of consecutive switches that must belong to one thread because they share a
+    /// listener.
     pub(crate) group: u32,
     pub(crate) topology: Topology,
     pub(crate) hosts: Hosts,
     pub(crate) frames: FramePlan,
-    /// Due times; absent unless the loop is open.
+    /// The due times; `None` unless the loop is open.
     pub(crate) schedule: Option<SchedulePlan>,
 }
 
 impl TrialPlan {
-    /// The thread that owns a switch, and the switch's index there. Behind the last thread is where
-    /// the switches of other ranks are.
+    /// Returns the thread that owns a switch, and the index of the switch in that thread. A switch
+    /// of another rank has the number of threads as its thread.
     pub(crate) fn place(&self, switch: u32) -> (usize, usize) {
         let (threads, group) = (self.threads.max(1), self.group.max(1));
         if !self.portion.switches.contains(&switch) {
@@ -80,12 +84,12 @@ impl TrialPlan {
         (server % threads, server / threads * group as usize + within)
     }
 
-    /// The core that a thread has for itself, if it is to have one.
+    /// Returns the core that is reserved for a thread, if threads are isolated.
     pub(crate) fn core_of(&self, thread: usize) -> Option<usize> {
         self.config.isolate.then(|| crate::cores::core_of(thread, self.threads)).flatten()
     }
 
-    /// The switches that a thread owns.
+    /// Returns the switches that a thread owns.
     pub(crate) fn members(&self, thread: usize) -> impl Iterator<Item = u32> + Clone + use<> {
         let (threads, group) = (self.threads.max(1), self.group.max(1));
         let switches = self.portion.switches.clone();
@@ -93,25 +97,25 @@ impl TrialPlan {
         switches.filter(move |switch| ((switch - start) / group) as usize % threads == thread)
     }
 
-    /// Packet-ins whose times a thread remembers.
+    /// Returns the number of packet-ins whose times a thread remembers.
     pub(crate) fn place_limit(&self) -> usize {
         let threads = self.threads.saturating_mul(self.portion.of as usize).max(1);
         self.config.traffic.outstanding_limit.div_ceil(threads)
     }
 
-    /// The measured part, in nanoseconds since the start of traffic.
+    /// Returns the measure window, in nanoseconds since the start of traffic.
     pub(crate) fn window(&self) -> Window {
         let timing = &self.config.timing;
         let from = nanos(timing.warm_up);
         Window { from, to: from.saturating_add(nanos(timing.measure)) }
     }
 
-    /// The empty books of a thread.
+    /// Returns the empty record of a thread.
     fn recorder(&self, thread: usize) -> Recorder {
         self.recorder_of(self.members(thread))
     }
 
-    /// The empty books of some switches.
+    /// Returns the empty record of some switches.
     pub(crate) fn recorder_of(&self, members: impl Iterator<Item = u32>) -> Recorder {
         let traffic = &self.config.traffic;
         let limit = self.place_limit();
@@ -120,23 +124,24 @@ impl TrialPlan {
         Recorder::new(tally, members, detailed, nanos(self.config.timing.sample))
     }
 
-    /// When there is nothing more to wait for, for one engine thread.
+    /// Returns the condition under which an engine thread has nothing more to wait for.
     pub(crate) fn ending(&self) -> Ending {
         Ending::new(self.window().to, self.config.timing.drain)
     }
 
-    /// Nanoseconds from the beginning of the time to settle until hosts announce themselves.
+    /// Returns the time from the start of settling until hosts announce themselves, in nanoseconds.
     pub(crate) fn introduction_delay(&self) -> u64 {
         match self.config.switches.flow_tables {
             FlowTables::Bypass => 0,
-            // Without the controller's rules a switch would drop the announcements.
+            // Before the controller has installed its rules, a switch would drop the
+            // announcements.
             FlowTables::Run => nanos(self.config.timing.settle) / 2,
         }
     }
 
-    /// For how many nanoseconds hosts announce themselves one after the other. At once they would be
-    /// a load that no schedule has: a controller that floods announcements, as ONOS does, sends
-    /// tens of thousands of packet-outs for a hundred hosts.
+    /// Returns the time over which the announcements of hosts are spread, in nanoseconds. All at
+    /// once they would be a load that no schedule has: a controller that floods announcements, as
+    /// ONOS does, sends tens of thousands of packet-outs for a hundred hosts.
     pub(crate) fn introductions(&self) -> u64 {
         const PER_SECOND: u64 = 100;
         const LONGEST: u64 = 10_000_000_000;
@@ -146,8 +151,8 @@ impl TrialPlan {
         (u64::from(self.hosts.count()) * (1_000_000_000 / PER_SECOND)).min(LONGEST)
     }
 
-    /// When the host with that number of that switch announces itself, in nanoseconds since the
-    /// beginning of the time to settle.
+    /// Returns when host `number` of a switch announces itself, in nanoseconds since the start of
+    /// settling.
     pub(crate) fn introduction_of(&self, switch: u32, number: u32) -> u64 {
         let place = u64::from(switch * self.hosts.per_switch() + number);
         let share = u128::from(self.introductions()) * u128::from(place);
@@ -155,18 +160,18 @@ impl TrialPlan {
         self.introduction_delay().saturating_add(u64::try_from(after).unwrap_or(u64::MAX))
     }
 
-    /// Nanoseconds between two attempts of a thread to connect.
+    /// Returns the time between two connection attempts of a thread, in nanoseconds.
     pub(crate) fn dial_spacing(&self) -> u64 {
         let threads = self.threads as f64 * f64::from(self.portion.of);
         (threads * 1e9 / self.config.switches.connect_rate) as u64
     }
 
-    /// What a switch sends; `None` if there is no such switch.
+    /// Returns the source of a switch's frames, or `None` if there is no such switch.
     pub(crate) fn source(&self, switch: u32) -> Option<FrameSource> {
         self.frames.source(switch, &self.hosts, self.seed, self.run_key)
     }
 
-    /// Whether a switch may send at this moment, in nanoseconds since the start of traffic.
+    /// Whether a switch may send at the moment `at`, in nanoseconds since the start of traffic.
     pub(crate) fn is_active(&self, switch: u32, at: u64) -> bool {
         let stagger = self.config.timing.start_stagger.saturating_mul(switch);
         let (mut start, mut stop) = (Duration::ZERO, Duration::ZERO);
@@ -182,18 +187,18 @@ impl TrialPlan {
     }
 }
 
-/// The hosts of a thread's switches that have still to announce themselves, in the order in which
-/// they do.
+/// The hosts of a thread's switches that have yet to announce themselves, in the order in which
+/// they do so.
 #[derive(Debug, Default)]
 pub(crate) struct Introductions {
     since: Option<u64>,
-    /// Place among the thread's switches, and number of the host there.
+    /// The index of the next switch among the thread's switches, and the number of the host there.
     next: (usize, u32),
 }
 
 impl Introductions {
-    /// The hosts whose turn has come at `now`, as places of `switches` and numbers. The first call
-    /// is the beginning.
+    /// Returns the hosts whose turn has come at `now`, as indices into `switches` and host numbers.
+    /// The first call marks the start of settling.
     pub(crate) fn due(
         &mut self,
         plan: &TrialPlan,
@@ -220,23 +225,22 @@ impl Introductions {
     }
 }
 
-/// How far one switch came with its handshake.
+/// The progress of a switch's handshake.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct SwitchHandshake {
     pub(crate) ready: bool,
-    /// 0 until a connection is there.
+    /// The order of the stage; 0 until a connection exists.
     pub(crate) rank: u32,
-    /// The furthest stage reached, in words.
+    /// The most advanced stage reached, as text for the report.
     pub(crate) stage: String,
-    /// The last error, in words.
+    /// The last error, as text for the report.
     pub(crate) error: Option<String>,
-    /// The pipeline that it has, in a few words that are the same for equal pipelines alone
-    /// (P4Runtime).
+    /// A short description of the switch's pipeline, which only equal pipelines share (P4Runtime).
     pub(crate) pipeline: Option<String>,
 }
 
 impl SwitchHandshake {
-    /// Notes a stage; a stage of lower rank than one reached before is not news.
+    /// Records a stage, unless a later one was reached before.
     pub(crate) fn reach(&mut self, rank: u32, stage: &str) {
         if rank >= self.rank && self.stage != stage {
             self.rank = rank;
@@ -245,13 +249,13 @@ impl SwitchHandshake {
     }
 }
 
-/// What an engine thread hands over at the end.
+/// The results that an engine thread returns at the end.
 pub(crate) type Books = (Recorder, Vec<SwitchHandshake>);
 
-/// The threads of an engine, and the ways to them.
+/// The threads of an engine, and the slots through which notes reach them.
 pub(crate) type Started = (Vec<JoinHandle<io::Result<Books>>>, Vec<mailbox::Slot>);
 
-/// Starts an engine thread, on the core that it is to have for itself.
+/// Starts an engine thread, on its reserved core if it has one.
 fn spawn(
     plan: &TrialPlan,
     orders: &Arc<Orders>,

@@ -10,60 +10,62 @@ use crate::engine::intervals::{Interval, Intervals};
 use crate::kernel::Spell;
 use crate::ledger::Window;
 
-/// Numbers of blocks that the window is cut into, to tell growth from fluctuation.
+/// The numbers of blocks into which the window is divided to tell growth from fluctuation.
 pub(super) const BLOCKS: [usize; 3] = [20, 10, 5];
-/// Probability with which a bound on a mean holds, one-sided, over all numbers of blocks together.
+/// The one-sided probability with which a bound on a mean holds, over all numbers of blocks
+/// together.
 const CONFIDENCE: f64 = 0.995;
 
-/// Sums over the window and numbers of packet-ins over time.
+/// Sums over the window, and the numbers of packet-ins over time.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Course {
-    /// The intervals of the window, as places.
+    /// The intervals of the window, as a range of indices.
     pub(crate) first: usize,
     pub(crate) end: usize,
-    /// Length of an interval in seconds.
+    /// The length of an interval in seconds.
     pub(crate) length: f64,
     /// Packet-ins that were due in the window, without those that rules handled.
     pub(crate) due: u64,
-    /// Packet-ins due in the window without a connection to leave by.
+    /// Packet-ins that were due in the window while their switch had no connection.
     pub(crate) cut_off: u64,
     /// First answers that arrived in the window.
     pub(crate) answers: u64,
-    /// Packet-ins that were passed over in the window, and those of them that no burst of the probe
-    /// explains.
+    /// Packet-ins that were passed over in the window: all of them, and those that no burst of the
+    /// probe explains.
     pub(crate) passed_over: u64,
     pub(crate) passed_over_undisturbed: u64,
     /// Packet-ins of late bursts that may have disturbed the window.
     pub(crate) late: u64,
     /// Packet-ins due in intervals that no late burst disturbed.
     pub(crate) due_undisturbed: u64,
-    /// The most packet-ins that the probe held at a time since the queue was last empty.
+    /// The most packet-ins that the probe held at one time since the queue was last empty.
     pub(crate) held_most: u64,
-    /// Packet-ins that the probe held, and that connections refused, at the edges of the window.
+    /// Packet-ins that the probe held at the edges of the window, and packet-ins that connections
+    /// refused there.
     pub(crate) held: Edges,
     pub(crate) refused: Edges,
     /// Packet-ins that left and were neither answered nor passed over, at the edges of the window.
     pub(crate) outstanding: Edges,
-    /// The same at the end of each interval.
+    /// The number of outstanding packet-ins at the end of each interval.
     pub(crate) outstanding_at: Vec<f64>,
-    /// The least by which outstanding and refused packet-ins together grew over the window, without
-    /// what fluctuation explains; less than 0 where they fell. Does not hold the growth of refused
-    /// ones.
+    /// A lower bound on the growth, over the window, of outstanding and refused packet-ins
+    /// together. Growth that fluctuation explains is not counted, nor is the growth of refused
+    /// packet-ins alone; the bound is negative where the numbers fell.
     pub(crate) growth_low: f64,
     /// Answers in each interval, and the sum and number of their round-trip times.
     pub(crate) intervals: Vec<Interval>,
-    /// Whether the probe's own windows were closed in each interval, or may have been.
+    /// Whether the probe's own receive windows were closed, or may have been, in each interval.
     pub(crate) is_hidden: Vec<bool>,
     pub(crate) hidden: Hidden,
     pub(crate) undisturbed: Undisturbed,
 }
 
-/// Packet-ins of the times in which the probe's own windows were closed, or may have been. The
-/// controller may have answered them and could not say so.
+/// Packet-ins of the times in which the probe's own receive windows were closed, or may have been.
+/// The controller may have answered them without being able to send the answers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Hidden {
-    /// The number by which outstanding ones grew in those times, and in the part of them in which
-    /// the windows were closed for sure.
+    /// The growth of outstanding packet-ins in these times, and in the part of these times in which
+    /// the receive windows were closed for certain.
     pub(crate) growth: u64,
     pub(crate) sure_growth: u64,
     pub(crate) passed_over: u64,
@@ -79,12 +81,12 @@ impl Hidden {
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Undisturbed {
     pub(crate) answers: u64,
-    /// The mean of their round-trip times from sent, in nanoseconds.
+    /// The mean round-trip time of these answers, measured from sending, in nanoseconds.
     pub(crate) rtt_mean: Option<f64>,
 }
 
 impl Undisturbed {
-    /// Reads the answers from what the engine threads saw.
+    /// Computes the undisturbed answers from what the engine threads recorded.
     pub(crate) fn of(observed: &Observed, window: Window) -> Self {
         Course::of(observed, window, &[]).undisturbed
     }
@@ -136,7 +138,8 @@ impl Course {
             u64::try_from(net).unwrap_or(0)
         };
         let undisturbed = || inside().filter(|(_, disturbed)| !**disturbed).map(|(one, _)| one);
-        // A burst before the window may have filled the queue with which it begins.
+        // A burst before the window may have filled the queue that exists when the window
+        // begins.
         let from = (0..first).rev().take_while(|place| disturbed[*place]).last().unwrap_or(first);
         let passed_over = passed(false);
         let outstanding: Vec<f64> = series.outstanding.iter().map(|one| *one as f64).collect();
@@ -174,13 +177,13 @@ impl Course {
         self.refused.end as f64 - self.refused.start as f64
     }
 
-    /// Packet-ins that were due in the window more than were answered in it.
+    /// Returns by how many the packet-ins due in the window exceed the answers in it.
     pub(crate) fn missing(&self) -> u64 {
         self.due.saturating_sub(self.answers)
     }
 
-    /// The backlog at both edges of the window: packet-ins that left, or that connections refused,
-    /// and that were neither answered nor passed over.
+    /// Returns the backlog at both edges of the window: the packet-ins that left or that
+    /// connections refused, and that were neither answered nor passed over.
     pub(crate) fn backlog(&self) -> Edges {
         Edges {
             start: self.outstanding.start + self.refused.start,
@@ -189,7 +192,7 @@ impl Course {
     }
 }
 
-/// Numbers of packet-ins at the end of each interval.
+/// The numbers of packet-ins at the end of each interval.
 struct Series {
     outstanding: Vec<u64>,
     held: Vec<u64>,
@@ -219,14 +222,15 @@ fn series(entries: &[Interval]) -> Series {
     series
 }
 
-/// Returns for each interval whether a late burst disturbs the queue. It does so from the burst on
-/// until no more is outstanding than before it.
+/// Returns for each interval whether a late burst disturbs the queue. A burst disturbs the queue
+/// until no more packet-ins are outstanding than before the burst.
 fn disturbed(entries: &[Interval], outstanding: &[u64]) -> Vec<bool> {
     let mut disturbed = vec![false; entries.len()];
     let mut base = None;
     for (place, one) in entries.iter().enumerate() {
         if one.late > 0 && base.is_none() {
-            // While the probe was away nothing left, and less was outstanding than before.
+            // While the probe was absent no packet-in left, so the number before the absence is
+            // the base.
             let still = entries.iter().take(place).rev().take_while(|before| before.left == 0);
             let before = place.checked_sub(still.count() + 1);
             base = Some(before.and_then(|place| outstanding.get(place)).copied().unwrap_or(0));
@@ -244,7 +248,8 @@ fn disturbed(entries: &[Interval], outstanding: &[u64]) -> Vec<bool> {
 fn within<'a>(intervals: &Intervals, spells: impl Iterator<Item = &'a Spell>) -> Vec<bool> {
     let mut within = vec![false; intervals.entries().len()];
     for spell in spells {
-        // The first interval that begins after a moment follows the one that holds it.
+        // The first interval that begins after a moment follows the interval that contains the
+        // moment.
         let first = intervals.place(spell.from + 1).saturating_sub(1);
         for place in within.iter_mut().take(intervals.place(spell.to)).skip(first) {
             *place = true;
@@ -253,7 +258,7 @@ fn within<'a>(intervals: &Intervals, spells: impl Iterator<Item = &'a Spell>) ->
     within
 }
 
-/// Returns the growth of a number over those intervals of a range that are chosen; 0 if it fell.
+/// Returns the growth of a number over the chosen intervals of a range, or 0 if the number fell.
 fn growth_in(values: &[u64], chosen: &[bool], range: Range<usize>) -> u64 {
     let value = |end: usize| end.checked_sub(1).and_then(|place| values.get(place)).copied();
     let grown =
@@ -262,8 +267,8 @@ fn growth_in(values: &[u64], chosen: &[bool], range: Range<usize>) -> u64 {
     u64::try_from(those.map(grown).sum::<i64>()).unwrap_or(0)
 }
 
-/// Returns the most packet-ins that the probe held from when nothing was outstanding to the end of
-/// the window.
+/// Returns the most packet-ins that the probe held at one time, from when the queue was last empty
+/// to the end of the window.
 fn held_most(entries: &[Interval], series: &Series, end: usize) -> u64 {
     let some = |place: &usize| {
         let at = |values: &[u64]| values.get(*place).copied().unwrap_or(0);
@@ -274,8 +279,8 @@ fn held_most(entries: &[Interval], series: &Series, end: usize) -> u64 {
     held.map(|(one, at_end)| one.held.max(*at_end)).max().unwrap_or(0)
 }
 
-/// Returns the least growth over a sequence of values: the lower bound on the mean growth from
-/// block to block, times the number of blocks.
+/// Returns a lower bound on the growth over a sequence of values: the lower bound on the mean
+/// growth from block to block, times the number of blocks.
 fn growth_low(values: &[f64]) -> f64 {
     let bounds = BLOCKS.iter().filter_map(|blocks| {
         let steps = values.len().checked_sub(1)?;
@@ -287,12 +292,12 @@ fn growth_low(values: &[f64]) -> f64 {
     bounds.reduce(f64::max).unwrap_or(0.0)
 }
 
-/// A lower bound on a mean.
+/// Returns a lower bound on a mean.
 pub(super) fn lower(values: &[f64]) -> Option<f64> {
     Some(mean(values)? - margin(values)?)
 }
 
-/// An upper bound on a mean.
+/// Returns an upper bound on a mean.
 pub(super) fn upper(values: &[f64]) -> Option<f64> {
     Some(mean(values)? + margin(values)?)
 }
@@ -304,8 +309,8 @@ fn margin(values: &[f64]) -> Option<f64> {
     Some(t * deviation / (values.len() as f64).sqrt())
 }
 
-/// Student's quantiles by degrees of freedom, up to those of the most blocks: each takes a while to
-/// compute.
+/// Student's quantiles by degrees of freedom, up to the largest number of blocks. They are cached
+/// because each takes long to compute.
 static QUANTILES: LazyLock<Vec<f64>> = LazyLock::new(|| (0..BLOCKS[0]).map(quantile).collect());
 
 fn quantile(freedom: usize) -> f64 {

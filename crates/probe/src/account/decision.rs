@@ -7,20 +7,21 @@ use super::{Evidence, Explained, NOTABLE, Times, explain};
 use crate::config::Mode;
 use crate::outcome::{Account, Certainty, Latency, Saturated, SwitchOutcome, Verdict};
 
-/// The confidence with which losses outside of the probe's bursts are bounded.
+/// The confidence of the bound on losses outside the probe's bursts.
 const UNDISTURBED: f64 = 0.995;
-/// Packet-ins that wait at a station on average where it is the limit of a closed loop.
+/// The mean number of packet-ins that wait at a station that is the limit of a closed loop.
 const WAITING: f64 = 2.0;
-/// The share of the packet-ins of a closed loop that must wait at the station that is its limit. A
-/// window whose answers return together leaves together again, and then waits for itself.
+/// The share of the packet-ins of a closed loop that must wait at the station that is its limit.
+/// Packet-ins whose predecessors were answered together leave together and wait for each other,
+/// which alone shows no limit.
 const MOST_WAIT: f64 = 0.5;
-/// The share of its time for which the connections of a flood take no more where not the probe is
+/// The share of the time for which the connections of a flood must be blocked if the probe is not
 /// the limit.
 const BLOCKED: f64 = 0.5;
-/// The packet-ins that a switch must have sent at least to be taken for one that is never answered.
+/// The least number of packet-ins that a switch must have sent to be reported as never answered.
 const LEAST_OF_DEAD: u64 = 10;
 
-/// The verdict on what was measured.
+/// Returns the verdict on what was measured.
 pub(crate) fn verdict(evidence: &Evidence<'_>) -> Verdict {
     if let Some(verdict) = without_account(evidence) {
         return verdict;
@@ -36,10 +37,11 @@ fn plain(saturated: Saturated, because: impl Into<String>) -> Verdict {
     Verdict { because: because.into(), ..Verdict::new(saturated) }
 }
 
-/// Trials that an account says nothing about.
+/// Returns the verdict on a trial about which an account says nothing.
 fn without_account(evidence: &Evidence<'_>) -> Option<Verdict> {
     let counts = evidence.counts;
-    // A flood that connections do not take has a limit, though nothing may leave in the window.
+    // A flood whose connections are blocked has a limit even if no packet-in leaves in the
+    // window.
     if evidence.mode == Mode::Flood && evidence.observed.blocked >= BLOCKED {
         return None;
     }
@@ -57,13 +59,14 @@ fn without_account(evidence: &Evidence<'_>) -> Option<Verdict> {
     if let Some(silence) = evidence.silence {
         return Some(plain(Saturated::Unknown, sentence::stopped(silence)));
     }
-    // What connections refused tells of a side although nothing was answered.
+    // Refused packet-ins point to a side even if no packet-in was answered.
     let is_blamed = evidence.mode == Mode::Open && is_refused(evidence);
     let is_silent = counts.sent > 0 && evidence.observed.ever_answered == 0;
     (is_silent && !is_blamed).then(|| plain(Saturated::Unknown, "Nothing was answered."))
 }
 
-/// Whether connections refused more packet-ins, or had none, than a verdict overlooks.
+/// Whether more packet-ins were refused by connections, or had no connection, than a verdict may
+/// ignore.
 fn is_refused(evidence: &Evidence<'_>) -> bool {
     let hindered = evidence.observed.hindered;
     let count = hindered.held_back + hindered.refused + hindered.cut_off;
@@ -103,7 +106,7 @@ fn open(evidence: &Evidence<'_>) -> Verdict {
         let others = above.get(1..).unwrap_or_default();
         return verdict(*side, words.limit(*side, &apart, others));
     }
-    // Few of all packet-ins, and all of one switch.
+    // The loss is a small share of all packet-ins, but all of it fell on a few switches.
     if !apart.is_empty() {
         return verdict(Saturated::Controller, words.apart(&apart));
     }
@@ -123,8 +126,8 @@ fn open(evidence: &Evidence<'_>) -> Verdict {
     verdict(Saturated::Unknown, words.untold())
 }
 
-/// Whether late bursts of the probe may have cost what some switches lost. What bursts cost may fall
-/// on the switches that happen to come last in them, each of which has its share of the late
+/// Whether late bursts of the probe may explain what some switches lost. The losses of a burst may
+/// fall on the switches that come last in it, and each of these has its share of the late
 /// packet-ins. A switch that was never answered lost more than its share.
 fn is_within_bursts(apart: &[&SwitchOutcome], evidence: &Evidence<'_>, late: u64) -> bool {
     /// The factor by which a switch may exceed its share by chance.
@@ -150,9 +153,9 @@ fn certainty(saturated: Saturated, account: &Account) -> Option<Certainty> {
     Some(if low > others { Certainty::Sure } else { Certainty::Likely })
 }
 
-/// The rate that the controller could reach with the cores that its threads waited for, if that
-/// is the load or more. Work that took a second would take less by the time for which threads
-/// waited, and at least the time for which they ran.
+/// Returns the rate that the controller could reach with the cores for which its threads waited, if
+/// that rate is at least the load. Work that took a second would take less by the time for which
+/// threads waited, but never less than the time for which they ran.
 fn reachable(evidence: &Evidence<'_>, explained: &Explained) -> Option<f64> {
     let work = evidence.controller?;
     let (waited, ran) = (work.wait_percent?, work.cpu_percent);
@@ -169,8 +172,8 @@ fn reachable(evidence: &Evidence<'_>, explained: &Explained) -> Option<f64> {
     (reachable >= evidence.wanted() as f64 / seconds).then_some(reachable)
 }
 
-/// Whether bursts of the probe explain what was lost: they may have cost as much, and what left
-/// without them was not lost.
+/// Whether bursts of the probe explain the losses: the bursts may have cost that much, and
+/// packet-ins that left outside of bursts were not lost.
 fn is_by_bursts(evidence: &Evidence<'_>, explained: &Explained) -> bool {
     let course = &explained.course;
     let (lost, seen) = (course.passed_over_undisturbed, course.due_undisturbed);
@@ -181,9 +184,9 @@ fn is_by_bursts(evidence: &Evidence<'_>, explained: &Explained) -> bool {
         && share.is_some_and(|share| share.high <= NOTABLE)
 }
 
-/// Switches of which far more was lost than of the others: all of them, a third of all at most.
+/// Returns the switches that lost far more than the others, at most a third of all switches.
 fn apart(switches: &[SwitchOutcome]) -> Vec<&SwitchOutcome> {
-    /// Points of a percentage, and standard errors, by which they must differ.
+    /// The least difference between the two groups, as a share and in standard errors.
     const POINTS: f64 = 0.05;
     const ERRORS: f64 = 5.0;
     let share = |lost: u64, sent: u64| lost as f64 / sent.max(1) as f64;
@@ -194,7 +197,7 @@ fn apart(switches: &[SwitchOutcome]) -> Vec<&SwitchOutcome> {
     let sum = |those: &[&SwitchOutcome], of: fn(&SwitchOutcome) -> u64| {
         those.iter().map(|switch| of(switch)).sum::<u64>()
     };
-    // The widest gap between two neighbours parts the two groups.
+    // The widest gap between two neighbours separates the two groups.
     let most = order.len() / 3;
     let gap = |count: usize| {
         let (last, next) = (order.get(count - 1), order.get(count));
@@ -218,8 +221,9 @@ fn apart(switches: &[SwitchOutcome]) -> Vec<&SwitchOutcome> {
     these
 }
 
-/// Switches that had no answer in the window while the others had: a third of all at most. In a closed
-/// loop such a switch may have sent nothing in the window either, since it waits for an answer.
+/// Returns the switches that had no answer in the window while the others had answers, at most a
+/// third of all switches. In a closed loop such a switch may have sent nothing in the window, since
+/// it waits for an answer.
 fn dead(switches: &[SwitchOutcome]) -> Vec<&SwitchOutcome> {
     let is_dead =
         |switch: &&SwitchOutcome| switch.counts.answered == 0 && switch.received_rate == 0.0;
@@ -227,7 +231,7 @@ fn dead(switches: &[SwitchOutcome]) -> Vec<&SwitchOutcome> {
     if dead.len() <= switches.len() / 3 { dead } else { Vec::new() }
 }
 
-/// Adds the switches that had no answer to a verdict on a loop or a flood, which has no account.
+/// Adds the unanswered switches to a verdict on a closed loop or a flood, which has no account.
 fn with_dead(verdict: Verdict, evidence: &Evidence<'_>) -> Verdict {
     let dead = dead(evidence.switches);
     if dead.is_empty() {
@@ -278,8 +282,9 @@ fn closed(evidence: &Evidence<'_>, window: u32) -> Verdict {
     plain(Saturated::Neither, because)
 }
 
-/// Judges a flood by its connections. Where they mostly take more, the probe is the limit. Where
-/// they do not, the controller is if its windows were closed meanwhile, else the network.
+/// Judges a flood by its connections. Where they accept more data most of the time, the probe is
+/// the limit. Otherwise the controller is the limit if its receive windows were closed, and else
+/// the network.
 fn flood(evidence: &Evidence<'_>) -> Verdict {
     let blocked = evidence.observed.blocked;
     let percent = |share: f64| format!("{:.0} %", 100.0 * share.min(1.0));

@@ -21,27 +21,28 @@ impl Edges {
     }
 }
 
-/// The contents and the work of the kernel's sockets, in packet-ins and answers.
+/// The contents and the work of the kernel's sockets, converted to packet-ins and answers.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct InSockets {
-    /// Answers that had arrived and that the probe had not read, at both edges of the window.
+    /// Answers that had arrived but that the probe had not read, at both edges of the window.
     pub(crate) unread: Edges,
-    /// Packet-ins that were on their way to a controller whose connections took more, at both edges
+    /// Packet-ins on their way to a controller whose connections accepted more data, at both edges
     /// of the window.
     pub(crate) on_their_way: Edges,
-    /// The share of what connections refused for which no window of the controller was closed.
+    /// The share of refused packet-ins for which no receive window of the controller was closed.
     pub(crate) refused_by_network: f64,
-    /// The share of the time for which the controller's windows were closed, over all connections.
+    /// The share of the time for which the controller's receive windows were closed, over all
+    /// connections.
     pub(crate) closed: f64,
-    /// Times in which the probe's own windows were closed, or may have been.
+    /// The times in which the probe's own receive windows were closed, or may have been.
     pub(crate) spells: Vec<Spell>,
-    /// Segments that were sent again.
+    /// The number of retransmitted segments.
     pub(crate) sent_again: u64,
 }
 
 impl InSockets {
-    /// Converts bytes to packet-ins and answers by what they took on average in the window, with
-    /// all else that connections carry.
+    /// Converts bytes to packet-ins and answers by the mean number of bytes per message in the
+    /// window, which includes everything else that the connections carried.
     pub(crate) fn of(summary: &Summary, in_window: InWindow, window: Window) -> Self {
         let scaled = |edges: Edges, bytes: u64, count: u64| {
             let part = |held: u64| {
@@ -62,8 +63,8 @@ impl InSockets {
         }
     }
 
-    /// The share of the window in which windows of the probe's own connections were closed at both
-    /// ends of the time between two looks.
+    /// Returns the share of the window in which receive windows of the probe's own connections were
+    /// closed at two consecutive samples.
     pub(crate) fn probe_closed(&self, window: Window) -> f64 {
         let inside = |spell: &Spell| {
             spell.to.min(window.to).saturating_sub(spell.from.max(window.from)) as f64
@@ -73,27 +74,27 @@ impl InSockets {
     }
 }
 
-/// The sums of what the engine threads of a trial saw.
+/// The sums of what the engine threads of a trial recorded.
 #[derive(Clone, Debug)]
 pub(crate) struct Observed {
     pub(crate) intervals: Intervals,
-    /// Answers that arrived before an edge of the window, perhaps, and were read after it.
+    /// Answers that may have arrived before an edge of the window and were read after it.
     pub(crate) read_after: Edges,
     pub(crate) hindered: Hindered,
-    /// The longest spell in which a thread did nothing, in nanoseconds; 0 if none was long.
+    /// The longest absence of a thread in nanoseconds; 0 if no absence was long.
     pub(crate) absent: u64,
-    /// Packet-ins that were due while a thread did nothing as the window ended.
+    /// Packet-ins that were due during an absence that lasted beyond the end of the window.
     pub(crate) due_while_away_at_end: u64,
     /// The longest time between two answers, in nanoseconds.
     pub(crate) longest_gap: u64,
     /// First answers over the whole trial.
     pub(crate) ever_answered: u64,
-    /// The share of the window for which connections took no more, over all switches.
+    /// The share of the window for which connections accepted no data, over all switches.
     pub(crate) blocked: f64,
 }
 
 impl Observed {
-    /// Adds up what some threads recorded.
+    /// Adds up what several threads recorded.
     pub(crate) fn of<'a>(recorders: impl Iterator<Item = &'a Recorder>, window: Window) -> Self {
         let mut all = Self {
             intervals: Intervals::new(window),
@@ -115,7 +116,7 @@ impl Observed {
             all.absent = all.absent.max(recorder.absent());
             all.due_while_away_at_end +=
                 due_before(&tally.intervals, window, recorder.away_at_end());
-            // Every thread waits while the controller does nothing. One whose switches have no
+            // All threads wait while the controller pauses. A thread whose switches have no
             // answers saw no gap.
             if tally.longest_gap() > 0 {
                 all.longest_gap = all.longest_gap.min(tally.longest_gap());
@@ -139,8 +140,8 @@ impl Observed {
     }
 }
 
-/// Packet-ins that were due in the last `length` nanoseconds of the window, rounded up to whole
-/// intervals.
+/// Returns the packet-ins that were due in the last `length` nanoseconds of the window, rounded up
+/// to whole intervals.
 fn due_before(intervals: &Intervals, window: Window, length: u64) -> u64 {
     if length == 0 {
         return 0;
@@ -154,38 +155,38 @@ fn due_before(intervals: &Intervals, window: Window, length: u64) -> u64 {
 /// The probe's use of its host.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct ProbeWork {
-    /// CPU in percent of one core.
+    /// The CPU time in percent of one core.
     pub(crate) cpu_percent: f64,
-    /// Engine threads of all ranks.
+    /// The number of engine threads of all ranks.
     pub(crate) threads: usize,
 }
 
 /// The controller's use of its host.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct ControllerWork {
-    /// CPU in percent of one core.
+    /// The CPU time in percent of one core.
     pub(crate) cpu_percent: f64,
-    /// The time for which its threads waited for a core, in percent of that time, in sum; where it
-    /// is known.
+    /// The total time for which the controller's threads waited for a core, in percent of the
+    /// elapsed time, where it is known.
     pub(crate) wait_percent: Option<f64>,
 }
 
-/// The treatment of processes by the host of the probe.
+/// How the probe's host scheduled the processes on it.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct HostWork {
-    /// Whether the controller is on it.
+    /// Whether the controller runs on the same host.
     pub(crate) has_controller: bool,
-    /// The part of the window in nanoseconds for which a thread that only sleeps was not woken.
+    /// The part of the window, in nanoseconds, for which a thread that only sleeps was not woken.
     pub(crate) stalled: u64,
-    /// The share of its time that other virtual machines took from it.
+    /// The share of the host's CPU time that other virtual machines took.
     pub(crate) stolen: f64,
 }
 
-/// Round-trip times of packet-ins that were due in the window.
+/// The round-trip times of packet-ins that were due in the window.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Times<'a> {
     pub(crate) all: &'a Latency,
-    /// The least that those take which the probe did not disturb.
+    /// The round-trip times of the packet-ins that the probe did not delay.
     pub(crate) undisturbed: &'a Latency,
 }
 
@@ -193,20 +194,19 @@ pub(crate) struct Times<'a> {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Evidence<'a> {
     pub(crate) mode: Mode,
-    /// The window as far as it was reached.
+    /// The part of the window that the trial reached.
     pub(crate) window: Window,
     pub(crate) counts: &'a Counts,
     pub(crate) observed: &'a Observed,
     pub(crate) sockets: Option<&'a InSockets>,
     pub(crate) host: HostWork,
-    /// The time of a message to the controller's host and back without the controller, in
-    /// nanoseconds, where it is known.
+    /// The round-trip time to the controller's host without the controller, in nanoseconds, where
+    /// it is known.
     pub(crate) network_rtt: Option<u64>,
     pub(crate) send_lag: &'a Latency,
     /// Round-trip times of the answers in the window.
     pub(crate) rtt_from_sent: &'a Latency,
-    /// Round-trip times of packet-ins due in the window, and what they come to without the probe's
-    /// delays.
+    /// The round-trip times of packet-ins due in the window, with and without the probe's delays.
     pub(crate) times: Times<'a>,
     pub(crate) answers_in_window: u64,
     pub(crate) probe: ProbeWork,
@@ -217,47 +217,49 @@ pub(crate) struct Evidence<'a> {
 }
 
 impl Evidence<'_> {
-    /// Packet-ins that were due, without what rules handled.
+    /// Returns the number of packet-ins that were due, without those that rules handled.
     pub(crate) fn wanted(&self) -> u64 {
         self.counts.due.saturating_sub(self.counts.handled_by_rules())
     }
 
-    /// The length of the window in seconds.
+    /// Returns the length of the window in seconds.
     pub(crate) fn seconds(&self) -> f64 {
         self.window.to.saturating_sub(self.window.from) as f64 / 1e9
     }
 
-    /// Packet-ins that never left although a connection would have taken them.
+    /// Returns the number of packet-ins that never left although a connection would have accepted
+    /// them.
     pub(crate) fn unsent_by_probe(&self) -> u64 {
         let Hindered { refused, cut_off, .. } = self.observed.hindered;
         self.counts.unsent.saturating_sub(refused + cut_off)
     }
 
-    /// The most answers that had arrived and were not read, at both edges of the window.
+    /// Returns the most answers that had arrived and were not read, at both edges of the window.
     pub(crate) fn unread(&self) -> Edges {
         let by_look = self.observed.read_after;
         let sockets = self.sockets.map(|sockets| sockets.unread).unwrap_or_default();
         Edges { start: by_look.start.max(sockets.start), end: by_look.end.max(sockets.end) }
     }
 
-    /// Returns the least growth of the number of unread answers.
+    /// Returns a lower bound on the growth of the number of unread answers.
     pub(crate) fn unread_at_least(&self) -> u64 {
         let sockets = self.sockets.map(|sockets| sockets.unread).unwrap_or_default();
-        // What was read soon after the edge waited for one turn of the probe.
+        // An answer that was read soon after the edge waited for one iteration of the probe's
+        // loop only.
         sockets.end.saturating_sub(self.unread().start).saturating_sub(self.observed.read_after.end)
     }
 
-    /// Packet-ins on their way to the controller at both edges of the window.
+    /// Returns the packet-ins on their way to the controller at both edges of the window.
     pub(crate) fn in_network(&self) -> Edges {
         self.sockets.map(|sockets| sockets.on_their_way).unwrap_or_default()
     }
 
-    /// The share of what connections refused that the network kept back, not the controller.
+    /// Returns the share of refused packet-ins that the network, not the controller, kept back.
     pub(crate) fn refused_by_network(&self) -> f64 {
         self.sockets.map_or(0.0, |sockets| sockets.refused_by_network)
     }
 
-    /// Packet-ins that the controller's host may have delayed by stalls of all that runs on it.
+    /// Returns the number of packet-ins that stalls of the controller's host may have delayed.
     pub(crate) fn stalled(&self) -> u64 {
         match self.host.has_controller {
             true => {

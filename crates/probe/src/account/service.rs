@@ -3,18 +3,20 @@
 use super::course::{BLOCKS, lower, upper};
 use super::{Course, Evidence};
 
-/// The share of the window for which there must have been a backlog.
+/// The share of the window for which a backlog must have existed.
 const LONG: f64 = 0.5;
-/// The share of round-trip times that must fit the packet-ins ahead, and how well.
+/// The share of round-trip times that must fit the number of packet-ins ahead, and the precision of
+/// the fit.
 const MOST_FIT: f64 = 0.8;
 const WITHIN: f64 = 0.25;
-/// Work for this many times an interval must wait when it begins, so that it does not run out.
+/// The work that must wait when an interval begins, in intervals' worth, so that the queue does not
+/// run empty within the interval.
 const AHEAD: f64 = 1.5;
 /// The least ratio of the longest to the shortest round-trip time. Without it, a controller that
 /// answers each packet-in after the same time would look like one with a steady backlog.
 const SPREAD: f64 = 1.5;
 
-/// The rate of a work-conserving controller, in answers per second, and bounds on it.
+/// The service rate of a work-conserving controller, in answers per second, and bounds on it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Service {
     pub(crate) rate: f64,
@@ -23,14 +25,15 @@ pub(crate) struct Service {
 }
 
 impl Service {
-    /// Returns the rate, if a backlog shows it. `elsewhere` is the number of outstanding packet-ins
-    /// that may not have been at the controller.
+    /// Returns the service rate, if a backlog shows it. `elsewhere` is the number of outstanding
+    /// packet-ins that may not have been at the controller.
     pub(super) fn of(evidence: &Evidence<'_>, course: &Course, elsewhere: u64) -> Option<Self> {
         let guess = course.answers as f64 / evidence.seconds();
         let trip = evidence.network_rtt.unwrap_or(evidence.rtt_from_sent.min_ns) as f64 / 1e9;
         let enough = 2.0 * guess * trip + 2.0 + AHEAD * guess * course.length + elsewhere as f64;
         let had_backlog = |place: &usize| {
-            // The answers of that time may be waiting for the probe.
+            // Answers of an interval in which the probe's receive windows were closed may still
+            // be unread.
             if course.is_hidden.get(*place) == Some(&true) {
                 return false;
             }
@@ -54,7 +57,7 @@ impl Service {
         let all: Vec<Vec<f64>> = BLOCKS.iter().map(|blocks| rates(*blocks)).collect();
         let answers: u64 = places.iter().map(|at| course.intervals[*at].answers).sum();
         let time = places.len() as f64 * course.length;
-        // An answer more or less fits between the edges of the time.
+        // The count of answers between two edges is exact to one answer.
         let (rate, one) = (answers as f64 / time, 1.0 / time);
         let low = all.iter().filter_map(|rates| lower(rates)).reduce(f64::max)?.min(rate) - one;
         let high = all.iter().filter_map(|rates| upper(rates)).reduce(f64::min)?.max(rate) + one;
@@ -62,7 +65,7 @@ impl Service {
         (rate > 0.0 && service.fits(course, &places)).then_some(service)
     }
 
-    /// Whether round-trip times are those of packet-ins that wait for the ones ahead, and differ.
+    /// Whether the round-trip times vary, and match the numbers of packet-ins ahead in the queue.
     fn fits(&self, course: &Course, places: &[usize]) -> bool {
         let (mut all, mut fit) = (0, 0);
         let (mut shortest, mut longest) = (f64::INFINITY, 0.0f64);
@@ -73,7 +76,7 @@ impl Service {
             }
             let rtt = interval.rtt as f64 / interval.timed as f64 / 1e9;
             (shortest, longest) = (shortest.min(rtt), longest.max(rtt));
-            // Places count time from the start of the first interval.
+            // The index of an interval counts from the start of the first interval.
             let left = (*place as f64 + 0.5) - rtt / course.length;
             let ahead = outstanding(course, left);
             let expected = ahead / self.rate;
@@ -86,7 +89,8 @@ impl Service {
     }
 }
 
-/// Packet-ins outstanding at a moment, in intervals since the start of the first.
+/// Returns the number of outstanding packet-ins at a moment, given in intervals since the start of
+/// the first.
 fn outstanding(course: &Course, at: f64) -> f64 {
     let at = at.max(0.0);
     let (place, part) = (at.floor() as usize, at.fract());

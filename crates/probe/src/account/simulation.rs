@@ -1,8 +1,8 @@
-//! A probe, a network and a controller in virtual time.
+//! A discrete-event simulation of a probe, a network and a controller, for the tests of verdicts.
 //!
-//! The probe records what it does in the same recorders as the engine threads; everything else is
-//! known exactly. The same trial without the probe's delays is the truth: the controller and the
-//! network account for what is missing there.
+//! The probe records its actions in the same recorders as the engine threads; everything else is
+//! known exactly. A second simulation without the probe's delays is the ground truth: what is
+//! missing there is due to the controller and the network.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
@@ -23,19 +23,20 @@ use crate::outcome::{Account, Counts, Latency, Silence, SwitchOutcome, Verdict};
 use crate::trial::silence::ended_in_silence;
 
 const SECOND: f64 = 1e9;
-/// The time of a message to a controller on the same host and back, in seconds.
+/// The round-trip time to a controller on the same host, in seconds.
 const LOOPBACK: f64 = 50e-6;
 
-/// The spacing of events.
+/// The spacing of events in time.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Spacing {
     Even,
     Random,
-    /// This number of events at once.
+    /// Groups of this number of events at the same time.
     Bursts(u64),
 }
 
-/// A trial. Times are seconds since the start of traffic, rates are of all switches together.
+/// The parameters of a simulated trial. Times are seconds since the start of traffic; rates are
+/// sums over all switches.
 #[derive(Clone, Debug)]
 pub(super) struct Scenario {
     pub(super) seed: u64,
@@ -47,12 +48,13 @@ pub(super) struct Scenario {
     pub(super) warm_up: f64,
     pub(super) measure: f64,
     pub(super) drain: f64,
-    /// A closed loop with this window in place of a schedule.
+    /// The window of a closed loop, which replaces the schedule.
     pub(super) window: Option<u32>,
     pub(super) probe: Probe,
     pub(super) network_delay: f64,
     pub(super) network_rate: Option<f64>,
-    /// Packet-ins on their way beyond which the probe's connections take no more.
+    /// The number of packet-ins in the network from which on the probe's connections accept no
+    /// more.
     pub(super) network_buffer: Option<u64>,
     pub(super) controller: Controller,
     /// The part of the window for which nothing ran on the controller's host, in seconds.
@@ -62,13 +64,14 @@ pub(super) struct Scenario {
 /// The delays of the probe.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Probe {
-    /// Spells in which it does nothing, as beginning and length.
+    /// The absences of the probe, as start and length.
     pub(super) away: Vec<(f64, f64)>,
-    /// The only thread that is away, if not all are.
+    /// The only thread that is absent, if not all of them are.
     pub(super) only: Option<usize>,
     pub(super) send_rate: Option<f64>,
     pub(super) read_rate: Option<f64>,
-    /// Answers that its sockets hold; beyond that the controller cannot send.
+    /// The capacity of the probe's sockets in answers. While they are full, the controller cannot
+    /// send.
     pub(super) receive_buffer: Option<u64>,
 }
 
@@ -77,24 +80,24 @@ pub(super) struct Probe {
 pub(super) struct Controller {
     pub(super) rate: f64,
     pub(super) service: Spacing,
-    /// Packet-ins that it keeps; it drops what comes beyond.
+    /// The capacity of the queue; packet-ins that find it full are dropped.
     pub(super) queue: Option<usize>,
-    /// Packet-ins that it and its sockets keep; it does not read what comes beyond.
+    /// The capacity of the controller and its sockets; further packet-ins are not read.
     pub(super) buffer: Option<usize>,
-    /// The share of packet-ins that it drops whatever waits.
+    /// The share of packet-ins that the controller drops at random.
     pub(super) drops: f64,
-    /// Spells in which it does nothing.
+    /// The pauses of the controller, as start and length.
     pub(super) pauses: Vec<(f64, f64)>,
-    /// Switches that it never answers.
+    /// The switches that the controller never answers.
     pub(super) dead: Vec<usize>,
-    /// A switch with a server of its own at this rate.
+    /// A switch that has a server of its own, and the rate of that server.
     pub(super) capped: Option<(usize, f64)>,
-    /// Answers to each packet-in.
+    /// The number of answers to each packet-in.
     pub(super) copies: u32,
     pub(super) stops_at: f64,
-    /// A spell in which its connections are closed.
+    /// The time in which the controller's connections are closed, as start and length.
     pub(super) gone: Option<(f64, f64)>,
-    /// Its use of its host, where that is known.
+    /// The controller's use of its host, where it is known.
     pub(super) work: Option<ControllerWork>,
 }
 
@@ -135,12 +138,12 @@ impl Default for Scenario {
 }
 
 impl Scenario {
-    /// The same trial with a probe that is never late.
+    /// Returns the scenario with a probe that is never late.
     pub(super) fn without_delays(&self) -> Self {
         Self { probe: Probe::default(), ..self.clone() }
     }
 
-    /// The same trial with a controller and a network that are never the limit.
+    /// Returns the scenario with a controller and a network that are never the limit.
     pub(super) fn with_probe_alone(&self) -> Self {
         let plain = Self::default();
         let controller = Controller { rate: 1e7, ..plain.controller };
@@ -166,17 +169,17 @@ pub(super) struct Outcome {
     pub(super) left_in_window: u64,
     pub(super) passed_over_in_window: u64,
     pub(super) undisturbed: Undisturbed,
-    /// Packet-ins that left and were not answered at both edges of the window, and those that were
-    /// due and had not left, as the simulation saw them.
+    /// The numbers at both edges of the window as the simulation saw them: packet-ins that left and
+    /// were not answered, and packet-ins that were due and had not left.
     pub(super) outstanding: Edges,
     pub(super) not_left: Edges,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Event {
-    /// A moment at which what there is is counted.
+    /// An edge of the window, at which the simulation counts what is outstanding.
     Edge(bool),
-    /// A look at the sockets.
+    /// A sample of the sockets.
     Look,
     Arrives {
         switch: usize,
@@ -196,17 +199,17 @@ enum Event {
 #[derive(Default)]
 struct Thread {
     schedule: VecDeque<(u64, usize)>,
-    /// Switches with packet-ins to send, in the order in which those are due.
+    /// The switches that have packet-ins to send, in the order of the due times.
     waiting: VecDeque<usize>,
     unread: VecDeque<(usize, u64)>,
     next_send: u64,
     next_read: u64,
     looked: u64,
-    /// When it wakes by itself to send or read more.
+    /// The time at which the thread wakes by itself to send or read more.
     alarm: u64,
 }
 
-/// A queue with its server: the last one is that of the capped switch.
+/// A queue with its server. The last station serves the capped switch.
 #[derive(Default)]
 struct Station {
     queue: VecDeque<(usize, u64)>,
@@ -215,7 +218,7 @@ struct Station {
 
 struct World<'a> {
     scenario: &'a Scenario,
-    /// One for each kind of chance, so that delays change none of them.
+    /// One generator for each kind of random choice, so that delays of the probe change no choice.
     due: StdRng,
     service: StdRng,
     drops: StdRng,
@@ -224,26 +227,26 @@ struct World<'a> {
     recorders: Vec<Recorder>,
     threads: Vec<Thread>,
     stations: [Station; 2],
-    /// Packet-ins that wait at the controller, by switch.
+    /// The number of packet-ins that wait at the controller, by switch.
     at_controller: Vec<usize>,
     on_their_way: u64,
     link_free: u64,
     unread: u64,
     sockets: InSockets,
-    /// When the sockets were looked at last, and whether they were full.
+    /// The time of the last sample of the sockets, and whether they were full.
     looked: (u64, bool),
     outstanding: Edges,
     not_left: Edges,
 }
 
-/// The time between two looks at the sockets.
+/// The time between two samples of the sockets, in nanoseconds.
 const LOOK: u64 = 200_000_000;
 
 fn nanos(seconds: f64) -> u64 {
     (seconds * SECOND) as u64
 }
 
-/// Runs a trial.
+/// Simulates a trial.
 pub(super) fn run(scenario: &Scenario) -> Outcome {
     let window =
         Window { from: nanos(scenario.warm_up), to: nanos(scenario.warm_up + scenario.measure) };
@@ -382,7 +385,7 @@ impl World<'_> {
         }
     }
 
-    /// Whether the probe's sockets take no more answers.
+    /// Whether the probe's sockets accept no more answers.
     fn is_full(&self) -> bool {
         self.scenario.probe.receive_buffer.is_some_and(|most| self.unread >= most)
     }
@@ -407,7 +410,7 @@ impl World<'_> {
         }
     }
 
-    /// The end of the spell in which a thread is away, and its beginning, if it is.
+    /// Returns the end and the start of a thread's absence at the moment `at`, if it is absent.
     fn away(&self, thread: usize, at: u64) -> Option<u64> {
         let probe = &self.scenario.probe;
         if probe.only.is_some_and(|only| only != thread) {
@@ -490,7 +493,7 @@ impl World<'_> {
                 return self.sets_alarm(thread, next);
             }
             self.threads[thread].waiting.pop_front();
-            // A connection that ended has taken its packet-ins with it.
+            // The packet-ins of a connection that ended are lost with it.
             let Some((_, sequence)) = self.recorders[thread].issue_waiting(member) else {
                 continue;
             };
@@ -561,7 +564,7 @@ impl World<'_> {
     }
 
     fn serves(&mut self, station: usize, at: u64) {
-        // Answers on their way are few, and count as sent.
+        // Few answers are in transit at a time, so they count as sent.
         if self.stations[station].busy || self.stations[station].queue.is_empty() || self.is_full()
         {
             return;

@@ -1,4 +1,4 @@
-//! Verdicts on controllers, networks and probes of known behaviour.
+//! Tests of the verdicts on simulated controllers, networks and probes whose behaviour is known.
 
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
@@ -14,7 +14,7 @@ use crate::outcome::{Counts, Latency};
 const CONTROLLER: Saturated = Saturated::Controller;
 const PROBE: Saturated = Saturated::Probe;
 
-/// A controller that serves 500/s, with something else about it.
+/// Returns a controller that serves 500 packet-ins per second, changed by `change`.
 fn controller(change: impl FnOnce(&mut Controller)) -> Controller {
     let mut controller = Scenario::default().controller;
     change(&mut controller);
@@ -25,15 +25,15 @@ fn at(rate: f64) -> Scenario {
     Scenario { rate, ..Scenario::default() }
 }
 
-/// A probe that is away once, from the sixth second on.
+/// Returns a probe that is absent once, from the sixth second on.
 fn away(length: f64) -> Probe {
     Probe { away: vec![(6.0, length)], ..Probe::default() }
 }
 
-/// A case: its name, the side that is right, words that the verdict must hold, and the trial.
+/// A case: its name, the expected side, words that the verdict must contain, and the trial.
 type Case = (&'static str, Saturated, &'static str, Scenario);
 
-/// Controllers that are fast enough, or not, and a probe that is not late.
+/// Returns cases with a punctual probe, and controllers that are fast enough or too slow.
 fn punctual() -> Vec<Case> {
     let md1 = |rate, seed| Scenario { arrivals: Spacing::Random, seed, ..at(rate) };
     let mm1 = Scenario {
@@ -144,7 +144,7 @@ fn punctual() -> Vec<Case> {
     ]
 }
 
-/// A probe that is late or slow.
+/// Returns cases with a late or slow probe.
 fn delayed() -> Vec<Case> {
     let fifty = |rate, probe| Scenario {
         switches: 50,
@@ -238,7 +238,7 @@ fn delayed() -> Vec<Case> {
     ]
 }
 
-/// Networks, single switches, shared hosts, closed loops.
+/// Returns cases about networks, single switches, shared hosts and closed loops.
 fn others() -> Vec<Case> {
     let some = |switches, change: fn(&mut Controller)| Scenario {
         switches,
@@ -364,14 +364,15 @@ fn check(cases: Vec<Case>) {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// Times that the probe does not delay are not its own, however long they are.
+/// A verdict calls round-trip times the probe's own only where the probe delayed them.
 #[test]
 fn times_are_the_probes_own_only_where_it_delayed_them() {
     for (name, _, _, scenario) in punctual() {
         let because = run(&scenario).verdict.because;
         assert!(!because.contains("probe's own"), "{name}: {because}");
     }
-    // A short pause, and one before which so much waited that the controller never rested.
+    // A short pause; and a pause before which the queue was so long that the controller never
+    // idled.
     let brief = Scenario { probe: away(0.01), ..at(300.0) };
     let full = Scenario { probe: away(0.02), ..at(800.0) };
     for scenario in [brief, full] {
@@ -396,7 +397,7 @@ fn floods_are_judged_by_their_connections() {
     ] {
         let observed =
             Observed { blocked, ever_answered: 1, ..Observed::of(std::iter::empty(), window) };
-        // Nothing leaves by connections that are full from the start.
+        // No packet-in leaves by connections that are blocked from the start.
         let (times, counts) = (Latency::default(), left(if blocked < 0.5 { 9 } else { 0 }));
         let verdict = verdict(&Evidence {
             mode: Mode::Flood,
@@ -435,10 +436,10 @@ fn networks_switches_and_loops_are_distinguished() {
     check(others());
 }
 
-/// Describes the bounds that other trials of the scenario break. Without the probe's delays, the
-/// controller and the network lack at least what they are held responsible for. With the probe
-/// alone, the probe does. The probe also explains the difference that its delays make. Packets on
-/// their way at an edge of the window are allowed for.
+/// Describes the bounds that other trials of the scenario violate. Without the probe's delays, the
+/// controller and the network must lose at least their lower bounds. With the probe alone, the
+/// probe must lose at least its lower bound. The probe must also explain the difference that its
+/// delays make. Packets in transit at an edge of the window are allowed for.
 fn broken_bounds(scenario: &Scenario, outcome: &Outcome, truth: &Outcome) -> Option<String> {
     let burst = match scenario.arrivals {
         Spacing::Bursts(burst) => burst,
@@ -462,14 +463,14 @@ fn broken_bounds(scenario: &Scenario, outcome: &Outcome, truth: &Outcome) -> Opt
     })
 }
 
-/// The identities between counts and figures of the window that do not hold, in words.
+/// Describes the identities between the counts of the window that do not hold.
 fn broken_identities(outcome: &Outcome) -> Option<String> {
     let Outcome { counts, outstanding, not_left, .. } = outcome;
     let Counts { due, answered, answered_after, lost, unsent, passed_over, waiting, .. } = *counts;
     let answers =
         answered - answered_after + outcome.answers_to_earlier == outcome.answers_in_window;
     let parts = due == answered + lost + unsent && lost == passed_over + waiting;
-    // What a connection took with it is outstanding for ever, so it makes no difference.
+    // Packet-ins that were lost with a connection stay outstanding, at both edges alike.
     let growth = |edges: &super::Edges| edges.end as i64 - edges.start as i64;
     let cut_off = counts.disconnects > 0;
     let balance = due as i64 - outcome.answers_in_window as i64;
@@ -478,7 +479,8 @@ fn broken_identities(outcome: &Outcome) -> Option<String> {
     (!(answers && parts && balanced && left)).then(|| format!("{outcome:?}"))
 }
 
-/// A random trial: a controller, faster or slower than the load, and a probe with pauses, or slow.
+/// Returns a random trial: a controller faster or slower than the load, and a probe that pauses or
+/// is slow.
 fn random(seed: u64) -> Scenario {
     let mut random = StdRng::seed_from_u64(seed);
     let mut pick = |values: &[f64]| values[random.random_range(0..values.len())];
@@ -541,7 +543,7 @@ fn no_bound_is_broken_by_random_trials() {
         if side == CONTROLLER && truth.answers_in_window >= truth.counts.due && lost == 0 {
             broken.push(format!("seed {seed}: blamed for nothing, {:?}", outcome.verdict));
         }
-        // A probe that is slow all the time may not offer enough to saturate anything.
+        // A probe that is always slow may not offer enough load to saturate any side.
         let is_slow = scenario.probe.send_rate.is_some();
         if !is_slow && lost as f64 > 0.05 * truth.counts.due as f64 {
             saturated += 1;
@@ -560,14 +562,14 @@ fn no_bound_is_broken_by_random_trials() {
 
 #[test]
 fn response_times_are_those_without_bursts_of_the_probe() {
-    // A packet-in is served in 2 ms. Those of the burst after a pause wait for each other.
+    // A packet-in is served in 2 ms. Packet-ins of the burst after a pause wait for each other.
     let outcome = run(&Scenario { probe: away(1.0), ..at(300.0) });
     let undisturbed = outcome.undisturbed;
     let mean = undisturbed.rtt_mean.expect("answers") / 1e6;
     assert!((2.0..2.1).contains(&mean), "{mean} ms");
     let all = outcome.answers_in_window;
     assert!(undisturbed.answers > all / 2 && undisturbed.answers + 300 < all, "{undisturbed:?}");
-    // Without a pause that is all of them.
+    // Without a pause, every answer is undisturbed.
     let outcome = run(&at(300.0));
     assert_eq!(outcome.undisturbed.answers, outcome.answers_in_window);
 }

@@ -1,9 +1,9 @@
-//! Values that are possible each by itself but not together.
+//! Checks of values that are valid each by itself but not in combination.
 //!
-//! Messages are written for a TOML file; where a flag is at fault, keys become flags.
+//! Messages are written for a TOML file; where a flag is at fault, keys are replaced by flags.
 //!
-//! Every check names the keys that it looks at. One of them that somebody set is blamed, and the
-//! check is silent if one of them was refused already.
+//! Every check names the keys that it reads. The problem is attributed to one of them that the user
+//! set. A check reports nothing if one of its values was rejected already.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -15,11 +15,11 @@ use super::value::{InputFile, ModeName, PlanName, Value, duration_text};
 use super::{FlowTables, Frame, Generator, Load, Matching, Protocol, TopologySource};
 use crate::topology::{SwitchIndex, Topology};
 
-/// Addresses of hosts: those of 10.0.0.0/8 but the first and the last.
+/// The number of host addresses: those of 10.0.0.0/8 except the first and the last.
 const MOST_HOSTS: u64 = (1 << 24) - 2;
 
-/// Most links of a generated topology, each of which takes memory; a hundred per switch in the
-/// largest run.
+/// The most links of a generated topology, a hundred per switch in the largest run. The limit
+/// bounds memory.
 const MOST_LINKS: u64 = 10_000_000;
 
 /// Runs every check.
@@ -39,7 +39,7 @@ pub(super) fn check(draft: &Draft, report: &mut Report<'_>) {
     outputs(draft, report);
 }
 
-/// The key that says how many switches there are.
+/// Returns the key that sets the number of switches.
 fn count_key(draft: &Draft) -> &'static str {
     match draft.plan.kind {
         PlanName::Sweep if !draft.plan.switches.0.is_empty() => "plan.switches",
@@ -384,8 +384,8 @@ fn plan(draft: &Draft, report: &mut Report<'_>) {
             );
         }
     }
-    // Values that a plan would ignore are an oversight, unless the plan itself was chosen, perhaps
-    // by a flag over a file that has them.
+    // Values that a plan would ignore are an oversight, unless the plan itself was chosen, for
+    // example by a flag that overrides a file with such values.
     if report.is_given("plan.kind") {
         return;
     }
@@ -403,7 +403,7 @@ fn plan(draft: &Draft, report: &mut Report<'_>) {
     }
 }
 
-/// The rate of all switches together at one point.
+/// Checks the total rate of a plan with a single point.
 fn total_of_a_point(draft: &Draft, report: &mut Report<'_>) {
     const KEY: &str = "plan.total-rates";
     let total = &draft.plan.total_rates.0;
@@ -587,7 +587,7 @@ fn tls(draft: &Draft, report: &mut Report<'_>) {
     }
 }
 
-/// Files that would be written over each other, or over what is read.
+/// Checks that no file is written over another one, or over an input.
 fn outputs(draft: &Draft, report: &mut Report<'_>) {
     let written: [(&'static str, &Option<PathBuf>); 3] = [
         ("controller.faucet-file", &draft.controller.faucet_file.0),

@@ -1,9 +1,9 @@
-//! Settings as they come in from several sides, and how they become a configuration.
+//! The collection of settings from several sources, and their resolution to a configuration.
 //!
-//! Texts are collected first and judged last. Which source wins depends on what it is (default,
-//! peer's file, TOML file, flag) and not on the order in which sources are read; a value that loses
-//! is never judged, so that a flag can replace a path that does not exist on this host. Everything
-//! that is wrong is reported at once.
+//! Texts are collected first and checked last. Precedence depends on the kind of a source (default,
+//! peer's file, TOML file, flag), not on the order in which sources are read. A value that is
+//! overridden is never checked, so a flag can replace a path that does not exist on this host. All
+//! problems are reported together.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
@@ -18,7 +18,7 @@ use super::value::Rejection;
 use super::{Config, toml};
 use crate::legacy::{self, LegacyError, LegacyFault, LegacySetting};
 
-/// Longest configuration file that is read: far beyond any that a person writes.
+/// The largest configuration file that is read, in bytes; no hand-written file comes near it.
 const LONGEST_FILE: u64 = 16 << 20;
 
 /// Settings from any number of sources.
@@ -29,40 +29,40 @@ pub struct Settings {
     notes: Vec<String>,
 }
 
-/// What the highest source so far gave for a key: one value, or the elements of a list.
+/// The values that the highest source so far gave for a key: one value, or the elements of a list.
 #[derive(Clone, Debug)]
 struct Given {
     origin: Origin,
     entries: Vec<Entry>,
 }
 
-/// One value as it was written.
+/// One value as the user wrote it.
 #[derive(Clone, Debug)]
 pub(super) struct Entry {
     pub(super) text: String,
     pub(super) origin: Origin,
-    /// What is known to be wrong with it, more exactly placed than `origin`.
+    /// Problems that are known already, with more exact places than `origin`.
     pub(super) problems: Vec<Problem>,
 }
 
 impl Entry {
-    /// A value that nothing is known about yet.
+    /// Creates an entry without known problems.
     pub(super) fn new(text: String, origin: Origin) -> Self {
         Self { text, origin, problems: Vec::new() }
     }
 }
 
 impl Settings {
-    /// Every setting at its default.
+    /// Creates the settings with every value at its default.
     pub fn new() -> Self {
         Self::default()
     }
 
     /// Sets one key, such as `traffic.rate`, to a value in the form that its flag takes.
     ///
-    /// A source that outranks the present one replaces the value, one that is outranked changes
-    /// nothing. Within one source a list grows, and a single value is replaced. A key that does not
-    /// exist becomes a problem that [`Settings::resolve`] reports.
+    /// A source with a higher rank than the present one replaces the value; a source with a lower
+    /// rank changes nothing. Within one source a list grows, and a single value is replaced. A key
+    /// that does not exist becomes a problem that [`Settings::resolve`] reports.
     pub fn set(&mut self, key: &str, value: &str, origin: Origin) {
         match Setting::by_key(key) {
             Some(setting) => {
@@ -82,13 +82,13 @@ impl Settings {
         }
     }
 
-    /// Sets a list that has no elements, which still replaces what a lower source gave.
+    /// Sets a list to no elements, which still replaces the elements of a lower source.
     pub(super) fn push_empty(&mut self, setting: &'static Setting, origin: &Origin) {
         self.given_by(setting, origin);
     }
 
-    /// What a source gives for a key, empty if a lower one gave it before; `None` if a higher one
-    /// did.
+    /// Returns the values that a source gives for a key, emptied if a lower source gave them;
+    /// `None` if a higher source gave the key.
     fn given_by(&mut self, setting: &'static Setting, origin: &Origin) -> Option<&mut Given> {
         let empty = || Given { origin: origin.clone(), entries: Vec::new() };
         let given = self.given.entry(setting.key).or_insert_with(empty);
@@ -98,12 +98,12 @@ impl Settings {
         (rank(origin) == rank(&given.origin)).then_some(given)
     }
 
-    /// Records something that is wrong, to be reported by [`Settings::resolve`].
+    /// Records a problem, which [`Settings::resolve`] reports.
     pub(super) fn complain(&mut self, problem: Problem) {
         self.problems.push(problem);
     }
 
-    /// Reads a TOML file. What is wrong with it is reported by [`Settings::resolve`].
+    /// Reads a TOML file. [`Settings::resolve`] reports its problems.
     pub fn read_file(&mut self, path: &Path) {
         match read_bounded(path) {
             Ok(text) => self.read_toml(&text, path),
@@ -116,14 +116,14 @@ impl Settings {
         }
     }
 
-    /// Reads the text of a TOML file. `file` is named in messages, and its folder is what paths in
-    /// the text are relative to.
+    /// Reads the text of a TOML file. Messages name `file`, and paths in the text are relative to
+    /// its folder.
     pub fn read_toml(&mut self, text: &str, file: &Path) {
         toml::read(self, text, file);
     }
 
-    /// Reads a `config.ini` of OFCProbe or P4RCProbe and the files that it names. What is wrong
-    /// with it is reported by [`Settings::resolve`]; what has no counterpart becomes a note.
+    /// Reads a `config.ini` of OFCProbe or P4RCProbe and the files that it names.
+    /// [`Settings::resolve`] reports problems; settings without a counterpart become notes.
     pub fn read_legacy(&mut self, path: &Path) {
         let whole =
             |origin, message| Problem { origin, name: String::new(), message, remedy: None };
@@ -143,12 +143,12 @@ impl Settings {
         }
     }
 
-    /// Judges everything.
+    /// Checks all settings and returns the configuration.
     ///
     /// # Errors
     ///
-    /// With everything that is wrong: syntax, ranges, files that cannot be read, values that do not
-    /// go together.
+    /// Returns every problem: syntax errors, values out of range, unreadable files, and values that
+    /// conflict.
     pub fn resolve(self) -> Result<Resolved, ConfigError> {
         let mut draft = Draft::default();
         let mut report =
@@ -172,7 +172,7 @@ impl Settings {
     }
 }
 
-/// Who wins.
+/// Returns the precedence of a source; the highest wins.
 fn rank(origin: &Origin) -> u8 {
     match origin {
         Origin::Default => 0,
@@ -182,7 +182,7 @@ fn rank(origin: &Origin) -> u8 {
     }
 }
 
-/// Where a user looks for a problem: flags first, then files from top to bottom.
+/// Returns the sort key of a problem: flags first, then files from top to bottom.
 fn place(origin: &Origin) -> (&Path, usize) {
     match origin {
         Origin::Default | Origin::Flag => (Path::new(""), 0),
@@ -199,7 +199,7 @@ fn read_bounded(path: &Path) -> std::io::Result<String> {
     Ok(text)
 }
 
-/// What is wrong, gathered while values are read and checked.
+/// The problems found while values are read and checked.
 pub(super) struct Report<'a> {
     given: &'a BTreeMap<&'static str, Given>,
     problems: Vec<Problem>,
@@ -207,7 +207,7 @@ pub(super) struct Report<'a> {
 }
 
 impl Report<'_> {
-    /// Reads what was given for a setting, or its default.
+    /// Reads the values given for a setting, or its default.
     fn fill(&mut self, setting: &'static Setting, draft: &mut Draft) {
         let default = [Entry::new(setting.default.to_owned(), Origin::Default)];
         let entries = match self.given.get(setting.key) {
@@ -237,23 +237,24 @@ impl Report<'_> {
                 self.problems.push(rejected(setting, entry.origin.clone(), rejection));
             }
         }
-        // The checks that follow still compute with it: an absurd number must not reach them.
+        // Later checks compute with the value, so an absurd number must not reach them.
         if self.faulty.contains(setting.key) {
             slot.clear();
             if !setting.kind.repeats() {
-                // A default is never refused; a test reads them all.
+                // A default is never rejected; a test reads all of them.
                 let _ = slot.read(setting.default, Path::new(""));
             }
         }
     }
 
-    /// Whether somebody set a key.
+    /// Whether any source sets a key.
     pub(super) fn is_given(&self, key: &str) -> bool {
         self.given.contains_key(key)
     }
 
-    /// Reports that values do not go together. Blamed is the first of the keys that somebody set.
-    /// Nothing is reported if one of the values was refused already: the draft does not hold it.
+    /// Reports that values conflict. The problem is attributed to the first of `keys` that a source
+    /// sets. Nothing is reported if one of the values was rejected already, since the draft does
+    /// not hold it.
     pub(super) fn conflict(&mut self, keys: &[&'static str], message: String, remedy: String) {
         let Some(blamed) = keys.iter().find(|key| self.is_given(key)).or(keys.first()) else {
             return;
@@ -261,7 +262,8 @@ impl Report<'_> {
         self.complain(blamed, None, keys, message, Some(remedy));
     }
 
-    /// As [`Report::conflict`], for messages that say themselves what to do.
+    /// Reports a conflict like [`Report::conflict`], with a message that already contains the
+    /// remedy.
     pub(super) fn conflict_without_remedy(&mut self, keys: &[&'static str], message: String) {
         let Some(blamed) = keys.iter().find(|key| self.is_given(key)).or(keys.first()) else {
             return;
@@ -269,7 +271,7 @@ impl Report<'_> {
         self.complain(blamed, None, keys, message, None);
     }
 
-    /// Reports that an element of a list does not go together with other values.
+    /// Reports that an element of a list conflicts with other values.
     pub(super) fn conflict_at(
         &mut self,
         key: &'static str,
@@ -306,7 +308,7 @@ impl Report<'_> {
     }
 }
 
-/// What paths in a value are relative to.
+/// Returns the folder to which paths in a value are relative.
 pub(super) fn base_of(origin: &Origin) -> &Path {
     match origin {
         Origin::File { file, .. } => file.parent().unwrap_or(Path::new("")),
@@ -314,7 +316,7 @@ pub(super) fn base_of(origin: &Origin) -> &Path {
     }
 }
 
-/// How a key is called where it came from.
+/// Returns the name of a key in the syntax of its source.
 fn name_of(key: &str, origin: &Origin) -> String {
     match (origin, Setting::by_key(key)) {
         (Origin::Flag, Some(setting)) => format!("--{}", setting.flag),
@@ -322,7 +324,8 @@ fn name_of(key: &str, origin: &Origin) -> String {
     }
 }
 
-/// `tls.key = "FILE" as well` in terms of flags: `--tls-key FILE as well`.
+/// Rewrites TOML in a message as flags: `tls.key = "FILE" as well` becomes `--tls-key FILE as
+/// well`.
 fn as_flags(text: &str) -> String {
     let mut shown = Vec::new();
     let mut words = text.split(' ').peekable();
@@ -346,25 +349,25 @@ fn as_flags(text: &str) -> String {
     shown.join(" ")
 }
 
-/// A value that could not be read.
+/// Returns the problem for a value that could not be parsed.
 pub(super) fn rejected(setting: &Setting, origin: Origin, rejection: Rejection) -> Problem {
     let remedy = match &origin {
         Origin::File { .. } => rejection.remedy(&toml::example(setting)),
         Origin::Flag | Origin::Default => {
             rejection.remedy(setting.example).as_deref().map(as_flags)
         }
-        // The values of such a file are not written in our syntax.
+        // Values of such a file are not written in this syntax.
         Origin::Legacy { .. } => None,
     };
     Problem { name: name_of(setting.key, &origin), origin, message: rejection.message, remedy }
 }
 
-/// A configuration that can be run, and all settings that it was made of.
+/// A valid configuration, and all settings from which it was resolved.
 #[derive(Clone, Debug)]
 pub struct Resolved {
-    /// What the engines read.
+    /// The configuration that the engines read.
     pub config: Config,
-    /// What a peer's file asked for that is not or differently done.
+    /// Notes on what a peer's file asks for and this probe does not do, or does differently.
     pub notes: Vec<String>,
     values: Vec<(&'static Setting, ResolvedValue)>,
 }
@@ -376,8 +379,8 @@ pub(super) struct ResolvedValue {
 }
 
 impl Resolved {
-    /// Every key with its value, in the form that flags take; paths are absolute, and a password
-    /// is a reference to the environment.
+    /// Returns every key with its value, in the form that flags take. Paths are absolute, and a
+    /// password is a reference to the environment.
     pub fn values(&self) -> BTreeMap<String, String> {
         self.values
             .iter()
@@ -385,13 +388,13 @@ impl Resolved {
             .collect()
     }
 
-    /// A TOML file with every key that gives this configuration again.
+    /// Returns a TOML file with every key, which resolves to this configuration again.
     pub fn to_toml(&self) -> String {
         toml::write(self.values.iter().map(|(setting, value)| (*setting, value)))
     }
 }
 
-/// Whether a list is given as tables, each with fields of its own.
+/// Whether the elements of a list are tables with fields of their own.
 pub(super) fn is_tables(setting: &Setting) -> bool {
     setting.kind == Kind::Tables
 }

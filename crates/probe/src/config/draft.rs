@@ -1,8 +1,7 @@
-//! The values of all settings while they are still being read, and the way from there to a
-//! [`Config`].
+//! The values of all settings while they are being read, and their conversion to a [`Config`].
 //!
-//! A draft has one place per setting; [`Config`] groups them by what belongs together, such as the
-//! window with the closed mode. The way between the two cannot fail: [`super::checks`] comes first.
+//! A draft has one field per setting; [`Config`] groups values that belong together, such as the
+//! window with the closed mode. The conversion cannot fail, since [`super::checks`] runs before it.
 
 use std::time::Duration;
 
@@ -17,7 +16,7 @@ use super::{
 };
 use crate::topology;
 
-/// One place per setting.
+/// A field for every setting.
 #[derive(Debug, Default)]
 pub(super) struct Draft {
     pub(super) protocol: Protocol,
@@ -97,7 +96,7 @@ pub(super) struct TimingDraft {
 }
 
 impl TimingDraft {
-    /// Time during which packets are sent.
+    /// Returns the time during which packets are sent.
     pub(super) fn traffic(&self) -> Duration {
         self.warm_up.saturating_add(self.measure)
     }
@@ -163,15 +162,15 @@ pub(super) struct TlsDraft {
 }
 
 impl TlsDraft {
-    /// Whether anything asks for TLS. No key of its own switches it on: without at least one of
-    /// these a TLS session cannot be set up anyway.
+    /// Whether any setting asks for TLS. There is no separate switch: a TLS session needs at least
+    /// one of these settings.
     pub(super) fn wanted(&self) -> bool {
         self.ca.0.is_some() || self.certificate.0.is_some() || self.key.0.is_some() || self.insecure
     }
 }
 
 impl Draft {
-    /// The numbers of switches that the run uses.
+    /// Returns the numbers of switches that the run uses.
     pub(super) fn switch_counts(&self) -> Vec<u32> {
         match self.plan.kind {
             PlanName::Sweep if !self.plan.switches.0.is_empty() => self.plan.switches.0.clone(),
@@ -179,8 +178,8 @@ impl Draft {
         }
     }
 
-    /// Packet-ins per second and switch of a point: its share of the rate of all together, where
-    /// that is given.
+    /// Returns the rate of a single point in packet-ins per second and switch, derived from the
+    /// total rate where that is given.
     pub(super) fn rate(&self) -> f64 {
         match (self.plan.kind, &self.plan.total_rates.0[..]) {
             (PlanName::Point, [total]) => total / f64::from(self.switches.count.max(1)),
@@ -188,7 +187,7 @@ impl Draft {
         }
     }
 
-    /// The rates of a sweep.
+    /// Returns the rates of a sweep.
     pub(super) fn sweep_rates(&self) -> SweepRates {
         match (&self.plan.rates.0[..], &self.plan.total_rates.0[..]) {
             ([], []) => SweepRates::PerSwitch(vec![self.traffic.rate]),
@@ -197,20 +196,20 @@ impl Draft {
         }
     }
 
-    /// The largest of them.
+    /// Returns the largest number of switches in the run.
     pub(super) fn most_switches(&self) -> u32 {
         self.switch_counts().into_iter().max().unwrap_or_default()
     }
 
-    /// The smallest of them.
+    /// Returns the smallest number of switches in the run.
     pub(super) fn least_switches(&self) -> u32 {
         self.switch_counts().into_iter().min().unwrap_or_default()
     }
 
-    /// Ports of each switch: as many as its links need, and one for each host, so that two hosts
-    /// of a switch, whose packets no switch between them would see, do not share one. Many hosts
-    /// do, since controllers send discovery frames to every port; they then send to hosts behind
-    /// other ports.
+    /// Returns the number of ports of each switch: one for each link, and one for each host up to a
+    /// limit. Two hosts of a switch should not share a port, since no switch would see the packets
+    /// between them. Beyond the limit hosts do share ports, because controllers send discovery
+    /// frames to every port; they then send only to hosts behind other ports.
     pub(super) fn ports(&self) -> u16 {
         const LEAST: usize = 4;
         const MOST_FOR_HOSTS: u32 = 16;
@@ -223,8 +222,8 @@ impl Draft {
         u16::try_from((linked + for_hosts).clamp(LEAST, MOST)).unwrap_or(u16::MAX)
     }
 
-    /// How switches are wired: as is said, and for RFC 8456 as a leaf-spine network of two spines
-    /// (its section 4.1) where nothing is said.
+    /// Returns the topology: the configured one, or for RFC 8456 by default a leaf-spine network
+    /// with two spines (RFC 8456, section 4.1).
     pub(super) fn topology(&self) -> TopologySource {
         match (&self.switches.topology, self.plan.kind) {
             (TopologySource::None, PlanName::Rfc8456(_)) if self.switches.count >= 4 => {
@@ -235,7 +234,7 @@ impl Draft {
         }
     }
 
-    /// The largest offered load in packet-ins per second, where it is known before the run.
+    /// Returns the largest offered load in packet-ins per second, where it is known before the run.
     fn offered(&self) -> Option<f64> {
         let rate = match (self.plan.kind, self.traffic.mode) {
             (PlanName::Search, _) | (_, ModeName::Closed | ModeName::Flood) => return None,
@@ -252,9 +251,9 @@ impl Draft {
         Some(rate * f64::from(self.most_switches()))
     }
 
-    /// As many engine threads as the load needs, at most two, and never the last core: each
-    /// further one is a core less for a controller on the same host, and threads that share a core
-    /// with it are late by whole slices of the scheduler (4 ms on two cores, where one has 1 ms).
+    /// Returns the number of engine threads that the load needs: at most two, and never all cores.
+    /// Every further thread takes a core from a controller on the same host, and threads that share
+    /// a core with it are late by whole scheduler slices (4 ms on two cores, compared with 1 ms).
     pub(super) fn automatic_threads(&self) -> usize {
         let most = (provenance::cores() as usize).saturating_sub(1).clamp(1, 2);
         let fits_one = match self.protocol {
@@ -267,7 +266,7 @@ impl Draft {
         }
     }
 
-    /// The checked form. Only for drafts that passed the checks.
+    /// Converts a draft that passed the checks.
     pub(super) fn into_config(mut self) -> Config {
         self.traffic.rate = self.rate();
         let (offered, ports, topology) = (self.offered(), self.ports(), self.topology());
@@ -400,7 +399,7 @@ impl TrafficDraft {
 impl TimingDraft {
     fn into_config(self, protocol: Protocol) -> Timing {
         let usual = match protocol {
-            // They are dialled when the controller gets around to it.
+            // P4Runtime controllers dial the switches, and may take their time.
             Protocol::P4Runtime => Duration::from_secs(60),
             Protocol::OpenFlow10 | Protocol::OpenFlow13 => Duration::from_secs(10),
         };

@@ -1,45 +1,45 @@
-//! What is wrong with a configuration: all of it, one line each.
+//! The errors of a configuration: all problems together, one line each.
 
 use std::fmt;
 use std::path::PathBuf;
 
 use thiserror::Error;
 
-/// Where a value came from.
+/// The source of a value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Origin {
-    /// Nobody set it.
+    /// The default; no source set the value.
     Default,
-    /// A line of a peer's `.ini` file. Paths in the value are taken as they are: the reader of the
-    /// file knows what they are relative to.
+    /// A line of a peer's `.ini` file. Paths in the value are used unchanged, because the reader of
+    /// the file has resolved them.
     Legacy {
         /// The file, as the user named it.
         file: PathBuf,
-        /// The line, from 1.
+        /// The line number, from 1.
         line: usize,
     },
     /// A line of a TOML file. Paths in the value are relative to the folder of that file.
     File {
         /// The file, as the user named it.
         file: PathBuf,
-        /// The line, from 1.
+        /// The line number, from 1.
         line: usize,
     },
     /// A flag. Paths in the value are relative to the current folder.
     Flag,
 }
 
-/// One thing that is wrong. Displays as one line: where, what, and what to write instead.
+/// One problem. Displays as one line: the place, the problem, and what to write instead.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problem {
-    /// Where the value was written.
+    /// The source of the value.
     pub origin: Origin,
     /// The key at fault, such as `traffic.rate`; a flag's name where the value came from a flag;
     /// empty where the file as a whole is at fault.
     pub name: String,
-    /// What is wrong.
+    /// The description of the problem.
     pub message: String,
-    /// What to write instead, if that can be said; displayed after the word "write".
+    /// The text to write instead, if there is one; displayed after the word "write".
     pub remedy: Option<String>,
 }
 
@@ -65,11 +65,11 @@ impl fmt::Display for Problem {
     }
 }
 
-/// A configuration that cannot be run. Displays one line for each problem; the command ends with
-/// exit status 2.
+/// A configuration that cannot be run. Displays one line for each problem; the command exits with
+/// status 2.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub struct ConfigError {
-    /// Everything that is wrong, at least one.
+    /// All problems; there is at least one.
     pub problems: Vec<Problem>,
 }
 

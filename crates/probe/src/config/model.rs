@@ -1,4 +1,4 @@
-//! The checked configuration: every value in range, every file named exists.
+//! The checked configuration: every value is in range, and every file that it names exists.
 
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
@@ -9,46 +9,47 @@ use openflow_switch::FlowTables;
 use super::rfc8456::{Test, Tests};
 use crate::topology::TopologySource;
 
-/// A whole run, resolved.
+/// The checked configuration of a run.
 #[derive(Clone, Debug)]
 pub struct Config {
-    /// How emulated switches talk to the controller.
+    /// The control protocol of the emulated switches.
     pub protocol: Protocol,
-    /// Seeds every random choice; two runs with one seed offer the same packets at the same times.
+    /// The seed of every random choice; two runs with the same seed offer the same packets at the
+    /// same times.
     pub seed: u64,
-    /// Engine threads; each owns its share of the switches.
+    /// The number of engine threads; each thread owns a share of the switches.
     pub threads: usize,
-    /// Each engine thread has a core of its own.
+    /// Whether each engine thread has a core of its own.
     pub isolate: bool,
     /// The emulated switches.
     pub switches: Switches,
-    /// The system under test.
+    /// The system under test: the controller.
     pub controller: Controller,
-    /// Where P4Runtime servers listen, and what they start with.
+    /// The settings of the P4Runtime servers.
     pub p4runtime: P4Runtime,
-    /// TLS on the control channel, for either protocol.
+    /// The settings of TLS on the control channel, for either protocol.
     pub tls: Option<Tls>,
-    /// What is sent, and when.
+    /// The traffic of the emulated switches.
     pub traffic: Traffic,
     /// The largest offered load in packet-ins per second over all switches, where it is known
     /// before the run.
     pub offered: Option<f64>,
     /// The phases of a trial.
     pub timing: Timing,
-    /// How switches are wired to each other.
+    /// The source of the topology that connects the switches.
     pub topology: TopologySource,
-    /// Which trials make up the run.
+    /// The plan: the trials of the run.
     pub plan: Plan,
-    /// Conditions that decide the exit status, such as `rtt.p99 < 5ms`.
+    /// The conditions that decide the exit status, such as `rtt.p99 < 5ms`.
     pub thresholds: Vec<String>,
-    /// Where results go.
+    /// The destinations of results.
     pub output: Output,
-    /// For [`PlanKind::Rfc8456`].
+    /// The settings of [`PlanKind::Rfc8456`].
     pub rfc8456: Rfc8456,
 }
 
 impl Config {
-    /// The largest number of switches of any trial.
+    /// Returns the largest number of switches of any trial.
     pub fn most_switches(&self) -> u32 {
         match &self.plan.kind {
             PlanKind::Sweep { switches, .. } => switches.iter().copied().max().unwrap_or(0),
@@ -77,178 +78,186 @@ pub enum Protocol {
 /// The emulated switches.
 #[derive(Clone, Debug)]
 pub struct Switches {
-    /// How many.
+    /// The number of switches.
     pub count: u32,
-    /// Datapath id (OpenFlow) or device id (P4Runtime) of the first; the others count up.
+    /// The datapath id (OpenFlow) or device id (P4Runtime) of the first switch; the other ids count
+    /// up from it.
     pub first_id: u64,
-    /// Ports of each switch; ports are numbered from 1.
+    /// The number of ports of each switch; ports are numbered from 1.
     pub ports: u16,
-    /// Packets an OpenFlow switch can buffer. With 0, packet-ins carry the whole frame and no
-    /// buffer id.
+    /// The number of packets that an OpenFlow switch can buffer. With 0, packet-ins carry the whole
+    /// frame and no buffer id.
     pub buffers: u32,
-    /// Flow table capacity of an OpenFlow switch.
+    /// The flow table capacity of an OpenFlow switch.
     pub table_size: u32,
-    /// What becomes of a packet that comes in by a port of an OpenFlow switch.
+    /// The processing of packets that enter a port of an OpenFlow switch.
     pub flow_tables: FlowTables,
-    /// Hosts behind each switch, spread over its ports that no link uses.
+    /// The number of hosts behind each switch, spread over the ports without a link.
     pub hosts: u32,
-    /// At most so many connection attempts are started per second.
+    /// The most connection attempts per second.
     pub connect_rate: f64,
-    /// Differences of single switches from the above.
+    /// The settings of single switches that differ from the general ones.
     pub overrides: Vec<SwitchOverride>,
 }
 
-/// What differs for the switches with index `first..=last`.
+/// The settings that differ for the switches with index `first..=last`.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct SwitchOverride {
-    /// Index of the first switch meant, from 0.
+    /// The index of the first switch, from 0.
     pub first: u32,
-    /// Index of the last switch meant.
+    /// The index of the last switch.
     pub last: u32,
-    /// Packet-ins per second.
+    /// The number of packet-ins per second.
     pub rate: Option<f64>,
-    /// Inter-arrival times.
+    /// The distribution of inter-arrival times.
     pub arrivals: Option<Arrivals>,
-    /// Time after the start of traffic at which this switch begins.
+    /// The time after the start of traffic at which these switches begin to send.
     pub start_delay: Option<Duration>,
-    /// Time before the end of traffic at which this switch ceases.
+    /// The time before the end of traffic at which these switches stop sending.
     pub stop_delay: Option<Duration>,
-    /// Capture whose frames this switch sends.
+    /// A capture whose frames these switches send.
     pub replay: Option<PathBuf>,
 }
 
 /// The system under test.
 #[derive(Clone, Debug)]
 pub struct Controller {
-    /// Where OpenFlow switches dial: host and port as given, resolved at the start of the run.
+    /// The address that OpenFlow switches dial: host and port as given, resolved at the start of
+    /// the run.
     pub address: String,
-    /// How the controller's CPU and memory are read.
+    /// The process whose CPU time and memory are sampled.
     pub process: Option<ProcessSelector>,
-    /// ONOS REST base such as `http://127.0.0.1:8181`, to which the generated netcfg is posted.
+    /// The base address of the ONOS REST interface, such as `http://127.0.0.1:8181`, to which the
+    /// generated netcfg is posted.
     pub onos_rest: Option<String>,
-    /// User and password for [`Controller::onos_rest`].
+    /// The user name and the password for [`Controller::onos_rest`].
     pub onos_credentials: (String, String),
-    /// ONOS driver named in the generated netcfg, such as `bmv2`.
+    /// The ONOS driver in the generated netcfg, such as `bmv2`.
     pub onos_driver: String,
-    /// ONOS pipeconf named in the generated netcfg.
+    /// The ONOS pipeconf in the generated netcfg.
     pub onos_pipeconf: String,
-    /// ONOS is told to forget devices, hosts and netcfg before and after every trial.
+    /// Whether ONOS is made to forget devices, hosts and netcfg before and after every trial.
     pub onos_forget: bool,
-    /// File that receives the generated netcfg JSON.
+    /// The file that receives the generated netcfg JSON.
     pub netcfg_file: Option<PathBuf>,
-    /// File that receives a `faucet.yaml` for the OpenFlow switches.
+    /// The file that receives a `faucet.yaml` for the OpenFlow switches.
     pub faucet_file: Option<PathBuf>,
-    /// File that receives one line per switch: id and address.
+    /// The file that receives one line per switch with its id and address.
     pub list_file: Option<PathBuf>,
 }
 
-/// Names the controller's process.
+/// A selection of the controller's processes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ProcessSelector {
-    /// The process that holds the control channel: the one that listens on
-    /// [`Controller::address`] (OpenFlow), or that dialled our servers (P4Runtime). Only on this
-    /// host; a run that finds none goes on without and says so.
+    /// The process that holds the control channel: the one that listens on [`Controller::address`]
+    /// (OpenFlow), or that dialled the probe's servers (P4Runtime). It must be on this host; a run
+    /// that finds none continues without it and reports this.
     Listener,
-    /// A process id on this host, its threads included.
+    /// The process with this id on this host, including its threads.
     Pid(u32),
-    /// Every process on this host whose name or command line contains the text.
+    /// Every process on this host whose name or command line contains this text.
     Name(String),
-    /// As `Name` or `Pid`, but on the host that `ssh TARGET` reaches.
+    /// A process selected by name or id on the host that `ssh TARGET` reaches.
     Ssh {
-        /// What is handed to `ssh`, such as `user@host`.
+        /// The argument of `ssh`, such as `user@host`.
         target: String,
-        /// The process there.
+        /// The process on that host.
         process: Box<ProcessSelector>,
     },
 }
 
-/// P4Runtime servers.
+/// The settings of the P4Runtime servers.
 #[derive(Clone, Debug)]
 pub struct P4Runtime {
-    /// Address that the servers bind to.
+    /// The address that the servers bind to.
     pub listen: IpAddr,
-    /// Address that the controller is told to dial, if it differs.
+    /// The address that the controller dials, if it differs from `listen`.
     pub advertise: Option<IpAddr>,
-    /// First port; the others count up.
+    /// The first port; the other ports count up from it.
     pub first_port: u16,
-    /// Ports from there on at which no switch listens, in order: somebody else uses them. None
-    /// until a run has looked.
+    /// The ports from `first_port` on that other processes use, so that no switch listens there, in
+    /// ascending order. Empty until a run has looked for such ports.
     pub passed_over: Vec<u16>,
-    /// Where the switches of each rank are found, in their order; none for a process alone. Found out when a run begins.
+    /// The address of each rank's switches, in the order of the ranks; empty for a single process.
+    /// A run determines them when it begins.
     pub ranks: Vec<IpAddr>,
-    /// Device ids behind each port.
+    /// The number of device ids behind each port.
     pub devices_per_port: u32,
-    /// Every device has the first id; their ports tell them apart.
+    /// Whether every device has the first id, so that only ports tell devices apart.
     pub same_device_id: bool,
-    /// A P4Info in text format that switches report from the start; without it they wait for the
-    /// controller to push a pipeline.
+    /// The P4Info file in text format that switches report from the start; without it, switches
+    /// wait for the controller to push a pipeline.
     pub p4info: Option<PathBuf>,
-    /// Device configuration that goes with `p4info`.
+    /// The device configuration that belongs to `p4info`.
     pub device_config: Option<PathBuf>,
-    /// Cookie that goes with `p4info`.
+    /// The cookie that belongs to `p4info`.
     pub cookie: u64,
-    /// How port numbers are written in packet-in metadata.
+    /// The encoding of port numbers in packet-in metadata.
     pub port_form: PortForm,
-    /// The digest that switches send with [`Load::Digest`]; empty for the first of the pipeline.
+    /// The name of the digest that switches send with [`Load::Digest`]; empty for the first digest
+    /// of the pipeline.
     pub digest: String,
-    /// The table whose entries switches say are idle with [`Load::IdleTimeout`]; empty for the
-    /// first of the pipeline that has idle time-outs.
+    /// The name of the table whose entries become idle with [`Load::IdleTimeout`]; empty for the
+    /// first table of the pipeline that has idle time-outs.
     pub idle_table: String,
-    /// The port by which a program sends packets to controllers and gets theirs, where programs are run.
+    /// The CPU port: the port through which a program exchanges packets with controllers, where
+    /// programs are run.
     pub cpu_port: u32,
 }
 
-/// How port numbers are written in packet-in metadata.
+/// The encoding of port numbers in packet-in metadata.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum PortForm {
-    /// The fewest bytes that hold the number, as the P4Runtime specification asks of servers.
+    /// The shortest encoding that holds the number, which the P4Runtime specification requires of
+    /// servers.
     #[default]
     Canonical,
-    /// All bytes of the field's width.
+    /// The full width of the field.
     FullWidth,
 }
 
-/// TLS on the control channel.
+/// The settings of TLS on the control channel.
 #[derive(Clone, Debug)]
 pub struct Tls {
-    /// Certificates of the authorities that the peer's certificate must chain to. Required where
-    /// switches dial (OpenFlow); asks clients for a certificate where they listen (P4Runtime).
+    /// The file of CA certificates to which the peer's certificate must chain. It is required where
+    /// switches dial (OpenFlow); where switches listen (P4Runtime), it makes them request a client
+    /// certificate.
     pub ca: Option<PathBuf>,
-    /// Our certificate chain.
+    /// The file of the probe's certificate chain.
     pub certificate: Option<PathBuf>,
-    /// Our private key.
+    /// The file of the probe's private key.
     pub key: Option<PathBuf>,
-    /// Name expected in the controller's certificate; by default the host dialled.
+    /// The name that the controller's certificate must have; by default the host that is dialled.
     pub server_name: Option<String>,
-    /// Accept any certificate of the controller.
+    /// Whether any certificate of the controller is accepted.
     pub insecure: bool,
 }
 
-/// What is sent, and when.
+/// The traffic of the emulated switches.
 #[derive(Clone, Debug)]
 pub struct Traffic {
     /// Whether answers influence when the next packet-in is sent.
     pub mode: Mode,
-    /// Packet-ins per second and switch, in [`Mode::Open`].
+    /// The number of packet-ins per second and switch, in [`Mode::Open`].
     pub rate: f64,
-    /// Inter-arrival times, in [`Mode::Open`].
+    /// The distribution of inter-arrival times, in [`Mode::Open`].
     pub arrivals: Arrivals,
-    /// What a switch sends when something is due.
+    /// The kind of message that a switch sends when one is due.
     pub load: Load,
-    /// The frame inside a packet-in, or what a digest is learned from.
+    /// The frame inside a packet-in, or from which a digest is learned.
     pub frame: Frame,
-    /// Frame length in bytes, FCS excluded.
+    /// The frame length in bytes, without the FCS.
     pub frame_bytes: usize,
-    /// Source and destination addresses.
+    /// The generators of source and destination addresses.
     pub addresses: Addresses,
-    /// Hosts announce themselves by a gratuitous ARP before traffic starts.
+    /// Whether hosts announce themselves by a gratuitous ARP before traffic starts.
     pub arp_first: bool,
-    /// How an answer is tied to the packet-in that it answers.
+    /// How an answer is matched to its packet-in.
     pub matching: Matching,
-    /// An answer later than this counts as late; it is still counted and its time recorded.
+    /// The time after which an answer counts as late; late answers are still counted and timed.
     pub late_after: Duration,
-    /// Packet-ins remembered while they wait for an answer, over all switches. Beyond it the
-    /// oldest are forgotten, and the result says so.
+    /// The most packet-ins that are remembered while they wait for an answer, over all switches.
+    /// Beyond this number the oldest ones are forgotten, which the result reports.
     pub outstanding_limit: usize,
 }
 
@@ -257,48 +266,50 @@ pub struct Traffic {
 pub enum Mode {
     /// Every packet-in has a due time that is fixed before the run; answers change nothing.
     Open,
-    /// At most `window` packet-ins per switch wait for an answer; each answer sends the next.
-    /// One that is not answered within `give_up` frees its place and counts as lost.
+    /// At most `window` packet-ins per switch wait for an answer, and each answer triggers the next
+    /// packet-in. A packet-in without an answer for `give_up` leaves the window and counts as lost.
     Closed {
-        /// Most packet-ins outstanding per switch.
+        /// The most outstanding packet-ins per switch.
         window: u32,
-        /// Patience with an unanswered packet-in.
+        /// The time after which an unanswered packet-in is given up.
         give_up: Duration,
     },
-    /// As fast as the connection takes them (OpenFlow only). Answers are counted, not matched.
+    /// Switches send as fast as the connection accepts data (OpenFlow only). Answers are counted,
+    /// not matched.
     Flood,
 }
 
-/// Inter-arrival times. Every distribution is scaled so that its mean is one over the rate.
+/// The distribution of inter-arrival times, scaled so that its mean is one over the rate.
 #[derive(Clone, Debug, PartialEq, Default)]
 pub enum Arrivals {
-    /// Equal times; switches are staggered evenly.
+    /// Equal times; the switches are staggered evenly.
     #[default]
     Constant,
-    /// Exponential times: a Poisson process.
+    /// Exponentially distributed times, that is a Poisson process.
     Exponential,
-    /// Uniform between `1 - spread` and `1 + spread` times the mean; `spread` in 0 to 1.
+    /// Times uniform between `1 - spread` and `1 + spread` times the mean; `spread` is in 0 to 1.
     Uniform {
-        /// Half the width over the mean.
+        /// Half the width of the distribution over the mean.
         spread: f64,
     },
-    /// Normal, negative values drawn again.
+    /// Normally distributed times; negative values are drawn again.
     Normal {
-        /// Standard deviation over the mean.
+        /// The standard deviation over the mean.
         deviation: f64,
     },
-    /// Pareto; `shape` above 1, so that the mean exists.
+    /// Pareto distributed times; `shape` is above 1, so that the mean exists.
     Pareto {
-        /// Tail index.
+        /// The tail index.
         shape: f64,
     },
-    /// Gamma; `shape` above 0. Shape 1 is exponential.
+    /// Gamma distributed times; `shape` is above 0. Shape 1 is the exponential distribution.
     Gamma {
-        /// Shape parameter k.
+        /// The shape parameter k.
         shape: f64,
     },
     /// Inter-arrival times read from a file: one number of seconds per line, or the time stamps of
-    /// a capture. Used as they are (the rate is ignored), from the start again at the end.
+    /// a capture. The times are used unchanged (the rate is ignored), and repeat from the start at
+    /// the end of the file.
     Replay {
         /// The file.
         file: PathBuf,
@@ -308,26 +319,27 @@ pub enum Arrivals {
 /// The frame inside a packet-in.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub enum Frame {
-    /// Ethernet, IPv4, TCP with the SYN flag.
+    /// Ethernet, IPv4, and TCP with the SYN flag.
     #[default]
     TcpSyn,
-    /// Ethernet, IPv4, UDP.
+    /// Ethernet, IPv4 and UDP.
     Udp,
-    /// Frames of a pcap or pcapng file, in order, from the start again at the end.
+    /// The frames of a pcap or pcapng file in order, repeated from the start at the end.
     Replay(PathBuf),
 }
 
-/// Longest frame in bytes, FCS excluded: what an OpenFlow packet-in, of 65,535 bytes at most, holds with room for its own
-/// fields.
+/// The longest frame in bytes, without the FCS. An OpenFlow packet-in has at most 65,535 bytes,
+/// including its own fields.
 pub const MAX_FRAME_BYTES: usize = 65_000;
 
 impl Frame {
-    /// Ethernet, IPv4 and TCP headers with the time stamp option.
+    /// The length of Ethernet, IPv4 and TCP headers with the time stamp option.
     pub(crate) const SYN_BYTES: usize = 66;
-    /// The shortest Ethernet frame; it holds UDP headers and an identity.
+    /// The length of the shortest Ethernet frame, which holds UDP headers and a packet id.
     pub(crate) const MIN_UDP_BYTES: usize = 60;
 
-    /// Bytes, FCS excluded, of the shortest frame of a kind that is made; nothing for captured ones.
+    /// Returns the least length in bytes, without the FCS, of a generated frame; `None` for
+    /// captured frames.
     pub(crate) fn least_bytes(&self) -> Option<usize> {
         match self {
             Self::TcpSyn => Some(Self::SYN_BYTES),
@@ -337,32 +349,32 @@ impl Frame {
     }
 }
 
-/// How addresses are drawn.
+/// The generators of addresses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Addresses {
-    /// MAC addresses.
+    /// The generator of MAC addresses.
     pub mac: Generator,
-    /// IPv4 addresses.
+    /// The generator of IPv4 addresses.
     pub ip: Generator,
-    /// TCP or UDP ports.
+    /// The generator of TCP or UDP ports.
     pub port: Generator,
-    /// Destinations are addresses of emulated hosts only.
+    /// Whether destinations are addresses of emulated hosts only.
     pub known_destinations: bool,
 }
 
-/// How one kind of address is drawn.
+/// A generator of one kind of address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Generator {
     /// The addresses of the emulated hosts, in turn.
     #[default]
     Hosts,
-    /// A new one each time, counting up.
+    /// A new address each time, counting up.
     Serial,
-    /// Drawn at random.
+    /// Random addresses.
     Random,
 }
 
-/// What a switch sends when something is due, and what answers it.
+/// The kind of message that a switch sends when one is due, and that the controller answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Load {
     /// A packet-in, answered by a packet-out or a rule.
@@ -375,37 +387,37 @@ pub enum Load {
     IdleTimeout,
 }
 
-/// How an answer is tied to its packet-in.
+/// How an answer is matched to its packet-in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Matching {
-    /// By buffer id if one was used, else by the id in the payload.
+    /// By the buffer id if the packet-in had one, else by the packet id in the payload.
     #[default]
     Auto,
-    /// By the id in the payload alone.
+    /// By the packet id in the payload alone.
     Payload,
-    /// By the OpenFlow transaction id, for controllers that echo it; controllers that do not can
-    /// match by accident.
+    /// By the OpenFlow transaction id, for controllers that echo it; other controllers can match by
+    /// accident.
     Xid,
-    /// By the rule that takes the place of the entry which sent the packet-in, for controllers that
-    /// answer with rules alone.
+    /// By the rule that supersedes the entry which sent the packet-in, for controllers that answer
+    /// with rules alone.
     Rule,
-    /// In order: each answer answers the oldest outstanding packet-in of its switch. For
+    /// In order: each answer belongs to the oldest outstanding packet-in of its switch. For
     /// controllers that discard the payload.
     Order,
 }
 
-/// The wait for answers after the last packet-in of a trial.
+/// The wait for answers after the last packet-in of a trial, with its limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Drain {
-    /// Until everything was answered, and for this long at most.
+    /// A wait until every packet-in was answered.
     For(Duration),
-    /// Until no packet-in waits at the controller any more: each was answered, or was passed over
-    /// since a later packet-in of its switch was answered. For this long at most.
+    /// A wait until no packet-in remains at the controller: each was answered, or was passed over
+    /// because a later packet-in of its switch was answered.
     UntilEmpty(Duration),
 }
 
 impl Drain {
-    /// The longest time to wait.
+    /// Returns the limit of the wait.
     pub fn longest(self) -> Duration {
         match self {
             Self::For(longest) | Self::UntilEmpty(longest) => longest,
@@ -422,75 +434,78 @@ impl Default for Drain {
 /// The phases of a trial.
 #[derive(Clone, Copy, Debug)]
 pub struct Timing {
-    /// Patience until every switch finished its handshake.
+    /// The time that all switches have to complete their handshakes.
     pub connect_timeout: Duration,
-    /// Go on with the switches that are connected when `connect_timeout` passes.
+    /// Whether the trial continues with the connected switches when `connect_timeout` passes.
     pub allow_missing: bool,
-    /// Quiet time between the last handshake and the first packet, for topology discovery.
+    /// The time without traffic between the last handshake and the first packet, for topology
+    /// discovery.
     pub settle: Duration,
-    /// Traffic whose packets count for nothing.
+    /// The duration of the traffic that is not measured.
     pub warm_up: Duration,
-    /// Traffic that is measured.
+    /// The duration of the traffic that is measured.
     pub measure: Duration,
     /// The wait for answers after the last packet-in.
     pub drain: Drain,
-    /// Each further switch begins its traffic this much later.
+    /// The delay of each switch's traffic after that of the previous switch.
     pub start_stagger: Duration,
-    /// Spacing of samples of outstanding packet-ins, CPU and memory.
+    /// The time between two samples of outstanding packet-ins, CPU time and memory.
     pub sample: Duration,
 }
 
-/// Which trials make up the run.
+/// The plan of a run: its trials.
 #[derive(Clone, Debug)]
 pub struct Plan {
-    /// What is varied.
+    /// The parameters that vary.
     pub kind: PlanKind,
-    /// Trials per point.
+    /// The number of trials per point.
     pub repetitions: u32,
-    /// Shell command run before every trial but the first, for instance to restart the controller.
+    /// A shell command that is run before every trial but the first, for example to restart the
+    /// controller.
     pub between: Option<String>,
 }
 
-/// What a run varies.
+/// The parameters that a run varies.
 #[derive(Clone, Debug, PartialEq)]
 pub enum PlanKind {
-    /// One point.
+    /// A single point.
     Point,
-    /// Every combination of rates and switch counts.
+    /// Every combination of rates and numbers of switches.
     Sweep {
-        /// Packet-ins per second.
+        /// The rates in packet-ins per second.
         rates: SweepRates,
-        /// Numbers of switches.
+        /// The numbers of switches.
         switches: Vec<u32>,
     },
-    /// The highest rate per switch without loss, and the knee of the response time.
+    /// A search for the highest rate per switch without loss, and for the knee of the response
+    /// time.
     Search {
-        /// Lowest rate tried.
+        /// The lowest rate that is tried.
         low: f64,
-        /// Highest rate tried.
+        /// The highest rate that is tried.
         high: f64,
-        /// Stop when the bracket is this narrow, as a fraction of the rate.
+        /// The width of the bracket at which the search stops, as a fraction of the rate.
         precision: f64,
-        /// Try each rate once, and state no confidence.
+        /// Whether each rate is tried only once, so that no confidence is stated.
         rough: bool,
-        /// Loss tolerated as "loss-free", as a fraction.
+        /// The largest loss that counts as loss-free, as a fraction.
         loss: f64,
     },
-    /// Tests of RFC 8456.
+    /// The tests of RFC 8456.
     Rfc8456(Tests),
 }
 
 /// The rates of a sweep, in packet-ins per second.
 #[derive(Clone, Debug, PartialEq)]
 pub enum SweepRates {
-    /// Of each switch.
+    /// The rates of each switch.
     PerSwitch(Vec<f64>),
-    /// Of all switches together, shared equally among them.
+    /// The total rates of all switches, shared equally among them.
     Total(Vec<f64>),
 }
 
 impl SweepRates {
-    /// How many there are.
+    /// Returns the number of rates.
     #[must_use]
     pub fn count(&self) -> usize {
         match self {
@@ -498,7 +513,7 @@ impl SweepRates {
         }
     }
 
-    /// Each as the rate of one of so many switches.
+    /// Returns each rate as the rate of one of `switches` switches.
     pub fn per_switch(&self, switches: u32) -> impl Iterator<Item = f64> {
         let (rates, share) = match self {
             Self::PerSwitch(rates) => (rates, 1.0),
@@ -508,48 +523,48 @@ impl SweepRates {
     }
 }
 
-/// What the tests of RFC 8456 need to know beside all else.
+/// The further settings of the tests of RFC 8456.
 #[derive(Clone, Debug)]
 pub struct Rfc8456 {
-    /// Time between two questions to the northbound interface.
+    /// The time between two queries of the northbound interface.
     pub interval: Duration,
-    /// New paths, and packets of a stream, per second.
+    /// The rate of new paths, and of packets of a stream, per second.
     pub rate: f64,
-    /// Most flows that a trial offers.
+    /// The most flows that a trial offers.
     pub flows: u32,
-    /// Most switches of the tests that look for a capacity.
+    /// The most switches in tests that search for a capacity.
     pub switches: u32,
-    /// Controllers that stand by, as [`Controller::address`].
+    /// The addresses of standby controllers, in the form of [`Controller::address`].
     pub standby: Vec<String>,
-    /// Ends the active controller.
+    /// The command that stops the active controller.
     pub fail: Option<String>,
-    /// What is asked and told beside the control channel.
+    /// The northbound interface that the tests query and configure.
     pub northbound: Option<String>,
-    /// How the rate of section 5.1.3 is looked for.
+    /// The search for the rate of section 5.1.3.
     pub search: PlanKind,
 }
 
-/// Where results go.
+/// The destinations of results.
 #[derive(Clone, Debug)]
 pub struct Output {
-    /// The run directory; made anew under `runs/` if not given.
+    /// The run directory; a new one under `runs/` if `None`.
     pub directory: Option<PathBuf>,
-    /// No progress bar.
+    /// Whether the progress bar is off.
     pub quiet: bool,
-    /// Print `result.json` on standard output instead of the table.
+    /// Whether `result.json` is printed on standard output instead of the table.
     pub json: bool,
 }
 
-/// Where a P4Runtime switch listens.
+/// The addresses of a P4Runtime switch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DeviceAddress {
-    /// Device id.
+    /// The device id.
     pub device_id: u64,
-    /// Number of the switch, which counts up from the first id: its device id, unless all devices
-    /// share one.
+    /// The number of the switch, counted up from the first id. It is the device id unless all
+    /// devices share one.
     pub number: u64,
-    /// Socket that its server listens on.
+    /// The address that the switch's server listens on.
     pub listen: SocketAddr,
-    /// Socket that the controller dials.
+    /// The address that the controller dials.
     pub dial: SocketAddr,
 }

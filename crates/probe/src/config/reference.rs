@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use super::setting::{Section, Setting};
 
-/// Every setting as a Markdown page: a table for each section, and the manuals below it.
+/// Returns a Markdown page of all settings: a table for each section, followed by the manuals.
 pub fn markdown() -> String {
     let mut page = String::from(
         "# Settings of `planimeter probe`\n\n\
@@ -48,7 +48,7 @@ fn cell(text: &str) -> String {
     format!("`{}`", text.replace('|', "\\|"))
 }
 
-/// Angle brackets and asterisks would be taken for markup.
+/// Escapes angle brackets and asterisks, which Markdown would take for markup.
 fn escaped(text: &str) -> String {
     text.replace('<', "\\<").replace('*', "\\*")
 }

@@ -1,4 +1,4 @@
-//! The tests of RFC 8456, section 5, and how they are named.
+//! The names of the tests of RFC 8456, section 5.
 
 use std::fmt;
 use std::str::FromStr;
@@ -42,7 +42,7 @@ pub enum Test {
 }
 
 impl Test {
-    /// All of them, in the order of the document.
+    /// All tests, in the order of the RFC.
     pub const ALL: [Self; 15] = [
         Self::TopologyDiscoveryTime,
         Self::MessageProcessingTime,
@@ -61,12 +61,12 @@ impl Test {
         Self::ReprovisioningTime,
     ];
 
-    /// Its section.
+    /// Returns the section that defines the test.
     pub fn section(self) -> &'static str {
         self.facts().0
     }
 
-    /// What the document calls it.
+    /// Returns the test's title in the RFC.
     pub fn title(self) -> &'static str {
         self.facts().1
     }
@@ -98,20 +98,20 @@ impl fmt::Display for Test {
     }
 }
 
-/// Which tests are wanted.
+/// A set of tests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Tests(u16);
 
 impl Tests {
-    /// All of them.
+    /// The set of all tests.
     pub const ALL: Self = Self((1 << Test::ALL.len()) - 1);
 
-    /// Those that are wanted, in the order of the document.
+    /// Iterates over the tests of the set, in the order of the RFC.
     pub fn iter(self) -> impl Iterator<Item = Test> {
         Test::ALL.into_iter().filter(move |test| self.contains(*test))
     }
 
-    /// Whether a test is wanted.
+    /// Whether the set contains a test.
     pub fn contains(self, test: Test) -> bool {
         self.0 & 1 << test as u16 != 0
     }
@@ -124,7 +124,8 @@ impl FromIterator<Test> for Tests {
 }
 
 impl fmt::Display for Tests {
-    /// The sections with commas between, as [`Tests::from_str`] reads them; nothing for all.
+    /// Formats the sections with commas between them, as [`Tests::from_str`] parses them; the set
+    /// of all tests is empty text.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if *self == Self::ALL {
             return Ok(());
@@ -137,7 +138,7 @@ impl fmt::Display for Tests {
 impl FromStr for Tests {
     type Err = String;
 
-    /// Sections with commas between; `5.1` stands for all below it.
+    /// Parses sections with commas between them; `5.1` stands for every test below it.
     fn from_str(text: &str) -> Result<Self, String> {
         let mut wanted = 0;
         for part in text.split(',').map(str::trim) {

@@ -1,8 +1,8 @@
-//! What is known about one setting.
+//! The definition of one setting.
 //!
 //! A [`Setting`] is a row of the table in [`super::settings`]. Flags, TOML keys, the resolved
-//! configuration, the manual and the reference documentation are all read off the same row, so
-//! that none of them can lag behind the others.
+//! configuration, the manual and the reference documentation are all derived from this row, so that
+//! they cannot contradict each other.
 
 use super::draft::Draft;
 use super::settings;
@@ -11,31 +11,31 @@ use super::value::{Value, duration_text};
 /// One setting: a key of the TOML file and a flag of the command.
 #[derive(Debug)]
 pub struct Setting {
-    /// Key in the TOML file, dotted, such as `traffic.rate`.
+    /// The dotted key in the TOML file, such as `traffic.rate`.
     pub key: &'static str,
-    /// Long flag without the dashes.
+    /// The long flag without the dashes.
     pub flag: &'static str,
-    /// Short flag.
+    /// The short flag.
     pub short: Option<char>,
-    /// What the value is called in the help text.
+    /// The name of the value in the help text.
     pub value_name: &'static str,
-    /// How often it may be given, and whether the flag needs a value.
+    /// Whether the setting may be repeated, and whether the flag needs a value.
     pub kind: Kind,
-    /// Value if nobody sets it; empty where it is then unset.
+    /// The default value; empty where the setting is unset by default.
     pub default: &'static str,
     /// A value as a user might write it.
     pub example: &'static str,
-    /// One line.
+    /// A summary of one line.
     pub summary: &'static str,
-    /// A paragraph: unit, meaning, why the default is what it is.
+    /// A paragraph with the unit, the meaning and the reason for the default.
     pub manual: &'static str,
-    /// Range of every number in the value.
+    /// The range of every number in the value.
     pub(super) limits: Limits,
-    /// Where the value is kept until it is checked.
+    /// Returns the field of the draft that holds the value.
     pub(super) slot: fn(&mut Draft) -> &mut dyn Value,
 }
 
-/// How a setting is given.
+/// The form in which a setting is given.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// Once, with a value.
@@ -44,18 +44,18 @@ pub enum Kind {
     Flag,
     /// Any number of times; an array in the TOML file.
     List,
-    /// As `List`, but an array of tables in the TOML file.
+    /// Any number of times; an array of tables in the TOML file.
     Tables,
 }
 
 impl Kind {
-    /// Whether several values add up.
+    /// Whether several values form a list.
     pub(super) fn repeats(self) -> bool {
         matches!(self, Self::List | Self::Tables)
     }
 }
 
-/// Range of a number, both ends included.
+/// The range of a number, both ends included.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Limits {
     /// No range, or one that the value's own syntax ensures.
@@ -67,7 +67,7 @@ pub(super) enum Limits {
 }
 
 impl Limits {
-    /// Says what is wrong with a number.
+    /// Returns what is wrong with a number, or `None` if it is in range.
     pub(super) fn complaint(self, magnitude: f64) -> Option<String> {
         let (low, high) = match self {
             Self::Free => return None,
@@ -82,7 +82,7 @@ impl Limits {
         }
     }
 
-    /// The range in words.
+    /// Returns the range as text.
     fn text(self) -> Option<String> {
         match self {
             Self::Free => None,
@@ -101,7 +101,7 @@ impl Limits {
     }
 }
 
-/// A number as a person would write it: `100M`, `100k`, `65279`.
+/// Formats a number with a suffix where that is exact: `100M`, `100k`, `65279`.
 fn number_text(number: f64) -> String {
     for (scale, suffix) in [(1e6, "M"), (1e3, "k")] {
         if number >= scale && number % scale == 0.0 {
@@ -112,22 +112,22 @@ fn number_text(number: f64) -> String {
 }
 
 impl Setting {
-    /// The setting with a key.
+    /// Returns the setting with a key.
     pub fn by_key(key: &str) -> Option<&'static Self> {
         Self::all().find(|setting| setting.key == key)
     }
 
-    /// Every setting, in the order of the manual.
+    /// Returns every setting, in the order of the manual.
     pub fn all() -> impl Iterator<Item = &'static Self> {
         Section::ALL.iter().flat_map(|section| section.settings())
     }
 
-    /// The range of its numbers in words, such as `0s to 1h`.
+    /// Returns the range of the setting's numbers as text, such as `0s to 1h`.
     pub fn range(&self) -> Option<String> {
         self.limits.text()
     }
 
-    /// Key, default, range and example on one line.
+    /// Returns key, default, range and example on one line.
     pub fn facts(&self) -> String {
         let default = if self.default.is_empty() { "not set" } else { self.default };
         let mut facts = format!("Key {}, default {default}", self.key);
@@ -145,25 +145,25 @@ impl Setting {
 /// A group of settings that belong together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Section {
-    /// The run as a whole.
+    /// Settings of the run as a whole.
     Run,
-    /// The system under test.
+    /// Settings of the controller under test.
     Controller,
-    /// The emulated switches.
+    /// Settings of the emulated switches.
     Switches,
-    /// What is sent, and when.
+    /// Settings of the traffic.
     Traffic,
-    /// The phases of a trial.
+    /// Settings of the phases of a trial.
     Timing,
-    /// Which trials make up the run, and what makes it fail.
+    /// Settings of the plan and its thresholds.
     Plan,
-    /// The tests of RFC 8456.
+    /// Settings of the tests of RFC 8456.
     Rfc8456,
-    /// Where results go.
+    /// Settings of the results.
     Output,
-    /// P4Runtime servers.
+    /// Settings of the P4Runtime servers.
     P4Runtime,
-    /// TLS on the control channel.
+    /// Settings of TLS on the control channel.
     Tls,
 }
 
@@ -182,7 +182,7 @@ impl Section {
         Self::Tls,
     ];
 
-    /// Its heading.
+    /// Returns the heading of the section.
     pub fn heading(self) -> &'static str {
         match self {
             Self::Run => "Run",
@@ -198,7 +198,7 @@ impl Section {
         }
     }
 
-    /// Its settings, in the order of the manual.
+    /// Returns the settings of the section, in the order of the manual.
     pub fn settings(self) -> &'static [Setting] {
         match self {
             Self::Run => settings::run::SETTINGS,

@@ -1,12 +1,11 @@
-//! The table of all settings, a file per section.
+//! The table of all settings, with one file per section.
 //!
-//! To add a setting: a place in the draft ([`super::draft`]), a row here, and a field in the
-//! configuration ([`super::Config`]). Flags, help, TOML and the reference documentation follow by
-//! themselves; a test regenerates `docs/probe-settings.md`.
+//! A new setting needs a field in the draft ([`super::draft`]), a row here, and a field in the
+//! configuration ([`super::Config`]). Flags, help, TOML and the reference documentation follow from
+//! these; a test regenerates `docs/probe-settings.md`.
 //!
-//! The range, the default and the example of a setting are appended to its manual wherever that is
-//! shown, so that the manuals themselves say what it means, what its unit is and why the default is
-//! what it is.
+//! The range, the default and the example of a setting are appended wherever its manual is shown.
+//! The manual itself therefore explains the meaning, the unit and the reason for the default.
 
 pub(super) mod controller;
 pub(super) mod output;
@@ -21,7 +20,7 @@ pub(super) mod traffic;
 
 use super::setting::{Kind, Limits, Setting};
 
-/// What most settings share; a row overrides the rest.
+/// The values that most settings share; a row overrides the others.
 const BASE: Setting = Setting {
     key: "",
     flag: "",
@@ -36,5 +35,5 @@ const BASE: Setting = Setting {
     slot: |draft| &mut draft.seed,
 };
 
-/// Longest time that any phase may take: a week.
+/// The longest duration of any phase in seconds: a week.
 const WEEK: f64 = 7.0 * 24.0 * 3600.0;

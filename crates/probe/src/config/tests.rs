@@ -8,7 +8,7 @@ use std::path::Path;
 
 use super::{Config, Settings};
 
-/// What a TOML text with the name `probe.toml` resolves to, or what is wrong with it.
+/// Resolves a TOML text under the file name `probe.toml`; an error is the text of its problems.
 fn resolve(toml: &str) -> Result<super::Resolved, String> {
     resolve_in(toml, Path::new("probe.toml"))
 }

@@ -1,7 +1,7 @@
 //! TOML files: reading with line numbers, and writing.
 //!
-//! TOML values become the same texts that flags take, so that there is one syntax and one place
-//! that judges it. Keys may be written dotted, in tables or in inline tables.
+//! TOML values are converted to the texts that flags take, so that one parser with one syntax
+//! checks both. Keys may be written dotted, in tables or in inline tables.
 
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -20,9 +20,10 @@ pub(super) fn read(settings: &mut Settings, text: &str, file: &Path) {
         Ok(document) => reader.table(document.as_table(), ""),
         Err(error) => {
             let origin = reader.at(error.span());
-            // The parser explains in several lines with the source; its first line says what.
+            // The parser's message has several lines and quotes the source; its first line names
+            // the problem.
             let message = error.message().lines().next().unwrap_or("this is no TOML").to_owned();
-            // TOML numbers end at 2^63 - 1; ids and cookies do not.
+            // TOML integers end at 2^63 - 1; ids and cookies may be larger.
             let remedy = message.contains("overflow").then(|| "the number in quotes".to_owned());
             reader.settings.complain(Problem { origin, name: String::new(), message, remedy });
         }
@@ -80,7 +81,7 @@ impl Reader<'_> {
         }
     }
 
-    /// A setting with one value, or with a list of them.
+    /// Reads a setting with one value, or with a list of values.
     fn value(&mut self, setting: &'static Setting, item: &Item, span: Option<Range<usize>>) {
         let origin = self.at(span);
         match item.as_value() {
@@ -115,7 +116,7 @@ impl Reader<'_> {
         self.complain(origin, setting.key, message, Some(remedy));
     }
 
-    /// `[[switch]]`: every table becomes the text that the flag takes.
+    /// Reads `[[switch]]`: every table is converted to the text that the flag takes.
     fn tables(&mut self, setting: &'static Setting, item: &Item, span: Option<Range<usize>>) {
         let origin = self.at(span);
         if let Some(array) = item.as_array_of_tables() {
@@ -187,7 +188,7 @@ impl Reader<'_> {
             Some(index) if !fields.is_empty() => {
                 entry.text = format!("{index}:{}", fields.join(","));
             }
-            // What is missing may be what was refused above.
+            // A field may be missing only because it was rejected above.
             _ if entry.problems.is_empty() => {
                 let what = if index.is_none() { "index" } else { "what differs" };
                 entry.problems.push(Problem {
@@ -203,7 +204,7 @@ impl Reader<'_> {
     }
 }
 
-/// The example of a setting as a line of a file.
+/// Returns the example of a setting as a line of a TOML file.
 pub(super) fn example(setting: &Setting) -> String {
     let name = setting.key.rsplit('.').next().unwrap_or_default();
     format!("{name} = {}", literal(setting.example))
@@ -222,7 +223,7 @@ fn with_article(type_name: &str) -> String {
     format!("{article} {type_name}")
 }
 
-/// The text of a value that is no collection.
+/// Returns the text of a value that is no collection.
 fn scalar(value: &Value) -> Option<String> {
     match value {
         Value::String(text) => Some(text.value().clone()),
@@ -233,7 +234,7 @@ fn scalar(value: &Value) -> Option<String> {
     }
 }
 
-/// A key that does not exist, with the one that was meant if that can be guessed.
+/// Returns the problem for a key that does not exist, with the key that was probably meant.
 pub(super) fn unknown_key(key: &str, origin: Origin) -> Problem {
     let remedy = nearest(key);
     let message = match remedy {
@@ -243,11 +244,11 @@ pub(super) fn unknown_key(key: &str, origin: Origin) -> Problem {
     Problem { origin, name: key.to_owned(), message: message.to_owned(), remedy }
 }
 
-/// The known key that is most like an unknown one.
+/// Returns the known key that is most similar to an unknown one.
 fn nearest(key: &str) -> Option<String> {
     let plain = key.to_lowercase().replace('_', "-");
     let last = |key: &str| key.rsplit('.').next().unwrap_or_default().to_owned();
-    // The right name in the wrong table, or the name of the flag.
+    // Catches the right name in the wrong table, and the name of the flag.
     let own = last(&plain);
     let misplaced = Setting::all()
         .find(|setting| setting.key == plain)
@@ -301,7 +302,7 @@ fn written(setting: &Setting, value: &ResolvedValue) -> String {
     }
 }
 
-/// `index` and the other fields of an override, each on a line.
+/// Formats the fields of an override, one per line.
 fn switch_table(setting: &Setting, element: &str) -> String {
     let mut lines = format!("\n[[{}]]\n", setting.key);
     for (name, value) in OverrideField::parts(element) {
@@ -310,7 +311,8 @@ fn switch_table(setting: &Setting, element: &str) -> String {
     lines
 }
 
-/// A bare TOML number or boolean where that reads back as the same text, else a string.
+/// Formats a text as a bare TOML number or boolean where that reads back as the same text, else as
+/// a string.
 fn literal(text: &str) -> String {
     let same = |shown: String| shown == text;
     let bare = matches!(text, "true" | "false")

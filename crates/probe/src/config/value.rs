@@ -1,9 +1,8 @@
-//! How a value is written, and read from what was written.
+//! Parsing and formatting of values.
 //!
-//! Every type that a setting can have implements [`Value`]: it is read from the text that a flag,
-//! a TOML value or a peer's file gives, and writes itself in one canonical form that reads back as
-//! the same value. Paths come out absolute, so that a resolved configuration can be run from
-//! anywhere.
+//! Every type of a setting implements [`Value`]: it is parsed from the text of a flag, a TOML value
+//! or a peer's file, and formats itself in one canonical form that parses to the same value. Paths
+//! are formatted as absolute paths, so that a resolved configuration can be run from any folder.
 
 mod domain;
 mod list;
@@ -24,50 +23,50 @@ pub(super) trait Value {
     /// Forgets the elements of a list; single values are overwritten by [`Value::read`].
     fn clear(&mut self) {}
 
-    /// Takes the value from text. A list adds to its elements. Paths are relative to `base`.
+    /// Parses the text. A list appends to its elements. Paths are relative to `base`.
     fn read(&mut self, text: &str, base: &Path) -> Result<(), Rejection>;
 
-    /// The canonical form.
+    /// Returns the canonical form.
     fn text(&self) -> String;
 
-    /// The canonical form of every element of a list.
+    /// Returns the canonical form of every element of a list.
     fn elements(&self) -> Vec<String> {
         vec![self.text()]
     }
 
-    /// The numbers in the value (durations in seconds), for the check of ranges.
+    /// Returns the numbers in the value (durations in seconds), for the check of ranges.
     fn magnitudes(&self) -> Vec<f64> {
         Vec::new()
     }
 }
 
-/// Why a text is not a value.
+/// The reason why a text is not a value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Rejection {
-    /// What is wrong.
+    /// The problem with the text.
     pub(super) message: String,
-    /// What to write instead.
+    /// The advice what to write instead.
     pub(super) remedy: Remedy,
 }
 
-/// What to write instead of a text that is not a value.
+/// The advice what to write instead of a text that is not a value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Remedy {
     /// Something like the example of the setting.
     Example,
-    /// This.
+    /// This text.
     Write(String),
-    /// The message says it already.
+    /// Nothing, because the message contains the advice.
     Said,
 }
 
 impl Rejection {
-    /// With something to write instead.
+    /// Creates a rejection that advises to write `remedy`.
     fn write(message: impl Into<String>, remedy: impl Into<String>) -> Self {
         Self { message: message.into(), remedy: Remedy::Write(remedy.into()) }
     }
 
-    /// What to write instead, with the example for those that need one.
+    /// Returns the advice as text; `example` is used where the advice is an example.
     pub(super) fn remedy(&self, example: &str) -> Option<String> {
         match &self.remedy {
             Remedy::Example => Some(format!("for instance {example}")),
@@ -83,7 +82,7 @@ impl From<String> for Rejection {
     }
 }
 
-/// `a, b or c`.
+/// Joins words as alternatives: `a, b or c`.
 pub(super) fn alternatives(words: &[&str]) -> String {
     match words {
         [] => String::new(),
@@ -92,7 +91,7 @@ pub(super) fn alternatives(words: &[&str]) -> String {
     }
 }
 
-/// Text as it appears in a message: quoted, control characters escaped, not too long.
+/// Formats text for a message: quoted, control characters escaped, shortened.
 pub(super) fn quoted(text: &str) -> String {
     const LONGEST: usize = 60;
     let mut shown: String = text.chars().take(LONGEST).flat_map(char::escape_debug).collect();

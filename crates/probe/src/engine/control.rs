@@ -1,9 +1,10 @@
-//! What the conductor of a trial and its engine threads tell each other while it runs.
+//! The state that the conductor of a trial and its engine threads share while it runs: clock,
+//! orders and live counters.
 
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-/// Reads the monotonic clock as nanoseconds since the trial was set up.
+/// A monotonic clock that counts nanoseconds since the trial was set up.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Clock {
     origin: Instant,
@@ -19,27 +20,27 @@ impl Clock {
     }
 }
 
-/// Saturating nanoseconds; 584 years are enough for any trial.
+/// Converts a duration to nanoseconds, saturating at 584 years.
 pub(crate) fn nanos(duration: Duration) -> u64 {
     u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
 }
 
-/// What a trial is doing, for whoever watches it.
+/// The phase of a trial, for callers that watch it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Phase {
-    /// Nothing yet.
+    /// The trial has not begun.
     Idle,
     /// Switches connect, or wait to be dialled.
     Connecting,
-    /// Quiet time for topology discovery.
+    /// No traffic yet; the controller discovers the topology.
     Settling,
-    /// Traffic that counts for nothing.
+    /// Traffic flows and is not measured.
     WarmingUp,
-    /// Traffic that is measured.
+    /// Traffic flows and is measured.
     Measuring,
-    /// Waiting for the last answers.
+    /// The trial waits for the last answers.
     Draining,
-    /// Over.
+    /// The trial is over.
     Done,
 }
 
@@ -63,37 +64,38 @@ pub struct Live {
     completed: AtomicU32,
     sent: AtomicU64,
     answered: AtomicU64,
-    /// When the controller last sent a host's announcement on, on the trial's clock; 0 for never.
+    /// When the controller last flooded a host's announcement, on the trial's clock; 0 if it never
+    /// did.
     flooded: AtomicU64,
 }
 
 impl Live {
-    /// What the trial is doing.
+    /// Returns the phase of the trial.
     pub fn phase(&self) -> Phase {
         PHASES[usize::from(self.phase.load(Ordering::Relaxed)).min(PHASES.len() - 1)]
     }
 
-    /// Switches that the trial wants.
+    /// Returns the number of switches that the trial needs.
     pub fn wanted(&self) -> u32 {
         self.wanted.load(Ordering::Relaxed)
     }
 
-    /// Switches whose handshake is complete.
+    /// Returns the number of switches whose handshake is complete.
     pub fn ready(&self) -> u32 {
         self.ready.load(Ordering::Relaxed)
     }
 
-    /// Switches that finished their handshake at least once.
+    /// Returns the number of switches that completed their handshake at least once.
     pub(crate) fn completed(&self) -> u32 {
         self.completed.load(Ordering::Relaxed)
     }
 
-    /// Packet-ins that left since the trial began.
+    /// Returns the number of packet-ins that left since the trial began.
     pub fn sent(&self) -> u64 {
         self.sent.load(Ordering::Relaxed)
     }
 
-    /// First answers that arrived since the trial began.
+    /// Returns the number of first answers that arrived since the trial began.
     pub fn answered(&self) -> u64 {
         self.answered.load(Ordering::Relaxed)
     }
@@ -112,23 +114,23 @@ impl Live {
         self.flooded.store(0, Ordering::Relaxed);
     }
 
-    /// A switch became ready; `first` says that it never was before.
+    /// Counts a switch that became ready; `first` says that it was never ready before.
     pub(crate) fn became_ready(&self, first: bool) {
         self.ready.fetch_add(1, Ordering::Relaxed);
         self.completed.fetch_add(u32::from(first), Ordering::Relaxed);
     }
 
-    /// A switch that was ready is so no longer.
+    /// Counts a switch that is no longer ready.
     pub(crate) fn ceased_ready(&self) {
         self.ready.fetch_sub(1, Ordering::Relaxed);
     }
 
-    /// Notes that the controller sent a host's announcement on.
+    /// Notes that the controller flooded a host's announcement.
     pub(crate) fn announcement_flooded(&self, at: u64) {
         self.flooded.fetch_max(at, Ordering::Relaxed);
     }
 
-    /// When it last did; 0 for never.
+    /// Returns when the controller last flooded an announcement; 0 if it never did.
     pub(crate) fn last_flooded(&self) -> u64 {
         self.flooded.load(Ordering::Relaxed)
     }
@@ -139,7 +141,7 @@ impl Live {
     }
 }
 
-/// Not yet decided when traffic starts.
+/// The start time of traffic while it is not decided.
 const UNDECIDED: u64 = u64::MAX;
 
 /// Orders from the conductor to the engine threads of one trial.
@@ -149,13 +151,14 @@ pub(crate) struct Orders {
     settle: AtomicBool,
     traffic_start: AtomicU64,
     stop: AtomicBool,
-    /// Engine threads that have nothing more to wait for.
+    /// The number of engine threads that have nothing more to wait for.
     satisfied: AtomicUsize,
-    /// An engine thread has ended.
+    /// Whether an engine thread has ended.
     ended: AtomicBool,
 }
 
-/// What an engine thread holds as long as it runs, so that nobody waits for one that failed.
+/// A guard that an engine thread holds as long as it runs, so that the conductor does not wait for
+/// a thread that failed.
 #[derive(Debug)]
 pub(crate) struct Running(std::sync::Arc<Orders>);
 
@@ -177,12 +180,13 @@ impl Orders {
         }
     }
 
-    /// To be held by an engine thread as long as it runs.
+    /// Returns the guard that an engine thread holds as long as it runs.
     pub(crate) fn running(self: &std::sync::Arc<Self>) -> Running {
         Running(self.clone())
     }
 
-    /// An engine thread says whether it has nothing more to wait for; `before` is what it said last.
+    /// Reports whether an engine thread has nothing more to wait for; `before` is its previous
+    /// report.
     pub(crate) fn satisfied(&self, before: &mut bool, now: bool) {
         match (std::mem::replace(before, now), now) {
             (false, true) => self.satisfied.fetch_add(1, Ordering::AcqRel),
@@ -191,7 +195,8 @@ impl Orders {
         };
     }
 
-    /// Whether none of so many engine threads has anything more to wait for, or one has ended.
+    /// Whether all of `threads` engine threads have nothing more to wait for, or one of them has
+    /// ended.
     pub(crate) fn are_satisfied(&self, threads: usize) -> bool {
         self.satisfied.load(Ordering::Acquire) >= threads || self.ended.load(Ordering::Acquire)
     }
@@ -217,7 +222,7 @@ impl Orders {
         }
     }
 
-    /// Ends the engine threads at their next look.
+    /// Asks the engine threads to end.
     pub(crate) fn stop(&self) {
         self.stop.store(true, Ordering::Release);
     }

@@ -1,30 +1,30 @@
-//! When an engine thread has done all it can for a trial.
+//! The condition under which an engine thread has nothing more to do in a trial.
 //!
-//! The schedule says what is due, so a trial is not over before all of it left or had the time to
-//! leave, and before the answers to the last packet-in had the time to come. Only time in which the
-//! thread looks at its sockets counts: after a pause of the host, or of the process, what is due
-//! still leaves and what has arrived is still read. Times are nanoseconds since the start of
-//! traffic; no clock is read here.
+//! The schedule defines what is due. A trial is not over before everything due has left or had the
+//! time to leave, and before the answers to the last packet-in had the time to arrive. Only time in
+//! which the thread polls its sockets counts: after a pause of the host or of the process, due
+//! packet-ins still leave and answers that have arrived are still read. Times are nanoseconds since
+//! the start of traffic; no clock is read here.
 
 use super::nanos;
 use crate::config::Drain;
 use crate::ledger::Tally;
 
-/// Time for further answers once everything is answered, in nanoseconds.
+/// The time to wait for further answers once everything is answered, in nanoseconds.
 const LINGER: u64 = 300_000_000;
-/// Looks that the time to wait has at least, however long each took.
+/// The least number of polls that a wait comprises, however long each takes.
 const LOOKS: u64 = 8;
-/// Longest time between two looks that counts in full, in nanoseconds.
+/// The longest time between two polls that counts in full, in nanoseconds.
 const LONGEST_LOOK: u64 = 100_000_000;
 
 /// The end of a trial as one engine thread sees it.
 #[derive(Clone, Debug)]
 pub(crate) struct Ending {
-    /// End of the measure window.
+    /// The end of the measure window.
     from: u64,
-    /// Whether what was passed over is not waited for.
+    /// Whether packet-ins that were passed over are no longer waited for.
     until_empty: bool,
-    /// How long what is due has to leave, and what left has to be answered.
+    /// The time that due packet-ins have to leave, and that packet-ins have to be answered.
     patience: u64,
     looked: u64,
     waited_to_leave: u64,
@@ -33,7 +33,7 @@ pub(crate) struct Ending {
 }
 
 impl Ending {
-    /// Traffic ends at `from`.
+    /// Creates the condition for traffic that ends at `from`.
     pub(crate) fn new(from: u64, drain: Drain) -> Self {
         Self {
             from,
@@ -46,8 +46,8 @@ impl Ending {
         }
     }
 
-    /// Notes that the thread has just looked at all its sockets. `exhausted` says that everything
-    /// that is due was taken from the schedule. Returns whether there is nothing more to wait for.
+    /// Notes that the thread has just polled all its sockets. `exhausted` says that everything due
+    /// was taken from the schedule. Returns whether the thread has nothing more to wait for.
     pub(crate) fn look(&mut self, at: u64, exhausted: bool, tally: &Tally) -> bool {
         if at < self.from {
             return false;
@@ -62,7 +62,8 @@ impl Ending {
         if may_leave {
             self.waited_to_leave += present;
         }
-        // What leaves after its time is not waited for anew, so that there is an end.
+        // A packet-in that leaves after its time does not restart the wait, so that the trial
+        // ends.
         if may_leave || tally.last_left() != self.last_left && tally.pending() == 0 {
             self.last_left = tally.last_left();
             self.waited_for_answers = 0;
@@ -92,7 +93,8 @@ mod tests {
     const PATIENCE: Drain = Drain::For(Duration::from_secs(2));
     const WINDOW: Window = Window { from: 0, to: 1_000 * MS };
 
-    /// A switch that sends every 10 ms until `sent_until`, all of it answered but for `unanswered`.
+    /// Returns the record of a switch that sends every 10 ms until `sent_until`; all but the first
+    /// `unanswered` packet-ins are answered.
     fn books(sent_until: u64, unanswered: u64) -> (Tally, SwitchLedger) {
         let (mut tally, mut ledger) = (Tally::new(WINDOW, MS, 1_000), SwitchLedger::default());
         for due in (0..sent_until).step_by(10 * MS as usize) {
@@ -106,7 +108,7 @@ mod tests {
         (tally, ledger)
     }
 
-    /// Looks every 10 ms from a moment on until it is over, and says when that was.
+    /// Polls every 10 ms from `from` on, and returns when the trial is over.
     fn over(ending: &mut Ending, from: u64, tally: &Tally) -> u64 {
         (0..10_000)
             .map(|step| from + step * 10 * MS)
@@ -133,7 +135,7 @@ mod tests {
 
     #[test]
     fn what_is_due_after_a_pause_leaves_and_has_the_whole_time_for_its_answers() {
-        // The process stood still from 600 ms to 9 s, beyond window and drain.
+        // The process was suspended from 600 ms to 9 s, beyond window and drain.
         let (mut tally, mut ledger) = books(600 * MS, 0);
         let mut ending = Ending::new(WINDOW.to, PATIENCE);
         let resumed = 9_000 * MS;
@@ -184,11 +186,12 @@ mod tests {
     #[test]
     fn until_empty_what_was_passed_over_is_not_waited_for() {
         let limit = Drain::UntilEmpty(Duration::from_secs(60));
-        // All but the first ten are answered, so that the controller dropped those.
+        // All but the first ten packet-ins are answered, so the controller must have dropped
+        // those ten.
         let (tally, _) = books(WINDOW.to, 10);
         let at = over(&mut Ending::new(WINDOW.to, limit), WINDOW.to, &tally);
         assert!((1_300 * MS..1_330 * MS).contains(&at), "{at}");
-        // None is answered, so that all may wait.
+        // No packet-in is answered, so all of them may still wait at the controller.
         let (tally, _) = books(WINDOW.to, 100);
         let at = over(&mut Ending::new(WINDOW.to, limit), WINDOW.to, &tally);
         assert!((61_000 * MS..61_030 * MS).contains(&at), "{at}");

@@ -9,11 +9,11 @@ use crate::ledger::Window;
 
 /// The shortest interval, in nanoseconds.
 const SHORTEST: u64 = 50_000_000;
-/// The most intervals up to the end of the window, about.
+/// The approximate limit on the number of intervals up to the end of the window.
 const MOST_IN_WINDOW: u64 = 1_000;
 /// The fewest intervals in the window.
 const LEAST_IN_WINDOW: u64 = 20;
-/// The most intervals of a trial; what comes later counts in the last one.
+/// The most intervals of a trial; later events count in the last interval.
 const MOST: usize = 2_000;
 
 /// The counts of one interval.
@@ -31,7 +31,7 @@ pub(crate) struct Interval {
     pub(crate) late: u64,
     /// The most packet-ins that had neither left nor been refused when a late one left.
     pub(crate) held: u64,
-    /// Packet-ins that connections refused when the last one became due.
+    /// Packet-ins that connections had refused when the last of them became due.
     pub(crate) refused: u64,
     /// First answers that arrived, whenever their packet-in was due.
     pub(crate) answers: u64,
@@ -48,10 +48,11 @@ pub(crate) struct Interval {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Intervals {
     length: u64,
-    /// Added to a moment, so that the window begins with an interval.
+    /// The offset added to a moment so that the window begins with an interval.
     shift: u64,
     entries: Vec<Interval>,
-    /// The interval that was looked up last, as moments and a place: most follow each other.
+    /// The interval that was looked up last, as start, end and index. It is cached because most
+    /// look-ups repeat the previous one.
     #[serde(skip)]
     last: (u64, u64, usize),
 }
@@ -66,7 +67,7 @@ impl Intervals {
         Self { length, shift, entries: Vec::new(), last: (0, 0, 0) }
     }
 
-    /// The interval that holds a moment.
+    /// Returns the interval that contains a moment.
     #[inline]
     pub(crate) fn at(&mut self, at: u64) -> &mut Interval {
         let (from, to, place) = self.last;
@@ -88,7 +89,7 @@ impl Intervals {
         &mut self.entries[place]
     }
 
-    /// The length of an interval in nanoseconds.
+    /// Returns the length of an interval in nanoseconds.
     pub(crate) fn length(&self) -> u64 {
         self.length
     }
@@ -97,19 +98,19 @@ impl Intervals {
         &self.entries
     }
 
-    /// The place of the first interval that begins at `at` or later.
+    /// Returns the index of the first interval that begins at `at` or later.
     pub(crate) fn place(&self, at: u64) -> usize {
         let number = at.saturating_add(self.shift).div_ceil(self.length);
         usize::try_from(number).unwrap_or(MOST).min(MOST)
     }
 
-    /// The moment at which an interval ends.
+    /// Returns the moment at which an interval ends.
     #[cfg(test)]
     fn end(&self, place: usize) -> u64 {
         ((place as u64 + 1) * self.length).saturating_sub(self.shift)
     }
 
-    /// Adds what other threads saw in the same trial.
+    /// Adds the counts of another thread of the same trial.
     pub(crate) fn add(&mut self, other: &Self) {
         let count = self.entries.len().max(other.entries.len());
         self.entries.resize(count, Interval::default());

@@ -12,39 +12,41 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use rustix::event::{EventfdFlags, eventfd};
 use serde::{Deserialize, Serialize};
 
-/// What one engine thread tells another. Switches are named by their index over the whole trial.
+/// A message from one engine thread to another. Switches are identified by their index over the
+/// whole trial.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Note {
-    /// An answer to a packet-in of `switch` arrived elsewhere, at this moment of the trial's clock.
+    /// An answer to a packet-in of `switch` arrived at another switch, at the moment `at` of the
+    /// trial's clock.
     Answered { switch: u32, sequence: u64, at: u64 },
-    /// A frame crossed a link and arrives at a port of `switch`.
+    /// A frame crossed an emulated link and arrives at a port of `switch`.
     Arrived { switch: u32, port: u32, frame: Vec<u8> },
 }
 
-/// Where a thread receives its notes.
+/// The receiving end of a thread's notes.
 #[derive(Debug)]
 pub(crate) struct Mailbox {
     notes: Receiver<Note>,
     wake: Arc<OwnedFd>,
 }
 
-/// Where notes to one thread are dropped.
+/// The sending end of a thread's notes.
 #[derive(Clone)]
 pub(crate) enum Slot {
-    /// The thread takes them out of its mailbox.
+    /// The thread takes notes out of its mailbox.
     Mailbox {
-        /// The way into it.
+        /// The channel into the mailbox.
         notes: Sender<Note>,
         /// Wakes the thread.
         wake: Arc<OwnedFd>,
     },
-    /// Its books are behind a lock, so that whoever has a note enters it.
+    /// The thread's record is behind a lock, so the sender delivers the note itself.
     Direct(Arc<dyn Deliver>),
 }
 
-/// Whoever takes notes from any thread.
+/// A receiver that accepts notes on any thread.
 pub(crate) trait Deliver: Send + Sync {
-    /// Takes one.
+    /// Delivers one note.
     fn deliver(&self, note: Note);
 }
 
@@ -57,7 +59,7 @@ impl fmt::Debug for Slot {
     }
 }
 
-/// A mailbox and the way into it.
+/// Creates a mailbox and the slot that leads into it.
 pub(crate) fn mailbox() -> io::Result<(Slot, Mailbox)> {
     let wake = Arc::new(eventfd(0, EventfdFlags::NONBLOCK | EventfdFlags::CLOEXEC)?);
     let (sender, receiver) = channel();
@@ -66,7 +68,7 @@ pub(crate) fn mailbox() -> io::Result<(Slot, Mailbox)> {
 }
 
 impl Note {
-    /// The switch that it is about, or for.
+    /// Returns the switch that the note concerns.
     pub(crate) fn switch(&self) -> u32 {
         match self {
             Self::Answered { switch, .. } | Self::Arrived { switch, .. } => *switch,
@@ -80,7 +82,7 @@ impl Slot {
         match self {
             Self::Mailbox { notes, wake } => {
                 if notes.send(note).is_ok() {
-                    // Full means that a wake-up is pending already.
+                    // An error means that the counter is full, so a wake-up is pending already.
                     let _ = rustix::io::write(&**wake, &1u64.to_ne_bytes());
                 }
             }
@@ -90,12 +92,12 @@ impl Slot {
 }
 
 impl Mailbox {
-    /// The next note, if there is one.
+    /// Returns the next note, if there is one.
     pub(crate) fn take(&self) -> Option<Note> {
         self.notes.try_recv().ok()
     }
 
-    /// Clears the wake-up; to be called before the notes are taken.
+    /// Clears the wake-up. It must be called before notes are taken.
     pub(crate) fn clear(&self) {
         let _ = rustix::io::read(&*self.wake, &mut [0; 8]);
     }

@@ -24,7 +24,7 @@ use shard::{Member, Shard};
 pub(crate) use tls::client_config;
 pub(crate) use transport::Dialler;
 
-/// Why the engine could not start.
+/// The reason why the engine could not start.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum StartError {
     #[error("cannot start an engine thread: {0}")]
@@ -33,7 +33,7 @@ pub(crate) enum StartError {
     NoSwitch(u32),
 }
 
-/// Starts one thread per share of the switches. What is for switches of other ranks goes to `abroad`.
+/// Starts one thread per share of the switches. Notes for switches of other ranks go to `abroad`.
 pub(crate) fn start(
     plan: &Arc<TrialPlan>,
     orders: &Arc<Orders>,

@@ -39,7 +39,7 @@ use pacer::Pacing;
 pub use ports::{HeldPorts, PortsError};
 use thread::{Doorman, Member, Observer, Shared, ThreadState};
 
-/// Why the engine could not start.
+/// The reason why the engine could not start.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum StartError {
     #[error("cannot start an engine thread: {0}")]
@@ -60,13 +60,13 @@ pub(crate) enum StartError {
     Load { file: PathBuf, cause: load::NoForm },
 }
 
-/// Where controllers find the switches of this process: at the address that it advertises.
+/// Returns the address at which controllers find the switches of this process.
 pub(crate) fn advertised(config: &Config) -> IpAddr {
     config.p4runtime.advertise.unwrap_or(config.p4runtime.listen)
 }
 
-/// Where the switches of each rank are found, as its first switch and its address; the address of this process where there are
-/// no others.
+/// Returns the first switch and the address of each rank; of this process alone where there are no
+/// other ranks.
 fn hosts(config: &Config) -> Vec<(u32, IpAddr)> {
     let group = config.p4runtime.devices_per_port.max(1);
     let ranks = &config.p4runtime.ranks;
@@ -77,11 +77,11 @@ fn hosts(config: &Config) -> Vec<(u32, IpAddr)> {
     if ranks.is_empty() { vec![(0, advertised(config))] } else { hosts.collect() }
 }
 
-/// Where every P4Runtime switch listens, in the order of the switches.
+/// Returns the addresses of every P4Runtime switch, in the order of the switches.
 pub fn addresses(config: &Config) -> Vec<DeviceAddress> {
     let p4runtime = &config.p4runtime;
     let group = p4runtime.devices_per_port.max(1);
-    // That the ports suffice was checked with the configuration, and again when they were taken.
+    // The number of ports was checked with the configuration, and again when they were reserved.
     let ports: Vec<u16> = (p4runtime.first_port..=u16::MAX)
         .filter(|port| p4runtime.passed_over.binary_search(port).is_err())
         .take(config.switches.count.div_ceil(group) as usize)
@@ -103,7 +103,8 @@ pub fn addresses(config: &Config) -> Vec<DeviceAddress> {
         .collect()
 }
 
-/// Binds all listeners and starts one thread per share of them. What is for switches of other ranks goes to `abroad`.
+/// Binds all listeners and starts one thread per share of them. Notes for switches of other ranks
+/// go to `abroad`.
 pub(crate) fn start(
     plan: &Arc<TrialPlan>,
     orders: &Arc<Orders>,
@@ -141,7 +142,7 @@ fn state(shared: &Arc<Shared>, thread: usize) -> Result<Arc<ThreadState>, StartE
     Ok(Arc::new(ThreadState::new(shared.clone(), plan.recorder(thread), members)))
 }
 
-/// A listener with the devices behind it, as indices of its thread's members.
+/// A listener with its devices, as indices of its thread's members.
 struct Listening {
     listener: TcpListener,
     from: usize,
@@ -192,45 +193,46 @@ fn devices(
     Ok(listening)
 }
 
-/// What emulated switches do where the specification leaves a choice.
+/// Returns the behaviour of emulated switches where the specification leaves a choice.
 pub(crate) fn device_options(config: &Config) -> DeviceOptions {
     DeviceOptions {
         packet_in_form: match config.p4runtime.port_form {
             PortForm::FullWidth => ByteString::FullWidth,
             PortForm::Canonical => ByteString::Canonical,
         },
-        // A controller that comes back with a lower election id than before is not locked out of
-        // a switch that nobody else controls.
+        // A controller that returns with a lower election id than before may control a switch that
+        // no other controller holds.
         election_memory: ElectionMemory::ForgottenWhenAlone,
         ..DeviceOptions::default()
     }
 }
 
-/// The ports of a switch as controllers find them over gNMI; all are up.
+/// Returns the ports of a switch as controllers find them over gNMI; all ports are up.
 pub(crate) fn ports(number: u64, count: u16) -> Vec<Port> {
     let name = |port| format!("s{number}-eth{port}");
     let port = |port| Port { number: port, name: name(port), up: true, enabled: true };
     (1..=u32::from(count)).map(port).collect()
 }
 
-/// The port is held for the run ([`HeldPorts`]), so that nothing stands against a listener.
+/// Listens on a port that the run reserves ([`HeldPorts`]).
 pub(crate) fn listen(address: SocketAddr) -> Result<TcpListener, PortsError> {
     let failed = |cause| PortsError::Listen { address, cause };
     let listener = TcpListener::bind(address).map_err(failed)?;
     listener.set_nonblocking(true).map_err(failed)?;
-    // Where the system refuses, the run goes on; its round-trip times show the pacing.
+    // If the system refuses, the run continues; its round-trip times then include TCP pacing.
     let _ = grpc::tcp::send_unpaced(&listener);
     Ok(listener)
 }
 
-/// Puts several devices behind each port where one port each would need more files than this
-/// process may open, and says so. A listener, what holds its port and a connection are a file each.
+/// Puts several devices behind each port if one port per device would need more files than this
+/// process may open, and returns a note about it. A listener, the socket that reserves its port and
+/// a connection take one file each.
 pub fn fit_to_file_limit(config: &mut Config) -> Option<String> {
     let limit = crate::host::raise_file_limit().saturating_sub(SPARE_FILES);
     let switches = u64::from(config.most_switches());
     let files = |group: u64| switches + 2 * switches.div_ceil(group);
     let wanted = u64::from(config.p4runtime.devices_per_port.max(1));
-    // Devices with one id need a port each.
+    // Devices with equal ids need a port each.
     if config.p4runtime.same_device_id {
         return None;
     }
@@ -246,11 +248,12 @@ pub fn fit_to_file_limit(config: &mut Config) -> Option<String> {
     ))
 }
 
-/// Files beside those of switches: standard streams, pollers, the controller's `/proc`, results.
+/// The number of files beside those of switches: standard streams, pollers, the controller's
+/// `/proc`, results.
 const SPARE_FILES: u64 = 64;
 
-/// A runtime that tells the thread when it was woken, so that it is known since when an answer may
-/// have waited.
+/// Builds a runtime that notifies the thread when it is woken, so that the thread knows for how
+/// long an answer may have waited.
 fn runtime(thread: &Arc<ThreadState>) -> io::Result<tokio::runtime::Runtime> {
     let parked = Arc::new(AtomicU64::new(0));
     let woke = AtomicU64::new(0);
@@ -289,9 +292,9 @@ fn run(
                 tls: tls.clone(),
                 observer: Some(Arc::new(doorman)),
                 urgency: Some(pacing.clone()),
-                // The trial is over then, and controllers are known to linger.
+                // The trial is over by then, and controllers often keep streams open.
                 grace: Duration::from_millis(100),
-                // A controller that is measured is not to be refused.
+                // The limits of the server must not affect a controller under measurement.
                 limits: Limits::WIDE,
                 ..ServerOptions::default()
             };
@@ -302,7 +305,7 @@ fn run(
                 let _ = ended.wait_for(|ended| *ended).await;
             }));
         }
-        // It writes to any number of connections, which is no reason to have it wait.
+        // The pacing task writes to any number of connections, and must not be throttled for that.
         let result = tokio::task::coop::unconstrained(pacing.pace()).await;
         end.send_replace(true);
         while tasks.join_next().await.is_some() {}
@@ -317,7 +320,7 @@ fn run(
     Ok((std::mem::replace(&mut books.recorder, empty), handshakes))
 }
 
-/// The pipeline that switches have from the start, if they have one.
+/// Returns the pipeline that switches have from the start, if one is configured.
 pub(crate) fn preloaded(
     config: &Config,
 ) -> Result<Option<v1::ForwardingPipelineConfig>, StartError> {
@@ -339,7 +342,7 @@ pub(crate) fn preloaded(
     }))
 }
 
-/// The identity of the servers, if they have one.
+/// Returns the TLS identity of the servers, if one is configured.
 pub(crate) fn server_tls(config: &Config) -> Result<Option<ServerTls>, StartError> {
     let Some(tls) = &config.tls else { return Ok(None) };
     let (Some(certificate), Some(key)) = (&tls.certificate, &tls.key) else { return Ok(None) };

@@ -1,7 +1,8 @@
-//! When an engine thread does what, whichever protocol its switches speak: its share of the schedule, announcements,
-//! housekeeping, samples, and its end.
+//! The timing of an engine thread, whichever protocol its switches speak: its share of the
+//! schedule, announcements, housekeeping, samples, and its end.
 //!
-//! Nothing is sent here and no socket is known: the thread's loop asks what is due, and how long it may sleep.
+//! This module sends nothing and knows no sockets: the thread's loop asks what is due, and for how
+//! long it may sleep.
 
 use std::sync::Arc;
 
@@ -11,26 +12,27 @@ use super::{Introductions, Orders, TrialPlan};
 use crate::ledger::Tally;
 use crate::schedule::{Nanos, ShardSchedule};
 
-/// A thread does not sleep when the next thing to do is nearer than this, in nanoseconds: about what a timer and a context
-/// switch cost.
+/// The time before the next event within which a thread spins instead of sleeping, in nanoseconds:
+/// about the cost of a timer and a context switch.
 pub(crate) const SPIN: u64 = 60_000;
-/// A thread looks at its orders at least this often.
+/// The longest time between two checks of the thread's orders, in nanoseconds.
 const LOOK: u64 = 20_000_000;
-/// Spacing of housekeeping: keep-alives, expiry, publishing of counters.
+/// The time between two rounds of housekeeping (keep-alives, expiry, publishing of counters), in
+/// nanoseconds.
 pub(crate) const TICK: u64 = 100_000_000;
 
-/// The course of a trial for one engine thread. Moments `now` are of the trial's clock, moments `at` since the start of
-/// traffic, both in nanoseconds.
+/// The course of a trial for one engine thread. Moments named `now` are on the trial's clock,
+/// moments named `at` count from the start of traffic, both in nanoseconds.
 pub(crate) struct Pace {
     plan: Arc<TrialPlan>,
     orders: Arc<Orders>,
     schedule: Option<ShardSchedule>,
     introductions: Introductions,
     ending: Ending,
-    /// Whether switches that send without a schedule have begun.
+    /// Whether switches that send without a schedule have begun to send.
     begun: bool,
     next_tick: u64,
-    /// What the conductor was told last: whether there is nothing more to wait for.
+    /// The last report to the conductor: whether there is nothing more to wait for.
     satisfied: bool,
 }
 
@@ -48,17 +50,18 @@ impl Pace {
         }
     }
 
-    /// Nanoseconds since the start of traffic, if it has started.
+    /// Returns the nanoseconds since the start of traffic, if traffic has started.
     pub(crate) fn traffic_time(&self, now: u64) -> Option<u64> {
         self.orders.traffic_start().and_then(|start| now.checked_sub(start))
     }
 
-    /// Whether this is the time before traffic in which hosts announce themselves.
+    /// Whether the trial is in the phase before traffic in which hosts announce themselves.
     pub(crate) fn is_settling(&self) -> bool {
         self.orders.is_settling() && self.orders.traffic_start().is_none()
     }
 
-    /// The hosts whose turn to announce themselves has come, as places of `switches` and numbers.
+    /// Returns the hosts whose turn to announce themselves has come, as indices into `switches` and
+    /// host numbers.
     pub(crate) fn introductions(
         &mut self,
         switches: &[SwitchRecord],
@@ -67,14 +70,15 @@ impl Pace {
         self.introductions.due(&self.plan, switches, now)
     }
 
-    /// Takes what is due at `at` from the schedule: the place of the switch among the thread's, and when it was due.
+    /// Takes a packet-in that is due at `at` from the schedule: the index of the switch among the
+    /// thread's switches, and the due time.
     pub(crate) fn pop_due(&mut self, at: u64) -> Option<(usize, u64)> {
         let due = self.schedule.as_mut()?.pop_due(Nanos(at))?;
         let (_, member) = self.plan.place(due.switch);
         Some((member, due.at.0))
     }
 
-    /// Whether the schedule has something for this moment.
+    /// Whether the schedule has a packet-in that is due at `now`.
     pub(crate) fn is_due(&self, now: u64) -> bool {
         self.next_due().zip(self.traffic_time(now)).is_some_and(|(due, at)| due <= at)
     }
@@ -83,12 +87,12 @@ impl Pace {
         Some(self.schedule.as_ref()?.peek()?.at.0)
     }
 
-    /// Whether this is the first time that switches without a schedule may send.
+    /// Whether this is the first call, so that switches without a schedule begin to send.
     pub(crate) fn begins(&mut self) -> bool {
         !std::mem::replace(&mut self.begun, true)
     }
 
-    /// Whether housekeeping is due; it is not again until it is due anew.
+    /// Whether housekeeping is due; if so, schedules the next round.
     pub(crate) fn ticks(&mut self, now: u64) -> bool {
         let due = now >= self.next_tick;
         if due {
@@ -97,7 +101,7 @@ impl Pace {
         due
     }
 
-    /// The moment of the next thing to do; the next sample is due at `sample`.
+    /// Returns the moment of the next event; the next sample is due at `sample`.
     pub(crate) fn wake(&self, now: u64, sample: u64) -> u64 {
         let wake = (now + LOOK).min(self.next_tick);
         match self.orders.traffic_start() {
@@ -110,7 +114,8 @@ impl Pace {
         }
     }
 
-    /// Notes that the thread has looked at all its sockets, and tells the conductor whether that was the last time.
+    /// Notes that the thread has polled all its sockets, and reports to the conductor whether it
+    /// has nothing more to wait for.
     pub(crate) fn look(&mut self, now: u64, tally: &Tally) {
         let Some(at) = self.traffic_time(now) else { return };
         let satisfied = self.ending.look(at, self.next_due().is_none(), tally);

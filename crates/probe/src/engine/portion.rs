@@ -1,21 +1,22 @@
-//! Which switches are whose, where several processes share them.
+//! The partition of the switches among several processes.
 
 use std::ops::Range;
 
 use ranks::Rank;
 
-/// The switches of one rank: consecutive ones, so that most links of a chain or a tree stay within a
-/// rank.
+/// The switches of one rank. They are consecutive, so that most links of a chain or a tree stay
+/// within a rank.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Portion {
-    /// By index over the whole trial.
+    /// The switches, by index over the whole trial.
     pub(crate) switches: Range<u32>,
-    /// How many ranks there are.
+    /// The number of ranks.
     pub(crate) of: u32,
 }
 
 impl Portion {
-    /// The portion of a rank of `switches` in all; `group` consecutive ones stay together.
+    /// Creates the portion of a rank of `switches` in total; groups of `group` consecutive switches
+    /// stay together.
     pub(crate) fn new(switches: u32, group: u32, rank: Rank, of: u32) -> Self {
         let (group, of) = (group.max(1), of.max(1));
         let groups = u64::from(switches.div_ceil(group));
@@ -26,12 +27,12 @@ impl Portion {
         Self { switches: edge(rank.0)..edge(rank.0.saturating_add(1)), of }
     }
 
-    /// Everything, for a process alone.
+    /// Creates the portion of a process that runs all switches.
     pub(crate) fn whole(switches: u32) -> Self {
         Self { switches: 0..switches, of: 1 }
     }
 
-    /// Number of switches.
+    /// Returns the number of switches.
     pub(crate) fn len(&self) -> u32 {
         self.switches.end - self.switches.start
     }

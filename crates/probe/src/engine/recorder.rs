@@ -1,4 +1,4 @@
-//! The books of one engine thread: ledgers of its switches and values over time.
+//! The recorder of one engine thread: the counters of its switches, and values over time.
 //!
 //! Times are nanoseconds since the start of traffic.
 
@@ -7,21 +7,22 @@ use serde::{Deserialize, Serialize};
 use crate::ledger::{Answer, Hindrance, SwitchLedger, Tally};
 use crate::outcome::Counts;
 
-/// Beyond so many switches in a trial, values over time are kept in sum only.
+/// The largest number of switches of a trial for which values over time are kept per switch; beyond
+/// it only sums are kept.
 pub(crate) const DETAIL_LIMIT: u32 = 1_000;
 
-/// From so many nanoseconds on a spell without a look is an absence: a host that is merely busy
-/// gives every thread a turn sooner.
+/// The shortest time without a poll that counts as an absence, in nanoseconds. A host that is
+/// merely busy runs every thread more often than that.
 pub(crate) const ABSENCE: u64 = 100_000_000;
-/// By how many nanoseconds a thread may wake late and still count as one that listened.
+/// The delay in nanoseconds by which a thread may wake late and still count as listening.
 const LATE_WAKE: u64 = 1_000_000;
-/// A wait that is longer than this, in nanoseconds, found nothing to read when it began.
+/// The shortest wait in nanoseconds that proves that nothing could be read when it began.
 const SLEPT: u64 = 50_000;
 
-/// One switch's books.
+/// The record of one switch.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct SwitchRecord {
-    /// Index over the whole trial.
+    /// The index of the switch over the whole trial.
     pub(crate) index: u32,
     pub(crate) ledger: SwitchLedger,
     pub(crate) sent_per_s: Vec<u32>,
@@ -29,7 +30,7 @@ pub(crate) struct SwitchRecord {
     pub(crate) outstanding: Vec<u32>,
 }
 
-/// Values over time, all switches of the thread together.
+/// Values over time, summed over all switches of the thread.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Sums {
     pub(crate) sent_per_s: Vec<u64>,
@@ -45,13 +46,14 @@ pub(crate) struct Recorder {
     pub(crate) sums: Sums,
     detailed: bool,
     sample_every: u64,
-    /// First answers, and packet-ins left, that were not yet published to watchers.
+    /// The numbers of departed packet-ins and of first answers that were not yet published to
+    /// watchers yet.
     unpublished: (u64, u64),
     closed_at: Option<u64>,
     absent: u64,
     away_at_end: u64,
     network_rtt: Option<u64>,
-    /// The time of the window for which connections took no more, over all switches.
+    /// The time within the window for which connections were blocked, summed over all switches.
     blocked: u64,
 }
 
@@ -98,7 +100,8 @@ impl Recorder {
         ledger.withhold(&mut self.tally, at, Hindrance::NoConnection);
     }
 
-    /// Issues the packet-in that waits longest at a switch: its due time and sequence number.
+    /// Issues the packet-in that waits longest at a switch, and returns its due time and sequence
+    /// number.
     pub(crate) fn issue_waiting(&mut self, switch: usize) -> Option<(u64, u64)> {
         self.switches[switch].ledger.issue_waiting(&mut self.tally)
     }
@@ -107,12 +110,12 @@ impl Recorder {
         self.switches[switch].ledger.issue(&mut self.tally, due)
     }
 
-    /// Packet-ins of a switch that are due and not issued.
+    /// Returns the number of packet-ins of a switch that are due and not issued.
     pub(crate) fn waiting(&self, switch: usize) -> usize {
         self.switches[switch].ledger.waiting()
     }
 
-    /// Notes that the connection of a switch took no more.
+    /// Notes that the connection of a switch accepted no more data.
     pub(crate) fn refuse(&mut self, switch: usize) {
         self.switches[switch].ledger.refuse(&mut self.tally);
     }
@@ -154,7 +157,7 @@ impl Recorder {
         }
     }
 
-    /// Notes a spell in which the thread did not look at its sockets.
+    /// Notes a period in which the thread did not poll its sockets.
     pub(crate) fn did_not_look(&mut self, from: u64, to: u64) {
         let length = to.saturating_sub(from);
         self.tally.missed(from);
@@ -171,8 +174,8 @@ impl Recorder {
         }
     }
 
-    /// Notes a spell in which whatever arrived would have woken the thread, until `until` at the
-    /// latest: what it slept beyond that it was away.
+    /// Notes a period in which arriving data would have woken the thread, until `until` at the
+    /// latest. A longer sleep than that counts as an absence.
     pub(crate) fn listened(&mut self, from: u64, until: u64, to: u64) {
         let awake = to.min(until.saturating_add(LATE_WAKE));
         if awake.saturating_sub(from) > SLEPT {
@@ -181,15 +184,15 @@ impl Recorder {
         self.had_turns(from, until, to);
     }
 
-    /// Notes that a wait from `from` ended at `at`. Nothing had arrived when a long wait began. What a
-    /// brief one found may have arrived since `before`, when the wait before it ended.
+    /// Notes that a wait from `from` ended at `at`. Nothing had arrived when a long wait began.
+    /// Data found by a short wait may have arrived since `before`, the end of the previous wait.
     pub(crate) fn woke(&mut self, before: u64, from: u64, at: u64) {
         let slept = at.saturating_sub(from) > SLEPT;
         self.tally.missed(if slept { at } else { before });
     }
 
-    /// Notes a spell in which connections had their turns when something arrived. It was to end at
-    /// `until` at the latest. After that the thread was away.
+    /// Notes a period in which connections were polled when data arrived. It was to end at `until`
+    /// at the latest; afterwards the thread was absent.
     pub(crate) fn had_turns(&mut self, from: u64, until: u64, to: u64) {
         let awake = to.min(until.saturating_add(LATE_WAKE));
         let inside = self.inside(from, awake);
@@ -201,41 +204,43 @@ impl Recorder {
         }
     }
 
-    /// How much of a spell lies in the window.
+    /// Returns how much of a period lies in the window.
     fn inside(&self, from: u64, to: u64) -> u64 {
         let window = self.tally.window();
         to.min(window.to).saturating_sub(from.max(window.from))
     }
 
-    /// The longest spell of at least [`ABSENCE`] since the window began in which the thread did
-    /// nothing, 0 if there was none.
+    /// Returns the longest absence since the window began, which is at least [`ABSENCE`], or 0 if
+    /// there was none.
     pub(crate) fn absent(&self) -> u64 {
         self.absent
     }
 
     /// Returns the number of nanoseconds before the end of the window for which the thread did not
-    /// look at its sockets, or 0 if it looked at them as the window ended.
+    /// poll its sockets, or 0 if it polled them as the window ended.
     pub(crate) fn away_at_end(&self) -> u64 {
         self.away_at_end
     }
 
-    /// Notes how long a connection took to be established, in nanoseconds: kernels do that among
-    /// themselves, so that the controller has no part in it.
+    /// Notes how long a connection took to be established, in nanoseconds. Only the two kernels
+    /// take part in that, so the time excludes the controller.
     pub(crate) fn connected_after(&mut self, length: u64) {
         self.network_rtt = Some(self.network_rtt.map_or(length, |least| least.min(length)));
     }
 
-    /// The shortest time that a connection took to be established, if the probe established any.
+    /// Returns the shortest time in which a connection was established, if the probe established
+    /// any.
     pub(crate) fn network_rtt(&self) -> Option<u64> {
         self.network_rtt
     }
 
-    /// Notes a spell in which the connection of a switch took no more.
+    /// Notes a period in which the connection of a switch was blocked.
     pub(crate) fn was_blocked(&mut self, from: u64, to: u64) {
         self.blocked += self.inside(from, to);
     }
 
-    /// The time of the window in nanoseconds for which connections took no more, over all switches.
+    /// Returns the time within the window, in nanoseconds, for which connections were blocked,
+    /// summed over all switches.
     pub(crate) fn blocked(&self) -> u64 {
         self.blocked
     }
@@ -269,7 +274,7 @@ impl Recorder {
         self.unpublished.1 += count;
     }
 
-    /// Notes a packet-out; whether it answers anything is another question.
+    /// Counts a packet-out, whether or not it answers a packet-in.
     pub(crate) fn packet_out(&mut self, switch: usize, at: u64) {
         let counted = self.tally.window().contains(at);
         self.counts(switch).packet_outs += u64::from(counted);
@@ -294,8 +299,8 @@ impl Recorder {
         self.switches[switch].ledger.counts_mut()
     }
 
-    /// Closes the books: the thread does nothing more from this moment on. What is due until then
-    /// and was not taken from the schedule has to be noted before.
+    /// Closes the record: the thread does nothing more from `at` on. Packet-ins due until then that
+    /// were not taken from the schedule must be noted before this call.
     pub(crate) fn close(&mut self, at: u64) {
         self.sample(at);
         for record in &mut self.switches {
@@ -305,7 +310,7 @@ impl Recorder {
         self.closed_at = Some(at);
     }
 
-    /// When the books were closed; absent if traffic had not begun.
+    /// Returns when the record was closed; `None` if traffic had not begun.
     pub(crate) fn closed_at(&self) -> Option<u64> {
         self.closed_at
     }
@@ -326,18 +331,18 @@ impl Recorder {
         }
     }
 
-    /// The moment of the next sample.
+    /// Returns the moment of the next sample.
     pub(crate) fn next_sample(&self) -> u64 {
         self.sums.outstanding.len() as u64 * self.sample_every
     }
 
-    /// What happened since the last call: packet-ins left, first answers.
+    /// Returns the numbers of packet-ins that left and of first answers since the last call.
     pub(crate) fn publish(&mut self) -> (u64, u64) {
         std::mem::take(&mut self.unpublished)
     }
 }
 
-/// What became of a rule.
+/// The outcome of a change to a rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum RuleChange {
     Installed,
@@ -407,7 +412,7 @@ mod tests {
         recorder.did_not_look(SECOND, SECOND + 1_000_000);
         recorder.listened(SECOND + 1_000_000, SECOND + 4_000_000, SECOND + 4_000_000);
         let delays = &recorder.tally.histograms.read_delay;
-        // The first one lies before the window.
+        // The first sleep lies before the window.
         assert!(delays.max() < 1_010_000, "{}", delays.max());
         assert_eq!(delays.value_at_quantile(0.7), 1);
         assert!(delays.value_at_quantile(0.8) > 990_000);
@@ -416,7 +421,7 @@ mod tests {
     #[test]
     fn a_pause_while_asleep_is_time_in_which_nobody_listened() {
         let mut recorder = recorder();
-        // It was to sleep for 20 ms and slept until after the window.
+        // The thread was to sleep for 20 ms and slept until after the window.
         let until = 2 * SECOND + 20_000_000;
         recorder.listened(2 * SECOND, until, 4 * SECOND);
         let expected = 2 * SECOND - 20_000_000 - LATE_WAKE;

@@ -1,4 +1,4 @@
-//! The system under test.
+//! The settings of the controller under test.
 
 use super::{BASE, Kind, Setting};
 

@@ -1,4 +1,4 @@
-//! Where results go.
+//! The settings of the destinations of results.
 
 use super::{BASE, Kind, Setting};
 

@@ -1,4 +1,4 @@
-//! P4Runtime servers.
+//! The settings of the P4Runtime servers.
 
 use super::{BASE, Kind, Limits, Setting};
 

@@ -1,4 +1,4 @@
-//! Which trials make up the run, and what makes it fail.
+//! The settings of the plan: its trials, and the thresholds that make a run fail.
 
 use super::{BASE, Kind, Limits, Setting};
 

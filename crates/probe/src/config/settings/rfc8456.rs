@@ -1,4 +1,4 @@
-//! What the tests of RFC 8456 need to know beside all else.
+//! The further settings of the tests of RFC 8456.
 
 use super::{BASE, Limits, Setting, WEEK};
 

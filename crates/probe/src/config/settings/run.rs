@@ -1,4 +1,4 @@
-//! The run as a whole.
+//! The settings of the run as a whole.
 
 use super::{BASE, Limits, Setting};
 

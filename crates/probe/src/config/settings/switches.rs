@@ -1,4 +1,4 @@
-//! The emulated switches.
+//! The settings of the emulated switches.
 
 use super::{BASE, Kind, Limits, Setting};
 

@@ -1,4 +1,4 @@
-//! TLS on the control channel.
+//! The settings of TLS on the control channel.
 
 use super::{BASE, Kind, Setting};
 

@@ -1,11 +1,11 @@
-//! What is sent, and when.
+//! The settings of the traffic.
 
 use super::{BASE, Kind, Limits, Setting};
 use crate::config::MAX_FRAME_BYTES;
 
-/// Most packet-ins per second and switch that can be asked for: beyond what any link carries.
+/// The largest rate in packet-ins per second and switch, which exceeds the capacity of any link.
 const MOST_RATE: f64 = 100e6;
-/// Most packet-ins remembered: some tens of gigabytes.
+/// The largest number of remembered packet-ins, which takes some tens of gigabytes.
 pub(in crate::config) const MOST_OUTSTANDING: f64 = 1e9;
 
 pub(in crate::config) static SETTINGS: &[Setting] = &[

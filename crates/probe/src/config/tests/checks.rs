@@ -1,11 +1,12 @@
-//! Every check of values that do not go together: the message, and a neighbour that is fine.
+//! Tests of every check of conflicting values: the message, and a similar configuration that is
+//! valid.
 
 use std::fs;
 
 use super::{complaints, config, resolve_in};
 use crate::config::{Origin, Settings};
 
-/// The one complaint about a text.
+/// Asserts that a text has exactly one problem, with this message.
 #[track_caller]
 fn refused(toml: &str, message: &str) {
     assert_eq!(complaints(toml), message);
@@ -94,7 +95,7 @@ fn rules_are_answers_of_openflow_controllers_whether_packets_pass_the_tables_or_
 fn every_host_has_a_port_unless_there_are_many_or_ports_are_given() {
     let ports = |text: &str| config(text).switches.ports;
     assert_eq!(ports(""), 4);
-    // Three links at an inner switch, two hosts.
+    // An inner switch of a binary tree has three links, and two hosts.
     assert_eq!(ports("switches.topology = \"tree:2\"\n"), 5);
     assert_eq!(ports("switches.topology = \"linear\"\nswitches.hosts = 7\n"), 9);
     assert_eq!(ports("switches.topology = \"leaf-spine:2\"\nswitches.count = 10\n"), 10);
@@ -109,7 +110,7 @@ fn every_host_has_a_port_unless_there_are_many_or_ports_are_given() {
 fn p4runtime_switches_are_waited_for_longer() {
     let patience = |text: &str| config(text).timing.connect_timeout.as_secs();
     assert_eq!(patience(""), 10);
-    // ONOS dials a device that it knows after 12 to 50 s.
+    // ONOS dials a known device after 12 to 50 s.
     assert_eq!(patience("protocol = \"p4rt\"\n"), 60);
     assert_eq!(patience("protocol = \"p4rt\"\ntiming.connect-timeout = \"3s\"\n"), 3);
 }
@@ -148,7 +149,7 @@ fn a_closed_loop_remembers_all_that_it_waits_for() {
 
 #[test]
 fn advice_is_not_refused_in_turn() {
-    // The shortest time to measure is the shortest spacing of samples.
+    // The time to measure must be at least as long as the spacing of samples.
     refused(
         "timing.measure = \"10ms\"\n",
         "probe.toml:1: timing.measure: samples every 200ms leave none in the 10ms that are \
@@ -160,7 +161,7 @@ fn advice_is_not_refused_in_turn() {
         "probe.toml:1: timing.measure: 1ms is below the least, 10ms; write for instance measure = \
          \"1m\"",
     );
-    // As many as can be remembered at all.
+    // The window times the number of switches may reach the limit of remembered packet-ins.
     let closed = |window: u32| {
         format!("switches.count = 2000\n[traffic]\nmode = \"closed\"\nwindow = {window}\n")
     };
@@ -224,7 +225,7 @@ fn traffic_between_hosts_needs_two() {
         ),
     );
     config(&format!("switches.hosts = 0\n{random}ip = \"serial\"\n"));
-    // With a sweep the smallest network counts.
+    // A sweep is checked with its smallest network.
     let sweep = "plan = { kind = \"sweep\", switches = \"1,2\" }\n";
     assert!(complaints(&format!("switches.hosts = 1\n{sweep}")).contains("two hosts"));
 }
@@ -469,7 +470,7 @@ fn a_cookie_needs_its_pipeline() {
     );
 }
 
-/// Resolves beside files that exist, and leaves the folder out of the messages.
+/// Resolves a text in a folder with some files, and removes the folder's path from the messages.
 fn beside_files(toml: &str) -> Result<(), String> {
     let folder = tempfile::tempdir().expect("a temporary folder");
     for name in ["ca.pem", "cert.pem", "key.pem", "basic.json"] {
@@ -572,7 +573,7 @@ fn output_does_not_overwrite_input_or_other_output() {
 
 #[test]
 fn what_was_refused_already_is_not_refused_again() {
-    // The mode is wrong, so that nothing is said about its window.
+    // The mode is wrong, so its window is not reported.
     refused(
         "[traffic]\nwindow = 1000000\nmode = \"close\"\n",
         "probe.toml:3: traffic.mode: \"close\" is no mode; write open, closed or flood",

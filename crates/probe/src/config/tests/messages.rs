@@ -1,4 +1,4 @@
-//! What users read when something is wrong.
+//! Snapshots of the messages that users read when a configuration is wrong.
 
 use std::path::Path;
 

@@ -1,4 +1,5 @@
-//! A resolved configuration, written and read again, is the same; and no text makes us panic.
+//! Tests that a resolved configuration survives being written and read, and that no text causes a
+//! panic.
 
 use std::path::Path;
 
@@ -7,7 +8,7 @@ use proptest::prelude::*;
 use super::{resolve, resolve_in};
 use crate::config::{Origin, Setting, Settings};
 
-/// Something in every section, with values that differ from the default.
+/// A configuration with settings of every section that differ from their defaults.
 const MANY: &str = r#"
 protocol = "p4runtime"
 seed = 18446744073709551
@@ -65,7 +66,7 @@ fn what_is_written_reads_back_as_the_same() {
     for toml in ["", MANY] {
         let resolved = resolve(toml).expect("a configuration");
         let written = resolved.to_toml();
-        // From anywhere: paths are absolute.
+        // Paths are absolute, so the file can be read from any folder.
         let again = resolve_in(&written, Path::new("/elsewhere/config.toml"))
             .unwrap_or_else(|error| panic!("{error}\n{written}"));
         assert_eq!(again.values(), resolved.values());
@@ -79,7 +80,7 @@ fn resolved_values_can_be_set_again() {
     let resolved = resolve(MANY).expect("a configuration");
     let mut settings = Settings::new();
     for (key, value) in resolved.values() {
-        // A list that nobody set has no elements.
+        // A list that is not set has no elements.
         let list = Setting::by_key(&key).is_some_and(|setting| setting.kind.repeats());
         if !(list && value.is_empty()) {
             settings.set(&key, &value, Origin::Flag);
@@ -107,9 +108,10 @@ fn paths_are_written_absolute() {
     assert_eq!(again.values(), resolved.values());
 }
 
-/// Text that is nearly a configuration: keys that exist, values that may not fit.
+/// Generates texts that are nearly configurations: existing keys with values that may not fit.
 fn nearly_toml() -> impl Strategy<Value = String> {
-    // A password in clear is written as a reference to an environment that has none.
+    // A password in clear is written as a reference to an environment variable, which is not set
+    // here.
     let keys: Vec<&'static str> = Setting::all()
         .map(|setting| setting.key)
         .filter(|key| *key != "controller.onos-password")

@@ -1,4 +1,4 @@
-//! Where values come from: precedence, the forms of TOML, paths.
+//! Tests of the sources of values: precedence, the forms of TOML, and paths.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -104,7 +104,7 @@ fn a_sweep_varies_one_thing_or_two() {
     let PlanKind::Sweep { rates, switches } = total else { panic!("{total:?}") };
     assert_eq!((rates.count(), switches), (2, vec![1, 4]));
     assert_eq!(rates.per_switch(4).collect::<Vec<_>>(), [250.0, 500.0]);
-    // A point has its share of the rate of all together as well.
+    // A single point divides a total rate among its switches too.
     let point = config("plan.total-rates = \"1k\"\nswitches.count = 50\n");
     assert_eq!((point.plan.kind, point.traffic.rate), (PlanKind::Point, 20.0));
     let chosen = config("plan = { kind = \"point\", total-rates = \"1k\" }\nswitches.count = 8\n");

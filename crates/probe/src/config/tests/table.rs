@@ -1,4 +1,4 @@
-//! The table of settings, and what is made from it.
+//! Tests of the table of settings, and of the documents generated from it.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -45,7 +45,7 @@ fn every_setting_is_explained() {
         assert!(!setting.manual.contains("  "), "{key}: a line break left two spaces");
         assert!(!setting.value_name.is_empty(), "{key}");
         assert!(!setting.example.is_empty(), "{key}");
-        // A key named in a manual exists.
+        // Every key that a manual names must exist.
         for word in setting.manual.split([' ', ',', ';', ':', '(', ')']) {
             let word = word.trim_end_matches('.');
             let table = word.split_once('.').map(|(table, _)| format!("{table}."));
@@ -58,7 +58,7 @@ fn every_setting_is_explained() {
 
 #[test]
 fn every_default_and_every_example_is_in_range() {
-    // Files that the examples name, beside the file that names the examples.
+    // Creates the files that the examples name.
     let folder = tempfile::tempdir().expect("a temporary folder");
     for name in
         ["campus.pcap", "basic.p4info.txt", "basic.json", "ca.pem", "switch.pem", "switch.key"]
@@ -67,7 +67,7 @@ fn every_default_and_every_example_is_in_range() {
     }
     for setting in Setting::all() {
         for text in [setting.default, setting.example] {
-            // The environment of an example does not exist here.
+            // The environment variable of an example is not set here.
             if text.starts_with("env:") || (text.is_empty() && setting.kind.repeats()) {
                 continue;
             }
@@ -137,13 +137,14 @@ fn threads_follow_the_offered_load() {
         settings.resolve().expect("it is possible").config.threads
     };
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
-    // The last core is the controller's.
+    // One core is left to the controller.
     let most = if cores > 2 { 2 } else { 1 };
     assert_eq!(threads("1k", "100"), 1);
     assert_eq!(threads("62500", "16"), most);
 }
 
-/// `PLANIMETER_UPDATE_DOCS=1 cargo test -p probe` writes the page anew.
+/// Compares the reference page with the table. `PLANIMETER_UPDATE_DOCS=1 cargo test -p probe`
+/// writes it again.
 #[test]
 fn the_reference_page_is_up_to_date() {
     let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../docs/probe-settings.md");

@@ -1,4 +1,4 @@
-//! Values whose syntax is the probe's own: protocols, arrivals, frames, topologies, processes.
+//! Values with the probe's own syntax: protocols, arrivals, frames, topologies, processes.
 
 use std::path::Path;
 
@@ -11,7 +11,7 @@ use crate::config::{
     TopologySource,
 };
 
-/// A type whose values are words; the first spelling is the canonical one.
+/// Implements [`Value`] for a type whose values are words; the first spelling is the canonical one.
 macro_rules! words {
     ($type:ty, $what:literal, { $($value:path = $name:literal $(| $alias:literal)*),+ $(,)? }) => {
         impl Value for $type {
@@ -128,7 +128,7 @@ impl Value for PlanName {
     }
 }
 
-/// Forms of [`Arrivals`], for messages.
+/// The forms of [`Arrivals`], for messages.
 const ARRIVALS: &[&str] = &[
     "constant",
     "exponential",
@@ -225,7 +225,7 @@ impl Value for Frame {
     }
 }
 
-/// Forms of [`TopologySource`], for messages.
+/// The forms of [`TopologySource`], for messages.
 const TOPOLOGIES: &[&str] =
     &["none", "linear", "tree:FANOUT", "leaf-spine:SPINES", "graphml:FILE", "links:FILE"];
 
@@ -264,11 +264,11 @@ fn positive(text: &str, what: &str) -> Result<u32, Rejection> {
     }
 }
 
-/// How the controller's process is found.
+/// The selection of the controller's process.
 #[derive(Debug, Default)]
 pub(in crate::config) struct Process(pub(in crate::config) Option<ProcessSelector>);
 
-/// Forms of [`Process`], for messages.
+/// The forms of [`Process`], for messages.
 const PROCESSES: &[&str] = &["auto", "none", "pid:NUMBER", "name:TEXT", "ssh:USER@HOST:name:TEXT"];
 
 impl Value for Process {
@@ -307,7 +307,7 @@ fn remote_process(text: &str) -> Result<ProcessSelector, Rejection> {
             "ssh:USER@HOST:name:TEXT or ssh:USER@HOST:pid:NUMBER",
         ));
     };
-    // The target becomes an argument of ssh, where a leading dash would be an option.
+    // The target becomes an argument of ssh, where a leading dash would make it an option.
     if target.is_empty() || target.starts_with('-') || target.contains(char::is_whitespace) {
         return Err(format!("{} is no host to reach by ssh", quoted(target)).into());
     }
@@ -328,11 +328,11 @@ fn process_text(process: &ProcessSelector) -> String {
     }
 }
 
-/// Host and port of the controller.
+/// The host and the port of the controller.
 #[derive(Debug, Default)]
 pub(in crate::config) struct ControllerAddress(pub(in crate::config) String);
 
-/// Port of OpenFlow at IANA, taken where the address has none.
+/// The port that IANA assigned to OpenFlow, used where the address has none.
 const OPENFLOW_PORT: u16 = 6653;
 
 impl Value for ControllerAddress {
@@ -381,7 +381,7 @@ fn host_and_port(text: &str) -> Result<(&str, u16), Rejection> {
     Ok((host, port))
 }
 
-/// Base address of ONOS's REST interface; empty text unsets it.
+/// The base address of ONOS's REST interface; empty text unsets it.
 #[derive(Debug, Default)]
 pub(in crate::config) struct RestBase(pub(in crate::config) Option<String>);
 
@@ -406,17 +406,17 @@ impl Value for RestBase {
     }
 }
 
-/// A password: given in clear, or as `env:NAME`. In results a password stands as a reference to
-/// the environment, never in clear, unless it is the one that every ONOS comes with.
+/// A password, given in clear or as `env:NAME`. Results contain a password only as a reference to
+/// the environment, except for the well-known default password of ONOS.
 #[derive(Default)]
 pub(in crate::config) struct Secret {
     pub(in crate::config) value: String,
     text: String,
 }
 
-/// Password of a fresh ONOS, printed in its manual.
+/// The default password of ONOS, which its manual publishes.
 const ONOS_DEFAULT_PASSWORD: &str = "rocks";
-/// What stands in results for a password given in clear.
+/// The text that replaces a password in results that was given in clear.
 const SECRET_REFERENCE: &str = "env:PLANIMETER_ONOS_PASSWORD";
 
 impl std::fmt::Debug for Secret {
@@ -428,7 +428,7 @@ impl std::fmt::Debug for Secret {
 impl Value for Secret {
     fn read(&mut self, text: &str, _: &Path) -> Result<(), Rejection> {
         if let Some(name) = text.strip_prefix("env:") {
-            // `var` panics on a name that no variable can have.
+            // `var` panics on names that no variable can have.
             let possible = !name.is_empty() && !name.contains(['=', '\0']);
             let value = possible
                 .then(|| std::env::var(name).ok())
@@ -447,7 +447,7 @@ impl Value for Secret {
     }
 }
 
-/// Parts `name:parameter`.
+/// Splits `name:parameter`.
 fn split(text: &str) -> (&str, Option<&str>) {
     match text.split_once(':') {
         Some((name, parameter)) => (name, Some(parameter)),
@@ -455,7 +455,7 @@ fn split(text: &str) -> (&str, Option<&str>) {
     }
 }
 
-/// The word is unknown, or lacks its parameter, or has one too many.
+/// Returns the rejection of a text whose word is unknown, lacks its parameter, or has one too many.
 fn wrong_form(text: &str, what: &str, forms: &[&str]) -> Rejection {
     let name = split(text).0;
     match forms.iter().find(|form| split(form).0 == name) {

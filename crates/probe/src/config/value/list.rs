@@ -1,4 +1,4 @@
-//! Lists: rates, switch counts, thresholds and per-switch differences.
+//! Lists: rates, switch counts, thresholds and per-switch overrides.
 
 use std::path::Path;
 
@@ -7,10 +7,10 @@ use super::{Rejection, Remedy, Value, quoted, switch_override};
 use crate::config::SwitchOverride;
 use crate::thresholds::Threshold;
 
-/// Longest list of numbers. Each is a trial of several seconds, so that more are a slip of the pen.
+/// The most numbers in a list. Each is a trial of several seconds, so longer lists are mistakes.
 const LONGEST: usize = 10_000;
 
-/// Rates of a sweep.
+/// The rates of a sweep.
 #[derive(Debug, Default)]
 pub(in crate::config) struct Rates(pub(in crate::config) Vec<f64>);
 
@@ -36,7 +36,7 @@ impl Value for Rates {
     }
 }
 
-/// Switch counts of a sweep.
+/// The numbers of switches of a sweep.
 #[derive(Debug, Default)]
 pub(in crate::config) struct Counts(pub(in crate::config) Vec<u32>);
 
@@ -64,8 +64,8 @@ impl Value for Counts {
     }
 }
 
-/// Adds elements, each of which may occur once only: points of a sweep that are the same would be
-/// told apart by nothing.
+/// Appends elements, each of which may occur only once, because equal points of a sweep could not
+/// be told apart.
 fn extend<T: PartialEq + Copy + std::fmt::Display>(
     list: &mut Vec<T>,
     more: &[T],
@@ -85,7 +85,8 @@ fn extend<T: PartialEq + Copy + std::fmt::Display>(
     Ok(())
 }
 
-/// Numbers and ranges with commas between: `100,200,500`, `100..1000:100`, `10..10k:x10`.
+/// Parses numbers and ranges with commas between them: `100,200,500`, `100..1000:100`,
+/// `10..10k:x10`.
 fn parse_numbers(text: &str) -> Result<Vec<f64>, Rejection> {
     let mut numbers = Vec::new();
     for part in text.split(',').map(str::trim) {
@@ -111,8 +112,8 @@ fn parse_range(range: &str, low: &str, rest: &str) -> Result<Vec<f64>, Rejection
     if low > high {
         return Err(format!("the range {} ends before it begins", quoted(range)).into());
     }
-    // Steps are multiplied out from the start, so that rounding errors do not add up, and the end
-    // is met even if the last step is a rounding error too long.
+    // Every value is computed from the start, so that rounding errors do not add up. The end is
+    // included even if the last step exceeds it by a rounding error.
     let count = |steps: f64| -> Result<usize, Rejection> {
         if steps >= LONGEST as f64 {
             return Err(
@@ -137,7 +138,7 @@ fn parse_range(range: &str, low: &str, rest: &str) -> Result<Vec<f64>, Rejection
     Ok((0..count).map(|index| low + index as f64 * step).collect())
 }
 
-/// Conditions that decide the exit status.
+/// The conditions that decide the exit status.
 #[derive(Debug, Default)]
 pub(in crate::config) struct Thresholds(pub(in crate::config) Vec<String>);
 
@@ -165,7 +166,7 @@ impl Value for Thresholds {
     }
 }
 
-/// Differences of single switches.
+/// The overrides of single switches.
 #[derive(Debug, Default)]
 pub(in crate::config) struct Overrides(pub(in crate::config) Vec<SwitchOverride>);
 

@@ -1,11 +1,11 @@
-//! Paths, made absolute, and looked at before the run starts.
+//! Paths, which are made absolute and checked before the run starts.
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 
 use super::{Rejection, Value, quoted};
 
-/// A file that is read; empty text unsets it.
+/// An input file; empty text unsets it.
 #[derive(Debug, Default)]
 pub(in crate::config) struct InputFile(pub(in crate::config) Option<PathBuf>);
 
@@ -20,7 +20,7 @@ impl Value for InputFile {
     }
 }
 
-/// A file that is written; empty text unsets it.
+/// An output file; empty text unsets it.
 #[derive(Debug, Default)]
 pub(in crate::config) struct OutputFile(pub(in crate::config) Option<PathBuf>);
 
@@ -48,7 +48,7 @@ impl Value for OutputFile {
     }
 }
 
-/// A folder that is made and filled; empty text leaves the name to the run.
+/// An output folder; with empty text the run chooses its name.
 #[derive(Debug, Default)]
 pub(in crate::config) struct OutputDirectory(pub(in crate::config) Option<PathBuf>);
 
@@ -79,8 +79,8 @@ impl Value for OutputDirectory {
     }
 }
 
-/// A file that exists and can be read. Pipes, such as those of a shell's process substitution, are
-/// not opened: that would disturb them.
+/// Checks that a file exists and can be read, and returns its absolute path. Pipes, such as those
+/// of a shell's process substitution, are not opened, because that would disturb them.
 pub(super) fn input_file(text: &str, base: &Path) -> Result<PathBuf, Rejection> {
     if text.is_empty() {
         return Err("the name of a file is missing".to_owned().into());

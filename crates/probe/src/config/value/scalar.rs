@@ -1,4 +1,4 @@
-//! Numbers, durations, booleans and text.
+//! Scalar values: numbers, durations, booleans and text.
 
 use std::net::IpAddr;
 use std::path::Path;
@@ -51,7 +51,7 @@ impl Value for f64 {
     }
 }
 
-/// A number such as `1000`, `1e3`, `100k` or `1.5M`.
+/// Parses a number such as `1000`, `1e3`, `100k` or `1.5M`.
 pub(super) fn parse_number(text: &str) -> Result<f64, Rejection> {
     let not_a_number =
         || format!("{} is no number with an optional suffix k, M or G", quoted(text));
@@ -66,7 +66,7 @@ pub(super) fn parse_number(text: &str) -> Result<f64, Rejection> {
     if number.is_finite() { Ok(number) } else { Err(format!("{text} is too large").into()) }
 }
 
-/// Parts text such as `1.5M` into `1.5` and 6.
+/// Splits text such as `1.5M` into `1.5` and the exponent 6.
 fn split_suffix(text: &str) -> (&str, u32) {
     for (suffix, exponent) in [('k', 3), ('K', 3), ('M', 6), ('G', 9)] {
         if let Some(mantissa) = text.strip_suffix(suffix) {
@@ -76,7 +76,7 @@ fn split_suffix(text: &str) -> (&str, u32) {
     (text, 0)
 }
 
-/// A whole number such as `16`, `10k`, `1.5M` or `0x1f`.
+/// Parses a whole number such as `16`, `10k`, `1.5M` or `0x1f`.
 pub(super) fn parse_whole(text: &str) -> Result<u128, Rejection> {
     let not_whole = || format!("{} is no whole number from 0 on", quoted(text));
     if let Some(digits) = text.strip_prefix("0x") {
@@ -90,8 +90,8 @@ pub(super) fn parse_whole(text: &str) -> Result<u128, Rejection> {
     decimal(mantissa, 10u128.pow(exponent)).ok().flatten().ok_or_else(|| not_whole().into())
 }
 
-/// `text` times `unit`, exactly. `Err` if it is no decimal number, `None` if the product is not
-/// whole or too large.
+/// Returns `text` times `unit`, exactly; `Err` if `text` is no decimal number, `None` if the
+/// product is not whole or too large.
 fn decimal(text: &str, unit: u128) -> Result<Option<u128>, ()> {
     let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
     let digits = |part: &str| part.bytes().all(|byte| byte.is_ascii_digit());
@@ -134,7 +134,7 @@ macro_rules! whole_numbers {
 }
 whole_numbers!(u16, u32, u64, usize);
 
-/// A whole number that fits its type.
+/// Parses a whole number that fits its type.
 pub(super) fn narrow<T: TryFrom<u128>>(text: &str, most: u128) -> Result<T, Rejection> {
     let whole = parse_whole(text)?;
     T::try_from(whole).map_err(|_| format!("{text} is above the most, {most}").into())
@@ -155,7 +155,7 @@ impl Value for Duration {
     }
 }
 
-/// The prefix, before the limit, of a drain that ends when no packet-in waits any more.
+/// The prefix of a drain that ends when no packet-in waits any more; the limit follows it.
 const UNTIL_EMPTY: &str = "until-empty:";
 
 impl Value for Drain {
@@ -185,7 +185,7 @@ impl Value for Drain {
     }
 }
 
-/// Units of time, longest first, in nanoseconds.
+/// The units of time in nanoseconds, longest first.
 const UNITS: [(&str, u128); 6] = [
     ("h", 3_600_000_000_000),
     ("m", 60_000_000_000),
@@ -195,7 +195,7 @@ const UNITS: [(&str, u128); 6] = [
     ("ns", 1),
 ];
 
-/// A duration such as `500ms`, `1.5s` or `1m30s`.
+/// Parses a duration such as `500ms`, `1.5s` or `1m30s`.
 pub(super) fn parse_duration(text: &str) -> Result<Duration, Rejection> {
     if text == "0" {
         return Ok(Duration::ZERO);
@@ -229,7 +229,7 @@ pub(super) fn parse_duration(text: &str) -> Result<Duration, Rejection> {
         .map_err(|_| format!("{text} is too long").into())
 }
 
-/// A duration in the longest unit that divides it.
+/// Formats a duration in the longest unit that divides it.
 pub(in crate::config) fn duration_text(duration: Duration) -> String {
     let nanoseconds = duration.as_nanos();
     if nanoseconds == 0 {
@@ -243,7 +243,7 @@ pub(in crate::config) fn duration_text(duration: Duration) -> String {
     format!("{}{unit}", nanoseconds / scale)
 }
 
-/// Text that empty text unsets.
+/// Text that may be unset; empty text unsets it.
 #[derive(Debug, Default)]
 pub(in crate::config) struct Unsettable(pub(in crate::config) Option<String>);
 
@@ -284,7 +284,7 @@ impl<T: Value + Default> Value for Auto<T> {
     }
 }
 
-/// Address that servers bind to.
+/// The address that servers bind to.
 #[derive(Debug)]
 pub(in crate::config) struct ServerAddress(pub(in crate::config) IpAddr);
 
@@ -305,7 +305,7 @@ impl Value for ServerAddress {
     }
 }
 
-/// Address that the controller is told to dial.
+/// The address that the controller dials.
 #[derive(Debug, Default)]
 pub(in crate::config) struct Advertise(pub(in crate::config) Option<IpAddr>);
 

@@ -1,4 +1,4 @@
-//! What differs for some switches, written `0-9:rate=100,start-delay=2s`.
+//! Overrides of settings for some switches, written `0-9:rate=100,start-delay=2s`.
 
 use std::path::Path;
 
@@ -7,10 +7,10 @@ use super::scalar::{duration_text, narrow, parse_duration, parse_number};
 use super::{Rejection, Value, alternatives, quoted};
 use crate::config::{Arrivals, SwitchOverride};
 
-/// Rates that a switch can have, packet-ins per second.
+/// The valid rates of a switch in packet-ins per second.
 const RATES: std::ops::RangeInclusive<f64> = 0.001..=100e6;
 
-/// What can differ, and which switches are meant.
+/// A field of an override.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::config) enum Field {
     Index,
@@ -22,11 +22,11 @@ pub(in crate::config) enum Field {
 }
 
 impl Field {
-    /// Every field, in the order in which they are written.
+    /// All fields, in the order in which they are written.
     pub(in crate::config) const ALL: [Self; 6] =
         [Self::Index, Self::Rate, Self::Arrivals, Self::StartDelay, Self::StopDelay, Self::Replay];
 
-    /// Its name in a TOML file and in a flag.
+    /// Returns the name of the field in a TOML file and in a flag.
     pub(in crate::config) fn name(self) -> &'static str {
         match self {
             Self::Index => "index",
@@ -38,7 +38,7 @@ impl Field {
         }
     }
 
-    /// A value as a user might write it.
+    /// Returns a value as a user might write it.
     pub(in crate::config) fn example(self) -> &'static str {
         match self {
             Self::Index => "0-9",
@@ -50,12 +50,12 @@ impl Field {
         }
     }
 
-    /// The field with a name.
+    /// Returns the field with a name.
     pub(in crate::config) fn by_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|field| field.name() == name)
     }
 
-    /// The names and values in the text of an override.
+    /// Returns the names and values in the text of an override.
     pub(in crate::config) fn parts(text: &str) -> Vec<(&str, &str)> {
         let (index, fields) = text.split_once(':').unwrap_or((text, ""));
         let fields = split_fields(fields);
@@ -64,7 +64,7 @@ impl Field {
     }
 }
 
-/// Says what is wrong with the value of one field.
+/// Checks the value of one field, and returns what is wrong with it.
 pub(in crate::config) fn check_field(
     field: Field,
     text: &str,
@@ -108,7 +108,7 @@ fn set_field(
     Ok(())
 }
 
-/// Reads `INDEX[-LAST]:field=value,...`.
+/// Parses `INDEX[-LAST]:field=value,...`.
 pub(super) fn parse(text: &str, base: &Path) -> Result<SwitchOverride, Rejection> {
     let form = "0-9:rate=100,start-delay=2s";
     let (index, fields) = text
@@ -134,7 +134,7 @@ pub(super) fn parse(text: &str, base: &Path) -> Result<SwitchOverride, Rejection
     Ok(result)
 }
 
-/// Parts at those commas that a new field follows, so that the name of a file may contain commas.
+/// Splits at those commas that a new field follows, so that file names may contain commas.
 fn split_fields(text: &str) -> Vec<(&str, Option<&str>)> {
     let begins_field = |part: &str| {
         part.split_once('=').is_some_and(|(name, _)| {
@@ -159,7 +159,7 @@ fn split_fields(text: &str) -> Vec<(&str, Option<&str>)> {
         .collect()
 }
 
-/// The canonical form.
+/// Returns the canonical form.
 pub(super) fn text(value: &SwitchOverride) -> String {
     let mut fields = Vec::new();
     let mut push = |field: Field, text: Option<String>| {

@@ -1,4 +1,5 @@
-//! One emulated switch's connection: bytes out with the packet-ins they hold, bytes in as frames.
+//! The connection of one emulated switch: it buffers outgoing bytes with the packet-ins in them,
+//! and frames incoming bytes.
 
 use std::collections::VecDeque;
 use std::io;
@@ -7,29 +8,29 @@ use openflow::framing::Framer;
 
 use super::transport::Transport;
 
-/// Packet-ins are written into the buffer only while less than this waits in it, so that one that
-/// the controller does not read costs a due time, not a frame.
+/// The number of buffered bytes above which no packet-in is written into the buffer. A connection
+/// that the controller does not read thus costs a due time per packet-in, not a frame.
 pub(crate) const HIGH_WATER: usize = 256 * 1024;
 
-/// A packet-in inside the outgoing bytes.
+/// A packet-in in the outgoing bytes.
 #[derive(Clone, Copy, Debug)]
 struct Mark {
-    /// Offset of its end from the start of the connection's outgoing stream.
+    /// The offset of the packet-in's end from the start of the connection's outgoing stream.
     end: u64,
     sequence: u64,
 }
 
-/// How far the connection is.
+/// The state of a connection.
 #[derive(Debug)]
 pub(crate) enum State {
-    /// Not dialled; next attempt at this moment of the trial's clock.
+    /// Not dialled.
     Idle {
-        /// Moment of the next attempt.
+        /// The moment of the next attempt, on the trial's clock.
         retry_at: u64,
     },
     Connecting {
         transport: Transport,
-        /// When it was dialled, on the trial's clock.
+        /// The moment of the attempt, on the trial's clock.
         since: u64,
     },
     Open(Transport),
@@ -39,19 +40,20 @@ pub(crate) enum State {
 pub(crate) struct Connection {
     pub(crate) state: State,
     pub(crate) framer: Framer,
-    /// Bytes to send, from `sent` on.
+    /// The outgoing bytes; those from `sent` on have yet to be sent.
     pub(crate) out: Vec<u8>,
     sent: usize,
-    /// Offset of `out[0]` in the outgoing stream.
+    /// The offset of `out[0]` in the outgoing stream.
     out_base: u64,
     marks: VecDeque<Mark>,
-    /// The socket took less than it was offered.
+    /// Whether the socket accepted less than it was offered.
     pub(crate) blocked: bool,
-    /// Whether the poller is asked to tell when the socket is writable.
+    /// Whether the poller watches for the socket to become writable.
     pub(crate) watches_writable: bool,
-    /// When the socket last began to take no more, on the trial's clock, while it does not.
+    /// The moment from which on the socket accepts no data, on the trial's clock; `None` while it
+    /// does.
     pub(crate) blocked_since: Option<u64>,
-    /// Already in the list of connections that have something to do.
+    /// Whether the connection is already in the list of connections that have something to do.
     pub(crate) is_dirty: bool,
 }
 
@@ -71,7 +73,7 @@ impl Connection {
         }
     }
 
-    /// Bytes that wait to be sent.
+    /// Returns the number of bytes that wait to be sent.
     pub(crate) fn backlog(&self) -> usize {
         self.out.len() - self.sent
     }
@@ -82,8 +84,8 @@ impl Connection {
         self.marks.push_back(Mark { end, sequence });
     }
 
-    /// Writes what the socket takes, and names every packet-in that left whole. Whether it took less
-    /// than it was offered is in `blocked` afterwards.
+    /// Writes what the socket accepts, and reports every packet-in that left completely to `left`.
+    /// Afterwards `blocked` says whether the socket accepted less than it was offered.
     pub(crate) fn flush(&mut self, mut left: impl FnMut(u64)) -> io::Result<()> {
         let State::Open(transport) = &mut self.state else { return Ok(()) };
         self.blocked = transport.flush()?;
@@ -109,7 +111,7 @@ impl Connection {
         Ok(())
     }
 
-    /// Forgets everything that belongs to the connection that ended.
+    /// Resets the state of a connection that ended.
     pub(crate) fn reset(&mut self, retry_at: u64) {
         let ended = std::mem::replace(self, Self::new());
         self.state = State::Idle { retry_at };

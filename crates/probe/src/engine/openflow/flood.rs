@@ -1,11 +1,11 @@
-//! Packet-ins prepared once and written over and over.
+//! A block of packet-ins that is prepared once and written repeatedly, for floods.
 
 use std::io;
 
 use super::transport::Transport;
 
-/// Bytes in a block; several system-call sized pieces, yet small enough for the second-level
-/// cache.
+/// The size of a block in bytes: large enough for several system calls, and small enough to stay in
+/// the L2 cache.
 const BLOCK: usize = 256 * 1024;
 
 /// A block of whole packet-ins of equal length.
@@ -13,14 +13,15 @@ const BLOCK: usize = 256 * 1024;
 pub(crate) struct FloodBlock {
     bytes: Vec<u8>,
     message: usize,
-    /// Where the next write begins.
+    /// The offset at which the next write begins.
     offset: usize,
-    /// Bytes of a packet-in that left only in part.
+    /// The number of bytes of a partly written packet-in that have left.
     partial: usize,
 }
 
 impl FloodBlock {
-    /// Repeats `emit`, which appends one packet-in of always the same length.
+    /// Fills a block with the output of `emit`, which appends one packet-in of a constant length
+    /// per call.
     pub(crate) fn prepare(mut emit: impl FnMut(&mut Vec<u8>)) -> Self {
         let mut bytes = Vec::new();
         emit(&mut bytes);
@@ -31,8 +32,8 @@ impl FloodBlock {
         Self { bytes, message, offset: 0, partial: 0 }
     }
 
-    /// Writes once; returns the packet-ins that left whole with it, and whether the connection
-    /// takes no more for now.
+    /// Writes once. Returns the number of packet-ins whose last byte left, and whether the
+    /// connection is blocked for now.
     pub(crate) fn write_to(&mut self, transport: &mut Transport) -> io::Result<(u64, bool)> {
         match transport.write(&self.bytes[self.offset..]) {
             Ok(0) => Err(io::ErrorKind::WriteZero.into()),
@@ -50,7 +51,7 @@ impl FloodBlock {
         }
     }
 
-    /// Starts over on a new connection.
+    /// Starts over for a new connection.
     pub(crate) fn rewind(&mut self) {
         self.offset = 0;
         self.partial = 0;

@@ -1,8 +1,8 @@
-//! One engine thread: its switches, their connections and their share of the schedule.
+//! One OpenFlow engine thread: its switches, their connections and their share of the schedule.
 //!
-//! A single loop paces, writes, reads and keeps the books, so that no lock and no hand-over sits
-//! between a due time and the system call that sends. The loop sleeps until shortly before the
-//! next due time and spins for the rest, since a sleep alone overshoots by tens of microseconds.
+//! A single loop paces, writes, reads and records, so that no lock and no hand-over lies between a
+//! due time and the system call that sends. The loop sleeps until shortly before the next due time
+//! and spins for the rest, since a sleep alone overshoots by tens of microseconds.
 
 mod receive;
 mod send;
@@ -26,17 +26,17 @@ use crate::engine::{SwitchHandshake, TrialPlan, nanos};
 use crate::traffic::FrameSource;
 use openflow_switch::OpenFlowSwitch;
 
-/// Time between attempts to connect.
+/// The time between two attempts to connect, in nanoseconds.
 const RETRY: u64 = 500_000_000;
-/// Bytes read at a time.
+/// The size of the read buffer in bytes.
 const READ: usize = 256 * 1024;
-/// Names the mailbox among the poller's events; connections are named by their index.
+/// The poller's token for the mailbox; the token of a connection is its index.
 const MAILBOX: u64 = u64::MAX;
 
-/// Bits of a sequence number that a buffer id carries; OFP_NO_BUFFER stays free.
+/// The number of bits of a sequence number that a buffer id carries; OFP_NO_BUFFER stays unused.
 const BUFFER_BITS: u32 = 31;
 
-/// Why a connection ended.
+/// The reason why a connection ended.
 #[derive(Debug, thiserror::Error)]
 enum ConnectionError {
     #[error("{0}")]
@@ -74,12 +74,12 @@ pub(super) struct Member {
     pub(super) source: FrameSource,
     pub(super) flood: Option<FloodBlock>,
     pub(super) ready: bool,
-    /// The most advanced stage so far, and the last error.
+    /// The most advanced stage of the handshake so far, and the last error.
     pub(super) handshake: SwitchHandshake,
 }
 
 impl Shard {
-    /// Runs until told to stop, and returns the books.
+    /// Runs until the conductor stops it, and returns the record.
     pub(super) fn run(mut self) -> io::Result<(Recorder, Vec<SwitchHandshake>)> {
         epoll::add(
             &self.epoll,
@@ -124,8 +124,8 @@ impl Shard {
                 let until = from.saturating_add(span(&timeout));
                 self.recorder.listened(from, until, to);
             }
-            // Another thread may have closed its connections by now. What the controller does with
-            // the places that are free again is no part of the trial.
+            // Another thread may have closed its connections by now. What the controller does
+            // with capacity that this frees is no part of the trial.
             if self.orders.is_stopped() {
                 break;
             }
@@ -145,7 +145,7 @@ impl Shard {
             self.note_blocked(index, now);
         }
         if let Some(at) = self.pace.traffic_time(now) {
-            // What was due by now is due, whether or not there was time to take it.
+            // Everything due by now counts as due, whether or not there was time to send it.
             self.take_due(at);
             self.recorder.close(at);
         }
@@ -153,8 +153,8 @@ impl Shard {
         Ok((self.recorder, self.members.into_iter().map(|member| member.handshake).collect()))
     }
 
-    /// Sends what has become due while answers are read. What is due goes first: after a stall a
-    /// pass over all connections takes longer than the schedule may be late.
+    /// Sends what has become due while answers are read. Due packet-ins come first, because after a
+    /// stall a pass over all connections takes longer than the schedule may be late.
     fn keep_schedule(&mut self) {
         let now = self.orders.clock.now();
         if let Some(at) = self.pace.traffic_time(now).filter(|_| self.pace.is_due(now)) {
@@ -176,7 +176,7 @@ impl Shard {
         Timespec { tv_sec: (sleep / 1_000_000_000) as i64, tv_nsec: (sleep % 1_000_000_000) as i64 }
     }
 
-    /// Starts connections whose time has come, no faster than the plan allows.
+    /// Dials the connections whose time has come, no faster than the plan allows.
     fn dial(&mut self, now: u64) {
         let spacing = self.plan.dial_spacing();
         for index in 0..self.members.len() {
@@ -261,8 +261,8 @@ impl Shard {
                 let before = at.saturating_sub(nanos(give_up));
                 self.recorder.switches[index].ledger.give_up(before);
             }
-            // Without a schedule nothing else wakes a switch whose places were freed, that has just
-            // become ready, or whose start delay has passed.
+            // Without a schedule, only this wakes a switch whose window has free slots, that has
+            // just become ready, or whose start delay has passed.
             if at.is_some() && self.plan.config.traffic.mode != Mode::Open {
                 self.touch(index);
             }
@@ -285,7 +285,7 @@ impl Shard {
         self.live.add(sent, answered);
     }
 
-    /// Ends a connection; it is dialled again after a while.
+    /// Ends a connection, which is dialled again after a while.
     fn disconnect(&mut self, index: usize, error: &ConnectionError) {
         let now = self.orders.clock.now();
         let member = &mut self.members[index];
@@ -296,7 +296,7 @@ impl Shard {
         member.connection.blocked = false;
         self.note_blocked(index, now);
         let member = &mut self.members[index];
-        // Closing the socket takes it out of the poller.
+        // Closing the socket removes it from the poller.
         member.connection.reset(now + RETRY);
         self.recorder.cut_off(index);
         member.switch.closed();
@@ -309,7 +309,7 @@ impl Shard {
     }
 }
 
-/// A time-out in nanoseconds.
+/// Converts a time-out to nanoseconds.
 fn span(timeout: &Timespec) -> u64 {
     timeout.tv_sec as u64 * 1_000_000_000 + timeout.tv_nsec as u64
 }

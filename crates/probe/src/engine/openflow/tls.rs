@@ -11,7 +11,7 @@ use rustls::{ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme
 
 use crate::config::Tls;
 
-/// Why TLS could not be set up.
+/// The reason why TLS could not be set up.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum TlsError {
     #[error("{file}: {cause}; a PEM file is wanted")]
@@ -28,7 +28,7 @@ pub(crate) enum TlsError {
     NoAuthority,
 }
 
-/// What [`super::Dialler::tls`] takes. `host` is the name dialled.
+/// Returns the settings for [`super::Dialler::tls`]. `host` is the host name to dial.
 pub(crate) fn client_config(
     tls: &Tls,
     host: &str,
@@ -81,7 +81,7 @@ fn certificates(file: &Path) -> Result<Vec<CertificateDer<'static>>, TlsError> {
     Ok(found)
 }
 
-/// Accepts every certificate, for `tls.insecure`; signatures are still checked.
+/// A verifier that accepts every certificate, for `tls.insecure`; it still checks signatures.
 #[derive(Debug)]
 struct AnyCertificate(Arc<CryptoProvider>);
 

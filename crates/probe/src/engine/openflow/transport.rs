@@ -9,7 +9,7 @@ use rustix::net::{self, AddressFamily, SocketFlags, SocketType};
 use rustls::ClientConnection;
 use rustls::pki_types::ServerName;
 
-/// What is needed to dial.
+/// The parameters of a connection to dial.
 #[derive(Clone, Debug)]
 pub(crate) struct Dialler {
     pub(crate) address: SocketAddr,
@@ -25,7 +25,7 @@ pub(crate) struct Transport {
 
 impl Dialler {
     /// Begins to connect. The connection is usable once the socket is writable and
-    /// [`Transport::connected`] agrees.
+    /// [`Transport::connected`] returns `Ok`.
     pub(crate) fn dial(&self) -> io::Result<Transport> {
         let family = match self.address {
             SocketAddr::V4(_) => AddressFamily::INET,
@@ -34,7 +34,8 @@ impl Dialler {
         let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
         let socket = net::socket_with(family, SocketType::STREAM, flags, None)?;
         net::sockopt::set_tcp_nodelay(&socket, true)?;
-        // Where the system refuses, the run goes on; its round-trip times show the pacing.
+        // If the system refuses, the run continues; its round-trip times then include TCP
+        // pacing.
         let _ = grpc::tcp::send_unpaced(&socket);
         match net::connect(&socket, &self.address) {
             Ok(()) | Err(rustix::io::Errno::INPROGRESS) => {}
@@ -51,7 +52,7 @@ impl Dialler {
 }
 
 impl Transport {
-    /// Whether connecting succeeded; to be asked when the socket becomes writable.
+    /// Returns the result of connecting. It must be called when the socket becomes writable.
     pub(crate) fn connected(&self) -> io::Result<()> {
         match net::sockopt::socket_error(&self.socket)? {
             Ok(()) => Ok(()),
@@ -59,12 +60,12 @@ impl Transport {
         }
     }
 
-    /// Whether application data can flow yet.
+    /// Whether the TLS handshake is still in progress, so that application data cannot flow yet.
     pub(crate) fn is_handshaking(&self) -> bool {
         self.session.as_ref().is_some_and(|session| session.is_handshaking())
     }
 
-    /// Reads what there is; `Ok(0)` is the end of the stream.
+    /// Reads the available bytes; `Ok(0)` is the end of the stream.
     pub(crate) fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let Some(session) = &mut self.session else { return self.socket.read(buffer) };
         loop {
@@ -76,13 +77,13 @@ impl Transport {
                 return Ok(0);
             }
             let processed = session.process_new_packets();
-            // An alert for the peer may be waiting even if the packets were bad.
+            // An alert for the peer may be waiting even if the received data were invalid.
             while session.wants_write() && session.write_tls(&mut self.socket).is_ok() {}
             processed.map_err(io::Error::other)?;
         }
     }
 
-    /// Writes what the connection takes.
+    /// Writes the bytes that the connection accepts, and returns their number.
     pub(crate) fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let Some(session) = &mut self.session else { return self.socket.write(bytes) };
         flush_session(session, &mut self.socket)?;
@@ -97,7 +98,7 @@ impl Transport {
         }
     }
 
-    /// Sends what TLS itself has to send; `true` if something is left.
+    /// Sends pending TLS records. Returns whether some of them are left.
     pub(crate) fn flush(&mut self) -> io::Result<bool> {
         let Some(session) = &mut self.session else { return Ok(false) };
         match flush_session(session, &mut self.socket) {

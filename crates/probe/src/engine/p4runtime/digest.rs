@@ -1,8 +1,8 @@
-//! Digests as load: which one a pipeline's switches send, and what is in it.
+//! Digests as load: the digest that a pipeline's switches send, and its data.
 //!
-//! The data is what a program would learn from an emulated packet: its addresses and ports, the
-//! port that it came in by, and its number where a member has room for it. The answer is tied to
-//! the digest by the id of its list, whatever the data.
+//! The data is what a program would learn from an emulated packet: its addresses and ports, its
+//! ingress port, and its sequence number where a member is wide enough. An answer is matched to the
+//! digest by the id of its list, whatever the data.
 
 use entities::schema::DigestId;
 use entities::{BitsType, Data, DataType};
@@ -25,7 +25,7 @@ pub(super) struct DigestForm {
     names: Vec<String>,
 }
 
-/// A pipeline lacks the digest that switches are to send.
+/// The error of a pipeline that lacks the configured digest.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum NoDigest {
     #[error(
@@ -40,7 +40,7 @@ pub(crate) enum NoDigest {
 }
 
 impl DigestForm {
-    /// The digest with this name, or the first of the pipeline.
+    /// Returns the digest with this name, or the first of the pipeline if the name is empty.
     pub(super) fn of(pipeline: &Pipeline, wanted: &str) -> Result<Self, NoDigest> {
         let digests = pipeline.schema().digests();
         let digest = match wanted {
@@ -58,7 +58,7 @@ impl DigestForm {
         Ok(Self { id, name, data, names: member_names(pipeline, id) })
     }
 
-    /// What is learned from a packet that came in by a port.
+    /// Returns the data that is learned from a packet on an ingress port.
     pub(super) fn data(&self, packet: &Packet, ingress_port: u16, sequence: u64) -> Data {
         let mut learned = Learned { packet, ingress_port, sequence, bits_seen: Vec::new() };
         match &self.data {
@@ -72,17 +72,17 @@ impl DigestForm {
     }
 }
 
-/// The id of the list that a switch sends under a sequence number; lists count from 1.
+/// Returns the list id for a sequence number; list ids count from 1.
 pub(super) fn list_id(sequence: u64) -> u64 {
     sequence + 1
 }
 
-/// The sequence number of a list, if it can be one of ours.
+/// Returns the sequence number for a list id, if the id can be one of a sent list.
 pub(super) fn sequence_of(list_id: u64) -> Option<u64> {
     list_id.checked_sub(1)
 }
 
-/// Books an acknowledgement that arrived `at` nanoseconds after the start of traffic at a switch
+/// Records an acknowledgement that arrived `at` nanoseconds after the start of traffic at a switch
 /// that sends `digest`.
 pub(super) fn acknowledged(
     recorder: &mut Recorder,
@@ -113,12 +113,13 @@ fn member_names(pipeline: &Pipeline, id: DigestId) -> Vec<String> {
     })
 }
 
-/// What there is to say about one packet.
+/// The values that can be learned from one packet.
 struct Learned<'a> {
     packet: &'a Packet,
     ingress_port: u16,
     sequence: u64,
-    /// The widths of the members so far: without names, the first of a width is a source.
+    /// The widths of the members so far. Where members have no names, the first member of a width
+    /// is taken for a source.
     bits_seen: Vec<u32>,
 }
 
@@ -192,8 +193,8 @@ mod tests {
     use super::*;
     use crate::ledger::{Tally, Window};
 
-    /// Ethernet from 02:00:00:00:00:01 to 02:00:00:00:00:02, IPv4 10.0.0.1 to 10.0.0.2, UDP from
-    /// 50000 to 50001.
+    /// An Ethernet frame from 02:00:00:00:00:01 to 02:00:00:00:00:02, with IPv4 10.0.0.1 to
+    /// 10.0.0.2 and UDP 50000 to 50001.
     const FRAME: [u8; 42] = [
         2, 0, 0, 0, 0, 2, 2, 0, 0, 0, 0, 1, 8, 0, 0x45, 0, 0, 28, 0, 0, 0, 0, 64, 17, 0, 0, 10, 0,
         0, 1, 10, 0, 0, 2, 0xc3, 0x50, 0xc3, 0x51, 0, 8, 0, 0,
@@ -233,7 +234,7 @@ mod tests {
         const DIGEST: DigestId = DigestId(0x1700_0001);
         let tally = Tally::new(Window { from: 0, to: 1_000 }, 1_000, 100);
         let mut recorder = Recorder::new(tally, std::iter::once(0), false, 1_000_000);
-        // The second waits for its turn and leaves later than it is due.
+        // The second packet waits for its turn and leaves later than it is due.
         for (due, left) in [(100, Some(110)), (200, Some(290)), (300, None)] {
             recorder.due_and_waits(0, due);
             let (_, sequence) = recorder.issue_waiting(0).expect("it waits");
@@ -247,7 +248,8 @@ mod tests {
         };
         assert_eq!(ack(DIGEST.0, 2, 400), Answer::First { frees_place: true });
         assert_eq!(ack(DIGEST.0, 2, 410), Answer::Duplicate);
-        // No list, one that is yet to leave, one that is yet to be made, another digest.
+        // In turn: no list id, the id of a list that has not left, the id of a list that does not
+        // exist yet, another digest.
         for (digest, list) in [(DIGEST.0, 0), (DIGEST.0, 3), (DIGEST.0, 4), (DIGEST.0 + 1, 1)] {
             assert_eq!(ack(digest, list, 420), Answer::Unmatched, "{digest:#x} {list}");
         }
@@ -255,7 +257,7 @@ mod tests {
         let counts = recorder.counts(0);
         assert_eq!((counts.due, counts.sent), (3, 2));
         assert_eq!((counts.answered, counts.late, counts.duplicated), (2, 1, 1));
-        // From due: 200 and 1,200 ns.
+        // The times count from due: 200 and 1,200 ns.
         let times = &recorder.tally.histograms.rtt_from_due;
         assert_eq!((times.len(), times.min(), times.max()), (2, 200, 1_200));
     }
@@ -286,7 +288,7 @@ mod tests {
             &[8, 0],
             &[1, 2],
             &[0],
-            // No more than fits.
+            // The value is truncated to the width of the member.
             &[2],
         ];
         assert_eq!(learned(&form), Data::Struct(expected.map(bits).to_vec()));

@@ -1,9 +1,10 @@
-//! Idle time-outs as load: which table a pipeline's switches tell of, and which of its entries.
+//! Idle time-outs as load: the table about which switches send notifications, and its entries.
 //!
-//! Each due time is an entry that packets added and that has been idle since: it is put into the table and the
-//! controller is told of it. What a controller does then is to remove the entry, or to set it again so that it
-//! stays; its answer is the first update of a Write that has this key. The key holds the entry's number and, where it has
-//! more bits than that, a mark of the trial: entries of the controller's own and of earlier trials are not taken for it.
+//! At each due time, an entry that packets are supposed to have added earlier counts as idle: the
+//! switch inserts it and notifies the controller. A controller then removes the entry, or sets it
+//! again to keep it; its answer is the first update of a Write with the key of this entry. The key
+//! holds the entry's number and, where it has more bits, a mark of the trial. The mark
+//! distinguishes these entries from the controller's own and from those of earlier trials.
 
 use entities::schema::{ActionScope, MatchKind, Table, TableId};
 use entities::value::ValueType;
@@ -12,25 +13,26 @@ use p4runtime::session::Pipeline;
 
 use crate::traffic::RunKey;
 
-/// The bits of an entry's number in its key.
+/// The number of bits of an entry's number in its key.
 const NUMBER_BITS: u32 = 32;
-/// What entries say of their time-out, in nanoseconds: a day, so that the device does not tell of them itself.
+/// The time-out of the entries in nanoseconds: a day, so that the device itself sends no
+/// notifications about them.
 const IDLE_TIMEOUT: i64 = 24 * 3600 * 1_000_000_000;
-/// Entries of a table without a size that may be there at a time.
+/// The most entries at a time in a table without a declared size.
 const ROOM: u64 = 65_536;
-/// Any priority serves; where entries need one it is not 0.
+/// The priority of entries in tables that require one; any value but 0 would serve.
 const PRIORITY: i32 = 1;
 
-/// A table of a pipeline whose entries switches say are idle.
+/// A table whose entries switches report as idle.
 #[derive(Clone, Debug)]
 pub(super) struct IdleForm {
     pub(super) table: TableId,
     fields: Vec<Field>,
     action: v1::Action,
     needs_priority: bool,
-    /// Entries that may be there at a time: the others are the controller's.
+    /// The most entries at a time; the rest of the table is left to the controller.
     room: u64,
-    /// What is in the key beside the number.
+    /// The bits of the key beside the number.
     mark: u128,
 }
 
@@ -41,7 +43,7 @@ struct Field {
     bits: u32,
 }
 
-/// A pipeline lacks the table whose entries switches are to say are idle.
+/// The error of a pipeline that lacks a table with idle entries.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum NoTable {
     #[error(
@@ -58,7 +60,8 @@ pub(crate) enum NoTable {
 }
 
 impl IdleForm {
-    /// The table with this name, or the first of the pipeline whose entries can be idle.
+    /// Returns the table with this name, or the first table of the pipeline whose entries can be
+    /// idle.
     pub(super) fn of(pipeline: &Pipeline, wanted: &str, key: RunKey) -> Result<Self, NoTable> {
         let tables = pipeline.schema().tables();
         let mut usable =
@@ -114,7 +117,7 @@ impl IdleForm {
         })
     }
 
-    /// The idle entry with this number, as a notification carries it.
+    /// Returns the idle entry with this number, in the form of a notification.
     pub(super) fn entry(&self, sequence: u64) -> v1::TableEntry {
         let mut rest = self.mark | u128::from(sequence as u32);
         let mut matches = Vec::with_capacity(self.fields.len());
@@ -132,7 +135,8 @@ impl IdleForm {
         }
     }
 
-    /// The number of the idle entry that an update is about, if it is one of ours.
+    /// Returns the number of the idle entry that an update concerns, if the entry is one of this
+    /// trial's.
     pub(super) fn sequence_of(&self, entry: &v1::TableEntry) -> Option<u64> {
         if entry.table_id != self.table.0 {
             return None;
@@ -150,8 +154,9 @@ impl IdleForm {
         (key == expected).then_some(number.into())
     }
 
-    /// What packets change when the entry with this number appears: it is added, and the one is removed whose place it
-    /// takes if the controller has left it there.
+    /// Returns the updates by which packets insert the entry with this number: the insertion, and
+    /// before it the removal of the entry whose place it takes, in case the controller has left
+    /// that entry.
     pub(super) fn appears(&self, sequence: u64) -> impl Iterator<Item = v1::Update> {
         let update = |kind: update::Type, entry| v1::Update {
             r#type: kind.into(),
@@ -169,12 +174,12 @@ impl IdleForm {
 }
 
 impl Field {
-    /// All ones.
+    /// Returns a value with all key bits set.
     fn all(&self) -> u128 {
         1_u128.checked_shl(self.bits).unwrap_or_default().wrapping_sub(1)
     }
 
-    /// Exactly this value.
+    /// Returns a match of exactly this value.
     fn matching(&self, value: u128) -> v1::FieldMatch {
         let (value, all) = (bytes(value), self.mask());
         let matching = match self.kind {
@@ -196,7 +201,7 @@ impl Field {
         v1::FieldMatch { field_id: self.id, field_match_type: Some(matching) }
     }
 
-    /// All ones as bytes; a field may be wider than the numbers here.
+    /// Returns all ones as bytes; a field may be wider than the integers here.
     fn mask(&self) -> bytes::Bytes {
         let mut mask = vec![0xff; self.bits.div_ceil(8) as usize];
         if let (Some(first), rest @ 1..) = (mask.first_mut(), self.bits % 8) {
@@ -217,14 +222,14 @@ impl Field {
     }
 }
 
-/// The shortest form of a number.
+/// Returns the shortest encoding of a number.
 fn bytes(value: u128) -> bytes::Bytes {
     let bytes = value.to_be_bytes();
     let zeros = bytes.iter().take_while(|byte| **byte == 0).count().min(bytes.len() - 1);
     bytes[zeros..].to_vec().into()
 }
 
-/// The number in bytes of any length.
+/// Parses a number from bytes of any length; `None` if it does not fit.
 fn number(bytes: &[u8]) -> Option<u128> {
     let zeros = bytes.iter().take_while(|byte| **byte == 0).count();
     let bytes = bytes.get(zeros..)?;
@@ -242,7 +247,7 @@ mod tests {
 
     use super::*;
 
-    /// A table with idle time-outs of these fields, of these kinds and widths.
+    /// Returns a table with idle time-outs that has fields of these kinds and widths.
     fn table(name: &str, number: u32, fields: &[(&str, u32)], more: &str) -> String {
         let field = |(at, (kind, bits)): (usize, &(&str, u32))| {
             let id = at + 1;

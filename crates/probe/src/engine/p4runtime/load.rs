@@ -1,4 +1,4 @@
-//! What switches send when something is due, other than packet-ins.
+//! The messages that switches send as load, other than packet-ins.
 
 use entities::schema::{DigestId, TableId};
 use p4runtime::proto::v1;
@@ -10,14 +10,14 @@ use super::idle::{IdleForm, NoTable};
 use crate::config::{Config, Load};
 use crate::traffic::RunKey;
 
-/// What a pipeline's switches send instead of packet-ins.
+/// The kind of message that a pipeline's switches send instead of packet-ins.
 #[derive(Clone, Debug)]
 pub(super) enum Form {
     Digest(DigestForm),
     IdleTimeout(IdleForm),
 }
 
-/// A pipeline lacks what switches are to send.
+/// The error of a pipeline that lacks the configured digest or table.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum NoForm {
     #[error(transparent)]
@@ -27,7 +27,8 @@ pub(crate) enum NoForm {
 }
 
 impl Form {
-    /// What switches with this pipeline send; `None` where packet-ins are the load.
+    /// Returns the message that switches with this pipeline send; `None` where packet-ins are the
+    /// load.
     pub(super) fn of(
         pipeline: &Pipeline,
         config: &Config,
@@ -45,7 +46,7 @@ impl Form {
         })
     }
 
-    /// To whom it goes.
+    /// Returns the subscribers that receive the message.
     pub(super) fn receiver(&self) -> Receiver {
         match self {
             Self::Digest(form) => Receiver::Digest(form.id),
@@ -54,22 +55,22 @@ impl Form {
     }
 }
 
-/// Who receives what switches send.
+/// The subscribers that receive what switches send.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Receiver {
-    /// Those of packet-ins.
+    /// The receivers of packet-ins.
     Packet,
     Digest(DigestId),
     IdleTimeout(TableId),
 }
 
-/// What a switch sends together.
+/// The messages that a switch sends together.
 #[derive(Debug, Default)]
 pub(super) struct Batch {
     packets: Vec<PacketIn>,
     lists: Vec<DigestList>,
     entries: Vec<v1::TableEntry>,
-    /// What packets change before.
+    /// The table updates that precede idle notifications.
     changes: Vec<v1::Update>,
 }
 
@@ -91,7 +92,7 @@ impl Batch {
         self.entries.push(form.entry(sequence));
     }
 
-    /// Sends everything, and returns how many of it were queued.
+    /// Sends all messages, and returns how many were queued.
     pub(super) fn send(&mut self, device: &DeviceHandle, receiver: Receiver) -> usize {
         match receiver {
             Receiver::Packet => device.send_now(self.packets.drain(..)).unwrap_or(0),
@@ -99,7 +100,8 @@ impl Batch {
                 device.send_digest_lists(digest, self.lists.drain(..)).unwrap_or(0)
             }
             Receiver::IdleTimeout(table) => {
-                // An entry that finds no room is told of all the same: it was there a moment ago.
+                // A notification is sent even for an entry that found no room, as if the entry had
+                // existed before.
                 device.write_from_data_plane(&self.changes);
                 self.changes.clear();
                 device.send_idle_timeouts(table, self.entries.drain(..)).unwrap_or(0)

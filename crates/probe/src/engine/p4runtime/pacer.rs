@@ -1,8 +1,9 @@
-//! Hands packet-ins to the streams when they are due.
+//! The pacer, which hands packet-ins to the streams when they are due.
 //!
-//! A task of its own waits for due times. Where the runtime is busy with connections that have
-//! something to read, that task's turn would come late, so every connection whose turn comes hands
-//! over first what is due ([`Urgency`]). What was handed over is written at once.
+//! A task of its own waits for due times. While the runtime is busy with connections that have
+//! something to read, that task would be scheduled late. Therefore every connection that is polled
+//! first hands over what is due ([`Urgency`]). Messages that were handed over are written
+//! immediately.
 
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -17,9 +18,9 @@ use crate::engine::nanos;
 use crate::engine::pace::{Pace, SPIN};
 use crate::engine::recorder::ABSENCE;
 
-/// Spacing of looks at streams whose queue was full.
+/// The time between two attempts at streams whose queue was full, in nanoseconds.
 const RETRY: u64 = 1_000_000;
-/// Packet-ins, or what is sent instead, that wait in a stream's queue; further ones wait as due times.
+/// The most messages that wait in a stream's queue; further ones wait as due times.
 const HIGH_WATER: usize = 4096;
 
 /// The pacing of one engine thread, which all its connections share.
@@ -32,14 +33,14 @@ struct Pacer {
     thread: Arc<ThreadState>,
     devices: Vec<DeviceHandle>,
     pace: Pace,
-    /// Members with packet-ins that wait.
+    /// The members whose packet-ins wait for room in their stream's queue.
     waiting: Vec<usize>,
     is_waiting: Vec<bool>,
     batch: Batch,
 }
 
 impl Pacing {
-    /// The pacing of a thread whose devices are set.
+    /// Creates the pacing of a thread whose devices are set.
     pub(super) fn new(thread: &Arc<ThreadState>, pace: Pace) -> Self {
         let members = thread.books().members.len();
         let pacer = Pacer {
@@ -53,11 +54,12 @@ impl Pacing {
         Self { thread: thread.clone(), pacer: Mutex::new(pacer) }
     }
 
-    /// Paces until told to stop.
+    /// Paces until the conductor stops the thread.
     pub(super) async fn pace(&self) -> io::Result<()> {
         let timer = Timer::new()?;
         let orders = &self.thread.shared.orders;
-        // Since when, and until when at the latest, whatever arrives wakes the thread.
+        // The moment from which on arriving data wakes the thread, and the latest moment until
+        // which it does.
         let mut since: (u64, Option<u64>) = (0, Some(0));
         while !orders.is_stopped() {
             let now = orders.clock.now();
@@ -78,12 +80,13 @@ impl Pacing {
             };
             let wait = wake.saturating_sub(orders.clock.now());
             if wait <= SPIN {
-                // Lets the streams and the sockets have their turn.
+                // Yields to the streams and the sockets.
                 since = (now, None);
                 tokio::task::yield_now().await;
             } else {
                 let from = orders.clock.now();
-                // Meanwhile connections have their turns, which is no absence unless it is long.
+                // Connections are polled meanwhile, so this counts as an absence only if it takes
+                // long.
                 since = (from, Some(from.saturating_add(wait).saturating_add(ABSENCE)));
                 tokio::select! {
                     slept = timer.sleep(wait - SPIN) => slept?,
@@ -92,7 +95,7 @@ impl Pacing {
             }
         }
         if let Some(at) = self.thread.traffic_time() {
-            // What was due by now is due, whether or not there was time to take it.
+            // Everything due by now counts as due, whether or not there was time to send it.
             self.pacer().take_due(at);
             self.pacer().note_refusals();
             self.thread.books().recorder.close(at);
@@ -102,14 +105,14 @@ impl Pacing {
     }
 
     fn pacer(&self) -> MutexGuard<'_, Pacer> {
-        // A panic elsewhere ends the trial anyway.
+        // A panic in another thread ends the trial anyway.
         self.pacer.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Urgency for Pacing {
     fn before_turn(&self) {
-        // Held by a caller further up, which hands over itself.
+        // A caller further up the stack holds the lock, and hands over itself.
         let Ok(mut pacer) = self.pacer.try_lock() else { return };
         let now = self.thread.shared.orders.clock.now();
         if pacer.is_due(now) {
@@ -133,7 +136,7 @@ impl Pacer {
             match thread.shared.plan.config.traffic.mode {
                 Mode::Open => self.take_due(at),
                 Mode::Closed { window, .. } => self.refill(window, at),
-                // The configuration does not allow it with P4Runtime.
+                // The configuration rejects floods with P4Runtime.
                 Mode::Flood => {}
             }
             self.hand_over();
@@ -147,12 +150,12 @@ impl Pacer {
         }
     }
 
-    /// Whether the schedule has something for this moment of the trial's clock.
+    /// Whether the schedule has a packet-in that is due at `now` of the trial's clock.
     fn is_due(&self, now: u64) -> bool {
         self.pace.is_due(now) && !self.thread.shared.orders.is_stopped()
     }
 
-    /// The moment of the next thing to do, on the trial's clock.
+    /// Returns the moment of the next thing to do, on the trial's clock.
     fn wake(&self, now: u64) -> u64 {
         let wake = self.pace.wake(now, self.thread.books().recorder.next_sample());
         match self.waiting.is_empty() {
@@ -161,7 +164,7 @@ impl Pacer {
         }
     }
 
-    /// Lets emulated hosts announce themselves when their turn comes.
+    /// Sends the announcements of emulated hosts whose turn has come.
     fn introduce(&mut self, now: u64) {
         let plan = &self.thread.shared.plan;
         let due = {
@@ -177,7 +180,7 @@ impl Pacer {
         }
     }
 
-    /// Moves everything that is due at `at` to its switch.
+    /// Queues everything that is due at `at` at its switch.
     fn take_due(&mut self, at: u64) {
         let mut books = self.thread.books();
         while let Some((index, due)) = self.pace.pop_due(at) {
@@ -193,7 +196,7 @@ impl Pacer {
         }
     }
 
-    /// Fills the places that answers have freed.
+    /// Fills the window slots that answers have freed.
     fn refill(&mut self, window: u32, at: u64) {
         let plan = &self.thread.shared.plan;
         let mut books = self.thread.books();
@@ -219,7 +222,7 @@ impl Pacer {
         }
     }
 
-    /// Hands pending packet-ins to the streams, as far as their queues take them.
+    /// Hands waiting packet-ins to the streams, as far as their queues have room.
     fn hand_over(&mut self) {
         let mut waiting = std::mem::take(&mut self.waiting);
         waiting.retain(|index| {
@@ -265,7 +268,7 @@ impl Pacer {
             let before = at.saturating_sub(nanos(give_up));
             let mut books = self.thread.books();
             for index in 0..self.devices.len() {
-                // A switch whose start delay has passed is noticed here too.
+                // This also notices a switch whose start delay has passed.
                 let freed = books.recorder.switches[index].ledger.give_up(before);
                 if freed > 0 || books.recorder.switches[index].ledger.in_loop() == 0 {
                     books.refill.push(index);
@@ -276,7 +279,7 @@ impl Pacer {
         self.publish();
     }
 
-    /// Notes whose streams take no more; some find out in a turn of their own.
+    /// Notes which streams accept no more; the server may have discovered this in its own task.
     fn note_refusals(&self) {
         for (index, device) in self.devices.iter().enumerate() {
             if device.refuses() {

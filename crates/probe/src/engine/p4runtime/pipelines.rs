@@ -1,22 +1,23 @@
-//! Names for the pipelines that switches were given, so that a reader sees where they differ.
+//! Names for the pipelines that controllers push, so that a report shows where switches differ.
 //!
-//! A controller may leave some switches with another pipeline than the others: ONOS, for one, keeps
-//! the pipeconf of a device that it knows from an earlier run. Answers of such switches cannot be
-//! added up without a word.
+//! A controller may leave some switches with a different pipeline: ONOS, for example, keeps the
+//! pipeconf of a device that it knows from an earlier run. The answers of such switches cannot be
+//! added up without a remark.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
 use p4runtime::session::Pipeline;
 
-/// The pipelines of a trial by the names that they were given.
+/// The pipelines of a trial with their names.
 #[derive(Debug, Default)]
 pub(super) struct Pipelines {
-    // Kept alive, so that no other pipeline takes the place in memory of one that was dropped.
+    // The pipelines are kept alive, so that no new pipeline gets the address of a dropped one.
     known: Mutex<Vec<(Arc<Pipeline>, String)>>,
 }
 
 impl Pipelines {
-    /// A name that equal pipelines share and no other has, in this trial or another one.
+    /// Returns a name that equal pipelines share and different pipelines do not, in this trial or
+    /// another one.
     pub(super) fn name(&self, pipeline: &Arc<Pipeline>) -> String {
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((_, name)) = known.iter().find(|(known, _)| Arc::ptr_eq(known, pipeline)) {
@@ -28,7 +29,7 @@ impl Pipelines {
     }
 }
 
-/// The pipeline in a few words.
+/// Returns a short description of the pipeline.
 fn describe(pipeline: &Pipeline) -> String {
     let p4info = pipeline.p4info();
     let package = p4info.pkg_info.as_ref().map_or("", |package| package.name.as_str());
@@ -70,11 +71,12 @@ mod tests {
         let first = named(tunnel, "{}");
         let start = "mytunnel, 0 tables, 2 bytes of device configuration, fingerprint ";
         assert!(first.starts_with(start), "{first}");
-        // The hash of nothing, as it is published.
+        // This is the published FNV-1a hash of empty input.
         let empty = "no tables, 0 bytes of device configuration, fingerprint cbf29ce484222325";
         assert_eq!(named("", ""), empty);
         assert_eq!(named(tunnel, "{}"), first);
-        // Another trial names the same pipeline alike, and another one otherwise.
+        // Another trial gives an equal pipeline the same name, and a different pipeline a different
+        // one.
         let later = Pipelines::default();
         assert_eq!(later.name(&pipeline(&PipelineRegistry::new(), tunnel, "{}")), first);
         let other = named(tunnel, "[]");

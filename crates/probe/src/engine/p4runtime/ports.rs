@@ -1,11 +1,12 @@
-//! The ports on which P4Runtime servers listen, held from before anybody dials until the run ends.
+//! The ports on which P4Runtime servers listen, reserved from before any controller dials until the
+//! run ends.
 //!
-//! The kernel lends any free port of its range to an outgoing connection. A controller that dials
-//! thousands of switches before these listen, or between two trials, may so be lent the very port of
-//! a switch, which then cannot listen. A port to which a socket is bound is lent to nobody: such a
-//! socket, which does not listen, holds each port for the whole run, and the listeners of each trial
-//! are bound beside it (both with `SO_REUSEADDR`). While none listens, connections are refused, as
-//! they would be without it.
+//! The kernel assigns any free port of its ephemeral range to an outgoing connection. A controller
+//! that dials thousands of switches before they listen, or between two trials, may be assigned the
+//! very port of a switch, which then cannot listen. The kernel does not assign a port to which a
+//! socket is bound. Therefore a bound socket that does not listen reserves each port for the whole
+//! run, and the listeners of each trial are bound beside it (both with `SO_REUSEADDR`). While no
+//! listener exists, connections are refused, as they would be without the reservation.
 
 use std::io;
 use std::net::{SocketAddr, TcpStream};
@@ -17,19 +18,19 @@ use rustix::net::{AddressFamily, SocketType, bind, ipproto, socket, sockopt};
 use super::addresses;
 use crate::config::{Config, Protocol};
 
-/// Why ports cannot be held.
+/// The reason why ports cannot be reserved.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum PortsError {
-    /// The system refuses one.
+    /// The system refuses an address.
     #[error("cannot listen on {address}: {cause}; {}", advice(cause))]
     Listen {
-        /// Where.
+        /// The address.
         address: SocketAddr,
-        /// What the system said.
+        /// The system's error.
         cause: io::Error,
     },
-    /// Too many of them are in use.
+    /// Too many ports are in use.
     #[error(
         "{wanted} servers need a port each, and from {first} on only {free} are free; begin lower \
          with --first-port, or put several devices behind each port with --devices-per-port"
@@ -37,14 +38,14 @@ pub enum PortsError {
     TooFew {
         /// The first port.
         first: u16,
-        /// How many are needed.
+        /// The number of ports that are needed.
         wanted: u32,
-        /// How many there are.
+        /// The number of ports that are free.
         free: u32,
     },
 }
 
-/// What to do where listening is refused.
+/// Returns advice for a system that refuses to listen.
 fn advice(cause: &io::Error) -> &'static str {
     match cause.kind() {
         io::ErrorKind::AddrInUse => {
@@ -70,25 +71,25 @@ fn is_out_of_files(error: &io::Error) -> bool {
         .any(|errno| code == Some(errno.raw_os_error()))
 }
 
-/// Ports that belong to a run. They are free again when this is dropped.
+/// The reserved ports of a run. Dropping this value releases them.
 #[derive(Debug, Default)]
 pub struct HeldPorts {
-    /// Each bound to one of them.
+    /// Sockets that are each bound to one of the ports.
     sockets: Vec<OwnedFd>,
     passed_over: Vec<u16>,
 }
 
 impl HeldPorts {
-    /// Holds the ports of every switch of any trial; none unless the protocol is P4Runtime.
+    /// Reserves the ports of every switch of any trial; none unless the protocol is P4Runtime.
     ///
-    /// Ports that somebody else uses are passed over if the controller hears where the switches
-    /// listen: from a file or a request of the run, or, with `told`, from the caller, who has to
-    /// [`HeldPorts::apply`] this first. Otherwise the controller expects them to count up, and a
-    /// port in use is an error.
+    /// Ports in use are passed over if the controller learns the addresses of the switches: from a
+    /// file or a request of the run, or, with `told`, from the caller, who must call
+    /// [`HeldPorts::apply`] before it passes them on. Otherwise the controller expects consecutive
+    /// ports, and a port in use is an error.
     ///
     /// # Errors
     ///
-    /// When the system refuses a port, or too few are free.
+    /// Returns an error if the system refuses a port, or if too few ports are free.
     pub fn take(config: &Config, told: bool) -> Result<Self, PortsError> {
         if config.protocol != Protocol::P4Runtime {
             return Ok(Self::default());
@@ -125,12 +126,12 @@ impl HeldPorts {
         !self.passed_over.is_empty()
     }
 
-    /// Makes a configuration speak of these ports.
+    /// Writes the ports that were passed over into a configuration.
     pub fn apply(&self, config: &mut Config) {
         config.p4runtime.passed_over.clone_from(&self.passed_over);
     }
 
-    /// What a reader of the result has to know of them.
+    /// Returns the remark on these ports for a reader of the result.
     pub(crate) fn note(&self, config: &Config) -> Option<String> {
         let first = self.passed_over.first()?;
         let last = addresses(config).last().map_or(*first, |device| device.listen.port());
@@ -146,8 +147,8 @@ impl HeldPorts {
     }
 }
 
-/// Binds a socket to an address. One that was lent to a connection comes back: without another
-/// choice this waits for it.
+/// Binds a socket to an address. If the port is assigned to an outgoing connection and there is no
+/// other choice, waits until the port is free again.
 fn hold(address: SocketAddr, has_choice: bool) -> io::Result<OwnedFd> {
     let deadline = Instant::now() + PATIENCE;
     loop {
@@ -174,18 +175,18 @@ fn bound(address: SocketAddr) -> io::Result<OwnedFd> {
     Ok(socket)
 }
 
-/// Whether a connection is accepted by anybody but ourselves: a socket that dials a port which the
-/// system lends out may be lent that very port, and is then connected to itself (RFC 9293, section
-/// 3.5, simultaneous open).
+/// Whether a server other than this process accepts connections at an address. A socket that dials
+/// an ephemeral port may be assigned that very port, and is then connected to itself (RFC 9293,
+/// section 3.5, simultaneous open).
 fn somebody_listens(address: SocketAddr) -> bool {
     TcpStream::connect_timeout(&address, STEP)
         .and_then(|stream| Ok(stream.local_addr()? != stream.peer_addr()?))
         .unwrap_or(false)
 }
 
-/// Patience with a port that is lent out: TIME_WAIT lasts 60 s.
+/// The longest wait for a port that is assigned to a connection: TIME_WAIT lasts 60 s.
 const PATIENCE: Duration = Duration::from_secs(65);
-/// Time between looks at such a port.
+/// The time between two attempts to bind such a port.
 const STEP: Duration = Duration::from_millis(100);
 
 #[cfg(test)]
@@ -205,8 +206,8 @@ mod tests {
         settings.resolve().expect("settings").config
     }
 
-    /// So many ports in a row that nobody uses now, below those that the kernel lends out. Tests of
-    /// other processes look elsewhere.
+    /// Finds `count` consecutive free ports below the ephemeral range. Tests in other processes
+    /// look at different ports.
     fn free_ports(count: u16) -> u16 {
         let from = 2_000 + (std::process::id() % 20_000) as u16;
         (from..32_000)
@@ -224,7 +225,7 @@ mod tests {
         settings.set("switches.count", "1000", Origin::Flag);
         let config = settings.resolve().expect("settings").config;
         let ports = super::super::addresses(&config).into_iter().map(|one| one.listen.port());
-        // Linux's default range, net.ipv4.ip_local_port_range, begins there.
+        // The default range of Linux, net.ipv4.ip_local_port_range, begins at 32768.
         assert!(ports.clone().all(|port| port > 1_023 && port < 32_768));
         assert_eq!(ports.collect::<std::collections::BTreeSet<_>>().len(), 1_000);
     }
@@ -246,11 +247,11 @@ mod tests {
         let held = HeldPorts::take(&config, false).expect("free ports");
         for port in [first, first + 1] {
             let address = SocketAddr::from(([127, 0, 0, 1], port));
-            // As the kernel does for whoever dials from here: without SO_REUSEADDR.
+            // Binds without SO_REUSEADDR, as the kernel does for an outgoing connection.
             let other = socket(AddressFamily::INET, SocketType::STREAM, None).expect("a socket");
             assert_eq!(bind(&other, &address), Err(rustix::io::Errno::ADDRINUSE), "{port}");
             assert!(TcpStream::connect(address).is_err(), "nobody listens at {port} yet");
-            // Trial after trial.
+            // Repeats what every trial of a run does.
             for _ in 0..2 {
                 let listener = TcpListener::bind(address).expect("a listener beside it");
                 let _dialled = TcpStream::connect(address).expect("somebody listens");

@@ -1,9 +1,9 @@
-//! The state of one engine thread, and what happens to it.
+//! The state of one P4Runtime engine thread, and the events that change it.
 //!
-//! Everything that belongs to the thread's switches sits behind one lock. It is taken by that
-//! thread for a few hundred nanoseconds at a time and by others only when a controller answers at
-//! a switch of another thread, so it is practically never contended. It is never held while the
-//! server is called.
+//! Everything that belongs to the thread's switches is protected by one lock. The thread itself
+//! takes it for a few hundred nanoseconds at a time, and other threads only when a controller
+//! answers at a switch of another thread, so the lock is practically never contended. It is never
+//! held during a call of the server.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 
@@ -31,20 +31,20 @@ use crate::topology::{Port, SwitchIndex};
 use crate::traffic::{FrameSource, PacketId, is_discovery, read_id};
 use openflow_switch::Packet;
 
-/// Tag of packet-ins that are not measured.
+/// The tag of packet-ins that are not measured.
 pub(super) const UNMEASURED: u64 = u64::MAX;
-/// Bytes of frames allocated at a time.
+/// The size in bytes of an arena from which frames are cut.
 const ARENA: usize = 64 * 1024;
 
-/// What the threads of a trial share.
+/// The state that the threads of a trial share.
 pub(super) struct Shared {
     pub(super) plan: Arc<TrialPlan>,
     pub(super) orders: Arc<Orders>,
     pub(super) live: Arc<Live>,
     pub(super) pipelines: Pipelines,
-    /// The way to switches of other ranks, if there are any.
+    /// The slot that leads to switches of other ranks, if there are any.
     abroad: Option<Slot>,
-    /// All threads, from when they exist until they end.
+    /// All threads, from their creation until they end.
     threads: RwLock<Vec<Arc<ThreadState>>>,
 }
 
@@ -68,43 +68,43 @@ impl Shared {
     }
 }
 
-/// One engine thread.
+/// The state of one engine thread.
 pub(super) struct ThreadState {
     pub(super) shared: Arc<Shared>,
-    /// Wakes the pacing task.
+    /// The notification that wakes the pacing task.
     pub(super) wake: Notify,
     books: Mutex<Books>,
-    /// The devices of the thread, in the order of the books, until the thread ends.
+    /// The devices of the thread in the order of its switches, until the thread ends.
     devices: RwLock<Vec<DeviceHandle>>,
 }
 
-/// What the lock protects.
+/// The state that the lock protects.
 pub(super) struct Books {
     pub(super) recorder: Recorder,
     pub(super) members: Vec<Member>,
-    /// Switches whose closed loop has a free place.
+    /// Switches whose closed loop has a free slot.
     pub(super) refill: Vec<usize>,
-    /// Frames of packet-ins are cut from this, since an allocation for each would cost more than
-    /// making it.
+    /// The arena from which frames of packet-ins are cut, since an allocation for each frame would
+    /// cost more than its construction.
     arena: BytesMut,
     frame: Vec<u8>,
-    /// What digests are learned from.
+    /// The packet from which digests are learned.
     packet: Packet,
     closed_loop: bool,
 }
 
-/// What belongs to a switch beside its device and its record.
+/// The state of a switch beside its device and its record.
 pub(super) struct Member {
     pub(super) source: FrameSource,
     pub(super) handshake: SwitchHandshake,
     pub(super) ready: bool,
     has_primary: bool,
-    /// How to read packet-outs, once there is a pipeline.
+    /// The pipeline that decodes packet-outs, once the switch has one.
     packet_out: Option<Arc<Pipeline>>,
-    /// What the switch sends, or why it cannot, once there is a pipeline and where packet-ins are
-    /// not the load.
+    /// The message that the switch sends, or the reason why it cannot; `None` without a pipeline,
+    /// and where packet-ins are the load.
     form: Option<Result<Form, NoForm>>,
-    /// Whether the controller has enabled that digest.
+    /// Whether the controller has enabled the digest.
     digest_enabled: bool,
 }
 
@@ -127,12 +127,12 @@ impl Member {
         self.form.as_ref()?.as_ref().ok()
     }
 
-    /// To whom goes what the switch sends.
+    /// Returns the subscribers that receive what the switch sends.
     pub(super) fn receiver(&self) -> Receiver {
         self.form().map_or(Receiver::Packet, Form::receiver)
     }
 
-    /// The digest that the switch sends, if digests are the load.
+    /// Returns the digest that the switch sends, if digests are the load.
     fn digest_id(&self) -> Option<DigestId> {
         match self.form()? {
             Form::Digest(form) => Some(form.id),
@@ -140,8 +140,8 @@ impl Member {
         }
     }
 
-    /// How far the switch has come since its stream opened: rank and words, and whether that is
-    /// all the way.
+    /// Returns the stage that the switch has reached since its stream opened: its order, its
+    /// description, and whether it is the last one.
     fn stage(&self) -> Option<(u32, String, bool)> {
         let waits = |what: String| Some((3, what, false));
         match (self.has_primary, &self.packet_out, &self.form) {
@@ -184,7 +184,7 @@ impl ThreadState {
     }
 
     pub(super) fn books(&self) -> MutexGuard<'_, Books> {
-        // A panic elsewhere ends the trial anyway.
+        // A panic in another thread ends the trial anyway.
         self.books.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -196,14 +196,14 @@ impl ThreadState {
         self.devices.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Lets go of everything that leads back here: devices know their observers, and those their
-    /// thread. Otherwise a trial would never be freed.
+    /// Breaks the reference cycle of devices, observers and thread. Otherwise a trial would never
+    /// be freed.
     pub(super) fn release(&self) {
         self.set_devices(Vec::new());
         self.shared.set_threads(Vec::new());
     }
 
-    /// Nanoseconds since the start of traffic, if it has started.
+    /// Returns the nanoseconds since the start of traffic, if traffic has started.
     pub(super) fn traffic_time(&self) -> Option<u64> {
         let start = self.shared.orders.traffic_start()?;
         self.shared.orders.clock.now().checked_sub(start)
@@ -218,14 +218,14 @@ impl ThreadState {
                 metadata: PacketInMetadata::IngressPort(port),
                 tag: UNMEASURED,
             };
-            // A switch that is not ready cannot relay; the controller will ask again.
+            // A switch that is not ready cannot relay; the controller will send again.
             let _ = device.send(packet);
         }
     }
 }
 
 impl Deliver for ThreadState {
-    /// Takes what other ranks have for switches of this thread.
+    /// Accepts a note of another rank for a switch of this thread.
     fn deliver(&self, note: Note) {
         let (_, member) = self.shared.plan.place(note.switch());
         match note {
@@ -243,7 +243,7 @@ impl Deliver for ThreadState {
 }
 
 impl Books {
-    /// Makes what waits longest at a switch, and says its sequence number.
+    /// Builds the message that waits longest at a switch, and returns its sequence number.
     pub(super) fn emit(&mut self, index: usize, batch: &mut Batch) -> Option<u64> {
         let (_, sequence) = self.recorder.issue_waiting(index)?;
         self.frame.clear();
@@ -268,7 +268,7 @@ impl Books {
     }
 }
 
-/// Tells the thread what happens to one device.
+/// The observer that reports the events of one device to its thread.
 pub(super) struct Observer {
     pub(super) thread: Arc<ThreadState>,
     pub(super) index: usize,
@@ -286,7 +286,8 @@ impl Observer {
         let ready = stage.is_some_and(|(_, _, ready)| ready);
         if ready != member.ready {
             member.ready = ready;
-            // It says that the switch became ready, which the end of the trial does not undo.
+            // `ready` records that the switch was ever ready, which the end of the trial does not
+            // undo.
             let before = member.handshake.ready;
             member.handshake.ready |= ready;
             match ready {
@@ -304,7 +305,7 @@ impl Observer {
         self.thread.wake.notify_one();
     }
 
-    /// The device has a pipeline from the start.
+    /// Notes that the device has a pipeline from the start.
     pub(super) fn preloaded(&self, pipeline: Arc<Pipeline>) {
         self.has(pipeline, None);
     }
@@ -325,7 +326,7 @@ impl Observer {
         });
     }
 
-    /// What has this sequence number is on its way.
+    /// Notes that the message with this sequence number left.
     fn left(&self, sequence: u64) {
         let now = self.thread.shared.orders.clock.now();
         let start = self.thread.shared.orders.traffic_start().unwrap_or(now);
@@ -333,7 +334,7 @@ impl Observer {
         books.recorder.left(self.index, sequence, now.saturating_sub(start));
     }
 
-    /// The controller wrote entries of digests.
+    /// Updates whether the digest is enabled, after the controller wrote digest entries.
     fn digests_configured(&self, device: &DeviceHandle) {
         let digest = self.thread.books().members.get(self.index).and_then(Member::digest_id);
         let Some(digest) = digest else { return };
@@ -341,7 +342,8 @@ impl Observer {
         self.update(|member| member.digest_enabled = enabled);
     }
 
-    /// Books the updates that answer idle time-outs, whatever became of them: it was the controller's answer.
+    /// Records the updates that answer idle time-outs. Their status does not matter, since even a
+    /// failed update is the controller's answer.
     fn idle_entries_written(&self, books: &mut Books, request: &v1::WriteRequest, at: u64) {
         let Some(Form::IdleTimeout(form)) = books.members[self.index].form() else { return };
         let of_update = |update: &v1::Update| match update.entity.as_ref()?.entity.as_ref()? {
@@ -355,7 +357,7 @@ impl Observer {
         }
     }
 
-    /// An answer to a packet-in of any switch arrived.
+    /// Records an answer to a packet-in of any switch.
     fn answered(&self, books: &mut Books, id: PacketId, at: u64, elsewhere: &mut Vec<PacketId>) {
         let (_, member) = self.thread.shared.plan.place(id.switch);
         match books.recorder.switches.get(member) {
@@ -387,7 +389,7 @@ impl Observer {
         }
     }
 
-    /// Carries a discovery frame over the link that it is sent to.
+    /// Forwards a discovery frame over the link of its output port.
     fn relay(&self, here: u32, port: u32, frame: &[u8]) {
         let plan = &self.thread.shared.plan;
         let Ok(port) = u16::try_from(port) else { return };
@@ -516,7 +518,8 @@ impl DeviceObserver for Observer {
                     let answer = books.recorder.answer_oldest(self.index, at);
                     settle(&mut books, self.index, answer);
                 }
-                // P4Runtime has neither buffers nor transaction ids.
+                // P4Runtime has neither buffers nor transaction ids, so these modes match by
+                // payload.
                 Matching::Auto | Matching::Payload | Matching::Xid | Matching::Rule => {
                     match read_id(&packet.payload, plan.run_key) {
                         Some(id) if id.is_unmeasured() => {}
@@ -549,8 +552,8 @@ impl DeviceObserver for Observer {
         let mut books = self.thread.books();
         let counts = books.recorder.counts(self.index);
         let reason = match refusal {
-            // Nothing is wrong with such a packet-out but its moment or its sender. Controllers
-            // send discovery frames before they have pushed the pipeline.
+            // Only the moment or the sender of such a packet-out is wrong. Controllers send
+            // discovery frames before they have pushed the pipeline.
             PacketOutRefusal::NoPipeline | PacketOutRefusal::NotPrimary => {
                 counts.not_taken += count as u64;
                 reason.unwrap_or("the switch has no pipeline yet, or the sender is not primary")
@@ -580,7 +583,8 @@ impl DeviceObserver for Observer {
         let sequence = {
             let books = self.thread.books();
             let Some(Form::IdleTimeout(form)) = books.members[self.index].form() else { return };
-            // The device's own notifications are of entries that the controller set, or set again.
+            // Notifications of the device itself concern entries that the controller set, or set
+            // again.
             let [entry] = notification.table_entry.as_slice() else { return };
             form.sequence_of(entry)
         };
@@ -603,7 +607,7 @@ impl DeviceObserver for Observer {
     }
 }
 
-/// Hears of connections to one listener, which serves the thread's switches `from..to`.
+/// The observer of the connections to one listener, which serves the thread's switches `from..to`.
 pub(super) struct Doorman {
     pub(super) thread: Arc<ThreadState>,
     pub(super) from: usize,

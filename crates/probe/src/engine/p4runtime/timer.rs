@@ -1,4 +1,4 @@
-//! A timer that is exact to tens of microseconds inside a runtime.
+//! A timer for an asynchronous runtime that is exact to tens of microseconds.
 //!
 //! The runtime's own timer has a granularity of a millisecond, which is longer than the time
 //! between two packet-ins.
@@ -30,7 +30,7 @@ impl Timer {
         Ok(Self { descriptor: AsyncFd::new(descriptor)? })
     }
 
-    /// Waits for so many nanoseconds.
+    /// Sleeps for `nanoseconds`.
     pub(crate) async fn sleep(&self, nanoseconds: u64) -> io::Result<()> {
         let once = Itimerspec {
             it_interval: Timespec { tv_sec: 0, tv_nsec: 0 },

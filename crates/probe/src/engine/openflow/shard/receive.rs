@@ -1,4 +1,5 @@
-//! What a connection brings: frames, answers to packet-ins, and notes of other engine threads.
+//! The receiving side of an engine thread: frames, answers to packet-ins, and notes of other engine
+//! threads.
 
 use std::io;
 
@@ -15,7 +16,7 @@ use crate::topology::{Port, SwitchIndex};
 use crate::traffic::{is_discovery, read_id};
 use openflow_switch::{Arriving, Received};
 
-/// Version numbers that OpenFlow has had, 1.0 to 1.5.
+/// The version numbers of OpenFlow 1.0 to 1.5.
 const VERSIONS: std::ops::RangeInclusive<u8> = 1..=6;
 
 impl Shard {
@@ -31,7 +32,7 @@ impl Shard {
             Err(error) => return Err(error.into()),
         };
         let now = self.orders.clock.now();
-        // The framer is taken out while its frames are borrowed from it and the buffer.
+        // The framer is moved out of `self` while frames are borrowed from it and the buffer.
         let mut framer = std::mem::take(&mut self.members[index].connection.framer);
         let result = self.read_frames(index, &mut framer, &buffer[..count], now);
         self.members[index].connection.framer = framer;
@@ -55,8 +56,8 @@ impl Shard {
         for frame in framer.frames(chunk) {
             self.receive(index, frame?, now, at)?;
         }
-        // Text and garbage read as a long message that never ends. Waiting for it would hide what is
-        // wrong.
+        // Text and garbage look like a long message that never ends. Waiting for its end would
+        // hide the cause.
         match framer.held().first() {
             Some(version) if !VERSIONS.contains(version) => Err(ConnectionError::Foreign(*version)),
             _ => Ok(()),
@@ -87,8 +88,8 @@ impl Shard {
                     (RuleChange::Removed, removed),
                     (RuleChange::Refused, refused),
                 ] {
-                    // Rules that come before traffic, such as table-miss entries, are no answer
-                    // to it.
+                    // Rules that arrive before traffic, such as table-miss entries, answer no
+                    // packet-in.
                     if let (Some(at), true) = (at, count > 0) {
                         self.recorder.rules(index, change, u64::from(count), at);
                     }
@@ -135,7 +136,7 @@ impl Shard {
         let Ok(packet_out) = PacketOut::new_checked(frame) else {
             let member = &mut self.members[index];
             self.recorder.counts(index).malformed += 1;
-            // The switch answers malformed messages as the specification asks.
+            // The switch answers malformed messages as the specification requires.
             let _ = member.switch.receive(frame, now, &mut member.connection.out);
             return Ok(());
         };
@@ -178,7 +179,7 @@ impl Shard {
                     None => self.recorder.counts(index).unmatched += 1,
                 }
             }
-            // What rules answer is noted where they arrive.
+            // Rules that answer a packet-in are recorded where they arrive.
             Matching::Rule => {}
             Matching::Order => {
                 let answer = self.recorder.answer_oldest(index, at);
@@ -188,7 +189,8 @@ impl Shard {
         Ok(())
     }
 
-    /// A flow-mod that names a buffered packet sends that packet too, so it answers the packet-in.
+    /// Counts a flow-mod that names a buffered packet as the answer to its packet-in, since it
+    /// releases that packet.
     fn flow_mod_releases(&mut self, index: usize, frame: &[u8], at: Option<u64>) {
         if let (Some(at), Matching::Auto, Ok(flow_mod)) =
             (at, self.plan.config.traffic.matching, FlowMod::new_checked(frame))
@@ -214,8 +216,8 @@ impl Shard {
         }
     }
 
-    /// An answer to a packet-in of the switch with index `owner` over the whole trial arrived at
-    /// the member `index`.
+    /// Records an answer that arrived at the member `index`, to a packet-in of the switch with
+    /// index `owner` over the whole trial.
     fn answered(&mut self, index: usize, owner: u32, sequence: u64, now: u64, at: u64) {
         let (thread, member) = self.plan.place(owner);
         if self.recorder.switches.get(member).is_some_and(|record| record.index == owner) {
@@ -240,7 +242,7 @@ impl Shard {
         }
     }
 
-    /// Carries a discovery frame over the links that it is sent to.
+    /// Forwards a discovery frame over the links of its output ports.
     fn relay(&mut self, index: usize, packet_out: &PacketOut<&[u8]>) {
         let here = SwitchIndex(self.recorder.switches[index].index);
         for output in packet_out.outputs() {

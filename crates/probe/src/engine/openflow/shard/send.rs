@@ -1,5 +1,5 @@
-//! What goes out: packet-ins that are due or that a window or a flood allows, and the bytes of
-//! connections.
+//! The sending side of an engine thread: packet-ins that are due or that a window or a flood
+//! allows, and the bytes of connections.
 
 use std::io;
 
@@ -11,12 +11,12 @@ use crate::config::Mode;
 use crate::engine::openflow::connection::{HIGH_WATER, State};
 use openflow_switch::{Arriving, Fate};
 
-/// Packets in a row that the rules of a switch may handle in a closed loop before the thread looks
-/// after its other work.
+/// The most packets in a row that the rules of a switch may handle in a closed loop before the
+/// thread turns to its other work.
 const MOST_HANDLED: u32 = 64;
 
 impl Shard {
-    /// Lets emulated hosts announce themselves when their turn comes.
+    /// Sends the announcements of emulated hosts whose turn has come.
     pub(super) fn introduce(&mut self, now: u64) {
         let plan = self.plan.clone();
         for (index, number) in self.pace.introductions(&self.recorder.switches, now) {
@@ -33,7 +33,7 @@ impl Shard {
         }
     }
 
-    /// Moves everything that is due at `at` to its switch.
+    /// Queues everything that is due at `at` at its switch.
     pub(super) fn generate(&mut self, at: u64) {
         match self.plan.config.traffic.mode {
             Mode::Open => self.take_due(at),
@@ -73,7 +73,7 @@ impl Shard {
                 self.disconnect(index, &error.into());
             }
         }
-        // Whatever was touched meanwhile joins the (empty, allocated) list.
+        // Connections that were touched meanwhile join the list, which is empty but allocated.
         dirty.append(&mut self.dirty);
         self.dirty = dirty;
     }
@@ -134,8 +134,8 @@ impl Shard {
             if self.emit(index, sequence, now) == Fate::ToController {
                 continue;
             }
-            // A packet that the rules handle takes no place in the window, so that nothing else
-            // would end this.
+            // A packet that rules handle takes no slot of the window, so only this limit ends
+            // the loop.
             handled += 1;
             if handled == MOST_HANDLED {
                 self.touch(index);
@@ -144,7 +144,7 @@ impl Shard {
         }
     }
 
-    /// Hands a packet to the switch, which writes the packet-in that it leads to, if any, into the
+    /// Hands a packet to the switch, which appends the resulting packet-in, if any, to the
     /// connection's outgoing bytes.
     fn emit(&mut self, index: usize, sequence: u64, now: u64) -> Fate {
         let member = &mut self.members[index];
@@ -171,8 +171,8 @@ impl Shard {
         fate
     }
 
-    /// Keeps the connection's send buffer full of prepared packet-ins. A full connection has its next
-    /// turn when the poller says that it takes more.
+    /// Keeps the connection's send buffer full of prepared packet-ins. A blocked connection
+    /// continues when the poller reports that it is writable.
     fn flood(&mut self, index: usize, at: u64) -> io::Result<()> {
         let switch = self.recorder.switches[index].index;
         if !self.plan.is_active(switch, at) || self.members[index].connection.backlog() > 0 {
@@ -193,7 +193,7 @@ impl Shard {
         Ok(())
     }
 
-    /// Notes when a connection begins to take no more, and when that ends.
+    /// Notes when a connection becomes blocked, and when it accepts data again.
     pub(super) fn note_blocked(&mut self, index: usize, now: u64) {
         let connection = &mut self.members[index].connection;
         match (connection.blocked, connection.blocked_since) {
@@ -208,7 +208,7 @@ impl Shard {
         }
     }
 
-    /// Asks the poller for exactly the events that the connection needs.
+    /// Registers exactly the events that the connection needs with the poller.
     fn watch(&mut self, index: usize) -> io::Result<()> {
         let connection = &mut self.members[index].connection;
         let State::Open(transport) = &connection.state else { return Ok(()) };
