@@ -1,10 +1,10 @@
-//! What the probe asks of the host that it runs on.
+//! Queries and settings of the host that the probe runs on.
 
 use std::fs;
 use std::time::Duration;
 
-/// Processor time since boot that a hypervisor gave to others while this machine had work for it,
-/// of all cores together (`steal`, see proc_stat(5)); zero on a machine of its own.
+/// Returns the CPU time since boot that a hypervisor gave to other machines while this one had work
+/// for it, over all cores (`steal`, see proc_stat(5)); zero on a physical machine.
 pub(crate) fn stolen() -> Duration {
     fs::read_to_string("/proc/stat").ok().and_then(|text| stolen_ticks(&text)).map_or(
         Duration::ZERO,
@@ -14,15 +14,17 @@ pub(crate) fn stolen() -> Duration {
     )
 }
 
-/// The share of a run from which withheld processor time is noted.
+/// The share of a run's time from which stolen CPU time is reported.
 ///
-/// Packets are due all the time: where a thread on their way misses a share of it in pauses, at least that share of them is
-/// late. From a thousandth on this may be all that the 99.9th percentile shows, the highest that results have; what is less
-/// is mostly in the maximum alone. What is withheld is that of all cores together, so that one thread has missed this share
-/// at most, and a note may come too early.
+/// Packets are due all the time. A thread that loses a share of the time in pauses is therefore
+/// late for at least that share of its packets. A share of 1/1000 may determine the 99.9th
+/// percentile, the highest one in a result; a smaller share mostly affects the maximum alone. The
+/// stolen time is a sum over all cores, so one thread lost at most this share, and a note may be
+/// unnecessary.
 const NOTED: f64 = 1e-3;
 
-/// Says how much was withheld in a run of this many seconds, if it may be seen in figures.
+/// Returns a note on the CPU time that was stolen in a run of this many seconds, if it may affect
+/// the figures.
 pub(crate) fn withheld(stolen: Duration, elapsed_s: f64) -> Option<String> {
     let stolen = stolen.as_secs_f64();
     (stolen > 0.0 && stolen >= NOTED * elapsed_s).then(|| {
@@ -34,8 +36,8 @@ pub(crate) fn withheld(stolen: Duration, elapsed_s: f64) -> Option<String> {
     })
 }
 
-/// The cores of this host that are online, whether or not this process may use them; absent where
-/// the system does not say.
+/// Returns the number of online cores of this host, whether or not this process may use them;
+/// `None` where the system does not report it.
 pub(crate) fn online_cores() -> Option<u32> {
     cores_in(&fs::read_to_string("/proc/stat").ok()?)
 }
@@ -52,12 +54,12 @@ fn stolen_ticks(stat: &str) -> Option<u64> {
     cpu.split_whitespace().nth(7)?.parse().ok()
 }
 
-/// Raises the limit of open files as far as it may be raised, since every emulated switch needs
-/// one or two. Returns the limit then in force.
+/// Raises the limit of open files as far as possible, since every emulated switch needs one or two.
+/// Returns the limit then in force.
 pub fn raise_file_limit() -> u64 {
     use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
     let limit = getrlimit(Resource::Nofile);
-    // A privileged process may go beyond its hard limit, up to what the kernel allows.
+    // A privileged process may exceed its hard limit, up to the kernel's limit.
     let kernel = fs::read_to_string("/proc/sys/fs/nr_open")
         .ok()
         .and_then(|text| text.trim().parse::<u64>().ok());

@@ -1,11 +1,11 @@
-//! The kernel's knowledge of the connections between the switches and the controller.
+//! The state of the kernel's connections between the switches and the controller.
 //!
-//! The engine sees what a connection takes and brings. Behind that lie the kernel's queues: bytes
-//! that the controller's window keeps back, bytes on their way, and answers that the probe has not
-//! read. [`diag`] asks the kernel for all connections at once, on the conductor's thread, so that
-//! no engine thread spends time on it and no socket needs to be known here: the question covers
-//! those of OpenFlow, of P4Runtime and under TLS alike. [`watch`] makes looks of the answers, and
-//! [`summary`] what an account needs of a window.
+//! The engine sees which bytes a connection accepts and delivers. Behind that are the kernel's
+//! queues: bytes that the controller's receive window keeps back, bytes in transit, and answers
+//! that the probe has not read. [`diag`] queries the kernel for all connections at once on the
+//! conductor's thread, so that engine threads spend no time on it. The query needs no socket
+//! handles and covers OpenFlow, P4Runtime and TLS connections alike. [`watch`] turns the replies
+//! into samples, and [`summary`] condenses the samples of a window for an account.
 
 mod diag;
 mod summary;

@@ -1,12 +1,12 @@
-//! Which packet-ins left, which were answered, and how long that took.
+//! The record of which packet-ins left, which were answered, and how long that took.
 //!
-//! One [`SwitchLedger`] per emulated switch issues sequence numbers and remembers the times of
-//! each packet-in in a ring whose front is the oldest one without an answer. One bit per packet-in
-//! remembers for the whole trial whether it was answered, so that duplicates, late answers and
-//! losses are told apart exactly even when the ring had to let go of the times. What is due and
-//! cannot leave yet waits here as well, so that every packet-in that was ever due is accounted for:
-//! it left, was handled by rules, or is unsent for a reason. All times are nanoseconds since the
-//! start of traffic; no clock is read here.
+//! One [`SwitchLedger`] per emulated switch issues sequence numbers and remembers the times of each
+//! packet-in in a ring whose front is the oldest packet-in without an answer. One bit per packet-in
+//! remembers for the whole trial whether it was answered. Duplicates, late answers and losses are
+//! therefore distinguished exactly, even when the ring had to discard the times. Packet-ins that
+//! are due and cannot leave yet wait here as well, so that every packet-in that was ever due is
+//! accounted for: it left, was handled by rules, or is unsent for a known reason. All times are
+//! nanoseconds since the start of traffic; no clock is read here.
 
 mod tally;
 
@@ -19,12 +19,12 @@ pub(crate) use tally::{LATE, Tally};
 
 use crate::outcome::Counts;
 
-/// The measured part of a trial: packets due at `from <= due < to` count.
+/// The measure window of a trial: packets due at `from <= due < to` count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Window {
-    /// First nanosecond measured.
+    /// The first nanosecond of the window.
     pub(crate) from: u64,
-    /// First nanosecond after the window.
+    /// The first nanosecond after the window.
     pub(crate) to: u64,
 }
 
@@ -35,38 +35,38 @@ impl Window {
     }
 }
 
-/// What an arriving answer turned out to be.
+/// The classification of an answer that arrived.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Answer {
-    /// The first one to its packet-in.
+    /// The answer is the first one to its packet-in.
     First {
-        /// Whether the packet-in still held a place in the closed loop.
+        /// Whether the packet-in still held a slot of the closed loop's window.
         frees_place: bool,
     },
     /// The packet-in had been answered before.
     Duplicate,
-    /// No such packet-in has left.
+    /// No packet-in with this number has left.
     Unmatched,
 }
 
-/// Why a packet-in that was due never left, where that is known.
+/// The reason why a due packet-in never left, where it is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Hindrance {
-    /// Its switch had no connection, or lost it before the packet-in was written.
+    /// The switch had no connection, or lost it before the packet-in was written.
     NoConnection,
-    /// The connection took no more until the end.
+    /// The connection accepted no more data until the end of the trial.
     Refused,
 }
 
-/// What held packet-ins of the window up. Those that are unsent for no reason given here the probe
-/// did not get to.
+/// The numbers of packet-ins of the window that were hindered, by reason. Unsent packet-ins without
+/// one of these reasons are those that the probe did not get to.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Hindered {
-    /// Left late, since the connection had refused them before.
+    /// Packet-ins that left late, because the connection had refused them before.
     pub(crate) held_back: u64,
-    /// Never left, since the connection refused them until the end.
+    /// Packet-ins that never left, because the connection refused them until the end.
     pub(crate) refused: u64,
-    /// Never left, since their switch had no connection.
+    /// Packet-ins that never left, because their switch had no connection.
     pub(crate) cut_off: u64,
 }
 
@@ -77,43 +77,44 @@ struct Place {
     sent: u64,
 }
 
-/// `Place::sent` of a packet-in that has not left yet.
+/// The value of `Place::sent` for a packet-in that has not left yet.
 const NOT_SENT: u64 = u64::MAX;
 
-/// The packet-ins of one switch.
+/// The record of one switch's packet-ins.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct SwitchLedger {
-    /// Due times of packet-ins that are not issued yet; the first `refused_waiting` of them were
-    /// there when the connection refused to take more.
+    /// The due times of packet-ins that are not issued yet. The first `refused_waiting` of them
+    /// were waiting when the connection refused more data.
     waiting: VecDeque<u64>,
     refused_waiting: usize,
-    /// Packet-ins issued before this one that have not left were refused.
+    /// The sequence number below which packet-ins that have not left were refused.
     refused_to: u64,
-    /// Times of the packet-ins `base..base + ring.len()`.
+    /// The times of the packet-ins `base..base + ring.len()`.
     ring: VecDeque<Place>,
     base: u64,
-    /// Of no use once the books are closed, and long.
+    /// Whether each packet-in was answered. The vector is long and of no use once the record is
+    /// closed, so it is not serialised.
     #[serde(skip)]
     answered: BitVector,
-    /// Packet-ins of the window that were answered more than once.
+    /// Which packet-ins of the window were answered more than once.
     #[serde(skip)]
     repeated: BitVector,
     given_up: u64,
-    /// Packet-ins that were given up and have no answer to this day.
+    /// Packet-ins that were given up and are still without an answer.
     written_off: u64,
     /// Packet-ins that left, and first answers to them, over the whole trial.
     left: u64,
     first_answers: u64,
-    /// Packet-ins issued that have not left and may still do so.
+    /// Packet-ins that were issued, have not left and may still do so.
     unleft: u64,
-    /// Packet-ins that wait, or are issued and have not left, since the connection refused them.
+    /// Packet-ins that wait, or are issued and have not left, because the connection refused them.
     refused_pending: u64,
     /// One past the highest sequence number that was answered.
     answered_to: u64,
     /// Packet-ins in the closed loop: issued, neither answered nor given up.
     in_loop: u32,
     counts: Counts,
-    /// Packet-ins due in the window; their sequence numbers follow each other.
+    /// The sequence numbers of packet-ins due in the window, which are consecutive.
     window_sequences: Range<u64>,
     in_window: InWindow,
     rtt_sum: u128,
@@ -122,8 +123,8 @@ pub(crate) struct SwitchLedger {
     hindered: Hindered,
 }
 
-/// Packet-ins that left, and first answers that arrived, during the window, whenever their
-/// packet-in was due.
+/// Packet-ins that left and first answers that arrived during the window, whenever the packet-ins
+/// were due.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct InWindow {
     pub(crate) left: u64,
@@ -141,19 +142,19 @@ impl SwitchLedger {
         }
     }
 
-    /// Lets a packet-in that is due wait until it can be issued.
+    /// Queues a due packet-in until it can be issued.
     pub(crate) fn wait(&mut self, tally: &mut Tally, due: u64) {
         self.waiting.push_back(due);
         tally.pending += 1;
         tally.note_refused(due);
     }
 
-    /// Packet-ins that are due and not issued.
+    /// Returns the number of packet-ins that are due and not issued.
     pub(crate) fn waiting(&self) -> usize {
         self.waiting.len()
     }
 
-    /// Issues the packet-in that waits longest: its due time and sequence number.
+    /// Issues the packet-in that waits longest, and returns its due time and sequence number.
     pub(crate) fn issue_waiting(&mut self, tally: &mut Tally) -> Option<(u64, u64)> {
         let due = self.waiting.pop_front()?;
         tally.pending -= 1;
@@ -165,7 +166,7 @@ impl SwitchLedger {
         Some((due, sequence))
     }
 
-    /// Gives out the sequence number of a packet-in that is about to be written.
+    /// Assigns a sequence number to a packet-in that is about to be written.
     pub(crate) fn issue(&mut self, tally: &mut Tally, due: u64) -> u64 {
         if tally.places >= tally.place_limit
             && let Some(forgotten) = self.ring.pop_front()
@@ -195,13 +196,14 @@ impl SwitchLedger {
         sequence
     }
 
-    /// The sequence number that [`SwitchLedger::issue`] gives out next.
+    /// Returns the sequence number that the next call of [`SwitchLedger::issue`] assigns.
     pub(crate) fn next_sequence(&self) -> u64 {
         self.base + self.ring.len() as u64
     }
 
-    /// Notes that the connection refused to take more: whatever has not left by now is late, or
-    /// never leaves, since the controller does not read, which is no fault of the probe.
+    /// Notes that the connection accepted no more data. Packet-ins that have not left by now will
+    /// be late, or will never leave, because the controller does not read; this is no fault of the
+    /// probe.
     pub(crate) fn refuse(&mut self, tally: &mut Tally) {
         self.refused_waiting = self.waiting.len();
         self.refused_to = self.next_sequence();
@@ -219,7 +221,7 @@ impl SwitchLedger {
 
     /// Notes that a packet-in left.
     pub(crate) fn left(&mut self, tally: &mut Tally, sequence: u64, at: u64) {
-        // One that was given up before is not counted twice.
+        // A packet-in that was taken back or answered is not counted twice.
         if self.answered.get(sequence) {
             return;
         }
@@ -247,7 +249,7 @@ impl SwitchLedger {
         }
     }
 
-    /// Notes that a packet-in that is due will never leave.
+    /// Notes that a due packet-in will never leave.
     pub(crate) fn withhold(&mut self, tally: &mut Tally, due: u64, hindrance: Hindrance) {
         if hindrance == Hindrance::NoConnection {
             tally.intervals.at(due).cut_off += 1;
@@ -267,7 +269,7 @@ impl SwitchLedger {
         }
     }
 
-    /// Notes that the connection ended: nothing that waits for it will leave.
+    /// Notes that the connection ended, so that no packet-in that waits for it will leave.
     pub(crate) fn cut_off(&mut self, tally: &mut Tally) {
         for due in std::mem::take(&mut self.waiting) {
             tally.pending -= 1;
@@ -280,8 +282,8 @@ impl SwitchLedger {
         }
     }
 
-    /// Closes the books on what has not left: what was refused is told from what the probe did not
-    /// get to.
+    /// Closes the record. Of the packet-ins that have not left, those that the connection refused
+    /// are distinguished from those that the probe did not get to.
     pub(crate) fn close(&mut self, tally: &mut Tally) {
         for (place, due) in std::mem::take(&mut self.waiting).into_iter().enumerate() {
             tally.pending -= 1;
@@ -298,13 +300,15 @@ impl SwitchLedger {
                 self.withhold(tally, due, Hindrance::Refused);
             }
         }
-        // What never left counts as answered by now, so that what is not was passed over.
+        // Packet-ins that never left are marked as answered by now, so the unanswered ones were
+        // passed over.
         let Range { start, end } = self.window_sequences;
         let passed = (start..end.min(self.answered_to)).filter(|one| !self.answered.get(*one));
         self.counts.passed_over = passed.count() as u64;
     }
 
-    /// Takes back a packet-in that was issued and has not left; its due time, if there is one.
+    /// Takes back a packet-in that was issued and has not left. Returns its due time, or `None` if
+    /// there is no such packet-in.
     fn take_back(&mut self, tally: &mut Tally, sequence: u64) -> Option<u64> {
         let place = self.place(sequence)?;
         if place.sent != NOT_SENT || self.answered.get(sequence) {
@@ -321,7 +325,7 @@ impl SwitchLedger {
         Some(place.due)
     }
 
-    /// Notes that a packet became no packet-in, since the rules of the switch handled it.
+    /// Notes that no packet-in was sent for a packet, since the rules of the switch handled it.
     pub(crate) fn handled(&mut self, tally: &mut Tally, sequence: u64, forwarded: bool) {
         if self.window_sequences.contains(&sequence) {
             match forwarded {
@@ -334,7 +338,7 @@ impl SwitchLedger {
         }
     }
 
-    /// Counts packet-ins that left without being remembered one by one.
+    /// Counts packet-ins that left without being remembered individually.
     pub(crate) fn flood_left(&mut self, tally: &mut Tally, count: u64, at: u64) {
         self.left += count;
         tally.outstanding += count;
@@ -348,7 +352,8 @@ impl SwitchLedger {
         }
     }
 
-    /// Counts answers that are not matched to anything. No more can be outstanding than left.
+    /// Counts answers that are not matched. At most as many answers count as packet-ins are
+    /// outstanding.
     pub(crate) fn flood_answered(&mut self, tally: &mut Tally, count: u64, at: u64) {
         let answers = count.min(self.outstanding());
         self.first_answers += answers;
@@ -360,7 +365,7 @@ impl SwitchLedger {
         }
     }
 
-    /// Notes that an answer arrived.
+    /// Records an answer that arrived, and classifies it.
     pub(crate) fn answer(&mut self, tally: &mut Tally, sequence: u64, at: u64) -> Answer {
         if sequence >= self.next_sequence() {
             return Answer::Unmatched;
@@ -385,7 +390,8 @@ impl SwitchLedger {
         tally.note_answer(place.map(|place| place.sent), passed_over, at);
         if tally.window.contains(at) {
             self.in_window.answers += 1;
-            // Those due after the window have not left, so that what is not of it was due before.
+            // Packet-ins due after the window have not left yet, so any packet-in outside the
+            // window was due before it.
             let earlier = !self.window_sequences.contains(&sequence);
             self.in_window.answers_to_earlier += u64::from(earlier);
             if let (Some(place), true) = (place, earlier) {
@@ -419,9 +425,9 @@ impl SwitchLedger {
         Answer::First { frees_place }
     }
 
-    /// Notes that a packet-in is about to be answered, and returns by how many the number of those
-    /// rises that were passed over: they have no answer, and a later one has. It falls by one where
-    /// the packet-in had been passed over itself.
+    /// Notes that a packet-in is about to be answered, and returns the change in the number of
+    /// passed-over packet-ins. A packet-in is passed over if it has no answer and a later one has.
+    /// The change is -1 if the answered packet-in had been passed over itself.
     fn pass_over(&mut self, sequence: u64) -> i64 {
         if sequence < self.answered_to {
             return -1;
@@ -431,7 +437,8 @@ impl SwitchLedger {
         between.filter(|passed| !self.answered.get(*passed)).count() as i64
     }
 
-    /// Notes an answer to the oldest packet-in without one, and says which that was.
+    /// Records an answer to the oldest packet-in without one, and returns the sequence number of
+    /// that packet-in.
     pub(crate) fn answer_oldest(&mut self, tally: &mut Tally, at: u64) -> (Answer, Option<u64>) {
         let oldest = self.base;
         match self.ring.front() {
@@ -440,8 +447,8 @@ impl SwitchLedger {
         }
     }
 
-    /// Frees the places in the closed loop of packet-ins that left before `before` and were not
-    /// answered; returns how many. They count as lost unless an answer comes after all.
+    /// Frees the window slots of packet-ins that left before `before` and were not answered, and
+    /// returns their number. These packet-ins count as lost unless an answer arrives after all.
     pub(crate) fn give_up(&mut self, before: u64) -> u32 {
         let mut freed = 0;
         while let Some(place) = self.place(self.given_up.max(self.base)) {
@@ -459,29 +466,30 @@ impl SwitchLedger {
         freed
     }
 
-    /// Packet-ins issued and neither answered nor given up.
+    /// Returns the number of packet-ins issued and neither answered nor given up.
     pub(crate) fn in_loop(&self) -> u32 {
         self.in_loop
     }
 
-    /// Packet-ins that left, have no answer, and were not given up: a closed loop never has more
-    /// than its window allows.
+    /// Returns the number of packet-ins that left, have no answer, and were not given up. In a
+    /// closed loop it never exceeds the window.
     pub(crate) fn outstanding(&self) -> u64 {
         self.left - self.first_answers - self.written_off
     }
 
-    /// First answers over the whole trial.
+    /// Returns the number of first answers over the whole trial.
     pub(crate) fn total_answered(&self) -> u64 {
         self.first_answers
     }
 
-    /// What held packet-ins of the window up.
+    /// Returns the numbers of packet-ins of the window that were hindered.
     pub(crate) fn hindered(&self) -> Hindered {
         self.hindered
     }
 
-    /// Packet-ins that left after `departure`: how many, and departure and sequence number of the
-    /// first. None of them was answered if no later one than `departure` was.
+    /// Returns the number of packet-ins that left after `departure`, and the departure and sequence
+    /// number of the first of them. None of them was answered if `departure` is the latest
+    /// departure that was answered.
     pub(crate) fn left_after(&self, departure: u64) -> (u64, Option<(u64, u64)>) {
         let (mut count, mut first) = (0, None);
         for (index, place) in self.ring.iter().enumerate().rev() {
@@ -497,8 +505,8 @@ impl SwitchLedger {
         (count, first)
     }
 
-    /// Reconstructs a sequence number from its low `bits` bits, as carried in a transaction id or
-    /// a buffer id: the latest one issued that has them.
+    /// Reconstructs a sequence number from its low `bits` bits, which a transaction id or a buffer
+    /// id carries. Returns the latest issued number with these bits.
     pub(crate) fn widen(&self, low: u32, bits: u32) -> Option<u64> {
         let span = 1u64 << bits;
         let last = self.next_sequence().checked_sub(1)?;
@@ -506,7 +514,7 @@ impl SwitchLedger {
         if candidate <= last { Some(candidate) } else { candidate.checked_sub(span) }
     }
 
-    /// The counts so far; `lost` and `unsent` are what is missing now.
+    /// Returns the counts so far; `lost` and `unsent` are computed from what is missing now.
     pub(crate) fn counts(&self) -> Counts {
         let counts = self.counts;
         let became = counts.sent + counts.handled_by_rules();
@@ -521,17 +529,18 @@ impl SwitchLedger {
         }
     }
 
-    /// Returns the counts of what left and was answered during the window, whenever it was due.
+    /// Returns the counts of packet-ins that left and answers that arrived during the window,
+    /// whenever the packet-ins were due.
     pub(crate) fn in_window(&self) -> InWindow {
         self.in_window
     }
 
-    /// Counts that the engine keeps beside those of the ledger.
+    /// Returns the counts for the engine, which maintains some of them itself.
     pub(crate) fn counts_mut(&mut self) -> &mut Counts {
         &mut self.counts
     }
 
-    /// Mean and largest round-trip time from due, in nanoseconds.
+    /// Returns mean and maximum of the round-trip time from due, in nanoseconds.
     pub(crate) fn rtt(&self) -> Option<(f64, u64)> {
         (self.rtt_samples > 0)
             .then(|| (self.rtt_sum as f64 / self.rtt_samples as f64, self.rtt_max))
@@ -570,13 +579,13 @@ impl SwitchLedger {
 }
 
 fn record(histogram: &mut hdrhistogram::Histogram<u64>, value: u64) {
-    // The histogram grows with the values, so that only the allocator could refuse. It cannot hold
-    // zero apart from the smallest bucket, hence the least time is a nanosecond.
+    // The histogram resizes itself, so only an allocation could fail. It cannot distinguish zero
+    // from its smallest bucket, so the least recorded time is a nanosecond.
     let recorded = histogram.record(value.max(1));
     debug_assert!(recorded.is_ok(), "{recorded:?}");
 }
 
-/// A growing vector of bits.
+/// A growable vector of bits.
 #[derive(Clone, Debug, Default)]
 struct BitVector {
     words: Vec<u64>,

@@ -1,16 +1,16 @@
-//! Configuration files of OFCProbe and P4RCProbe, for users who move over.
+//! Translation of configuration files of OFCProbe and P4RCProbe, for users who migrate from these
+//! tools.
 //!
-//! Both tools read Java properties files whose keys mean the same in either; P4RCProbe has a few
-//! more. Every key that one of the two reads is known here. It becomes one of our settings, or a
-//! note that says why it has no counterpart; any other key is an error, where those tools would
-//! pass over it in silence. A key that is absent takes the default of those tools, so that the
-//! same file offers the same load.
+//! Both tools read Java properties files with the same keys; P4RCProbe has a few more. Every key
+//! that one of the tools reads is known here. It becomes a setting of this probe, or a note that
+//! explains why it has no counterpart. Any other key is an error, whereas the tools ignore it
+//! silently. An absent key takes the tools' default, so that a file offers the same load here.
 //!
-//! The names and their meaning were learned from the tools' published configuration files and
-//! from what their configuration readers do with each key (lsinfo3/ofcprobe, tum-lkn/P4RCProbe).
-//! Two things are different by intent, and a note says so where it matters: those tools fill a
-//! queue of `fillThreshold` packets at every interval, which here become single packets at the
-//! same rate; and they round random intervals down to whole milliseconds.
+//! The names and their meaning were learned from the tools' published configuration files and from
+//! how their configuration readers use each key (lsinfo3/ofcprobe, tum-lkn/P4RCProbe). Two
+//! differences are intended, and a note mentions them where they matter: the tools fill a queue of
+//! `fillThreshold` packets at every interval, which become single packets at the same rate here;
+//! and the tools round random intervals down to whole milliseconds.
 
 mod arrivals;
 mod individual;
@@ -23,66 +23,66 @@ use std::path::{Path, PathBuf};
 
 use thiserror::Error;
 
-/// What a file of OFCProbe or P4RCProbe says, in our terms.
+/// A translated configuration file of OFCProbe or P4RCProbe.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Legacy {
-    /// Values of our settings. A key appears once, except `switch`, which adds up.
+    /// The values of this probe's settings. A key appears once, except `switch`, which accumulates.
     pub settings: Vec<LegacySetting>,
-    /// What has no counterpart or works differently; each begins with file and line.
+    /// Notes on keys that have no counterpart or work differently; each begins with file and line.
     pub notes: Vec<String>,
 }
 
-/// One of our settings as such a file gives it.
+/// A setting of this probe that a translated file sets.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LegacySetting {
-    /// Our key, such as `traffic.rate`.
+    /// The key of this probe, such as `traffic.rate`.
     pub key: &'static str,
     /// The value in the form that its flag takes. Paths are relative to the current folder.
     pub value: String,
-    /// The file that gave it.
+    /// The file that contains the value.
     pub file: PathBuf,
-    /// The line, from 1; 0 if it is a default of the tool that wrote the file.
+    /// The line number, from 1; 0 for a default of the original tool.
     pub line: usize,
 }
 
-/// Why such a file cannot be used.
+/// The reason why such a file cannot be used.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum LegacyError {
-    /// It cannot be read.
+    /// The file cannot be read.
     #[error("cannot read {}: {source}", path.display())]
     Read {
         /// The file.
         path: PathBuf,
-        /// What the operating system said.
+        /// The error of the operating system.
         source: io::Error,
     },
-    /// Some of its lines are wrong. Displays one line for each.
+    /// Some lines of the file are wrong. Displays one line for each of them.
     #[error("{}", lines(faults))]
     Invalid {
-        /// Everything that is wrong, at least one.
+        /// All faults; there is at least one.
         faults: Vec<LegacyFault>,
     },
 }
 
-/// Something wrong in such a file.
+/// A fault in such a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LegacyFault {
     /// The file.
     pub file: PathBuf,
-    /// The line, from 1.
+    /// The line number, from 1.
     pub line: usize,
-    /// What is wrong and what was expected.
+    /// The description of the fault and of what was expected.
     pub message: String,
 }
 
 /// Reads a `config.ini` of OFCProbe or P4RCProbe, and the files that it names: `topology.ini`,
-/// GraphML, and `ofSwitch.ini` with the settings of single switches. Those tools look for them in
-/// the folder they are started in; here it is the folder of the file.
+/// GraphML, and `ofSwitch.ini` with the settings of single switches. The original tools look for
+/// these files in their working directory; this function looks in the folder of `path`.
 ///
 /// # Errors
 ///
-/// When a file cannot be read, and with every line that is wrong.
+/// Returns an error if a file cannot be read; an error about invalid lines names all of them.
 pub fn read(path: &Path) -> Result<Legacy, LegacyError> {
     let properties = properties::read(path)?;
     translate::translate(path, properties)

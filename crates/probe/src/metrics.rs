@@ -1,8 +1,8 @@
-//! The figures of a trial by name: one table that thresholds, summaries, reports and help share.
+//! The metrics of a trial by name: one table for thresholds, summaries, reports and help.
 //!
 //! Values are in base units: seconds, bytes, per second, fractions from 0 to 1, and percent of one
-//! core. A metric without samples is absent rather than zero, so that nobody takes a missing
-//! measurement for a good one.
+//! core. A metric without samples is absent rather than zero, so that a missing measurement is not
+//! mistaken for a good one.
 
 use std::collections::BTreeMap;
 
@@ -12,14 +12,14 @@ use statistics::can_state;
 
 pub use statistics::Unit;
 
-/// One figure of a trial.
+/// A metric of a trial.
 #[derive(Clone, Copy, Debug)]
 pub struct Metric {
-    /// Its name, such as `rtt.p99`.
+    /// The name, such as `rtt.p99`.
     pub name: &'static str,
-    /// What its values count.
+    /// The unit of the values.
     pub unit: Unit,
-    /// What it is, in one line.
+    /// A description in one line.
     pub summary: &'static str,
     read: fn(&Trial) -> Option<f64>,
 }
@@ -260,20 +260,20 @@ const RTT_IN_WINDOW: &[Metric] = latency_metrics!(
 );
 
 impl Metric {
-    /// Every metric, in the order of the manual.
+    /// Returns every metric, in the order of the manual.
     pub fn all() -> impl Iterator<Item = &'static Self> {
         [GENERAL, RTT, RTT_FROM_SENT, LAG, READ_DELAY, PARTS, RTT_IN_WINDOW, BACKLOG]
             .into_iter()
             .flatten()
     }
 
-    /// The metric with a name.
+    /// Returns the metric with a name.
     pub fn by_name(name: &str) -> Option<&'static Self> {
         Self::all().find(|metric| metric.name == name)
     }
 
-    /// Its value in a trial; absent without samples, and in a trial that failed or ended before its
-    /// measure window began.
+    /// Returns the value in a trial; `None` without samples, and for a trial that failed or ended
+    /// before its measure window began.
     pub fn of(&self, trial: &Trial) -> Option<f64> {
         if matches!(trial.completion, Completion::Failed { .. }) || trial.measured_s <= 0.0 {
             return None;
@@ -282,16 +282,18 @@ impl Metric {
     }
 }
 
-/// Packet-ins that a metric should speak about and does not hold.
+/// The packet-ins that a metric should cover but does not.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Missing {
     pub(crate) missing: u64,
     pub(crate) wanted: u64,
-    /// The share that may be missing: what lies beyond a percentile, as if it took for ever.
+    /// The share that may be missing. For a percentile this is the share beyond it, as if missing
+    /// packet-ins took forever.
     pub(crate) tolerated: f64,
 }
 
-/// The number of samples of a percentile that cannot be stated, and the number that it takes.
+/// The number of samples behind a percentile that cannot be stated, and the number that it would
+/// need.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct LackingSamples {
     pub(crate) samples: u64,
@@ -299,8 +301,8 @@ pub(crate) struct LackingSamples {
 }
 
 impl Metric {
-    /// What a threshold compares. It differs from the value where that speaks about packet-ins that
-    /// left: those that never did are lost as well.
+    /// Returns the value that a threshold compares. It differs from [`Metric::of`] for metrics
+    /// about packet-ins that left: here, packet-ins that never left are lost as well.
     pub(crate) fn judged(&self, trial: &Trial) -> Option<f64> {
         let value = self.of(trial)?;
         Some(match self.name {
@@ -310,13 +312,13 @@ impl Metric {
         })
     }
 
-    /// Whether [`Metric::judged`] counts what never left.
+    /// Whether [`Metric::judged`] counts packet-ins that never left.
     pub(crate) fn counts_unsent(&self) -> bool {
         matches!(self.name, "loss" | "lost")
     }
 
-    /// The number of samples that it takes at least, if it is a percentile; and the number that the
-    /// trial has.
+    /// Returns the number of samples that the trial has and the number that the metric needs, if it
+    /// is a percentile with too few samples.
     pub(crate) fn lacking_samples(&self, trial: &Trial) -> Option<LackingSamples> {
         let (kind, statistic) = self.name.split_once('.')?;
         let share = share_of(statistic)?;
@@ -333,7 +335,7 @@ impl Metric {
             .then_some(LackingSamples { samples: latency.samples, needed })
     }
 
-    /// What a round-trip time does not hold.
+    /// Returns the packet-ins that a round-trip time does not cover.
     pub(crate) fn missing(&self, trial: &Trial) -> Option<Missing> {
         let counts = &trial.counts;
         let (kind, statistic) = self.name.split_once('.')?;
@@ -344,7 +346,7 @@ impl Metric {
         };
         let tolerated = match statistic {
             "max" => 0.0,
-            // Of a mean, as many as change it little.
+            // For a mean, a share is tolerated that hardly changes it.
             statistic => share_of(statistic).map_or(0.01, |share| 1.0 - share),
         };
         Some(Missing { missing: wanted.saturating_sub(samples.samples), wanted, tolerated })
@@ -352,14 +354,14 @@ impl Metric {
 }
 
 impl Trial {
-    /// Every metric that has a value, by name, in base units (see [`Metric`]).
+    /// Returns every metric that has a value, by name, in base units (see [`Metric`]).
     pub fn metrics(&self) -> BTreeMap<&'static str, f64> {
         Metric::all().filter_map(|metric| Some((metric.name, metric.of(self)?))).collect()
     }
 }
 
 impl Point {
-    /// The point in a few words, such as `openflow13, 16 switches, 1000/s each`.
+    /// Returns a short description of the point, such as `openflow13, 16 switches, 1000/s each`.
     pub fn label(&self) -> String {
         let switches = match self.switches {
             1 => "1 switch".to_owned(),
@@ -374,13 +376,13 @@ impl Point {
     }
 }
 
-/// A statistic in seconds, where it can be stated.
+/// Returns a statistic in seconds, where it can be stated.
 fn stated_seconds(latency: &Latency, statistic: &str, nanoseconds: f64) -> Option<f64> {
     let is_stated = share_of(statistic).is_none_or(|share| can_state(share, latency.samples));
     (latency.samples > 0 && is_stated).then_some(nanoseconds / 1e9)
 }
 
-/// The share of samples at or below a percentile; nothing for other statistics.
+/// Returns the share of samples at or below a percentile; `None` for other statistics.
 fn share_of(statistic: &str) -> Option<f64> {
     Some(match statistic {
         "p50" => 0.5,
@@ -410,7 +412,7 @@ pub(crate) mod tests {
     };
     use crate::summary;
 
-    /// A trial in which nothing happened.
+    /// Returns a trial in which nothing happened.
     pub(crate) fn trial() -> Trial {
         Trial {
             repetition: 1,

@@ -1,9 +1,9 @@
-//! Telling a controller where the P4Runtime switches are.
+//! Announcement of the P4Runtime switches to a controller.
 //!
-//! OpenFlow switches dial, so that nobody need be told. P4Runtime switches are dialled. ONOS
-//! learns of them from its network configuration ("netcfg"), a JSON document that is loaded at its
-//! start or posted to `/onos/v1/network/configuration` (ONOS 2.5). Any other controller gets a
-//! plain list.
+//! OpenFlow switches dial the controller, so no announcement is needed. P4Runtime switches are
+//! dialled by the controller. ONOS learns of them from its network configuration ("netcfg"), a JSON
+//! document that it loads at its start or receives by POST at `/onos/v1/network/configuration`
+//! (ONOS 2.5). Any other controller gets a plain list.
 
 use std::fmt::Write as _;
 use std::io::Read as _;
@@ -17,42 +17,42 @@ use ureq::Agent;
 
 use crate::config::DeviceAddress;
 
-/// Where ONOS takes its network configuration.
+/// The path at which ONOS accepts its network configuration.
 const ONOS_PATH: &str = "/onos/v1/network/configuration";
-/// Longest part of an answer that is quoted in a message.
+/// The longest part of a response that is quoted in a message, in bytes.
 const EXCERPT: u64 = 300;
 
-/// Why ONOS did not take the network configuration.
+/// The reason why ONOS did not accept the network configuration.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum NetcfgError {
-    /// It could not be reached, or did not answer in time.
+    /// ONOS could not be reached, or did not respond in time.
     #[error(
         "cannot post the netcfg to {url}: {source}; check that ONOS runs and that \
          controller.onos-rest is its REST interface"
     )]
     Unreachable {
-        /// Where it was posted.
+        /// The URL of the request.
         url: String,
-        /// What went wrong.
+        /// The error of the HTTP client.
         source: Box<ureq::Error>,
     },
-    /// It answered, but not with success.
+    /// ONOS responded with an error.
     #[error("{url} answered {status} to the netcfg{}{}", remedy(*status), quoted(excerpt))]
     Refused {
-        /// Where it was posted.
+        /// The URL of the request.
         url: String,
         /// The HTTP status.
         status: u16,
-        /// The beginning of its answer.
+        /// The beginning of the response.
         excerpt: String,
     },
 }
 
-/// The network configuration that makes ONOS dial every device.
+/// Returns the network configuration that makes ONOS dial every device.
 ///
-/// Every device has `ports` ports, numbered from 1. They must be listed: the `bmv2` driver finds
-/// none by itself. Numbers make the names, `device:bmv2:s7`.
+/// Every device has `ports` ports, numbered from 1. The ports must be listed, because the `bmv2`
+/// driver does not discover them. Names contain the number of the switch, as in `device:bmv2:s7`.
 pub fn onos_netcfg(devices: &[DeviceAddress], ports: u16, driver: &str, pipeconf: &str) -> Value {
     let devices: Map<String, Value> = devices
         .iter()
@@ -82,12 +82,12 @@ pub fn onos_netcfg(devices: &[DeviceAddress], ports: u16, driver: &str, pipeconf
     json!({ "devices": devices })
 }
 
-/// The name of a device in ONOS, by the number of the switch.
+/// Returns the name of a device in ONOS for the number of a switch.
 pub(crate) fn onos_device(number: u64) -> String {
     format!("device:bmv2:s{number}")
 }
 
-/// One line per device: its id, a space, and the address to dial.
+/// Returns a list with one line per device: its id, a space, and the address to dial.
 pub fn list(devices: &[DeviceAddress]) -> String {
     let mut text = String::new();
     for device in devices {
@@ -97,8 +97,9 @@ pub fn list(devices: &[DeviceAddress]) -> String {
     text
 }
 
-/// A `faucet.yaml` for OpenFlow switches: one VLAN over all ports of each. Faucet would ignore every tenth packet-in of a
-/// burst, and learn 255 hosts per port and 256 per VLAN; 0 lifts these limits (its documentation, "Configuration").
+/// Returns a `faucet.yaml` for OpenFlow switches, with one VLAN over all ports of each switch. By
+/// default Faucet ignores every tenth packet-in of a burst, and learns at most 255 hosts per port
+/// and 256 per VLAN; 0 lifts these limits (Faucet's documentation, "Configuration").
 pub fn faucet(first_id: u64, switches: u32, ports: u16) -> String {
     let mut text = String::from("vlans:\n  hosts: {vid: 100, max_hosts: 0}\ndps:\n");
     for id in (first_id..).take(switches as usize) {
@@ -112,13 +113,13 @@ pub fn faucet(first_id: u64, switches: u32, ports: u16) -> String {
     text
 }
 
-/// Posts a network configuration to ONOS, whose REST interface has the base `base`, such as
-/// `http://127.0.0.1:8181`. Waits at most `patience`. Goes through no proxy and follows no
+/// Posts a network configuration to ONOS, whose REST interface has the base address `base`, such as
+/// `http://127.0.0.1:8181`. Waits for at most `patience`. The request uses no proxy and follows no
 /// redirection, because it carries a password.
 ///
 /// # Errors
 ///
-/// When ONOS cannot be reached, and when it answers with anything but success.
+/// Returns an error if ONOS cannot be reached, or responds with anything but success.
 pub fn post_to_onos(
     base: &str,
     (user, password): (&str, &str),
@@ -140,15 +141,15 @@ pub fn post_to_onos(
         return Ok(());
     }
     let mut excerpt = Vec::new();
-    // The status says enough where the rest of the answer cannot be read.
+    // The status suffices if the rest of the response cannot be read.
     let _ = response.body_mut().as_reader().take(EXCERPT).read_to_end(&mut excerpt);
     let words = String::from_utf8_lossy(&excerpt);
     let excerpt = words.split_whitespace().collect::<Vec<_>>().join(" ");
     Err(NetcfgError::Refused { url, status: status.as_u16(), excerpt })
 }
 
-/// What talks to ONOS. Goes through no proxy and follows no redirection, because it carries a
-/// password.
+/// Returns an HTTP client for ONOS. It uses no proxy and follows no redirection, because requests
+/// carry a password.
 pub(crate) fn agent(patience: Duration) -> Agent {
     Agent::config_builder()
         .timeout_global(Some(patience))
@@ -160,7 +161,7 @@ pub(crate) fn agent(patience: Duration) -> Agent {
         .into()
 }
 
-/// User and password as a header takes them (RFC 7617).
+/// Returns user and password in the form of an Authorization header (RFC 7617).
 pub(crate) fn authorization(user: &str, password: &str) -> String {
     format!("Basic {}", BASE64.encode(format!("{user}:{password}")))
 }
@@ -204,7 +205,8 @@ mod tests {
         );
     }
 
-    /// A server that takes one request and gives one answer. Returns what it was sent.
+    /// Starts a server for one request, and returns its address and a handle that returns the
+    /// request.
     fn serve(answer: &'static str) -> (String, JoinHandle<(String, String)>) {
         let listener = TcpListener::bind("127.0.0.1:0").expect("bound");
         let base = format!("http://{}/", listener.local_addr().expect("an address"));

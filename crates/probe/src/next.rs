@@ -1,17 +1,17 @@
-//! The command to type next, where a controller has a backlog.
+//! A proposal of the command to run next, where a controller has a backlog.
 
 use crate::outcome::Backlog;
 
-/// The share of the rate of answers that is offered next, so that the controller keeps up.
+/// The share of the answer rate that is offered next, so that the controller keeps up.
 const SHARE: f64 = 0.8;
-/// The proposed wait over the time that the backlog takes at the rate of answers.
+/// The ratio of the proposed wait to the time in which the controller answers its backlog.
 const SPARE: f64 = 1.5;
-/// The rate of all switches together, in whose place the rate of each is proposed.
+/// The flag for the total rate of all switches, which the proposal replaces by the rate of each.
 const TOTAL_RATE: &str = "--total-rate";
-/// The longest time to wait that is worth proposing, in seconds.
+/// The longest wait that is proposed, in seconds.
 const LONGEST: f64 = 3_600.0;
 
-/// Proposes the same command with a rate that the controller keeps up with, or a longer wait.
+/// Proposes the same command with a rate that the controller can sustain, or with a longer wait.
 /// Returns `None` if nothing was answered.
 pub(crate) fn sentence(command: &[String], switches: u32, backlog: &Backlog) -> Option<String> {
     let low = backlog.answer_rate_low.unwrap_or(backlog.answer_rate);
@@ -31,18 +31,18 @@ pub(crate) fn sentence(command: &[String], switches: u32, backlog: &Backlog) -> 
     Some(format!("Next: `{}`{wait}.", slower.join(" ")))
 }
 
-/// Cuts a rate down to two digits.
+/// Rounds a rate down to two significant digits.
 fn two_digits(rate: f64) -> f64 {
     if rate < 0.1 {
         return 0.0;
     }
     let unit = 10f64.powi(rate.log10().floor() as i32 - 1);
     let whole = (rate / unit).floor() * unit;
-    // What cannot be written in decimal digits is rounded, not cut again.
+    // Rounds to what can be written in decimal digits; truncating again would lose a digit.
     (whole * 100.0).round() / 100.0
 }
 
-/// A command without an option that has a value.
+/// Removes an option and its value from a command.
 fn without_option(command: &[String], long: &str) -> Vec<String> {
     let mut words = Vec::new();
     let mut rest = command.iter();
@@ -56,7 +56,7 @@ fn without_option(command: &[String], long: &str) -> Vec<String> {
     words
 }
 
-/// A command with another value of an option, as words for a shell.
+/// Sets an option of a command to another value, and returns the words for a shell.
 fn with_option(command: &[String], short: &str, long: &str, value: &str) -> Vec<String> {
     let mut words = Vec::new();
     let mut rest = command.iter();
@@ -73,7 +73,7 @@ fn with_option(command: &[String], short: &str, long: &str, value: &str) -> Vec<
     words
 }
 
-/// A word as a POSIX shell reads it back.
+/// Quotes a word for a POSIX shell.
 fn quoted(word: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=,@%+".contains(c);
     match !word.is_empty() && word.chars().all(plain) {

@@ -1,10 +1,11 @@
-//! What else ONOS is asked and told over its REST interface, beside the netcfg.
+//! Queries and commands to ONOS over its REST interface, other than the netcfg.
 //!
-//! ONOS takes any netcfg and then does nothing, without a word to its poster, if the application
-//! with the driver or the pipeconf is not active; the same goes for its OpenFlow port. And it keeps
-//! what it has learned, from run to run. So it is asked which applications are active and what it
-//! made of the devices, and told to forget them where that is wanted. Paths and fields are those of
-//! ONOS 2.5 (`/onos/v1/docs`). What it does not answer is no reason to fail: these are explanations.
+//! ONOS accepts any netcfg, and silently ignores it if the application with the driver or the
+//! pipeconf is not active; the same holds for its OpenFlow port. It also keeps what it has learned
+//! from run to run. This module therefore queries which applications are active and what ONOS knows
+//! of the devices, and makes ONOS forget them where the configuration wants that. Paths and fields
+//! are those of ONOS 2.5 (`/onos/v1/docs`). A query that fails is no reason to fail a run, since
+//! the results are explanations only.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -16,10 +17,10 @@ use crate::config::{Config, PlanKind, Protocol};
 use crate::engine;
 use crate::netcfg::{self, onos_device};
 
-/// Patience with one answer.
+/// The time-out of one request.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// Drivers and pipeconfs, and the applications that they come with.
+/// Drivers and pipeconfs, and the applications that provide them.
 const DRIVERS: [(&str, &str); 3] = [
     ("bmv2", "org.onosproject.drivers.bmv2"),
     ("stratum-bmv2", "org.onosproject.drivers.stratum"),
@@ -32,10 +33,10 @@ const PIPECONFS: [(&str, &str); 5] = [
     ("org.onosproject.pipelines.fabric-spgw", "org.onosproject.pipelines.fabric"),
     ("p4-tutorial-pipeconf", "org.onosproject.p4tutorial.pipeconf"),
 ];
-/// Either of them makes ONOS listen for OpenFlow.
+/// The applications that make ONOS listen for OpenFlow; either of them suffices.
 const OPENFLOW: [&str; 2] = ["org.onosproject.openflow", "org.onosproject.openflow-base"];
 
-/// An ONOS by its REST interface.
+/// An ONOS instance, reached by its REST interface.
 pub(crate) struct Onos {
     agent: Agent,
     base: String,
@@ -43,7 +44,7 @@ pub(crate) struct Onos {
 }
 
 impl Onos {
-    /// The ONOS that the configuration names, if it does.
+    /// Returns the ONOS that the configuration names, if there is one.
     pub(crate) fn of(config: &Config) -> Option<Self> {
         let base = config.controller.onos_rest.as_ref()?;
         let (user, password) = &config.controller.onos_credentials;
@@ -54,7 +55,7 @@ impl Onos {
         })
     }
 
-    /// The applications without which no switch will get ready, in words with what to do.
+    /// Describes the inactive applications without which no switch becomes ready, with advice.
     pub(crate) fn missing(&self, config: &Config) -> Option<String> {
         let active = self.active_applications()?;
         let mut missing: Vec<String> = Vec::new();
@@ -83,7 +84,7 @@ impl Onos {
         })
     }
 
-    /// What is known beforehand to spoil figures.
+    /// Returns remarks on the state of ONOS that would distort the figures.
     pub(crate) fn remarks(&self, config: &Config) -> Vec<String> {
         let mut notes = Vec::new();
         let active = self.active_applications().unwrap_or_default();
@@ -109,13 +110,13 @@ impl Onos {
         notes
     }
 
-    /// The pipeconfs that ONOS gave the switches of a trial in place of the one that was asked for,
-    /// with the number of switches.
+    /// Returns the pipeconfs that ONOS gave switches of a trial instead of the configured one, with
+    /// the number of switches.
     fn others(&self, config: &Config) -> BTreeMap<String, u32> {
         let ours: BTreeSet<String> = ours(config).collect();
         let mut others = BTreeMap::new();
         for device in self.devices().unwrap_or_default() {
-            // With a pipeconf the driver is called after both.
+            // With a pipeconf, ONOS names the driver after both.
             let pipeconf = device.driver.split_once(':').map(|(_, pipeconf)| pipeconf);
             if let Some(pipeconf) = pipeconf
                 && ours.contains(&device.id)
@@ -127,8 +128,8 @@ impl Onos {
         others
     }
 
-    /// Says that the switches of a trial have other pipeconfs than the one that was asked for, if
-    /// they have, and what to do.
+    /// Describes which switches of a trial have a different pipeconf than the configured one, with
+    /// advice; `None` if there are none.
     pub(crate) fn other_pipeconfs(&self, config: &Config) -> Option<String> {
         if config.protocol != Protocol::P4Runtime {
             return None;
@@ -146,7 +147,7 @@ impl Onos {
         })
     }
 
-    /// Why switches did not get ready, as far as ONOS tells.
+    /// Describes why switches did not become ready, as far as ONOS reports it.
     pub(crate) fn why_not_ready(&self, config: &Config) -> Option<String> {
         if let Some(missing) = self.missing(config) {
             return Some(missing);
@@ -188,12 +189,12 @@ impl Onos {
         (!causes.is_empty()).then(|| causes.join("; "))
     }
 
-    /// Removes the devices of the switches, then their netcfg, and the hosts behind them. Returns
-    /// what could not be removed, in words.
+    /// Removes the devices of the switches, then their netcfg, and the hosts behind them. Returns a
+    /// description of what could not be removed.
     ///
-    /// The order matters: ONOS 2.5.6 whose netcfg was removed before its devices answered 404 to
-    /// `/devices` from then on, and had to be restarted. So the netcfg of a device that could not be
-    /// removed stays.
+    /// The order matters: an ONOS 2.5.6 whose netcfg was removed before its devices responded with
+    /// 404 to `/devices` from then on, and had to be restarted. Therefore the netcfg of a device
+    /// that could not be removed stays.
     pub(crate) fn forget(&self, config: &Config) -> Option<String> {
         let ours: BTreeSet<String> = ours(config).collect();
         let mut failures = Vec::new();
@@ -219,7 +220,7 @@ impl Onos {
         ))
     }
 
-    /// The paths of the hosts that ONOS knows behind any of these devices.
+    /// Returns the paths of the hosts that ONOS knows behind any of these devices.
     fn hosts_at(&self, devices: &BTreeSet<String>) -> Vec<String> {
         let known = self.get("/hosts").unwrap_or_default();
         let list = known.get("hosts").and_then(Value::as_array).cloned().unwrap_or_default();
@@ -274,7 +275,7 @@ impl Onos {
         serde_json::from_str(&text).ok()
     }
 
-    /// Removes what a path names; what is not there is removed already.
+    /// Deletes the resource at a path; a missing resource counts as deleted.
     fn delete(&self, path: &str) -> Result<(), String> {
         let answer = self
             .agent
@@ -289,22 +290,23 @@ impl Onos {
     }
 }
 
-/// What makes ONOS give devices the pipeconf of the netcfg.
+/// The advice that makes ONOS give devices the pipeconf of the netcfg.
 const REMEDY: &str = "restart it before each trial (--between), or give the switches ids that it has \
                       not seen (--first-id)";
 
-/// Longest answer that is read: thousands of hosts take megabytes.
+/// The longest response that is read, in bytes: thousands of hosts take megabytes.
 const MOST_BYTES: u64 = 256 << 20;
 
-/// A device as ONOS has it.
+/// A device as ONOS reports it.
 struct KnownDevice {
     id: String,
-    /// Whether it is connected.
+    /// Whether the device is connected.
     available: bool,
     driver: String,
 }
 
-/// That ONOS carries over what it has learned from trial to trial, where nothing prevents it.
+/// Returns a warning that ONOS carries over what it has learned from trial to trial, if nothing
+/// prevents that.
 pub(crate) fn keeps(config: &Config) -> Option<String> {
     let several = config.plan.repetitions > 1 || config.plan.kind != PlanKind::Point;
     let kept = config.plan.between.is_none() && !config.controller.onos_forget;
@@ -315,7 +317,7 @@ pub(crate) fn keeps(config: &Config) -> Option<String> {
     })
 }
 
-/// The switches of a trial as ONOS calls them.
+/// Returns the names of a trial's switches in ONOS.
 fn ours(config: &Config) -> impl Iterator<Item = String> + '_ {
     let first = config.switches.first_id;
     (0..u64::from(config.switches.count)).map(move |index| match config.protocol {

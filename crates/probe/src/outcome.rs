@@ -1,7 +1,7 @@
-//! What a run found out, in the form that is written to `result.json`.
+//! The result of a run, in the form that is written to `result.json`.
 //!
-//! Every figure carries what is needed to judge it: counts beside rates, the number of samples
-//! beside percentiles, repetitions and a 95 % confidence interval beside means, and which side was
+//! Every figure comes with what is needed to judge it: counts with rates, the number of samples
+//! with percentiles, repetitions and a 95 % confidence interval with means, and the side that was
 //! saturated. Units are part of the field names.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -12,144 +12,145 @@ use ranks::ClockOffset;
 use serde::{Deserialize, Serialize};
 use statistics::{Estimate, can_state};
 
-/// Name of the schema of [`RunResult`].
+/// The name of the schema of [`RunResult`].
 pub const SCHEMA: &str = "planimeter.probe.result";
-/// Version of the schema; raised when a field changes its meaning or disappears.
+/// The version of the schema; it increases when a field changes its meaning or disappears.
 pub const SCHEMA_VERSION: u32 = 1;
 
-/// A whole run.
+/// The result of a whole run.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct RunResult {
-    /// [`SCHEMA`].
+    /// The name of the schema, [`SCHEMA`].
     pub schema: String,
-    /// [`SCHEMA_VERSION`].
+    /// The version of the schema, [`SCHEMA_VERSION`].
     pub schema_version: u32,
-    /// Command, time and host of the probe.
+    /// The command, the time and the host of the probe.
     #[serde(flatten)]
     pub provenance: Provenance,
-    /// Whether everything asked for was measured.
+    /// Whether everything that was requested was measured.
     pub completion: Completion,
-    /// The configuration as resolved: key to value, every key present.
+    /// The resolved configuration: key to value, with every key present.
     pub configuration: BTreeMap<String, String>,
-    /// The controller as far as it is known.
+    /// The facts that are known about the controller.
     pub controller: ControllerFacts,
-    /// One point per combination of protocol, rate and number of switches.
+    /// The points of the run: one per combination of protocol, rate and number of switches.
     pub points: Vec<Point>,
-    /// What the search found, if the run was one.
+    /// The result of the search, if the run was one.
     pub search: Option<SearchOutcome>,
-    /// Thresholds and whether they held.
+    /// The thresholds, and whether they held.
     pub thresholds: Vec<ThresholdOutcome>,
     /// Remarks that a reader of the figures must know.
     pub notes: Vec<String>,
 }
 
-/// Whether everything asked for was measured.
+/// Whether everything that was requested was measured.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "state", rename_all = "snake_case")]
 pub enum Completion {
-    /// Yes.
+    /// Everything was measured.
     Complete,
-    /// No: figures cover a part only.
+    /// Only a part was measured.
     Partial {
-        /// What cut it short.
+        /// The reason why the rest was not measured.
         reason: String,
     },
-    /// Nothing could be measured.
+    /// Nothing was measured.
     Failed {
-        /// Why.
+        /// The reason for the failure.
         reason: String,
     },
 }
 
-/// The controller as far as it is known.
+/// The facts that are known about the controller.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct ControllerFacts {
-    /// Address dialled (OpenFlow), or addresses listened on (P4Runtime).
+    /// The address dialled (OpenFlow), or the addresses listened on (P4Runtime).
     pub address: String,
-    /// How its CPU and memory were read, if they were.
+    /// How the process was selected whose CPU time and memory were sampled, if one was.
     pub process: Option<String>,
 }
 
 /// All trials with one protocol, rate and number of switches.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Point {
-    /// `openflow10`, `openflow13` or `p4runtime`.
+    /// The protocol: `openflow10`, `openflow13` or `p4runtime`.
     pub protocol: String,
-    /// `open`, `closed` or `flood`.
+    /// The mode: `open`, `closed` or `flood`.
     pub mode: String,
-    /// Number of emulated switches.
+    /// The number of emulated switches.
     pub switches: u32,
-    /// Packet-ins offered per second and switch; absent unless the mode is open.
+    /// The packet-ins offered per second and switch; absent unless the mode is open.
     pub rate_per_switch: Option<f64>,
-    /// Packet-ins offered per second by all switches; absent unless the mode is open.
+    /// The packet-ins offered per second by all switches; absent unless the mode is open.
     pub offered_rate: Option<f64>,
-    /// Packet-ins allowed outstanding per switch; absent unless the mode is closed.
+    /// The most outstanding packet-ins per switch; absent unless the mode is closed.
     pub window: Option<u32>,
-    /// Single trials.
+    /// The trials, in order.
     pub trials: Vec<Trial>,
-    /// Mean over trials with confidence, by metric name (`sent_rate`, `received_rate`, `loss`,
-    /// `rtt.mean`, `rtt.p50`, `rtt.p99`, `controller.cpu` and so on; see [`Trial::metrics`]).
+    /// The mean over trials with its confidence interval, by metric name (`sent_rate`,
+    /// `received_rate`, `loss`, `rtt.mean`, `rtt.p50`, `rtt.p99`, `controller.cpu` and so on; see
+    /// [`Trial::metrics`]).
     pub summary: BTreeMap<String, Estimate>,
 }
 
-/// One trial: connect, warm up, measure, drain.
+/// The result of one trial, which connects, warms up, measures and drains.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Trial {
-    /// Repetition, from 1.
+    /// The number of the repetition, from 1.
     pub repetition: u32,
-    /// Seed of this trial's schedule.
+    /// The seed of this trial's schedule.
     pub seed: u64,
-    /// Whether it ran to its end.
+    /// Whether the trial was completed.
     pub completion: Completion,
-    /// Length of the measure window in seconds.
+    /// The length of the measure window in seconds.
     pub measured_s: f64,
-    /// Packets of the measure window.
+    /// The counts of packets of the measure window.
     pub counts: Counts,
-    /// Rates over the measure window.
+    /// The rates over the measure window.
     pub rates: Rates,
-    /// Round-trip time from the moment a packet-in was due to the arrival of its answer.
+    /// The round-trip time from the moment a packet-in was due to the arrival of its answer.
     pub rtt_from_due: Latency,
-    /// Round-trip time from the moment a packet-in left to the arrival of its answer (as the
-    /// P4RCProbe paper has it, section III).
+    /// The round-trip time from the moment a packet-in left to the arrival of its answer (as
+    /// defined in the P4RCProbe paper, section III).
     pub rtt_from_sent: Latency,
-    /// How much later than due packet-ins left.
+    /// The delay of the departures of packet-ins after their due times.
     pub send_lag: Latency,
-    /// For how long an answer may have waited until the probe read it, over the time of the window:
-    /// nothing while the probe slept, and else the length of the spell between two looks at its
-    /// sockets. Results of before have none.
+    /// The time for which an answer may have waited until the probe read it, over the time of the
+    /// window: zero while the probe slept, and else the time between two polls of its sockets.
+    /// Empty in results of older versions.
     #[serde(default)]
     pub read_delay: Latency,
     /// The packet-ins that left and the answers that arrived during the window, whenever they were
-    /// due. Earlier results have none.
+    /// due. Empty in results of older versions.
     #[serde(default)]
     pub in_window: InWindow,
-    /// Jain's fairness index of answered packet-ins over switches, 1 is perfectly fair.
+    /// Jain's fairness index of answered packet-ins over switches; 1 is perfectly fair.
     pub fairness: Option<f64>,
     /// Values over time.
     pub series: Series,
-    /// Each switch.
+    /// The results of each switch.
     pub per_switch: Vec<SwitchOutcome>,
     /// The controller's use of its host.
     pub controller_usage: Option<Usage>,
     /// The probe's own use of its host.
     pub probe_usage: Usage,
-    /// Which side was the limit.
+    /// The verdict on which side was the limit.
     pub verdict: Verdict,
-    /// From when on nothing was answered any more; absent if answers came to the end.
+    /// The silence after the last answer; absent if answers arrived until the end.
     #[serde(default)]
     pub silence: Option<Silence>,
-    /// How far each switch came.
+    /// The progress of the switches' handshakes.
     pub handshake: HandshakeOutcome,
-    /// The pipelines that the switches were given, by a name that equal pipelines alone share, with
-    /// the number of switches; empty over OpenFlow and in earlier results.
+    /// The pipelines of the switches, each by a name that only equal pipelines share, with the
+    /// number of switches; empty over OpenFlow and in results of older versions.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub pipelines: BTreeMap<String, u32>,
-    /// The ranks that shared the switches, by number; empty for a process alone.
+    /// The ranks that shared the switches, by number; empty for a single process.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub ranks: Vec<RankOutcome>,
     /// Remarks that a reader of the figures must know.
     pub notes: Vec<String>,
-    /// Raw histograms, nanoseconds.
+    /// The raw histograms, in nanoseconds.
     #[serde(skip)]
     pub histograms: Histograms,
 }
@@ -157,46 +158,46 @@ pub struct Trial {
 /// The raw histograms behind the [`Latency`] summaries. Values are nanoseconds.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Histograms {
-    /// Behind [`Trial::rtt_from_due`].
+    /// The histogram of [`Trial::rtt_from_due`].
     #[serde(with = "statistics::histogram_text")]
     pub rtt_from_due: Histogram<u64>,
-    /// Behind [`Trial::rtt_from_sent`].
+    /// The histogram of [`Trial::rtt_from_sent`].
     #[serde(with = "statistics::histogram_text")]
     pub rtt_from_sent: Histogram<u64>,
-    /// Behind [`Trial::send_lag`].
+    /// The histogram of [`Trial::send_lag`].
     #[serde(with = "statistics::histogram_text")]
     pub send_lag: Histogram<u64>,
-    /// Behind [`Trial::read_delay`].
+    /// The histogram of [`Trial::read_delay`].
     #[serde(with = "statistics::histogram_text")]
     pub read_delay: Histogram<u64>,
-    /// Behind [`InWindow::rtt_from_sent`].
+    /// The histogram of [`InWindow::rtt_from_sent`].
     #[serde(with = "statistics::histogram_text")]
     pub rtt_in_window: Histogram<u64>,
 }
 
-/// Counts of packets. Unless said otherwise they cover packet-ins that were due in the measure
-/// window, and the answers to those.
+/// Counts of packets. Unless stated otherwise they cover packet-ins that were due in the measure
+/// window, and the answers to these.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Counts {
     /// Packets that were due: packet-ins, unless switches run their tables.
     pub due: u64,
     /// Packet-ins that left.
     pub sent: u64,
-    /// Of the due, packets that neither left as packet-ins nor were handled by rules: their switch
-    /// had no connection, the controller did not read, or the probe did not get to them.
+    /// The number of due packets that neither left as packet-ins nor were handled by rules: their
+    /// switch had no connection, the controller did not read, or the probe did not get to them.
     #[serde(default)]
     pub unsent: u64,
-    /// Of the due, packets that a rule of the controller sent out of a port and nothing sent to
-    /// the controller; always 0 unless switches run their tables.
+    /// The number of due packets that a rule of the controller sent out of a port without sending
+    /// anything to the controller; always 0 unless switches run their tables.
     #[serde(default)]
     pub forwarded_by_rules: u64,
-    /// Of the due, packets that a rule, or the lack of one, dropped; always 0 unless switches run
-    /// their tables.
+    /// The number of due packets that a rule, or the lack of one, dropped; always 0 unless switches
+    /// run their tables.
     #[serde(default)]
     pub dropped_by_rules: u64,
     /// Packet-ins that were answered, late ones included.
     pub answered: u64,
-    /// Of the answered, those whose answer took longer than the limit for late answers.
+    /// The number of answered packet-ins whose answer took longer than the limit for late answers.
     pub late: u64,
     /// The number of answered packet-ins whose answer came after the window.
     #[serde(default)]
@@ -216,11 +217,12 @@ pub struct Counts {
     /// The number of answered packet-ins that had further answers.
     #[serde(default)]
     pub repeated: u64,
-    /// Packet-outs over the whole trial that answer no packet-in of ours and are no discovery
+    /// Packet-outs over the whole trial that answer no packet-in of the probe and are no discovery
     /// frames.
     pub unmatched: u64,
-    /// Answers that came after their packet-in's times were forgotten (see
-    /// `traffic.outstanding-limit`): counted as answered and late, missing from the histograms.
+    /// Answers that arrived after the times of their packet-in were forgotten (see
+    /// `traffic.outstanding-limit`). They are counted as answered and late, and are missing from
+    /// the histograms.
     pub untimed: u64,
     /// Packet-outs that arrived during the measure window, whatever they answer.
     pub packet_outs: u64,
@@ -238,8 +240,8 @@ pub struct Counts {
     /// Messages that could not be decoded over the whole trial, among them packet-outs whose
     /// metadata does not fit the pipeline (P4Runtime).
     pub malformed: u64,
-    /// Packet-outs over the whole trial that a switch did not take, whatever they hold: it had no
-    /// pipeline yet, or their sender was not its primary (P4Runtime).
+    /// Packet-outs over the whole trial that a switch did not accept because of their context: it
+    /// had no pipeline yet, or their sender was not its primary (P4Runtime).
     #[serde(default)]
     pub not_taken: u64,
 }
@@ -254,13 +256,13 @@ pub struct InWindow {
     pub answers: u64,
     /// The number of answers whose packet-in was due before the window.
     pub answers_to_earlier: u64,
-    /// Round-trip times of the answers, from the moment at which their packet-ins left.
+    /// The round-trip times of the answers, from the moment at which their packet-ins left.
     pub rtt_from_sent: Latency,
-    /// The number of answers that arrived while no late burst of the probe disturbed the controller.
-    /// Earlier results have none.
+    /// The number of answers that arrived while no late burst of the probe disturbed the
+    /// controller. Zero in results of older versions.
     #[serde(default)]
     pub undisturbed_answers: u64,
-    /// The mean round-trip time of the undisturbed answers, from sent; absent without any.
+    /// The mean round-trip time of the undisturbed answers, from sent; absent without such answers.
     #[serde(default)]
     pub undisturbed_rtt_mean_ns: Option<f64>,
     /// The longest time between two answers of the trial, the warm-up included, in seconds.
@@ -268,46 +270,46 @@ pub struct InWindow {
     pub longest_gap_s: f64,
 }
 
-/// Rates over the measure window, per second, all switches together.
+/// Rates over the measure window, per second, over all switches.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Rates {
-    /// Packet-ins due.
+    /// Packet-ins that were due.
     pub offered: f64,
     /// Packet-ins that left in the window, whenever they were due.
     pub sent: f64,
     /// First answers that arrived in the window, whenever their packet-in was due.
     pub received: f64,
-    /// Rules installed.
+    /// Rules that were installed.
     pub rules: f64,
-    /// The share, 0 to 1, of the packet-ins due in the window that left and had no answer when the
-    /// trial ended, among those that left.
+    /// The share, 0 to 1, of unanswered packet-ins among those that were due in the window and
+    /// left.
     pub loss: f64,
 }
 
-/// A summary of a histogram. All times in nanoseconds. A percentile that cannot be stated from the
-/// number of samples ([`statistics::can_state`]) means nothing, and is null in JSON.
+/// A summary of a histogram, in nanoseconds. A percentile that cannot be stated from the number of
+/// samples ([`statistics::can_state`]) is meaningless, and is null in JSON.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(from = "StatedLatency", into = "StatedLatency")]
 pub struct Latency {
-    /// Number of samples; with 0 every other field is 0 and means nothing.
+    /// The number of samples; with 0 samples every other field is 0 and meaningless.
     pub samples: u64,
-    /// Arithmetic mean.
+    /// The arithmetic mean.
     pub mean_ns: f64,
-    /// Standard deviation.
+    /// The standard deviation.
     pub stddev_ns: f64,
-    /// Smallest.
+    /// The smallest sample.
     pub min_ns: u64,
-    /// Median.
+    /// The median.
     pub p50_ns: u64,
-    /// 90th percentile.
+    /// The 90th percentile.
     pub p90_ns: u64,
-    /// 95th percentile.
+    /// The 95th percentile.
     pub p95_ns: u64,
-    /// 99th percentile.
+    /// The 99th percentile.
     pub p99_ns: u64,
-    /// 99.9th percentile.
+    /// The 99.9th percentile.
     pub p999_ns: u64,
-    /// Largest.
+    /// The largest sample.
     pub max_ns: u64,
 }
 
@@ -365,9 +367,9 @@ impl From<StatedLatency> for Latency {
 /// per interval; the last interval may be shorter.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Series {
-    /// Start of the measure window, seconds since the first packet was due.
+    /// The start of the measure window, in seconds since the first packet was due.
     pub measure_from_s: f64,
-    /// End of the measure window.
+    /// The end of the measure window, in seconds since the first packet was due.
     pub measure_to_s: f64,
     /// Packet-ins sent in each second.
     pub sent_per_s: Vec<u64>,
@@ -375,63 +377,63 @@ pub struct Series {
     pub received_per_s: Vec<u64>,
     /// Rules installed in each second.
     pub rules_per_s: Vec<u64>,
-    /// Spacing of the samples below, in seconds.
+    /// The time between two samples of the fields below, in seconds.
     pub sample_interval_s: f64,
-    /// Packet-ins outstanding, all switches together.
+    /// Outstanding packet-ins over all switches.
     pub outstanding: Vec<u64>,
-    /// The controller's CPU, percent of one core; absent samples are NaN-free `null`.
+    /// The controller's CPU time in percent of one core; missing samples are `null`.
     pub controller_cpu_percent: Vec<Option<f64>>,
-    /// The controller's resident memory.
+    /// The controller's resident memory in bytes.
     pub controller_rss_bytes: Vec<Option<u64>>,
-    /// The probe's CPU, percent of one core.
+    /// The probe's CPU time in percent of one core.
     pub probe_cpu_percent: Vec<Option<f64>>,
 }
 
-/// One emulated switch.
+/// The results of one emulated switch.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct SwitchOutcome {
-    /// Index, from 0.
+    /// The index of the switch, from 0.
     pub index: u32,
-    /// Datapath id or device id.
+    /// The datapath id or device id.
     pub id: u64,
-    /// Counts as in [`Trial::counts`].
+    /// The counts, as in [`Trial::counts`].
     pub counts: Counts,
     /// Packet-ins that left in the window per second, whenever they were due.
     pub sent_rate: f64,
     /// First answers that arrived in the window per second, whenever their packet-in was due.
     pub received_rate: f64,
-    /// Mean round-trip time from due, in nanoseconds; absent without samples.
+    /// The mean round-trip time from due, in nanoseconds; absent without samples.
     pub rtt_mean_ns: Option<f64>,
-    /// Largest round-trip time from due, in nanoseconds; absent without samples.
+    /// The largest round-trip time from due, in nanoseconds; absent without samples.
     pub rtt_max_ns: Option<u64>,
-    /// Packet-ins outstanding over time, spaced as [`Series::sample_interval_s`]; left out (empty)
-    /// beyond 1,000 switches.
+    /// Outstanding packet-ins over time, with the spacing [`Series::sample_interval_s`]; empty in
+    /// trials of more than 1,000 switches.
     pub outstanding: Vec<u32>,
-    /// Packet-ins sent in each second; left out (empty) beyond 1,000 switches.
+    /// Packet-ins sent in each second; empty in trials of more than 1,000 switches.
     pub sent_per_s: Vec<u32>,
-    /// Packet-ins answered in each second; left out (empty) beyond 1,000 switches.
+    /// Packet-ins answered in each second; empty in trials of more than 1,000 switches.
     pub received_per_s: Vec<u32>,
 }
 
-/// Use of a host over the measure window.
+/// The use of a host over the measure window.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Usage {
-    /// Mean CPU in percent of one core, so that four busy cores are 400.
+    /// The mean CPU time in percent of one core, so that four busy cores are 400.
     pub cpu_percent: f64,
-    /// Largest sample of the same.
+    /// The largest sample of the CPU time in percent of one core.
     pub cpu_percent_max: f64,
-    /// Largest resident memory.
+    /// The largest resident memory in bytes.
     pub rss_bytes_max: u64,
-    /// Number of samples.
+    /// The number of samples.
     pub samples: u32,
 }
 
-/// Which side was the limit.
+/// The verdict on which side was the limit.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Verdict {
-    /// The side.
+    /// The side that was the limit.
     pub saturated: Saturated,
-    /// The observations that say so, in a sentence or two.
+    /// The observations that support the verdict, in a sentence or two.
     pub because: String,
     /// The certainty of the verdict, where a side was the limit and the loop is open.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -449,7 +451,7 @@ pub struct Verdict {
 }
 
 impl Verdict {
-    /// A verdict without reasons.
+    /// Creates a verdict without reasons.
     pub fn new(saturated: Saturated) -> Self {
         Self {
             saturated,
@@ -466,17 +468,17 @@ impl Verdict {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Certainty {
-    /// The side accounts for more, at least, than all others together do at most.
+    /// The lower bound of this side exceeds the sum of the upper bounds of all others.
     Sure,
-    /// The others may account for as much.
+    /// The other sides may account for just as many packet-ins.
     Likely,
 }
 
-/// Each side's part in the packet-ins that were due in the window and for which no answer arrived
-/// in it.
+/// The part of each side in the packet-ins that were due in the window and for which no answer
+/// arrived in it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Account {
-    /// Packet-ins that were due in the window; what rules handled is left out.
+    /// Packet-ins that were due in the window, without those that rules handled.
     pub due: u64,
     /// The number by which first answers in the window fell short of the packet-ins that were due
     /// in it, whatever packet-ins they answered.
@@ -498,25 +500,25 @@ pub struct Bounds {
     pub high: u64,
 }
 
-/// A backlog that grew at the controller: packet-ins that left, or that the controller's
-/// connections refused, and that it had neither answered nor dropped.
+/// A backlog that grew at the controller. It consists of packet-ins that left, or that the
+/// controller's connections refused, and that the controller had neither answered nor dropped.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Backlog {
-    /// Answers per second while there was a backlog.
+    /// The rate of answers per second while there was a backlog.
     pub answer_rate: f64,
-    /// The lower end of its 99 % interval; absent where the backlog did not last long enough.
+    /// The lower end of the 99 % interval of the answer rate; absent where the backlog did not last
+    /// long enough.
     pub answer_rate_low: Option<f64>,
-    /// The upper end of the same.
+    /// The upper end of the 99 % interval of the answer rate; absent where the lower end is.
     pub answer_rate_high: Option<f64>,
     /// The backlog at the start of the window.
     pub at_start: u64,
-    /// The backlog at its end.
+    /// The backlog at the end of the window.
     pub at_end: u64,
-    /// The growth of the backlog in packet-ins per second: the offered rate less the rate of
-    /// answers.
+    /// The growth of the backlog in packet-ins per second: the offered rate less the answer rate.
     pub growth_rate: f64,
-    /// The seconds that the controller takes to answer the backlog at the end; absent where nothing
-    /// was answered.
+    /// The time in seconds that the controller needs to answer the backlog at the end; absent where
+    /// nothing was answered.
     pub time_to_answer_s: Option<f64>,
 }
 
@@ -524,165 +526,177 @@ pub struct Backlog {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Saturated {
-    /// Neither: what was offered left and was answered.
+    /// No side: the offered packet-ins left and were answered.
     Neither,
-    /// The controller: it accounts for what was not answered, or its answers set the pace.
+    /// The controller: it accounts for unanswered packet-ins, or its answers set the pace.
     Controller,
-    /// The probe: it accounts for what did not leave, was read late, or was lost in its bursts.
+    /// The probe: it accounts for packet-ins that did not leave or were lost in its bursts, or for
+    /// answers that it read late.
     Probe,
-    /// The network between them: it accounts for what was on its way.
+    /// The network between them: it accounts for packet-ins in transit.
     Network,
-    /// Not enough was observed to say.
+    /// Unknown, because too little was observed.
     Unknown,
 }
 
 /// A controller that stopped answering for good. Times are seconds since the first packet was due.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Silence {
-    /// When the last answer came.
+    /// When the last answer arrived.
     pub last_answer_s: f64,
-    /// Until when none came: the end of the trial.
+    /// The end of the trial, until which no answer arrived.
     pub until_s: f64,
-    /// Packet-ins that left after the last one that was answered.
+    /// The number of packet-ins that left after the last one that was answered.
     pub unanswered: u64,
-    /// When the first of those left.
+    /// When the first unanswered packet-in left.
     pub sent_s: f64,
-    /// The switch that sent it, by its index.
+    /// The index of the switch that sent the first unanswered packet-in.
     pub switch: u32,
-    /// Its number among the packet-ins of that switch, from 0.
+    /// The number of the first unanswered packet-in among those of its switch, from 0.
     pub sequence: u64,
-    /// Its frame in words.
+    /// A description of the first unanswered packet-in's frame.
     pub frame: String,
 }
 
-/// How far the switches came with their handshakes.
+/// The progress of the switches' handshakes.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct HandshakeOutcome {
-    /// Switches that became ready, whatever became of their connection.
+    /// The number of switches that became ready, whatever became of their connection.
     pub ready: u32,
-    /// Switches that were ready when the trial ended; absent in results of before.
+    /// The number of switches that were ready when the trial ended; absent in results of older
+    /// versions.
     #[serde(default)]
     pub ready_at_end: Option<u32>,
-    /// Switches asked for.
+    /// The number of switches that the trial needs.
     pub wanted: u32,
-    /// Seconds from the first attempt until the last switch became ready.
+    /// The time in seconds from the first attempt until the last switch became ready.
     pub ready_after_s: Option<f64>,
-    /// Number of switches by the last stage that they reached, in words.
+    /// The number of switches by the last stage that they reached.
     pub stages: BTreeMap<String, u32>,
-    /// Distinct errors with the number of switches that met them.
+    /// The number of switches by the error that they met.
     pub errors: BTreeMap<String, u32>,
-    /// Why nothing was answered, if nothing was.
+    /// The reason why nothing was answered, if nothing was.
     pub why_zero: Option<String>,
 }
 
-/// One of several processes that shared the switches of a trial. What all of them measured together
-/// is in the trial.
+/// One of several processes that shared the switches of a trial. The figures of all ranks together
+/// are in [`Trial`].
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RankOutcome {
-    /// Its number, from 0.
+    /// The number of the rank, from 0.
     pub rank: u32,
-    /// The host that it ran on; empty if it was lost before it said so.
+    /// The host that the rank ran on; empty if the rank was lost before it reported it.
     pub hostname: String,
-    /// The index of the first of its switches, which follow each other.
+    /// The index of the first of its switches, which are consecutive.
     pub first_switch: u32,
-    /// Number of its switches.
+    /// The number of its switches.
     pub switches: u32,
-    /// Whether it did its part.
+    /// Whether the rank completed its part.
     pub completion: Completion,
-    /// Counts of its switches.
+    /// The counts of its switches.
     pub counts: Counts,
-    /// Rates of its switches.
+    /// The rates of its switches.
     pub rates: Rates,
-    /// Its use of its host.
+    /// The rank's use of its host.
     pub probe_usage: Usage,
-    /// Which side was the limit, from what this rank saw alone; absent if it was lost.
+    /// The verdict from the observations of this rank alone; absent if the rank was lost.
     pub verdict: Option<Verdict>,
-    /// By how much its clock was ahead of that of rank 0 before traffic; absent for rank 0.
+    /// The offset of its clock against that of rank 0 before traffic (positive if ahead); absent
+    /// for rank 0.
     pub clock_before: Option<ClockOffset>,
-    /// The same after the last answer.
+    /// The offset of its clock against that of rank 0 after the last answer.
     pub clock_after: Option<ClockOffset>,
 }
 
-/// What the search found.
+/// The result of a search.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SearchOutcome {
-    /// The lower end of the bracket of the highest loss-free rate, all switches together: loss stayed
-    /// within the tolerance and answers kept up with packet-ins where it was tried.
+    /// The lower end of the bracket of the highest loss-free rate, over all switches: at this rate,
+    /// loss stayed within the tolerance and answers kept up with packet-ins.
     pub loss_free_rate: Option<f64>,
-    /// The upper end of the bracket; absent if no rate failed, or the probe was why it did.
+    /// The upper end of the bracket; absent if no rate failed, or if the probe was the reason.
     pub lossy_rate: Option<f64>,
-    /// The confidence, 0 to 1, with which the bracket holds the highest loss-free rate; absent where
-    /// an end is missing or the search did not come to its end, and in earlier results.
+    /// The confidence, 0 to 1, with which the bracket contains the highest loss-free rate; absent
+    /// where an end is missing or the search was not completed, and in results of older versions.
     #[serde(default)]
     pub confidence: Option<f64>,
-    /// The number of trials whose losses delays of the probe may explain, so that they were repeated.
+    /// The number of trials that were repeated because delays of the probe may explain their
+    /// losses.
     #[serde(default)]
     pub disturbed_trials: u32,
-    /// By which rule a rate is loss-free, and how many of its trials agreed, in a sentence or two.
+    /// The rule by which a rate is loss-free, and how many of its trials agreed, in a sentence or
+    /// two.
     #[serde(default)]
     pub loss_free_method: String,
-    /// Highest rate answered, all switches together, sought up to twice the rate at which it was:
-    /// the mean over the trials at that rate (RFC 8456, section 5.1.3).
+    /// The highest answer rate over all switches, which was searched for up to twice the offered
+    /// rate at which it occurred. The value is the mean over the trials at that offered rate (RFC
+    /// 8456, section 5.1.3).
     pub maximum_received_rate: f64,
-    /// The rate offered then; absent if nothing was ever answered, and in results of before.
+    /// The offered rate at which the highest answer rate occurred; absent if nothing was ever
+    /// answered, and in results of older versions.
     #[serde(default)]
     pub maximum_at_rate: Option<f64>,
-    /// Offered rate, all switches together, beyond which the response time rises faster than the
-    /// rate; never above the loss-free rate, and absent if there is none below it.
+    /// The offered rate over all switches beyond which the response time rises faster than the
+    /// rate. It never exceeds the loss-free rate, and is absent if there is no such rate.
     pub knee_rate: Option<f64>,
-    /// The knee lies above this; absent without one, and in results of before.
+    /// The lower end of the knee's interval; absent without a knee, and in results of older
+    /// versions.
     #[serde(default)]
     pub knee_low_rate: Option<f64>,
-    /// The knee lies below this; absent without one, and in results of before.
+    /// The upper end of the knee's interval; absent without a knee, and in results of older
+    /// versions.
     #[serde(default)]
     pub knee_high_rate: Option<f64>,
     /// How the knee was found, in a sentence.
     pub knee_method: String,
     /// Whether the probe itself was the limit at the highest point, so that the controller may
-    /// take more.
+    /// sustain more.
     pub limited_by_probe: bool,
 }
 
 /// A threshold and whether it held.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ThresholdOutcome {
-    /// The condition as written.
+    /// The condition as the user wrote it.
     pub condition: String,
-    /// Which point.
+    /// The label of the point.
     pub point: String,
-    /// The value measured; absent if the metric has none.
+    /// The measured value; absent if the metric has none.
     pub value: Option<f64>,
-    /// Whether it held. A metric without a value breaks its threshold, and so does a percentile of
-    /// the round-trip time that more packet-ins are missing from than lie beyond it.
+    /// Whether the threshold held. A metric without a value violates its threshold. So does a
+    /// percentile of the round-trip time if more packet-ins are missing from it than lie beyond it.
     pub held: bool,
-    /// Whether it could be tested. A percentile that cannot be stated from the number of samples
-    /// cannot, and its threshold does not hold.
+    /// Whether the threshold could be tested. A percentile that cannot be stated from the number of
+    /// samples cannot be tested, and its threshold does not hold.
     #[serde(default = "is_testable")]
     pub testable: bool,
-    /// What the value does not hold, if there is such.
+    /// A remark on packet-ins that the value does not cover, if there are any.
     #[serde(default)]
     pub remark: Option<String>,
 }
 
-/// Thresholds of earlier results were all tested.
+/// Returns the default for results of older versions, whose thresholds were all tested.
 fn is_testable() -> bool {
     true
 }
 
 impl Point {
-    /// The pipelines that its trials ran, by name. Figures of several are not to be put together.
+    /// Returns the names of the pipelines in the point's trials. Figures of different pipelines
+    /// must not be combined.
     pub fn pipelines(&self) -> BTreeSet<&str> {
         self.trials.iter().flat_map(|trial| trial.pipelines.keys()).map(String::as_str).collect()
     }
 }
 
 impl RunResult {
-    /// The pipelines that its trials ran, by name. Figures of several are not to be put together.
+    /// Returns the names of the pipelines in the run's trials. Figures of different pipelines must
+    /// not be combined.
     pub fn pipelines(&self) -> BTreeSet<&str> {
         self.points.iter().flat_map(Point::pipelines).collect()
     }
 
-    /// Whether all that it lacks is that some switches were not connected when trials ended.
+    /// Whether the run is incomplete only because some switches were not connected when trials
+    /// ended.
     pub fn lacks_only_switches(&self) -> bool {
         let trials = self.points.iter().flat_map(|point| &point.trials);
         let lacks_only_switches = |trial: &Trial| match trial.completion {
@@ -696,8 +710,8 @@ impl RunResult {
         self.pipelines().len() < 2 && trials.into_iter().all(lacks_only_switches)
     }
 
-    /// Whether nothing was measured since in no trial all the switches that were wanted finished
-    /// their handshake: the controller is not there, or not what it is taken for.
+    /// Whether nothing was measured because in no trial all switches completed their handshake: the
+    /// controller is not there, or speaks a different protocol.
     pub fn controller_was_out_of_reach(&self) -> bool {
         let mut trials = self.points.iter().flat_map(|point| &point.trials).peekable();
         let out_of_reach = |trial: &Trial| {
@@ -718,18 +732,19 @@ impl RunResult {
 }
 
 impl Counts {
-    /// Packets that the rules handled, so that they became no packet-ins.
+    /// Returns the number of packets that rules handled, so that no packet-in was sent for them.
     pub fn handled_by_rules(&self) -> u64 {
         self.forwarded_by_rules + self.dropped_by_rules
     }
 
-    /// Packet-ins that had no answer when the trial ended, whether or not they left.
+    /// Returns the number of packet-ins that had no answer when the trial ended, whether or not
+    /// they left.
     pub fn unanswered(&self) -> u64 {
         self.lost + self.unsent
     }
 
-    /// The share of the packet-ins due that had no answer when the trial ended, 0 to 1. Packets
-    /// that rules handled take no part; absent where there were no others.
+    /// Returns the share, 0 to 1, of due packet-ins that had no answer when the trial ended.
+    /// Packets that rules handled are excluded; `None` if there are no others.
     pub fn unanswered_share(&self) -> Option<f64> {
         let wanted = self.due.saturating_sub(self.handled_by_rules());
         (wanted > 0).then(|| self.unanswered() as f64 / wanted as f64)
@@ -738,7 +753,7 @@ impl Counts {
 
 impl Default for Histograms {
     fn default() -> Self {
-        // Three significant digits; grows with the values recorded.
+        // Three significant digits; the histogram resizes itself.
         let empty = || Histogram::new(3).expect("3 is a valid number of significant digits");
         Self {
             rtt_from_due: empty(),

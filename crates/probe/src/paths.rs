@@ -1,60 +1,62 @@
-//! Finding the block of a controller that limits it.
+//! A search for the block of a controller that limits it.
 //!
-//! A controller that answers right after one of its blocks shows what all blocks up to there can take. Measured at one offered
-//! rate for each such shortcut, the received rate falls where the bottleneck is; measured again after a change, it shows what
-//! the change gained. This is the method of the P4RCProbe paper, section V: Fig. 8 and Table I. [`Plan`] is the file that names the
-//! shortcuts of a controller, [`judge`] says what their rates mean.
+//! A controller that answers right after one of its blocks shows the rate that all blocks up to
+//! there sustain. Each such shortcut is measured at one offered rate, and the received rate falls
+//! where the bottleneck is. A second measurement after a change shows what the change gained. This
+//! is the method of the P4RCProbe paper, section V: Fig. 8 and Table I. [`Plan`] is the file that
+//! names the shortcuts of a controller; [`judge`] interprets their rates.
 
 use std::collections::BTreeSet;
 
 use serde::Deserialize;
 use statistics::{Difference, Estimate};
 
-/// The shortcuts of a controller, and how it is started with each.
+/// The shortcuts of a controller, and the commands that start it with each of them.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Plan {
-    /// What is measured, in a few words.
+    /// A short description of what is measured.
     pub title: String,
-    /// In order: variant by variant, the shortest path first.
+    /// The paths in order: variant by variant, the shortest path first.
     #[serde(rename = "path")]
     pub paths: Vec<Path>,
 }
 
-/// A way through a controller.
+/// A path through a controller.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Path {
-    /// Its name, such as `P1`.
+    /// The name, such as `P1`.
     pub name: String,
-    /// After which block it answers.
+    /// The block after which the controller answers.
     pub answers_after: String,
-    /// Which version of the controller, such as `original`.
+    /// The version of the controller, such as `original`.
     #[serde(default)]
     pub variant: String,
-    /// A shell command that runs the controller until it is ended. `{devices}` stands for a file with the addresses of
-    /// P4Runtime switches, a line `ID@HOST:PORT` each, and `{planimeter}` for this program.
+    /// A shell command that runs the controller until it is stopped. `{devices}` stands for a file
+    /// with the addresses of P4Runtime switches, one line `ID@HOST:PORT` each, and `{planimeter}`
+    /// for this program.
     pub start: Option<String>,
-    /// A shell command that brings a controller which runs already to this path, and ends.
+    /// A shell command that switches a running controller to this path, and exits.
     pub prepare: Option<String>,
 }
 
-/// Why a file names no paths that can be measured.
+/// The reason why a file names no paths that can be measured.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum PlanError {
-    /// It is not TOML, or a key is missing or unknown.
+    /// The file is not TOML, or a key is missing or unknown.
     #[error("{0}")]
     Toml(#[from] toml::de::Error),
-    /// There is nothing to compare.
+    /// There are fewer than two paths to compare.
     #[error(
         "name two paths or more, each with [[path]]: a bottleneck is where the rate falls from one to the next"
     )]
     TooFew,
-    /// Two paths cannot be told apart.
+    /// Two paths have the same variant and name.
     #[error("two paths are called `{0}`; give each variant its paths once")]
     Twice(String),
-    /// Nothing says how the controller gets to answer there.
+    /// A path has no command that makes the controller answer there.
     #[error(
         "path `{0}` has neither `start` nor `prepare`: say how the controller gets to answer there"
     )]
@@ -62,10 +64,11 @@ pub enum PlanError {
 }
 
 impl Plan {
-    /// Reads the file.
+    /// Parses the file.
     ///
     /// # Errors
-    /// See [`PlanError`].
+    ///
+    /// Returns a [`PlanError`] if the text is no plan with at least two distinct paths.
     pub fn from_toml(text: &str) -> Result<Self, PlanError> {
         let plan: Self = toml::from_str(text)?;
         if plan.paths.len() < 2 {
@@ -83,13 +86,13 @@ impl Plan {
         Ok(plan)
     }
 
-    /// The variants, in order.
+    /// Returns the variants, in order.
     #[must_use]
     pub fn variants(&self) -> Vec<&str> {
         distinct(self.paths.iter().map(|path| path.variant.as_str()))
     }
 
-    /// The names of the paths, in order.
+    /// Returns the names of the paths, in order.
     #[must_use]
     pub fn names(&self) -> Vec<&str> {
         distinct(self.paths.iter().map(|path| path.name.as_str()))
@@ -107,7 +110,7 @@ fn distinct<'a>(all: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
 }
 
 impl Path {
-    /// Variant and name.
+    /// Returns the variant and the name.
     #[must_use]
     pub fn title(&self) -> String {
         match self.variant.as_str() {
@@ -117,32 +120,34 @@ impl Path {
     }
 }
 
-/// What the rate of a path says about its last block.
+/// A conclusion from the rate of a path.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Judgement {
-    /// The rate falls from the path before to this one, by this share: its last block limits the controller.
+    /// The rate falls by this share from the previous path to this one: the last block of this path
+    /// limits the controller.
     Falls {
-        /// Which path, by its place in the plan.
+        /// The index of the path in the plan.
         path: usize,
-        /// Less the rate of this path over that of the path before, 0 to 1.
+        /// One minus the ratio of this path's rate to that of the previous path, 0 to 1.
         share: f64,
     },
-    /// Another variant of the same path answers more or less, by this share.
+    /// Another variant of the same path has a higher or lower rate, by this share.
     Gains {
-        /// Which path, by its place in the plan.
+        /// The index of the path in the plan.
         path: usize,
-        /// The same path of the first variant.
+        /// The index of the same path in the first variant.
         base: usize,
-        /// The rate over that of the first variant, less one.
+        /// The ratio of the rate to that of the first variant, minus one.
         share: f64,
     },
 }
 
-/// A fall or a gain of less than this share is not told, however narrow the intervals.
+/// The least share that is reported as a fall or a gain, however narrow the intervals.
 const LEAST: f64 = 0.02;
 
-/// Falls from path to path of each variant, the largest first, then gains over the first variant. `received` has the received
-/// rate of each path of the plan, where it was measured. Differences that may be chance (Welch, 95 %) are left out.
+/// Returns the falls from path to path of each variant, the largest first, then the gains over the
+/// first variant. `received` has the received rate of each path of the plan, where it was measured.
+/// Differences that may be chance (Welch's test, 95 %) are left out.
 #[must_use]
 pub fn judge(plan: &Plan, received: &[Option<Estimate>]) -> Vec<Judgement> {
     let rate = |path: usize| received.get(path).copied().flatten();
@@ -194,7 +199,7 @@ mod tests {
         Plan::from_toml(&text).expect("a plan")
     }
 
-    /// Five repetitions with this mean and this standard deviation.
+    /// Returns the estimate from five repetitions with this mean and this standard deviation.
     fn five(mean: f64, deviation: f64) -> Option<Estimate> {
         let step = deviation * 0.4_f64.sqrt();
         Estimate::of(&[-2.0, -1.0, 0.0, 1.0, 2.0].map(|place| mean + place * step))
@@ -217,7 +222,8 @@ mod tests {
                 }
             })
             .collect();
-        // Section V: the rate drops at P2; 17 % are gained at P3. That P2 gains and P1 does not is said there too.
+        // Section V of the paper: the rate drops at P2, and 17 % are gained at P3. P2 gains as
+        // well, and P1 does not.
         let expected = [
             ("falls", 1, 0.817),
             ("falls", 2, 0.199),

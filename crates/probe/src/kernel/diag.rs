@@ -1,8 +1,8 @@
-//! The kernel's table of TCP connections, by netlink (sock_diag(7)), as `ss` reads it.
+//! The kernel's table of TCP connections, read by netlink (sock_diag(7)) as `ss` does.
 //!
-//! Queues and counters of a connection are those of `struct inet_diag_msg` and `struct tcp_info`
-//! (linux/inet_diag.h, linux/tcp.h). The latter has grown over the years and grows at its end only,
-//! so that a field is absent where the kernel's struct is shorter.
+//! Queues and counters of a connection are fields of `struct inet_diag_msg` and `struct tcp_info`
+//! (linux/inet_diag.h, linux/tcp.h). The latter has grown over the years, only at its end, so a
+//! field is absent where an older kernel's struct is shorter.
 
 use std::collections::HashSet;
 use std::io;
@@ -14,35 +14,36 @@ use rustix::net::{
     AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, netlink, recv, send, socket_with,
 };
 
-/// The kernel writes as much of its answer at a time as a reader has room for, up to 32 KiB.
+/// The size of the read buffer. The kernel sends as much of its reply at a time as the buffer
+/// holds, up to 32 KiB.
 const CHUNK: usize = 64 * 1024;
-/// The kernel answers at once; a longer wait means that no answer comes.
+/// The read time-out. The kernel replies immediately, so a longer wait means that no reply comes.
 const PATIENCE: Duration = Duration::from_secs(1);
 
 const SOCK_DIAG_BY_FAMILY: u16 = 20;
 const NLMSG_ERROR: u16 = 2;
 const NLMSG_DONE: u16 = 3;
-/// `NLM_F_REQUEST | NLM_F_DUMP`.
+/// The flags `NLM_F_REQUEST | NLM_F_DUMP`.
 const DUMP: u16 = 0x301;
-/// Length of `struct nlmsghdr`.
+/// The length of `struct nlmsghdr`.
 const HEADER: usize = 16;
-/// Length of `struct inet_diag_req_v2`.
+/// The length of `struct inet_diag_req_v2`.
 const REQUEST: usize = 56;
-/// Length of `struct inet_diag_msg`.
+/// The length of `struct inet_diag_msg`.
 const MESSAGE: usize = 72;
-/// The attributes that hold `struct tcp_info`, and the memory that queues take.
+/// The attributes that hold `struct tcp_info` and the memory used by the queues.
 const INET_DIAG_INFO: u16 = 2;
 const INET_DIAG_SKMEMINFO: u16 = 7;
 const TCP: u8 = 6;
-/// A bit for each state that carries data: `TCP_ESTABLISHED` and `TCP_CLOSE_WAIT`.
+/// A bit for each TCP state that carries data: `TCP_ESTABLISHED` and `TCP_CLOSE_WAIT`.
 const STATES: u32 = 1 << 1 | 1 << 8;
 
-/// The connections of this host that lead from a switch to the controller.
+/// A selection of the connections between switches and controller on this host.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Ends {
-    /// Those to this port, which the switches dialled.
+    /// The connections to this port, which the switches dialled.
     Dialled(u16),
-    /// Those at these ports, at which the controller dialled switches.
+    /// The connections to these ports of switches, which the controller dialled.
     Served(HashSet<u16>),
 }
 
@@ -55,7 +56,7 @@ impl Ends {
     }
 }
 
-/// A TCP connection as the kernel describes it. Counters count from its beginning.
+/// The kernel's description of a TCP connection. Counters count from its establishment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Connection {
     pub(super) inode: u32,
@@ -63,32 +64,32 @@ pub(super) struct Connection {
     pub(super) remote_port: u16,
     /// Bytes that arrived and were not read.
     pub(super) unread: u32,
-    /// Bytes that were written and not acknowledged, and those of them that were never sent.
+    /// Bytes that were written and not acknowledged, and the part of them that was never sent.
     pub(super) unacknowledged: u32,
     pub(super) not_sent: u32,
     /// Bytes that were acknowledged, and bytes that arrived.
     pub(super) acknowledged: u64,
     pub(super) arrived: u64,
-    /// Bytes beyond the last acknowledged one that the peer takes.
+    /// The number of bytes beyond the last acknowledged one that the peer accepts.
     pub(super) peer_window: Option<u32>,
-    /// Bytes of memory that what arrived takes, and the most that it may take.
+    /// The memory that received data takes, and the most that it may take, in bytes.
     pub(super) memory: u32,
     pub(super) memory_most: u32,
-    /// The largest segment in bytes, in each direction.
+    /// The maximum segment size in bytes, in each direction.
     pub(super) send_segment: u32,
     pub(super) receive_segment: u32,
-    /// The least round-trip time in microseconds, if one was measured.
+    /// The minimum round-trip time in microseconds, if one was measured.
     pub(super) least_rtt: Option<u32>,
-    /// The time for which the peer's window kept data back, in microseconds.
+    /// The time for which the peer's receive window kept data back, in microseconds.
     pub(super) window_limited: u64,
-    /// Segments that were sent again.
+    /// The number of retransmitted segments.
     pub(super) sent_again: u32,
 }
 
 impl Connection {
-    /// Whether the peer's window keeps bytes back that could leave otherwise. `limited` is the
-    /// share of the time since an earlier look in which it did, for kernels that do not say how
-    /// wide the window is.
+    /// Whether the peer's receive window keeps bytes back that could leave otherwise. `limited` is
+    /// the share of the time since an earlier sample in which it did; it decides on kernels that do
+    /// not report the window.
     pub(super) fn is_kept_back(&self, limited: f64) -> bool {
         if self.not_sent == 0 {
             return false;
@@ -98,15 +99,16 @@ impl Connection {
         self.peer_window.map_or(limited >= 0.5, |window| to > window)
     }
 
-    /// Whether the window of this end keeps the peer from sending: the kernel closes it when less
-    /// than a sixteenth of the memory is left, or than a segment takes with what the kernel adds.
+    /// Whether the receive window of this end keeps the peer from sending. The kernel closes the
+    /// window when less than a sixteenth of the memory is left, or less than a segment takes with
+    /// the kernel's overhead.
     pub(super) fn keeps_peer_back(&self) -> bool {
         let left = self.memory_most.saturating_sub(self.memory);
         self.unread > 0 && (left <= self.memory_most / 16 || left / 2 < self.receive_segment)
     }
 }
 
-/// A way to ask the kernel.
+/// A netlink socket for queries of the kernel's connections.
 #[derive(Debug)]
 pub(super) struct Diag {
     socket: OwnedFd,
@@ -124,12 +126,12 @@ impl Diag {
         Ok(Self { socket, ends, sequence: 0, chunk: vec![0; CHUNK] })
     }
 
-    /// The connections between switches and controller in this network namespace.
+    /// Returns the connections between switches and controller in this network namespace.
     pub(super) fn connections(&mut self) -> io::Result<Vec<Connection>> {
         let mut found = Vec::new();
         for family in [AddressFamily::INET, AddressFamily::INET6] {
             match self.ask(family, &mut found) {
-                // A kernel without IPv6 knows no such family.
+                // A kernel without IPv6 does not know the address family.
                 Err(error) if family == AddressFamily::INET6 => {
                     let unknown = error.kind() == io::ErrorKind::NotFound;
                     if !unknown {
@@ -170,7 +172,7 @@ impl Diag {
     }
 }
 
-/// A question for all connections of a family to `port`, or to any port if that is 0.
+/// Returns a request for all connections of a family to `port`, or to any port if `port` is 0.
 fn request(family: AddressFamily, port: u16, sequence: u32) -> Vec<u8> {
     let length = (HEADER + REQUEST) as u32;
     let mut bytes = Vec::with_capacity(HEADER + REQUEST);
@@ -179,7 +181,7 @@ fn request(family: AddressFamily, port: u16, sequence: u32) -> Vec<u8> {
     bytes.extend(DUMP.to_ne_bytes());
     bytes.extend(sequence.to_ne_bytes());
     bytes.extend([0; 4]);
-    // Attributes are asked for by bits, the lowest for attribute 1.
+    // Attributes are requested by bits; the lowest bit stands for attribute 1.
     let attributes = 1 << (INET_DIAG_INFO - 1) | 1 << (INET_DIAG_SKMEMINFO - 1);
     bytes.extend([family.as_raw() as u8, TCP, attributes, 0]);
     bytes.extend(STATES.to_ne_bytes());
@@ -189,7 +191,7 @@ fn request(family: AddressFamily, port: u16, sequence: u32) -> Vec<u8> {
     bytes
 }
 
-/// The error that a message of the kind `NLMSG_ERROR` holds.
+/// Returns the error in the body of an `NLMSG_ERROR` message.
 fn error(body: &[u8]) -> io::Error {
     match read(body, 0).map(i32::from_ne_bytes) {
         Some(code) if code < 0 => io::Error::from_raw_os_error(-code),
@@ -205,7 +207,7 @@ struct Message<'a> {
 }
 
 impl<'a> Message<'a> {
-    /// Takes the next message off `rest`.
+    /// Removes the next message from the front of `rest`.
     fn next(rest: &mut &'a [u8]) -> Option<Self> {
         let length = u32::from_ne_bytes(read(rest, 0)?) as usize;
         let kind = u16::from_ne_bytes(read(rest, 4)?);
@@ -217,7 +219,8 @@ impl<'a> Message<'a> {
 }
 
 impl Connection {
-    /// Reads `struct inet_diag_msg` and its attributes. Returns nothing without `struct tcp_info`.
+    /// Parses `struct inet_diag_msg` and its attributes. Returns `None` if `struct tcp_info` is
+    /// missing.
     fn parse(body: &[u8]) -> Option<Self> {
         let word = |at: usize| read(body, at).map(u32::from_ne_bytes);
         let port = |at: usize| read(body, at).map(u16::from_be_bytes);
@@ -273,7 +276,7 @@ fn read<const N: usize>(bytes: &[u8], at: usize) -> Option<[u8; N]> {
     bytes.get(at..at + N)?.try_into().ok()
 }
 
-/// Messages and attributes begin at multiples of four bytes.
+/// Rounds up to a multiple of four bytes, at which messages and attributes begin.
 fn padded(length: usize) -> usize {
     length.next_multiple_of(4)
 }
@@ -285,7 +288,7 @@ mod tests {
 
     use super::*;
 
-    /// A connection to a listener whose end of it reads nothing by itself.
+    /// Returns a connection to a listener; no end reads by itself.
     fn pair() -> (TcpStream, TcpStream, Diag) {
         let listener = TcpListener::bind("127.0.0.1:0").expect("bound");
         let address = listener.local_addr().expect("an address");
@@ -321,11 +324,11 @@ mod tests {
         dialled.set_nonblocking(true).expect("a socket");
         assert!(!only(&mut diag).is_kept_back(0.0));
         let block = [0; 64 * 1024];
-        // What one end sends and the other holds is limited, by megabytes.
+        // The amount that one end sends and the other end buffers is limited to some megabytes.
         while dialled.write(&block).is_ok() {}
         let full = only(&mut diag);
         assert!(full.not_sent > 0 && full.is_kept_back(0.0), "{full:?}");
-        // The kernel of this host may not say how wide the window is.
+        // The kernel of this host may not report the window.
         let unknown = Connection { peer_window: None, ..full };
         assert!(unknown.is_kept_back(1.0) && !unknown.is_kept_back(0.1));
     }

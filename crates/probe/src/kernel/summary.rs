@@ -1,4 +1,4 @@
-//! Looks at connections, summed up over a window.
+//! A summary of the samples of connections over a window.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,46 +6,48 @@ use super::Look;
 use crate::account::Edges;
 use crate::ledger::Window;
 
-/// A look stands for an edge of the window that is no further away than this, in nanoseconds.
+/// The largest distance in nanoseconds at which a sample stands for an edge of the window.
 const NEAR: u64 = 100_000_000;
 
-/// A time in which windows of the probe's own connections were closed, or may have been, in
-/// nanoseconds since the start of traffic.
+/// A period in which receive windows of the probe's own connections were closed, or may have been,
+/// in nanoseconds since the start of traffic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Spell {
     pub(crate) from: u64,
     pub(crate) to: u64,
-    /// Whether they were closed when it began and when it ended.
+    /// Whether windows were closed both when the period began and when it ended.
     pub(crate) is_closed: bool,
 }
 
 /// The connections of all ranks over the window, in bytes.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Summary {
-    /// Connections at the end of the window.
+    /// The number of connections at the end of the window.
     pub(crate) connections: u64,
-    /// Bytes of answers that the probe had not read.
+    /// Bytes of answers that had arrived and that the probe had not read.
     pub(crate) unread: Edges,
-    /// Bytes that were not acknowledged, by connections whose peer took more.
+    /// Bytes that were not acknowledged, on connections whose peer accepted more.
     pub(crate) on_their_way: Edges,
     /// Bytes written and read in the window.
     pub(crate) written: u64,
     pub(crate) read: u64,
-    /// The sums over all looks of bytes that were never sent: those that peers' windows kept back,
-    /// and the others.
+    /// The sums over all samples of bytes that were never sent: bytes that the peers' receive
+    /// windows kept back, and other bytes.
     pub(crate) kept_back: u64,
     pub(crate) delayed: u64,
-    /// The time for which peers' windows kept data back, in nanoseconds, over all connections.
+    /// The time for which the peers' receive windows kept data back, in nanoseconds, over all
+    /// connections.
     pub(crate) window_limited: u64,
-    /// Segments that were sent again.
+    /// The number of retransmitted segments.
     pub(crate) sent_again: u64,
-    /// The mean of the connections' least round-trip times in nanoseconds, if one was measured.
+    /// The mean of the connections' minimum round-trip times in nanoseconds, if one was measured.
     pub(crate) least_rtt: Option<u64>,
     pub(crate) spells: Vec<Spell>,
 }
 
 impl Summary {
-    /// Sums up what all ranks saw; nothing unless each of them saw both edges of the window.
+    /// Summarises the samples of all ranks; `None` unless each rank has samples at both edges of
+    /// the window.
     pub(crate) fn of(ranks: &[Vec<Look>], window: Window) -> Option<Self> {
         let mut all = Self::default();
         let mut rtts = Vec::new();

@@ -1,4 +1,4 @@
-//! Looks at all connections of a trial, as sums.
+//! Periodic samples of all connections of a trial, as sums.
 
 use std::collections::{HashMap, HashSet};
 use std::io;
@@ -9,46 +9,48 @@ use serde::{Deserialize, Serialize};
 use super::diag::{Connection, Diag, Ends};
 use crate::usage::own_sockets;
 
-/// The share of its time that the conductor spends on looks between the edges of the window.
+/// The reciprocal of the share of its time that the conductor spends on samples between the edges
+/// of the window.
 const SHARE: u32 = 100;
 
-/// The connections of a process at one moment, in sum. Moments are nanoseconds since the start of
-/// traffic; counters count from the first look.
+/// A sample: the sums over all connections of a process at one moment. Moments are nanoseconds
+/// since the start of traffic; counters count from the first sample.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Look {
     pub(crate) at: u64,
     pub(crate) connections: u64,
     /// Bytes that arrived and that the probe has not read.
     pub(crate) unread: u64,
-    /// Bytes that were written and not acknowledged, by connections whose peer takes more.
+    /// Bytes that were written and not acknowledged, on connections whose peer accepts more.
     pub(crate) on_their_way: u64,
-    /// The number of them that were never sent, by connections with more than a segment of those.
+    /// Bytes that were never sent, on connections that have more than a segment of such bytes and
+    /// whose peer accepts more.
     pub(crate) delayed: u64,
-    /// Bytes never sent, by connections that their peer's window keeps back.
+    /// Bytes that were never sent, on connections that their peer's receive window keeps back.
     pub(crate) kept_back: u64,
-    /// Connections whose own window keeps their peer back.
+    /// The number of connections whose own receive window keeps the peer back.
     pub(crate) keeping_back: u64,
-    /// Bytes that were written, and that were read.
+    /// Bytes that were written, and bytes that were read.
     pub(crate) written: u64,
     pub(crate) read: u64,
-    /// The time for which peers' windows kept data back, in nanoseconds.
+    /// The time for which the peers' receive windows kept data back, in nanoseconds.
     pub(crate) window_limited: u64,
-    /// Segments that were sent again.
+    /// The number of retransmitted segments.
     pub(crate) sent_again: u64,
-    /// The mean of the connections' least round-trip times in nanoseconds, if one was measured.
+    /// The mean of the connections' minimum round-trip times in nanoseconds, if one was measured.
     pub(crate) least_rtt: Option<u64>,
 }
 
-/// Looks at the connections of this process again and again.
+/// Samples the connections of this process repeatedly.
 #[derive(Debug)]
 pub(crate) struct Watch {
     diag: Diag,
     looks: Vec<Look>,
     known: HashMap<u32, Connection>,
-    /// Sockets of this process, and of others.
+    /// The sockets of this process, and those of other processes.
     own: HashSet<u32>,
     foreign: HashSet<u32>,
-    /// When the last look ended, and how long it took.
+    /// When the last sample was complete, and how long it took.
     last: Option<(Instant, Duration)>,
 }
 
@@ -64,7 +66,7 @@ impl Watch {
         })
     }
 
-    /// Looks, unless the look before took so long that it would cost too much.
+    /// Takes a sample, unless the previous one took so long that another would cost too much time.
     pub(crate) fn glance(&mut self, at: u64) -> io::Result<()> {
         match self.last {
             Some((ended, took)) if ended.elapsed() < SHARE * took => Ok(()),
@@ -72,7 +74,7 @@ impl Watch {
         }
     }
 
-    /// Looks at all connections.
+    /// Takes a sample of all connections.
     pub(crate) fn look(&mut self, at: u64) -> io::Result<()> {
         let began = Instant::now();
         let mut found = self.diag.connections()?;
@@ -91,12 +93,13 @@ impl Watch {
 
     fn take(&mut self, at: u64, found: Vec<Connection>) {
         let before = self.looks.last().copied();
-        // Of the counters alone.
+        // Only the counters carry over from the previous sample.
         let mut look = Look { at, ..before.unwrap_or_default().counters() };
         let span = at.saturating_sub(before.map_or(0, |before| before.at)) as f64;
         let mut rtts = Vec::new();
         for one in &found {
-            // What a connection had done when it was first seen does not count, unless it is new.
+            // The counts of a connection before its first sample are ignored, unless the connection
+            // is new.
             let earlier = match (self.known.get(&one.inode), before) {
                 (Some(earlier), _) => *earlier,
                 (None, None) => *one,
@@ -112,7 +115,7 @@ impl Watch {
                 true => look.kept_back += u64::from(one.not_sent),
                 false => {
                     look.on_their_way += u64::from(one.unacknowledged);
-                    // Less than a segment may be on its way out at this moment.
+                    // Less than a segment may be about to leave.
                     if one.not_sent > one.send_segment {
                         look.delayed += u64::from(one.not_sent);
                     }
@@ -127,14 +130,14 @@ impl Watch {
         self.looks.push(look);
     }
 
-    /// The looks so far, in order.
+    /// Returns the samples so far, in order.
     pub(crate) fn looks(&self) -> &[Look] {
         &self.looks
     }
 }
 
 impl Look {
-    /// The counters alone.
+    /// Returns the sample with its counters alone.
     fn counters(self) -> Self {
         let Self { written, read, window_limited, sent_again, .. } = self;
         Self { written, read, window_limited, sent_again, ..Self::default() }
@@ -142,12 +145,12 @@ impl Look {
 }
 
 impl Connection {
-    /// Bytes that were ever written.
+    /// Returns the number of bytes written since the connection was established.
     fn written(&self) -> u64 {
         self.acknowledged + u64::from(self.unacknowledged)
     }
 
-    /// Bytes that were ever read.
+    /// Returns the number of bytes read since the connection was established.
     fn read(&self) -> u64 {
         self.arrived.saturating_sub(self.unread.into())
     }
@@ -183,7 +186,7 @@ mod tests {
         watch.look(3).expect("an answer");
         let [before, between, after] = watch.looks() else { panic!("{:?}", watch.looks()) };
         assert_eq!((before.written, before.connections), (0, 1));
-        // The kernel may count the opening of a connection as a byte.
+        // The kernel may count the establishment of a connection as a byte.
         assert!((107..=108).contains(&between.written), "{between:?}");
         assert_eq!((between.read, between.unread, between.connections), (0, 30, 2));
         assert_eq!((after.read, after.unread, after.connections), (20, 10, 1));

@@ -7,31 +7,32 @@ use super::Window;
 use crate::engine::intervals::Intervals;
 use crate::outcome::Histograms;
 
-/// Nanoseconds of a spell that count as one sample of the read delay.
+/// The number of nanoseconds of a period that count as one sample of the read delay.
 const LOOK_UNIT: u64 = 100;
-/// A packet-in that leaves later than this, in nanoseconds, is late.
+/// The delay in nanoseconds beyond which a departing packet-in counts as late.
 pub(crate) const LATE: u64 = 1_000_000;
-/// Late packet-ins that leave within this many nanoseconds of each other make a burst.
+/// The largest time in nanoseconds between two late packet-ins of one burst.
 const BURST: u64 = 1_000_000;
 
-/// A queue that is longer for a late burst, since the controller had less to do before it.
+/// A late burst that lengthens the controller's queue, since the controller had less to do before
+/// it.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct Disturbance {
-    /// Packet-ins that were outstanding before the burst.
+    /// The number of packet-ins that were outstanding before the burst.
     before: u64,
-    /// The most packet-ins that the probe held.
+    /// The most packet-ins that the probe held at one time.
     held: u64,
 }
 
 impl Disturbance {
-    /// Whether it makes the queue longer by a quarter or more. It ends when the queue is as short as
-    /// before.
+    /// Whether the burst still lengthens the queue by a quarter or more. The disturbance ends when
+    /// the queue is as short as before the burst.
     fn lasts(self, outstanding: u64) -> bool {
         outstanding > self.before && outstanding < 5 * self.held
     }
 }
 
-/// Tally of the switches of one engine thread.
+/// The sums over the switches of one engine thread.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Tally {
     pub(super) window: Window,
@@ -44,41 +45,41 @@ pub(crate) struct Tally {
     pub(super) outstanding: u64,
     /// The number of outstanding packet-ins that were passed over.
     passed_over: i64,
-    /// When a packet-in left last, and when a first answer came last.
+    /// When the last packet-in left, and when the last first answer arrived.
     pub(super) last_left: Option<u64>,
     last_answer: Option<u64>,
-    /// The longest time between two first answers that came one after the other.
+    /// The longest time between two consecutive first answers.
     longest_gap: u64,
-    /// The latest departure that was answered.
+    /// The latest departure of a packet-in that was answered.
     answered_up_to: Option<u64>,
     /// When the last late packet-in left, and whether it counts as part of a burst.
     last_late: Option<(u64, bool)>,
-    /// The last look at the sockets before the one that found the answers being read.
+    /// The last poll of the sockets before the one that returned the answers being read.
     missed_at: u64,
     /// Answers that may have waited in sockets at the start and at the end of the window.
     unread: [u64; 2],
-    /// The disturbance of the controller's queue by a late burst, as long as it lasts.
+    /// The disturbance of the controller's queue by a late burst, while it lasts.
     disturbance: Option<Disturbance>,
-    /// The least round-trip times of packet-ins that were due in the window and that the probe did
-    /// not disturb.
+    /// Lower bounds on the round-trip times of packet-ins that were due in the window and that the
+    /// probe did not disturb.
     #[serde(with = "statistics::histogram_text")]
     pub(crate) undisturbed: Histogram<u64>,
     /// Round-trip times of packet-ins that were due in the window and answered after it.
     #[serde(with = "statistics::histogram_text")]
     pub(super) answered_after: Histogram<u64>,
-    /// Ring places in use, and allowed, over all switches of the thread.
+    /// The number of ring entries in use and its limit, over all switches of the thread.
     pub(super) places: usize,
     pub(super) place_limit: usize,
     /// Values over time.
     pub(crate) intervals: Intervals,
-    /// Times of packet-ins due in the window. Those of answers in the window lack what
-    /// [`Tally::close`] adds.
+    /// The times of packet-ins due in the window. The times of answers in the window are complete
+    /// only after [`Tally::close`].
     pub(crate) histograms: Histograms,
 }
 
 impl Tally {
-    /// Answers beyond `late_after` nanoseconds are late; at most `place_limit` packet-ins are
-    /// remembered at a time.
+    /// Creates an empty tally. Answers after more than `late_after` nanoseconds are late; at most
+    /// `place_limit` packet-ins are remembered at a time.
     pub(crate) fn new(window: Window, late_after: u64, place_limit: usize) -> Self {
         Self {
             window,
@@ -104,31 +105,32 @@ impl Tally {
         }
     }
 
-    /// Notes that during `length` nanoseconds an answer would have waited `delay` at most. A moment
-    /// is more likely to fall into a long spell, so it counts by its length.
+    /// Notes that an answer that arrived during these `length` nanoseconds would have waited for at
+    /// most `delay`. Periods are weighted by their length, since an answer is more likely to arrive
+    /// in a long one.
     pub(crate) fn read_delay(&mut self, delay: u64, length: u64) {
         let weight = (length / LOOK_UNIT).max(1);
-        // Grows by itself, so that no value is too large.
+        // The histogram resizes itself, so no value is too large.
         let _ = self.histograms.read_delay.record_n(delay.max(1), weight);
     }
 
-    /// Notes that answers read from now on had not arrived at this moment.
+    /// Notes that answers read from now on had not arrived at the moment `at`.
     pub(crate) fn missed(&mut self, at: u64) {
         self.missed_at = self.missed_at.max(at);
     }
 
-    /// Notes how many packet-ins connections refuse when one more is due.
+    /// Notes how many packet-ins connections are refusing when another one becomes due.
     pub(super) fn note_refused(&mut self, due: u64) {
         self.intervals.at(due).refused = self.refused;
     }
 
-    /// Notes that a packet-in left, and whether it belongs to a burst of late ones. It counts as
-    /// pending no more.
+    /// Notes that a packet-in left, and whether it belongs to a burst of late ones. The packet-in
+    /// is no longer pending.
     pub(super) fn note_departure(&mut self, due: u64, at: u64, held_back: bool) {
         let held = (self.pending + 1).saturating_sub(self.refused);
         let interval = self.intervals.at(at);
         interval.left += 1;
-        // What a connection had refused is late by the controller.
+        // A packet-in that the connection had refused is late because of the controller.
         if held_back || at.saturating_sub(due) <= LATE {
             return;
         }
@@ -144,25 +146,27 @@ impl Tally {
         self.last_late = Some((at, is_burst));
     }
 
-    /// Notes the second or a later packet-in of a late burst, when `held` were held.
+    /// Notes the second or a later packet-in of a late burst, at a moment when the probe held
+    /// `held` packet-ins.
     fn disturbs(&mut self, held: u64) {
-        // Without this one and the one before it.
+        // The count excludes this packet-in and the previous one of the burst.
         let before = self.outstanding.saturating_sub(2);
         let one = self.disturbance.unwrap_or(Disturbance { before, held });
         let one = Disturbance { held: one.held.max(held), ..one };
         self.disturbance = Some(one).filter(|one| one.lasts(self.outstanding));
     }
 
-    /// Completes the round-trip times of the answers in the window. They are those to earlier
-    /// packet-ins, and those to packet-ins of the window that were answered in time.
+    /// Completes the round-trip times of the answers in the window. These are the answers to
+    /// earlier packet-ins, and those to packet-ins of the window that were answered within it.
     pub(crate) fn close(&mut self) {
         let Histograms { rtt_in_window, rtt_from_sent, .. } = &mut self.histograms;
-        // Neither fails: all grow by themselves, with one precision, and what is subtracted was added.
+        // Neither operation fails: the histograms resize themselves, have equal precision, and
+        // contain what is subtracted.
         let _ = rtt_in_window.add(&*rtt_from_sent);
         let _ = rtt_in_window.subtract(&self.answered_after);
     }
 
-    /// Notes a first answer to a packet-in that left at `sent`, where that is remembered.
+    /// Notes a first answer to a packet-in that left at `sent`, where the departure is remembered.
     pub(super) fn note_answer(&mut self, sent: Option<u64>, passed_over: i64, at: u64) {
         if let Some(last) = self.last_answer {
             self.longest_gap = self.longest_gap.max(at.saturating_sub(last));
@@ -183,59 +187,60 @@ impl Tally {
         }
     }
 
-    /// Notes the answer to a packet-in that was due in the window, with the least time that it may have
-    /// taken: it arrived after the last look that missed it. It does not count while a late burst makes the queue
-    /// longer.
+    /// Records a lower bound on the round-trip time of a packet-in that was due in the window: its
+    /// answer arrived after the last poll that did not return it. Nothing is recorded while a late
+    /// burst lengthens the queue.
     pub(super) fn note_undisturbed(&mut self, sent: u64, at: u64) {
         if self.disturbance.is_some() {
             return;
         }
         let arrived = self.missed_at.clamp(sent.min(at), at);
-        // Grows by itself, so that no value is too large.
+        // The histogram resizes itself, so no value is too large.
         let _ = self.undisturbed.record((arrived - sent.min(arrived)).max(1));
     }
 
-    /// The measured part of the trial.
+    /// Returns the measure window of the trial.
     pub(crate) fn window(&self) -> Window {
         self.window
     }
 
-    /// Packet-ins that are due or issued and have not left.
+    /// Returns the number of packet-ins that are due or issued and have not left.
     pub(crate) fn pending(&self) -> u64 {
         self.pending
     }
 
-    /// Packet-ins that left and were not answered.
+    /// Returns the number of packet-ins that left and were not answered.
     pub(crate) fn outstanding(&self) -> u64 {
         self.outstanding
     }
 
-    /// Packet-ins that left, were not answered, and were not passed over.
+    /// Returns the number of packet-ins that left, were not answered, and were not passed over.
     pub(crate) fn waiting(&self) -> u64 {
         self.outstanding.saturating_sub(u64::try_from(self.passed_over).unwrap_or(0))
     }
 
-    /// When a packet-in left last.
+    /// Returns when the last packet-in left.
     pub(crate) fn last_left(&self) -> Option<u64> {
         self.last_left
     }
 
-    /// When a first answer came last.
+    /// Returns when the last first answer arrived.
     pub(crate) fn last_answer(&self) -> Option<u64> {
         self.last_answer
     }
 
-    /// The longest time between two first answers that came one after the other, in nanoseconds.
+    /// Returns the longest time between two consecutive first answers, in nanoseconds.
     pub(crate) fn longest_gap(&self) -> u64 {
         self.longest_gap
     }
 
-    /// The latest departure of a packet-in that was answered.
+    /// Returns the latest departure of a packet-in that was answered.
     pub(crate) fn answered_up_to(&self) -> Option<u64> {
         self.answered_up_to
     }
 
-    /// Answers that may have waited in sockets at the start and at the end of the window.
+    /// Returns the numbers of answers that may have waited in sockets at the start and at the end
+    /// of the window.
     pub(crate) fn unread(&self) -> [u64; 2] {
         self.unread
     }

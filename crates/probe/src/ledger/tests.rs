@@ -1,4 +1,4 @@
-//! The counts of a ledger, and its treatment of answers, duplicates and refusals.
+//! Tests of a ledger's counts, and of its treatment of answers, duplicates and refusals.
 
 use super::*;
 
@@ -120,7 +120,7 @@ fn forgotten_times_are_reported_and_answers_still_counted() {
 fn what_the_connection_refused_is_held_back_and_nothing_else() {
     let (mut tally, mut ledger) = (tally(), SwitchLedger::default());
     send(&mut ledger, &mut tally, 100, 100);
-    // It waits in a buffer of ours behind a reply, and leaves with it.
+    // This packet-in waits in the engine's buffer behind a reply, and leaves with it.
     let behind = ledger.issue(&mut tally, 101);
     ledger.left(&mut tally, behind, 150);
     assert_eq!(ledger.hindered(), Hindered::default());
@@ -149,7 +149,8 @@ fn everything_due_is_accounted_for() {
         ledger.due(&mut tally, due);
         ledger.wait(&mut tally, due);
     }
-    // Four left, one waits in a buffer, the rest to be issued, when the connection ends.
+    // When the connection ends, four packet-ins have left, one waits in a buffer, and the rest are
+    // not issued.
     let issued: Vec<_> = (0..5).filter_map(|_| ledger.issue_waiting(&mut tally)).collect();
     for (due, sequence) in &issued[..4] {
         ledger.left(&mut tally, *sequence, due + 1);
@@ -160,7 +161,7 @@ fn everything_due_is_accounted_for() {
         ledger.due(&mut tally, due);
         ledger.wait(&mut tally, due);
     }
-    // Three are refused, of which one was issued; seven are due later.
+    // Three packet-ins are refused, one of which was issued; seven become due later.
     ledger.issue_waiting(&mut tally);
     (ledger.refused_waiting, ledger.refused_pending) = (2, 3);
     tally.refused = 3;
@@ -170,7 +171,7 @@ fn everything_due_is_accounted_for() {
     assert_eq!((counts.due, counts.sent, counts.unsent), (35, 4, 31));
     assert_eq!(ledger.hindered(), Hindered { held_back: 0, refused: 3, cut_off: 21 });
     assert_eq!((tally.pending(), ledger.in_loop()), (0, 4));
-    // What a stream still held when it was given up does not count when it leaves after all.
+    // A packet-in that a stream held when it was taken back does not count if it leaves after all.
     ledger.left(&mut tally, issued[4].1, 140);
     assert_eq!(ledger.counts(), counts);
 }
@@ -229,7 +230,8 @@ fn in_order_matching_takes_the_oldest() {
     assert_eq!(ledger.answer_oldest(&mut tally, 112), (Answer::Unmatched, None));
 }
 
-/// Answers in the window are those to earlier packet-ins, and not those that come after it.
+/// The times in the window include answers to earlier packet-ins and exclude answers after the
+/// window.
 #[test]
 fn times_of_answers_in_the_window_are_exact_once_the_books_are_closed() {
     let (mut tally, mut ledger) = (tally(), SwitchLedger::default());

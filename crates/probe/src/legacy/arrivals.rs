@@ -1,24 +1,24 @@
-//! Inter-arrival times of OFCProbe: a mean in milliseconds and a distribution.
+//! Inter-arrival times of OFCProbe, defined by a mean in milliseconds and a distribution.
 
-/// The times between two events of a switch.
+/// The distribution of the times between two events of a switch.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Interval {
-    /// In milliseconds; positive and finite.
+    /// The mean in milliseconds; positive and finite.
     pub(super) mean_ms: f64,
-    /// As `traffic.arrivals` takes it.
+    /// The distribution in the form of `traffic.arrivals`.
     pub(super) arrivals: String,
-    /// How it differs from what those tools draw, if it does.
+    /// The difference from the original tools' distribution, if there is one.
     pub(super) note: Option<&'static str>,
 }
 
 impl Interval {
-    /// The same time again and again.
+    /// Creates a constant interval.
     pub(super) fn constant(milliseconds: u64) -> Self {
         Self { mean_ms: milliseconds as f64, arrivals: "constant".to_owned(), note: None }
     }
 
-    /// A distribution by the name and the parameters that those tools give it. Any name that they
-    /// do not know is a normal distribution to them; here it is an error.
+    /// Creates a distribution from the name and the parameters that the original tools use. The
+    /// tools treat any unknown name as a normal distribution; here it is an error.
     pub(super) fn distributed(name: &str, first: f64, second: f64) -> Result<Self, String> {
         let positive = |value: f64, what: &str| {
             if value > 0.0 && value.is_finite() {
@@ -65,7 +65,7 @@ impl Interval {
         Ok(Self { mean_ms, arrivals, note })
     }
 
-    /// Packets per second, if each event sends a number of packets.
+    /// Returns the rate in packets per second if each event sends `packets` packets.
     pub(super) fn rate(&self, packets: f64) -> f64 {
         packets * 1000.0 / self.mean_ms
     }

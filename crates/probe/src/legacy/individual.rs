@@ -1,7 +1,7 @@
-//! Settings of single switches: OFCProbe's and P4RCProbe's `ofSwitch.ini`.
+//! Settings of single switches: the file `ofSwitch.ini` of OFCProbe and P4RCProbe.
 //!
-//! A key is the id of a switch, filled with zeros to three digits, a dot and a name, such as
-//! `008.start`. Those tools look keys up by that form, so that `8.start` means nothing to them.
+//! A key consists of a switch id, padded with zeros to three digits, a dot and a name, such as
+//! `008.start`. The original tools look up keys in this form, so `8.start` has no meaning to them.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -11,25 +11,26 @@ use super::properties::{self, Properties};
 use super::translate::noted;
 use super::{LegacyError, LegacyFault, LegacySetting};
 
-/// What applies to switches that have no settings of their own.
+/// The settings of switches without settings of their own.
 pub(super) struct Base {
     pub(super) first_id: u64,
     pub(super) switches: u64,
-    /// Times between events.
+    /// The times between events.
     pub(super) interval: Interval,
     /// Whether intervals are drawn from a distribution.
     pub(super) distributed: bool,
     pub(super) iat_ms: u64,
-    /// Packets per event before `per_event`.
+    /// The two factors of the number of packets per event.
     pub(super) fill: u64,
     pub(super) per_event: u64,
-    /// Packets per event if they go between hosts; then the two above mean nothing.
+    /// The number of packets per event if traffic goes between hosts; it replaces the two factors
+    /// above.
     pub(super) burst_of_hosts: Option<f64>,
-    /// Length of the traffic.
+    /// The length of the traffic in milliseconds.
     pub(super) traffic_ms: u64,
 }
 
-/// What the file gives.
+/// The result of reading the file.
 #[derive(Default)]
 pub(super) struct Found {
     pub(super) settings: Vec<LegacySetting>,
@@ -37,7 +38,7 @@ pub(super) struct Found {
     pub(super) faults: Vec<LegacyFault>,
 }
 
-/// The names after the dot.
+/// The valid names after the dot.
 const NAMES: &[&str] = &[
     "iat",
     "fillthreshold",
@@ -50,7 +51,7 @@ const NAMES: &[&str] = &[
     "iatDistributionParamter2",
 ];
 
-/// The keys of one switch: value and line by name.
+/// The keys of one switch: value and line number by name.
 type Keys = BTreeMap<&'static str, (String, usize)>;
 
 pub(super) fn read(file: &Path, base: &Base) -> Result<Found, LegacyError> {
@@ -116,14 +117,14 @@ struct Reader<'a> {
 }
 
 impl Reader<'_> {
-    /// What differs, as `switch` takes it.
+    /// Returns the differences from the base, in the form of the setting `switch`.
     fn differences(&mut self) -> Vec<String> {
         let mut differences = Vec::new();
         self.load(&mut differences);
         if let Some(start) = self.number("start", 0) {
             differences.push(format!("start-delay={start}ms"));
         }
-        // Those tools count from the start of traffic, and take 0 for never.
+        // The original tools count from the start of traffic, and take 0 for never.
         if let Some(stop) = self.number("stop", 0).filter(|stop| *stop > 0) {
             let before_end = self.base.traffic_ms.saturating_sub(stop);
             if before_end > 0 {
@@ -160,7 +161,7 @@ impl Reader<'_> {
         }
     }
 
-    /// The times between events; nothing after a fault.
+    /// Returns the times between events, or `None` after a fault.
     fn interval(&mut self, iat: Option<u64>) -> Option<Interval> {
         let distribution = self.keys.get("iatDistribution").cloned();
         if !self.base.distributed {

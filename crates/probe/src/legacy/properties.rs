@@ -1,9 +1,8 @@
-//! Java properties files (the documentation of `java.util.Properties.load`).
+//! Parser of Java properties files (see the documentation of `java.util.Properties.load`).
 //!
 //! A key ends at the first `=`, `:` or white space that no backslash precedes. Lines that begin
 //! with `#` or `!` are comments. A backslash at the end of a line continues it; elsewhere it
-//! introduces an escape. The bytes are ISO 8859-1. Of a key that appears twice the last one
-//! counts.
+//! introduces an escape. The encoding is ISO 8859-1. If a key appears twice, the last value counts.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -14,7 +13,7 @@ use super::LegacyError;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Property {
     pub(super) value: String,
-    /// The line of the key, from 1.
+    /// The line number of the key, from 1.
     pub(super) line: usize,
 }
 
@@ -45,7 +44,7 @@ fn parse(text: &str) -> Properties {
             }
         }
         let (key, value) = split(&logical);
-        // Java keeps white space at the end, and then fails to read the number before it.
+        // Java keeps trailing white space, and then fails to parse the number before it.
         let value = unescape(value).trim_end_matches(is_space).to_owned();
         properties.insert(unescape(key), Property { value, line: number });
     }

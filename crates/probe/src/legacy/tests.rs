@@ -6,7 +6,7 @@ use tempfile::TempDir;
 use super::*;
 use crate::config::{Arrivals, Origin, Protocol, Settings, TopologySource};
 
-/// A folder with a `config.ini` and other files.
+/// Creates a folder with a `config.ini` and other files.
 fn folder(config: &str, others: &[(&str, &str)]) -> TempDir {
     let folder = TempDir::new().expect("a temporary folder");
     fs::write(folder.path().join("config.ini"), config).expect("written");
@@ -24,12 +24,12 @@ fn value<'a>(legacy: &'a Legacy, key: &str) -> Option<&'a str> {
     legacy.settings.iter().find(|setting| setting.key == key).map(|setting| &*setting.value)
 }
 
-/// The values of some keys, in order.
+/// Returns the values of some keys, in order.
 fn values<'a>(legacy: &'a Legacy, keys: &[&str]) -> Vec<&'a str> {
     keys.iter().map(|key| value(legacy, key).unwrap_or("-")).collect()
 }
 
-/// Texts with the folder cut away.
+/// Removes the folder's path from a text.
 fn without(folder: &TempDir, text: &str) -> String {
     text.replace(&format!("{}/", folder.path().display()), "")
 }
@@ -216,7 +216,7 @@ trafficGenConfig.IAT = 100\ntrafficGenConfig.onlyOneHostPerSwitch = true\n";
         &["switches.ports", "switches.hosts", "traffic.arp-first", "traffic.known-destinations"],
     );
     assert_eq!(found, ["6", "1", "true", "true"]);
-    // One host per switch sends to the two others, every 100 ms.
+    // One host per switch sends to the two hosts of the others, every 100 ms.
     assert_eq!(
         values(&legacy, &["traffic.rate", "traffic.mac", "traffic.ip"]),
         ["20", "hosts", "hosts"]
@@ -239,7 +239,7 @@ fn hosts_are_on_the_ports_that_links_leave() {
 switchConfig.portCountPerSwitch = 6\ntrafficGenConfig.arpEnabled = true\n";
     let folder = folder(config, &[("topology.ini", LINKS)]);
     let legacy = read_in(&folder).expect("read");
-    // 24 ports less 4 ends of links, over 4 switches.
+    // Of 24 ports, 4 are ends of links; the rest is divided among 4 switches.
     assert_eq!(values(&legacy, &["switches.hosts", "traffic.known-destinations"]), ["5", "false"]);
 }
 
@@ -307,7 +307,7 @@ trafficGenConfig.iatDistributionParamter1 = 100\nconfig.individualFileName = own
     let folder = folder(&config, &[("own.ini", switches)]);
     let legacy = read_in(&folder).expect("read");
     assert_eq!(values(&legacy, &["traffic.rate", "traffic.arrivals"]), ["100", "exponential"]);
-    // That of 007 is the same as for all: mean 100 is the default of those tools.
+    // Switch 007 does not differ from the others: mean 100 is the default of the original tools.
     assert_eq!(value(&legacy, "switch"), Some("1:rate=200,arrivals=normal:0.1"));
     assert_eq!(legacy.settings.iter().filter(|setting| setting.key == "switch").count(), 1);
 }
@@ -401,7 +401,7 @@ fn a_file_that_is_absent_is_named() {
     assert!(error.to_string().starts_with("cannot read no/such/config.ini: "));
 }
 
-/// What the configuration makes of a file, as the command would.
+/// Resolves a file to a configuration, as the command does.
 fn resolved(folder: &TempDir) -> crate::config::Config {
     let mut settings = Settings::new();
     for LegacySetting { key, value, file, line } in read_in(folder).expect("read").settings {

@@ -1,4 +1,4 @@
-//! From the keys of those tools to ours.
+//! The translation of OFCProbe's and P4RCProbe's keys to this probe's settings.
 
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
@@ -10,7 +10,7 @@ use super::properties::{Properties, Property};
 use super::{Legacy, LegacyError, LegacyFault, LegacySetting, place};
 use crate::topology::{Survey, survey_graphml, survey_links};
 
-/// Keys that become settings, or change what others mean.
+/// Keys that become settings, or that change the meaning of other keys.
 const TRANSLATED: &[&str] = &[
     "config.southbound_protocol",
     "config.protocol_version",
@@ -49,7 +49,8 @@ const TRANSLATED: &[&str] = &[
     "statsConfig.modules",
 ];
 
-/// Keys without a counterpart: the value that means what we do anyway, and why there is none.
+/// Keys without a counterpart, each with the value that describes this probe's behaviour, and the
+/// reason why there is none.
 const WITHOUT_COUNTERPART: &[(&str, &str, &str)] = &[
     ("config.onosControlled", "false", "OpenFlow switches need no registration with ONOS"),
     ("switchConfig.sendFlag", "true", "packet-ins are always sent"),
@@ -68,7 +69,7 @@ const WITHOUT_COUNTERPART: &[(&str, &str, &str)] = &[
     ),
 ];
 
-/// Statistics modules; what they measure is always measured, except for the last two.
+/// The statistics modules. What they measure is always measured here, except for the last two.
 const MODULES: &[&str] = &["PPS", "RTT", "TSL", "QLM", "FLOWRPC", "CPU", "RAM"];
 
 pub(super) fn translate(path: &Path, properties: Properties) -> Result<Legacy, LegacyError> {
@@ -95,18 +96,19 @@ pub(super) fn translate(path: &Path, properties: Properties) -> Result<Legacy, L
     }
 }
 
-/// A value and its line, 0 for a default.
+/// A value and its line number, which is 0 for a default.
 #[derive(Clone, Copy, Debug)]
 struct Given<T> {
     value: T,
     line: usize,
 }
 
-/// What is known of switches, links and hosts.
+/// The switches, links and hosts of the file.
 struct Network {
     switches: u64,
     first_id: u64,
-    /// Hosts behind each switch; to those tools there are some only with links and ARP.
+    /// The number of hosts behind each switch; the original tools have hosts only with links and
+    /// ARP.
     hosts: Option<f64>,
 }
 
@@ -150,7 +152,7 @@ impl Translator {
         }
     }
 
-    /// Whether it is P4Runtime.
+    /// Translates the protocol, and returns whether it is P4Runtime.
     fn protocol(&mut self) -> bool {
         let protocol = self.text("config.southbound_protocol", "openflow");
         let p4runtime = match protocol.value.as_str() {
@@ -222,7 +224,7 @@ impl Translator {
         self.set("p4runtime.first-port", &first_port.to_string(), port.line);
     }
 
-    /// Switches, links and hosts.
+    /// Translates switches, links and hosts.
     fn network(&mut self) -> Network {
         let threads = self.number_from("config.threadCount", 1, 1);
         self.set("threads", &threads.value.to_string(), threads.line);
@@ -254,7 +256,7 @@ impl Translator {
             if let Some(setting) = topology.setting {
                 self.set("switches.topology", &setting, line);
                 links = survey.links;
-                // One port more, where a host can be.
+                // One port more than the links need, for a host.
                 let needed = survey.ports as u64 + 1;
                 if ports.value < needed {
                     let text = format!(
@@ -292,7 +294,7 @@ impl Translator {
         Network { switches: count.value, first_id: first_id.value, hosts }
     }
 
-    /// The topology, what it needs, and the line that asks for it.
+    /// Translates the topology, and returns its requirements and the line that sets it.
     fn topology(
         &mut self,
         has_topology: Given<bool>,
@@ -329,7 +331,7 @@ impl Translator {
         Some((Topology { setting, nodes }, survey, line))
     }
 
-    /// Rate, arrivals, addresses.
+    /// Translates rate, arrivals and addresses.
     fn traffic(&mut self, network: &Network) -> Base {
         let fill = self.number_from("trafficGenConfig.fillThreshold", 500, 1);
         let per_event = self.number_from("trafficGenConfig.countPerEvent", 1, 1);
@@ -343,9 +345,9 @@ impl Translator {
                  here the setting is ignored",
             );
         }
-        // What a switch sends in an interval.
+        // The number of packets that a switch sends in an interval.
         let burst_of_hosts = hosts.map(|hosts| {
-            // Every host sends to others, no more than there are.
+            // Every host sends to at most `fill` of the other hosts.
             let others = (hosts * network.switches as f64 - 1.0).max(1.0);
             hosts * others.min(fill.value as f64)
         });
@@ -396,7 +398,7 @@ impl Translator {
         }
     }
 
-    /// Times between the events of every switch, and the line that gives them.
+    /// Returns the times between the events of every switch, and the line that sets them.
     fn interval(&mut self) -> (Interval, usize) {
         let kind = self.number("trafficGenConfig.iatType", 0);
         let iat = self.number_from("trafficGenConfig.IAT", 100, 1);
@@ -431,7 +433,7 @@ impl Translator {
         self.set("timing.warm-up", "0s", 0);
         let start = self.number("config.startDelay", 6000);
         self.set("timing.settle", &format!("{}ms", start.value), start.line);
-        // Those tools wait twice as long, the first half for the handshakes.
+        // The original tools wait twice as long, the first half for the handshakes.
         let patience = start.value.max(10_000);
         self.set("timing.connect-timeout", &format!("{patience}ms"), start.line);
         let stop = self.number("config.stopDelay", 6000);
@@ -456,7 +458,7 @@ impl Translator {
         }
     }
 
-    /// Settings of single switches.
+    /// Translates settings of single switches.
     fn individual(&mut self, base: &Base) {
         let wanted = self.flag("config.checkForIndividualSwitchSettings", false);
         let name = self.text("config.individualFileName", "ofSwitch.ini");
@@ -473,7 +475,7 @@ impl Translator {
         }
     }
 
-    /// A file that those tools look for in the current folder.
+    /// Returns the path of a file that the original tools look for in their working directory.
     fn beside(&self, name: &str) -> PathBuf {
         self.file.parent().unwrap_or(Path::new("")).join(name)
     }
@@ -489,7 +491,7 @@ impl Translator {
 
     fn fault(&mut self, line: usize, message: String) {
         let fault = LegacyFault { file: self.file.clone(), line, message };
-        // Some keys are read more than once.
+        // Some keys are read more than once, so a fault may be reported already.
         if !self.faults.contains(&fault) {
             self.faults.push(fault);
         }
@@ -517,7 +519,7 @@ impl Translator {
         }
     }
 
-    /// A whole number up to 2^31 - 1, the largest that those tools can read.
+    /// Parses a whole number up to 2^31 - 1, the largest that the original tools can read.
     fn number(&mut self, key: &str, default: u64) -> Given<u64> {
         self.number_from(key, default, 0)
     }
@@ -553,15 +555,15 @@ impl Translator {
     }
 }
 
-/// Which topology there is.
+/// The topology of the file.
 struct Topology {
-    /// As `switches.topology` takes it; nothing if the file only tells how many switches there are.
+    /// The value of `switches.topology`; `None` if the file defines only the number of switches.
     setting: Option<String>,
-    /// Number of switches, if the file decides it.
+    /// The number of switches, if the file defines it.
     nodes: Option<u64>,
 }
 
-/// A note with its place.
+/// Formats a note with file and line.
 pub(super) fn noted(file: &Path, line: usize, text: &str) -> String {
     let mut note = String::new();
     // Writing to a string cannot fail.
