@@ -96,7 +96,7 @@ pub(crate) struct SwitchLedger {
     /// closed, so it is not serialised.
     #[serde(skip)]
     answered: BitVector,
-    /// Which packet-ins of the window were answered more than once.
+    /// Whether each packet-in of the window was answered more than once.
     #[serde(skip)]
     repeated: BitVector,
     given_up: u64,

@@ -47,14 +47,14 @@ pub struct RunResult {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "state", rename_all = "snake_case")]
 pub enum Completion {
-    /// Everything was measured.
+    /// The measurement is complete.
     Complete,
     /// Only a part was measured.
     Partial {
         /// The reason why the rest was not measured.
         reason: String,
     },
-    /// Nothing was measured.
+    /// The measurement failed, so there are no figures.
     Failed {
         /// The reason for the failure.
         reason: String,
@@ -66,7 +66,7 @@ pub enum Completion {
 pub struct ControllerFacts {
     /// The address dialled (OpenFlow), or the addresses listened on (P4Runtime).
     pub address: String,
-    /// How the process was selected whose CPU time and memory were sampled, if one was.
+    /// The selection of the process whose CPU time and memory were sampled, if one was.
     pub process: Option<String>,
 }
 
@@ -647,7 +647,7 @@ pub struct SearchOutcome {
     /// versions.
     #[serde(default)]
     pub knee_high_rate: Option<f64>,
-    /// How the knee was found, in a sentence.
+    /// The method that found the knee, in a sentence.
     pub knee_method: String,
     /// Whether the probe itself was the limit at the highest point, so that the controller may
     /// sustain more.

@@ -1,4 +1,4 @@
-//! A whole run: the trials that the plan asks for, and what they add up to.
+//! A whole run: the trials that the plan defines, and the summary of their results.
 
 mod serve;
 
@@ -37,14 +37,14 @@ use crate::trial::{self, Concluded, TrialError, TrialSetting};
 use crate::usage::{Sampler, UsageError};
 pub use serve::serve;
 
-/// Why a run could not go on. Results so far are kept by whoever watched the run.
+/// The reason why a run could not continue. The run's watcher keeps the results so far.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum RunError {
     /// A trial could not be set up.
     #[error("{0}")]
     Trial(#[from] TrialError),
-    /// The ports of P4Runtime switches cannot be had.
+    /// The ports of P4Runtime switches are not available.
     #[error("{0}")]
     Ports(#[from] engine::p4runtime::PortsError),
     /// A threshold is not understood.
@@ -53,7 +53,7 @@ pub enum RunError {
     /// The controller's process cannot be watched.
     #[error("controller.process: {0}")]
     Usage(#[from] UsageError),
-    /// Several ranks cannot share what is configured.
+    /// The configuration cannot be shared among several ranks.
     #[error("several ranks share the switches of a run, but {0}")]
     NotShared(&'static str),
     /// The rank that leads the run is gone.
@@ -64,14 +64,14 @@ pub enum RunError {
     Between {
         /// The command.
         command: String,
-        /// How it ended.
+        /// A description of how the command ended.
         outcome: String,
     },
 }
 
 impl RunError {
-    /// Whether it lies in what the user gave, a file of the configuration for instance, rather than
-    /// in what happened.
+    /// Whether the cause lies in the user's input, such as a file of the configuration, rather than
+    /// in what happened during the run.
     pub fn is_input(&self) -> bool {
         match self {
             Self::Trial(error) => matches!(
@@ -88,7 +88,7 @@ impl RunError {
     }
 
     /// Whether the controller could not be reached: its name has no address, or the interface by
-    /// which it learns of its switches does not answer.
+    /// which it learns of its switches does not respond.
     pub fn is_out_of_reach(&self) -> bool {
         matches!(
             self,
@@ -99,38 +99,38 @@ impl RunError {
     }
 }
 
-/// Hears of a run's progress.
+/// An observer of a run's progress.
 pub trait Watcher {
-    /// A trial is about to begin: its place among `planned` trials (which a search only
-    /// estimates), and what it is.
+    /// Called when a trial is about to begin: its number, the planned number of trials (which a
+    /// search only estimates), and its description.
     fn trial_begins(&mut self, number: u32, planned: Option<u32>, description: &str);
-    /// A trial ended; `result` holds everything so far, marked as partial.
+    /// Called when a trial ended; `result` holds everything so far, marked as partial.
     fn trial_ended(&mut self, trial: &Trial, result: &RunResult);
 }
 
-/// What accompanies a run beside its configuration.
+/// The context of a run beside its configuration.
 #[derive(Debug)]
 pub struct RunContext {
     /// The command line, for the record.
     pub command: Vec<String>,
-    /// The configuration as resolved, for the record.
+    /// The resolved configuration, for the record.
     pub configuration: BTreeMap<String, String>,
-    /// What a reader of the result has to know of the surroundings.
+    /// Remarks on the environment for a reader of the result.
     pub notes: Vec<String>,
-    /// The ports of P4Runtime switches, if somebody was told of them before the run.
+    /// The ports of P4Runtime switches, if they were published before the run.
     pub ports: Option<HeldPorts>,
-    /// Counters to watch.
+    /// The live counters, which can be watched.
     pub live: Arc<Live>,
-    /// Ends the run soon when it becomes true.
+    /// A flag that ends the run soon when it becomes true.
     pub interrupt: Arc<AtomicBool>,
 }
 
-/// Runs every trial that the configuration asks for.
+/// Runs every trial that the configuration defines.
 ///
 /// # Errors
 ///
-/// When a trial cannot be set up, or something around the trials fails. A controller that cannot
-/// be reached is no error but a result.
+/// Returns an error if a trial cannot be set up, or if something around the trials fails. A
+/// controller that cannot be reached is not an error but a result.
 pub fn run(
     config: &Config,
     context: RunContext,
@@ -139,12 +139,13 @@ pub fn run(
     run_all(config, context, watcher, None)
 }
 
-/// As [`run`], with the switches shared out among the ranks of a group of which this is the first;
-/// the others [`follow`].
+/// Runs like [`run`], with the switches divided among the ranks of a group. This rank is the first
+/// one; the others call [`follow`].
 ///
 /// # Errors
 ///
-/// As [`run`], and where the plan or the protocol is none that ranks can share.
+/// Returns the errors of [`run`], and an error if the plan or the protocol cannot be shared among
+/// ranks.
 pub fn lead(
     config: &Config,
     context: RunContext,
@@ -162,12 +163,12 @@ pub fn lead(
     result
 }
 
-/// Takes part in the trials of a run that another rank leads, until that ends it, is lost, or says
-/// nothing for longer than a trial takes.
+/// Takes part in the trials of a run that another rank leads, until that rank ends the run, is
+/// lost, or sends nothing for longer than a trial takes.
 ///
 /// # Errors
 ///
-/// When a trial cannot be set up here, or the first rank is lost.
+/// Returns an error if a trial cannot be set up here, or if the first rank is lost.
 pub fn follow(
     config: &Config,
     live: &Arc<Live>,
@@ -176,7 +177,8 @@ pub fn follow(
 ) -> Result<(), RunError> {
     shareable(config)?;
     host::raise_file_limit();
-    // Until the last trial is over; the first rank begins when those of all ranks are held.
+    // The ports are held until the last trial is over; the first rank begins when the ports of all
+    // ranks are held.
     let _ports = match HeldPorts::take(config, false).map_err(RunError::from).and_then(in_order) {
         Ok(ports) => ports,
         Err(error) => {
@@ -202,7 +204,7 @@ pub fn follow(
                 }
             }
             Received::Message(Rank::FIRST, Word::End) => break,
-            // Of a trial that is over.
+            // This message belongs to a trial that is over.
             Received::Message(..) => {}
             Received::Lost(_) => {}
             Received::Nothing if Instant::now() > deadline(heard) => {
@@ -221,7 +223,7 @@ pub fn follow(
     Ok(())
 }
 
-/// Ports of which none was passed over, so that all ranks have the same for a switch.
+/// Returns the ports if none was passed over, so that all ranks compute equal ports for a switch.
 fn in_order(ports: HeldPorts) -> Result<HeldPorts, RunError> {
     match ports.has_gaps() {
         false => Ok(ports),
@@ -231,7 +233,8 @@ fn in_order(ports: HeldPorts) -> Result<HeldPorts, RunError> {
     }
 }
 
-/// Where controllers find the switches of each rank; one that does not say so in time is lost.
+/// Returns the addresses of each rank's switches; a rank that does not report its address in time
+/// is lost.
 fn hosts_of_ranks(config: &Config, group: &mut Group, interrupt: &AtomicBool) -> Vec<IpAddr> {
     const PATIENCE: Duration = Duration::from_secs(90);
     let own = engine::p4runtime::advertised(config);
@@ -251,7 +254,7 @@ fn hosts_of_ranks(config: &Config, group: &mut Group, interrupt: &AtomicBool) ->
     (0..group.size()).map(|rank| hosts.get(&Rank(rank)).copied().unwrap_or(own)).collect()
 }
 
-/// Whether several ranks can share what is configured.
+/// Checks whether the configuration can be shared among several ranks.
 fn shareable(config: &Config) -> Result<(), RunError> {
     if let PlanKind::Rfc8456(_) = config.plan.kind {
         return Err(RunError::NotShared("the tests of RFC 8456 have one network in one process"));
@@ -270,7 +273,8 @@ fn run_all(
         .iter()
         .map(|text| text.parse::<Threshold>())
         .collect::<Result<Vec<_>, _>>()?;
-    // What cannot be watched now is known before anything runs; a listener is looked up later.
+    // A process that cannot be watched is reported before anything runs; a listener is looked up
+    // later.
     if let Some(selector) = &config.controller.process
         && *selector != ProcessSelector::Listener
     {
@@ -279,10 +283,11 @@ fn run_all(
     let precedence = config.isolate.then(Precedence::take);
     let file_limit = host::raise_file_limit();
     let mut config = config.clone();
-    // Ranks agree on who has which port, whatever their limits are.
+    // Ranks must agree on the ports of switches, whatever their limits are.
     let shared_ports =
         if group.is_none() { engine::p4runtime::fit_to_file_limit(&mut config) } else { None };
-    // Before anybody learns where switches listen, and until the last of them is gone.
+    // The ports are reserved before the addresses of switches are published, and until the last
+    // switch is gone.
     let ports = match context.ports.take() {
         Some(ports) => ports,
         None => HeldPorts::take(&config, false)?,
@@ -331,7 +336,7 @@ fn run_all(
             let range = Range { low, high, precision, is_rough: rough, loss, switches };
             runner.search(LossFreeSearch::new(range))?;
         }
-        // Its trials are other ones; see [`crate::rfc8456::run()`].
+        // The trials of RFC 8456 are run by [`crate::rfc8456::run()`].
         PlanKind::Rfc8456(_) => {}
     }
     Ok(runner.finish(&thresholds))
@@ -342,12 +347,12 @@ struct Runner<'a> {
     context: RunContext,
     watcher: &'a mut dyn Watcher,
     began: Began,
-    /// Processor time that a hypervisor had withheld before.
+    /// The CPU time that a hypervisor had stolen before the run.
     stolen: Duration,
     result: RunResult,
     trials: u32,
     planned: Option<u32>,
-    /// No switch got ready in the last trial, and nothing restarts the controller.
+    /// Whether no switch became ready in the last trial while no command restarts the controller.
     out_of_reach: bool,
     /// The other ranks, if there are any.
     group: Option<&'a mut Group>,
@@ -375,7 +380,7 @@ impl Runner<'_> {
         while let Some(rate) = search.next_rate() {
             let before = self.point_at(switches, rate).trials.len();
             self.point(switches, rate)?;
-            // What a trial that was cut short left unanswered is no loss.
+            // Packet-ins that an interrupted trial left unanswered are not lost.
             if self.is_interrupted() {
                 break;
             }
@@ -388,7 +393,7 @@ impl Runner<'_> {
         self.result.points.sort_by(|a, b| {
             a.rate_per_switch.partial_cmp(&b.rate_per_switch).unwrap_or(Ordering::Equal)
         });
-        // A controller that answers nothing any more was not too slow, at this rate or another.
+        // A controller that stopped answering for good was not too slow, at this rate or another.
         if search.has_stopped() {
             self.result.notes.push(
                 "The search ended when the controller stopped answering for good: no rate is named \
@@ -401,7 +406,7 @@ impl Runner<'_> {
         Ok(())
     }
 
-    /// All repetitions with one rate and number of switches.
+    /// Runs all repetitions with one rate and number of switches.
     fn point(&mut self, switches: u32, rate: f64) -> Result<(), RunError> {
         for _ in 0..self.config.plan.repetitions {
             if self.is_interrupted() || self.out_of_reach {
@@ -412,7 +417,7 @@ impl Runner<'_> {
         Ok(())
     }
 
-    /// One trial more at a point.
+    /// Runs one more trial at a point.
     fn trial(&mut self, switches: u32, rate: f64) -> Result<(), RunError> {
         if self.trials > 0 {
             between(self.config.plan.between.as_deref(), &self.context.interrupt)?;
@@ -444,7 +449,7 @@ impl Runner<'_> {
             &context.interrupt,
             self.group.as_deref_mut(),
         )?;
-        // The first rank has one, and nobody else leads.
+        // Only the first rank has an outcome, and only the first rank gets here.
         let Concluded::Trial(outcome) = outcome else { return Ok(()) };
         let trial::Outcome { mut trial, process } = *outcome;
         if let (PlanKind::Point, Some(backlog)) = (&self.config.plan.kind, &trial.verdict.backlog)
@@ -477,7 +482,8 @@ impl Runner<'_> {
         Ok(())
     }
 
-    /// The point with this rate and number of switches, made if there is none yet.
+    /// Returns the point with this rate and number of switches, which is created if there is none
+    /// yet.
     fn point_at(&mut self, switches: u32, rate: f64) -> &mut Point {
         let points = &mut self.result.points;
         let index = match points.iter().position(|point| is_at(point, switches, rate)) {
@@ -490,7 +496,7 @@ impl Runner<'_> {
         &mut points[index]
     }
 
-    /// Whether no further trial is to be run: the user ended the run, or a rank was lost.
+    /// Whether no further trial is to be run, because the user ended the run or a rank was lost.
     fn is_interrupted(&self) -> bool {
         self.context.interrupt.load(atomic::Ordering::Relaxed)
             || self.group.as_ref().is_some_and(|group| !group.lost().is_empty())
@@ -512,13 +518,13 @@ impl Runner<'_> {
     }
 }
 
-/// Runs the command between trials; an interrupt ends it.
+/// Runs the command between trials; an interrupt stops it.
 pub(crate) fn between(command: Option<&str>, interrupt: &AtomicBool) -> Result<(), RunError> {
     let Some(command) = command else { return Ok(()) };
     let failed = |outcome: String| RunError::Between { command: command.to_owned(), outcome };
     let mut child = Command::new("sh")
         .args(["-c", command])
-        // So that what it starts can be ended with it.
+        // A process group of its own lets the command be stopped with its children.
         .process_group(0)
         .spawn()
         .map_err(|error| failed(format!("could not be started: {error}")))?;
@@ -537,14 +543,14 @@ pub(crate) fn between(command: Option<&str>, interrupt: &AtomicBool) -> Result<(
     }
 }
 
-/// The most CPU that either side can use, in percent of a core, where it runs on this host.
+/// The most CPU time that either side can use, in percent of a core, where it runs on this host.
 struct MostCpu {
     controller: Option<f64>,
     probe: Option<f64>,
 }
 
 impl MostCpu {
-    /// The ranks of a group may run on hosts of other sizes.
+    /// Returns the limits; there are none with several ranks, whose hosts may differ.
     fn of(config: &Config, is_shared: bool) -> Self {
         let all = host::online_cores().map(|cores| 100.0 * f64::from(cores));
         let is_remote = matches!(config.controller.process, Some(ProcessSelector::Ssh { .. }));
@@ -555,7 +561,8 @@ impl MostCpu {
     }
 }
 
-/// Tells the means of CPU how much there is, so that no interval says more.
+/// Limits the means of CPU time to the capacity of the host, so that no confidence interval exceeds
+/// it.
 fn within_host(summary: &mut BTreeMap<String, Estimate>, most: &MostCpu) {
     for (name, most) in [("controller.cpu", most.controller), ("probe.cpu", most.probe)] {
         if let (Some(estimate), Some(most)) = (summary.get_mut(name), most) {
@@ -564,8 +571,8 @@ fn within_host(summary: &mut BTreeMap<String, Estimate>, most: &MostCpu) {
     }
 }
 
-/// Names the switches that were answered far less than the others in most of the trials of a search in
-/// which any were: its rates are those of these switches.
+/// Names the switches that were answered far less than the others in most of the trials in which
+/// any were. The rates of the search are then those of these switches.
 fn switches_apart(points: &[Point]) -> Option<String> {
     const NAMED: usize = 4;
     let trials = points.iter().flat_map(|point| &point.trials);
@@ -625,8 +632,8 @@ fn completion(result: &RunResult, interrupted: bool) -> Completion {
     }
 }
 
-/// The means of a point; none where its trials ran different pipelines, since they would be of none
-/// of these.
+/// Returns the means of a point. There are none where its trials ran different pipelines, since the
+/// means would describe none of them.
 fn summary(point: &Point) -> BTreeMap<String, Estimate> {
     match point.pipelines().len() {
         0 | 1 => summarize(&point.trials),
@@ -634,7 +641,7 @@ fn summary(point: &Point) -> BTreeMap<String, Estimate> {
     }
 }
 
-/// Says that trials ran different pipelines, if they did.
+/// Returns the remark that trials ran different pipelines, if they did.
 fn different_pipelines(result: &RunResult) -> Option<String> {
     let pipelines = result.pipelines();
     (pipelines.len() > 1).then(|| {
@@ -693,7 +700,7 @@ fn empty_point(config: &Config, switches: u32, rate: f64) -> Point {
 mod tests {
     use super::*;
 
-    /// A result with one point, whose trials ran these pipelines.
+    /// Returns a result with one point, whose trials ran these pipelines.
     fn result(pipelines: &[&str]) -> RunResult {
         let config = crate::config::Settings::new().resolve().expect("settings").config;
         let context = RunContext {

@@ -1,14 +1,14 @@
-//! When packet-ins are due: an open-loop schedule that is fixed before it runs.
+//! The due times of packet-ins: an open-loop schedule that is fixed before it runs.
 //!
 //! A load generator that waits for its system under test measures the system's own pace and hides
-//! its worst moments. Here every packet-in has a due time that depends on the seed, the index of
-//! its switch and the configuration alone: not on answers, not on how the switches are spread over
-//! threads, not on a clock. [`SwitchSchedule`] yields the due times of one switch,
+//! its worst moments. Here every packet-in has a due time that depends only on the seed, the index
+//! of its switch and the configuration. It does not depend on answers, on the distribution of
+//! switches over threads, or on a clock. [`SwitchSchedule`] yields the due times of one switch;
 //! [`ShardSchedule`] merges those of the switches that one engine thread owns. Both are iterators
 //! of a few hundred bytes per switch; nothing is computed ahead.
 //!
-//! Traffic starts at time 0 and ends after warm-up and measure window. A switch begins at its
-//! start delay plus its index times the stagger, and ceases its stop delay before the end.
+//! Traffic starts at time 0 and ends after warm-up and measure window. A switch begins at its start
+//! delay plus its index times the stagger, and stops its stop delay before the end.
 
 mod error;
 mod gaps;
@@ -36,17 +36,17 @@ impl Nanos {
     /// The start of traffic.
     pub const ZERO: Self = Self(0);
 
-    /// A duration in whole nanoseconds; `None` beyond 584 years.
+    /// Converts a duration to whole nanoseconds; returns `None` beyond 584 years.
     pub fn from_duration(duration: Duration) -> Option<Self> {
         u64::try_from(duration.as_nanos()).ok().map(Self)
     }
 
-    /// The same time as a [`Duration`].
+    /// Converts the time to a [`Duration`].
     pub fn to_duration(self) -> Duration {
         Duration::from_nanos(self.0)
     }
 
-    /// Seconds since the start of traffic.
+    /// Returns the seconds since the start of traffic.
     pub fn as_secs_f64(self) -> f64 {
         self.to_duration().as_secs_f64()
     }
@@ -61,9 +61,9 @@ impl fmt::Display for Nanos {
 /// A packet-in that is due.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Due {
-    /// When.
+    /// The due time.
     pub at: Nanos,
-    /// Index of the switch that sends it, from 0.
+    /// The index of the switch that sends the packet-in, from 0.
     pub switch: u32,
 }
 

@@ -1,26 +1,28 @@
-//! The search for the highest loss-free rate, for the highest rate answered, and for the knee of
-//! the response time.
+//! The search for the highest loss-free rate, for the highest answer rate, and for the knee of the
+//! response time.
 //!
-//! The search is a state machine without I/O: it names the next rate to try, is told what was
-//! observed there, and in the end says what it found. RFC 8456, section 5.1.3, asks for two rates:
+//! The search is a state machine without I/O: it names the next rate to try, receives what was
+//! observed there, and finally returns its results. RFC 8456, section 5.1.3, asks for two rates:
 //! the most responses per second of any trial, and the most of any trial without loss.
 //!
-//! *Loss-free* (`bracket`). A rate passes if every packet-in was answered and none piled up: a
-//! controller with a long queue answers everything in the end, also what came faster than it can
-//! work (the RFC likewise counts the responses in the time of the trial). The result is a bracket
-//! that holds the highest such rate with a stated confidence.
+//! *Loss-free* (`bracket`). A rate passes if every packet-in was answered and no backlog grew. The
+//! second condition is needed because a controller with a long queue eventually answers everything,
+//! even at a rate that it cannot sustain (the RFC likewise counts the responses within the time of
+//! the trial). The result is a bracket that contains the highest such rate with a stated
+//! confidence.
 //!
 //! *Disturbed trials* (`observation`). Where delays of the probe may explain what is missing, the
-//! trial says nothing about the rate and is repeated, three times at most. So is a trial at whose end
-//! the controller was silent: one that rests now and then has not stopped.
+//! trial proves nothing about the rate and is repeated, at most three times. A trial at whose end
+//! the controller was silent is repeated too, since a controller that pauses now and then has not
+//! stopped.
 //!
-//! *The maximum.* Above the loss-free rate a controller that loses some may still answer more, and
-//! one that collapses answers less. Rates go on doubling until twice the best one was tried; then
-//! the gaps beside the best are halved where more could be hidden in them.
+//! *The maximum.* Above the loss-free rate a controller that loses some packet-ins may still answer
+//! more, while one that collapses answers fewer. Rates are doubled until twice the best one was
+//! tried; then the gaps beside the best are halved where a higher value could be hidden in them.
 //!
-//! *The knee* ([`knee`]) is sought among the trials that passed without a backlog, up to the
-//! loss-free rate: beyond, the response time depends on how long the trial lasts. Rates between that
-//! with the most power and its neighbours are tried until those are near.
+//! *The knee* ([`knee`]) is searched for among the trials that passed without a backlog, up to the
+//! loss-free rate; beyond it, the response time depends on the length of the trial. Rates between
+//! the one with the most power and its neighbours are tried until the neighbours are close.
 //!
 //! The number of rates tried is bounded in any case.
 
@@ -36,35 +38,36 @@ use knee::{most, powers};
 pub use observation::Observation;
 use observation::Vote;
 
-/// Points after which a search ends with what it knows. Twelve doublings, a measurement, its checks
-/// and the look above take fewer than half of that.
+/// The number of points after which a search ends with what it knows. Twelve doublings, a
+/// measurement, its checks and the search for the maximum take fewer than half of them.
 const MOST_POINTS: usize = 80;
-/// How often a disturbed trial is repeated.
+/// The most repetitions of a disturbed trial.
 const MOST_REPEATS: u32 = 3;
-/// How far the neighbours of the rate with the most power may be from it, as a logarithm. The power
-/// is flat at its top, so that nearer ones tell the knee no better.
+/// The largest distance, as a logarithm, between the rate with the most power and its neighbours.
+/// The power curve is flat at its top, so closer neighbours locate the knee no better.
 const NEAR: f64 = 0.15;
 
 /// The range of a search. Rates are packet-ins per second and switch.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Range {
-    /// The rate at which the search begins. It goes below only if that rate is not loss-free.
+    /// The rate at which the search begins. Lower rates are tried only if this rate is not
+    /// loss-free.
     pub low: f64,
     /// The highest rate that is tried.
     pub high: f64,
-    /// The width that the bracket shall have, as a fraction of the rate.
+    /// The width of the bracket to reach, as a fraction of the rate.
     pub precision: f64,
     /// Whether the bracket is left as the first trials show it, without a confidence.
     pub is_rough: bool,
-    /// The share of packet-ins without an answer that counts as loss-free.
+    /// The largest share of unanswered packet-ins that counts as loss-free.
     pub loss: f64,
-    /// The number of switches that are offered the rate each.
+    /// The number of switches, each of which is offered the rate.
     pub switches: u32,
 }
 
 impl Range {
-    /// The range with its values brought into bounds: rates above zero, `high` at least `low`, a
-    /// precision from 0.001 to 1, a loss from 0 to 1.
+    /// Clamps the values of the range: rates above zero, `high` at least `low`, a precision from
+    /// 0.001 to 1, a loss from 0 to 1.
     fn in_bounds(self) -> Self {
         let low = self.low.max(f64::MIN_POSITIVE);
         Self {
@@ -83,15 +86,16 @@ impl Range {
 pub struct LossFreeSearch {
     range: Range,
     bracket: Bracket,
-    /// Ascending by rate.
+    /// The tallies, ascending by rate.
     tallies: Vec<Tally>,
     points: usize,
-    /// The rate whose trials were all disturbed and are to be repeated, and how often they were.
+    /// The rate whose trials were all disturbed and must be repeated, if any; `repeats` counts how
+    /// often they were.
     again: Option<f64>,
     repeats: u32,
     /// The number of trials that were disturbed.
     disturbed: u32,
-    /// The number of trials that ended in silence, and of those in a row at one rate.
+    /// The number of trials that ended in silence, in total and in a row at one rate.
     silent: u32,
     silent_in_row: u32,
     /// The lowest rate at which no trial was undisturbed.
@@ -100,14 +104,14 @@ pub struct LossFreeSearch {
     stopped: bool,
 }
 
-/// What the trials at one rate said.
+/// The observations of the trials at one rate.
 #[derive(Clone, Debug, Default)]
 struct Tally {
-    /// The rate that was asked for.
+    /// The requested rate.
     rate: f64,
     passes: u32,
     fails: u32,
-    /// The number of fails for which the probe is the reason.
+    /// The number of failed trials that are due to the probe.
     by_probe: u32,
     observations: Vec<Observation>,
 }
@@ -117,12 +121,12 @@ impl Tally {
         self.passes > self.fails
     }
 
-    /// Whether the probe is why it failed, if it did.
+    /// Whether the rate failed because of the probe.
     fn failed_by_probe(&self) -> bool {
         self.fails > self.passes && 2 * self.by_probe >= self.fails
     }
 
-    /// Mean of the rates answered; 0 without trials.
+    /// Returns the mean answer rate; 0 without trials.
     fn answered(&self) -> f64 {
         let rates = self.observations.iter().map(|observation| observation.received_rate);
         rates.sum::<f64>() / self.observations.len().max(1) as f64
@@ -130,7 +134,7 @@ impl Tally {
 }
 
 impl LossFreeSearch {
-    /// A search in a range. Values out of bounds are brought into them.
+    /// Creates a search in a range. Values out of bounds are clamped.
     pub fn new(range: Range) -> Self {
         let range = range.in_bounds();
         Self {
@@ -148,41 +152,42 @@ impl LossFreeSearch {
         }
     }
 
-    /// The rate to try next; nothing once the search has ended.
+    /// Returns the rate to try next, or `None` once the search has ended.
     pub fn next_rate(&self) -> Option<f64> {
         if self.stopped || self.points >= MOST_POINTS {
             return None;
         }
-        // The overload comes last, since a controller may carry it over into the next trial.
+        // Overload comes last, since its effects on a controller may persist into the next trial.
         self.again
             .or_else(|| self.bracket.next_rate())
             .or_else(|| self.next_around_knee())
             .or_else(|| self.next_around_maximum())
     }
 
-    /// Whether the controller answered nothing, or nothing any more, in every repetition of a trial.
+    /// Whether the controller answered nothing, or stopped answering, in every repetition of a
+    /// trial.
     pub fn has_stopped(&self) -> bool {
         self.stopped
     }
 
-    /// A rate at which more may be answered than at any so far.
+    /// Returns a rate at which more may be answered than at any rate so far.
     fn next_around_maximum(&self) -> Option<f64> {
         let peak = self.peak()?;
         let (at, most) = (self.tallies.get(peak)?, self.tallies.get(peak)?.answered());
         let highest = self.tallies.last()?;
-        // As much as at the peak, within the precision, may be answered from a lower rate on.
+        // The best rate is the lowest one with as many answers as the peak, within the precision.
         let enough = |tally: &Tally| tally.answered() >= (1.0 - self.range.precision) * most;
         let best = self.tallies.iter().find(|tally| enough(tally)).map_or(at.rate, |t| t.rate);
         let doubled = (2.0 * highest.rate).min(self.range.high);
-        // What the probe could not offer, nobody answers.
+        // Rates that the probe could not offer cannot be answered.
         if most <= 0.0 || highest.failed_by_probe() {
             return None;
         }
         if highest.rate < 2.0 * best && highest.rate < self.range.high {
             return Some(doubled);
         }
-        // More can be hidden beside the peak where the answered rate falls off, and nowhere can it
-        // be above the rate that is offered.
+        // A higher value can be hidden beside the peak where the answer rate declines, and it can
+        // never exceed the offered rate.
         let near = self.range.precision.max(NEAR);
         let hidden = |below: &Tally, above: &Tally, other: &Tally| {
             let wide = above.rate - below.rate > near * above.rate;
@@ -197,13 +202,13 @@ impl LossFreeSearch {
         sides.max_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, rate)| rate)
     }
 
-    /// The place of the lowest rate at which the most was answered.
+    /// Returns the index of the lowest rate at which the most was answered.
     fn peak(&self) -> Option<usize> {
         let answered = self.tallies.iter().map(Tally::answered).enumerate();
         answered.reduce(|most, one| if one.1 > most.1 { one } else { most }).map(|(at, _)| at)
     }
 
-    /// A rate between the one with the most power and its farther neighbour.
+    /// Returns a rate between the one with the most power and its more distant neighbour.
     fn next_around_knee(&self) -> Option<f64> {
         let powers = powers(self.loss_free_observations(1.0));
         let top = most(&powers)?;
@@ -213,8 +218,8 @@ impl LossFreeSearch {
         (below.max(above) > NEAR).then(|| f64::midpoint(top.rate.exp(), neighbour.rate.exp()))
     }
 
-    /// What the trials that passed observed at the rates that did, up to the loss-free one, with
-    /// the rates that were asked for, times a number.
+    /// Returns the observations of passed trials at passed rates up to the loss-free one. The
+    /// requested rates are multiplied by `times`.
     fn loss_free_observations(&self, times: f64) -> impl Iterator<Item = Observation> {
         let most = self.bracket.free().unwrap_or(0.0) * (1.0 + f64::EPSILON);
         let rates = self.tallies.iter().filter(move |tally| tally.passed() && tally.rate <= most);
@@ -228,8 +233,8 @@ impl LossFreeSearch {
         !observation.backlogged && observation.vote(self.range.loss) == Vote::Pass
     }
 
-    /// Tells what the trials at a rate that [`LossFreeSearch::next_rate`] named observed. A trial
-    /// that failed is a vote against the rate.
+    /// Records the trials at a rate that [`LossFreeSearch::next_rate`] returned. A trial that
+    /// failed is a vote against the rate.
     pub fn observe(&mut self, rate: f64, trials: &[Trial]) {
         let observations: Vec<Observation> = trials.iter().map(Observation::of).collect();
         self.take(rate, &observations);
@@ -287,7 +292,7 @@ impl LossFreeSearch {
         }
     }
 
-    /// The tally of a rate, made if there is none yet.
+    /// Returns the tally of a rate, which is created if there is none yet.
     fn tally(&mut self, rate: f64) -> &mut Tally {
         let at = self.tallies.partition_point(|tally| tally.rate < rate);
         if self.tallies.get(at).is_none_or(|tally| tally.rate > rate) {
@@ -296,8 +301,8 @@ impl LossFreeSearch {
         &mut self.tallies[at]
     }
 
-    /// What is known so far, for all switches together; final once [`LossFreeSearch::next_rate`]
-    /// names no rate.
+    /// Returns the result so far, for all switches together; it is final once
+    /// [`LossFreeSearch::next_rate`] returns `None`.
     pub fn result(&self) -> SearchOutcome {
         let all = f64::from(self.range.switches);
         let bracket = &self.bracket;
@@ -319,7 +324,7 @@ impl LossFreeSearch {
         }
     }
 
-    /// By which rule a rate is loss-free, and how the bracket was made.
+    /// Describes the rule by which a rate is loss-free, and how the bracket was made.
     fn rule(&self) -> String {
         let all = f64::from(self.range.switches);
         let mut text =

@@ -1,4 +1,5 @@
-//! What is kept of trials: the mean of every metric with its confidence, and percentiles of histograms.
+//! Summaries of trials: the mean of every metric with its confidence interval, and percentiles of
+//! histograms.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +8,7 @@ use statistics::Estimate;
 
 use crate::outcome::{Latency, Trial};
 
-/// The mean of every metric over the trials that have it, by metric name. This is
+/// Returns the mean of every metric over the trials that have it, by metric name. This is
 /// [`Point::summary`](crate::outcome::Point::summary).
 pub fn summarize(trials: &[Trial]) -> BTreeMap<String, Estimate> {
     let mut values: BTreeMap<&'static str, Vec<f64>> = BTreeMap::new();
@@ -23,8 +24,8 @@ pub fn summarize(trials: &[Trial]) -> BTreeMap<String, Estimate> {
 }
 
 impl Latency {
-    /// The summary of a histogram of nanoseconds. Percentiles are the highest value that the
-    /// histogram cannot tell from the true one.
+    /// Summarises a histogram of nanoseconds. A percentile is the highest value that the histogram
+    /// cannot distinguish from the true one.
     pub fn of(histogram: &Histogram<u64>) -> Self {
         if histogram.is_empty() {
             return Self::default();

@@ -1,7 +1,7 @@
 //! Conditions that decide the exit status, such as `rtt.p99 < 5ms`.
 //!
 //! A condition is a metric, a comparison and a number with a unit. Which units fit depends on the
-//! metric, so that `rtt.p99 < 5` is refused instead of meaning five seconds.
+//! metric, so that `rtt.p99 < 5` is rejected instead of meaning five seconds.
 
 use std::fmt;
 use std::str::FromStr;
@@ -11,7 +11,7 @@ use statistics::{Comparison, Condition};
 use crate::metrics::Metric;
 use crate::outcome::{Point, ThresholdOutcome};
 
-/// A condition that makes no sense.
+/// The error of an invalid condition.
 pub use statistics::ConditionError as ThresholdError;
 
 /// A condition on a metric.
@@ -27,15 +27,15 @@ impl Threshold {
         self.metric
     }
 
-    /// Whether a value, in the base unit of the metric, keeps the condition.
+    /// Whether a value, in the base unit of the metric, satisfies the condition.
     pub fn holds(&self, value: f64) -> bool {
         self.condition.holds(value, None)
     }
 
-    /// Judges a point by the mean over its trials. The condition is broken if the mean breaks it,
-    /// and also if any trial has no value for the metric, or if the metric passes over packet-ins
-    /// that would break it: what never left is lost to whoever waits for an answer, and what has no
-    /// answer has no round-trip time, however long.
+    /// Evaluates a point by the mean over its trials. The condition is violated if the mean
+    /// violates it, and also if any trial has no value for the metric, or if the metric leaves out
+    /// packet-ins that would violate it: a packet-in that never left is lost to whoever waits for
+    /// its answer, and an unanswered packet-in has no round-trip time, however long.
     fn judge(&self, point: &Point) -> ThresholdOutcome {
         let values: Vec<f64> =
             point.trials.iter().filter_map(|trial| self.metric.judged(trial)).collect();
@@ -67,10 +67,10 @@ impl Threshold {
     }
 }
 
-/// What the value of a metric passes over.
+/// The packet-ins that the value of a metric leaves out.
 struct Absent {
     remark: String,
-    /// Whether it is so much that an upper bound on the value says nothing.
+    /// Whether so many packet-ins are left out that an upper bound on the value proves nothing.
     decides: bool,
 }
 
@@ -102,7 +102,7 @@ impl Absent {
     }
 }
 
-/// Judges a point by every threshold.
+/// Evaluates every threshold at a point.
 pub fn evaluate(thresholds: &[Threshold], point: &Point) -> Vec<ThresholdOutcome> {
     thresholds.iter().map(|threshold| threshold.judge(point)).collect()
 }
@@ -280,7 +280,8 @@ mod tests {
         assert_eq!((outcome.value, outcome.held), (None, false));
     }
 
-    /// A controller that was gone for two of six seconds: all that left was answered.
+    /// Returns a trial with a controller that was gone for two of six seconds; every packet-in that
+    /// left was answered.
     fn controller_was_gone() -> Point {
         let mut trial = trial();
         trial.counts = Counts { due: 1200, sent: 790, answered: 790, unsent: 410, ..trial.counts };
@@ -328,7 +329,7 @@ mod tests {
         assert_eq!(remark, Some("cannot be tested: it takes 1000 samples, not 150"));
         let outcome = evaluate(&[parse("rtt.p99 < 1s")], &point).remove(0);
         assert!(outcome.held && outcome.testable, "{outcome:?}");
-        // Nor has the summary, or JSON, such a value.
+        // The summary and JSON have no such value either.
         assert!(!point.summary.contains_key("rtt.p999") && point.summary.contains_key("rtt.p99"));
         let json = serde_json::to_value(point.trials[0].rtt_from_due).expect("JSON");
         assert!(json["p999_ns"].is_null() && json["p99_ns"].is_u64(), "{json}");

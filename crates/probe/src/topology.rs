@@ -1,12 +1,12 @@
-//! How emulated switches are wired to each other.
+//! The links between emulated switches.
 //!
-//! A [`Topology`] is built once per trial and then only asked: a discovery frame that the
-//! controller sends out of a port comes back at [`Topology::peer`]. Links have no direction, no
-//! delay and no loss, so that what is measured is the controller alone. Every port carries at most
-//! one link; `peer` is therefore its own inverse.
+//! A [`Topology`] is built once per trial and only queried afterwards: a discovery frame that the
+//! controller sends out of a port arrives at [`Topology::peer`]. Links have no direction, no delay
+//! and no loss, so that only the controller is measured. Every port carries at most one link;
+//! `peer` is therefore its own inverse.
 //!
-//! Generated topologies give out ports from 1 upwards in the order of their links, so that the
-//! ports which remain for hosts are always the highest ones.
+//! Generated topologies assign ports from 1 upwards in the order of their links, so that the ports
+//! left for hosts are always the highest ones.
 
 mod error;
 mod generate;
@@ -20,7 +20,7 @@ pub use error::TopologyError;
 pub use graphml::survey as survey_graphml;
 pub use links::survey as survey_links;
 
-/// How switches are wired.
+/// The source of a topology.
 #[derive(Clone, Debug, PartialEq, Default)]
 pub enum TopologySource {
     /// No links.
@@ -30,22 +30,22 @@ pub enum TopologySource {
     Linear,
     /// A tree in which every switch has `fanout` children.
     Tree {
-        /// Children per switch.
+        /// The number of children per switch.
         fanout: u32,
     },
     /// Every leaf is linked to every one of `spines` spines; the spines come first.
     LeafSpine {
-        /// Number of spines.
+        /// The number of spines.
         spines: u32,
     },
-    /// A GraphML file (such as those of the Internet Topology Zoo).
+    /// A GraphML file, such as those of the Internet Topology Zoo.
     GraphMl(PathBuf),
-    /// Lines of the form `switch:port==switch:port`.
+    /// A file with lines of the form `switch:port==switch:port`.
     Links(PathBuf),
 }
 
-/// The number of ports below which every port of any switch may carry a link: those left above are
-/// free at every switch. Of a file that cannot be read, none.
+/// Returns the number of ports below which every port of any switch may carry a link; higher ports
+/// are free at every switch. Returns 0 for a file that cannot be read.
 pub(crate) fn ports_for_links(source: &TopologySource, switch_count: u32) -> usize {
     let others = switch_count.saturating_sub(1) as usize;
     match source {
@@ -63,7 +63,7 @@ pub(crate) fn ports_for_links(source: &TopologySource, switch_count: u32) -> usi
     }
 }
 
-/// An emulated switch by its place in the run, from 0.
+/// The index of an emulated switch in the run, from 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SwitchIndex(pub u32);
 
@@ -80,23 +80,23 @@ pub struct Link {
     pub b: (SwitchIndex, Port),
 }
 
-/// What a file of links or nodes asks of the switches.
+/// The requirements of a file of links or nodes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Survey {
-    /// Number of switches.
+    /// The number of switches.
     pub nodes: usize,
-    /// Number of links.
+    /// The number of links.
     pub links: usize,
-    /// Ports that the most demanding switch needs for its links.
+    /// The number of ports that the switch with the most links needs.
     pub ports: usize,
-    /// Links of switches that the run does not have; not counted above.
+    /// The number of links of switches that the run does not have; they are not counted in `links`.
     pub left_out: usize,
 }
 
 /// The links between the switches of a run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Topology {
-    /// For each switch its linked ports, ascending, with the far end of each.
+    /// The linked ports of each switch, ascending, with the other end of each link.
     peers: Vec<Vec<(Port, (SwitchIndex, Port))>>,
     ports: u16,
     links: usize,
@@ -104,20 +104,21 @@ pub struct Topology {
 }
 
 impl Topology {
-    /// Wires `switch_count` switches of `ports` ports each.
+    /// Connects `switch_count` switches of `ports` ports each.
     ///
     /// * A chain links switch i to switch i + 1.
     /// * A tree with fanout k links switch i > 0 to its parent (i - 1) / k.
-    /// * A leaf-spine makes the first switches spines, all others leaves.
+    /// * A leaf-spine topology makes the first switches spines, and all others leaves.
     /// * A GraphML file must name at least `switch_count` nodes. The first ones, in the order of
-    ///   the file, become the switches; edges to the others are left out, and a note says how many.
+    ///   the file, become the switches; edges to other nodes are left out, and a note says how
+    ///   many.
     /// * A links file counts switches from 1; links of a switch beyond `switch_count` are left out,
     ///   and a note says how many.
     ///
     /// # Errors
     ///
-    /// When a switch would need more ports than it has, when there are too few switches or nodes,
-    /// and when a file cannot be read or understood (with its line).
+    /// Returns an error if a switch would need more ports than it has, if there are too few
+    /// switches or nodes, or if a file cannot be read or parsed (with the line).
     pub fn build(
         source: &TopologySource,
         switch_count: u32,
@@ -135,25 +136,26 @@ impl Topology {
         }
     }
 
-    /// What hangs at the other end of the link at `port`, if there is a link.
+    /// Returns the other end of the link at `port`, if there is a link.
     pub fn peer(&self, switch: SwitchIndex, port: Port) -> Option<(SwitchIndex, Port)> {
         let peers = self.peers_of(switch);
         let at = peers.binary_search_by_key(&port, |(own, _)| *own).ok()?;
         peers.get(at).map(|(_, far)| *far)
     }
 
-    /// The ports of a switch that carry a link, ascending.
+    /// Returns the ports of a switch that carry a link, ascending.
     pub fn link_ports(&self, switch: SwitchIndex) -> impl ExactSizeIterator<Item = Port> + '_ {
         self.peers_of(switch).iter().map(|(own, _)| *own)
     }
 
-    /// The ports of a switch that carry no link, ascending: where its hosts are.
+    /// Returns the ports of a switch that carry no link, ascending; its hosts are attached to
+    /// these.
     pub fn free_ports(&self, switch: SwitchIndex) -> impl Iterator<Item = Port> + '_ {
         let mut linked = self.link_ports(switch).peekable();
         (1..=self.ports).map(Port).filter(move |port| linked.next_if(|next| next == port).is_none())
     }
 
-    /// Every link once, ordered by its smaller end.
+    /// Returns every link once, ordered by its smaller end.
     pub fn links(&self) -> impl Iterator<Item = Link> + '_ {
         (0u32..).zip(&self.peers).flat_map(|(index, peers)| {
             peers.iter().filter_map(move |(port, far)| {
@@ -163,17 +165,17 @@ impl Topology {
         })
     }
 
-    /// Number of links.
+    /// Returns the number of links.
     pub fn link_count(&self) -> usize {
         self.links
     }
 
-    /// Number of switches, linked or not.
+    /// Returns the number of switches, linked or not.
     pub fn switch_count(&self) -> usize {
         self.peers.len()
     }
 
-    /// What a reader of the results must know about the wiring, such as edges left out.
+    /// Returns notes on the topology for a reader of the results, such as edges left out.
     pub fn notes(&self) -> &[String] {
         &self.notes
     }
@@ -190,10 +192,10 @@ impl Topology {
         Self { peers: vec![Vec::new(); count], ports, links: 0, notes: Vec::new() }
     }
 
-    /// Gives every edge the lowest free port at each of its ends, in the order of the edges.
+    /// Assigns every edge the lowest free port at each of its ends, in the order of the edges.
     ///
-    /// The edges are walked twice, so that a switch with too few ports is named together with the
-    /// number that it needs.
+    /// The edges are traversed twice, so that the error for a switch with too few ports contains
+    /// the number that it needs.
     fn wired(
         edges: impl Iterator<Item = (u32, u32)> + Clone,
         switch_count: u32,
@@ -226,14 +228,15 @@ impl Topology {
         Ok(topology)
     }
 
-    /// The port after the last linked one; only meaningful while ports are given out in order.
+    /// Returns the port after the last linked one. It is only meaningful while ports are assigned
+    /// in order.
     fn next_port(&self, switch: u32) -> Port {
         let used = self.peers_of(SwitchIndex(switch)).len();
         Port(u16::try_from(used).map_or(u16::MAX, |used| used.saturating_add(1)))
     }
 
-    /// Adds a link between two ports of two switches. The caller has checked that both exist and
-    /// are free.
+    /// Adds a link between two ports of two switches. The caller must check that both exist and are
+    /// free.
     fn connect(&mut self, a: (SwitchIndex, Port), b: (SwitchIndex, Port)) {
         for (near, far) in [(a, b), (b, a)] {
             if let Some(peers) = self.peers.get_mut(near.0.0 as usize) {

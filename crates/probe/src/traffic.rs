@@ -1,9 +1,9 @@
-//! What packet-ins carry: frames of emulated hosts, each with an identity of its own.
+//! The contents of packet-ins: frames of emulated hosts, each with a packet id of its own.
 //!
-//! [`Hosts`] says who is behind which port, [`FramePlan`] checks what is to be sent and reads
-//! captures once, and each switch's [`FrameSource`] then makes frame after frame from a template,
-//! as a pure function of switch, sequence number and seed. [`read_id`] recognises a frame in
-//! whatever the controller sends back. Nothing here knows of control protocols, sockets or time.
+//! [`Hosts`] places hosts behind ports. [`FramePlan`] checks what is to be sent and reads captures
+//! once. The [`FrameSource`] of each switch then fills a template for every frame, as a pure
+//! function of switch, sequence number and seed. [`read_id`] recognises a frame in whatever the
+//! controller sends back. This module knows no control protocols, sockets or time.
 
 mod addresses;
 mod checksum;

@@ -1,8 +1,8 @@
 //! One trial: connect, settle, warm up, measure, drain.
 //!
-//! The conductor runs on the caller's thread. It starts the engine threads, gives the orders,
-//! samples the use of both hosts and puts the books together at the end. Every wait looks at the
-//! interrupt flag, so that a trial ends within a fraction of a second when told to.
+//! The conductor runs on the caller's thread. It starts the engine threads, gives them orders,
+//! samples the use of both hosts, and merges the records at the end. Every wait checks the
+//! interrupt flag, so that an interrupted trial ends within a fraction of a second.
 
 mod assemble;
 pub(crate) mod delays;
@@ -40,27 +40,27 @@ pub(crate) use assemble::address;
 use evidence::Surroundings;
 use together::Together;
 
-/// What is particular to one trial of a run.
+/// The parameters that distinguish the trials of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct TrialSetting {
     pub(crate) switches: u32,
     /// Packet-ins per second and switch.
     pub(crate) rate: f64,
-    /// From 1.
+    /// The number of the repetition, from 1.
     pub(crate) repetition: u32,
     pub(crate) seed: u64,
 }
 
-/// Why a trial could not even be set up.
+/// The reason why a trial could not be set up.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum TrialError {
     /// The controller's address does not resolve.
     #[error("controller.address: cannot resolve `{address}`: {cause}")]
     Address {
-        /// As configured.
+        /// The address as configured.
         address: String,
-        /// What the resolver said.
+        /// The error of the resolver.
         cause: io::Error,
     },
     /// The topology does not fit the switches.
@@ -75,18 +75,18 @@ pub enum TrialError {
     /// The schedule cannot be made.
     #[error("{0}")]
     Schedule(#[from] crate::schedule::ScheduleError),
-    /// A file that tells the controller of the switches cannot be written.
+    /// A file that announces the switches to the controller cannot be written.
     #[error("{file}: {cause}")]
     File {
         /// The file.
         file: PathBuf,
-        /// What the system said.
+        /// The error of the operating system.
         cause: io::Error,
     },
-    /// ONOS does not take the list of switches.
+    /// ONOS does not accept the list of switches.
     #[error("{0}")]
     Announce(#[from] NetcfgError),
-    /// ONOS lacks an application, without which no switch will get ready.
+    /// ONOS lacks an application without which no switch becomes ready.
     #[error("{0}")]
     Onos(String),
     /// TLS cannot be set up.
@@ -97,7 +97,7 @@ pub enum TrialError {
     Engine(String),
 }
 
-/// What a trial came to.
+/// The result of a trial.
 #[derive(Debug)]
 pub(crate) struct Outcome {
     pub(crate) trial: Trial,
@@ -105,19 +105,19 @@ pub(crate) struct Outcome {
     pub(crate) process: Option<String>,
 }
 
-/// How a trial ended for one rank.
+/// The end of a trial for one rank.
 #[derive(Debug)]
 pub(crate) enum Concluded {
-    /// The first rank has what all measured.
+    /// The first rank has the result of all ranks.
     Trial(Box<Outcome>),
-    /// Another has handed its books over.
+    /// Another rank has handed over its record.
     HandedOver,
-    /// It was told meanwhile that there is no further trial.
+    /// The rank was informed that there is no further trial.
     Over,
 }
 
-/// Runs one trial to its end, or until `interrupt` becomes true; with the other ranks of a group, if
-/// there is one.
+/// Runs one trial to its end, or until `interrupt` becomes true; with the other ranks of a group,
+/// if there is one.
 pub(crate) fn run(
     config: &Config,
     setting: TrialSetting,
@@ -135,7 +135,7 @@ pub(crate) fn run(
     live.enter(Phase::Connecting);
     let (slot, outbound) = mailbox().map_err(|error| TrialError::Engine(error.to_string()))?;
     let (threads, inbound) = start(&plan, &orders, live, place.map(|_| slot))?;
-    // The first rank speaks for all.
+    // The first rank announces the switches of all ranks.
     let leads = place.is_none_or(|(rank, _)| rank == Rank::FIRST);
     let announced = if leads { announce(&plan.config, interrupt) } else { Ok(Vec::new()) };
     let announced = match announced {
@@ -207,7 +207,7 @@ pub(crate) fn run(
     Ok(together.conclude(&plan, setting, parts, notes, process, interrupt.load(Ordering::Relaxed)))
 }
 
-/// `place` is which rank this is, and of how many.
+/// Plans a trial. `place` is the number of this rank, and the number of ranks.
 pub(crate) fn plan(
     config: Config,
     setting: TrialSetting,
@@ -262,7 +262,7 @@ pub(crate) fn start(
     }
 }
 
-/// What is needed to dial an OpenFlow controller.
+/// Returns the parameters for dialling an OpenFlow controller.
 pub(crate) fn dialler(address: &str, tls: Option<&Tls>) -> Result<Dialler, TrialError> {
     let resolved = resolve(address)?;
     let host = address.rsplit_once(':').map_or(address, |(host, _)| host);
@@ -296,7 +296,7 @@ pub(crate) fn join(threads: Threads) -> Result<Vec<Books>, TrialError> {
         .collect()
 }
 
-/// Leads a trial through its phases.
+/// The conductor, which leads a trial through its phases.
 struct Conductor<'a> {
     plan: &'a TrialPlan,
     orders: &'a Orders,
@@ -312,13 +312,13 @@ struct Conductor<'a> {
     together: Option<Together<'a>>,
 }
 
-/// How finely waits look for what they wait for.
+/// The interval at which waits check their condition.
 pub(crate) const POLL: Duration = Duration::from_millis(5);
-/// Silence after which a flood of announcements is over.
+/// The time without a flooded announcement after which a flood is over.
 const QUIET: Duration = Duration::from_millis(300);
-/// Patience with such a flood.
+/// The longest wait for the end of such a flood.
 const LONGEST_FLOOD: Duration = Duration::from_secs(30);
-/// Head start for engine threads to notice when traffic begins.
+/// The time that engine threads have to notice when traffic begins.
 const HEAD_START: Duration = Duration::from_millis(50);
 
 impl Conductor<'_> {
@@ -336,8 +336,8 @@ impl Conductor<'_> {
         self.orders.settle();
         let announced = self.orders.clock.now() + self.plan.introductions();
         for part in [nanos(timing.settle) / 2, nanos(timing.settle)] {
-            // A sample speaks about the time since the one before: that of the first packet-in
-            // about the second half, when announcements are over.
+            // A sample covers the time since the previous one. The sample at the first packet-in
+            // covers the second half of settling, when announcements are over.
             let _ = self.controller.as_mut().and_then(|sampler| sampler.sample(Instant::now()));
             if self.wait_until(announced + part, |_| false) == Wait::Interrupted {
                 return Completion::Failed { reason: "interrupted before traffic began".into() };
@@ -367,7 +367,7 @@ impl Conductor<'_> {
             }
         }
         self.live.enter(Phase::Draining);
-        // The engine threads know best: they look at their sockets, this one does not.
+        // Only the engine threads can decide this, since they poll the sockets.
         let threads = self.plan.threads;
         let drained =
             self.wait_until(u64::MAX, |conductor| conductor.orders.are_satisfied(threads));
@@ -379,7 +379,7 @@ impl Conductor<'_> {
         }
     }
 
-    /// The moment from which due times count.
+    /// Determines the moment from which due times count, together with the other ranks.
     fn agree_on_start(&mut self) -> Result<u64, Completion> {
         self.meet(together::Phase::Settle, Ok(()))?;
         let soon = self.orders.clock.now() + nanos(HEAD_START);
@@ -409,8 +409,8 @@ impl Conductor<'_> {
         together.meet(self.plan, phase, mine, patience, &interrupted)
     }
 
-    /// Waits until the controller has ceased to send announcements of hosts on: what it still has to
-    /// send would be in the way of the first answers.
+    /// Waits until the controller has stopped flooding the announcements of hosts, since the rest
+    /// of the flood would delay the first answers.
     fn wait_for_quiet(&mut self, settled: u64) -> Wait {
         let is_quiet = |conductor: &Self| {
             let last = conductor.live.last_flooded();
@@ -473,12 +473,12 @@ impl Conductor<'_> {
         })
     }
 
-    /// Begins to sample the controller's use of its host. It may have been restarted since the
-    /// trial before, so its process is looked up anew.
+    /// Begins to sample the controller's use of its host. The controller may have been restarted
+    /// since the previous trial, so its process is looked up again.
     fn watch_controller(&mut self) {
         let config = &self.plan.config;
         let Some(selector) = &config.controller.process else { return };
-        // It may well be on another host than this rank.
+        // The controller may be on a different host than this rank.
         let silent = self.together.as_ref().is_some_and(|together| !together.is_first());
         let found = match selector {
             ProcessSelector::Listener => listener(config),
@@ -496,14 +496,14 @@ impl Conductor<'_> {
         }
     }
 
-    /// Notes a controller that works before it is asked to.
+    /// Adds a note on a controller that is busy before it receives requests.
     fn note_busy_controller(&mut self) {
         let settle = self.plan.config.timing.settle;
         let cpu = self.usage.controller_before_traffic();
         self.notes.extend(cpu.and_then(|cpu| remarks::busy_before(settle, cpu)));
     }
 
-    /// Waits for a moment of traffic time, sampling the use of both hosts.
+    /// Waits for a moment of traffic time, and samples the use of both hosts.
     fn traffic_until(&mut self, start: u64, end: u64) -> Wait {
         let spacing = nanos(self.plan.config.timing.sample).max(1);
         loop {
@@ -559,7 +559,7 @@ impl Conductor<'_> {
     }
 }
 
-/// The process at the other end of the control channel.
+/// Returns the process at the other end of the control channel.
 fn listener(config: &Config) -> Result<ProcessSelector, String> {
     let found = match config.protocol {
         Protocol::OpenFlow10 | Protocol::OpenFlow13 => {
@@ -583,25 +583,26 @@ fn describe(sampler: &Sampler) -> String {
     names.join(", ")
 }
 
-/// Makes the switches known to the controller, where it dials them. Returns what a reader of the
-/// figures must know of it.
+/// Announces the switches to the controller, where it dials them. Returns notes for a reader of the
+/// figures.
 pub(crate) fn announce(config: &Config, interrupt: &AtomicBool) -> Result<Vec<String>, TrialError> {
     let onos = Onos::of(config);
     let mut notes = Vec::new();
     if let (true, Some(onos)) = (config.controller.onos_forget, &onos) {
-        // Of a run before; what cannot be removed now is said after the trial.
+        // This removes state of an earlier run; what cannot be removed now is reported after the
+        // trial.
         let _ = onos.forget(config);
     }
     if config.protocol == Protocol::P4Runtime {
         tell_of_devices(config, interrupt)?;
     } else {
-        // Of all switches that the run will have: Faucet reads it once.
+        // The file lists all switches of the run, since Faucet reads it once.
         let switches = &config.switches;
         let text = || netcfg::faucet(switches.first_id, config.most_switches(), switches.ports);
         write_file(&config.controller.faucet_file, text)?;
     }
     if let Some(onos) = onos {
-        // Where it was just restarted, its applications come up one by one.
+        // After a restart, ONOS starts its applications one by one.
         let patience = match config.plan.between {
             Some(_) => config.timing.connect_timeout,
             None => BRIEF,
@@ -654,12 +655,12 @@ fn tell_of_devices(config: &Config, interrupt: &AtomicBool) -> Result<(), TrialE
     }
 }
 
-/// Patience with applications of an ONOS that nobody restarted.
+/// The longest wait for the applications of an ONOS that was not restarted.
 const BRIEF: Duration = Duration::from_secs(2);
-/// Patience with one answer of the controller's REST interface.
+/// The time-out of one request to the controller's REST interface.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// How a wait ended.
+/// The result of a wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Wait {
     Elapsed,
@@ -673,12 +674,12 @@ mod tests {
     use crate::config::{Origin, Settings};
     use crate::engine::recorder::SwitchRecord;
 
-    /// Trials follow each other by the hundred in one process.
+    /// One process runs hundreds of trials, so each must free its memory.
     #[test]
     fn nothing_of_a_trial_outlives_it() {
         for protocol in ["openflow13", "p4runtime"] {
             let mut settings = Settings::new();
-            // A port of the system's choice, behind which all devices are.
+            // All devices are behind one port, which the system chooses.
             for (key, value) in [
                 ("protocol", protocol),
                 ("p4runtime.first-port", &free_port().to_string()),
@@ -705,7 +706,8 @@ mod tests {
         listener.local_addr().expect("an address").port()
     }
 
-    /// Fifty switches that announce two hosts each at once make ONOS send 17,068 packet-outs.
+    /// Fifty switches whose hosts all announce themselves at once, two each, make ONOS send 17,068
+    /// packet-outs.
     #[test]
     fn hosts_announce_themselves_one_after_the_other() {
         let mut settings = Settings::new();
@@ -734,7 +736,7 @@ mod tests {
         assert_eq!(told, all);
     }
 
-    /// What a controller still has to send of a flood would be in the way of the first answers.
+    /// The rest of a flood would delay the first answers.
     #[test]
     fn traffic_waits_until_announcements_are_no_longer_flooded() {
         let mut settings = Settings::new();
@@ -763,7 +765,7 @@ mod tests {
         live.announcement_flooded(last);
         assert_eq!(conductor.wait_for_quiet(settled), Wait::Done);
         assert!(orders.clock.now() >= last + nanos(QUIET));
-        // A flood without an end does not keep it from being interrupted.
+        // The wait can be interrupted even during a flood without an end.
         live.announcement_flooded(u64::MAX);
         interrupt.store(true, Ordering::Relaxed);
         assert_eq!(conductor.wait_for_quiet(settled), Wait::Interrupted);

@@ -1,12 +1,12 @@
-//! CPU and memory of the controller and of the probe itself.
+//! CPU time and memory of the controller and of the probe itself.
 //!
-//! Everything is read from `/proc` directly. The few fields needed are a handful of lines to
-//! parse, and the same parser must read what a shell prints on another host; the `procfs` crate
-//! would serve only the first of the two.
+//! Everything is read from `/proc` directly. Parsing the few fields takes a handful of lines, and
+//! one parser must also read what a shell prints on another host; the `procfs` crate would serve
+//! only local processes.
 //!
-//! CPU is in percent of one core: the time that all threads of all chosen processes spent in user
-//! and kernel mode, over the interval between two samples. The kernel counts that time in clock
-//! ticks, usually 10 ms, so that a sample over one second is exact to about 1 %. Memory is the
+//! CPU time is in percent of one core: the time that all threads of all selected processes spent in
+//! user and kernel mode, over the interval between two samples. The kernel counts this time in
+//! clock ticks, usually 10 ms, so a sample over one second is exact to about 1 %. Memory is the
 //! resident set; pages that several processes share count once for each.
 
 mod local;
@@ -27,20 +27,20 @@ pub use sockets::{FindProcessError, diallers_of, listeners_at};
 use crate::config::ProcessSelector;
 use crate::outcome::Usage;
 
-/// CPU and memory at one moment.
+/// A sample of CPU time and memory.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Sample {
-    /// CPU since the sample before, in percent of one core; four busy cores are 400.
+    /// The CPU time since the previous sample, in percent of one core; four busy cores are 400.
     pub cpu_percent: f64,
-    /// Resident memory in bytes.
+    /// The resident memory in bytes.
     pub rss_bytes: u64,
-    /// The time since the sample before for which threads could have run and waited for a core, in
-    /// percent of that time and in sum; absent for processes of other hosts.
+    /// The total time since the previous sample for which runnable threads waited for a core, in
+    /// percent of the elapsed time; absent for processes of other hosts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub wait_percent: Option<f64>,
 }
 
-/// Reads the CPU and memory of some processes again and again.
+/// A periodic reader of the CPU time and memory of some processes.
 #[derive(Debug)]
 pub struct Sampler {
     source: Source,
@@ -52,27 +52,27 @@ enum Source {
     Remote(remote::Remote),
 }
 
-/// Why processes cannot be watched.
+/// The reason why processes cannot be watched.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum UsageError {
     /// There is no such process.
     #[error("there is no process {pid} on this host; check controller.process")]
     NoProcess {
-        /// The process id asked for.
+        /// The configured process id.
         pid: u32,
     },
-    /// The text to look for is empty.
+    /// The text to search for is empty.
     #[error("controller.process names a process by an empty text; every process would match")]
     EmptyName,
-    /// The process that holds the control channel must be looked up first (see [`listeners_at`]
-    /// and [`diallers_of`]), which works on this host only.
+    /// The process that holds the control channel was not looked up (see [`listeners_at`] and
+    /// [`diallers_of`]), which is possible on this host only.
     #[error(
         "the process that holds the control channel can be found on this host only; name it in \
          controller.process"
     )]
     Unresolved,
-    /// SSH within SSH.
+    /// One SSH selector contains another.
     #[error("controller.process can pass through one host only, not from {first} on to {second}")]
     NestedSsh {
         /// The first host.
@@ -85,47 +85,47 @@ pub enum UsageError {
     Proc {
         /// The file.
         path: String,
-        /// What the operating system said.
+        /// The error of the operating system.
         source: io::Error,
     },
     /// `ssh` could not be started.
     #[error("cannot run {program} to reach {target}: {source}; is it installed?")]
     Spawn {
-        /// The program.
+        /// The name of the program.
         program: String,
-        /// What was to be reached.
+        /// The SSH target.
         target: String,
-        /// What the operating system said.
+        /// The error of the operating system.
         source: io::Error,
     },
-    /// `ssh` ended before it said anything.
+    /// `ssh` ended before it printed anything.
     #[error(
         "ssh {target} ended ({status}){}; it must work without a password: try ssh -o \
          BatchMode=yes {target} true",
         remote::colon(said)
     )]
     Ended {
-        /// What was to be reached.
+        /// The SSH target.
         target: String,
-        /// Its exit status.
+        /// The exit status of `ssh`.
         status: String,
-        /// The last that it wrote on standard error.
+        /// The last output of `ssh` on standard error.
         said: String,
     },
-    /// `ssh` said nothing for too long.
+    /// `ssh` printed nothing for too long.
     #[error("ssh {target} gave no answer within {seconds} s{}", remote::colon(said))]
     Silent {
-        /// What was to be reached.
+        /// The SSH target.
         target: String,
-        /// How long was waited.
+        /// The time that was waited, in seconds.
         seconds: f64,
-        /// The last that it wrote on standard error.
+        /// The last output of `ssh` on standard error.
         said: String,
     },
-    /// Something else than the loop we sent answered.
+    /// The other host answered with something else than the output of the script.
     #[error("ssh {target} answered \"{answer}\" instead of process times; does it run a POSIX sh?")]
     Garbled {
-        /// What was to be reached.
+        /// The SSH target.
         target: String,
         /// The first line of the answer.
         answer: String,
@@ -136,14 +136,15 @@ impl Sampler {
     /// Watches the processes that `selector` names. Over SSH this waits until the other host
     /// answers, at most 15 seconds, and samples are taken there every `interval`.
     ///
-    /// A name may match nothing yet: samples are then absent until it does. Of the processes that
-    /// match a name, this one and those that it descends from are left out, because the name
-    /// stands on their command lines too.
+    /// A name may match nothing yet; samples are absent until it does. Of the processes that match
+    /// a name, this process and its ancestors are left out, because the name is part of their
+    /// command lines too.
     ///
     /// # Errors
     ///
-    /// When a process id does not exist, when the other host cannot be reached, and for
-    /// [`ProcessSelector::Listener`], which [`listeners_at`] or [`diallers_of`] must resolve first.
+    /// Returns an error if a process id does not exist, if the other host cannot be reached, and
+    /// for [`ProcessSelector::Listener`], which [`listeners_at`] or [`diallers_of`] must resolve
+    /// first.
     pub fn new(selector: &ProcessSelector, interval: Duration) -> Result<Self, UsageError> {
         match selector {
             ProcessSelector::Ssh { target, process } => {
@@ -160,12 +161,12 @@ impl Sampler {
     ///
     /// # Errors
     ///
-    /// When `/proc` cannot be read.
+    /// Returns an error if `/proc` cannot be read.
     pub fn own() -> Result<Self, UsageError> {
         Self::new(&ProcessSelector::Pid(std::process::id()), Duration::from_secs(1))
     }
 
-    /// Watches processes through a command that runs a shell and hands it its standard input.
+    /// Watches processes through a command that runs a shell with its standard input.
     fn over(
         shell: Command,
         target: &str,
@@ -177,10 +178,10 @@ impl Sampler {
         Ok(Self { source: Source::Remote(remote) })
     }
 
-    /// The sample at `now`, which must not go backwards. Never waits.
+    /// Returns the sample at `now`, which must not go backwards. Never waits.
     ///
-    /// Absent on the first call, and while no process matches. Over SSH it is the latest sample
-    /// that has arrived, and absent once that is older than three intervals.
+    /// Returns `None` on the first call, and while no process matches. Over SSH this is the latest
+    /// sample that has arrived, or `None` if that sample is older than three intervals.
     pub fn sample(&mut self, now: Instant) -> Option<Sample> {
         match &mut self.source {
             Source::Local(processes) => processes.sample(now),
@@ -188,7 +189,7 @@ impl Sampler {
         }
     }
 
-    /// Process ids and names that the last sample covered.
+    /// Returns the ids and names of the processes that the last sample covered.
     pub fn processes(&self) -> &[(u32, String)] {
         match &self.source {
             Source::Local(processes) => processes.seen(),
@@ -196,12 +197,12 @@ impl Sampler {
         }
     }
 
-    /// Whether it samples processes of this host, and found some.
+    /// Whether the sampler reads processes of this host, and found some.
     pub(crate) fn has_local_processes(&self) -> bool {
         matches!(&self.source, Source::Local(processes) if !processes.seen().is_empty())
     }
 
-    /// Why samples stopped coming, if they did: the SSH connection broke.
+    /// Returns the reason why samples stopped arriving, if the SSH connection broke.
     pub fn failure(&self) -> Option<String> {
         match &self.source {
             Source::Local(_) => None,
@@ -211,7 +212,7 @@ impl Sampler {
 }
 
 impl Usage {
-    /// Sums up samples that are equally spaced.
+    /// Summarises samples with equal spacing.
     pub fn of(samples: &[Sample]) -> Self {
         let cpu: Vec<f64> = samples.iter().map(|sample| sample.cpu_percent).collect();
         Self {

@@ -1,7 +1,7 @@
-//! The words for what switches send.
+//! The terms for what switches send.
 //!
-//! Texts of results are written about packet-ins. Where something else is the load, they are about that: the terms are
-//! exchanged where a text is final, so that no text is written three times.
+//! Texts of results are written about packet-ins. Where the load is something else, its terms
+//! replace those of packet-ins in the final text, so that no text is written three times.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use crate::config::Load;
 
 impl Load {
-    /// The load of a run whose configuration, as resolved, this is.
+    /// Returns the load of a run with this resolved configuration.
     #[must_use]
     pub fn of(configuration: &BTreeMap<String, String>) -> Self {
         let said = configuration.get("traffic.load").map(|said| said.trim_matches('"'));
@@ -20,7 +20,7 @@ impl Load {
         }
     }
 
-    /// A text about packet-ins, in the words for this load.
+    /// Replaces the terms of packet-ins in a text by those of this load.
     #[must_use]
     pub fn words(self, text: &str) -> Cow<'_, str> {
         let (begins, term) = match self {
@@ -31,7 +31,7 @@ impl Load {
         Cow::Owned(text.replace("Packet-in", begins).replace("packet-in", term))
     }
 
-    /// What answers it, with the article.
+    /// Describes the answer to this load, with its article.
     #[must_use]
     pub fn answer(self) -> &'static str {
         match self {

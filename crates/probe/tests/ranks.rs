@@ -1,4 +1,5 @@
-//! Several ranks against one controller: what they measure together is what one process measures.
+//! Tests of several ranks against one controller: together they must measure what one process
+//! measures.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -20,7 +21,7 @@ impl Watcher for Nobody {
     fn trial_ended(&mut self, _: &Trial, _: &RunResult) {}
 }
 
-/// Ten switches in a chain, which four ranks share as 2, 3, 2 and 3.
+/// Returns a configuration of ten switches in a chain, which four ranks share as 2, 3, 2 and 3.
 fn configuration(address: SocketAddr, settings: &[(&str, &str)]) -> Resolved {
     let mut all = Settings::new();
     for (key, value) in [
@@ -57,7 +58,7 @@ fn context(resolved: &Resolved) -> RunContext {
     }
 }
 
-/// Does something while a controller runs that answers each packet-in with a packet-out.
+/// Calls `work` while a controller runs that answers each packet-in with a packet-out.
 fn beside_controller<T>(work: impl FnOnce(SocketAddr) -> T) -> T {
     let options = Options { application: Application::NullResponder, ..Options::default() };
     let controller = Controller::bind(([127, 0, 0, 1], 0).into(), options).expect("a port");
@@ -69,7 +70,8 @@ fn beside_controller<T>(work: impl FnOnce(SocketAddr) -> T) -> T {
     })
 }
 
-/// Ends what waits for it, also where a test fails.
+/// A guard that sets a flag when it is dropped, even if a test fails, so that threads that wait for
+/// the flag end.
 struct End<'a>(&'a AtomicBool);
 
 impl Drop for End<'_> {
@@ -83,7 +85,7 @@ fn follow(config: &Config, mut group: Group) {
     probe::follow(config, &live, &interrupt, &mut group).expect("the run came to its end");
 }
 
-/// Runs with so many ranks, each in a thread of its own.
+/// Runs with `size` ranks, each in a thread of its own.
 fn together(resolved: &Resolved, size: u32) -> RunResult {
     let mut links = in_memory(size).into_iter();
     let mut first = Group::from(links.next().expect("a first rank"));
@@ -105,7 +107,7 @@ fn trials(result: &RunResult) -> Vec<&Trial> {
     result.points.iter().flat_map(|point| &point.trials).collect()
 }
 
-/// What the schedule decides, and an answer to everything.
+/// Returns the counts that the schedule determines if everything is answered.
 fn decided(counts: &Counts) -> [u64; 4] {
     [counts.due, counts.sent, counts.answered, counts.lost]
 }
@@ -159,7 +161,7 @@ fn a_rank_that_dies_ends_the_run_with_what_is_there() {
         let config = &resolved.config;
         let result = std::thread::scope(|scope| {
             scope.spawn(move || follow(config, Group::from(good)));
-            // It goes when its traffic has begun.
+            // The rank is interrupted once its traffic has begun.
             let dies = interrupt.clone();
             scope.spawn(move || {
                 let live = Arc::new(Live::default());
@@ -175,7 +177,7 @@ fn a_rank_that_dies_ends_the_run_with_what_is_there() {
             probe::lead(config, context(&resolved), &mut Nobody, &mut first)
         })
         .expect("a result");
-        // The one that was interrupted handed over what it had, and was lost then.
+        // The interrupted rank handed over its record, and was lost then.
         let trials = trials(&result);
         assert!(trials.len() < 5, "{} trials", trials.len());
         let Completion::Partial { reason } = &result.completion else {
@@ -187,14 +189,14 @@ fn a_rank_that_dies_ends_the_run_with_what_is_there() {
     });
 }
 
-/// The link of a rank that is killed, or stopped, at a moment of the test's choice.
+/// The link of a rank that is killed or stopped at a moment that the test chooses.
 #[derive(Debug)]
 struct Fated {
     link: Option<MemoryLink>,
     size: u32,
     rank: Rank,
     fate: Fate,
-    /// Whether its time has come, and whether the run is over for everybody else.
+    /// Whether the moment has come, and whether the run is over for all other ranks.
     has_come: Arc<AtomicBool>,
     is_over: Arc<AtomicBool>,
     is_told: bool,
@@ -202,9 +204,9 @@ struct Fated {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Fate {
-    /// The process is gone: the others hear of that at once.
+    /// The process is gone, which the other ranks learn immediately.
     Killed,
-    /// The process says and hears nothing any more.
+    /// The process sends and receives nothing any more.
     Stopped,
 }
 
@@ -233,14 +235,14 @@ impl Link for Fated {
             self.link = None;
         }
         std::thread::sleep(patience);
-        // So that the thread ends as well, once the process would no longer be there.
+        // This ends the thread in place of a process that would no longer exist.
         let ends = self.fate == Fate::Killed || self.is_over.load(Ordering::Relaxed);
         let is_news = ends && !std::mem::replace(&mut self.is_told, ends);
         is_news.then(|| Event::Lost { rank: Rank::FIRST, cause: "the test is over".to_owned() })
     }
 }
 
-/// Runs with three ranks, of which the last meets its fate while packet-ins are measured.
+/// Runs with three ranks, the last of which is killed or stopped while packet-ins are measured.
 fn with_a_fate(fate: Fate) -> RunResult {
     beside_controller(|address| {
         let resolved = configuration(address, &[("timing.drain", "200ms")]);
@@ -279,8 +281,8 @@ fn with_a_fate(fate: Fate) -> RunResult {
     })
 }
 
-/// What was due at the switches of a rank that is gone stays due: no share is of less than was asked
-/// for, and the verdict knows of it.
+/// Asserts that packet-ins due at the switches of a lost rank stay due, so that shares refer to
+/// everything that was requested, and that the verdict mentions them.
 #[track_caller]
 fn assert_due_stays_due(result: &RunResult, cause: &str) {
     let Completion::Partial { reason } = &result.completion else {
@@ -293,7 +295,7 @@ fn assert_due_stays_due(result: &RunResult, cause: &str) {
     let counts = trial.counts;
     assert_eq!((trial.per_switch.len(), trial.ranks.len()), (10, 3));
     let lost = &trial.ranks[2].counts;
-    // Four of ten switches, at 40/s for a second each.
+    // The rank has four of ten switches, at 40/s for a second each.
     assert!((100..230).contains(&lost.due), "{lost:?}");
     assert_eq!((lost.unsent, lost.answered), (lost.due, 0));
     assert_eq!(counts.due, trial.ranks.iter().map(|rank| rank.counts.due).sum::<u64>());
@@ -325,7 +327,8 @@ fn what_ranks_cannot_share_is_said() {
     assert!(error.is_input() && error.to_string().contains("the tests of RFC 8456"), "{error}");
 }
 
-/// Switches of P4Runtime wait to be dialled, each rank's at its own ports; two devices share one here.
+/// P4Runtime switches wait to be dialled, each rank's at its own ports; here, two devices share
+/// each port.
 #[test]
 fn four_ranks_count_what_one_process_counts_over_p4runtime() {
     let alone = beside_p4runtime_controller(|settings| {
@@ -348,7 +351,7 @@ fn four_ranks_count_what_one_process_counts_over_p4runtime() {
     }
 }
 
-/// Does something while a controller dials the switches that settings speak of.
+/// Calls `work` while a controller dials the switches of the settings that `work` receives.
 fn beside_p4runtime_controller<T>(work: impl FnOnce(&[(&str, &str)]) -> T) -> T {
     let first = free_ports(5);
     let targets = (0..10).map(|switch| {
@@ -374,7 +377,7 @@ fn beside_p4runtime_controller<T>(work: impl FnOnce(&[(&str, &str)]) -> T) -> T 
     })
 }
 
-/// The first of so many ports in a row that nobody uses now, below those that the kernel lends out.
+/// Returns the first of `count` consecutive ports that are free, below the ephemeral range.
 fn free_ports(count: u16) -> u16 {
     let from = 2_000 + (std::process::id() % 20_000) as u16;
     let is_free = |port| std::net::TcpListener::bind(("127.0.0.1", port)).is_ok();

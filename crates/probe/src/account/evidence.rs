@@ -171,7 +171,7 @@ pub(crate) struct ControllerWork {
     pub(crate) wait_percent: Option<f64>,
 }
 
-/// How the probe's host scheduled the processes on it.
+/// The scheduling of processes by the probe's host.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct HostWork {
     /// Whether the controller runs on the same host.

@@ -252,7 +252,7 @@ pub struct Traffic {
     pub addresses: Addresses,
     /// Whether hosts announce themselves by a gratuitous ARP before traffic starts.
     pub arp_first: bool,
-    /// How an answer is matched to its packet-in.
+    /// The rule by which an answer is matched to its packet-in.
     pub matching: Matching,
     /// The time after which an answer counts as late; late answers are still counted and timed.
     pub late_after: Duration,
@@ -387,21 +387,21 @@ pub enum Load {
     IdleTimeout,
 }
 
-/// How an answer is matched to its packet-in.
+/// The rule by which an answer is matched to its packet-in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Matching {
-    /// By the buffer id if the packet-in had one, else by the packet id in the payload.
+    /// Matches the buffer id if the packet-in had one, else the packet id in the payload.
     #[default]
     Auto,
-    /// By the packet id in the payload alone.
+    /// Matches the packet id in the payload alone.
     Payload,
-    /// By the OpenFlow transaction id, for controllers that echo it; other controllers can match by
+    /// Matches the OpenFlow transaction id, for controllers that echo it; other controllers can match by
     /// accident.
     Xid,
-    /// By the rule that supersedes the entry which sent the packet-in, for controllers that answer
+    /// Matches the rule that supersedes the entry which sent the packet-in, for controllers that answer
     /// with rules alone.
     Rule,
-    /// In order: each answer belongs to the oldest outstanding packet-in of its switch. For
+    /// Matches in order: each answer belongs to the oldest outstanding packet-in of its switch. For
     /// controllers that discard the payload.
     Order,
 }

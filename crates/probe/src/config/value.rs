@@ -52,11 +52,11 @@ pub(super) struct Rejection {
 /// The advice what to write instead of a text that is not a value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Remedy {
-    /// Something like the example of the setting.
+    /// A value like the example of the setting.
     Example,
     /// This text.
     Write(String),
-    /// Nothing, because the message contains the advice.
+    /// No further text, because the message contains the advice.
     Said,
 }
 

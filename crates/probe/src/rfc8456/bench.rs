@@ -1,44 +1,45 @@
-//! One trial of a test: the network is made ready, then the test's procedure has it.
+//! One trial of a test: the preparation of the network, followed by the test's procedure.
 //!
-//! A [`Bench`] stands between the edges, which move bytes, and a [`Procedure`], which is a state
-//! machine over what is seen. Neither has a clock: the edge says what time it is, and asks when
-//! something is due next.
+//! A [`Bench`] stands between an edge, which moves bytes, and a [`Procedure`], which is a state
+//! machine over observed events. Neither the bench nor the procedure has a clock: the edge passes
+//! the time, and asks when the next turn is due.
 
 use super::emulator::{Device, Emulator};
 use super::seen::{Order, Seen, What};
 use crate::metrics::Unit;
 
-/// Time between the announcements of two hosts, in nanoseconds. At once they would be a load.
+/// The time between the announcements of two hosts, in nanoseconds. All at once they would be a
+/// load.
 const ANNOUNCEMENT: u64 = 10_000_000;
-/// How long all sessions may be gone before the controller counts as lost, in nanoseconds. One that
-/// ends them on purpose takes them again at once.
+/// The time without any session after which the controller counts as lost, in nanoseconds. A
+/// controller that ends sessions on purpose accepts new ones immediately.
 const GONE: u64 = 1_000_000_000;
-/// Announcements that circle are told from those that are flooded once by how often they cross a
-/// link.
+/// The mean number of times that an announcement crosses a link beyond which announcements
+/// circulate; a flooded announcement crosses each link once.
 const CIRCLES: u64 = 64;
 
-/// What a trial found out.
+/// The result of a trial.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Measured {
-    /// In the unit of the test; none where it could not be measured.
+    /// The value in the unit of the test; `None` where it could not be measured.
     pub(crate) value: Option<f64>,
-    /// What else there is to say, with units.
+    /// Further figures, with units.
     pub(crate) figures: Vec<(&'static str, f64, Unit)>,
-    /// What a reader must know; why there is no value, where there is none.
+    /// A remark for the reader; without a value it gives the reason.
     pub(crate) remark: Option<String>,
-    /// Whether the controller was there.
+    /// Whether the controller had sessions during the trial.
     pub(crate) reach: Reach,
 }
 
-/// Whether the controller was there for a trial.
+/// Whether the controller had sessions during a trial.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Reach {
-    /// Switches had sessions with it.
+    /// Switches had sessions with the controller.
     #[default]
     Reached,
-    /// No switch had a session with it.
+    /// No switch had a session with the controller.
     NotReached,
-    /// It ended the sessions of all switches in the midst of the trial.
+    /// The controller ended the sessions of all switches during the trial.
     Lost,
 }
 
@@ -51,7 +52,7 @@ impl Measured {
         Self { value: Some(value), ..Self::default() }
     }
 
-    /// A trial for which the controller was not there.
+    /// Creates the result of a trial for which the controller was not there.
     pub(crate) fn without_controller(reach: Reach, why: impl Into<String>) -> Self {
         Self { reach, ..Self::failed(why) }
     }
@@ -62,42 +63,43 @@ impl Measured {
     }
 }
 
-/// What a test does, as a state machine.
+/// The procedure of a test, as a state machine.
 pub(crate) trait Procedure {
-    /// Whether it begins before any switch is connected.
+    /// Whether the procedure begins before any switch is connected.
     fn begins_unconnected(&self) -> bool {
         false
     }
 
-    /// Whether it goes on when all sessions end, since it ends a controller itself.
+    /// Whether the procedure continues when all sessions end, because it stops a controller itself.
     fn outlives_controller(&self) -> bool {
         false
     }
 
-    /// The network is ready.
+    /// Begins; the network is ready.
     fn begin(&mut self, now: u64, orders: &mut Vec<Order>);
 
-    /// Something happened.
+    /// Reacts to an observed event.
     fn see(&mut self, seen: &Seen, orders: &mut Vec<Order>);
 
-    /// It is as late as was asked for, or later.
+    /// Acts at the time that [`Procedure::due`] returned, or later.
     fn wake(&mut self, now: u64, orders: &mut Vec<Order>);
 
-    /// When it wants to be woken next.
+    /// Returns when the procedure must be woken next.
     fn due(&self) -> u64;
 
-    /// What was found out, once the trial is over.
+    /// Returns the result once the trial is over.
     fn measured(&self) -> Option<Measured>;
 }
 
-/// How long the phases before a procedure take, in nanoseconds.
+/// The parameters of the phases before a procedure; times are in nanoseconds.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Preparation {
-    /// Controllers that each switch is to have a session with.
+    /// The number of controllers with which each switch must have a session.
     pub(crate) controllers: usize,
-    /// For the switches to connect.
+    /// The time that the switches have to connect.
     pub(crate) patience: u64,
-    /// For the controller to discover the topology, and half of it to learn of hosts.
+    /// The time for the controller to discover the topology; it has half of this time to learn of
+    /// hosts.
     pub(crate) settle: u64,
     /// Whether hosts announce themselves.
     pub(crate) announces: bool,
@@ -113,21 +115,21 @@ enum Phase {
     Over(Measured),
 }
 
-/// A trial.
+/// The state of a trial.
 pub(crate) struct Bench<D> {
     pub(crate) emulator: Emulator<D>,
     procedure: Box<dyn Procedure>,
     preparation: Preparation,
     phase: Phase,
-    /// Sessions that each switch is still to have.
+    /// The number of sessions that each switch still lacks.
     missing: Vec<usize>,
     crossed: u64,
     last_error: Option<String>,
     /// Whether any switch was ever ready.
     ever_ready: bool,
-    /// Whether all switches were ready at a time.
+    /// Whether all switches were ready at some time.
     was_ready: bool,
-    /// Since when no switch has had a session, after all were ready.
+    /// The time since which no switch has had a session, after all were ready.
     gone_since: Option<u64>,
 }
 
@@ -155,7 +157,7 @@ impl<D: Device> Bench<D> {
         }
     }
 
-    /// Does what is to be done at `now`, and appends what the edge has to do.
+    /// Does everything that is due at `now`, and appends orders for the edge.
     pub(crate) fn turn(&mut self, now: u64, edge: &mut Vec<Order>) {
         let mut orders = Vec::new();
         loop {
@@ -173,7 +175,7 @@ impl<D: Device> Bench<D> {
         }
     }
 
-    /// When the next turn is due at the latest.
+    /// Returns when the next turn is due at the latest.
     pub(crate) fn due(&self) -> u64 {
         match &self.phase {
             _ if self.emulator.has_seen() => 0,
@@ -183,7 +185,7 @@ impl<D: Device> Bench<D> {
         }
     }
 
-    /// When the controller counts as lost.
+    /// Returns when the controller counts as lost.
     fn gone_at(&self) -> u64 {
         self.gone_since.map_or(u64::MAX, |since| since.saturating_add(GONE))
     }
@@ -200,7 +202,7 @@ impl<D: Device> Bench<D> {
         }
     }
 
-    /// What was found out, once the trial is over.
+    /// Returns the result once the trial is over.
     pub(crate) fn measured(&self) -> Option<&Measured> {
         match &self.phase {
             Phase::Over(measured) => Some(measured),

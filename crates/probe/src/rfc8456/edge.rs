@@ -1,4 +1,4 @@
-//! Where a trial meets the controller: sockets, clocks and threads.
+//! The edge of a trial: the sockets, clocks and threads that connect its network to the controller.
 
 mod desk;
 mod openflow;
@@ -22,20 +22,20 @@ pub(super) use p4runtime::P4RuntimeEdge;
 pub(super) use p4runtime_device::{Kind, P4RuntimeDevice, Programs};
 pub(super) use p4runtime_events::Events;
 
-/// Tells the controller of the switches of a trial.
+/// A function that announces the switches of a trial to the controller.
 pub(super) type Announce<'a> = &'a dyn Fn() -> Result<(), TrialError>;
 
-/// The longest sleep, so that an interrupt is seen, in nanoseconds.
+/// The longest sleep in nanoseconds, which bounds the delay until an interrupt is seen.
 const LOOK: u64 = 50_000_000;
-/// The longest sleep while the desk is at work.
+/// The longest sleep in nanoseconds while the desk is busy.
 const DESK_LOOK: u64 = 200_000;
 
-/// What accompanies a trial, whatever the protocol.
+/// The protocol-independent parts of an edge.
 pub(super) struct Company<'a> {
     pub(super) clock: Clock,
     pub(super) interrupt: &'a AtomicBool,
     desk: Desk,
-    /// Whether the northbound interface counts entries; else the switches do.
+    /// Whether entries are counted by the northbound interface; otherwise the switches count them.
     counts_flows: bool,
 }
 
@@ -54,7 +54,7 @@ impl<'a> Company<'a> {
         self.interrupt.load(Ordering::Relaxed)
     }
 
-    /// Lets the bench do what is due, and returns what is left for the edge.
+    /// Lets the bench do everything that is due, and returns the remaining orders for the edge.
     fn turn<D: Device>(&mut self, bench: &mut Bench<D>) -> Vec<Order> {
         while let Some(seen) = self.desk.answer() {
             bench.emulator.note(seen.at, seen.what);
@@ -74,7 +74,7 @@ impl<'a> Company<'a> {
             .collect()
     }
 
-    /// For how long nothing is to be done, in nanoseconds.
+    /// Returns the time until something is due, in nanoseconds.
     fn sleep<D: Device>(&self, bench: &Bench<D>) -> u64 {
         let most = if self.desk.is_busy() { DESK_LOOK } else { LOOK };
         bench.due().saturating_sub(self.clock.now()).min(most)

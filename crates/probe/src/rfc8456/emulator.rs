@@ -1,9 +1,9 @@
-//! The forwarding plane that a test of RFC 8456 emulates: switches, links and hosts.
+//! The data plane that a test of RFC 8456 emulates: switches, links and hosts.
 //!
-//! A packet that a switch sends out of a port crosses the link there, meets the rules of the switch
-//! at the other end, and so on until it reaches a host, the controller or nothing. Links take no
-//! time. What a test has to know of is noted as [`Seen`]. No sockets, no clock: time is handed in, as
-//! nanoseconds on a clock of the caller's.
+//! A packet that a switch sends out of a port crosses the link there, is matched with the rules of
+//! the switch at the other end, and so on until it reaches a host, the controller or a dead end.
+//! Links take no time. Events that a test must know of are recorded as [`Seen`]. The emulator has
+//! no sockets and no clock: the caller passes the time, as nanoseconds on its own clock.
 
 use std::collections::{BTreeSet, VecDeque};
 
@@ -13,27 +13,27 @@ use super::seen::{Seen, What};
 use crate::topology::{Port, SwitchIndex, Topology};
 use crate::traffic::{Host, Hosts, RunKey, is_discovery, read_id};
 
-/// Switches that a packet may pass before it is dropped, as a TTL would have it.
+/// The number of switches that a packet may pass before it is dropped, in place of a TTL.
 const MOST_HOPS: u32 = 64;
 
-/// The forwarding side of an emulated switch.
+/// The data plane of an emulated switch.
 pub(crate) trait Device {
-    /// A packet comes in by a port; what leaves by ports is appended. Returns whether it went to a
-    /// controller.
+    /// Processes a packet that arrives at a port, and appends what leaves by ports. Returns whether
+    /// a packet went to a controller.
     fn arrive(&mut self, port: u16, frame: &[u8], now: u64, left: &mut Vec<Left>) -> bool;
 
-    /// The link at a port goes down or comes up. Returns whether a controller was told.
+    /// Sets the state of the link at a port. Returns whether a controller was notified.
     fn set_link(&mut self, port: u16, is_up: bool, now: u64) -> bool;
 
-    /// Entries that controllers have installed.
+    /// Returns the number of entries that controllers have installed.
     fn entries(&self) -> usize;
 
-    /// Sends the controller a message that is wrong in the `number`-th way. Returns whether there
+    /// Sends the controller the `number`-th of a series of invalid messages. Returns whether there
     /// was a controller to send it to.
     fn send_invalid(&mut self, number: u64, now: u64) -> bool;
 }
 
-/// Switches, links and hosts.
+/// The emulated network.
 pub(crate) struct Emulator<D> {
     pub(crate) devices: Vec<D>,
     topology: Topology,
@@ -41,7 +41,7 @@ pub(crate) struct Emulator<D> {
     key: RunKey,
     /// Both ends of each link that is down.
     down: BTreeSet<(SwitchIndex, Port)>,
-    /// Switches that are switched off.
+    /// The switches that are switched off.
     off: BTreeSet<u32>,
     seen: Vec<Seen>,
 }
@@ -72,40 +72,40 @@ impl<D: Device> Emulator<D> {
         self.key
     }
 
-    /// Entries at all switches.
+    /// Returns the number of entries at all switches.
     pub(crate) fn entries(&self) -> usize {
         self.devices.iter().map(Device::entries).sum()
     }
 
-    /// Notes what happened.
+    /// Records an event.
     pub(crate) fn note(&mut self, at: u64, what: What) {
         self.seen.push(Seen { at, what });
     }
 
-    /// Whether anything has happened since [`Emulator::take_seen`].
+    /// Whether any event was recorded since the last call of [`Emulator::take_seen`].
     pub(crate) fn has_seen(&self) -> bool {
         !self.seen.is_empty()
     }
 
-    /// What happened since the last call.
+    /// Returns the events since the last call.
     pub(crate) fn take_seen(&mut self) -> Vec<Seen> {
         std::mem::take(&mut self.seen)
     }
 
-    /// A host sends a packet.
+    /// Sends a packet from a host.
     pub(crate) fn send(&mut self, host: &Host, frame: Vec<u8>, now: u64) {
         let port = host.port.0;
         self.carry(VecDeque::from([Moving { switch: host.switch, port, frame, hops: 0 }]), now);
     }
 
-    /// A switch has sent packets out of ports.
+    /// Forwards packets that a switch has sent out of ports.
     pub(crate) fn left(&mut self, switch: u32, left: Vec<Left>, now: u64) {
         let mut moving = VecDeque::new();
         self.cross(switch, left, 0, now, &mut moving);
         self.carry(moving, now);
     }
 
-    /// The link at a port goes down or comes up; both ends tell their controllers.
+    /// Sets the state of the link at a port; the switches at both ends notify their controllers.
     pub(crate) fn set_link(&mut self, switch: u32, port: Port, is_up: bool, now: u64) {
         let near = (SwitchIndex(switch), port);
         let Some(far) = self.topology.peer(near.0, near.1) else { return };
@@ -127,7 +127,7 @@ impl<D: Device> Emulator<D> {
         }
     }
 
-    /// A switch is switched off or on; its neighbours see their links go.
+    /// Switches a switch off or on; its neighbours see their links go down or come up.
     pub(crate) fn set_power(&mut self, switch: u32, is_on: bool, now: u64) {
         if is_on {
             self.off.remove(&switch)

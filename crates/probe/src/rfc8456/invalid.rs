@@ -1,23 +1,23 @@
-//! Messages that are wrong, for 5.3.1: incorrect protocol fields, and notifications of failures.
+//! Invalid messages for section 5.3.1: incorrect protocol fields, and notifications of failures.
 
 use openflow::Version;
 use openflow::wire::MessageType;
 use p4runtime::proto::v1::{self, stream_error::Details, stream_message_response::Update};
 
-/// Kinds of invalid messages, sent in turn.
+/// The number of kinds of invalid messages, which are sent in turn.
 pub(crate) const KINDS: u64 = 4;
 
-/// Appends the `number`-th of a series of OpenFlow messages whose length is right, so that a
-/// controller finds the message behind it, and whose content is wrong.
+/// Appends the `number`-th of a series of OpenFlow messages. Their length is correct, so that a
+/// controller finds the following message; their content is invalid.
 pub(crate) fn openflow(version: Version, number: u64, out: &mut Vec<u8>) {
     let (kind, body): (u8, &[u8]) = match number % KINDS {
-        // An error about a request that the controller never sent.
+        // This error refers to a request that the controller never sent.
         0 => (MessageType::ERROR.0, &[0, 1, 0, 6, 0xde, 0xad, 0xbe, 0xef]),
-        // A type that no version has.
+        // No version defines this message type.
         1 => (0x7f, &[0; 8]),
-        // A packet-in that ends in its fixed part.
+        // This packet-in ends within its fixed part.
         2 => (MessageType::PACKET_IN.0, &[0xff; 8]),
-        // A change of a port that does not say which.
+        // This port status ends before the port number.
         _ => (MessageType::PORT_STATUS.0, &[0xff; 8]),
     };
     let length = (8 + body.len()) as u16;
@@ -28,28 +28,30 @@ pub(crate) fn openflow(version: Version, number: u64, out: &mut Vec<u8>) {
     out.extend_from_slice(body);
 }
 
-/// `google.rpc.Code.INTERNAL`.
+/// The code `google.rpc.Code.INTERNAL`.
 const INTERNAL: i32 = 13;
-/// An id that no P4Info has: of a kind of object that there is none of (P4Runtime 1.5, section "ID Allocation").
+/// An id that no P4Info contains, because its prefix belongs to no kind of object (P4Runtime 1.5,
+/// section "ID Allocation").
 const NOTHING: u32 = 0x7e00_0001;
 
-/// The `number`-th of a series of messages of a P4Runtime switch that are well-formed, and whose content is wrong.
+/// Returns the `number`-th of a series of messages of a P4Runtime switch that are well-formed but
+/// have invalid content.
 pub(crate) fn p4runtime(number: u64) -> v1::StreamMessageResponse {
     let update = match number % KINDS {
-        // An error about a packet that the controller never sent.
+        // This error refers to a packet that the controller never sent.
         0 => Update::Error(v1::StreamError {
             canonical_code: INTERNAL,
             message: "a packet that nobody sent was refused".to_owned(),
             details: Some(Details::PacketOut(v1::PacketOutError { packet_out: None })),
             ..v1::StreamError::default()
         }),
-        // A list of a digest that the pipeline does not have.
+        // This list belongs to a digest that the pipeline does not have.
         1 => Update::Digest(v1::DigestList {
             digest_id: NOTHING,
             list_id: number,
             ..v1::DigestList::default()
         }),
-        // A packet-in that does not say where it came in, and ends in its Ethernet header.
+        // This packet-in lacks its ingress port, and its payload ends within the Ethernet header.
         2 => Update::Packet(v1::PacketIn {
             payload: vec![0xff; 8].into(),
             metadata: vec![v1::PacketMetadata {
@@ -57,7 +59,7 @@ pub(crate) fn p4runtime(number: u64) -> v1::StreamMessageResponse {
                 value: vec![0xff; 8].into(),
             }],
         }),
-        // An idle entry of a table that the pipeline does not have.
+        // This idle entry belongs to a table that the pipeline does not have.
         _ => Update::IdleTimeoutNotification(v1::IdleTimeoutNotification {
             table_entry: vec![v1::TableEntry { table_id: NOTHING, ..v1::TableEntry::default() }],
             ..v1::IdleTimeoutNotification::default()

@@ -1,5 +1,5 @@
-//! What can only be asked and told at the controller's northbound interface: the topology that it
-//! knows, its flows, and paths that it is to provision.
+//! The controller's northbound interface, which reports the topology and the flows that the
+//! controller knows, and provisions paths.
 
 use std::io::Write;
 use std::process::{Command, Stdio};
@@ -12,9 +12,9 @@ use super::seen::{Census, Hop};
 use crate::config::{Config, Protocol};
 use crate::netcfg;
 
-/// Patience with one answer.
+/// The time-out of one request.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// Priority of the rules of provisioned paths.
+/// The priority of the rules of provisioned paths.
 const PRIORITY: u16 = 100;
 
 /// A northbound interface.
@@ -28,19 +28,19 @@ pub(crate) enum Northbound {
         base: String,
         authorization: String,
         first_id: u64,
-        /// What it calls the switch with a number.
+        /// Returns the controller's name for the switch with a number.
         name: fn(u64) -> String,
     },
-    /// A command of the user's.
+    /// A command of the user.
     Command { command: String, first_id: u64 },
 }
 
 impl Northbound {
-    /// The one that the configuration names, if it does.
+    /// Returns the northbound interface that the configuration names, if there is one.
     ///
     /// # Errors
     ///
-    /// When it is not understood.
+    /// Returns an error if the setting is not understood.
     pub(crate) fn of(config: &Config) -> Result<Option<Self>, String> {
         let Some(text) = &config.rfc8456.northbound else { return Ok(None) };
         let first_id = config.switches.first_id;
@@ -75,7 +75,7 @@ impl Northbound {
         }))
     }
 
-    /// How many switches and links, in one direction each, the controller knows.
+    /// Returns the numbers of switches and unidirectional links that the controller knows.
     pub(crate) fn topology(&self) -> Result<Census, String> {
         let count = |value: &Value| value.as_array().map_or(0, |list| list.len() as u64);
         match self {
@@ -98,7 +98,7 @@ impl Northbound {
         }
     }
 
-    /// How many flow entries the controller knows of.
+    /// Returns the number of flow entries that the controller knows.
     pub(crate) fn flows(&self) -> Result<u64, String> {
         match self {
             Self::Ofctl { first_id, switches, .. } => {
@@ -122,8 +122,8 @@ impl Northbound {
         }
     }
 
-    /// Has the controller install the rules of a path, the last first, so that no packet finds half
-    /// of them.
+    /// Makes the controller install the rules of a path. The last hop comes first, so that no
+    /// packet finds half of the rules.
     pub(crate) fn provision(&self, path: &[Hop]) -> Result<(), String> {
         let hops = path.iter().rev();
         match self {
@@ -175,11 +175,11 @@ impl Northbound {
     }
 }
 
-/// Reads what a command answers to the question for the topology, such as `{"switches": 4, "links": 8}`.
+/// Parses a command's answer to a query of the topology, such as `{"switches": 4, "links": 8}`.
 ///
 /// # Errors
 ///
-/// With what is missing.
+/// Returns a description of what is missing.
 pub fn census(answer: &str) -> Result<Census, String> {
     let value: Value = serde_json::from_str(answer)
         .map_err(|error| format!("the answer to \"topology\" is no JSON: {error}"))?;
@@ -200,11 +200,11 @@ fn read(
     if !status.is_success() {
         return Err(format!("{base}{path} answers {status}"));
     }
-    // What is not JSON, such as the empty answer to a change, has nothing to say.
+    // A response that is not JSON, such as the empty response to a change, carries no data.
     Ok(serde_json::from_str(&text).unwrap_or(Value::Null))
 }
 
-/// A rule as `ofctl_rest` takes it, in the words of either version.
+/// Returns a rule in the format of `ofctl_rest`, with the field names of either OpenFlow version.
 fn ofctl_entry(first_id: u64, hop: &Hop) -> Value {
     json!({
         "dpid": first_id + u64::from(hop.switch),
@@ -218,7 +218,7 @@ fn ofctl_entry(first_id: u64, hop: &Hop) -> Value {
     })
 }
 
-/// What ONOS calls an OpenFlow switch.
+/// Returns ONOS's name for an OpenFlow switch.
 fn openflow_name(datapath_id: u64) -> String {
     format!("of:{datapath_id:016x}")
 }
@@ -241,7 +241,8 @@ fn address(mac: [u8; 6]) -> String {
     mac.map(|byte| format!("{byte:02x}")).join(":")
 }
 
-/// Runs a command of the user's, with what is asked in its environment and on its input.
+/// Runs a command of the user, with the query in its environment and further data on its standard
+/// input.
 pub(crate) fn shell(command: &str, ask: Option<&str>, input: &str) -> Result<String, String> {
     let failed = |error: std::io::Error| format!("`{command}`: {error}");
     let mut shell = Command::new("sh");
@@ -251,7 +252,7 @@ pub(crate) fn shell(command: &str, ask: Option<&str>, input: &str) -> Result<Str
     }
     let mut child = shell.spawn().map_err(failed)?;
     if let Some(mut stdin) = child.stdin.take() {
-        // A command that does not read its input is no failure.
+        // A command may ignore its input.
         let _ = stdin.write_all(input.as_bytes());
     }
     let output = child.wait_with_output().map_err(failed)?;
@@ -292,7 +293,7 @@ mod tests {
         let census = r#"echo '{"switches": 4, "links": 8}'"#;
         assert_eq!(command(census).topology(), Ok(Census { switches: 4, links: 8 }));
         assert_eq!(command("test $PLANIMETER_ASK = flows && echo 17").flows(), Ok(17));
-        // The rules are on its input, and it may refuse.
+        // The rules are on the command's input, and the command may refuse them.
         let told = command("test $PLANIMETER_ASK = provision && grep -q '\"dpid\":3'");
         assert_eq!(told.provision(&[hop()]), Ok(()));
         let refused = command("exit 3").provision(&[hop()]).unwrap_err();

@@ -1,4 +1,5 @@
-//! What a run of the benchmark found out, as RFC 8456, section 4.8, has it reported.
+//! The result of a run of the benchmark, with the contents that RFC 8456, section 4.8, requires of
+//! a report.
 
 use std::collections::BTreeMap;
 
@@ -10,28 +11,28 @@ use super::Test;
 use crate::metrics::Unit;
 use crate::outcome::Completion;
 
-/// Name of the schema of [`BenchmarkResult`].
+/// The name of the schema of [`BenchmarkResult`].
 pub const SCHEMA: &str = "planimeter.rfc8456.result";
-/// Version of the schema; raised when a field changes its meaning or disappears.
+/// The version of the schema; it increases when a field changes its meaning or disappears.
 pub const SCHEMA_VERSION: u32 = 1;
 
-/// A whole run.
+/// The result of a whole run.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct BenchmarkResult {
-    /// [`SCHEMA`].
+    /// The name of the schema, [`SCHEMA`].
     pub schema: String,
-    /// [`SCHEMA_VERSION`].
+    /// The version of the schema, [`SCHEMA_VERSION`].
     pub schema_version: u32,
-    /// Command, time and host of the benchmark.
+    /// The command, the time and the host of the benchmark.
     #[serde(flatten)]
     pub provenance: Provenance,
-    /// Whether everything asked for was measured.
+    /// Whether everything that was requested was measured.
     pub completion: Completion,
-    /// The configuration as resolved: key to value, every key present.
+    /// The resolved configuration: key to value, with every key present.
     pub configuration: BTreeMap<String, String>,
-    /// The parameters that the document wants reported.
+    /// The parameters that RFC 8456 requires in a report.
     pub parameters: Parameters,
-    /// A test each, in the order of the document.
+    /// The outcomes of the tests, in the order of RFC 8456.
     pub tests: Vec<TestOutcome>,
     /// Remarks that a reader of the figures must know.
     pub notes: Vec<String>,
@@ -40,32 +41,32 @@ pub struct BenchmarkResult {
     pub controller_was_out_of_reach: bool,
 }
 
-/// What was measured, on what (section 4.8).
+/// The parameters of the measurement and of the network (RFC 8456, section 4.8).
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Parameters {
-    /// Where the controller was reached, or where it reached the switches.
+    /// The address at which the controller was reached, or at which it reached the switches.
     pub controller: String,
-    /// Controllers that stood by.
+    /// The addresses of standby controllers.
     pub standby: Vec<String>,
-    /// `openflow10`, `openflow13` or `p4runtime`.
+    /// The southbound protocol: `openflow10`, `openflow13` or `p4runtime`.
     pub southbound: String,
-    /// The northbound interface, if one was asked.
+    /// The northbound interface, if one was used.
     pub northbound: Option<String>,
-    /// How the control channel was set up.
+    /// The set-up of the control channel.
     pub connection: String,
-    /// Number of emulated switches.
+    /// The number of emulated switches.
     pub switches: u32,
-    /// Number of links.
+    /// The number of links.
     pub links: u64,
-    /// How they are wired.
+    /// The topology that connects the switches.
     pub topology: String,
-    /// Number of emulated hosts.
+    /// The number of emulated hosts.
     pub hosts: u32,
-    /// Length of data-plane packets in bytes, FCS excluded.
+    /// The length of data-plane packets in bytes, without the FCS.
     pub frame_bytes: u64,
-    /// Trials of each test.
+    /// The number of trials of each test.
     pub trials: u32,
-    /// Length of a trial in seconds.
+    /// The length of a trial in seconds.
     pub trial_s: f64,
 }
 
@@ -74,45 +75,46 @@ pub struct Parameters {
 pub struct TestOutcome {
     /// The test.
     pub test: Test,
-    /// Its section.
+    /// The section of RFC 8456 that defines the test.
     pub section: String,
-    /// What its figure is: nothing for the figure that the document defines, else under which
+    /// The variant of the figure; `None` for the figure that RFC 8456 defines, else its
     /// circumstances, such as `path provisioning time, 1 % invalid`.
     pub variant: Option<String>,
-    /// Unit of the value.
+    /// The unit of the value.
     pub unit: Unit,
-    /// Every trial.
+    /// The outcomes of all trials.
     pub trials: Vec<TrialOutcome>,
-    /// Mean over the trials that had a value.
+    /// The mean over the trials that had a value.
     pub value: Option<Estimate>,
-    /// How the value compares with the same without disturbance, as a fraction: 0.1 is a tenth more.
+    /// The relative difference between the value and the undisturbed value: 0.1 is a tenth more.
     pub deviation: Option<f64>,
 }
 
-/// One trial.
+/// The outcome of one trial.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct TrialOutcome {
-    /// In the unit of the test; none where it could not be measured.
+    /// The value in the unit of the test; absent where it could not be measured.
     pub value: Option<f64>,
-    /// Further figures by their names.
+    /// Further figures, by name.
     pub figures: Vec<Figure>,
-    /// What a reader must know; why there is no value, where there is none.
+    /// A remark for the reader; without a value it gives the reason.
     pub remark: Option<String>,
 }
 
 /// A figure beside the value.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Figure {
-    /// Its name.
+    /// The name of the figure.
     pub name: String,
-    /// Its value.
+    /// The value of the figure.
     pub value: f64,
-    /// Its unit.
+    /// The unit of the figure.
     pub unit: Unit,
 }
 
 impl TestOutcome {
-    /// Variance of the values over trials, in the unit's square: the document's TDV, APV and so on.
+    /// Returns the variance of the values over trials, in the square of the unit: TDV, APV and so
+    /// on in RFC 8456.
     pub fn variance(&self) -> Option<f64> {
         self.value.as_ref().and_then(|value| value.stddev).map(|deviation| deviation.powi(2))
     }
@@ -122,7 +124,7 @@ impl TestOutcome {
         self.value.is_some()
     }
 
-    /// Takes in the trials again.
+    /// Computes the mean from the trials.
     pub(crate) fn summarize(&mut self) {
         let values: Vec<f64> = self.trials.iter().filter_map(|trial| trial.value).collect();
         self.value = Estimate::of(&values);

@@ -1,4 +1,4 @@
-//! What each test does, by its section of RFC 8456.
+//! The procedures of the tests, by section of RFC 8456.
 
 mod capacity;
 mod change;
@@ -18,26 +18,27 @@ pub(super) use message::MessageTime;
 pub(super) use path::{PathRate, PathTime};
 pub(super) use stream::{Failover, Reprovisioning};
 
-/// What all tests are done by; times in nanoseconds.
+/// The parameters that all tests share; times are in nanoseconds.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Terms {
-    /// The trial duration of the document.
+    /// The trial duration of RFC 8456.
     pub(super) duration: u64,
-    /// Between two questions to the northbound interface.
+    /// The time between two queries of the northbound interface.
     pub(super) interval: u64,
-    /// How long something that has been begun may take.
+    /// The time-out of an operation in progress.
     pub(super) patience: u64,
-    /// Between two packets of a stream, or two new flows.
+    /// The time between two packets of a stream, or between two new flows.
     pub(super) spacing: u64,
-    /// Paths of a trial at most.
+    /// The most paths of a trial.
     pub(super) most_flows: u32,
-    /// Whether the northbound interface can be asked.
+    /// Whether the northbound interface can be queried.
     pub(super) northbound: bool,
 }
 
-/// Queries with the same answer after which nothing more is expected (5.1.1, 5.2.3).
+/// The number of equal answers in a row after which no change is expected (5.1.1, 5.2.3).
 const SAME_ANSWERS: u32 = 3;
-/// Nanoseconds without a message of the controller after which it is taken to be done.
+/// The time in nanoseconds without a message after which the controller is assumed to have
+/// finished.
 const QUIET: u64 = 100_000_000;
 
 fn seconds(nanoseconds: u64) -> f64 {

@@ -1,4 +1,4 @@
-//! A whole run: every test that is wanted, and its trials.
+//! A whole run of the benchmark: every requested test, with its trials.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -25,26 +25,26 @@ use crate::run::{RunContext, RunError, Watcher, between};
 use crate::topology::Topology;
 use crate::trial::{address, announce};
 
-/// Shares of invalid messages that section 5.3.1 asks for.
+/// The shares of invalid messages that section 5.3.1 requires.
 const INVALID: [(f64, &str); 2] = [(0.01, "1 % invalid messages"), (0.02, "2 % invalid messages")];
-/// How many times as many attacks as paths there are (5.3.2).
+/// The ratio of attacks to paths (5.3.2).
 const ATTACKS: f64 = 10.0;
 
-/// Hears of a run's progress.
+/// An observer of a run's progress.
 pub trait BenchmarkWatcher {
-    /// A trial is about to begin.
+    /// Called when a trial is about to begin.
     fn trial_begins(&mut self, description: &str);
-    /// A trial ended; `result` holds everything so far, marked as partial.
+    /// Called when a trial ended; `result` holds everything so far, marked as partial.
     fn trial_ended(&mut self, result: &BenchmarkResult);
 }
 
-/// Runs the tests. A pipeline that the controller pushes to P4Runtime switches is tried in `rehearsal`
-/// first, if there is such a place.
+/// Runs the tests. A pipeline that the controller pushes to P4Runtime switches is first tried in
+/// `rehearsal`, if there is one.
 ///
 /// # Errors
 ///
-/// When a trial cannot be set up, or something around the trials fails. What a controller does not
-/// do is no error but a result.
+/// Returns an error if a trial cannot be set up, or if something around the trials fails. A
+/// controller that fails a test is not an error but a result.
 pub fn run(
     config: &Config,
     tests: Tests,
@@ -54,7 +54,8 @@ pub fn run(
 ) -> Result<BenchmarkResult, RunError> {
     host::raise_file_limit();
     let mut config = config.clone();
-    // Over all trials, so that nobody else is lent the port of a switch that is off.
+    // The ports are reserved over all trials, so that no connection is assigned the port of a
+    // switch that is off.
     let ports = match context.ports.take() {
         Some(ports) => ports,
         None => HeldPorts::take(&config, false)?,
@@ -96,9 +97,9 @@ struct Runner<'a> {
     began: Began,
     result: BenchmarkResult,
     trials: u32,
-    /// Whether the controller was there for any trial.
+    /// Whether the controller was reached in any trial.
     was_reached: bool,
-    /// Why the controller was not there for a trial, when nothing restarts it.
+    /// The reason why the controller was not reached in a trial, when nothing restarts it.
     missed: Option<String>,
 }
 
@@ -134,7 +135,7 @@ impl Runner<'_> {
                 let strangers =
                     ("packets of ever new addresses", Disturbance::Strangers { spacing });
                 match self.config.protocol {
-                    // It has no port of this protocol to connect to: it dials.
+                    // A P4Runtime controller has no port to connect to, since it dials itself.
                     Protocol::P4Runtime => self.disturbed(test, &parts, &[strangers]),
                     Protocol::OpenFlow10 | Protocol::OpenFlow13 => {
                         let connections =
@@ -154,7 +155,7 @@ impl Runner<'_> {
         }
     }
 
-    /// Other tests, alone and under each disturbance.
+    /// Runs other tests, alone and under each disturbance.
     fn disturbed(
         &mut self,
         test: Test,
@@ -187,7 +188,7 @@ impl Runner<'_> {
         Ok(())
     }
 
-    /// All trials of a test.
+    /// Runs all trials of a test.
     fn repeat(
         &mut self,
         test: Test,
@@ -234,7 +235,7 @@ impl Runner<'_> {
         };
         let mut of_trial = config.clone();
         of_trial.switches.count = switches;
-        // What ONOS is told of it forgets first, with what it remembers of the trial before.
+        // ONOS first forgets what it remembers of the previous trial, then learns of the switches.
         let announce = || announce(&of_trial, interrupt).map(drop);
         let measured = trial::run(config, setting, interrupt, rehearsal, Some(&announce));
         let failure = onos.forget(&of_trial);
@@ -242,8 +243,8 @@ impl Runner<'_> {
         measured
     }
 
-    /// Notes whether the controller was there. Where it was not, no further trial is tried, unless
-    /// something restarts it.
+    /// Notes whether the controller was reached. If it was not, no further trial is run, unless a
+    /// command restarts the controller.
     fn note_reach(&mut self, measured: &Measured) {
         let is_reached = measured.reach == Reach::Reached;
         self.was_reached |= is_reached || measured.reach == Reach::Lost;
@@ -252,12 +253,12 @@ impl Runner<'_> {
         }
     }
 
-    /// Whether no further trial is to be tried.
+    /// Whether no further trial is to be run.
     fn is_over(&self) -> bool {
         self.is_interrupted() || self.missed.is_some()
     }
 
-    /// The command of the user's before every trial but the first.
+    /// Runs the user's command before every trial but the first.
     fn between(&mut self) -> Result<(), RunError> {
         self.trials += 1;
         if self.trials > 1 {
@@ -266,7 +267,8 @@ impl Runner<'_> {
         Ok(())
     }
 
-    /// A run of the probe as part of a trial, with packet-ins whatever rules there are.
+    /// Runs the probe as part of a trial; every packet becomes a packet-in, whatever rules there
+    /// are.
     fn probe(&mut self, change: impl FnOnce(&mut Config)) -> Result<RunResult, RunError> {
         self.between()?;
         let mut config = self.config.clone();
@@ -286,7 +288,8 @@ impl Runner<'_> {
         crate::run::run(&config, context, &mut Nobody)
     }
 
-    /// Section 5.2.1 over P4Runtime: how many switches the controller has a session with in time.
+    /// Measures section 5.2.1 over P4Runtime: the number of switches with which the controller
+    /// opens a session in time.
     fn sessions(&mut self) -> Result<Measured, RunError> {
         let switches = self.config.rfc8456.switches;
         let result = self.probe(|config| {
@@ -310,7 +313,7 @@ impl Runner<'_> {
         Ok(measured)
     }
 
-    /// Section 5.1.3, by the search of the probe.
+    /// Measures section 5.1.3 by the search of the probe.
     fn rate(&mut self) -> Result<Measured, RunError> {
         let result = self.probe(|config| {
             (config.plan.kind, config.traffic.mode) = (config.rfc8456.search.clone(), Mode::Open);
@@ -337,7 +340,7 @@ impl Runner<'_> {
         Ok(measured)
     }
 
-    /// Section 5.2.2.
+    /// Measures section 5.2.2.
     fn size(&mut self) -> Result<Measured, RunError> {
         let (least, most) = (least_switches(self.config), self.config.rfc8456.switches);
         let mut reach = Reach::Reached;
@@ -345,7 +348,8 @@ impl Runner<'_> {
             true => Ok::<_, RunError>(None),
             false => {
                 let measured = self.trial(Test::DiscoverySize, switches, None)?;
-                // That it is gone at one size may be the size; at the next it is not.
+                // A controller that is gone at one size may have failed because of the size; if it
+                // is still gone at the next, that is not the reason.
                 let gone = reach != Reach::Reached && measured.reach != Reach::Reached;
                 reach = measured.reach;
                 Ok((!gone).then_some(measured))
@@ -378,8 +382,8 @@ impl Runner<'_> {
         Ok(measured)
     }
 
-    /// Messages per second that shares of invalid ones refer to: what 5.1.3 found, else the rate of
-    /// paths.
+    /// Returns the message rate to which shares of invalid messages refer: the result of 5.1.3,
+    /// else the rate of paths.
     fn message_rate(&mut self) -> f64 {
         let found =
             self.result.tests.iter().find(|outcome| outcome.test == Test::MessageProcessingRate);
@@ -439,7 +443,7 @@ impl Runner<'_> {
     }
 }
 
-/// A trial by a run of the probe that has no figure, with the reason.
+/// Returns the result of a trial for which a run of the probe has no figure, with the reason.
 fn unanswered(result: RunResult) -> Measured {
     let reach = match result.controller_was_out_of_reach() {
         true => Reach::NotReached,
@@ -452,7 +456,7 @@ fn unanswered(result: RunResult) -> Measured {
     Measured::without_controller(reach, why)
 }
 
-/// Why a test cannot be done with this configuration, if it cannot.
+/// Returns the reason why a test is impossible with this configuration, if it is.
 fn not_possible(config: &Config, test: Test) -> Option<&'static str> {
     let is_openflow = config.protocol != Protocol::P4Runtime;
     match test {
@@ -476,7 +480,7 @@ fn not_possible(config: &Config, test: Test) -> Option<&'static str> {
     }
 }
 
-/// The fewest switches that the topology has links with.
+/// Returns the smallest number of switches with which the topology has links.
 fn least_switches(config: &Config) -> u32 {
     match &config.topology {
         TopologySource::LeafSpine { spines } => spines + 1,
@@ -555,7 +559,7 @@ fn empty_result(
     })
 }
 
-/// The trials of a search are watched by nobody; the run of which they are part is.
+/// A watcher that ignores the trials of a search, since the enclosing run is watched.
 struct Nobody;
 
 impl Watcher for Nobody {

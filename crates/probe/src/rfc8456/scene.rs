@@ -1,10 +1,10 @@
-//! Who sends what to whom in the tests of paths.
+//! The hosts, pairs and packets in the tests of paths.
 
 use super::seen::{Hop, Order};
 use crate::topology::{Port, SwitchIndex, Topology};
 use crate::traffic::{Host, Hosts, MacAddress, PacketId, PathFrames};
 
-/// Hosts and the packets between them.
+/// The hosts of a network and the packets between them.
 #[derive(Clone, Debug)]
 pub(crate) struct Scene {
     pub(crate) hosts: Hosts,
@@ -12,7 +12,7 @@ pub(crate) struct Scene {
     pub(crate) frames: PathFrames,
 }
 
-/// Two hosts of different switches.
+/// Two hosts behind different switches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Pair {
     pub(crate) from: Host,
@@ -26,8 +26,8 @@ impl Pair {
 }
 
 impl Scene {
-    /// The `number`-th of all ordered pairs of hosts behind different switches, each once; none
-    /// beyond the last.
+    /// Returns the `number`-th of all ordered pairs of hosts behind different switches, without
+    /// repetition; `None` beyond the last pair.
     pub(crate) fn pair(&self, number: u32) -> Option<Pair> {
         let (count, per_switch) = (self.hosts.count(), self.hosts.per_switch());
         let distances = (count + 1).checked_sub(2 * per_switch).filter(|_| per_switch > 0)?;
@@ -36,25 +36,26 @@ impl Scene {
             return None;
         }
         let host = |index: u32| self.hosts.host(index / per_switch, index % per_switch);
-        // Neighbouring distances would have switches next to each other only; far ones come first.
+        // Pairs of distant hosts come first; small distances would connect only neighbouring
+        // switches.
         let far = per_switch + (distances / 2 + distance) % distances;
         let from = number % count;
         Some(Pair { from: host(from)?, to: host((from + far) % count)? })
     }
 
-    /// How many pairs there are.
+    /// Returns the number of pairs.
     pub(crate) fn pairs(&self) -> u32 {
         let (count, per_switch) = (self.hosts.count(), self.hosts.per_switch());
         (count + 1).saturating_sub(2 * per_switch) * count
     }
 
-    /// A packet of a pair, the `sequence`-th of its flow.
+    /// Returns the `sequence`-th packet of a flow between a pair.
     pub(crate) fn packet(&self, pair: Pair, flow: u32, sequence: u64) -> Order {
         let id = PacketId { switch: flow, sequence };
         Order::Send { host: pair.from, frame: self.frames.between(&pair.from, &pair.to, id) }
     }
 
-    /// A packet from an address of its own behind the first host's port.
+    /// Returns a packet from a new address behind the first host's port.
     pub(crate) fn stranger(&self, pair: Pair, flow: u32) -> Order {
         let mut from = pair.from;
         let [_, a, b, c] = flow.to_be_bytes();
@@ -63,15 +64,15 @@ impl Scene {
         Order::Send { host: pair.from, frame: self.frames.between(&from, &pair.to, id) }
     }
 
-    /// Whether a packet that left by this port to this address is at its destination.
+    /// Whether a packet that left by this port to this address has reached its destination.
     pub(crate) fn is_at(&self, host: &Host, switch: u32, port: u16, to: [u8; 6]) -> bool {
         (host.switch, host.port.0, host.mac.0) == (switch, port, to)
     }
 
-    /// A shortest path for a pair, as rules.
+    /// Returns a shortest path for a pair, as rules.
     pub(crate) fn path(&self, pair: Pair) -> Option<Vec<Hop>> {
         let count = self.topology.switch_count();
-        // Breadth first from the destination, so that each switch knows its way there.
+        // A breadth-first search from the destination yields the next hop of each switch.
         let mut next: Vec<Option<Port>> = vec![None; count];
         let mut queue = std::collections::VecDeque::from([pair.to.switch]);
         *next.get_mut(pair.to.switch as usize)? = Some(pair.to.port);

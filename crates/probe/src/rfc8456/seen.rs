@@ -1,29 +1,30 @@
-//! What a test sees of controller and network, and what it has done.
+//! The events that a test observes at the controller and the network, and the orders that it
+//! issues.
 
 use crate::topology::Port;
 use crate::traffic::{Host, PacketId, RunKey, is_discovery, read_id};
 
-/// Something that happened.
+/// An observed event.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Seen {
-    /// When, in nanoseconds on the trial's clock.
+    /// The time of the event, in nanoseconds on the trial's clock.
     pub(crate) at: u64,
-    /// What.
+    /// The kind of event.
     pub(crate) what: What,
 }
 
-/// What happened.
+/// The kind of an observed event.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum What {
     /// The session of a switch with a controller is open.
     Ready { switch: u32, controller: usize },
-    /// It is not any more, or could not be opened.
+    /// The session of a switch ended, or could not be opened.
     Lost { switch: u32, controller: usize, was_ready: bool, reason: String },
     /// The controller had a switch send a discovery frame.
     DiscoverySent { switch: u32 },
-    /// A discovery frame came in by a port and went to the controller.
+    /// A discovery frame arrived at a port and went to the controller.
     Discovered { switch: u32, port: u16 },
-    /// A packet went to the controller; without id it is none of the test's.
+    /// A packet went to the controller; a packet without id does not belong to the test.
     PacketIn { switch: u32, id: Option<PacketId> },
     /// The controller sent a packet of the test.
     PacketOut { switch: u32, id: PacketId },
@@ -33,20 +34,22 @@ pub(crate) enum What {
     Crossed { switch: u32, port: u16, id: PacketId },
     /// A packet of the test left by a port to a host.
     Delivered { switch: u32, port: u16, id: PacketId, to: [u8; 6] },
-    /// A switch told its controller that a link changed.
+    /// A switch notified its controller that a link changed.
     LinkTold { switch: u32 },
-    /// What the northbound interface says about the topology: links in one direction each.
+    /// The northbound interface reported the topology, with unidirectional links.
     Topology(Result<Census, String>),
-    /// The northbound interface was told of a path: when that began, and whether it took it.
+    /// The northbound interface was asked to provision a path: the time of the request, and its
+    /// outcome.
     Provisioned { flow: u32, asked_at: u64, outcome: Result<(), String> },
-    /// How many entries the northbound interface says there are.
+    /// The northbound interface reported the number of entries.
     Flows(Result<u64, String>),
-    /// The command that ends the active controller has begun.
+    /// The command that stops the active controller completed, or failed.
     Failed(Result<(), String>),
 }
 
 impl What {
-    /// What it means that the controller had a switch send a packet, if it means anything to a test.
+    /// Returns the event that a packet sent on behalf of the controller represents, or `None` if it
+    /// does not concern the test.
     pub(crate) fn of_packet_out(switch: u32, packet: &[u8], key: RunKey) -> Option<Self> {
         match is_discovery(packet) {
             true => Some(Self::DiscoverySent { switch }),
@@ -55,41 +58,41 @@ impl What {
     }
 }
 
-/// How large the topology is that a controller knows.
+/// The size of the topology that a controller knows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Census {
-    /// Switches.
+    /// The number of switches.
     pub switches: u64,
-    /// Links, of which each direction counts.
+    /// The number of links, where each direction counts.
     pub links: u64,
 }
 
-/// What a test has done.
+/// An order of a test.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Order {
-    /// A switch is to connect to all controllers.
+    /// Connect a switch to all controllers.
     Connect { switch: u32 },
-    /// A host sends a packet.
+    /// Send a packet from a host.
     Send { host: Host, frame: Vec<u8> },
-    /// A link goes down or comes up.
+    /// Take a link down or bring it up.
     Link { switch: u32, port: Port, is_up: bool },
-    /// A switch is switched off or on.
+    /// Switch a switch off or on.
     Power { switch: u32, is_on: bool },
-    /// A switch sends its controller a message that is wrong in the `number`-th way.
+    /// Send the `number`-th of a series of invalid messages from a switch to its controller.
     Invalid { switch: u32, number: u64 },
-    /// The northbound interface is asked for the topology.
+    /// Query the northbound interface for the topology.
     AskTopology,
-    /// The northbound interface is asked for the number of flows.
+    /// Query the northbound interface for the number of flows.
     AskFlows,
-    /// The northbound interface is told of a path.
+    /// Make the northbound interface provision a path.
     Provision { flow: u32, path: Vec<Hop> },
-    /// The active controller is ended.
+    /// Stop the active controller.
     Fail,
-    /// A connection to the controller is opened, and closed at once, by nobody's switch.
+    /// Open a connection to the controller that belongs to no switch, and close it at once.
     Attack,
 }
 
-/// A rule on a path: packets between two addresses that come in by a port leave by another.
+/// A rule on a path: packets between two addresses that arrive at one port leave by another.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Hop {
     pub(crate) switch: u32,

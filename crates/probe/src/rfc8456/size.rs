@@ -1,22 +1,23 @@
-//! The search for the largest network that a controller discovers, 5.2.2: doubled until one is not, then halved between.
+//! The search for the largest network that a controller discovers, 5.2.2. The size is doubled until
+//! a network is not discovered, and the interval is then halved.
 
 use super::bench::Measured;
 
-/// What the search found.
+/// The result of the search.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Largest {
     /// The most switches whose topology was discovered; 0 if none was.
     pub(super) known: u32,
-    /// The fewest that were not, and why.
+    /// The fewest switches whose topology was not discovered, and the reason.
     pub(super) unknown: Option<(u32, Option<String>)>,
 }
 
-/// Looks for it between `least` and `most` switches. `trial` is one with so many, or nothing where the run is to end; nothing is
-/// returned then.
+/// Searches between `least` and `most` switches. `trial` runs a trial with a number of switches; if
+/// it returns `None`, the run is to end and so does the search, with `None`.
 ///
 /// # Errors
 ///
-/// That of a trial.
+/// Returns the error of a trial.
 pub(super) fn largest<E>(
     least: u32,
     most: u32,

@@ -1,4 +1,4 @@
-//! One trial: a network, a procedure, and the edge of the protocol.
+//! One trial: its network, its procedure, and the edge of its protocol.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -26,7 +26,7 @@ use crate::topology::{Topology, ports_for_links};
 use crate::traffic::{Hosts, PathFrames, RunKey};
 use crate::trial::{TrialError, dialler};
 
-/// What a trial is to be.
+/// The parameters of a trial.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Setting {
     pub(super) test: Test,
@@ -37,11 +37,13 @@ pub(super) struct Setting {
     pub(super) disturbance: Option<Disturbance>,
 }
 
-/// Runs a trial. `announce` tells the controller of its switches, where it is to be told anew.
+/// Runs a trial. `announce` announces the switches to the controller, where that is needed for each
+/// trial.
 ///
 /// # Errors
 ///
-/// When it cannot be set up. That a controller does not do what is wanted is no error.
+/// Returns an error if the trial cannot be set up. A controller that does not respond as wanted is
+/// not an error.
 pub(super) fn run(
     config: &Config,
     setting: Setting,
@@ -103,17 +105,17 @@ fn over_p4runtime(
         .map(|(index, address)| P4RuntimeDevice::new(&kind, index, address, &events))
         .collect::<Result<Vec<_>, _>>()
         .map_err(|error| failed(&error))?;
-    // Whoever stands by dials as well, and election ids decide who has a session that counts.
+    // Standby controllers dial as well, and election ids decide which session counts.
     let bench = Bench::new(plan.emulator(devices), procedure, plan.preparation(1));
     let tls = p4runtime::server_tls(&plan.config).map_err(|error| failed(&error))?;
     let edge = P4RuntimeEdge::new(bench, company, plan.key, tls, events, addresses);
     Ok(edge.run(announce)?)
 }
 
-/// A trial's network.
+/// The network of a trial.
 struct Plan {
     setting: Setting,
-    /// With the switches and ports of this trial.
+    /// The configuration, with the switches and ports of this trial.
     config: Config,
     key: RunKey,
     topology: Topology,
@@ -137,7 +139,7 @@ impl Plan {
             .map_err(TrialError::Topology)?;
         let hosts = Hosts::new(&config.switches, &topology).map_err(TrialError::Hosts)?;
         let tables = match setting.test {
-            // Every message is to become a packet-in, whatever rules there are.
+            // Every message must become a packet-in, whatever rules there are.
             Test::MessageProcessingTime => FlowTables::Bypass,
             _ => FlowTables::Run,
         };

@@ -1,4 +1,5 @@
-//! Emulated switches without a run: they connect, or wait to be dialled, and stay.
+//! Emulated switches without a run: the switches connect, or wait to be dialled, and stay
+//! connected.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -10,15 +11,15 @@ use crate::engine::{Live, Orders};
 use crate::onos::Onos;
 use crate::trial::{POLL, TrialSetting, announce, join, plan, start};
 
-/// Emulates the switches that the configuration asks for until `interrupt` becomes true: they answer
-/// whatever a controller asks, carry discovery frames over their links, and their hosts announce
-/// themselves once all are ready; no traffic is offered and nothing is measured.
+/// Emulates the configured switches until `interrupt` becomes true. The switches answer a
+/// controller's requests and carry discovery frames over their links, and their hosts announce
+/// themselves once all switches are ready. No traffic is offered and nothing is measured.
 ///
-/// `ready` is called each time that all of them have become ready.
+/// `ready` is called each time that all switches have become ready.
 ///
 /// # Errors
 ///
-/// As a run, when ports cannot be had or the switches cannot be set up.
+/// Returns an error if ports are not available or the switches cannot be set up.
 pub fn serve(
     config: &Config,
     live: &Arc<Live>,

@@ -1,4 +1,4 @@
-//! What is wrong with a configuration of traffic over time.
+//! Errors in the configuration of traffic over time.
 
 use std::io;
 use std::path::PathBuf;
@@ -6,23 +6,23 @@ use std::path::PathBuf;
 use packetio::pcap::CaptureError;
 use thiserror::Error;
 
-/// Why no schedule can be made from a configuration.
+/// The reason why no schedule can be made from a configuration.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum ScheduleError {
-    /// The rate of a switch is no rate.
+    /// The rate of a switch is out of range.
     #[error(
         "switch {switch}: a rate of {rate} packet-ins per second is impossible; give one from \
          {min:e} to {max:e}"
     )]
     Rate {
-        /// Index of the switch, from 0.
+        /// The index of the switch, from 0.
         switch: u32,
-        /// The rate asked for, per second.
+        /// The configured rate, per second.
         rate: f64,
-        /// Lowest rate possible.
+        /// The lowest possible rate.
         min: f64,
-        /// Highest rate possible.
+        /// The highest possible rate.
         max: f64,
     },
     /// A parameter of a distribution is out of range.
@@ -31,15 +31,15 @@ pub enum ScheduleError {
          impossible; {parameter} must be {wanted}"
     )]
     Parameter {
-        /// Index of the switch, from 0.
+        /// The index of the switch, from 0.
         switch: u32,
-        /// Name of the distribution.
+        /// The name of the distribution.
         distribution: &'static str,
-        /// Name of the parameter.
+        /// The name of the parameter.
         parameter: &'static str,
-        /// Its value.
+        /// The value of the parameter.
         value: f64,
-        /// Values that are possible, in words.
+        /// A description of the possible values.
         wanted: &'static str,
     },
     /// Delays and windows add up to more than can be counted.
@@ -47,9 +47,9 @@ pub enum ScheduleError {
         "the traffic of a trial lasts {seconds} s; at most {max} s (a century) can be scheduled"
     )]
     TooLong {
-        /// Length asked for.
+        /// The configured length.
         seconds: u64,
-        /// Longest length possible.
+        /// The longest possible length.
         max: u64,
     },
     /// A file of inter-arrival times cannot be read.
@@ -57,17 +57,17 @@ pub enum ScheduleError {
     Read {
         /// The file.
         path: PathBuf,
-        /// Why.
+        /// The cause.
         source: io::Error,
     },
-    /// A line of a file of inter-arrival times is no time.
+    /// A line of a file of inter-arrival times is not a time.
     #[error("{}:{line}: {reason}", path.display())]
     Line {
         /// The file.
         path: PathBuf,
-        /// Line number, from 1.
+        /// The line number, from 1.
         line: u64,
-        /// What is wrong with it.
+        /// The description of the fault.
         reason: String,
     },
     /// A capture cannot be read.
@@ -78,7 +78,7 @@ pub enum ScheduleError {
     Unusable {
         /// The file.
         path: PathBuf,
-        /// Why.
+        /// The description of the fault.
         reason: String,
     },
 }

@@ -25,20 +25,22 @@ use super::error::ScheduleError;
 use super::replay::Recording;
 use crate::config::Arrivals;
 
-/// Lowest rate: one packet-in in thirty years.
+/// The lowest rate: one packet-in in thirty years.
 pub(super) const MIN_RATE: f64 = 1e-9;
-/// Highest rate of one switch: one packet-in per nanosecond.
+/// The highest rate of one switch: one packet-in per nanosecond.
 pub(super) const MAX_RATE: f64 = 1e9;
 
-/// Nearer to 1 the mean is set by gaps so rare and long that no run meets them.
+/// The least Pareto shape. With shapes closer to 1, the mean is dominated by gaps so rare and long
+/// that no run encounters them.
 const MIN_PARETO_SHAPE: f64 = 1.01;
-/// Below it practically all gaps are zero and the rest are longer than any run.
+/// The least gamma shape. Below it practically all gaps are zero and the rest are longer than any
+/// run.
 const MIN_GAMMA_SHAPE: f64 = 0.01;
 
 /// The times between the packet-ins of one switch.
 #[derive(Clone, Debug)]
 pub(super) enum Gaps {
-    /// Equal times of so many nanoseconds.
+    /// Equal times of `interval` nanoseconds.
     Constant { interval: f64 },
     /// Independent times.
     Drawn(Drawn),
@@ -57,7 +59,8 @@ pub(super) enum Drawn {
 }
 
 impl Gaps {
-    /// `recording` holds the times of [`Arrivals::Replay`] and is not looked at otherwise.
+    /// Creates the gaps of a switch. `recording` holds the times of [`Arrivals::Replay`] and is
+    /// ignored otherwise.
     pub(super) fn new(
         switch: u32,
         rate: f64,
@@ -113,7 +116,7 @@ impl Gaps {
 }
 
 impl Drawn {
-    /// The next gap in nanoseconds; never negative, not always finite.
+    /// Draws the next gap in nanoseconds, which is never negative and not always finite.
     pub(super) fn draw(&self, rng: &mut impl Rng) -> f64 {
         match self {
             Self::Exponential { mean } => mean * rng.sample::<f64, _>(Exp1),
@@ -129,11 +132,12 @@ impl Drawn {
         }
     }
 
-    /// How long a switch that starts at time 0 waits for its first packet-in.
+    /// Draws the time that a switch that starts at time 0 waits for its first packet-in.
     ///
     /// Switches that all began with a whole gap would send their first packet-ins almost at once
-    /// where gaps vary little, so the wait is a uniformly drawn part of a gap. An exponential gap
-    /// is memoryless and stays whole: arrivals are then exactly a Poisson process.
+    /// where gaps vary little. The wait is therefore a uniformly drawn part of a gap. An
+    /// exponential gap is memoryless and stays whole, so that arrivals are exactly a Poisson
+    /// process.
     pub(super) fn draw_first(&self, rng: &mut impl Rng) -> f64 {
         let gap = self.draw(rng);
         match self {
@@ -143,8 +147,8 @@ impl Drawn {
     }
 }
 
-/// Mean of a normal variate with mean 1 and the given standard deviation, drawn again while
-/// negative.
+/// Returns the mean of a normal variate with mean 1 and the given standard deviation that is drawn
+/// again while negative.
 fn cut_mean(deviation: f64) -> f64 {
     if deviation == 0.0 {
         return 1.0;

@@ -1,4 +1,4 @@
-//! From the configuration to the parameters of each switch's schedule, all checked at once.
+//! The plan of all schedules: the configuration converted to checked parameters for each switch.
 
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -11,7 +11,8 @@ use super::replay::Recording;
 use super::{Nanos, ShardSchedule, Share, SwitchSchedule};
 use crate::config::{Arrivals, Config, Switches, Timing, Traffic};
 
-/// A century in seconds; due times stay far from the end of what 64 bits can count.
+/// The longest traffic in seconds: a century. Due times then stay far from the end of 64-bit
+/// nanoseconds.
 const MAX_SECONDS: u64 = 100 * 365 * 24 * 3600;
 
 /// The checked parameters of all switches' schedules.
@@ -24,19 +25,19 @@ pub struct SchedulePlan {
 #[derive(Clone, Debug)]
 struct Parameters {
     gaps: Gaps,
-    /// The place among the switches that replay the same recording, if they do.
+    /// The position among the switches that replay one recording, for those that do.
     share: Share,
     start: Nanos,
     end: Nanos,
 }
 
 impl SchedulePlan {
-    /// Checks what [`Config::traffic`], [`Config::timing`] and [`Config::switches`] ask for, and
-    /// reads the recordings that they name. Where overrides overlap the later one holds.
+    /// Checks the values of [`Config::traffic`], [`Config::timing`] and [`Config::switches`], and
+    /// reads the recordings that they name. Where overrides overlap, the later one applies.
     ///
     /// # Errors
     ///
-    /// When a rate, a distribution parameter or a recording cannot make a schedule.
+    /// Returns an error if a rate, a distribution parameter or a recording cannot make a schedule.
     pub fn new(config: &Config, seed: u64) -> Result<Self, ScheduleError> {
         Self::of(&config.traffic, &config.timing, &config.switches, seed)
     }
@@ -85,7 +86,7 @@ impl SchedulePlan {
         Ok(Self { seed, switches })
     }
 
-    /// The due times of one switch; none if there is no such switch.
+    /// Returns the due times of one switch, or `None` if there is no such switch.
     pub fn switch(&self, switch: u32) -> Option<SwitchSchedule> {
         let own = self.switches.get(switch as usize)?;
         let phase = f64::from(switch) / self.switches.len() as f64;
@@ -93,18 +94,18 @@ impl SchedulePlan {
         Some(SwitchSchedule::new(switch, gaps.clone(), (phase, share), start, end, self.seed))
     }
 
-    /// The merged due times of some switches; those that do not exist are passed over.
+    /// Returns the merged due times of some switches, ignoring switches that do not exist.
     pub fn shard(&self, switches: impl IntoIterator<Item = u32>) -> ShardSchedule {
         ShardSchedule::new(switches.into_iter().filter_map(|switch| self.switch(switch)))
     }
 
-    /// Number of switches whose delays leave them no time to send.
+    /// Returns the number of switches whose delays leave them no time to send.
     pub fn silent_switches(&self) -> usize {
         self.switches.iter().filter(|own| own.start >= own.end).count()
     }
 }
 
-/// What one switch is asked for.
+/// The traffic settings of one switch.
 #[derive(Clone, Debug)]
 struct Settings<'a> {
     rate: f64,

@@ -9,20 +9,20 @@ use packetio::pcap::{self, CaptureReader};
 use super::error::ScheduleError;
 use super::share::{ends_of, gaps_of};
 
-/// Most times read from one file; they take 16 bytes each.
+/// The most times read from one file, each of which takes 16 bytes.
 const MAX_TIMES: usize = 16_000_000;
-/// Longest line that is looked at.
+/// The longest line that is read, in bytes.
 const MAX_LINE: u64 = 256;
-/// Longest single time, in seconds.
+/// The longest single time, in seconds.
 const MAX_SECONDS: f64 = 1e9;
 
-/// Times between packet-ins in nanoseconds, used in turn and from the start again at the end.
+/// Times between packet-ins in nanoseconds, which repeat from the start at the end.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Recording {
     pub(super) gaps: Vec<f64>,
-    /// Their sums, up to and with each.
+    /// The cumulative sums of the times.
     pub(super) ends: Vec<f64>,
-    /// Replaces the first gap on the first pass.
+    /// The time that replaces the first gap on the first pass.
     pub(super) first: Option<f64>,
 }
 
@@ -54,9 +54,10 @@ impl Recording {
         Self { ends: ends_of(&gaps), gaps, first }
     }
 
-    /// The first packet-in is due at once. Between the last frame and the first of the next pass
-    /// lies the mean of the other gaps, so that every frame keeps its own gap on each pass.
-    /// Frames that were recorded out of order are put in order of time.
+    /// Creates a recording from the time stamps of a capture. The first packet-in is due
+    /// immediately. The gap between the last frame and the first one of the next pass is the mean
+    /// of the other gaps, so that every frame keeps its own gap on each pass. Frames that were
+    /// captured out of order are sorted by time.
     fn from_stamps(path: &Path, mut stamps: Vec<u64>) -> Result<Self, ScheduleError> {
         stamps.sort_unstable();
         if stamps.is_empty() {
@@ -71,7 +72,7 @@ impl Recording {
         Ok(Self::of(gaps, Some(0.0)))
     }
 
-    /// One number of seconds per line; empty lines and those that start with `#` are passed over.
+    /// Reads one number of seconds per line; empty lines and lines that start with `#` are ignored.
     fn from_lines(path: &Path, mut input: impl BufRead) -> Result<Self, ScheduleError> {
         let mut gaps = Vec::new();
         let mut text = Vec::new();

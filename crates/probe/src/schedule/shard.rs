@@ -1,11 +1,11 @@
-//! Merges the due times of many switches.
+//! A merge of the due times of many switches.
 //!
-//! A tournament of losers (Knuth, The Art of Computer Programming, volume 3, section 5.4.1): each
-//! inner node of a binary tree remembers the loser of the match played there, so that a new due
-//! time of the last winner climbs one path with one comparison per level. The outcome of a
-//! comparison is as good as random, so it selects instead of branching, and all leaves are at one
-//! depth; a heap would compare twice per level and stop anywhere. Entries are due time and place in
-//! one integer, so equal due times are taken in the order of the switches' indices.
+//! The merge is a loser tree (Knuth, The Art of Computer Programming, volume 3, section 5.4.1):
+//! each inner node of a binary tree remembers the loser of the match played there, so that a new
+//! due time of the last winner climbs one path with one comparison per level. The outcome of a
+//! comparison is practically random, so it selects instead of branching, and all leaves have equal
+//! depth; a heap would compare twice per level and stop anywhere. An entry holds due time and index
+//! in one integer, so equal due times are taken in the order of the switches' indices.
 
 use std::hint::select_unpredictable;
 
@@ -14,15 +14,15 @@ use super::{Due, Nanos, SwitchSchedule};
 /// The due times of all switches of one engine thread, in order; ties go to the lower index.
 #[derive(Debug)]
 pub struct ShardSchedule {
-    /// Ordered by switch index.
+    /// The schedules, ordered by switch index.
     switches: Vec<SwitchSchedule>,
-    /// At 0 the overall winner; at node i > 0 the loser of the match between nodes 2 i and
-    /// 2 i + 1, where node n + i is the switch at place i and n is a power of two. Places without
-    /// a switch count as exhausted.
+    /// The tree: the overall winner is at index 0. At node i > 0 is the loser of the match between
+    /// nodes 2 i and 2 i + 1, where node n + i is the switch at index i and n is a power of two.
+    /// Indices without a switch count as exhausted.
     losers: Vec<Entry>,
 }
 
-/// Due time in the upper bits, place in `switches` in the lower 32.
+/// A due time in the upper bits, and an index into `switches` in the lower 32.
 type Entry = u128;
 
 const PLACE_BITS: u32 = 32;
@@ -49,7 +49,7 @@ impl ShardSchedule {
         Self { switches, losers }
     }
 
-    /// The next packet-in that is due, without taking it.
+    /// Returns the next packet-in that is due, without removing it.
     pub fn peek(&self) -> Option<Due> {
         let winner = *self.losers.first()?;
         let at = time(winner)?;
@@ -57,7 +57,7 @@ impl ShardSchedule {
         Some(Due { at, switch })
     }
 
-    /// Takes the next packet-in that is due.
+    /// Removes and returns the next packet-in that is due.
     pub fn pop(&mut self) -> Option<Due> {
         let winner = *self.losers.first()?;
         let at = time(winner)?;
@@ -82,7 +82,7 @@ impl ShardSchedule {
         Some(Due { at, switch })
     }
 
-    /// Takes the next packet-in if it is due at `now` or was before.
+    /// Removes and returns the next packet-in if it is due at `now` or earlier.
     pub fn pop_due(&mut self, now: Nanos) -> Option<Due> {
         if time(*self.losers.first()?)? > now { None } else { self.pop() }
     }
@@ -96,7 +96,7 @@ impl Iterator for ShardSchedule {
     }
 }
 
-/// An exhausted schedule sorts behind all others.
+/// Returns the entry for a due time; an exhausted schedule sorts behind all others.
 fn entry(at: Option<Nanos>, place: usize) -> Entry {
     at.map_or(Entry::MAX, |at| Entry::from(at.0) << PLACE_BITS | place as Entry)
 }

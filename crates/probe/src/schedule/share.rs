@@ -1,19 +1,19 @@
-//! Where each switch begins in a recording that several of them replay.
+//! The starting points of switches in a recording that several of them replay.
 
 use std::collections::HashMap;
 use std::hash::Hash;
 
-/// The place of a switch among those that replay the same recording.
+/// The position of a switch among those that replay one recording.
 ///
 /// Switches that all began with the first frame would replay the recording in lockstep: each burst
-/// of one host would be a burst of the whole network. Each begins further on instead, evenly
-/// spread, and one that has a recording for itself begins with its first frame. Times and frames
-/// of one capture go by the same places, so that every frame keeps its own time.
+/// of one host would be a burst of the whole network. Therefore their starting points are spread
+/// evenly over the recording. A switch with a recording of its own begins with the first frame.
+/// Times and frames of one capture use equal positions, so that every frame keeps its own time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Share {
-    /// From 0.
+    /// The position, from 0.
     number: u32,
-    /// How many there are.
+    /// The number of switches that replay the recording.
     of: u32,
 }
 
@@ -24,7 +24,7 @@ impl Default for Share {
 }
 
 impl Share {
-    /// The places of switches, in their order, by what each replays.
+    /// Returns the positions of switches, in their order, given what each of them replays.
     pub(crate) fn of<T: Hash + Eq>(recordings: impl Iterator<Item = T> + Clone) -> Vec<Self> {
         let mut counts: HashMap<T, u32> = HashMap::new();
         for recording in recordings.clone() {
@@ -41,9 +41,9 @@ impl Share {
             .collect()
     }
 
-    /// Where this one begins in a recording: which time between frames is the first, and how much
-    /// of it is left; all of it for the first switch, which gets nothing. `ends` are the sums of
-    /// the times up to and with each.
+    /// Returns the starting point of the switch in a recording: the index of the first time between
+    /// frames, and how much of this time is left. The second value is `None` for the first switch,
+    /// which begins with the whole time. `ends` are the cumulative sums of the times.
     pub(crate) fn begin(self, ends: &[f64]) -> (usize, Option<f64>) {
         let (Some(total), 1..) = (ends.last(), self.number) else { return (0, None) };
         let offset = total * f64::from(self.number) / f64::from(self.of.max(1));
@@ -54,15 +54,16 @@ impl Share {
         }
     }
 
-    /// As [`Share::begin`] where no times are known.
+    /// Returns the starting point of the switch in a recording without times, as in
+    /// [`Share::begin`].
     pub(crate) fn begin_of(self, frames: usize) -> usize {
         (self.number as usize * frames) / self.of.max(1) as usize
     }
 }
 
-/// The times between the frames of a capture, in nanoseconds, as they are replayed: that of the
-/// first frame is the mean of the others, so that the end leads on to the start. `None` if the
-/// stamps tell no time. They must be in order.
+/// Returns the times between the frames of a capture for replay, in nanoseconds. The time before
+/// the first frame is the mean of the others, so that the end leads to the start. Returns `None` if
+/// the stamps span no time. The stamps must be in order.
 pub(crate) fn gaps_of(stamps: &[u64]) -> Option<Vec<f64>> {
     let (first, last) = (stamps.first()?, stamps.last()?);
     let mean = (first < last).then(|| (last - first) as f64 / (stamps.len() - 1) as f64)?;
@@ -70,7 +71,7 @@ pub(crate) fn gaps_of(stamps: &[u64]) -> Option<Vec<f64>> {
     Some(std::iter::once(mean).chain(others).collect())
 }
 
-/// The sums up to and with each.
+/// Returns the cumulative sums of the times.
 pub(crate) fn ends_of(gaps: &[f64]) -> Vec<f64> {
     let mut sum = 0.0;
     gaps.iter()

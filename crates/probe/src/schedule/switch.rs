@@ -1,4 +1,5 @@
-//! The schedule of one switch: a clock that gaps are added to, or a count that is multiplied.
+//! The schedule of one switch: gaps are added to a clock, or the packet-in's number is multiplied
+//! by the interval.
 
 use std::sync::Arc;
 
@@ -16,7 +17,7 @@ use super::{Nanos, Share};
 #[derive(Debug)]
 pub struct SwitchSchedule {
     switch: u32,
-    /// First nanosecond at which nothing is due any more.
+    /// The first nanosecond after the traffic.
     end: u64,
     pace: Pace,
 }
@@ -29,8 +30,8 @@ enum Pace {
 }
 
 impl SwitchSchedule {
-    /// The phase, in 0 to 1, shifts a switch with equal gaps by that part of a gap; the share says
-    /// where a switch begins in a recording.
+    /// Creates the schedule. The phase, in 0 to 1, shifts a switch with equal gaps by that part of
+    /// a gap; the share determines where a switch begins in a recording.
     pub(super) fn new(
         switch: u32,
         gaps: Gaps,
@@ -55,7 +56,7 @@ impl SwitchSchedule {
         Self { switch, end: end.0, pace }
     }
 
-    /// Index of the switch, from 0.
+    /// Returns the index of the switch, from 0.
     pub fn switch(&self) -> u32 {
         self.switch
     }
@@ -69,7 +70,7 @@ impl Iterator for SwitchSchedule {
             Pace::Constant { start, offset, interval, count } => {
                 let since = *count as f64 * *interval + *offset;
                 *count += 1;
-                // To the nearest nanosecond; saturates far beyond any end.
+                // Rounds to the nearest nanosecond; saturates far beyond any end.
                 start.saturating_add((since + 0.5) as u64)
             }
             Pace::Drawn { gaps, rng, clock, started } => {
@@ -94,11 +95,11 @@ impl Iterator for SwitchSchedule {
 
 impl std::iter::FusedIterator for SwitchSchedule {}
 
-/// A time that gaps are added to without loss of their fractions.
+/// A clock to which gaps are added without loss of their fractions.
 #[derive(Clone, Copy, Debug)]
 struct Clock {
     whole: u64,
-    /// Nanoseconds beyond `whole`, in 0 to 1.
+    /// The fraction of a nanosecond beyond `whole`, in 0 to 1.
     fraction: f64,
 }
 
@@ -113,7 +114,8 @@ impl Clock {
     }
 }
 
-/// The random numbers of one switch: a stream of its own under a key made from the seed.
+/// Returns the random number generator of one switch: a stream of its own under a key made from the
+/// seed.
 fn stream(seed: u64, switch: u32) -> ChaCha8Rng {
     let mut key = [0; 32];
     key[..8].copy_from_slice(&seed.to_le_bytes());

@@ -83,7 +83,7 @@ impl Setup {
     }
 }
 
-/// Arrivals of every kind that needs no file.
+/// Returns arrivals of every kind that needs no file.
 fn all_arrivals() -> Vec<Arrivals> {
     vec![
         Arrivals::Constant,
@@ -97,19 +97,20 @@ fn all_arrivals() -> Vec<Arrivals> {
 
 #[test]
 fn constant_rates_give_exact_counts() {
-    // A rate as a fraction, packet-ins per `per` seconds.
+    // The rate is a fraction: `packets` packet-ins in `per` seconds.
     for (packets, per) in
         [(1, 1), (3, 1), (7, 1), (1000, 1), (99_991, 1), (1_000_000, 3), (200_003, 7), (1, 3)]
     {
         let rate = f64::from(packets) / f64::from(per);
         let times = Setup::new(1, rate, Arrivals::Constant).times(1, 0);
-        // Packet-in k is due at k per / packets seconds; how many are due before second 10?
+        // Packet-in k is due at k per / packets seconds, which gives the number due before second
+        // 10.
         let expected = (10 * u64::from(packets as u32)).div_ceil(u64::from(per as u32));
         assert_eq!(times.len() as u64, expected, "{packets} per {per} s");
         for (k, at) in times.iter().enumerate() {
             let ideal = k as u128 * u128::from(SECOND) * per as u128;
             let error = (u128::from(*at) * packets as u128).abs_diff(ideal);
-            // Half a nanosecond of rounding, and what floating point adds.
+            // Rounding allows for half a nanosecond, plus floating-point error.
             assert!(
                 error * 1000 <= packets as u128 * 501,
                 "packet-in {k} of {rate}/s is due at {at} ns"
@@ -131,7 +132,7 @@ fn switches_with_constant_rates_are_staggered_evenly() {
     }
 }
 
-/// Gaps of a long schedule at 1000 per second, in units of their mean.
+/// Returns the gaps of a long schedule at 1000 per second, in units of their mean.
 fn gaps(arrivals: Arrivals, count: usize) -> Vec<f64> {
     let setup = Setup::new(1, 1000.0, arrivals).lasting(Duration::from_secs(1_000_000));
     let schedule = setup.plan(20_260_101).unwrap().switch(0).unwrap();
@@ -140,7 +141,7 @@ fn gaps(arrivals: Arrivals, count: usize) -> Vec<f64> {
     times.windows(2).map(|pair| (pair[1] - pair[0]) as f64 / 1e6).collect()
 }
 
-/// Mean and variance.
+/// Returns mean and variance.
 fn moments(values: &[f64]) -> (f64, f64) {
     let n = values.len() as f64;
     let mean = values.iter().sum::<f64>() / n;
@@ -148,9 +149,9 @@ fn moments(values: &[f64]) -> (f64, f64) {
     (mean, variance)
 }
 
-/// Compares with theory: the standard error of a mean of n values is the root of variance / n, that
-/// of a variance is variance times the root of (kurtosis - 1) / n. Four of them are tolerated,
-/// which seeds chosen at random would miss once in 16,000 times.
+/// Compares moments with theory. The standard error of a mean of n values is the root of variance /
+/// n; that of a variance is variance times the root of (kurtosis - 1) / n. Four standard errors are
+/// tolerated, which random seeds would exceed once in 16,000 times.
 fn assert_moments(arrivals: Arrivals, variance: f64, kurtosis: f64) {
     let n = 100_000;
     let (got_mean, got_variance) = moments(&gaps(arrivals.clone(), n));
@@ -253,7 +254,7 @@ fn one_seed_gives_one_schedule() {
         if arrivals != Arrivals::Constant {
             assert_ne!(setup.times(1, 2), setup.times(2, 2), "{arrivals:?}");
             assert_ne!(setup.times(1, 1), setup.times(1, 2), "{arrivals:?}");
-            // A switch keeps its times when others join.
+            // A switch keeps its times when more switches are added.
             assert_eq!(setup.times(1, 2), more.times(1, 2), "{arrivals:?}");
         }
     }
@@ -287,7 +288,8 @@ fn shards_do_not_change_the_schedule() {
 
 #[test]
 fn equal_due_times_go_by_index() {
-    // All at the same times: each switch has a recording for itself, and they are equal.
+    // All switches have equal times, since each has a recording for itself and the recordings are
+    // equal.
     let files: Vec<_> = (0..5).map(|_| tempfile::NamedTempFile::new().unwrap()).collect();
     let mut setup = Setup::new(5, 1.0, Arrivals::Constant);
     for (switch, mut file) in (0..).zip(&files) {
@@ -361,7 +363,7 @@ fn recorded_times_repeat_as_they_are() {
     let (a, b) = (1_500_000_000, 3_500_000_000);
     assert_eq!(
         setup.times(1, 0),
-        // The half nanosecond of the first pass shows once the second pass adds its own.
+        // The half nanosecond of the first pass takes effect with that of the second pass.
         [
             a,
             a,
@@ -381,7 +383,7 @@ fn recorded_times_repeat_as_they_are() {
 #[test]
 fn switches_that_replay_one_recording_are_not_in_lockstep() {
     let mut file = tempfile::NamedTempFile::new().unwrap();
-    // A burst of three after a pause, and the same of equal gaps.
+    // The first recording has a burst of three after a pause, the second one equal gaps.
     for (text, apart) in [("3.1\n0.001\n0.001\n0.8\n", 900_000_000), ("0.5", 120_000_000)] {
         file.as_file_mut().set_len(0).unwrap();
         file.rewind().unwrap();
@@ -390,7 +392,7 @@ fn switches_that_replay_one_recording_are_not_in_lockstep() {
             .lasting(Duration::from_secs(40));
         let times: Vec<Vec<u64>> = (0..4).map(|switch| setup.times(1, switch)).collect();
         for (switch, own) in times.iter().enumerate() {
-            // Each replays the whole of it.
+            // Each switch replays the whole recording.
             assert!(own.len().abs_diff(times[0].len()) <= 4, "{switch}: {}", own.len());
             for other in times.iter().take(switch) {
                 let together = own.iter().filter(|at| other.contains(at)).count();

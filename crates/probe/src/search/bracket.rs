@@ -1,17 +1,18 @@
-//! The bracket that holds the highest loss-free rate, and the confidence with which it does.
+//! The bracket that contains the highest loss-free rate, and the confidence with which it does.
 //!
-//! A state machine without I/O. Rates double until one fails. If the first fails, they halve until
-//! one passes. Then the bracket is made in one of two ways:
+//! The bracket is a state machine without I/O. Rates double until one fails. If the first rate
+//! fails, rates halve until one passes. Then the bracket is refined in one of two ways:
 //!
-//! * *By measurement.* A controller that is offered more than it takes answers at its own rate. That
-//!   rate is measured by fresh trials a tenth above it. The bracket is Student's interval of their
-//!   mean, widened each way by what the longest gap between two answers is worth. It stands if the
-//!   trials just below its lower end pass and those at 105 % of its upper end show no higher rate.
-//! * *By votes.* Where a controller loses packet-ins for another reason than its rate, or answers
-//!   fewer when offered more, the bracket is halved until it is narrow enough. Fresh trials then vote
-//!   on both ends: six of six, or nine of ten, must agree (sign tests of 1.6 % and 1.1 %), and at the
-//!   lower end the answers of all of them together must keep up. An end that is not confirmed moves
-//!   outwards.
+//! * *By measurement.* A controller under overload answers at its own rate. That rate is measured
+//!   by fresh trials at an offered rate a tenth above it. The bracket is Student's interval of
+//!   their mean, widened at each end by the effect of the longest gap between two answers. It
+//!   stands if the trials just below its lower end pass and those at 105 % of its upper end show no
+//!   higher rate.
+//! * *By votes.* Where a controller loses packet-ins for a reason other than its rate, or answers
+//!   fewer under overload, the bracket is halved until it is narrow enough. Fresh trials then vote
+//!   on both ends: six of six, or nine of ten, must agree (sign tests of 1.6 % and 1.1 %), and at
+//!   the lower end the answers of all these trials together must keep up with the packet-ins. An
+//!   end that is not confirmed moves outwards.
 //!
 //! A rough search does neither: it halves the bracket and states no confidence.
 
@@ -21,25 +22,27 @@ use super::Range;
 
 /// The confidence that a finished bracket states.
 pub(super) const STATED: f64 = 0.95;
-/// The confidence of Student's interval; the rest is for the ends.
+/// The confidence of Student's interval; the remaining error probability is left to the checks of
+/// the ends.
 const MEASURED: f64 = 0.98;
-/// The factor by which the rate of a measuring trial exceeds the rate that is measured.
+/// The ratio of the offered rate of a measuring trial to the rate that is measured.
 const OVERLOAD: f64 = 1.1;
-/// Numbers of measuring trials: the first suffice where the interval is as narrow as asked for.
+/// The numbers of measuring trials; the first suffices if the interval is narrow enough.
 const TRIALS: [usize; 2] = [5, 10];
-/// How often the overload is raised where it was not clearly one.
+/// The most increases of an offered rate that did not clearly overload the controller.
 const MOST_RAISES: u32 = 3;
-/// How far below the lower end of a measured bracket it is checked, at most, as a share.
+/// The largest distance below the lower end of a measured bracket at which it is checked, as a
+/// share.
 const BELOW: f64 = 0.01;
-/// The factor above the upper end at which that is checked.
+/// The factor above the upper end at which it is checked.
 const ABOVE: f64 = 1.05;
-/// How often each end is checked.
+/// The number of checks of each end.
 const CHECKS: u32 = 2;
-/// The largest factor by which a search goes below the lowest rate that was given.
+/// The largest factor by which a search goes below the lowest configured rate.
 const DEEPEST: f64 = 1024.0;
-/// Packet-ins due in a trial below which a lower rate tells nothing.
+/// The number of due packet-ins in a trial below which lower rates prove nothing.
 const LEAST_DUE: f64 = 10.0;
-/// The share of a rate from which on it counts as kept up with.
+/// The share of an offered rate from which on the controller counts as keeping up.
 const KEPT_UP: f64 = 0.98;
 
 /// The votes of the trials at one rate.
@@ -47,15 +50,15 @@ const KEPT_UP: f64 = 0.98;
 pub(super) struct Votes {
     pub(super) passes: u32,
     pub(super) fails: u32,
-    /// The number of fails for which the probe is the reason.
+    /// The number of failed trials that are due to the probe.
     pub(super) by_probe: u32,
     /// Answers per second and switch of each trial that was not disturbed.
     pub(super) answered: Vec<f64>,
-    /// The answers of each of these trials over the packet-ins that were due.
+    /// The ratio of answers to due packet-ins in each of these trials.
     pub(super) kept_up: Vec<f64>,
     /// The longest time between two answers, as a share of the window.
     pub(super) longest_gap: f64,
-    /// Packet-ins due in a trial.
+    /// The number of packet-ins due in a trial.
     pub(super) wanted: u64,
 }
 
@@ -70,7 +73,7 @@ impl Votes {
         self.wanted = other.wanted;
     }
 
-    /// Whether the rate passed, by a majority; nothing where there is none.
+    /// Returns whether the rate passed, by majority; `None` if there is no majority.
     fn majority(&self) -> Option<bool> {
         (self.passes != self.fails).then_some(self.passes > self.fails)
     }
@@ -86,11 +89,11 @@ impl Votes {
         }
     }
 
-    /// The outcome of the sign test on `agreeing` of all votes.
+    /// Returns the outcome of the sign test on `agreeing` of all votes.
     fn sign_test(&self, agreeing: u32) -> Check {
         match (agreeing, self.passes + self.fails - agreeing) {
             (6.., 0) | (9.., 1) => Check::Holds,
-            // With repetitions there may be more votes than the test asks for.
+            // With repetitions there may be more votes than the test requires.
             (agreeing, contrary) if contrary >= 2 && agreeing < 9 * contrary => Check::Broken,
             (_, 2..) => Check::Holds,
             _ => Check::Open,
@@ -105,7 +108,7 @@ enum Check {
     Broken,
 }
 
-/// The rate of answers under overload, and its interval.
+/// The answer rate under overload, and its interval.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Measured {
     pub(super) trials: usize,
@@ -120,9 +123,9 @@ pub(super) struct Measured {
 enum Stage {
     /// Rates double or halve until one passes and one fails.
     Searching,
-    /// Nothing failed up to the highest rate, which is tried once more.
+    /// The highest rate is tried once more, since nothing failed up to there.
     AtTheTop,
-    /// Fresh trials under overload.
+    /// Fresh trials measure the answer rate under overload.
     Measuring {
         raises: u32,
     },
@@ -135,20 +138,20 @@ enum Stage {
     Finished,
 }
 
-/// By which way the bracket was made.
+/// The way in which the bracket was made.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Method {
-    /// The search did not come to an end.
+    /// The search was not completed.
     Unfinished,
     /// No rate that was tried is loss-free.
     NothingPassed,
-    /// The highest rate that was allowed is loss-free, and passed this often.
+    /// The highest allowed rate is loss-free; the number is how often it passed.
     NothingFailed(u32),
     /// The probe was the limit at the lowest rate that failed.
     LimitedByProbe,
     ByMeasurement(Measured),
     ByVotes,
-    /// By halving alone.
+    /// The bracket was made by halving alone.
     Rough,
 }
 
@@ -157,23 +160,23 @@ pub(super) enum Method {
 pub(super) struct Bracket {
     range: Range,
     stage: Stage,
-    /// The rate to be tried, with the votes on it since it was named.
+    /// The rate to try next, with the votes on it since it was chosen.
     rate: f64,
     votes: Votes,
-    /// The highest rate taken for loss-free, and the lowest above it that is not.
+    /// The highest rate that counts as loss-free, and the lowest rate above it that does not.
     free: Option<f64>,
     lossy: Option<f64>,
-    /// Whether the probe is why the lossy rate failed.
+    /// Whether the lossy rate failed because of the probe.
     pub(super) by_probe: bool,
-    /// Answers per second and switch at the lossy rate.
+    /// The answers per second and switch at the lossy rate.
     answered: f64,
     low_holds: bool,
     high_holds: bool,
-    /// Whether a rate that failed was given a further try.
+    /// Whether a failed rate was already given another try.
     has_reopened: bool,
-    /// Whether the measured interval was looked at before.
+    /// Whether the measured interval was already evaluated.
     has_looked: bool,
-    /// How often an end was moved.
+    /// The number of times that an end was moved.
     moves: i32,
     method: Method,
 }
@@ -198,12 +201,12 @@ impl Bracket {
         }
     }
 
-    /// The rate to try next; nothing once the bracket is made.
+    /// Returns the rate to try next, or `None` once the bracket is made.
     pub(super) fn next_rate(&self) -> Option<f64> {
         (self.stage != Stage::Finished).then_some(self.rate)
     }
 
-    /// The highest rate taken for loss-free.
+    /// Returns the highest rate that counts as loss-free.
     pub(super) fn free(&self) -> Option<f64> {
         match self.method {
             Method::ByMeasurement(measured) => Some(self.below() * measured.low),
@@ -211,7 +214,7 @@ impl Bracket {
         }
     }
 
-    /// The rate above which nothing is loss-free; absent where the probe was the limit.
+    /// Returns the rate above which no rate is loss-free; `None` where the probe was the limit.
     pub(super) fn lossy(&self) -> Option<f64> {
         match self.method {
             Method::ByMeasurement(measured) => Some(measured.high),
@@ -219,17 +222,17 @@ impl Bracket {
         }
     }
 
-    /// By which way it was made.
+    /// Returns the way in which the bracket was made.
     pub(super) fn method(&self) -> Method {
         self.method
     }
 
-    /// The confidence with which both ends hold the highest loss-free rate.
+    /// Returns the confidence with which the bracket contains the highest loss-free rate.
     pub(super) fn confidence(&self) -> Option<f64> {
         matches!(self.method, Method::ByMeasurement(_) | Method::ByVotes).then_some(STATED)
     }
 
-    /// Takes votes on the rate that [`Bracket::next_rate`] names.
+    /// Records votes on the rate that [`Bracket::next_rate`] returned.
     pub(super) fn take(&mut self, votes: &Votes) {
         self.votes.add(votes);
         match self.stage {
@@ -273,7 +276,7 @@ impl Bracket {
         self.high_holds = false;
     }
 
-    /// Names the next rate from what is known of both ends.
+    /// Chooses the next rate from what is known of both ends.
     fn narrow(&mut self) {
         match (self.free, self.lossy) {
             (Some(free), None) if free >= self.range.high => {
@@ -305,7 +308,8 @@ impl Bracket {
                 true => Method::LimitedByProbe,
                 false => Method::Rough,
             }),
-            // What piles up is overlooked up to a share, so that a rate just above passes as well.
+            // A small backlog is tolerated, so that a rate just above the controller's passes as
+            // well.
             (Some(free), Some(_)) => self.vote_on_the_lower_end(self.below() * free),
         }
     }
@@ -323,7 +327,7 @@ impl Bracket {
     }
 
     fn halve(&mut self) {
-        // An end that turned out wrong may have left them the wrong way round.
+        // Correcting a wrong end may have left the ends in the wrong order.
         if self.free.zip(self.lossy).is_some_and(|(free, lossy)| free >= lossy) {
             self.lossy = None;
         }
@@ -334,7 +338,7 @@ impl Bracket {
     fn take_measurement(&mut self, raises: u32) {
         let offered = self.rate;
         if self.votes.by_probe > 0 {
-            // The overload cannot be offered.
+            // The probe cannot offer the overload.
             if self.lossy.is_none_or(|lossy| offered < lossy) {
                 self.fails_at(offered);
             }
@@ -344,7 +348,8 @@ impl Bracket {
         if self.votes.check(self.votes.passes) == Check::Holds && answered >= KEPT_UP * offered {
             return self.takes_more(offered, raises);
         }
-        // The interval is looked at twice at most, since it would be too narrow where it happens to be.
+        // The interval is evaluated at most twice, because stopping whenever it happens to be
+        // narrow would bias it.
         let Some(measured) = self.measured() else { return };
         if (TRIALS[0] + 1..TRIALS[1]).contains(&measured.trials) && self.has_looked {
             return;
@@ -369,27 +374,28 @@ impl Bracket {
         }
     }
 
-    /// Whether the controller answered as many at the rate that failed, which was offered before, as
-    /// chance and its longest gap allow. One that answers fewer when offered more shows no rate of its
-    /// own under overload.
+    /// Whether the answer rate at the failed rate, which was offered earlier, equals the measured
+    /// rate within chance and the effect of the longest gap. A controller that answers fewer
+    /// packet-ins when offered more has no constant rate under overload.
     fn is_steady(&self, measured: &Measured) -> bool {
         let by_chance = measured.student * (measured.trials as f64 + 1.0).sqrt();
         let by_gap = measured.high - measured.rate - measured.student;
         self.answered >= KEPT_UP * measured.rate - by_chance - by_gap
     }
 
-    /// The lowest rate that may be tried.
+    /// Returns the lowest rate that may be tried.
     fn deepest(&self) -> f64 {
         self.range.low / DEEPEST
     }
 
-    /// The factor at which the lower end is checked: the bracket ends there.
+    /// Returns the factor at which the lower end is checked, which becomes the end of the bracket.
     fn below(&self) -> f64 {
         1.0 - BELOW.min(self.range.precision / 2.0)
     }
 
-    /// The width to which the bracket is halved, as a share of its upper end: with the room below its
-    /// lower end it is as wide as asked for.
+    /// Returns the width to which the bracket is halved, as a share of its upper end. Together with
+    /// the distance below its lower end at which that end is checked, the bracket gets the
+    /// requested width.
     fn width(&self) -> f64 {
         match self.range.is_rough {
             true => self.range.precision,
@@ -397,10 +403,10 @@ impl Bracket {
         }
     }
 
-    /// Takes note that the controller keeps up with what was to be more than it takes.
+    /// Records that the controller keeps up with a rate that was meant to overload it.
     fn takes_more(&mut self, offered: f64, raises: u32) {
         self.free = Some(self.free.map_or(offered, |free| free.max(offered)));
-        // The rate that failed may have done so by chance: it is given one further try.
+        // The rate may have failed by chance, so it is given one more try.
         if let Some(lossy) = self.lossy.filter(|lossy| self.has_reopened && *lossy > offered) {
             let higher = OVERLOAD * offered;
             return match higher < lossy && raises < MOST_RAISES {
@@ -414,7 +420,7 @@ impl Bracket {
         self.narrow();
     }
 
-    /// The rate of answers, once there are enough trials.
+    /// Returns the answer rate, once there are enough trials.
     fn measured(&self) -> Option<Measured> {
         let values = &self.votes.answered;
         if values.len() < TRIALS[0] {
@@ -448,7 +454,7 @@ impl Bracket {
     }
 
     fn take_check_high(&mut self, measured: Measured) {
-        // A backlog that grows slowly does not show in one trial, but the rate of answers does.
+        // A slowly growing backlog does not show in one trial, but the answer rate does.
         let most = (measured.high * self.rate).sqrt();
         let is_slow = |answered: &&f64| **answered <= most && self.range.loss == 0.0;
         let slow = self.votes.answered.iter().filter(is_slow).count() as u32;
@@ -464,7 +470,7 @@ impl Bracket {
     }
 
     fn take_votes_low(&mut self) {
-        // Nothing is stated beside the limit of the probe, so that two trials are enough.
+        // No confidence is stated where the probe is the limit, so two trials suffice.
         let test = match self.by_probe {
             true => self.votes.check(self.votes.passes),
             false => match self.votes.sign_test(self.votes.passes) {
@@ -490,7 +496,8 @@ impl Bracket {
         }
     }
 
-    /// Moves the lower end to a rate, on which votes are taken next, unless it is too low to be tried.
+    /// Moves the lower end to a rate, on which votes are taken next, unless it is too low to be
+    /// tried.
     fn vote_on_the_lower_end(&mut self, rate: f64) {
         match rate < self.deepest() {
             true => {
@@ -504,8 +511,8 @@ impl Bracket {
         }
     }
 
-    /// Whether the answers in all trials at a rate together keep up with what was due. A backlog that
-    /// grows slowly does not show in a single trial.
+    /// Whether the answers in all trials at a rate together keep up with the due packet-ins. A
+    /// slowly growing backlog does not show in a single trial.
     fn is_kept_up_with(&self) -> bool {
         let share = mean(&self.votes.kept_up).unwrap_or(1.0);
         share * (1.0 + self.votes.longest_gap) >= KEPT_UP * (1.0 - self.range.loss)
@@ -524,7 +531,8 @@ impl Bracket {
             }
             Check::Broken => {
                 let higher = self.rate * (1.0 + self.step());
-                // Where votes differ, the rate is near the one that is sought, and the end moves out.
+                // Where votes differ, the rate is close to the highest loss-free one, and the end
+                // moves outwards.
                 if self.votes.fails == 0 {
                     self.free = Some(self.rate);
                     self.low_holds = false;
@@ -550,7 +558,7 @@ impl Bracket {
         }
     }
 
-    /// How far an end moves, as a share of its rate.
+    /// Returns how far an end moves, as a share of its rate.
     fn step(&self) -> f64 {
         (self.range.precision * 2f64.powi(self.moves.min(8))).min(0.5)
     }

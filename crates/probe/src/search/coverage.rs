@@ -1,5 +1,6 @@
-//! Whether brackets hold the true rate as often as they say: searches in virtual time against
-//! controllers of many kinds, with caps drawn from seeds.
+//! Coverage tests: brackets must contain the true rate as often as they state. The searches run in
+//! virtual time against controllers of many kinds, whose capacities are drawn at random from fixed
+//! seeds.
 
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
@@ -17,30 +18,30 @@ const WARM_UP: f64 = 0.5;
 const MEASURE: f64 = 4.0;
 const DRAIN: f64 = 1.5;
 const SEARCHES: u64 = 100;
-/// The share of brackets that hold the true rate, as the search states it.
+/// The share of brackets in percent that must contain the true rate, as the search states it.
 const HELD: usize = 95;
 
-/// A controller with one queue and one server, and the probe beside it.
+/// The parameters of a controller with one queue and one server, and of the probe.
 #[derive(Clone, Copy, Debug)]
 struct Kind {
     name: &'static str,
-    /// Packet-ins come at random times.
+    /// Whether packet-ins arrive at random times.
     random_arrivals: bool,
-    /// The time of service is exponential.
+    /// Whether service times are exponentially distributed.
     random_service: bool,
-    /// By how much the rate of service varies from trial to trial.
+    /// The variation of the service rate from trial to trial.
     varies: f64,
-    /// The length and the period of the controller's rests.
+    /// The length and the period of the controller's pauses.
     rests: Option<(f64, f64)>,
-    /// Packet-ins that it keeps; it drops what comes beyond.
+    /// The capacity of the queue; packet-ins that find it full are dropped.
     queue: Option<usize>,
-    /// Packet-ins that it serves at once.
+    /// The number of packet-ins that are served together.
     batch: usize,
-    /// How fast its rate falls off under overload.
+    /// The exponent of the decline of the service rate under overload.
     collapses: f64,
-    /// A share of its rate above which it drops one packet-in in fifty.
+    /// The share of the service rate above which the controller drops one packet-in in fifty.
     drops_from: Option<f64>,
-    /// The share of trials in which the probe is away for 0.3 s.
+    /// The share of trials in which the probe is absent for 0.3 s.
     away: f64,
 }
 
@@ -72,7 +73,7 @@ const KINDS: [Kind; 11] = [
 ];
 
 impl Kind {
-    /// The highest loss-free rate of a controller that serves at `cap`.
+    /// Returns the highest loss-free rate of a controller that serves at `cap`.
     fn truth(self, cap: f64) -> f64 {
         let working = self.rests.map_or(1.0, |(rest, period)| 1.0 - rest / period);
         cap * working * self.drops_from.unwrap_or(1.0)
@@ -85,7 +86,7 @@ impl Kind {
         }
     }
 
-    /// A trial at a rate.
+    /// Simulates a trial at a rate.
     fn trial(self, cap: f64, rate: f64, random: &mut StdRng) -> Trial {
         let mut cap =
             cap * (1.0 - (rate / cap - 1.0).max(0.0)).clamp(0.2, 1.0).powf(self.collapses);
@@ -117,22 +118,22 @@ impl Kind {
     }
 }
 
-/// A trial as it goes on. Times are seconds.
+/// The state of a simulated trial. Times are seconds.
 struct Run {
     kind: Kind,
     phase: f64,
     observed: Observed,
     counts: Counts,
     in_window: (u64, u64),
-    /// When the server has done what it has, and the departures that are still to come.
+    /// When the server has finished its present work, and the departures still to come.
     free_at: f64,
     departures: std::collections::VecDeque<f64>,
-    /// Packet-ins that wait for the batch to be full.
+    /// The packet-ins that wait for the batch to be full.
     batch: Vec<(f64, f64, f64)>,
-    /// Dropped packet-ins that no later answer has passed over.
+    /// The dropped packet-ins that no later answer has passed over.
     dropped: i64,
     last_answer: Option<f64>,
-    /// Late packet-ins that leave in a burst, with the moment.
+    /// The number of late packet-ins of the current burst, and the time of the last of them.
     burst: (f64, u64),
 }
 
@@ -183,13 +184,13 @@ impl Run {
         let interval = self.observed.intervals.at(nanos(left));
         interval.left += 1;
         if is_late {
-            // The first of a burst counts when the second leaves.
+            // The first packet-in of a burst counts as late when the second one leaves.
             interval.late += match self.burst.1 {
                 1 => 0,
                 2 => 2,
                 _ => 1,
             };
-            // All of the burst was held when the first of it left.
+            // The whole burst was held when its first packet-in left.
             interval.held += 1;
         }
         self.in_window.0 += u64::from(window().contains(nanos(left)));
@@ -213,7 +214,7 @@ impl Run {
         }
     }
 
-    /// When work of a length that begins at a moment is done.
+    /// Returns when work of a given length that begins at a given moment is done.
     fn works(&self, begin: f64, mut work: f64) -> f64 {
         let Some((rest, period)) = self.kind.rests else { return begin + work };
         let mut at = begin;
@@ -259,7 +260,7 @@ impl Run {
     }
 
     fn concludes(mut self) -> Trial {
-        // What waits for a batch is answered soon enough.
+        // Packet-ins that wait for a batch are answered early enough.
         for (due, left, _) in std::mem::take(&mut self.batch) {
             self.answers(due, left, self.free_at.max(WARM_UP + MEASURE));
         }
@@ -295,12 +296,12 @@ impl Run {
     }
 }
 
-/// What the searches of a kind came to.
+/// The results of the searches against one kind of controller.
 #[derive(Default)]
 struct Searches {
-    /// The brackets that do not hold the true rate, in words.
+    /// Descriptions of the brackets that do not contain the true rate.
     wrong: Vec<String>,
-    /// The points that all searches took.
+    /// The number of points over all searches.
     points: usize,
     /// The number of brackets that were made by measurement.
     measured: usize,

@@ -1,53 +1,55 @@
 //! The knee of the response time over the offered rate.
 //!
-//! The knee is the rate with the most *power*, the ratio of answered rate to response time
-//! (L. Kleinrock, "Power and deterministic rules of thumb for probabilistic problems in computer
-//! communications", ICC 1979). Up to there a percent more load costs less than a percent more
-//! response time, beyond it more. Unlike measures of curvature it depends neither on the range of
-//! the rates tried nor on the scale of the axes: for an M/M/1 queue it is at half of the capacity
-//! wherever one looks.
+//! The knee is the rate with the most *power*, the ratio of answer rate to response time (L.
+//! Kleinrock, "Power and deterministic rules of thumb for probabilistic problems in computer
+//! communications", ICC 1979). Below the knee, one percent more load costs less than one percent
+//! more response time; above it, more. Unlike measures of curvature, the power depends neither on
+//! the range of the rates tried nor on the scale of the axes: for an M/M/1 queue its maximum is at
+//! half of the capacity whatever range is examined.
 //!
-//! The power is flat at its top and single trials are noisy, so a knee comes with an interval: the
-//! neighbours of every rate whose power is not told from the highest. Where rates were repeated,
-//! that is asked of Student's t distribution with the variance that all rates have in common.
+//! The power is flat at its top and single trials are noisy, so a knee is stated with an interval:
+//! it extends to the neighbours of every rate whose power cannot be distinguished from the highest.
+//! Where rates were repeated, this is decided by Student's t distribution with the pooled variance
+//! of all rates.
 
 use statistics::{Confidence, student_t};
 
 use super::Observation;
 
-/// Rates that differ by less, as a fraction, are one point of the curve: random arrivals make
+/// The relative difference below which rates are one point of the curve, since random arrivals make
 /// repetitions of a trial differ a little.
 const SAME_RATE: f64 = 0.01;
-/// Fewer repetitions in sum tell no variance that would be of use: with one degree of freedom
-/// nothing is ever told apart.
+/// The least degrees of freedom for a useful variance: with a single one, no two powers are ever
+/// distinguished.
 const LEAST_FREEDOM: usize = 2;
 
-/// A knee, or why there is none.
+/// A knee, or the reason why there is none.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Knee {
-    /// Offered rate at the knee, and the interval in which it lies.
+    /// The offered rate at the knee, and the interval in which the knee lies.
     pub found: Option<KneeRates>,
-    /// How it was found, or why it was not, in a sentence.
+    /// The method that found the knee, or the reason why there is none, in a sentence.
     pub method: String,
 }
 
-/// Where a knee is, in offered rates.
+/// The position of a knee, in offered rates.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct KneeRates {
-    /// The best guess.
+    /// The best estimate.
     pub rate: f64,
-    /// The knee lies above it.
+    /// The lower end of the interval.
     pub low: f64,
-    /// The knee lies below it.
+    /// The upper end of the interval.
     pub high: f64,
 }
 
-/// The knee of the response time over the offered rate. Observations at one rate are averaged;
-/// those without samples count for nothing. What the controller or the probe did not keep up with
-/// has no place here: its answered rate and response time depend on the length of the trial.
+/// Returns the knee of the response time over the offered rate. Observations at one rate are
+/// averaged; observations without samples are ignored. Rates with which the controller or the probe
+/// did not keep up must be left out, since their answer rate and response time depend on the length
+/// of the trial.
 ///
-/// There is no knee with fewer than four rates, nor at the lowest or highest of them: the power
-/// may then be greater outside.
+/// There is no knee with fewer than four rates, nor at the lowest or highest of them, since the
+/// power may be greater outside.
 pub fn knee(observations: &[Observation]) -> Knee {
     let powers = powers(observations.iter().copied());
     let none = |method: &str| Knee { found: None, method: method.to_owned() };
@@ -88,7 +90,7 @@ pub fn knee(observations: &[Observation]) -> Knee {
     }
 }
 
-/// Power at a rate; both as logarithms, in which the interpolation is independent of scale.
+/// The power at a rate. Both are logarithms, so that interpolation is independent of scale.
 #[derive(Clone, Debug)]
 pub(super) struct Power {
     pub(super) rate: f64,
@@ -108,14 +110,15 @@ impl Power {
     }
 }
 
-/// What repetitions say about the noise of single values.
+/// The noise of single values, estimated from repetitions.
 struct Noise {
     deviation: f64,
     quantile: f64,
 }
 
 impl Noise {
-    /// The deviation that all rates have in common; nothing where too few were repeated.
+    /// Returns the noise with the pooled standard deviation of all rates; `None` if too few rates
+    /// were repeated.
     fn of(powers: &[Power]) -> Option<Self> {
         let freedom: usize = powers.iter().map(|power| power.values.len() - 1).sum();
         if freedom < LEAST_FREEDOM {
@@ -130,7 +133,7 @@ impl Noise {
         })
     }
 
-    /// Whether chance explains that one is lower than the other.
+    /// Whether chance explains that `other` is lower than `top`.
     fn covers(&self, top: &Power, other: &Power) -> bool {
         let [n, m] = [top, other].map(|power| power.values.len() as f64);
         let error = self.deviation * (1.0 / n + 1.0 / m).sqrt();
@@ -138,13 +141,13 @@ impl Noise {
     }
 }
 
-/// Where the power is greatest.
+/// Returns the index of the greatest power.
 pub(super) fn most(powers: &[Power]) -> Option<usize> {
     let by_power = powers.iter().enumerate().max_by(|(_, a), (_, b)| a.power.total_cmp(&b.power));
     by_power.map(|(index, _)| index)
 }
 
-/// The power at each rate, ascending by rate.
+/// Returns the power at each rate, ascending by rate.
 pub(super) fn powers(observations: impl Iterator<Item = Observation>) -> Vec<Power> {
     let mut logarithms: Vec<(f64, f64)> = observations
         .filter_map(|observation| {
@@ -157,16 +160,16 @@ pub(super) fn powers(observations: impl Iterator<Item = Observation>) -> Vec<Pow
     logarithms.chunk_by(|a, b| b.0 - a.0 < SAME_RATE).map(Power::of).collect()
 }
 
-/// The offered rate at the top of the parabola through three points, of which the middle one is
-/// the highest. It lies between the outer two.
+/// Returns the offered rate at the vertex of the parabola through three points, the middle one of
+/// which is the highest. The vertex lies between the outer points.
 fn vertex(before: &Power, top: &Power, after: &Power) -> f64 {
     let (left, right) = (top.rate - before.rate, after.rate - top.rate);
-    // Slopes of the two chords: not negative, and not positive.
+    // The slopes of the two chords: `rise` is not negative, `fall` is not positive.
     let rise = (top.power - before.power) / left;
     let fall = (after.power - top.power) / right;
     let curvature = (rise - fall) / (left + right);
     let step = if curvature > 0.0 {
-        // The slope at the middle point, brought to zero.
+        // Newton's step from the middle point to where the slope is zero.
         (rise * right + fall * left) / (left + right) / (2.0 * curvature)
     } else {
         0.0
@@ -181,7 +184,7 @@ mod tests {
     use super::super::tests::observation;
     use super::*;
 
-    /// Observations of a queue whose mean time in system is given as a function of its load.
+    /// Returns observations of a queue whose mean time in system is a function of its load.
     fn queue(loads: &[f64], capacity: f64, time: impl Fn(f64) -> f64) -> Vec<Observation> {
         loads
             .iter()
@@ -213,7 +216,7 @@ mod tests {
 
     #[test]
     fn the_knee_of_md1_is_where_theory_puts_it() {
-        // Pollaczek-Khinchine; the elasticity of the response time is 1 at load 2 - sqrt 2.
+        // By Pollaczek-Khinchine, the elasticity of the response time is 1 at load 2 - sqrt 2.
         let time = |load: f64| 1.0 + load / (2.0 * (1.0 - load));
         let observations = queue(&loads(0.05, 0.95, 19), 1000.0, time);
         let expected = 1000.0 * (2.0 - 2.0f64.sqrt());
@@ -246,7 +249,8 @@ mod tests {
         let found = alone.found.expect("a knee");
         assert!((found.low - 400.0).abs() < 1e-6 && (found.high - 600.0).abs() < 1e-6, "{found:?}");
         assert!(alone.method.contains("that of its neighbours"), "{}", alone.method);
-        // Twice each, with response times that differ by a fifth: the top could be elsewhere.
+        // Each rate occurs twice, with response times that differ by a fifth, so the top could be
+        // elsewhere.
         let noisy = |factor: f64| {
             once.iter().map(move |observation| Observation {
                 rtt_mean: observation.rtt_mean.map(|time| time * factor),
@@ -257,7 +261,7 @@ mod tests {
         let wide_found = wide.found.expect("a knee");
         assert!(wide_found.low < found.low && wide_found.high > found.high, "{wide_found:?}");
         assert!(wide.method.contains("95 % confidence"), "{}", wide.method);
-        // As much repetition without noise tells neighbours apart again.
+        // With repetitions without noise, neighbours can be distinguished again.
         let same = knee(&noisy(1.0).chain(noisy(1.0)).collect::<Vec<_>>());
         assert_eq!(same.found.expect("a knee"), found);
     }

@@ -1,56 +1,56 @@
-//! What a trial observed, and its vote on the rate that was offered.
+//! The observation of a trial, and its vote on the offered rate.
 
 use crate::account::NOTABLE;
 use crate::metrics::Metric;
 use crate::outcome::{Completion, Saturated, Trial};
 
-/// What one trial observed.
+/// The observation of one trial.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Observation {
-    /// Packet-ins offered per second, all switches together, as measured.
+    /// The measured rate of offered packet-ins per second, over all switches.
     pub offered_rate: f64,
-    /// Packet-ins answered per second, all switches together.
+    /// The rate of answered packet-ins per second, over all switches.
     pub received_rate: f64,
     /// The number of packet-ins due in the window, without those that rules handled.
     pub wanted: u64,
-    /// Share of the packet-ins due that had no answer, 0 to 1; absent if none was due.
+    /// The share of the due packet-ins that had no answer, 0 to 1; `None` if none was due.
     pub loss: Option<f64>,
-    /// The share of the packet-ins due that had no answer and for which controller and network
-    /// account at least.
+    /// A lower bound on the share of the due packet-ins that had no answer because of the
+    /// controller or the network.
     pub proven_loss: f64,
-    /// The largest share of the packet-ins due for which delays of the probe may account.
+    /// An upper bound on the share of the due packet-ins that delays of the probe may have lost.
     pub excusable_loss: f64,
-    /// Mean round-trip time in seconds of the answers that no burst of the probe disturbed; absent
-    /// without samples.
+    /// The mean round-trip time in seconds of the answers that no burst of the probe disturbed;
+    /// `None` without samples.
     pub rtt_mean: Option<f64>,
     /// The longest time between two answers, as a share of the window.
     pub longest_gap: f64,
-    /// Whether packet-ins piled up, so that the rate would have been lost in a longer trial.
+    /// Whether a backlog grew, so that a longer trial would have lost packet-ins.
     pub falling_behind: bool,
-    /// Whether a backlog is known or cannot be told from chance, so that the response time depends
-    /// on the length of the trial.
+    /// Whether a backlog exists or cannot be excluded, so that the response time depends on the
+    /// length of the trial.
     pub backlogged: bool,
-    /// Whether the probe itself was the limit, so that the rate was not offered at all.
+    /// Whether the probe itself was the limit, so that the rate was not offered.
     pub limited_by_probe: bool,
-    /// Whether nothing was answered, or nothing any more from some moment on.
+    /// Whether nothing was answered, or nothing after some moment.
     pub silent: bool,
 }
 
-/// The vote of a trial on the rate that was offered.
+/// The vote of a trial on the offered rate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Vote {
     /// The rate is loss-free. Delays of the probe never help, so a disturbed trial may pass.
     Pass,
-    /// It is not, and the probe does not explain why.
+    /// The rate is not loss-free, and the probe does not explain why.
     Fail,
-    /// The probe's delays may explain what is missing, or the rate was not offered.
+    /// Delays of the probe may explain the loss, or the rate was not offered.
     Disturbed,
-    /// The controller answered nothing, or nothing any more.
+    /// The controller answered nothing, or stopped answering.
     Silent,
 }
 
 impl Observation {
-    /// Reads a trial. One that failed lost everything.
+    /// Extracts the observation from a trial. A trial that failed lost everything.
     pub fn of(trial: &Trial) -> Self {
         let metric = |name| Metric::by_name(name).and_then(|metric| metric.of(trial));
         let counts = &trial.counts;
@@ -74,7 +74,7 @@ impl Observation {
                 true => trial.in_window.longest_gap_s / trial.measured_s,
                 false => 0.0,
             },
-            // What was lost, or never left, has its own tolerance.
+            // Packet-ins that were lost, or never left, have their own tolerance.
             falling_behind: proven.saturating_sub(unanswered) as f64 > NOTABLE * counts.due as f64,
             backlogged: trial.verdict.backlog.is_some()
                 || matches!(trial.verdict.saturated, Saturated::Controller | Saturated::Unknown),
@@ -83,7 +83,7 @@ impl Observation {
         }
     }
 
-    /// Its vote, where a share of the packet-ins may be lost.
+    /// Returns the vote, where a share of the packet-ins may be lost.
     pub(super) fn vote(&self, tolerance: f64) -> Vote {
         if self.silent {
             return Vote::Silent;
@@ -118,7 +118,7 @@ mod tests {
         assert_eq!(vote(0.06, 0.0), Vote::Disturbed);
         assert_eq!(vote(0.06, 0.01), Vote::Fail);
         assert_eq!(Observation { proven_loss: 0.01, ..lossy }.vote(0.05), Vote::Pass);
-        // What piled up is proven, and nothing lost excuses it.
+        // The backlog is proven, and losses do not excuse it.
         let piled = Observation { falling_behind: true, excusable_loss: 1.0, ..lossy };
         assert_eq!(piled.vote(0.0), Vote::Fail);
         // A disturbed trial that lost nothing passes.

@@ -20,17 +20,17 @@ pub(super) fn observation(rate: f64, loss: f64) -> Observation {
     }
 }
 
-/// A search over rates of one switch.
+/// Creates a search over rates of one switch.
 fn search_over(low: f64, high: f64, precision: f64, loss: f64) -> LossFreeSearch {
     LossFreeSearch::new(Range { low, high, precision, is_rough: false, loss, switches: 1 })
 }
 
-/// A controller that answers up to a capacity and drops the rest.
+/// Returns a controller that answers up to a capacity and drops the rest.
 fn capacity(capacity: f64) -> impl FnMut(f64) -> Observation {
     move |rate| observation(rate, (1.0 - capacity / rate).max(0.0))
 }
 
-/// Runs a search to its end. Returns the rates tried.
+/// Runs a search to its end, and returns the rates tried.
 fn run(search: &mut LossFreeSearch, mut controller: impl FnMut(f64) -> Observation) -> Vec<f64> {
     let mut rates = Vec::new();
     while let Some(rate) = search.next_rate() {
@@ -48,7 +48,7 @@ fn rates_double_and_the_answers_under_overload_are_measured() {
     expected.extend([1.1 * 700.0; 5]);
     expected.extend([0.99 * 700.0; 2]);
     expected.extend([1.05 * 700.0; 2]);
-    // And one look above, whether more is answered there.
+    // One rate above is tried, since more might be answered there.
     expected.push(1600.0);
     let near = |(a, b): (&f64, &f64)| (a - b).abs() < 1e-6;
     assert!(rates.len() == expected.len() && rates.iter().zip(&expected).all(near), "{rates:?}");
@@ -85,7 +85,7 @@ fn repetitions_vote_and_totals_are_over_all_switches() {
 
 #[test]
 fn where_overload_shows_no_rate_fresh_votes_decide_at_both_ends() {
-    // Loses one in a hundred above 380 per second, whatever it could answer.
+    // The controller loses one packet-in in a hundred above 380 per second, whatever its capacity.
     let mut search = search_over(100.0, 100_000.0, 0.05, 0.0);
     run(&mut search, |rate| observation(rate, if rate > 380.0 { 0.01 } else { 0.0 }));
     let result = search.result();
@@ -99,7 +99,7 @@ fn where_overload_shows_no_rate_fresh_votes_decide_at_both_ends() {
 fn disturbed_trials_are_repeated_and_the_result_says_so() {
     let disturbed =
         |rate| Observation { excusable_loss: 0.2, proven_loss: 0.0, ..observation(rate, 0.1) };
-    // Two trials in a row are disturbed now and then.
+    // From time to time, two trials in a row are disturbed.
     let mut search = search_over(100.0, 100_000.0, 0.05, 0.0);
     let (mut controller, mut trial) = (capacity(700.0), 0);
     let rates = run(&mut search, |rate| {
@@ -112,7 +112,7 @@ fn disturbed_trials_are_repeated_and_the_result_says_so() {
     assert!(result.disturbed_trials as usize >= rates.len() / 5, "{result:?}");
     assert!(result.loss_free_method.contains("were repeated"), "{}", result.loss_free_method);
     assert!(!result.limited_by_probe);
-    // Where the host pauses in every trial above a rate, it is the host that lowers the result.
+    // If the host pauses in every trial above a rate, the host lowers the result.
     let mut search = search_over(100.0, 100_000.0, 0.05, 0.0);
     let mut at_300 = 0;
     run(&mut search, |rate| {
@@ -138,7 +138,7 @@ fn a_search_that_sees_no_loss_free_rate_goes_below_its_lowest() {
 
 #[test]
 fn a_controller_that_rests_is_not_one_that_stopped() {
-    // At the end of every third trial it is silent.
+    // The controller is silent at the end of every third trial.
     let silent = |rate| Observation { silent: true, ..observation(rate, 0.2) };
     let mut search = search_over(100.0, 100_000.0, 0.05, 0.0);
     let (mut controller, mut trial) = (capacity(700.0), 0);
@@ -153,7 +153,7 @@ fn a_controller_that_rests_is_not_one_that_stopped() {
         "{result:?}"
     );
     assert!(result.loss_free_method.contains("A longer --drain"), "{}", result.loss_free_method);
-    // One that answers in no repetition has.
+    // A controller that answers in no repetition has stopped.
     let mut search = search_over(100.0, 100_000.0, 0.05, 0.0);
     let rates = run(&mut search, |rate| match rate > 150.0 {
         true => silent(rate),
@@ -225,7 +225,7 @@ fn a_trial_is_observed_by_its_metrics() {
 
 #[test]
 fn a_controller_that_queues_is_not_loss_free_beyond_its_capacity() {
-    // Each trial offers for a second; the controller works off its queue afterwards.
+    // Each trial offers for a second; the controller answers its queue afterwards.
     let mut search = search_over(100.0, 100_000.0, 0.05, 0.0);
     let capacity = 2000.0;
     let mut trial = crate::metrics::tests::trial();
@@ -257,15 +257,15 @@ fn a_controller_that_queues_is_not_loss_free_beyond_its_capacity() {
     let free = result.loss_free_rate.expect("found");
     assert!((1900.0..=2040.0).contains(&free), "{free}");
     assert!(result.lossy_rate.is_some_and(|lossy| lossy < 2150.0), "{:?}", result.lossy_rate);
-    // Response times are the same up to the capacity, and the power rises up to there: the knee is
-    // no rate at which the controller keeps up.
+    // Response times are constant up to the capacity, and the power rises up to there. The knee is
+    // then beyond the rates with which the controller keeps up.
     assert_eq!((result.knee_rate, result.knee_low_rate), (None, None), "{}", result.knee_method);
     assert!(result.knee_method.contains("rises up to the highest loss-free rate"));
 }
 
 #[test]
 fn the_search_looks_closer_where_the_knee_is() {
-    // Far below the loss, where only the doublings have been.
+    // The knee lies far below the first loss, in a range that only the doublings have covered.
     let mut search = search_over(10.0, 100_000.0, 0.05, 0.0);
     let mut controller = capacity(50_000.0);
     let rates = run(&mut search, |rate| Observation {
@@ -369,8 +369,8 @@ fn the_limit_of_the_probe_is_not_that_of_the_controller() {
     assert!((450.0..=500.0).contains(&rate), "{rate}");
 }
 
-/// Runs a search against a controller that answers so much of each rate. Returns the loss-free rate
-/// and the highest rate answered, with the rate at which that was.
+/// Runs a search against a controller that answers `answered(rate)` of each rate. Returns the
+/// loss-free rate, the highest answer rate, and the offered rate at which it occurred.
 fn maximum(answered: impl Fn(f64) -> f64) -> (Option<f64>, f64, f64) {
     let mut search = search_over(10.0, 100_000.0, 0.05, 0.0);
     let rates = run(&mut search, |rate| observation(rate, 1.0 - answered(rate) / rate));
@@ -382,7 +382,8 @@ fn maximum(answered: impl Fn(f64) -> f64) -> (Option<f64>, f64, f64) {
 
 #[test]
 fn the_maximum_is_sought_beyond_the_loss_free_rate() {
-    // Loses one in a hundred above 380 per second, and answers up to 3,500.
+    // The controller loses one packet-in in a hundred above 380 per second, and answers up to
+    // 3,500.
     let (free, most, at) = maximum(|rate| match rate {
         ..380.0 => rate,
         _ => (0.99 * rate).min(3500.0),
@@ -394,11 +395,11 @@ fn the_maximum_is_sought_beyond_the_loss_free_rate() {
 
 #[test]
 fn the_maximum_of_a_controller_that_collapses_is_at_its_peak() {
-    // What is beyond its capacity costs it time as well.
+    // The controller spends time on packet-ins in excess of its capacity as well.
     let (free, most, at) = maximum(|rate| rate.min(1000.0 * (1000.0 / rate).powi(2)));
     assert!(free.is_some_and(|free| (940.0..=1000.0).contains(&free)), "{free:?}");
     assert!((940.0..=1000.0).contains(&most) && (940.0..=1060.0).contains(&at), "{most} at {at}");
-    // The same far above where the first packet is lost, between two doublings.
+    // The collapse lies between two doublings, far above the first loss.
     let (free, most, at) = maximum(|rate| match rate {
         ..500.0 => rate,
         ..3000.0 => 0.999 * rate,
@@ -420,7 +421,7 @@ fn rates_that_failed_are_no_part_of_the_knee() {
     let free = result.loss_free_rate.expect("found");
     assert!((300.0..=320.0).contains(&free), "{free}");
     assert_eq!(result.knee_rate, None, "{}", result.knee_method);
-    // Neither is a trial that failed at a rate that passed.
+    // A failed trial at a passed rate is left out as well.
     let mut search = search_over(100.0, 1e6, 0.02, 0.0);
     while let Some(rate) = search.next_rate() {
         let load = rate / 10_000.0;
@@ -446,7 +447,7 @@ fn the_knee_leaves_out_trials_with_a_backlog() {
             true => Observation { rtt_mean: Some(1e-4 / (1.0 - load)), ..observation(rate, 0.0) },
             false => observation(rate, 1.0 - 1.0 / load),
         };
-        // It passes, but its response time depends on how long the trial lasts.
+        // This trial passes, but its response time depends on the length of the trial.
         let backlogged = Observation { rtt_mean: Some(3.0), backlogged: true, ..good };
         search.take(rate, &[good, backlogged, good]);
     }

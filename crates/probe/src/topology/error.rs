@@ -1,4 +1,4 @@
-//! Why a topology could not be built.
+//! Errors of building a topology.
 
 use std::io;
 use std::path::PathBuf;
@@ -7,7 +7,7 @@ use thiserror::Error;
 
 use super::SwitchIndex;
 
-/// Why a topology could not be built.
+/// The reason why a topology could not be built.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum TopologyError {
@@ -20,12 +20,12 @@ pub enum TopologyError {
     TooFewPorts {
         /// The switch.
         switch: SwitchIndex,
-        /// Ports that its links need.
+        /// The number of ports that its links need.
         needed: usize,
-        /// Ports that it has.
+        /// The number of ports that it has.
         ports: u16,
     },
-    /// A tree in which no switch may have a child.
+    /// A tree with a fanout of 0.
     #[error("a tree needs a fanout of at least 1")]
     NoFanout,
     /// A leaf-spine without spines, or without leaves.
@@ -34,9 +34,9 @@ pub enum TopologyError {
         u64::from(*spines) + 1
     )]
     NoLeaves {
-        /// Spines asked for.
+        /// The configured number of spines.
         spines: u32,
-        /// Switches in all.
+        /// The total number of switches.
         switches: u32,
     },
     /// A file could not be read.
@@ -44,17 +44,17 @@ pub enum TopologyError {
     Read {
         /// The file.
         path: PathBuf,
-        /// What the operating system said.
+        /// The error of the operating system.
         source: io::Error,
     },
-    /// A line of a file makes no sense.
+    /// A line of a file is invalid.
     #[error("{}:{line}: {reason}", path.display())]
     Syntax {
         /// The file.
         path: PathBuf,
-        /// The line, from 1.
+        /// The line number, from 1.
         line: usize,
-        /// What is wrong and what was expected.
+        /// The description of the fault and of what was expected.
         reason: String,
     },
     /// A GraphML file names fewer nodes than there are switches.
@@ -65,9 +65,9 @@ pub enum TopologyError {
     TooFewNodes {
         /// The file.
         path: PathBuf,
-        /// Nodes in the file.
+        /// The number of nodes in the file.
         nodes: usize,
-        /// Switches of the run.
+        /// The number of switches of the run.
         switches: u32,
     },
 }

@@ -1,14 +1,15 @@
-//! Topologies made from a rule.
+//! Topologies that are generated from a rule.
 
 use super::{Topology, TopologyError};
 
-/// A chain: switch i is linked to switch i + 1.
+/// Builds a chain: switch i is linked to switch i + 1.
 pub(super) fn linear(switch_count: u32, ports: u16) -> Result<Topology, TopologyError> {
     let edges = (1..switch_count).map(|right| (right - 1, right));
     Topology::wired(edges, switch_count, ports)
 }
 
-/// A tree filled level by level. Port 1 of every switch but the root leads to its parent.
+/// Builds a tree that is filled level by level. Port 1 of every switch but the root leads to its
+/// parent.
 pub(super) fn tree(fanout: u32, switch_count: u32, ports: u16) -> Result<Topology, TopologyError> {
     if fanout == 0 {
         return Err(TopologyError::NoFanout);
@@ -17,8 +18,8 @@ pub(super) fn tree(fanout: u32, switch_count: u32, ports: u16) -> Result<Topolog
     Topology::wired(edges, switch_count, ports)
 }
 
-/// Every leaf is linked to every spine. Port s of a leaf leads to spine s - 1, and port l of a
-/// spine to the l-th leaf.
+/// Builds a topology in which every leaf is linked to every spine. Port s of a leaf leads to spine
+/// s - 1, and port l of a spine to the l-th leaf.
 pub(super) fn leaf_spine(
     spines: u32,
     switch_count: u32,
@@ -27,7 +28,7 @@ pub(super) fn leaf_spine(
     if spines == 0 || switch_count <= spines {
         return Err(TopologyError::NoLeaves { spines, switches: switch_count });
     }
-    // The number of links is a product: check before walking them.
+    // The number of links is a product, so it is checked before the links are traversed.
     let leaves = switch_count - spines;
     for (switch, needed) in [(0, leaves), (spines, spines)] {
         if needed > u32::from(ports) {

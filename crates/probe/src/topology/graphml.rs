@@ -1,14 +1,14 @@
 //! GraphML files, such as those of the Internet Topology Zoo.
 //!
-//! Read are the nodes and edges of the first `graph` element (GraphML Primer, sections "The Graph"
-//! and "Nested Graphs": nodes of nested graphs count as well). Nodes become switches in the order
-//! of the file, whatever their labels and coordinates say, and edges become links in the order of
-//! the file. An undirected edge is one link; parallel edges are parallel links. A directed edge
-//! and its reverse are the two directions of one link, and a directed edge without a reverse is a
-//! link all the same, because emulated links have no direction. A self loop is no link: it is
-//! dropped, and a note says so.
+//! The reader takes the nodes and edges of the first `graph` element (GraphML Primer, sections "The
+//! Graph" and "Nested Graphs": nodes of nested graphs count as well). Nodes become switches in the
+//! order of the file, whatever their labels and coordinates, and edges become links in the order of
+//! the file. An undirected edge is one link; parallel edges are parallel links. A directed edge and
+//! its reverse are the two directions of one link. A directed edge without a reverse is also a
+//! link, because emulated links have no direction. A self loop is not a link: it is dropped, and a
+//! note says so.
 //!
-//! OFCProbe and P4RCProbe read the same files differently: they merge nodes at nearly the same
+//! OFCProbe and P4RCProbe read these files differently: they merge nodes at nearly equal
 //! coordinates, skip nodes without coordinates, and keep only a spanning tree of shortest paths.
 
 use std::collections::HashMap;
@@ -21,11 +21,11 @@ use quick_xml::{Reader, XmlVersion};
 
 use super::{Survey, Topology, TopologyError};
 
-/// Reads a GraphML file for its size alone.
+/// Reads only the size of the topology in a GraphML file.
 ///
 /// # Errors
 ///
-/// When the file cannot be read or is not GraphML.
+/// Returns an error if the file cannot be read or is not GraphML.
 pub fn survey(path: &Path) -> Result<Survey, TopologyError> {
     let graph = Graph::read(path)?;
     let links = graph.links();
@@ -69,14 +69,14 @@ pub(super) fn build(path: &Path, switch_count: u32, ports: u16) -> Result<Topolo
     Ok(topology)
 }
 
-/// What a file says.
+/// The contents of a file.
 struct Graph {
     nodes: usize,
     edges: Vec<Edge>,
     notes: Vec<String>,
 }
 
-/// An edge between two different nodes, given by their places in the file.
+/// An edge between two different nodes, given by their indices in the file.
 #[derive(Clone, Copy)]
 struct Edge {
     source: u32,
@@ -84,7 +84,7 @@ struct Edge {
     directed: bool,
 }
 
-/// An edge as it stands in the file: its nodes may follow later.
+/// An edge as it is written in the file; its nodes may be defined later.
 struct NamedEdge {
     source: String,
     target: String,
@@ -94,7 +94,7 @@ struct NamedEdge {
 
 impl Graph {
     fn read(path: &Path) -> Result<Self, TopologyError> {
-        // Labels may be in any encoding; what we read of them is ASCII in practice.
+        // Labels may have any encoding; the parts that are used here are ASCII in practice.
         let bytes = input::read(path)
             .map_err(|source| TopologyError::Read { path: path.to_owned(), source })?;
         Self::parse(&String::from_utf8_lossy(&bytes), path)
@@ -159,9 +159,9 @@ impl Graph {
         Ok(self_loops)
     }
 
-    /// The links that the edges make: opposite directed edges are paired off.
+    /// Returns the links for the edges; opposite directed edges are paired.
     fn links(&self) -> Vec<(u32, u32)> {
-        // Directed edges still without their reverse, by (source, target).
+        // Directed edges without their reverse so far, by (source, target).
         let mut unpaired: HashMap<(u32, u32), usize> = HashMap::new();
         let mut links = Vec::with_capacity(self.edges.len());
         for edge in &self.edges {
@@ -180,12 +180,12 @@ impl Graph {
     }
 }
 
-/// What was met so far.
+/// The state of the parser.
 struct Parser<'a> {
     walk: Walk<'a>,
     root_seen: bool,
-    /// The graphs that we are inside of: the default direction of the edges of each, or nothing
-    /// for one that is ignored.
+    /// The enclosing graphs: the default direction of the edges of each, or `None` for an ignored
+    /// graph.
     graphs: Vec<Option<bool>>,
     graph_seen: bool,
     nodes: HashMap<String, u32>,
@@ -238,7 +238,8 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// The default direction of the edges of a graph; nothing if the graph is to be ignored.
+    /// Returns the default direction of the edges of a graph, or `None` if the graph is to be
+    /// ignored.
     fn graph(&mut self, element: &BytesStart<'_>) -> Result<Option<bool>, TopologyError> {
         match self.graphs.last() {
             Some(None) => return Ok(None),
@@ -316,7 +317,7 @@ impl<'a> Parser<'a> {
     }
 }
 
-/// Where in the file we are, for messages.
+/// The position in the file, for messages.
 struct Walk<'a> {
     path: &'a Path,
     text: &'a str,
@@ -325,7 +326,7 @@ struct Walk<'a> {
 }
 
 impl Walk<'_> {
-    /// Moves to a byte position, skipping the white space before what follows there.
+    /// Moves to a byte position, and counts lines including the white space that follows it.
     fn advance(&mut self, position: u64) {
         let position = usize::try_from(position).unwrap_or(usize::MAX).min(self.text.len());
         if let Some(passed) = self.text.as_bytes().get(self.counted_to..position) {

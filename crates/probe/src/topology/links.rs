@@ -1,9 +1,9 @@
-//! Files that list links, as OFCProbe and P4RCProbe read them (`topology.ini`).
+//! Files that list links, in the format of OFCProbe and P4RCProbe (`topology.ini`).
 //!
-//! One link per line, `switch:port==switch:port`. Switches and ports count from 1. A line that is
-//! empty or contains `#` is a comment: those tools take the mark anywhere in a line as such.
-//! Like them we pass over links of switches that do not exist, but say so; unlike them we refuse
-//! ports that are used twice, which they overwrite in silence.
+//! Each line is one link, `switch:port==switch:port`. Switches and ports count from 1. A line that
+//! is empty or contains `#` is a comment: the original tools recognise the mark anywhere in a line.
+//! Links of switches that do not exist are ignored as in these tools, with a note. Ports that are
+//! used twice are rejected, whereas the tools overwrite them silently.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -15,11 +15,12 @@ pub(super) fn build(path: &Path, switch_count: u32, ports: u16) -> Result<Topolo
     parse(&text, path, switch_count, ports)
 }
 
-/// Reads a links file for its size alone, without the links of switches beyond `switch_count`.
+/// Reads only the size of the topology in a links file, without the links of switches beyond
+/// `switch_count`.
 ///
 /// # Errors
 ///
-/// When the file cannot be read or a line is not a link.
+/// Returns an error if the file cannot be read or a line is not a link.
 pub fn survey(path: &Path, switch_count: u64) -> Result<Survey, TopologyError> {
     let text = read(path)?;
     let mut survey = Survey::default();
@@ -84,7 +85,7 @@ fn parse(
 
 type Ends = [(SwitchIndex, Port); 2];
 
-/// The links of a file with their line numbers.
+/// Returns the links of a file with their line numbers.
 fn lines<'a>(
     text: &'a str,
     path: &'a Path,

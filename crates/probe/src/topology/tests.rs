@@ -31,7 +31,7 @@ fn graphml(text: &str, switches: u32, ports: u16) -> Result<Topology, TopologyEr
     Topology::build(&TopologySource::GraphMl(file.path().to_owned()), switches, ports)
 }
 
-/// The message, `FILE` standing for the name of the file that it names.
+/// Returns the error message with the name of the file replaced by `FILE`.
 fn message(result: Result<Topology, TopologyError>) -> String {
     let error = result.expect_err("must fail");
     let message = error.to_string();
@@ -96,7 +96,7 @@ fn too_few_ports_names_the_switch_and_the_need() {
         build(TopologySource::LeafSpine { spines: 9 }, 10, 4),
         "switch 10 (counted from 1) needs 9 ports for its links but has 4; raise switches.ports"
     );
-    // Would be 10^18 links: must be refused before they are walked.
+    // The topology would have 10^18 links, so it must be rejected before they are traversed.
     assert_eq!(
         build(TopologySource::LeafSpine { spines: 2_000_000_000 }, u32::MAX, 4),
         "switch 1 (counted from 1) needs 2294967295 ports for its links but has 4; raise \
@@ -159,7 +159,7 @@ fn a_survey_of_a_links_file_tells_what_it_needs() {
     assert_eq!(survey, Survey { nodes: 3, links: 2, ports: 7, left_out: 0 });
 }
 
-/// P4RCProbe's own files have links of switches that a smaller run lacks.
+/// P4RCProbe's own files contain links of switches that a smaller run lacks.
 #[test]
 fn links_of_switches_beyond_the_count_are_left_out_and_said() {
     let text = "1:1==2:1\n2:2==3:1\n3:2==4:1\n4:9==5:9\n";
@@ -173,7 +173,7 @@ fn links_of_switches_beyond_the_count_are_left_out_and_said() {
     assert_eq!(survey, Survey { nodes: 3, links: 2, ports: 2, left_out: 2 });
 }
 
-/// The form of the files of the Internet Topology Zoo.
+/// A file in the form of the Internet Topology Zoo.
 const ZOO: &str = r#"<?xml version="1.0" encoding="utf-8"?><graphml xmlns="http://graphml.graphdrawing.org/xmlns" xmlns:xsi="http://www.w3.org/2001/XMLSchema-instance">
   <key attr.name="Latitude" attr.type="double" for="node" id="d29" />
   <key attr.name="label" attr.type="string" for="node" id="d33" />
@@ -304,7 +304,7 @@ fn any_source() -> impl Strategy<Value = TopologySource> {
     ]
 }
 
-/// Asserts what must hold for any topology.
+/// Checks the invariants of any topology.
 fn check(topology: &Topology, ports: u16) -> Result<(), TestCaseError> {
     let mut ends = 0;
     for index in 0..u32::try_from(topology.switch_count()).expect("small") {

@@ -1,10 +1,10 @@
-//! Addresses that are no host's: counted up, or drawn at random.
+//! Addresses that belong to no host: counted up, or drawn at random.
 //!
-//! Both are pure functions of a number that no other packet-in has, so that any frame can be made
-//! again on its own. All MAC addresses are locally administered and unicast (IEEE 802-2014,
-//! section 8.4); their first byte tells where they come from: 02 hosts, 06 serial sources, 0a
-//! serial destinations. IPv4 addresses that are no host's lie in 32.0.0.0 to 95.255.255.255, where
-//! there are no ranges of special use; they stay within control messages and reach no network.
+//! Both are pure functions of a number that is unique to a packet-in, so that any frame can be
+//! generated again on its own. All MAC addresses are locally administered and unicast (IEEE
+//! 802-2014, section 8.4). Their first byte tells their origin: 02 hosts, 06 serial sources, 0a
+//! serial destinations. IPv4 addresses that belong to no host lie in 32.0.0.0 to 95.255.255.255,
+//! which contains no special-use ranges; they stay within control messages and reach no network.
 
 use std::fmt;
 use std::net::Ipv4Addr;
@@ -16,10 +16,10 @@ use super::id::mix;
 pub struct MacAddress(pub [u8; 6]);
 
 impl MacAddress {
-    /// ff:ff:ff:ff:ff:ff.
+    /// The broadcast address ff:ff:ff:ff:ff:ff.
     pub const BROADCAST: Self = Self([0xff; 6]);
 
-    /// The lower 40 bits of a number behind a first byte.
+    /// Returns the address that consists of a first byte and the lower 40 bits of a number.
     pub(super) const fn numbered(first: u8, number: u64) -> Self {
         let [_, _, _, a, b, c, d, e] = number.to_be_bytes();
         Self([first, a, b, c, d, e])
@@ -33,23 +33,23 @@ impl fmt::Display for MacAddress {
     }
 }
 
-/// First byte of hosts' MAC addresses.
+/// The first bytes of MAC addresses, by origin.
 pub(super) const HOST: u8 = 0x02;
 const SERIAL_SOURCE: u8 = 0x06;
 const SERIAL_DESTINATION: u8 = 0x0a;
 
-/// Lowest address that is no host's: 32.0.0.0.
+/// The lowest address that belongs to no host: 32.0.0.0.
 const OTHER_ADDRESSES: u32 = 0x2000_0000;
-/// Half of the addresses from there on to 95.255.255.255.
+/// Half of the number of addresses from there on to 95.255.255.255.
 const HALF: u32 = 0x2000_0000;
 
-/// Ports from 49152 to 65535, which belong to no protocol (RFC 6335, section 6). A controller that
-/// takes packets apart goes by registered ports and would parse our payload as that of BGP (179) or
-/// OpenFlow (6633, 6653); some of its parsers never return.
+/// The ports from 49152 to 65535, which belong to no protocol (RFC 6335, section 6). A controller
+/// that dissects packets by registered ports would parse the payload as BGP (179) or OpenFlow
+/// (6633, 6653), and some parsers never return from that.
 pub(super) const FIRST_PORT: u16 = 49_152;
 pub(super) const PORTS: u64 = 65536 - FIRST_PORT as u64;
 
-/// Which end of a packet an address is for.
+/// The end of a packet that an address is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum End {
     Source,
@@ -72,8 +72,8 @@ pub(super) fn serial_ip(end: End, number: u64) -> Ipv4Addr {
 }
 
 pub(super) fn serial_port(end: End, number: u64) -> u16 {
-    // Half the range apart, so that the two ends of a packet differ, and one further each time
-    // the sources begin again, so that the pair is new.
+    // The ends are half the range apart, so that they differ, and the distance grows by one each
+    // time the sources start over, so that every pair is new.
     let shift = match end {
         End::Source => 0,
         End::Destination => PORTS / 2 + number / PORTS,
@@ -81,7 +81,7 @@ pub(super) fn serial_port(end: End, number: u64) -> u16 {
     FIRST_PORT + (number.wrapping_add(shift) % PORTS) as u16
 }
 
-/// Addresses drawn at random; one packet's are independent of another's.
+/// A generator of random addresses; those of different packets are independent.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Draws {
     seed: u64,
@@ -89,7 +89,7 @@ pub(super) struct Draws {
 
 impl Draws {
     pub(super) const fn new(seed: u64) -> Self {
-        // Apart from other uses of the same seed.
+        // The constant separates this use of the seed from others.
         Self { seed: mix(seed ^ 0x6164_6472_6573_7365) }
     }
 

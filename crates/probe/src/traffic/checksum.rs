@@ -1,21 +1,21 @@
-//! The Internet checksum, kept up to date instead of summed anew (RFC 1071, RFC 1624).
+//! The Internet checksum, updated incrementally (RFC 1071, RFC 1624).
 //!
 //! Sums are ones' complement sums of 16-bit words, held in a `u64` that is folded at the end.
-//! Because 2^16 is 1 modulo 2^16 - 1, wider numbers may be added as they are.
+//! Because 2^16 is 1 modulo 2^16 - 1, wider numbers may be added unchanged.
 
-/// Sum of bytes that begin at an even offset; an odd last byte is padded with zero.
+/// Returns the sum of bytes that begin at an even offset; an odd last byte is padded with zero.
 pub(super) fn sum(bytes: &[u8]) -> u64 {
     let words = bytes.chunks_exact(2);
     let last = words.remainder().first().map_or(0, |byte| u64::from(*byte) << 8);
     words.fold(last, |sum, word| sum + u64::from(u16::from_be_bytes([word[0], word[1]])))
 }
 
-/// A 64-bit number as a summand.
+/// Returns a 64-bit number as a summand.
 pub(super) fn wide(number: u64) -> u64 {
     (number >> 32) + (number & 0xffff_ffff)
 }
 
-/// A sum in 16 bits.
+/// Folds a sum to 16 bits.
 pub(super) fn fold(sum: u64) -> u16 {
     let sum = (sum >> 32) + (sum & 0xffff_ffff);
     let sum = (sum >> 16) + (sum & 0xffff);
@@ -23,17 +23,18 @@ pub(super) fn fold(sum: u64) -> u16 {
     ((sum >> 16) + (sum & 0xffff)) as u16
 }
 
-/// What a sum of bytes counts for if they begin at an odd offset (RFC 1071, section 2 (B)).
+/// Returns the contribution of a sum of bytes that begin at an odd offset (RFC 1071, section 2
+/// (B)).
 pub(super) fn at_odd_offset(sum: u64) -> u64 {
     u64::from(fold(sum).swap_bytes())
 }
 
-/// The checksum of a sum.
+/// Returns the checksum for a sum.
 pub(super) fn finish(sum: u64) -> u16 {
     !fold(sum)
 }
 
-/// The checksum of a sum for UDP, where zero means that there is none (RFC 768).
+/// Returns the UDP checksum for a sum; a checksum of zero would mean that there is none (RFC 768).
 pub(super) fn finish_udp(sum: u64) -> u16 {
     match finish(sum) {
         0 => 0xffff,
@@ -52,7 +53,7 @@ mod tests {
         let bytes = [0x00, 0x01, 0xf2, 0x03, 0xf4, 0xf5, 0xf6, 0xf7];
         assert_eq!(fold(sum(&bytes)), 0xddf2);
         assert_eq!(finish(sum(&bytes)), 0x220d);
-        // Grouped at odd offsets the sum comes out with its bytes swapped.
+        // Grouped at odd offsets, the sum has its bytes swapped.
         let swapped = u64::from(bytes[0]) + sum(&bytes[1..]);
         assert_eq!(fold(swapped), 0xf2dd);
     }

@@ -1,11 +1,11 @@
-//! A frame in words, for people who look for the one that a controller stumbled over.
+//! A textual description of a frame, for users who look for the frame that broke a controller.
 
 use std::net::Ipv4Addr;
 
 use super::frames::{ETHERNET_HEADER, PROTOCOL_TCP, PROTOCOL_UDP};
 
-/// Names what controllers look at first: addresses and ports of TCP and UDP over IPv4, else the
-/// EtherType; and the length.
+/// Describes a frame by what controllers examine first: addresses and ports of TCP and UDP over
+/// IPv4, else the EtherType; and by its length.
 pub(crate) fn describe(frame: &[u8]) -> String {
     let length = frame.len();
     let what = ipv4(frame).or_else(|| {

@@ -1,11 +1,11 @@
-//! Frames by which controllers discover links.
+//! Recognition of the frames by which controllers discover links.
 
 use super::replay::ethertype;
 
-/// LLDP (IEEE 802.1AB).
+/// The EtherType of LLDP (IEEE 802.1AB).
 const LLDP: u16 = 0x88cc;
-/// Broadcast domain discovery: LLDP frames under an ethertype of their own, which ONOS and
-/// Floodlight send to broadcast addresses to see links that cross other switches.
+/// The EtherType of broadcast domain discovery: LLDP frames that ONOS and Floodlight send to
+/// broadcast addresses in order to see links that cross other switches.
 const BDDP: u16 = 0x8942;
 
 /// Whether a frame is LLDP or BDDP, with or without VLAN tags.

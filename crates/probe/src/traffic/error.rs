@@ -1,4 +1,4 @@
-//! What is wrong with a configuration of hosts and frames.
+//! Errors in the configuration of hosts and frames.
 
 use std::path::PathBuf;
 
@@ -8,7 +8,7 @@ use thiserror::Error;
 use super::hosts::MAX_HOSTS;
 use super::id::PacketId;
 
-/// Why hosts cannot be placed.
+/// The reason why hosts cannot be placed.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum HostsError {
@@ -18,9 +18,9 @@ pub enum HostsError {
          of 10.0.0.0/8; lower switches.hosts"
     )]
     TooMany {
-        /// Number of switches.
+        /// The number of switches.
         switches: u32,
-        /// Hosts per switch.
+        /// The number of hosts per switch.
         hosts: u32,
     },
     /// All ports of a switch carry links.
@@ -29,39 +29,39 @@ pub enum HostsError {
          switches.ports"
     )]
     NoFreePort {
-        /// Index of the switch, from 0.
+        /// The index of the switch, from 0.
         switch: u32,
-        /// Number of its ports.
+        /// The number of its ports.
         ports: u16,
     },
 }
 
-/// Why frames cannot be made.
+/// The reason why frames cannot be made.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum FrameError {
-    /// The length asked for cannot hold the headers and the identity.
+    /// The configured length cannot hold the headers and the packet id.
     #[error(
         "a {kind} frame of {bytes} bytes is impossible; traffic.frame-bytes must be from {min} to \
          {max} (FCS excluded)"
     )]
     Length {
-        /// Kind of frame.
+        /// The kind of frame.
         kind: &'static str,
-        /// Length asked for.
+        /// The configured length.
         bytes: usize,
-        /// Shortest length possible.
+        /// The shortest possible length.
         min: usize,
-        /// Longest length possible.
+        /// The longest possible length.
         max: usize,
     },
-    /// Nobody can be addressed.
+    /// There are too few hosts for traffic between hosts.
     #[error(
         "traffic between emulated hosts needs at least two of them; raise switches.hosts or \
          switches.count, or draw all addresses serially or at random"
     )]
     TooFewHosts,
-    /// There are more switches than an identity can tell apart.
+    /// There are more switches than a packet id can distinguish.
     #[error("{0} switches; frames can tell {max} apart", max = PacketId::MAX_SWITCHES)]
     TooManySwitches(u32),
     /// A capture cannot be read.
@@ -73,16 +73,16 @@ pub enum FrameError {
         /// The file.
         path: PathBuf,
     },
-    /// A frame of a capture is no Ethernet frame.
+    /// A frame of a capture is not an Ethernet frame.
     #[error(
         "{}, frame {number}: link-layer type {link_type} is not Ethernet (1)", path.display()
     )]
     NotEthernet {
         /// The file.
         path: PathBuf,
-        /// Number of the frame, from 1.
+        /// The number of the frame, from 1.
         number: usize,
-        /// Its link-layer header type.
+        /// The link-layer header type of the frame.
         link_type: u16,
     },
     /// A frame of a capture is too short or too long to be sent.
@@ -93,13 +93,13 @@ pub enum FrameError {
     ReplayedLength {
         /// The file.
         path: PathBuf,
-        /// Number of the frame, from 1.
+        /// The number of the frame, from 1.
         number: usize,
-        /// Its length.
+        /// The length of the frame.
         bytes: usize,
-        /// Shortest length possible.
+        /// The shortest possible length.
         min: usize,
-        /// Longest length possible.
+        /// The longest possible length.
         max: usize,
     },
     /// A capture is too large to be held in memory.
@@ -107,7 +107,7 @@ pub enum FrameError {
     TooLarge {
         /// The file.
         path: PathBuf,
-        /// Most bytes held.
+        /// The most bytes that are held.
         max: usize,
     },
 }

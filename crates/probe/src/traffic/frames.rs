@@ -1,15 +1,15 @@
-//! Makes the frames of one switch.
+//! Generation of the frames of one switch.
 //!
-//! A template holds a whole valid frame whose variable fields are zero, and the sums of its
-//! checksums without them. A frame is a copy of it with addresses, ports, IPv4 identification and
-//! identity filled in and the sums completed, so that its cost does not depend on the kind of
-//! frame and hardly on its length.
+//! A template holds a complete valid frame whose variable fields are zero, and the sums of its
+//! checksums without these fields. A frame is a copy of the template with addresses, ports, IPv4
+//! identification and packet id filled in and the sums completed. Its cost therefore does not
+//! depend on the kind of frame, and hardly on its length.
 //!
-//! The shortest TCP SYN has 66 bytes: Ethernet 14, IPv4 20, TCP 20 and 12 bytes of options, which
-//! are two no-operations and the time stamp option (RFC 7323, appendix A) that holds the tag; its
-//! second half, TSecr, means nothing without an ACK (section 3.2). Longer ones have no options and
-//! carry data, as RFC 9293, section 3.10.7.2, lets a SYN do. Data and UDP payload are zero up to
-//! the identity at the end.
+//! The shortest TCP SYN has 66 bytes: Ethernet 14, IPv4 20, TCP 20 and 12 bytes of options. The
+//! options are two no-operations and the time stamp option (RFC 7323, appendix A), which holds the
+//! tag; its second half, TSecr, has no meaning without an ACK (section 3.2). Longer SYNs have no
+//! options and carry data, as RFC 9293, section 3.10.7.2, allows. Data and UDP payload are zero up
+//! to the packet id at the end.
 
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -25,12 +25,12 @@ use crate::config::{Addresses, Frame, Generator, MAX_FRAME_BYTES, Switches, Traf
 use crate::schedule::Share;
 use crate::topology::Port;
 
-/// Frame lengths that RFC 8456 asks for, in bytes.
+/// The frame lengths that RFC 8456 requires, in bytes.
 pub const RFC8456_FRAME_BYTES: [usize; 3] = [128, 512, 1508];
 pub(super) const ETHERNET_HEADER: usize = 14;
-/// Where the TCP or UDP header begins.
+/// The offset of the TCP or UDP header.
 const L4: usize = 34;
-/// Ethernet and IPv4 headers, TCP or UDP ports.
+/// The length of Ethernet and IPv4 headers and of TCP or UDP ports.
 const ADDRESSED: usize = 38;
 const TCP_SEQUENCE: usize = 38;
 const TCP_CHECKSUM: usize = 50;
@@ -38,11 +38,11 @@ const UDP_CHECKSUM: usize = 40;
 pub(super) const PROTOCOL_TCP: u8 = 6;
 pub(super) const PROTOCOL_UDP: u8 = 17;
 
-/// Checks the length of generated frames; captured frames have their own.
+/// Checks the length of generated frames; captured frames keep their own length.
 ///
 /// # Errors
 ///
-/// When no such frame can be made; the error names the lengths that can.
+/// Returns an error if no such frame can be made; the error contains the possible lengths.
 pub fn check_frame_bytes(frame: &Frame, bytes: usize) -> Result<(), FrameError> {
     let Some(min) = frame.least_bytes() else { return Ok(()) };
     if (min..=MAX_FRAME_BYTES).contains(&bytes) {
@@ -57,21 +57,21 @@ pub fn check_frame_bytes(frame: &Frame, bytes: usize) -> Result<(), FrameError> 
 pub struct FramePlan {
     addresses: Addresses,
     contents: Vec<Content>,
-    /// Place in `contents` for each switch; empty if all have the first.
+    /// The index into `contents` for each switch; empty if all switches use the first entry.
     of_switch: Vec<usize>,
-    /// The place of each switch among those with the same content.
+    /// The share of each switch among those with equal content.
     sharing: Vec<Share>,
     notes: Vec<String>,
 }
 
-/// What frames are made from.
+/// The content from which frames are made.
 #[derive(Clone, Debug)]
 enum Content {
     Template(Arc<Template>),
     Recording(Arc<Recording>),
 }
 
-/// Makes the frames of one switch.
+/// The generator of the frames of one switch.
 #[derive(Clone, Debug)]
 pub struct FrameSource {
     switch: u32,
@@ -79,15 +79,15 @@ pub struct FrameSource {
     draws: Draws,
     addresses: Addresses,
     content: Content,
-    /// The frame of a recording that comes first.
+    /// The index of the recording's frame that comes first.
     begin: u64,
     hosts: Hosts,
     peers: Peers,
-    /// Whether hosts of the switch share ports.
+    /// Whether several hosts of the switch are attached to one port.
     ports_are_shared: bool,
 }
 
-/// The hosts that a switch's hosts send to, by their global numbers.
+/// The hosts to which a switch's hosts send, by global number.
 #[derive(Clone, Copy, Debug)]
 struct Peers {
     first: u32,
@@ -106,7 +106,7 @@ struct Template {
     odd: bool,
 }
 
-/// The variable fields of a frame but its identity.
+/// The variable fields of a frame, except its packet id.
 struct Fields {
     source_mac: MacAddress,
     destination_mac: MacAddress,
@@ -118,13 +118,13 @@ struct Fields {
 }
 
 impl FramePlan {
-    /// Checks what is to be sent and reads the captures that are to be replayed. Where overrides
-    /// overlap the later one holds.
+    /// Checks what is to be sent, and reads the captures that are to be replayed. Where overrides
+    /// overlap, the later one applies.
     ///
     /// # Errors
     ///
-    /// When frames of such a length cannot be made, when there are too few hosts or too many
-    /// switches, and when a capture cannot be read or its frames not be sent.
+    /// Returns an error if frames of the configured length cannot be made, if there are too few
+    /// hosts or too many switches, or if a capture cannot be read or its frames cannot be sent.
     pub fn new(traffic: &Traffic, switches: &Switches) -> Result<Self, FrameError> {
         if switches.count > PacketId::MAX_SWITCHES {
             return Err(FrameError::TooManySwitches(switches.count));
@@ -167,12 +167,12 @@ impl FramePlan {
         Ok(plan)
     }
 
-    /// What a reader of the results must know about replayed captures.
+    /// Returns notes on replayed captures for a reader of the results.
     pub fn notes(&self) -> &[String] {
         &self.notes
     }
 
-    /// The frames of one switch. Frames of a trial are recognised by its `key`.
+    /// Returns the source of one switch's frames. Frames of a trial are recognised by its `key`.
     pub fn source(
         &self,
         switch: u32,
@@ -199,7 +199,7 @@ impl FramePlan {
         })
     }
 
-    /// Place in `contents` of a recording, which is read if it was not before.
+    /// Returns the index into `contents` of a recording, which is read unless it was read before.
     fn add_recording(
         &mut self,
         path: &PathBuf,
@@ -218,13 +218,13 @@ impl FramePlan {
 }
 
 impl FrameSource {
-    /// Appends the frame of a packet-in to `out` and names the port that it enters by.
+    /// Appends the frame of a packet-in to `out`, and returns the port at which it enters.
     ///
-    /// The frame depends on nothing but `sequence` and what the source was made from.
+    /// The frame depends only on `sequence` and on the parameters of the source.
     pub fn next(&mut self, sequence: u64, out: &mut Vec<u8>) -> Port {
         let id = PacketId { switch: self.switch, sequence };
         let own = self.hosts.per_switch();
-        // The turn of a host, or without hosts the turn of a port.
+        // Hosts take turns, or ports if there are no hosts.
         let turn = if own == 0 { sequence as u32 } else { (sequence % u64::from(own)) as u32 };
         match &self.content {
             Content::Recording(recording) => {
@@ -243,7 +243,7 @@ impl FrameSource {
         let source = self.switch.wrapping_mul(own).wrapping_add(turn);
         let round = sequence / u64::from(own.max(1));
         let destination = self.destination(source, round);
-        // Different for every packet-in of every switch.
+        // This number differs for every packet-in of every switch.
         let serial = sequence
             .wrapping_mul(u64::from(self.hosts.switches()))
             .wrapping_add(u64::from(self.switch));
@@ -263,7 +263,8 @@ impl FrameSource {
         };
         let port = |end, host| match by(self.addresses.port, end) {
             Generator::Hosts => hosts::l4_port(host),
-            // New for every packet of a host, whose address tells it from those of others.
+            // The port is new for every packet of a host, and the host's address differs from those
+            // of others.
             Generator::Serial => serial_port(end, round),
             Generator::Random => self.draws.port(end, serial),
         };
@@ -280,8 +281,9 @@ impl FrameSource {
 }
 
 impl FrameSource {
-    /// Whom a host sends to in a round: to each in turn that is not behind its own port. No switch
-    /// would see a packet to such a one, and a controller that is shown one ignores it.
+    /// Returns the host to which a host sends in a round: each other host in turn, except those
+    /// behind its own port. No switch would see a packet to such a host, and controllers ignore
+    /// packets of this kind.
     fn destination(&self, source: u32, round: u64) -> u32 {
         let first = self.peers.of_host(source, round);
         if !self.ports_are_shared || !self.hosts.are_on_one_port(source, first) {
@@ -295,7 +297,7 @@ impl FrameSource {
 }
 
 impl Peers {
-    /// Hosts send to hosts of the same switch, unless there are links to reach others by, or
+    /// Returns the peers of a switch's hosts: hosts of this switch, unless links lead to others or
     /// there is no second host.
     fn of(switch: u32, hosts: &Hosts) -> Self {
         let own = hosts.per_switch();
@@ -306,7 +308,7 @@ impl Peers {
         }
     }
 
-    /// Whom a host sends to in a round: to each other host in turn.
+    /// Returns the host to which a host sends in a round, each other host in turn.
     fn of_host(self, host: u32, round: u64) -> u32 {
         let others = u64::from(self.count).saturating_sub(1).max(1);
         let own = u64::from(host.wrapping_sub(self.first));
@@ -315,7 +317,7 @@ impl Peers {
     }
 }
 
-/// Makes UDP packets from one host to another, each with an identity.
+/// A generator of UDP packets from one host to another, each with a packet id.
 #[derive(Clone, Debug)]
 pub(crate) struct PathFrames {
     template: Arc<Template>,
@@ -323,13 +325,13 @@ pub(crate) struct PathFrames {
 }
 
 impl PathFrames {
-    /// Of packets of `bytes` bytes, or as many as their headers need.
+    /// Creates a generator of packets of `bytes` bytes, or of the length that their headers need.
     pub(crate) fn new(bytes: usize, key: RunKey) -> Self {
         let bytes = bytes.clamp(Frame::MIN_UDP_BYTES, MAX_FRAME_BYTES);
         Self { template: Arc::new(Template::new(true, bytes)), key }
     }
 
-    /// A packet.
+    /// Returns a packet from one host to another.
     pub(crate) fn between(&self, from: &Host, to: &Host, id: PacketId) -> Vec<u8> {
         let fields = Fields {
             source_mac: from.mac,
@@ -347,7 +349,7 @@ impl PathFrames {
 }
 
 impl Template {
-    /// `length` is checked.
+    /// Creates a template; the caller must have checked `length`.
     fn new(udp: bool, length: usize) -> Self {
         let with_options = !udp && length == Frame::SYN_BYTES;
         let l4_bytes = length - L4;
@@ -368,7 +370,7 @@ impl Template {
             bytes[48..50].copy_from_slice(&[0xff, 0xff]);
         }
         if with_options {
-            // No-operation twice, then time stamps, of 10 bytes.
+            // Two no-operations, followed by the time stamp option of 10 bytes.
             bytes[54..58].copy_from_slice(&[1, 1, 8, 10]);
         }
         let pseudo_header = u64::from(bytes[23]) + l4_bytes as u64;
@@ -378,7 +380,7 @@ impl Template {
             check_at: if with_options { TCP_SEQUENCE } else { length - TRAILER },
             checksum_at: if udp { UDP_CHECKSUM } else { TCP_CHECKSUM },
             udp,
-            // The sequence number is at an even offset, as is the time stamp option.
+            // The TCP sequence number and the time stamp option are at even offsets.
             odd: !length.is_multiple_of(2),
             bytes,
         }

@@ -1,10 +1,10 @@
 //! The emulated hosts behind the switches.
 //!
 //! Host n of switch s has the global number s times the hosts per switch plus n, and everything
-//! else follows from that number: MAC address 02:00:00:00:00:01 and up, IPv4 address 10.0.0.1 and
-//! up, TCP and UDP port 49152 and up (which repeat after 16,384 hosts). Addresses are therefore
-//! computed in either direction and never stored; what is stored is which ports of linked switches
-//! are free.
+//! else follows from this number: MAC addresses from 02:00:00:00:00:01 on, IPv4 addresses from
+//! 10.0.0.1 on, and TCP and UDP ports from 49152 on (which repeat after 16,384 hosts). Addresses
+//! are therefore computed in either direction and never stored; only the free ports of linked
+//! switches are stored.
 
 use std::net::Ipv4Addr;
 use std::sync::Arc;
@@ -15,26 +15,26 @@ use super::id::{PacketId, RunKey};
 use crate::config::Switches;
 use crate::topology::{Port, SwitchIndex, Topology};
 
-/// Most hosts: the addresses of 10.0.0.0/8 without the first and the last.
+/// The most hosts: the addresses of 10.0.0.0/8 without the first and the last.
 pub(super) const MAX_HOSTS: u32 = (1 << 24) - 2;
 
 const NETWORK: u32 = 0x0a00_0000;
 
-/// Length of an ARP frame: the shortest Ethernet frame, FCS excluded.
+/// The length of an ARP frame: the shortest Ethernet frame, without the FCS.
 const ARP_BYTES: usize = 60;
 
 /// An emulated host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Host {
-    /// Index of its switch, from 0.
+    /// The index of its switch, from 0.
     pub switch: u32,
-    /// Port of the switch that it is attached to.
+    /// The port of the switch to which the host is attached.
     pub port: Port,
-    /// Ethernet address.
+    /// The Ethernet address.
     pub mac: MacAddress,
-    /// IPv4 address.
+    /// The IPv4 address.
     pub ip: Ipv4Addr,
-    /// TCP and UDP port that it uses.
+    /// The TCP and UDP port that the host uses.
     pub l4_port: u16,
 }
 
@@ -47,21 +47,22 @@ pub struct Hosts {
     linked: Arc<LinkedSwitches>,
 }
 
-/// Free ports of the switches that have links.
+/// The free ports of the switches that have links.
 #[derive(Debug, Default)]
 struct LinkedSwitches {
-    /// Free ports of switch s: `free` from `ends[s - 1]` to `ends[s]`. None are listed for
-    /// switches without links. Empty if no switch has any.
+    /// The ends of the switches' ranges in `free`: the free ports of switch s are `ends[s -
+    /// 1]..ends[s]`. The range of a switch without links is empty, and so is the whole vector if no
+    /// switch has any.
     ends: Vec<u32>,
     free: Vec<Port>,
 }
 
 impl Hosts {
-    /// Spreads the hosts of each switch over its ports that no link uses.
+    /// Spreads the hosts of each switch over its ports without a link.
     ///
     /// # Errors
     ///
-    /// When a switch has no such port, or when there are more hosts than addresses.
+    /// Returns an error if a switch has no such port, or if there are more hosts than addresses.
     pub fn new(switches: &Switches, topology: &Topology) -> Result<Self, HostsError> {
         let (count, per_switch) = (switches.count, switches.hosts);
         if count.checked_mul(per_switch).is_none_or(|total| total > MAX_HOSTS) {
@@ -87,17 +88,17 @@ impl Hosts {
         Ok(Self { switches: count, per_switch, ports: switches.ports, linked: Arc::new(linked) })
     }
 
-    /// Number of switches.
+    /// Returns the number of switches.
     pub fn switches(&self) -> u32 {
         self.switches
     }
 
-    /// Number of hosts behind each switch.
+    /// Returns the number of hosts behind each switch.
     pub fn per_switch(&self) -> u32 {
         self.per_switch
     }
 
-    /// Number of all hosts.
+    /// Returns the number of all hosts.
     pub fn count(&self) -> u32 {
         self.switches * self.per_switch
     }
@@ -107,29 +108,30 @@ impl Hosts {
         !self.linked.ends.is_empty()
     }
 
-    /// A host by its switch and its number there, from 0.
+    /// Returns a host, given its switch and its number there, from 0.
     pub fn host(&self, switch: u32, number: u32) -> Option<Host> {
         (switch < self.switches && number < self.per_switch)
             .then(|| self.at(switch * self.per_switch + number))
     }
 
-    /// The hosts behind a switch.
+    /// Returns the hosts behind a switch.
     pub fn of_switch(&self, switch: u32) -> impl Iterator<Item = Host> + '_ {
         (0..self.per_switch).map_while(move |number| self.host(switch, number))
     }
 
-    /// The host that has a MAC address.
+    /// Returns the host that has a MAC address.
     pub fn by_mac(&self, mac: MacAddress) -> Option<Host> {
         let [HOST, 0, 0, a, b, c] = mac.0 else { return None };
         self.numbered(u32::from_be_bytes([0, a, b, c]))
     }
 
-    /// The host that has an IPv4 address.
+    /// Returns the host that has an IPv4 address.
     pub fn by_ip(&self, ip: Ipv4Addr) -> Option<Host> {
         self.numbered(ip.to_bits().checked_sub(NETWORK)?)
     }
 
-    /// The ports of a switch that no link uses, in turn: number 0 is the first.
+    /// Returns the port for the host with a number: the ports without a link in turn, from number 0
+    /// on.
     pub fn port(&self, switch: u32, number: u32) -> Port {
         match self.linked.free_ports(switch) {
             [] => Port(1 + (number % u32::from(self.ports.max(1))) as u16),
@@ -137,7 +139,7 @@ impl Hosts {
         }
     }
 
-    /// Whether hosts of a switch are behind the same port.
+    /// Whether several hosts of a switch are behind one port.
     pub(super) fn share_ports(&self, switch: u32) -> bool {
         let free = match self.linked.free_ports(switch) {
             [] => usize::from(self.ports),
@@ -146,14 +148,14 @@ impl Hosts {
         self.per_switch as usize > free
     }
 
-    /// Whether two hosts, by their global numbers, are behind the same port of the same switch, so
-    /// that no switch sees what they send each other.
+    /// Whether two hosts, given by their global numbers, are behind one port of one switch, so that
+    /// no switch sees what they send each other.
     pub(super) fn are_on_one_port(&self, one: u32, other: u32) -> bool {
         let (one, other) = (self.at(one), self.at(other));
         (one.switch, one.port) == (other.switch, other.port)
     }
 
-    /// The announcement of one host, as [`Hosts::arp_announcements`] has it.
+    /// Returns the announcement of one host, as in [`Hosts::arp_announcements`].
     pub fn arp_announcement(
         &self,
         switch: u32,
@@ -163,8 +165,9 @@ impl Hosts {
         self.host(switch, number).map(|host| (host.port, announcement(&host, key)))
     }
 
-    /// A gratuitous ARP request of each host of a switch (an announcement, RFC 5227, section 3),
-    /// and the port that it enters by. [`super::read_id`] finds [`PacketId::unmeasured`] in it.
+    /// Returns a gratuitous ARP request of each host of a switch (an announcement, RFC 5227,
+    /// section 3), and the port at which it enters. [`super::read_id`] finds
+    /// [`PacketId::unmeasured`] in it.
     pub fn arp_announcements(
         &self,
         switch: u32,
@@ -173,7 +176,7 @@ impl Hosts {
         self.of_switch(switch).map(move |host| (host.port, announcement(&host, key)))
     }
 
-    /// The host with a global number; the caller keeps to [`Hosts::count`].
+    /// Returns the host with a global number, which must be less than [`Hosts::count`].
     pub(super) fn at(&self, index: u32) -> Host {
         let per_switch = self.per_switch.max(1);
         let (switch, number) = (index / per_switch, index % per_switch);
@@ -186,7 +189,7 @@ impl Hosts {
         }
     }
 
-    /// The host whose addresses end in `one_up`.
+    /// Returns the host whose addresses end in `one_up`, which is its global number plus one.
     fn numbered(&self, one_up: u32) -> Option<Host> {
         one_up.checked_sub(1).filter(|index| *index < self.count()).map(|index| self.at(index))
     }
@@ -213,7 +216,7 @@ pub(super) fn l4_port(index: u32) -> u16 {
     serial_port(End::Source, u64::from(index))
 }
 
-/// ARP over Ethernet for IPv4 (RFC 826). The identity lies in the padding.
+/// Builds an ARP announcement over Ethernet for IPv4 (RFC 826). The packet id lies in the padding.
 fn announcement(host: &Host, key: RunKey) -> [u8; ARP_BYTES] {
     let mut frame = [0; ARP_BYTES];
     frame[..6].copy_from_slice(&MacAddress::BROADCAST.0);

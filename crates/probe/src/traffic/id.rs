@@ -1,55 +1,57 @@
-//! The identity that a frame carries in its payload.
+//! The packet id that a frame carries in its payload.
 //!
-//! A controller answers a packet-in with a packet-out that holds the same packet, perhaps with
-//! other addresses, ports, TTL, checksums or tags. What it has no reason to touch is the end of
-//! the packet, so there lies an 8-byte tag: 24 bits for the switch, 40 for the sequence number. A
-//! 32-bit check word, a keyed mix of the tag, tells it from foreign bytes and from the frames of
-//! an earlier trial, which had another [`RunKey`]: any other 12 bytes pass with probability 2^-32.
+//! A controller answers a packet-in with a packet-out that holds the packet of the packet-in,
+//! perhaps with other addresses, ports, TTL, checksums or tags. It has no reason to change the end
+//! of the packet. There lies an 8-byte tag: 24 bits for the switch, 40 for the sequence number. A
+//! 32-bit check word, a keyed mix of the tag, distinguishes the tag from foreign bytes and from the
+//! frames of an earlier trial, which had another [`RunKey`]: any other 12 bytes pass with
+//! probability 2^-32.
 //!
 //! | frame | tag | check word |
 //! | --- | --- | --- |
 //! | TCP SYN of 66 bytes | TSval and TSecr of the time stamp option, the last 8 bytes | TCP sequence number, 28 bytes before the end |
 //! | all others | last 8 bytes | the 4 bytes before |
 //!
-//! Padding, an FCS or a trailer may follow, so that a tag which is not found at the end is looked
-//! for up to [`SEARCH`] bytes before it.
+//! Padding, an FCS or a trailer may follow, so a tag that is not found at the end is searched for
+//! up to [`SEARCH`] bytes before it.
 
-/// How far from its end a frame is searched for a tag, in bytes.
+/// The distance from its end in bytes over which a frame is searched for a tag.
 pub const SEARCH: usize = 64;
 
-/// Bytes of check word and tag where they lie side by side.
+/// The length of check word and tag where they are adjacent.
 pub(super) const TRAILER: usize = 12;
-/// From the check word of a TCP SYN to its end: from the sequence number to the end of a header
-/// with 12 bytes of options.
+/// The distance from the check word of a TCP SYN to its end: from the sequence number to the end of
+/// a header with 12 bytes of options.
 const SYN_TAIL: usize = 28;
 
 const SEQUENCE_BITS: u32 = 40;
 const MAX_SEQUENCE: u64 = (1 << SEQUENCE_BITS) - 1;
 
-/// Which packet-in a frame is.
+/// The identity of a packet-in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct PacketId {
-    /// Index of the switch, from 0, below 2^24.
+    /// The index of the switch, from 0, below 2^24.
     pub switch: u32,
-    /// Number of the packet-in at its switch, below 2^40 - 1.
+    /// The number of the packet-in at its switch, below 2^40 - 1.
     pub sequence: u64,
 }
 
 impl PacketId {
-    /// Most switches that a tag can tell apart.
+    /// The most switches that a tag can distinguish.
     pub const MAX_SWITCHES: u32 = 1 << (64 - SEQUENCE_BITS);
 
-    /// What frames carry that are no packet-in of the measurement, such as ARP announcements.
+    /// Returns the id in frames that are no packet-in of the measurement, such as ARP
+    /// announcements.
     pub const fn unmeasured(switch: u32) -> Self {
         Self { switch, sequence: MAX_SEQUENCE }
     }
 
-    /// Whether the frame is of ours, but no packet-in of the measurement.
+    /// Whether the frame belongs to the trial, but is no packet-in of the measurement.
     pub const fn is_unmeasured(&self) -> bool {
         self.sequence == MAX_SEQUENCE
     }
 
-    /// Switches and sequence numbers beyond their limits wrap.
+    /// Returns the tag; switches and sequence numbers beyond their limits wrap.
     const fn tag(self) -> u64 {
         (self.switch as u64) << SEQUENCE_BITS | self.sequence & MAX_SEQUENCE
     }
@@ -59,7 +61,7 @@ impl PacketId {
     }
 }
 
-/// Tells the frames of one trial from all others.
+/// A key that distinguishes the frames of one trial from all others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RunKey {
     mask: u64,
@@ -67,24 +69,25 @@ pub struct RunKey {
 }
 
 impl RunKey {
-    /// Any number serves, and numbers that differ in one bit serve as well as others.
+    /// Creates a key from any number; numbers that differ in a single bit yield unrelated keys.
     pub const fn new(number: u64) -> Self {
         let mask = mix(number);
         Self { mask, factor: mix(mask) | 1 }
     }
 
-    /// A number that tells this trial from others where a check word has no place.
+    /// Returns a number that distinguishes this trial from others where there is no room for a
+    /// check word.
     pub(crate) const fn mark(self) -> u128 {
         ((self.factor as u32 as u128) << 64) | self.mask as u128
     }
 
-    /// Tag and check word of a frame.
+    /// Returns tag and check word of a frame.
     pub(super) const fn words(self, id: PacketId) -> (u64, u32) {
         let tag = id.tag();
         (tag, self.check(tag))
     }
 
-    /// Check word and tag as they lie side by side at the end of a frame.
+    /// Returns check word and tag as they are adjacent at the end of a frame.
     pub(super) fn trailer(self, id: PacketId) -> [u8; TRAILER] {
         let (tag, check) = self.words(id);
         let mut bytes = [0; TRAILER];
@@ -93,14 +96,15 @@ impl RunKey {
         bytes
     }
 
-    /// Multiplies to 128 bits and folds them, so that every bit of the tag counts.
+    /// Returns the check word: a 128-bit product that is folded, so that every bit of the tag has
+    /// an effect.
     const fn check(self, tag: u64) -> u32 {
         let product = (tag ^ self.mask) as u128 * self.factor as u128;
         (((product >> 64) as u64 ^ product as u64) >> 32) as u32
     }
 }
 
-/// The packet-in that a frame is or answers; `None` for frames that are not of this trial.
+/// Returns the packet-in that a frame is or answers; `None` for frames that are not of this trial.
 pub fn read_id(frame: &[u8], key: RunKey) -> Option<PacketId> {
     let last = *frame.last_chunk()?;
     let (beside, tag) = split(last);
@@ -110,7 +114,8 @@ pub fn read_id(frame: &[u8], key: RunKey) -> Option<PacketId> {
     if at_end { Some(PacketId::from_tag(tag)) } else { search(frame, key) }
 }
 
-/// Looks before the end. Bytes before the frame count as zero, which spares tests of length.
+/// Searches for a tag before the end. Bytes before the frame count as zero, which avoids checks of
+/// the length.
 fn search(frame: &[u8], key: RunKey) -> Option<PacketId> {
     let mut tail = [0; SYN_TAIL + SEARCH];
     let length = frame.len().min(tail.len());
@@ -125,7 +130,7 @@ fn search(frame: &[u8], key: RunKey) -> Option<PacketId> {
     })
 }
 
-/// Check word and tag that lie side by side.
+/// Splits adjacent check word and tag.
 fn split(bytes: [u8; TRAILER]) -> (u32, u64) {
     let tag = u64::from(word(&bytes, 4)) << 32 | u64::from(word(&bytes, 8));
     (word(&bytes, 0), tag)
@@ -135,8 +140,9 @@ fn word(bytes: &[u8], at: usize) -> u32 {
     u32::from_be_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]])
 }
 
-/// A bijection of 64 bits in which every input bit changes every output bit with probability one
-/// half: the finalizer of SplitMix64 (Steele, Lea and Flood, OOPSLA 2014), with its increment.
+/// Mixes 64 bits bijectively, so that every input bit changes every output bit with probability one
+/// half. This is the finalizer of SplitMix64 (Steele, Lea and Flood, OOPSLA 2014), with its
+/// increment.
 pub(super) const fn mix(number: u64) -> u64 {
     let mut z = number.wrapping_add(0x9e37_79b9_7f4a_7c15);
     z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);

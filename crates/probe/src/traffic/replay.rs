@@ -1,9 +1,9 @@
-//! Frames of a capture, made ready to carry identities.
+//! Frames of a capture, prepared to carry packet ids.
 //!
-//! Where a frame holds 12 bytes of TCP or UDP payload in IPv4, the identity overwrites the last 12
-//! of them, and the checksum is made right. All other frames (short payload, other protocols,
-//! IPv6, fragments, frames cut by the snap length) get 12 bytes more, behind the packet. Such a
-//! trailer is lost on controllers that take the packet apart and put it together again.
+//! Where a frame holds 12 bytes of TCP or UDP payload in IPv4, the packet id overwrites the last 12
+//! of them, and the checksum is corrected. All other frames (short payload, other protocols, IPv6,
+//! fragments, frames cut by the snap length) are extended by 12 bytes behind the packet. Such a
+//! trailer is lost on controllers that parse and reassemble the packet.
 
 use std::path::Path;
 
@@ -16,9 +16,9 @@ use super::id::{PacketId, RunKey, SEARCH, TRAILER};
 use crate::config::MAX_FRAME_BYTES;
 use crate::schedule::{Share, ends_of, gaps_of};
 
-/// Most bytes of frames held in memory.
+/// The most bytes of frames held in memory.
 const MAX_BYTES: usize = 256 << 20;
-/// Most VLAN tags looked behind.
+/// The most VLAN tags that are skipped.
 const MAX_VLAN_TAGS: usize = 4;
 
 const IPV4: u16 = 0x0800;
@@ -26,7 +26,7 @@ const IPV4_HEADER: usize = 20;
 const TCP_HEADER: usize = 20;
 const UDP_HEADER: usize = 8;
 
-/// Ethertype of what an Ethernet frame holds behind its VLAN tags, and where that begins.
+/// Returns the EtherType behind the VLAN tags of an Ethernet frame, and the offset of the payload.
 pub(super) fn ethertype(frame: &[u8]) -> Option<(u16, usize)> {
     let mut at = ETHERNET_HEADER - 2;
     for _ in 0..=MAX_VLAN_TAGS {
@@ -39,12 +39,12 @@ pub(super) fn ethertype(frame: &[u8]) -> Option<(u16, usize)> {
     None
 }
 
-/// The frames of a capture in order.
+/// The frames of a capture, in order.
 #[derive(Debug)]
 pub(super) struct Recording {
     bytes: Vec<u8>,
     frames: Vec<Recorded>,
-    /// Sums of the times up to and with each frame; empty if the capture tells none.
+    /// The cumulative sums of the times between frames; empty if the capture contains no times.
     ends: Vec<f64>,
     notes: Vec<String>,
 }
@@ -57,21 +57,21 @@ struct Recorded {
     place: Place,
 }
 
-/// Where the identity goes.
+/// The place of the packet id in a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Place {
     Behind,
-    /// Over the bytes from this offset on, which are zero in the recording.
+    /// The bytes from this offset on, which are zero in the recording.
     Payload {
         at: usize,
         checksum: Checksum,
     },
 }
 
-/// How the checksum over the identity comes about.
+/// The checksum that covers the packet id.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Checksum {
-    /// The frame says that it has none.
+    /// The frame states that it has no checksum.
     Unused,
     Tcp(Sum),
     Udp(Sum),
@@ -79,11 +79,11 @@ enum Checksum {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Sum {
-    /// Offset of the checksum in the frame.
+    /// The offset of the checksum in the frame.
     at: usize,
-    /// Sum of all that it covers but the identity.
+    /// The sum of everything that it covers except the packet id.
     base: u16,
-    /// Whether the identity begins at an odd offset.
+    /// Whether the packet id begins at an odd offset.
     odd: bool,
 }
 
@@ -127,13 +127,13 @@ impl Recording {
         Ok(recording)
     }
 
-    /// What a reader of the results must know.
+    /// Returns notes for a reader of the results.
     pub(super) fn notes(&self) -> &[String] {
         &self.notes
     }
 
-    /// The frame with which a switch begins. Where a capture also gives the times, each frame comes
-    /// at its own.
+    /// Returns the index of the frame with which a switch begins. Where the capture also provides
+    /// the times, each frame is sent at its own time.
     pub(super) fn begin(&self, share: Share) -> usize {
         match self.ends.is_empty() {
             true => share.begin_of(self.frames.len()),
@@ -141,9 +141,9 @@ impl Recording {
         }
     }
 
-    /// Appends the frame whose turn it is.
+    /// Appends the frame for a sequence number.
     pub(super) fn write(&self, sequence: u64, id: PacketId, key: RunKey, out: &mut Vec<u8>) {
-        // There is at least one frame.
+        // A recording has at least one frame.
         let turn = (sequence % self.frames.len().max(1) as u64) as usize;
         let Some(&Recorded { start, end, place }) = self.frames.get(turn) else { return };
         let begin = out.len();
@@ -190,7 +190,7 @@ impl Recording {
     }
 }
 
-/// Finds the place in a frame's payload and clears it; `None` if there is none.
+/// Finds the place of the packet id in a frame's payload and clears it; `None` if there is none.
 fn prepare(frame: &mut [u8]) -> Option<Place> {
     let (IPV4, ip_at) = ethertype(frame)? else { return None };
     let ip = frame.get(ip_at..)?.first_chunk::<IPV4_HEADER>()?;

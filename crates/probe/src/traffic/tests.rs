@@ -52,12 +52,12 @@ fn traffic(frame: Frame, frame_bytes: usize) -> Traffic {
     }
 }
 
-/// All addresses of one kind, at either end.
+/// Returns settings that draw all addresses in one way, at both ends.
 fn addresses(generator: Generator) -> Addresses {
     Addresses { mac: generator, ip: generator, port: generator, known_destinations: false }
 }
 
-/// The frames of one switch among 10 with 3 hosts each and no links.
+/// Returns the frames of one switch among 10 with 3 hosts each and no links.
 fn source(frame: Frame, frame_bytes: usize, addresses: Addresses, switch: u32) -> FrameSource {
     let switches = switches(10, 4, 3);
     let traffic = Traffic { addresses, ..traffic(frame, frame_bytes) };
@@ -71,7 +71,7 @@ fn frame_of(source: &mut FrameSource, sequence: u64) -> Vec<u8> {
     frame
 }
 
-/// What another implementation reads in a frame, all checksums verified.
+/// The fields of a frame as another implementation parses them, after it verified all checksums.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Read {
     source_mac: MacAddress,

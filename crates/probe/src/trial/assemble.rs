@@ -1,4 +1,4 @@
-//! Puts the books of all engine threads together into one result.
+//! Merges the records of all engine threads into one result.
 
 use std::collections::BTreeMap;
 
@@ -24,10 +24,10 @@ use crate::outcome::{
 };
 use crate::usage::Sample;
 
-/// Samples of the use of both hosts, at the moments at which outstanding packet-ins are sampled.
+/// Samples of the use of both hosts, taken together with those of outstanding packet-ins.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(super) struct UsageSeries {
-    /// Nanoseconds since the start of traffic.
+    /// The times of the samples in nanoseconds since the start of traffic.
     at: Vec<u64>,
     controller: Vec<Option<Sample>>,
     own: Vec<Option<Sample>>,
@@ -44,7 +44,7 @@ impl UsageSeries {
         self.own.push(own);
     }
 
-    /// The controller's CPU before the first packet-in, in percent of a core.
+    /// Returns the controller's CPU time before the first packet-in, in percent of a core.
     pub(super) fn controller_before_traffic(&self) -> Option<f64> {
         self.controller.first().copied().flatten().map(|sample| sample.cpu_percent)
     }
@@ -54,8 +54,8 @@ impl UsageSeries {
         self.controller.len() > 1 && self.controller.iter().all(Option::is_none)
     }
 
-    /// Adds what another rank used itself, at the same moments of traffic; of the controller it is
-    /// what one of them could see.
+    /// Adds the usage of another rank, sampled at equal moments of traffic. The controller's usage
+    /// is taken from whichever rank could see it.
     pub(super) fn add(&mut self, other: &Self) {
         for (index, own) in self.own.iter_mut().enumerate() {
             let theirs = other.own.get(index).copied().flatten();
@@ -70,14 +70,15 @@ impl UsageSeries {
         }
     }
 
-    /// The time for which the controller's threads waited for a core in the window, in percent of
-    /// it, where it is known.
+    /// Returns the time for which the controller's threads waited for a core in the window, in
+    /// percent of the window, where it is known.
     fn controller_waited(&self, window: Window) -> Option<f64> {
         let inside = self.inside(&self.controller, window);
         statistics::mean(&inside.filter_map(|sample| sample.wait_percent).collect::<Vec<_>>())
     }
 
-    /// A sample speaks about the interval that it ends, so the first of the window is left out.
+    /// Returns the samples within the window. A sample covers the interval that it ends, so the
+    /// first one in the window is left out.
     fn inside<'a>(
         &'a self,
         samples: &'a [Option<Sample>],
@@ -94,7 +95,7 @@ impl UsageSeries {
     }
 }
 
-/// What a trial leaves to be put together.
+/// The parts of a trial's result.
 #[derive(Clone, Debug)]
 pub(super) struct Parts {
     pub(super) completion: Completion,
@@ -102,7 +103,7 @@ pub(super) struct Parts {
     pub(super) usage: UsageSeries,
     /// The observations of connections and hosts, one for each rank.
     pub(super) seen: Vec<Seen>,
-    /// Seconds until the last switch was ready.
+    /// The time in seconds until the last switch was ready.
     pub(super) ready_after: Option<f64>,
     pub(super) ready_at_end: u32,
 }
@@ -132,7 +133,7 @@ pub(super) fn trial(
     let mut handshakes: Vec<SwitchHandshake> = Vec::new();
     for (recorder, shakes) in books {
         merge(&mut histograms, &recorder.tally.histograms);
-        // Both grow by themselves and have the same precision, so adding cannot fail.
+        // Adding cannot fail, since the histograms resize themselves and have equal precision.
         let _ = undisturbed.add(&recorder.tally.undisturbed);
         add_each(&mut series.sent_per_s, &recorder.sums.sent_per_s);
         add_each(&mut series.received_per_s, &recorder.sums.received_per_s);
@@ -163,7 +164,7 @@ pub(super) fn trial(
     let met = handshakes.iter().any(|handshake| handshake.rank > 0);
     let mut handshake = handshake_outcome(plan, &handshakes, ready_after_s);
     handshake.ready_at_end = Some(ready_at_end);
-    // A trial that was cut short before its window says nothing about a zero.
+    // A zero needs no explanation if the trial was cut short before its window.
     let began = seconds > 0.0 || !matches!(completion, Completion::Partial { .. });
     handshake.why_zero = began
         .then(|| {
@@ -272,15 +273,15 @@ fn is_local(config: &Config) -> bool {
     config.protocol == Protocol::P4Runtime && config.p4runtime.listen.is_loopback()
 }
 
-/// The window as far as it was reached when the first engine thread closed its books.
+/// Returns the part of the window up to when the first engine thread closed its record.
 fn measured(window: Window, closed_at: Option<u64>) -> Window {
     let reached = closed_at.unwrap_or(window.from).max(window.from);
     Window { from: window.from, to: window.to.min(reached) }
 }
 
-/// Makes all values of seconds equally long: a second in which nothing came has 0, also after the
-/// last in which something did. A second that the trial did not see to its end counts only where
-/// something happened in it.
+/// Extends all per-second values to equal length: a second without events has 0, also after the
+/// last second with events. A second that the trial did not complete counts only if something
+/// happened in it.
 fn fill_seconds(series: &mut Series, records: &mut [SwitchRecord], closed_at: Option<u64>) {
     let whole = (closed_at.unwrap_or(0) / 1_000_000_000) as usize;
     let Series { sent_per_s, received_per_s, rules_per_s, .. } = series;
@@ -290,7 +291,7 @@ fn fill_seconds(series: &mut Series, records: &mut [SwitchRecord], closed_at: Op
         values.resize(seconds, 0);
     }
     for record in records {
-        // Left out where there are too many switches.
+        // The values per switch are left out where there are too many switches.
         if !(record.sent_per_s.is_empty() && record.received_per_s.is_empty()) {
             record.sent_per_s.resize(seconds, 0);
             record.received_per_s.resize(seconds, 0);
@@ -381,7 +382,7 @@ fn handshake_outcome(
     }
 }
 
-/// Where controller and switches meet, in words.
+/// Returns the address at which controller and switches meet.
 pub(crate) fn address(config: &Config) -> String {
     match config.protocol {
         Protocol::OpenFlow10 | Protocol::OpenFlow13 => config.controller.address.clone(),
@@ -406,7 +407,7 @@ fn merge(into: &mut Histograms, from: &Histograms) {
         (&mut into.read_delay, &from.read_delay),
         (&mut into.rtt_in_window, &from.rtt_in_window),
     ] {
-        // Both grow by themselves and have the same precision, so adding cannot fail.
+        // Adding cannot fail, since the histograms resize themselves and have equal precision.
         let _ = into.add(from);
     }
 }
@@ -419,7 +420,7 @@ fn add_each(into: &mut Vec<u64>, from: &[u64]) {
 }
 
 fn add_counts(sum: &mut Counts, one: &Counts) {
-    // Spelled out without `..`, so that a new field cannot be forgotten.
+    // The pattern has no `..`, so that a new field cannot be forgotten.
     let Counts {
         due,
         sent,

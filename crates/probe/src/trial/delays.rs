@@ -1,16 +1,16 @@
-//! Delays of the probe that round-trip times hold.
+//! Detection of percentiles of round-trip times that delays of the probe may have determined.
 
 use statistics::can_state;
 
 use crate::account::Times;
 use crate::outcome::Latency;
 
-/// The factor by which a percentile changes that is the probe's own.
+/// The least factor by which the probe's delays must change a percentile.
 const CHANGES: f64 = 1.25;
 
-/// The percentiles of round-trip times that may be longer by a quarter or more for what the probe
-/// did: they are, compared with the least that packet-ins took which it did not disturb. Beyond p99
-/// single pauses of the host decide, on both sides.
+/// Returns the percentiles of round-trip times that the probe's delays may have increased by a
+/// quarter or more. They are compared with the lower bounds of the times of packet-ins that the
+/// probe did not disturb. Beyond p99, single pauses of the host decide on both sides.
 pub(crate) fn own_percentiles(times: Times<'_>) -> Vec<&'static str> {
     let Times { all, undisturbed } = times;
     if all.samples == 0 {
@@ -52,12 +52,12 @@ mod tests {
         };
         let (all, undisturbed) = (of(100, 100, 125), of(100, 99, 100));
         assert_eq!(own_percentiles(Times { all: &all, undisturbed: &undisturbed }), ["p95"]);
-        // With fewer samples there is no p95 to speak of.
+        // With fewer samples, p95 cannot be stated.
         let few = of(19, 100, 125);
         assert!(own_percentiles(Times { all: &few, undisturbed: &undisturbed }).is_empty());
         let none = Latency::default();
         assert!(own_percentiles(Times { all: &none, undisturbed: &undisturbed }).is_empty());
-        // Where every packet-in was disturbed, nothing else is known.
+        // Where every packet-in was disturbed, every percentile may be the probe's.
         let every = own_percentiles(Times { all: &all, undisturbed: &none });
         assert_eq!(every, ["p50", "p90", "p95", "p99"]);
         assert_eq!(in_words(&["p50", "p90", "p99"]), "p50, p90 and p99");

@@ -11,8 +11,8 @@ use crate::host;
 use crate::kernel::{Ends, Look, Watch};
 use crate::ledger::Window;
 
-/// A thread that sleeps is woken later than this, in nanoseconds, only if nothing ran on its host.
-/// A busy host wakes every thread sooner.
+/// The delay in nanoseconds from which on a late wake-up of a sleeping thread means that nothing
+/// ran on its host. A busy host wakes every thread sooner.
 const STALL: u64 = 20_000_000;
 
 /// The observations of one rank.
@@ -23,14 +23,14 @@ pub(super) struct Seen {
     has_controller: bool,
     /// The part of the window in nanoseconds for which the conductor was not woken.
     stalled: u64,
-    /// The share of the window that other virtual machines took from the host.
+    /// The share of the window's CPU time that other virtual machines took from the host.
     stolen: f64,
-    /// Why the kernel tells nothing of connections, if it does not.
+    /// The reason why the kernel does not report connections, if it does not.
     pub(super) failure: Option<String>,
 }
 
 impl Seen {
-    /// Returns the treatment of processes by the controller's host, if a rank was on it.
+    /// Returns how the controller's host scheduled processes, if a rank was on it.
     pub(super) fn host(ranks: &[Self]) -> HostWork {
         let there = || ranks.iter().filter(|seen| seen.has_controller);
         HostWork {
@@ -41,7 +41,7 @@ impl Seen {
     }
 }
 
-/// Gathers what is seen. Moments are nanoseconds since the start of traffic.
+/// The observer of connections and host. Moments are nanoseconds since the start of traffic.
 #[derive(Debug)]
 pub(super) struct Surroundings {
     watch: Option<Watch>,
@@ -49,7 +49,7 @@ pub(super) struct Surroundings {
     pub(super) has_controller: bool,
     stalled: u64,
     failure: Option<String>,
-    /// The processor time that other virtual machines had taken when the window began.
+    /// The CPU time that other virtual machines had taken when the window began.
     stolen_before: Option<Duration>,
     stolen: f64,
 }
@@ -73,12 +73,12 @@ impl Surroundings {
         }
     }
 
-    /// Looks at the connections, if that costs little.
+    /// Samples the connections, if that costs little time.
     pub(super) fn glance(&mut self, at: u64) {
         self.watched(|watch| watch.glance(at));
     }
 
-    /// Looks at connections and host at an edge of the window.
+    /// Samples connections and host at an edge of the window.
     pub(super) fn look_at_edge(&mut self, at: u64) {
         self.watched(|watch| watch.look(at));
         let stolen = host::stolen();
@@ -119,7 +119,7 @@ impl Surroundings {
     }
 }
 
-/// The connections of a trial; nothing where the controller's port is unknown.
+/// Returns the selection of a trial's connections; `None` where the controller's port is unknown.
 fn ends(plan: &TrialPlan) -> Option<Ends> {
     match plan.config.protocol {
         Protocol::OpenFlow10 | Protocol::OpenFlow13 => {

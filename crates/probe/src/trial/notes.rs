@@ -14,11 +14,11 @@ pub(super) struct Delays<'a> {
     pub(super) send_lag: &'a Latency,
     pub(super) read_delay: &'a Latency,
     pub(super) times: Times<'a>,
-    /// The share of what connections refused that the network kept back, not the controller.
+    /// The share of refused packet-ins that the network, not the controller, kept back.
     pub(super) by_network: f64,
 }
 
-/// Returns what a reader of a trial's figures must know.
+/// Returns the notes that a reader of a trial's figures needs.
 pub(super) fn of_trial(
     plan: &TrialPlan,
     counts: &Counts,
@@ -46,7 +46,7 @@ pub(super) fn of_trial(
         ));
     }
     if send_lag.p99_ns > LATE {
-        // Without figures, so that trials share the note; they are in the result.
+        // The note has no figures, so that trials share it; the figures are in the result.
         notes.push(
             "At least one packet-in in a hundred left more than 1 ms late: the tail of the \
              round-trip time from due includes that, the one from sent does not."
@@ -101,7 +101,7 @@ pub(super) fn of_trial(
     notes
 }
 
-/// How many packet-ins never left, and what hindered them.
+/// Describes how many packet-ins never left, and why.
 fn never_left(counts: &Counts, hindered: Hindered, culprit: &str) -> String {
     let Hindered { refused, cut_off, .. } = hindered;
     let rest = counts.unsent.saturating_sub(refused + cut_off);

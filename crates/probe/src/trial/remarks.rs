@@ -1,4 +1,4 @@
-//! Remarks about what the controller did, beside those about how well it was measured.
+//! Remarks on the behaviour of the controller, beside those on the quality of the measurement.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -7,14 +7,14 @@ use crate::config::Load;
 use crate::engine::SwitchHandshake;
 use crate::outcome::{Counts, SwitchOutcome};
 
-/// CPU of a controller that nobody asks for anything, in percent of a core, beyond which it is
-/// noted: discovery and keep-alives of many switches take less.
+/// The CPU time of an idle controller, in percent of a core, above which it is remarked on:
+/// discovery and keep-alives of many switches take less.
 const BUSY_BEFORE_PERCENT: f64 = 25.0;
-/// A shorter time to settle tells handshakes from other work no more.
+/// The shortest settling time in which handshakes can be distinguished from other work.
 const LONG_SETTLE: Duration = Duration::from_millis(500);
 
-/// That a controller works before it is asked to: `cpu` is what it used while the switches settled, in percent of a
-/// core.
+/// Returns a remark that the controller was busy before it received requests: `cpu` is the CPU time
+/// that it used while the switches settled, in percent of a core.
 pub(super) fn busy_before(settle: Duration, cpu: f64) -> Option<String> {
     (settle >= LONG_SETTLE && cpu > BUSY_BEFORE_PERCENT).then(|| {
         format!(
@@ -26,7 +26,7 @@ pub(super) fn busy_before(settle: Duration, cpu: f64) -> Option<String> {
     })
 }
 
-/// What is odd about how switches were set up.
+/// Returns remarks on anomalies in the set-up of switches.
 pub(super) fn of_handshakes(handshakes: &[SwitchHandshake]) -> Vec<String> {
     let pipelines = pipelines(handshakes);
     if pipelines.len() < 2 {
@@ -42,7 +42,7 @@ pub(super) fn of_handshakes(handshakes: &[SwitchHandshake]) -> Vec<String> {
     )]
 }
 
-/// The pipelines that the switches were given, by name, with the number of switches.
+/// Returns the pipelines of the switches by name, with the number of switches.
 pub(super) fn pipelines(handshakes: &[SwitchHandshake]) -> BTreeMap<String, u32> {
     let mut pipelines = BTreeMap::new();
     for name in handshakes.iter().filter_map(|handshake| handshake.pipeline.clone()) {
@@ -51,13 +51,13 @@ pub(super) fn pipelines(handshakes: &[SwitchHandshake]) -> BTreeMap<String, u32>
     pipelines
 }
 
-/// The pipeline that all switches ran, in a sentence; nothing where they ran several or none.
+/// Describes the pipeline that all switches ran; `None` if they ran several or none.
 pub(super) fn of_pipelines(pipelines: &BTreeMap<String, u32>) -> Option<String> {
     let [name] = pipelines.keys().collect::<Vec<_>>()[..] else { return None };
     Some(format!("The switches ran the pipeline {name}."))
 }
 
-/// What the figures are of, where they are not of packet-ins.
+/// Returns a remark on what the figures describe, if it is not packet-ins.
 pub(super) fn of_load(load: Load) -> Vec<String> {
     match load {
         Load::PacketIn => Vec::new(),
@@ -75,7 +75,8 @@ pub(super) fn of_load(load: Load) -> Vec<String> {
     }
 }
 
-/// Says that the kernel lists no connections, and what the verdict cannot tell without them.
+/// Returns a remark that the kernel lists no connections, and what the verdict cannot decide
+/// without them.
 pub(super) fn of_sockets(failure: Option<&str>) -> Vec<String> {
     let note = |failure: &str| {
         format!(
@@ -86,10 +87,10 @@ pub(super) fn of_sockets(failure: Option<&str>) -> Vec<String> {
     failure.map(note).into_iter().collect()
 }
 
-/// Returns a note about repeated answers. A controller floods where most packet-ins have several
-/// answers. One that sends a packet again now and then does not.
+/// Returns a remark on repeated answers. A controller floods if most packet-ins have several
+/// answers. A controller that sends a packet again now and then does not flood.
 pub(super) fn of_answers(counts: &Counts, switches: &[SwitchOutcome], load: Load) -> Vec<String> {
-    // Acknowledging a list again changes nothing.
+    // A repeated acknowledgement of a list changes nothing.
     if load != Load::PacketIn {
         return Vec::new();
     }
@@ -169,11 +170,12 @@ mod tests {
                 .collect();
             of_answers(&all, &switches, Load::PacketIn).concat()
         };
-        // What an ONOS without its host provider did: 2,000 packet-ins, 8,000 packet-outs.
+        // These are the counts of an ONOS without its host provider: 2,000 packet-ins, 8,000
+        // packet-outs.
         let said = note(&[counts(1_000, 3_000, 1_000); 2]);
         assert!(said.contains("2000 of 2000") && said.contains("4.0 for"), "{said}");
         assert!(said.contains(": it floods, for"), "{said}");
-        // One duplicate in seven, or many of few packet-ins, is no flooding.
+        // One duplicate in seven, or many duplicates of few packet-ins, is not flooding.
         for some in [counts(700, 100, 100), counts(700, 2_100, 100)] {
             let said = note(&[some]);
             assert!(said.starts_with("100 of 700") && !said.contains("flood"), "{said}");

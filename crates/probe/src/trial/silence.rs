@@ -1,19 +1,20 @@
-//! Whether the controller stopped answering for good.
+//! Detection of a controller that stopped answering for good.
 //!
-//! A controller that is too slow answers to the end, as fast as it can. One that has stopped is
-//! known by its silence: nothing more came to the end of the drain, whatever was sent meanwhile.
+//! A controller that is too slow answers until the end, as fast as it can. A controller that has
+//! stopped is recognised by its silence: no answer arrived until the end of the drain, whatever was
+//! sent meanwhile.
 
 use crate::engine::{Books, Recorder, TrialPlan, nanos};
 use crate::outcome::Silence;
 use crate::traffic::describe;
 
-/// The factor by which a silence must exceed every earlier time between two answers: a controller
-/// that rests now and then has not stopped.
+/// The factor by which a silence must exceed every earlier time between two answers, since a
+/// controller that pauses now and then has not stopped.
 const LONGER: u64 = 3;
-/// Packet-ins without an answer that make a silence; fewer may be lost one by one.
+/// The least number of unanswered packet-ins that make a silence; fewer may be lost individually.
 const LEAST: u64 = 10;
 
-/// The silence at the end of a trial, if there is one.
+/// Returns the silence at the end of a trial, if there is one.
 pub(super) fn silence(plan: &TrialPlan, books: &[Books]) -> Option<Silence> {
     let recorders = || books.iter().map(|(recorder, _)| recorder);
     let found = ended_in_silence(recorders, nanos(plan.config.timing.drain.longest()))?;
@@ -37,13 +38,14 @@ pub(crate) struct Found {
     pub(crate) last_answer: u64,
     pub(crate) until: u64,
     pub(crate) unanswered: u64,
-    /// Departure, switch and number of the first packet-in without an answer.
+    /// Departure, switch and number of the first unanswered packet-in.
     pub(crate) sent: u64,
     pub(crate) switch: u32,
     pub(crate) sequence: u64,
 }
 
-/// Whether a controller had stopped answering when the time to wait, `patience`, was over.
+/// Returns the silence of a controller that had stopped answering when the time to wait,
+/// `patience`, was over; `None` if it had not stopped.
 pub(crate) fn ended_in_silence<'a, R: Iterator<Item = &'a Recorder>>(
     recorders: impl Fn() -> R,
     patience: u64,
@@ -90,19 +92,20 @@ pub(crate) fn ended_in_silence<'a, R: Iterator<Item = &'a Recorder>>(
     Some(Found { last_answer, until, unanswered, sent, switch, sequence })
 }
 
-/// What tells a controller that stopped from one that is slow or loses packets.
+/// The observations that distinguish a controller that stopped from one that is slow or loses
+/// packets.
 #[derive(Clone, Copy, Debug)]
 struct Seen {
-    /// Time without an answer at the end, the time to wait for answers, and the longest time that
-    /// any answer took.
+    /// The time without an answer at the end, the time to wait for answers, and the longest time
+    /// that any answer took.
     silent: u64,
     patience: u64,
     longest: u64,
-    /// The longest time between two answers before.
+    /// The longest earlier time between two answers.
     longest_gap: u64,
-    /// Packet-ins that left after the last one that was answered.
+    /// The number of packet-ins that left after the last one that was answered.
     unanswered: u64,
-    /// Those that left before it and have no answer.
+    /// The number of unanswered packet-ins that left before the last one that was answered.
     unanswered_before: u64,
     answered: u64,
 }
@@ -113,7 +116,7 @@ impl Seen {
             && self.silent >= self.patience
             && self.silent > self.longest
             && self.silent > LONGER.saturating_mul(self.longest_gap)
-            // Where most is lost anyway, a few at the end are no news.
+            // Where most packet-ins are lost anyway, some losses at the end prove nothing.
             && self.unanswered_before < self.answered
     }
 }
@@ -122,7 +125,7 @@ impl Seen {
 mod tests {
     use super::*;
 
-    /// An application of os-ken that parses every packet: its library never returns from the frame
+    /// An application of os-ken that parses every packet. Its library never returns from the frame
     /// with source port 2600, the 1,577th of a run of 10 s at 1,000/s.
     const OS_KEN: Seen = Seen {
         silent: 10_424_000_000,
@@ -137,7 +140,7 @@ mod tests {
     #[test]
     fn a_controller_that_stopped_is_told_from_others() {
         assert!(OS_KEN.is_for_good());
-        // ONOS over P4Runtime, 50 switches at 50/s: overloaded, and answering to the end.
+        // ONOS over P4Runtime with 50 switches at 50/s: overloaded, and answering until the end.
         let slow = Seen {
             silent: 3_000_000,
             longest: 14_700_000_000,
@@ -147,15 +150,15 @@ mod tests {
             ..OS_KEN
         };
         assert!(!slow.is_for_good());
-        // Its queue may just be longer than the drain.
+        // The controller's queue may just be longer than the drain.
         assert!(!Seen { silent: 3_000_000_000, ..slow }.is_for_good());
-        // It rests for 2 s now and then.
+        // The controller pauses for 2 s now and then.
         assert!(
             !Seen { silent: 4_000_000_000, longest_gap: 2_000_000_000, ..OS_KEN }.is_for_good()
         );
-        // The last packet-in of a healthy run is lost.
+        // Only the last packet-in of a healthy run is lost.
         assert!(!Seen { unanswered: 1, silent: 2_001_000_000, ..OS_KEN }.is_for_good());
-        // One in three is answered, here and there.
+        // One packet-in in three is answered, throughout the trial.
         let lossy = Seen { unanswered: 12, unanswered_before: 6_000, answered: 3_000, ..OS_KEN };
         assert!(!lossy.is_for_good());
     }

@@ -1,8 +1,10 @@
-//! A trial of several ranks: what they tell each other, and what the first of them makes of it.
+//! A trial of several ranks: the messages that they exchange, and the coordination by the first
+//! rank.
 //!
-//! Each rank conducts its own switches through the phases, and waits for the first where all must
-//! have come as far. A rank that says nothing for longer than its phase takes is given up, so that
-//! every wait ends. The first carries what one rank has for switches of another.
+//! Each rank leads its own switches through the phases, and waits for the first rank where all
+//! ranks must have reached the same point. A rank that sends nothing for longer than its phase
+//! takes is given up, so that every wait ends. The first rank forwards the notes of one rank for
+//! switches of another.
 
 mod clocks;
 mod conclusion;
@@ -23,46 +25,46 @@ use crate::engine::mailbox::{Mailbox, Note, Slot};
 use crate::engine::{Books, Portion, TrialPlan};
 use crate::outcome::{Completion, RankOutcome};
 
-/// How much longer than its phase takes a rank may say nothing.
+/// The time beyond the duration of its phase for which a rank may send nothing.
 pub(super) const PATIENCE: Duration = Duration::from_secs(10);
-/// The same for the books of an interrupted trial, where the loss of a rank is not noticed: mpirun
-/// interrupts all when one has died, and kills them a second later.
+/// The time to wait for the records of an interrupted trial, during which the loss of a rank goes
+/// unnoticed: mpirun interrupts all ranks when one has died, and kills them a second later.
 const IN_HASTE: Duration = Duration::from_millis(600);
-/// How finely a rank that waits for a word looks at its notes.
+/// The interval at which a rank that waits for a message forwards its notes.
 const LOOK: Duration = Duration::from_millis(5);
 
-/// What ranks of a run tell each other.
+/// A message between the ranks of a run.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) enum Word {
     /// A rank is ready, and its switches are found at this address.
     Here(IpAddr),
-    /// From the first: a trial is to be run.
+    /// The first rank's request to run a trial.
     Trial(TrialSetting),
-    /// From the first: there is no further trial.
+    /// The first rank's notice that there is no further trial.
     End,
-    /// From the first: what does your clock show?
+    /// The first rank's request for the reading of the receiver's clock.
     Clock,
-    /// It shows this.
+    /// The reading of a rank's clock, for the first rank.
     Shows(u64),
-    /// From the first: clocks have been compared.
+    /// The first rank's notice that the comparison of clocks is complete.
     Compared,
-    /// A rank has come to the end of a phase, or will not.
+    /// A rank's report to the first that it reached the end of a phase, or will not reach it.
     Reached(Phase, Result<(), Completion>),
-    /// From the first: all have come to the end of a phase.
+    /// The first rank's notice that all ranks have reached the end of a phase.
     Proceed(Phase),
-    /// From the first: traffic begins at this moment of your clock.
+    /// The start of traffic on the receiver's clock, from the first rank.
     Begin(u64),
-    /// From the first: the trial is over, for this reason.
+    /// The first rank's notice that the trial is over, for this reason.
     Cancel(String),
-    /// For the switch of another rank.
+    /// A note for the switch of another rank.
     Note(Note),
-    /// What a rank measured.
+    /// The measurements of a rank, for the first rank.
     Books(Box<RankBooks>),
-    /// A rank could not set the trial up.
+    /// A rank could not set up the trial.
     Failed(String),
 }
 
-/// Phases at whose end ranks wait for each other.
+/// A phase at whose end ranks wait for each other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Phase {
     Connect,
@@ -70,7 +72,7 @@ pub(crate) enum Phase {
     Drain,
 }
 
-/// What a rank hands over at the end.
+/// The record that a rank hands over at the end.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct RankBooks {
     pub(super) books: Vec<Books>,
@@ -84,22 +86,22 @@ pub(crate) struct RankBooks {
     pub(super) outcome: RankOutcome,
 }
 
-/// This rank in a trial.
+/// The state of this rank in a trial.
 #[derive(Debug)]
 pub(super) struct Together<'a> {
     group: &'a mut Group,
     clock: Clock,
-    /// What this rank's threads have for switches of others.
+    /// Notes of this rank's threads for switches of other ranks.
     outbound: Mailbox,
-    /// The ways to this rank's threads.
+    /// The slots of this rank's threads.
     inbound: Vec<Slot>,
-    /// Of the first: the others' clocks before traffic.
+    /// The offsets of the other clocks before traffic, at the first rank.
     before: BTreeMap<Rank, ClockOffset>,
     after: BTreeMap<Rank, ClockOffset>,
     words: VecDeque<(Rank, Word)>,
-    /// Of ranks that have handed theirs over.
+    /// The records of ranks that have handed them over.
     books: BTreeMap<Rank, RankBooks>,
-    /// The run is over.
+    /// Whether the run is over.
     is_over: bool,
     cancelled: Option<String>,
 }
@@ -133,12 +135,12 @@ impl<'a> Together<'a> {
         self.group.is_first()
     }
 
-    /// Why the trial is over before its end.
+    /// Returns the reason why the trial was cancelled, if it was.
     pub(super) fn cancelled(&self) -> Option<&str> {
         self.cancelled.as_deref()
     }
 
-    /// Takes what has arrived and carries notes on, and waits for that no longer than told.
+    /// Receives messages and forwards notes; waits for at most `patience`.
     pub(super) fn look(&mut self, plan: &TrialPlan, patience: Duration) {
         self.outbound.clear();
         while let Some(note) = self.outbound.take() {
@@ -175,7 +177,7 @@ impl<'a> Together<'a> {
         }
     }
 
-    /// A note with its time on the clock of the first rank.
+    /// Converts the time of a note to the clock of the first rank.
     fn as_of(&self, from: Rank, mut note: Note) -> Note {
         if let (Note::Answered { at, .. }, Some(offset)) = (&mut note, self.before.get(&from)) {
             *at = offset.here(*at);
@@ -197,7 +199,7 @@ impl<'a> Together<'a> {
         }
     }
 
-    /// The next word of the first rank but notes, waited for no longer than told.
+    /// Returns the next message of the first rank that is not a note; waits for at most `patience`.
     fn of_first(&mut self, plan: &TrialPlan, patience: Duration) -> Result<Word, String> {
         let deadline = Instant::now() + patience;
         loop {
@@ -217,8 +219,9 @@ impl<'a> Together<'a> {
         }
     }
 
-    /// Waits for the others at the end of a phase, to which this rank came or did not: `patience` is
-    /// what they may still take. Returns why the trial cannot go on, if it cannot.
+    /// Waits for the other ranks at the end of a phase, which this rank reached or failed to reach.
+    /// `patience` is the time that the others may still take. Returns the reason if the trial
+    /// cannot continue.
     pub(super) fn meet(
         &mut self,
         plan: &TrialPlan,
@@ -230,7 +233,7 @@ impl<'a> Together<'a> {
         if !self.is_first() {
             self.group.send(Rank::FIRST, &Word::Reached(phase, mine.clone()));
             mine?;
-            // The first rank waits for others in turn.
+            // The first rank waits for the others one after the other.
             return match self.of_first(plan, patience + 2 * PATIENCE) {
                 Ok(Word::Proceed(reached)) if reached == phase => Ok(()),
                 Ok(_) => Err(failed("rank 0 went on without this one".to_owned())),
@@ -253,7 +256,7 @@ impl<'a> Together<'a> {
                         trouble.get_or_insert_with(|| failed(format!("{from}: {reason}")));
                         self.group.give_up(from, reason);
                     }
-                    // Of a phase that is over.
+                    // This message belongs to a phase that is over.
                     _ => {}
                 }
             }
@@ -292,14 +295,15 @@ impl<'a> Together<'a> {
         }
     }
 
-    /// Ends the trial for the others.
+    /// Ends the trial for the other ranks.
     pub(super) fn cancel(&mut self, reason: &str) {
         if self.is_first() {
             self.group.send_all(&Word::Cancel(reason.to_owned()));
         }
     }
 
-    /// Agrees on the moment at which traffic begins, on this rank's clock: the first proposes it.
+    /// Agrees on the moment at which traffic begins, on this rank's clock; the first rank proposes
+    /// it.
     pub(super) fn begin(&mut self, plan: &TrialPlan, at: u64) -> Result<u64, Completion> {
         if !self.is_first() {
             return match self.of_first(plan, 2 * PATIENCE) {
@@ -314,7 +318,7 @@ impl<'a> Together<'a> {
         Ok(at)
     }
 
-    /// Which ranks are lost and what with them, in words.
+    /// Describes which ranks are lost and why.
     pub(super) fn lost(&self, plan: &TrialPlan) -> Option<String> {
         let each: Vec<String> = self
             .group
@@ -332,12 +336,12 @@ impl<'a> Together<'a> {
         (!each.is_empty()).then(|| each.join("; "))
     }
 
-    /// Hands this rank's books to the first.
+    /// Hands this rank's record to the first rank.
     pub(super) fn hand_over(&mut self, books: RankBooks) {
         self.group.send(Rank::FIRST, &Word::Books(Box::new(books)));
     }
 
-    /// The books of the others, and what became of each rank but the first.
+    /// Collects the records of the other ranks, and returns the outcome of each of them.
     pub(super) fn collect(
         &mut self,
         plan: &TrialPlan,
@@ -397,12 +401,12 @@ impl<'a> Together<'a> {
     }
 }
 
-/// The switches of a rank.
+/// Returns the switches of a rank.
 fn portion(plan: &TrialPlan, rank: Rank, of: u32) -> Portion {
     Portion::new(plan.config.switches.count, plan.group, rank, of)
 }
 
-/// The rank that has a switch.
+/// Returns the rank that has a switch.
 fn owner(plan: &TrialPlan, switch: u32, of: u32) -> Option<Rank> {
     (0..of).map(Rank).find(|rank| portion(plan, *rank, of).switches.contains(&switch))
 }
@@ -444,7 +448,7 @@ mod tests {
         crate::trial::plan(config, setting, Some((rank, of))).expect("a plan")
     }
 
-    /// Looks until a thread of this rank gets a note.
+    /// Receives messages until a thread of this rank gets a note.
     fn relay(link: MemoryLink, mut send: Option<Note>, expect: bool) -> Option<Note> {
         let mut group = Group::from(link);
         let plan = plan_of(group.rank(), group.size());

@@ -1,9 +1,10 @@
-//! Why nothing was answered, and what may be done about it.
+//! Explanations why nothing was answered, with advice.
 
 use crate::config::{Load, Protocol};
 use crate::outcome::{Counts, HandshakeOutcome};
 
-/// What may be wrong where a controller hangs up on switches that it has just welcomed.
+/// Returns advice for a controller that closes the connections of switches that have just become
+/// ready.
 pub(super) fn ids_unknown(protocol: Protocol) -> &'static str {
     match protocol {
         Protocol::P4Runtime => "Does it know their device ids (--first-id)?",
@@ -13,16 +14,16 @@ pub(super) fn ids_unknown(protocol: Protocol) -> &'static str {
     }
 }
 
-/// First answers to packet-ins, warm-up included.
+/// The numbers of first answers to packet-ins, warm-up included.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Answers {
-    /// Over the whole trial.
+    /// The number over the whole trial.
     pub(crate) ever: u64,
-    /// Those that arrived in the window.
+    /// The number of those that arrived in the window.
     pub(crate) in_window: u64,
 }
 
-/// Says why nothing was answered in the window; `None` if something was. `met` says whether any
+/// Explains why nothing was answered in the window; `None` if something was. `met` says whether any
 /// connection was established.
 pub(crate) fn why_zero(
     (protocol, load): (Protocol, Load),
@@ -42,7 +43,7 @@ pub(crate) fn why_zero(
             counts.answered
         ));
     }
-    // One that was overcome explains nothing.
+    // An error that was overcome explains nothing.
     let overcome = handshake.ready > 0 && counts.disconnects == 0 && counts.malformed == 0;
     let errors = match handshake.errors.iter().max_by_key(|(_, count)| **count) {
         Some((error, count)) if !overcome => {
@@ -189,18 +190,18 @@ mod tests {
             why_zero(OPENFLOW, "a", true, &handshake, counts, answers)
                 .expect("nothing was answered in the window")
         };
-        // The warm-up was answered, the window was not.
+        // Packet-ins of the warm-up were answered, those of the window were not.
         let text = why(&counts(50, 50, 0), Answers { ever: 20, in_window: 0 });
         assert!(text.contains("although 20 were before"), "{text}");
         // All answers came after the window.
         let text = why(&counts(50, 50, 50), Answers { ever: 50, in_window: 0 });
         assert!(text.contains("all 50 answers to its packet-ins came while"), "{text}");
-        // The controller hung up.
+        // The controller closed connections.
         let text = why(&Counts { due: 50, disconnects: 9, ..Counts::default() }, NONE);
         assert!(text.contains("ended 9 connections") && text.contains("--first-id"), "{text}");
         let text = why(&Counts { not_taken: 9, ..counts(50, 50, 0) }, NONE);
         assert!(text.contains("9 packet-outs came that the switches did not take"), "{text}");
-        // Whatever else is so.
+        // There is always an explanation.
         for counts in [Counts::default(), counts(50, 0, 0), counts(50, 50, 0)] {
             assert!(!why(&counts, NONE).is_empty());
         }

@@ -1,4 +1,4 @@
-//! Processes of this host.
+//! Samples of processes on this host.
 
 use std::collections::HashSet;
 use std::fs;
@@ -12,10 +12,11 @@ use super::meter::{Meter, ProcessTimes, Snapshot, Units};
 use super::{Sample, UsageError};
 use crate::config::ProcessSelector;
 
-/// How often all processes are looked at for a name; in between only those that matched are read.
+/// The time between two searches of all processes for a name; between searches, only the matches
+/// are read.
 const SCAN_INTERVAL: Duration = Duration::from_secs(1);
 
-/// The chosen processes.
+/// The selected processes.
 #[derive(Debug)]
 pub(super) struct Processes {
     choice: Choice,
@@ -29,7 +30,7 @@ enum Choice {
     Pid(u32),
     Name {
         text: String,
-        /// This process and those that it descends from.
+        /// The ids of this process and of its ancestors.
         ours: HashSet<u32>,
         matching: Vec<u32>,
         scanned: Option<Instant>,
@@ -108,8 +109,8 @@ impl Choice {
     }
 }
 
-/// Whether the name or the command line of a process contains a text. Arguments are taken with a
-/// space between them.
+/// Whether the name or the command line of a process contains a text. Arguments are joined by
+/// spaces.
 fn matches(pid: u32, text: &str) -> bool {
     let by_name = read_times(pid).is_ok_and(|process| process.name.contains(text));
     by_name
@@ -123,7 +124,7 @@ fn matches(pid: u32, text: &str) -> bool {
         })
 }
 
-/// The ids of all processes; none where `/proc` cannot be read.
+/// Returns the ids of all processes; none if `/proc` cannot be read.
 pub(super) fn all_pids() -> impl Iterator<Item = u32> {
     fs::read_dir("/proc")
         .into_iter()
@@ -137,15 +138,16 @@ fn read_times(pid: u32) -> io::Result<ProcessTimes> {
         .ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, "not in the form of proc(5)"))
 }
 
-/// The nanoseconds for which each thread of a process waited for a core: the second number of its
-/// `schedstat` (sched-stats in the kernel's documentation). Nothing where the kernel keeps none.
+/// Returns the nanoseconds for which each thread of a process waited for a core: the second number
+/// of its `schedstat` (sched-stats in the kernel's documentation). Returns `None` where the kernel
+/// does not record them.
 fn read_waits(pid: u32) -> Option<Vec<(u32, u64)>> {
     let mut waits = Vec::new();
     for entry in fs::read_dir(format!("/proc/{pid}/task")).ok()?.flatten() {
         let Some(thread) = entry.file_name().to_str().and_then(|name| name.parse().ok()) else {
             continue;
         };
-        // A thread may have ended meanwhile.
+        // The thread may have ended meanwhile.
         let Ok(text) = fs::read_to_string(entry.path().join("schedstat")) else { continue };
         waits.push((thread, text.split_ascii_whitespace().nth(1)?.parse().ok()?));
     }

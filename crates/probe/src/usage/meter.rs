@@ -1,36 +1,37 @@
-//! From process times to samples, without reading anything.
+//! Conversion of process times to samples, without I/O.
 
 use std::collections::HashMap;
 use std::time::Duration;
 
 use super::Sample;
 
-/// The times of one process, as `/proc/PID/stat` gives them (proc_pid_stat(5)).
+/// The times of one process, from `/proc/PID/stat` (proc_pid_stat(5)).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct ProcessTimes {
     pub(super) pid: u32,
-    /// The process that started it.
+    /// The id of its parent process.
     pub(super) parent: u32,
     /// The name of its executable, at most 15 bytes.
     pub(super) name: String,
-    /// Clock ticks from the boot of the host to its start. Tells it from a later process with the
-    /// same id.
+    /// The clock ticks from the boot of the host to its start, which distinguish it from a later
+    /// process with an equal id.
     pub(super) started: u64,
-    /// Clock ticks in user and kernel mode, all threads, ended ones included.
+    /// The clock ticks in user and kernel mode of all threads, including ended ones.
     pub(super) busy: u64,
-    /// Resident pages.
+    /// The number of resident pages.
     pub(super) pages: u64,
-    /// The nanoseconds for which each thread waited for a core, by thread id, where it is known.
+    /// The nanoseconds for which each thread waited for a core, by thread id, where this is known.
     pub(super) waited: Option<Vec<(u32, u64)>>,
 }
 
 impl ProcessTimes {
-    /// Reads a line of `/proc/PID/stat`. The name stands in parentheses and may contain anything,
-    /// parentheses and spaces too, so that the fields after it count from the last parenthesis.
+    /// Parses a line of `/proc/PID/stat`. The name is enclosed in parentheses and may itself
+    /// contain parentheses and spaces, so the fields after it are located from the last
+    /// parenthesis.
     pub(super) fn parse(stat: &str) -> Option<Self> {
         let (head, tail) = stat.rsplit_once(')')?;
         let (pid, name) = head.split_once('(')?;
-        // Field 3, the state, comes first.
+        // The first of these is field 3, the state.
         let fields: Vec<&str> = tail.split_ascii_whitespace().collect();
         let number = |field: usize| fields.get(field - 3)?.parse::<u64>().ok();
         Some(Self {
@@ -45,24 +46,24 @@ impl ProcessTimes {
     }
 }
 
-/// All chosen processes at one moment.
+/// The selected processes at one moment.
 #[derive(Clone, Debug)]
 pub(super) struct Snapshot {
-    /// When it was taken, on any clock that does not jump.
+    /// The time of the snapshot, on any monotonic clock.
     pub(super) at: Duration,
-    /// Clock ticks since the boot of the host.
+    /// The clock ticks since the boot of the host.
     pub(super) uptime: u64,
     pub(super) processes: Vec<ProcessTimes>,
 }
 
-/// The units of the host that snapshots come from.
+/// The units of the host on which snapshots are taken.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Units {
     pub(super) ticks_per_second: f64,
     pub(super) page_bytes: u64,
 }
 
-/// Turns snapshots into samples.
+/// The converter of snapshots to samples.
 #[derive(Debug)]
 pub(super) struct Meter {
     units: Units,
@@ -73,9 +74,9 @@ pub(super) struct Meter {
 struct Before {
     at: Duration,
     uptime: u64,
-    /// Busy ticks by process id and start.
+    /// The busy ticks by process id and start.
     busy: HashMap<(u32, u64), u64>,
-    /// Nanoseconds that threads waited for a core, by thread id.
+    /// The nanoseconds for which threads waited for a core, by thread id.
     waited: HashMap<u32, u64>,
 }
 
@@ -84,11 +85,12 @@ impl Meter {
         Self { units, before: None }
     }
 
-    /// The sample since the last snapshot; nothing on the first, and without any process.
+    /// Returns the sample since the last snapshot; `None` on the first snapshot, and without any
+    /// process.
     ///
-    /// A process that ended takes the time since its last snapshot with it. A process that is new
-    /// counts in full if it started after the last snapshot, and from its next one on otherwise:
-    /// it came to match later, and when it spent its time is not known.
+    /// The time of a process that ended since its last snapshot is lost. A new process counts in
+    /// full if it started after the last snapshot. If it started earlier it counts only from its
+    /// next snapshot on, since it is not known when it spent its time.
     pub(super) fn observe(&mut self, snapshot: &Snapshot) -> Option<Sample> {
         let before = self.before.take();
         let interval = before.as_ref().map(|before| snapshot.at.saturating_sub(before.at));
@@ -125,8 +127,8 @@ impl Meter {
 }
 
 impl Before {
-    /// The nanoseconds for which threads that were there before have waited since; nothing where it
-    /// is not known of every process.
+    /// Returns the nanoseconds for which threads of the previous snapshot have waited since; `None`
+    /// if this is not known of every process.
     fn waited_since(&self, processes: &[ProcessTimes]) -> Option<u64> {
         let mut sum = 0;
         for process in processes {
@@ -208,13 +210,13 @@ mod tests {
     fn processes_come_and_go_without_jumps() {
         let mut meter = Meter::new(UNITS);
         meter.observe(&snapshot(1, &[process(1, 5, 1000)]));
-        // 1 is gone; 2 is an old process that matches only now; 3 started in between.
+        // Process 1 is gone; process 2 is old and matches only now; process 3 started in between.
         let sample = meter.observe(&snapshot(2, &[process(2, 6, 9999), process(3, 1150, 20)]));
         assert_eq!(sample.map(|sample| sample.cpu_percent), Some(20.0));
-        // Id 2 was given to a new process with less time than the old one had.
+        // A new process with id 2 has less time than the old one had.
         let sample = meter.observe(&snapshot(3, &[process(2, 1250, 30), process(3, 1150, 20)]));
         assert_eq!(sample.map(|sample| sample.cpu_percent), Some(30.0));
-        // A counter that runs backwards is no negative time.
+        // A counter that runs backwards must not yield a negative time.
         let sample = meter.observe(&snapshot(4, &[process(3, 1150, 10)]));
         assert_eq!(sample.map(|sample| sample.cpu_percent), Some(0.0));
         assert_eq!(meter.observe(&snapshot(5, &[])), None);
@@ -236,7 +238,7 @@ mod tests {
         assert_eq!(sample(1, &[waits(1, &[(1, 5 * ms), (2, 7 * ms)])]), None);
         let more = [waits(1, &[(1, 105 * ms), (2, 157 * ms), (3, 900 * ms)])];
         assert_eq!(sample(2, &more), Some(25.0));
-        // Thread 2 has ended; of another process it is not known.
+        // Thread 2 has ended; the waiting times of process 2 are not known.
         assert_eq!(sample(4, &[waits(1, &[(1, 105 * ms), (3, 1_900 * ms)])]), Some(50.0));
         assert_eq!(sample(5, &[waits(1, &[(1, 105 * ms)]), process(2, 6, 0)]), None);
     }

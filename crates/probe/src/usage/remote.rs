@@ -1,10 +1,10 @@
-//! Processes of another host, through a shell there.
+//! Samples of processes on another host, through a shell there.
 //!
-//! One `ssh` runs for as long as the sampler lives. Its remote command is `exec sh -s`, and the
-//! loop that prints process times comes over standard input, so that the text which names the
-//! process stands on no command line there and cannot match the shell itself. The loop uses shell
-//! builtins and `sleep` alone: nothing must be installed on the other host, and watching it costs
-//! it little. The shell is a parameter, so that tests run the same loop on this host.
+//! One `ssh` process runs for as long as the sampler lives. Its remote command is `exec sh -s`, and
+//! the script that prints process times is sent over standard input, so that the name to search for
+//! is on no command line there and cannot match the shell itself. The script uses only shell
+//! builtins and `sleep`: nothing must be installed on the other host, and watching it costs it
+//! little. The shell is a parameter, so that tests can run the script on this host.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::process::{Child, ChildStderr, ChildStdout, Command, Stdio};
@@ -17,17 +17,18 @@ use super::meter::{Meter, ProcessTimes, Snapshot, Units};
 use super::{Sample, UsageError};
 use crate::config::ProcessSelector;
 
-/// What the loop says first; the digit is raised when the form of its lines changes.
+/// The first line of the script's output; the digit is incremented when the format of the lines
+/// changes.
 const GREETING: &str = "planimeter-usage-1";
-/// Lines of other origin, such as of a talkative login script, that may come before.
+/// The most lines of other origin, such as of a login script, that may precede the greeting.
 const JUNK_LIMIT: usize = 100;
-/// Longest line that is taken from the other host.
+/// The longest line that is accepted from the other host.
 const LINE_LIMIT: u64 = 16 * 1024;
-/// Most processes of one snapshot.
+/// The most processes of one snapshot.
 const PROCESS_LIMIT: usize = 100_000;
-/// How much of standard error is kept for messages.
+/// The number of bytes of standard error that are kept for messages.
 const SAID_LIMIT: usize = 1000;
-/// How long a shell that closed its output may take to end.
+/// The time that a shell that closed its output may take to end.
 const END_PATIENCE: Duration = Duration::from_secs(1);
 
 #[derive(Debug)]
@@ -38,7 +39,7 @@ pub(super) struct Remote {
     ended: bool,
     meter: Meter,
     stale_after: Duration,
-    /// The last sample and when it was fetched; nothing while no process matched.
+    /// The last sample and its arrival; `None` while no process matched.
     latest: Option<(Instant, Sample)>,
     seen: Vec<(u32, String)>,
 }
@@ -118,13 +119,13 @@ impl Remote {
     }
 }
 
-/// A running shell, killed when dropped.
+/// A running shell, which is killed when it is dropped.
 #[derive(Debug)]
 struct Shell {
     child: Child,
-    /// The last that it wrote on standard error.
+    /// The last output on standard error.
     said: Arc<Mutex<Vec<u8>>>,
-    /// Disconnects when standard error is closed.
+    /// A channel that is disconnected when standard error is closed.
     said_all: Receiver<()>,
 }
 
@@ -151,7 +152,7 @@ impl Shell {
             });
         }
         if let Some(mut stdin) = child.stdin.take() {
-            // If the other side is gone already, its standard error says why.
+            // If the other side is gone already, its standard error tells why.
             thread::spawn(move || stdin.write_all(script.as_bytes()));
         }
         let stdout = child.stdout.take();
@@ -162,7 +163,7 @@ impl Shell {
         }
     }
 
-    /// Waits a little for the shell to end by itself, else kills it. Tells its exit status.
+    /// Waits briefly for the shell to end by itself, else kills it. Returns its exit status.
     fn end(&mut self) -> String {
         let deadline = Instant::now() + END_PATIENCE;
         while matches!(self.child.try_wait(), Ok(None)) && Instant::now() < deadline {
@@ -173,7 +174,7 @@ impl Shell {
         self.child.wait().map_or_else(|error| error.to_string(), |status| status.to_string())
     }
 
-    /// The last that it wrote on standard error, on one line.
+    /// Returns the last output on standard error, on one line.
     fn said(&self) -> String {
         let said = self.said.lock().unwrap_or_else(PoisonError::into_inner);
         String::from_utf8_lossy(&said).split_whitespace().collect::<Vec<_>>().join(" ")
@@ -182,14 +183,15 @@ impl Shell {
 
 impl Drop for Shell {
     fn drop(&mut self) {
-        // Without output the loop on the other host ends at its next line. The threads end with
-        // the pipes; a `sleep` of the loop may hold those a moment longer, so nobody waits.
+        // Without a reader, the script on the other host ends at its next line. The threads end
+        // with the pipes, which a `sleep` of the script may keep open a moment longer, so they are
+        // not joined.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
 }
 
-/// A message after a colon, or nothing.
+/// Returns a message after a colon, or empty text for an empty message.
 pub(super) fn colon(said: &str) -> String {
     if said.is_empty() { String::new() } else { format!(": {said}") }
 }
@@ -204,7 +206,7 @@ fn listen(mut stderr: ChildStderr, said: &Mutex<Vec<u8>>) {
     }
 }
 
-/// Reads the lines of the loop until it ends: first the units, then snapshots.
+/// Reads the output of the script until it ends: first the units, then snapshots.
 fn read(
     stdout: impl Read,
     greeter: &SyncSender<Result<Units, String>>,
@@ -226,7 +228,7 @@ fn read(
                 let _ = greeter.send(Ok(units));
                 junk.clear();
             }
-            // A full channel means that nobody fetches samples at the moment.
+            // The channel is full if no caller fetches samples at the moment.
             Some(Event::Snapshot(snapshot)) => {
                 let _ = snapshots.try_send(snapshot);
             }
@@ -247,8 +249,9 @@ enum Event {
     Snapshot(Snapshot),
 }
 
-/// The lines of the loop: a greeting with clock ticks per second and bytes per page; then, for
-/// each snapshot, `t` with `/proc/uptime`, `p` with `/proc/PID/stat` for each process, and `.`.
+/// The parser of the script's output: a greeting with clock ticks per second and bytes per page;
+/// then, for each snapshot, `t` with `/proc/uptime`, `p` with `/proc/PID/stat` for each process,
+/// and `.`.
 #[derive(Default)]
 struct Stream {
     units: Option<Units>,
@@ -293,10 +296,10 @@ impl Stream {
     }
 }
 
-/// The loop for a POSIX shell.
+/// Returns the script for a POSIX shell.
 ///
-/// `read` drops the zero bytes between the arguments on a command line, so that the text is also
-/// looked for without its spaces.
+/// `read` drops the zero bytes between the arguments of a command line, so the name is also
+/// searched for without its spaces.
 fn script(
     target: &str,
     process: &ProcessSelector,
@@ -358,7 +361,7 @@ done
     ))
 }
 
-/// A word for a POSIX shell that means exactly the text.
+/// Quotes a text for a POSIX shell.
 fn quoted(text: &str) -> String {
     format!("'{}'", text.replace('\'', r"'\''"))
 }
@@ -386,7 +389,7 @@ mod tests {
         let Some(Event::Snapshot(snapshot)) = stream.line(".") else { panic!("no snapshot") };
         assert_eq!((snapshot.at, snapshot.uptime), (Duration::from_millis(100_500), 25_125));
         assert_eq!(snapshot.processes.len(), 1);
-        // An end without a beginning, and times that are none.
+        // An end without a beginning, and invalid times.
         for line in [".", "t never", ".", "t -1", ".", "t 1e300", ".", "", "x y z"] {
             assert!(stream.line(line).is_none(), "{line}");
         }

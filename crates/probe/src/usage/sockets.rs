@@ -1,5 +1,5 @@
-//! Which process holds a TCP socket, from `/proc/net/tcp` and the file descriptors of processes
-//! (proc_net_tcp in the kernel documentation; proc_pid_fd(5)).
+//! A search for the process that holds a TCP socket, in `/proc/net/tcp` and the file descriptors of
+//! processes (proc_net_tcp in the kernel documentation; proc_pid_fd(5)).
 
 use std::collections::HashSet;
 use std::fs;
@@ -10,25 +10,25 @@ use thiserror::Error;
 
 use super::local::all_pids;
 
-/// Why the process behind a socket was not found.
+/// The reason why the process behind a socket was not found.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum FindProcessError {
-    /// No socket of this host fits.
+    /// No socket of this host matches.
     #[error("no process of this host {what} {address}")]
     NoSocket {
-        /// What such a process would do: `listens on` or `is connected to`.
+        /// The activity of the process: `listens on` or `is connected to`.
         what: &'static str,
         /// The address.
         address: SocketAddr,
     },
-    /// A socket fits, but its owner cannot be seen.
+    /// A socket matches, but its owner cannot be seen.
     #[error(
         "the process that {what} {address} belongs to another user; run as that user or as root, \
          or name it in controller.process"
     )]
     Hidden {
-        /// What the process does.
+        /// The activity of the process.
         what: &'static str,
         /// The address.
         address: SocketAddr,
@@ -38,17 +38,17 @@ pub enum FindProcessError {
     Read {
         /// The file.
         path: &'static str,
-        /// What the operating system said.
+        /// The error of the operating system.
         source: io::Error,
     },
 }
 
-/// The processes of this host that listen on `address`, on all addresses included. More than one
-/// if a socket was inherited.
+/// Returns the processes of this host that listen on `address`, including those that listen on all
+/// addresses. There is more than one if a socket was inherited.
 ///
 /// # Errors
 ///
-/// When there are none, or when they belong to another user.
+/// Returns an error if there are none, or if they belong to another user.
 pub fn listeners_at(address: SocketAddr) -> Result<Vec<u32>, FindProcessError> {
     const LISTEN: u8 = 0x0A;
     owners("listens on", address, |socket| {
@@ -58,12 +58,12 @@ pub fn listeners_at(address: SocketAddr) -> Result<Vec<u32>, FindProcessError> {
     })
 }
 
-/// The processes of this host, other than this one, that have a connection to our server at
-/// `address`; an unspecified address stands for all of ours.
+/// Returns the processes of this host, other than this one, that have a connection to a server of
+/// the probe at `address`; an unspecified address stands for all local addresses.
 ///
 /// # Errors
 ///
-/// When there are none, or when they belong to another user.
+/// Returns an error if there are none, or if they belong to another user.
 pub fn diallers_of(address: SocketAddr) -> Result<Vec<u32>, FindProcessError> {
     const ESTABLISHED: u8 = 0x01;
     owners("is connected to", address, |socket| {
@@ -76,7 +76,8 @@ pub fn diallers_of(address: SocketAddr) -> Result<Vec<u32>, FindProcessError> {
 /// Whether a socket bound to `bound` serves `wanted`.
 fn covers(bound: IpAddr, wanted: IpAddr) -> bool {
     let (bound, wanted) = (bound.to_canonical(), wanted.to_canonical());
-    // A socket bound to :: takes IPv4 as well, unless told otherwise, which the table hides.
+    // A socket bound to :: accepts IPv4 as well, unless an option forbids it, which the table does
+    // not show.
     bound == wanted
         || match bound {
             IpAddr::V4(bound) => bound.is_unspecified() && wanted.is_ipv4(),
@@ -124,7 +125,7 @@ fn owners(
     Err(FindProcessError::Hidden { what, address })
 }
 
-/// The inodes of the sockets of this process.
+/// Returns the inodes of the sockets of this process.
 pub(crate) fn own_sockets() -> impl Iterator<Item = u64> {
     sockets_of(std::process::id())
 }
@@ -136,7 +137,7 @@ fn sockets_of(pid: u32) -> impl Iterator<Item = u64> {
     })
 }
 
-/// Reads a line of the table; nothing for its heading.
+/// Parses a line of the table; `None` for its heading.
 fn parse(line: &str) -> Option<Socket> {
     let fields: Vec<&str> = line.split_ascii_whitespace().collect();
     Some(Socket {
@@ -147,8 +148,8 @@ fn parse(line: &str) -> Option<Socket> {
     })
 }
 
-/// Reads `0100007F:1F90`. Addresses are groups of four bytes in network order, each printed as a
-/// number of the host's own byte order.
+/// Parses an address such as `0100007F:1F90`. Addresses are groups of four bytes in network order,
+/// each printed as a number in the host's byte order.
 fn endpoint(text: &str) -> Option<SocketAddr> {
     let (address, port) = text.split_once(':')?;
     let port = u16::from_str_radix(port, 16).ok()?;

@@ -10,14 +10,15 @@ use super::*;
 
 const INTERVAL: Duration = Duration::from_millis(20);
 
-/// Between fork and exec a child holds copies of all our sockets. Tests that start processes and
-/// tests that look for the holders of sockets therefore take turns.
+/// Serialises tests. Between fork and exec a child holds copies of all sockets of this process, so
+/// tests that start processes must not run together with tests that search for the holders of
+/// sockets.
 pub(crate) fn turn() -> MutexGuard<'static, ()> {
     static TURN: Mutex<()> = Mutex::new(());
     TURN.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// A process that does nothing, found by its argument; killed when dropped.
+/// An idle process, found by its argument; it is killed when dropped.
 struct Idle {
     child: Child,
     argument: String,
@@ -29,7 +30,7 @@ impl Idle {
     }
 
     fn start_with(tag: u32, stdin: Stdio) -> Self {
-        // Unique among the tests that run at the same time, here or in another process.
+        // The argument is unique among concurrent tests of this and other processes.
         let argument = format!("1000{}.{}", tag, std::process::id());
         let _turn = turn();
         let child = Command::new("sleep").arg(&argument).stdin(stdin).spawn().expect("sleep runs");
@@ -59,7 +60,7 @@ fn shell() -> Command {
     shell
 }
 
-/// Runs a shell command where `ssh` would run.
+/// Returns a shell command that is run in place of `ssh`.
 fn instead_of_ssh(script: &str) -> Command {
     let mut shell = Command::new("sh");
     shell.arg("-c").arg(script);
@@ -71,7 +72,7 @@ fn start(shell: Command, process: &ProcessSelector) -> Result<Sampler, UsageErro
     Sampler::over(shell, "user@host", process, INTERVAL, Duration::from_secs(10))
 }
 
-/// Waits for two snapshots of the loop, so that there is a sample.
+/// Waits for two snapshots, so that there is a sample.
 fn receive_two(sampler: &mut Sampler) {
     match &mut sampler.source {
         Source::Remote(remote) => {
@@ -91,8 +92,8 @@ fn our_own_work_is_seen() {
     while cpu_time() < until {
         std::hint::spin_loop();
     }
-    // 60 ms of work in what the sampler takes for one second: 6 percent, less a tick. Other tests
-    // of this process add to it.
+    // The sampler sees 60 ms of work in a second: 6 percent, less a tick. Other tests of this
+    // process add to it.
     let sample = sampler.sample(now + Duration::from_secs(1)).expect("a second sample");
     assert!(sample.cpu_percent >= 5.0, "{sample:?}");
     assert!(sample.rss_bytes > 500_000, "{sample:?}");
@@ -104,7 +105,7 @@ fn a_process_is_found_by_name_here_and_gone_when_it_ends() {
     let mut idle = Idle::start(1);
     let mut sampler = Sampler::new(&idle.name(), INTERVAL).expect("started");
     let now = Instant::now();
-    // The process needs a moment to become `sleep`; each look is a second later to the sampler.
+    // The process needs a moment to become `sleep`; to the sampler, each attempt is a second later.
     let mut seconds = 0;
     while sampler.processes().is_empty() {
         seconds += 2;
@@ -122,7 +123,7 @@ fn a_process_is_found_by_name_here_and_gone_when_it_ends() {
 
 #[test]
 fn a_process_that_is_not_there_is_named() {
-    // Beyond the largest process id that Linux gives out.
+    // This id exceeds the largest process id of Linux.
     let error = Sampler::new(&ProcessSelector::Pid(u32::MAX), INTERVAL).expect_err("no such");
     assert_eq!(
         error.to_string(),
@@ -150,7 +151,7 @@ fn the_loop_finds_a_process_by_name_and_by_id() {
 
 #[test]
 fn the_loop_does_not_find_itself() {
-    // The text stands in the script, and would stand on the command line if it were an argument.
+    // The text is part of the script, and would be on the command line if it were an argument.
     let process = ProcessSelector::Name(format!("nobody's {}", std::process::id()));
     let mut sampler = start(shell(), &process).expect("started");
     receive_two(&mut sampler);
@@ -169,7 +170,7 @@ fn samples_stop_when_the_connection_breaks_and_say_why() {
     let deadline = Instant::now() + Duration::from_secs(20);
     let failure = loop {
         sampler.sample(Instant::now());
-        // The pipe of standard error may be read a moment later than that of the samples.
+        // Standard error may be read a moment later than the samples.
         match sampler.failure() {
             Some(failure) if failure.contains("reset") => break failure,
             other => assert!(Instant::now() < deadline, "{other:?}"),
@@ -227,7 +228,7 @@ fn ssh_goes_one_step_only() {
 fn the_process_that_listens_is_found() {
     let listener = TcpListener::bind("127.0.0.1:0").expect("bound");
     let address = listener.local_addr().expect("an address");
-    // The socket is handed on as standard input; ours is closed with that.
+    // The listener is passed on as standard input, which closes it in this process.
     let idle = Idle::start_with(3, Stdio::from(OwnedFd::from(listener)));
     assert_eq!(listeners_at(address).expect("found"), [idle.child.id()]);
 }

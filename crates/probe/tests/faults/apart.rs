@@ -1,4 +1,4 @@
-//! One switch among many that the controller does not serve.
+//! Tests with one switch among many that the controller does not serve.
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ use super::run;
 
 const P4INFO: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../programs/l2.p4info.txtpb");
 
-/// Twenty packet-ins of each switch.
+/// Returns the settings of a run with twenty packet-ins of each switch.
 fn settings<'a>(switches: &'a str, more: &[(&'a str, &'a str)]) -> Vec<(&'a str, &'a str)> {
     let mut all = vec![
         ("switches.count", switches),
@@ -29,7 +29,7 @@ fn settings<'a>(switches: &'a str, more: &[(&'a str, &'a str)]) -> Vec<(&'a str,
     all
 }
 
-/// The verdict names the one switch that has no answers, and no other.
+/// Asserts that the verdict names exactly the one switch without answers.
 #[track_caller]
 fn assert_named(trial: &Trial) {
     let dead = trial.per_switch.iter().filter(|switch| switch.counts.answered == 0);
@@ -78,7 +78,7 @@ fn a_dead_switch_is_named_over_p4runtime() {
     }
 }
 
-/// Answers a device, unless it is the tenth.
+/// Serves a device, and answers its packet-ins unless it is the tenth.
 async fn serve(address: String, device: u64) {
     let mut client = loop {
         match Client::connect(&address, device, &ClientOptions::default()).await {

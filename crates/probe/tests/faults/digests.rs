@@ -1,4 +1,4 @@
-//! Digests as load, against a controller that is told what to do with them.
+//! Tests of digests as load, against a controller with configurable behaviour.
 
 use std::time::Duration;
 
@@ -33,17 +33,17 @@ const P4INFO: &str = r#"
     }
 "#;
 
-/// What the controller does.
+/// The behaviour of the controller.
 #[derive(Clone, Copy, Debug)]
 struct Behaviour {
-    /// Enables the digest, buffered as a data plane would be told to.
+    /// Whether it enables the digest, with settings that make a data plane bundle digests.
     enables: bool,
-    /// Acknowledges each list so many times.
+    /// The number of times that it acknowledges each list.
     acknowledges: usize,
 }
 
-/// Runs a trial of one switch with 30 due times in 300 ms and a pipeline from the start, and
-/// returns the lists that arrived at the controller.
+/// Runs a trial of one switch with 30 due times in 300 ms and a preloaded pipeline, and returns the
+/// lists that arrived at the controller.
 fn with_controller(behaviour: Behaviour, more: &[(&str, &str)]) -> (Trial, Vec<v1::DigestList>) {
     let p4info = p4info_file(P4INFO);
     let path = p4info.path().to_str().expect("a name");
@@ -91,7 +91,7 @@ fn every_digest_that_is_acknowledged_is_answered() {
         "{:?}",
         trial.notes
     );
-    // Each due time is a list with one element of its own, whatever the controller lets be bundled.
+    // Each due time yields a list with a single element, although the controller allows bundling.
     let ids: Vec<u64> = lists.iter().map(|list| list.list_id).collect();
     assert_eq!(ids, (1..=30).collect::<Vec<u64>>());
     for (number, list) in lists.iter().enumerate() {
@@ -121,7 +121,7 @@ fn digests_that_nobody_acknowledges_are_unanswered() {
 #[test]
 fn acknowledgements_that_come_twice_are_duplicates() {
     let behaviour = Behaviour { enables: true, acknowledges: 2 };
-    // The second of the last list is given time.
+    // The drain leaves time for the second acknowledgement of the last list.
     let calm = [("timing.drain", "10s"), ("switch", "0:stop-delay=100ms")];
     let (trial, _) = with_controller(behaviour, &calm);
     let counts = trial.counts;

@@ -1,4 +1,4 @@
-//! Idle time-outs as load, against a controller that is told what to do with them.
+//! Tests of idle time-outs as load, against a controller with configurable behaviour.
 
 use std::time::Duration;
 
@@ -14,7 +14,8 @@ use super::p4runtime::{beside, p4info_file, refused};
 
 const LOAD: (&str, &str) = ("traffic.load", "idle-timeout");
 
-/// Room for twelve entries, so that entries that are left must give way.
+/// A P4Info whose table has room for twelve entries, so that entries that the controller leaves are
+/// replaced.
 const P4INFO: &str = r#"
     tables {
       preamble { id: 0x02000001 name: "ingress.ports" alias: "ports" }
@@ -37,20 +38,20 @@ const P4INFO: &str = r#"
     }
 "#;
 
-/// What the controller does with an entry that has been idle.
+/// The controller's answer to an idle entry.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Answer {
     Delete,
     Modify,
-    /// Deletes it, and then again.
+    /// Deletes the entry twice.
     DeleteTwice,
-    /// Deletes another entry.
+    /// Deletes a different entry.
     DeleteAnother,
     Nothing,
 }
 
-/// Runs a trial of one switch with 30 due times in 300 ms and a pipeline from the start, and
-/// returns the entries that the controller was told of, and how many of its Writes failed.
+/// Runs a trial of one switch with 30 due times in 300 ms and a preloaded pipeline. Returns the
+/// entries of which the controller was notified, and the number of its Writes that failed.
 fn with_controller(answer: Answer, more: &[(&str, &str)]) -> (Trial, Vec<v1::TableEntry>, usize) {
     let p4info = p4info_file(P4INFO);
     let path = p4info.path().to_str().expect("a name");
@@ -77,7 +78,7 @@ async fn control(mut client: Client, answer: Answer) -> (Vec<v1::TableEntry>, us
     (entries, failed)
 }
 
-/// What the controller writes about an entry.
+/// Returns the updates that the controller writes for an idle entry.
 fn updates(answer: Answer, entry: &v1::TableEntry) -> Vec<v1::Update> {
     let update = |kind: update::Type, entry: v1::TableEntry| v1::Update {
         r#type: kind.into(),
@@ -109,7 +110,7 @@ fn an_idle_entry_is_answered_by_its_deletion_or_by_setting_it_again() {
         let counts = trial.counts;
         assert_eq!((counts.due, counts.sent, counts.answered), (30, 30, 30), "{counts:?}");
         assert_eq!((counts.lost, counts.duplicated, counts.unmatched), (0, 0, 0), "{counts:?}");
-        // The entries are there: nothing that the controller writes is refused.
+        // The entries exist, so no update of the controller is refused.
         assert_eq!((failed, counts.rules_removed), (0, removed), "{counts:?}");
         assert_eq!(trial.completion, Completion::Complete);
         assert!(
@@ -117,7 +118,7 @@ fn an_idle_entry_is_answered_by_its_deletion_or_by_setting_it_again() {
             "{:?}",
             trial.notes
         );
-        // The first table has too short a key.
+        // The key of the first table is too short.
         assert!(entries.iter().all(|entry| entry.table_id == 0x0200_0002), "{entries:?}");
         let keys: std::collections::HashSet<_> =
             entries.iter().map(|entry| format!("{:?}", entry.r#match)).collect();

@@ -1,4 +1,5 @@
-//! Controllers and networks that misbehave: the run ends in bounded time, says what happened, and counts right.
+//! Tests with controllers and networks that misbehave: the run must end in bounded time, report
+//! what happened, and count correctly.
 
 mod apart;
 mod digests;
@@ -14,7 +15,7 @@ use openflow_peer::{Behaviour, Peer};
 use probe::outcome::{Completion, Saturated, Trial};
 use run::run;
 
-/// One trial of two OpenFlow switches that send 30 packet-ins each in 300 ms.
+/// Runs one trial of two OpenFlow switches that send 30 packet-ins each in 300 ms.
 fn trial(peer: &Peer, more: &[(&str, &str)]) -> Trial {
     let address = peer.address().to_string();
     let mut settings = vec![
@@ -39,7 +40,8 @@ fn failure(trial: &Trial) -> &str {
     }
 }
 
-/// No switch became ready, and the result says where it tried, how far it came and why.
+/// Asserts that no switch became ready, and that the result contains the address, the stage reached
+/// and the error.
 #[track_caller]
 fn assert_never_ready(trial: &Trial, peer: &Peer, stage: &str, error: Option<&str>) {
     assert!(failure(trial).contains("0 of 2 switches were ready"), "{}", failure(trial));
@@ -69,7 +71,7 @@ fn a_controller_that_is_absent() {
 
 #[test]
 fn a_controller_whose_name_does_not_resolve() {
-    // A label has 63 characters at most, so that nobody needs to be asked.
+    // A label has at most 63 characters, so no name server is queried.
     let address = format!("{}:6653", "x".repeat(64));
     let error = run::try_run(&[("controller.address", &address)]).expect_err("nobody has the name");
     assert!(error.contains(&address), "{error}");
@@ -79,7 +81,7 @@ fn a_controller_whose_name_does_not_resolve() {
 fn a_controller_that_closes_every_connection() {
     let peer = Peer::start(Behaviour::CloseAtOnce);
     let trial = trial(&peer, &[]);
-    // Closed in order, or reset since our hello was not read.
+    // The connection is closed in order, or reset because the switch's HELLO was not read.
     assert_never_ready(&trial, &peer, "waiting for the controller's HELLO", Some("onnection"));
 }
 
@@ -119,7 +121,7 @@ fn a_controller_that_closes_in_the_middle_of_traffic() {
     let counts = trial.counts;
     assert!(counts.disconnects >= 2, "{counts:?}");
     assert_eq!((counts.due, trial.handshake.ready), (60, 2), "{counts:?}");
-    // What was not sent for want of a connection is not lost, it is missing from what was sent.
+    // Packet-ins without a connection are not lost, but unsent.
     assert!(counts.sent < counts.due, "{counts:?}");
     assert_eq!(counts.sent + counts.unsent, counts.due, "{counts:?}");
     assert_eq!(counts.answered + counts.lost, counts.sent, "{counts:?}");
@@ -134,7 +136,8 @@ fn a_controller_that_closes_in_the_middle_of_traffic() {
     assert_eq!(trial.verdict.saturated, Saturated::Controller, "{:?}", trial.verdict);
 }
 
-/// All answers in the window are to packet-ins of the warm-up, and those of the window are lost.
+/// All answers in the window belong to packet-ins of the warm-up, and the packet-ins of the window
+/// are lost.
 #[test]
 fn a_controller_with_a_backlog_is_the_limit() {
     let peer = Peer::start(Behaviour::AnswerPerSecond(50));
@@ -155,7 +158,7 @@ fn a_controller_with_a_backlog_is_the_limit() {
     assert!(verdict.because.contains("Next: `") && verdict.because.contains("-r "), "{verdict:?}");
     let backlog = verdict.backlog.expect("it grew");
     assert!(backlog.at_end > backlog.at_start + counts.due / 2, "{backlog:?}");
-    // The rate that is sent is the one of the values over time.
+    // The rate agrees with the values per second.
     let seconds = trial.series.sent_per_s.get(1).copied().unwrap_or(0);
     assert!((trial.rates.sent - seconds as f64).abs() < 1e-9, "{:?}", trial.series);
     assert!(trial.rates.loss <= 1.0, "{:?}", trial.rates);
@@ -192,7 +195,7 @@ fn a_controller_that_stops_answering_for_good() {
     assert!(silence.last_answer_s < silence.until_s, "{silence:?}");
     assert_eq!(trial.verdict.saturated, Saturated::Unknown, "{:?}", trial.verdict);
     assert!(trial.verdict.because.contains(&silence.frame), "{:?}", trial.verdict);
-    // Seconds without an answer are seconds with none, not gaps.
+    // Seconds without an answer have the value 0 instead of being left out.
     let series = &trial.series;
     assert_eq!(series.received_per_s.len(), series.sent_per_s.len());
     assert!(series.received_per_s.len() >= 2 && series.received_per_s.last() == Some(&0));
@@ -215,7 +218,7 @@ fn a_search_against_a_controller_that_stops_names_no_rate() {
         ("timing.drain", "300ms"),
     ])
     .expect("a result");
-    // 30 packet-ins are answered, then 60; each trial has connections of its own.
+    // The controller answers 30 packet-ins, then 60, since each trial has new connections.
     let search = result.search.expect("a search");
     assert_eq!(search.loss_free_rate, None, "{search:?}");
     assert!(
@@ -228,7 +231,7 @@ fn a_search_against_a_controller_that_stops_names_no_rate() {
 
 #[test]
 fn replies_that_wait_in_a_buffer_of_ours_are_no_flow_control() {
-    // Replies are in the way of most packet-ins; the controller reads them all.
+    // Replies delay most packet-ins; the controller reads all of them.
     let peer = Peer::start(Behaviour::AskThenAnswer(40));
     let trial = trial(&peer, &[("traffic.rate", "1000"), ("timing.drain", "10s")]);
     let counts = trial.counts;
@@ -261,7 +264,7 @@ fn a_controller_that_turns_to_garbage_in_the_middle_of_traffic() {
 #[test]
 fn messages_that_cannot_be_decoded_are_counted_and_the_session_goes_on() {
     let peer = Peer::start(Behaviour::MalformedThenAnswer);
-    // The ARP of hosts is answered as well, so there is none.
+    // Announcements would be answered as well, so they are switched off.
     let trial = trial(&peer, &[("timing.drain", "10s"), ("traffic.arp-first", "false")]);
     let counts = trial.counts;
     assert_eq!((counts.sent, counts.answered), (60, 60), "{counts:?}");
@@ -272,7 +275,7 @@ fn messages_that_cannot_be_decoded_are_counted_and_the_session_goes_on() {
 #[test]
 fn a_controller_that_answers_twice() {
     let peer = Peer::start(Behaviour::Answer { copies: 2 });
-    // An answer that comes last is a second one: give it time.
+    // The last answer may be a duplicate, so the drain leaves time for it.
     let trial = trial(&peer, &[("timing.drain", "10s"), ("switch", "0-1:stop-delay=100ms")]);
     let counts = trial.counts;
     assert_eq!((counts.sent, counts.answered, counts.lost), (40, 40, 0), "{counts:?}");
@@ -333,7 +336,7 @@ fn a_controller_that_answers_with_packets_of_its_own() {
 #[test]
 fn a_controller_that_answers_late() {
     let peer = Peer::start(Behaviour::Answer { copies: 1 });
-    // Nobody answers within a microsecond.
+    // No answer arrives within a microsecond.
     let trial = trial(&peer, &[("traffic.late-after", "1us"), ("timing.drain", "10s")]);
     let counts = trial.counts;
     assert_eq!((counts.answered, counts.late, counts.lost), (60, 60, 0), "{counts:?}");
@@ -358,7 +361,7 @@ fn of_two_switches_one_is_served() {
 #[test]
 fn a_controller_that_hangs_up_on_switches_it_does_not_know() {
     let peer = Peer::start(Behaviour::WelcomeOne);
-    // One thread sees the end of one connection before what comes afterwards on the other.
+    // With one thread, the end of one connection is seen before later events on the other.
     let trial = trial(&peer, &[("threads", "1"), ("timing.connect-timeout", "3s")]);
     let reason = failure(&trial);
     assert!(reason.contains("1 of 2 switches were ready after 3 s, although 2 had"), "{reason}");
@@ -381,13 +384,13 @@ fn a_closed_loop_has_no_more_outstanding_than_its_window_allows() {
     let trial = trial(&peer, &closed);
     let most = trial.series.outstanding.iter().max();
     assert_eq!(most, Some(&4), "{:?}", trial.series.outstanding);
-    // Each place was given up and taken again.
+    // Each slot of the window was given up and used again.
     assert!(trial.counts.lost > 4, "{:?}", trial.counts);
 }
 
 #[test]
 fn an_interrupt_ends_every_phase() {
-    // A controller that never says a word, and one that serves.
+    // The first controller is silent, the second one serves.
     let silent = Peer::start(Behaviour::Silent);
     let address = silent.address().to_string();
     let trial = run::interrupted(
@@ -413,7 +416,7 @@ fn an_interrupt_ends_every_phase() {
         let rest = rest.into_iter().filter(|(key, _)| *key != long.0);
         let settings: Vec<_> = common.into_iter().chain(rest).chain([long]).collect();
         let trial = run::interrupted(&settings, phase);
-        // No figure speaks of a window that had not begun, and no zero needs a reason.
+        // No metric exists before the window begins, and a zero needs no explanation.
         if phase != probe::Phase::Measuring {
             assert!(trial.metrics().is_empty(), "{phase:?}: {:?}", trial.metrics());
         }
@@ -466,12 +469,12 @@ fn the_rates_of_an_interrupted_trial_are_over_the_time_that_was_measured() {
             ("timing.settle", "0s"),
             ("timing.warm-up", "0s"),
             ("timing.measure", "1h"),
-            // Far apart, so that the end of the window cannot be mistaken for a sample.
+            // Samples are far apart, so that the end of the window cannot be mistaken for one.
             ("timing.sample", "10s"),
         ],
         500,
     );
-    // Evenly spaced packet-ins are due in any window but for those at its edges.
+    // Packet-ins are evenly spaced, so their number follows from the window except at its edges.
     let expected = trial.measured_s * 1000.0;
     assert!(trial.counts.due >= 500, "{:?}", trial.counts);
     assert!((trial.counts.due as f64 - expected).abs() <= 25.0, "{expected} {:?}", trial.counts);
@@ -481,7 +484,7 @@ fn the_rates_of_an_interrupted_trial_are_over_the_time_that_was_measured() {
 fn an_interrupt_ends_the_command_between_trials() {
     let peer = Peer::start(Behaviour::Answer { copies: 1 });
     let address = peer.address().to_string();
-    // Found again by its argument, and not last, so that every shell makes it a child.
+    // The command is found by its argument, and is not the last one, so that every shell forks it.
     let sleep = format!("sleep 3600.{}", std::process::id());
     let between = format!("{sleep}; true");
     let result = run::interrupted_after_a_trial(&[
@@ -503,7 +506,7 @@ fn an_interrupt_ends_the_command_between_trials() {
             String::from_utf8_lossy(&command).replace('\0', " ").contains(&sleep)
         })
     };
-    // A process that was killed stays for as long as the kernel takes to end it.
+    // A killed process stays visible until the kernel has ended it.
     let patience = std::time::Instant::now() + Duration::from_secs(5);
     while let Some(process) = left() {
         assert!(std::time::Instant::now() < patience, "{process:?} was left behind");
@@ -513,7 +516,7 @@ fn an_interrupt_ends_the_command_between_trials() {
 
 #[test]
 fn a_search_that_is_interrupted_takes_nothing_for_loss() {
-    // Unanswered packet-ins of a trial that is cut short would look like loss.
+    // Unanswered packet-ins of an interrupted trial would look like loss.
     let peer = Peer::start(Behaviour::Answer { copies: 0 });
     let address = peer.address().to_string();
     let result = run::interrupted_in(
@@ -531,5 +534,5 @@ fn a_search_that_is_interrupted_takes_nothing_for_loss() {
     assert_eq!((search.loss_free_rate, search.lossy_rate), (None, None), "{search:?}");
 }
 
-/// No run of this file may take longer, however badly the controller behaves.
+/// The longest duration of any run in this file, however badly the controller behaves.
 const BOUND: Duration = Duration::from_secs(60);

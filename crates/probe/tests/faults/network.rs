@@ -1,7 +1,7 @@
-//! Networks that are slow or far, and controllers that do not read their connections.
+//! Tests with slow or distant networks, and with controllers that do not read their connections.
 //!
-//! Networks are made in namespaces, with the token bucket filter of the kernel for their rate and a
-//! relay of packet sockets for their delay.
+//! Networks consist of namespaces. The kernel's token bucket filter limits their rate, and a relay
+//! of packet sockets delays their frames.
 
 use std::collections::VecDeque;
 use std::io::Write;
@@ -20,7 +20,7 @@ use super::run::run;
 const OURS: Ipv4Addr = Ipv4Addr::new(10, 99, 0, 1);
 const THEIRS: Ipv4Addr = Ipv4Addr::new(10, 99, 0, 2);
 
-/// Namespaces; nothing, loudly, where they cannot be made.
+/// Creates namespaces; returns `None` with a message where they cannot be created.
 fn namespaces<const N: usize>() -> Option<[Namespace; N]> {
     let made: Result<Vec<_>, _> = (0..N).map(|_| Namespace::new()).collect();
     match made {
@@ -29,7 +29,7 @@ fn namespaces<const N: usize>() -> Option<[Namespace; N]> {
             let required =
                 std::env::var("PLANIMETER_REQUIRE_PEERS").is_ok_and(|value| value == "1");
             assert!(!required, "{reason}");
-            // Not eprintln!, which the test harness keeps to itself when a test passes.
+            // eprintln! would be hidden by the test harness when the test passes.
             let _ = writeln!(std::io::stderr(), "SKIPPED: {reason}");
             None
         }
@@ -40,7 +40,7 @@ fn ip(namespace: &Namespace, arguments: &str) {
     namespace.ip(arguments).unwrap_or_else(|error| panic!("{error}"));
 }
 
-/// A trial of two switches in one namespace with a controller in another.
+/// Runs a trial of two switches in one namespace with a controller in another.
 fn trial(
     ours: &Namespace,
     theirs: &Namespace,
@@ -71,7 +71,7 @@ fn a_network_that_is_too_slow_is_the_limit() {
     ours.link("ours", &theirs, "theirs", 1500).unwrap_or_else(|error| panic!("{error}"));
     ip(&ours, &format!("addr add {OURS}/24 dev ours"));
     ip(&theirs, &format!("addr add {THEIRS}/24 dev theirs"));
-    // About 300 packet-ins per second.
+    // The rate allows about 300 packet-ins per second.
     let bucket = "qdisc add dev ours root tbf rate 400kbit burst 3000 limit 30000";
     let status = ours.command("tc").args(bucket.split(' ')).status().expect("iproute2 has tc");
     if !status.success() {
@@ -91,7 +91,7 @@ fn a_network_that_is_too_slow_is_the_limit() {
     assert_eq!(flood.verdict.saturated, Saturated::Network, "{:?}", flood.verdict);
 }
 
-/// A controller behind a long way answers few outstanding packet-ins as fast as they come.
+/// A controller behind a long delay answers few outstanding packet-ins as fast as they arrive.
 #[test]
 fn a_closed_loop_behind_a_long_way_is_limited_by_its_window() {
     const ONE_WAY: Duration = Duration::from_millis(25);
@@ -120,7 +120,7 @@ fn a_closed_loop_behind_a_long_way_is_limited_by_its_window() {
     });
 }
 
-/// Carries frames between two ports, each after a delay.
+/// Forwards frames between two ports, each after a delay.
 fn relay(mut ports: [Port; 2], delay: Duration, stop: &AtomicBool) {
     let mut burst = Burst::new(32);
     let mut waiting: [VecDeque<(Instant, Vec<u8>)>; 2] = Default::default();
@@ -144,7 +144,7 @@ fn relay(mut ports: [Port; 2], delay: Duration, stop: &AtomicBool) {
     }
 }
 
-/// A controller on this host.
+/// Runs a trial with a controller on this host.
 fn here(peer: &Peer, more: &[(&str, &str)]) -> Trial {
     let address = peer.address().to_string();
     let mut settings = vec![
@@ -168,7 +168,7 @@ fn a_flood_is_limited_by_a_controller_that_reads_slowly() {
     let verdict = &trial.verdict;
     assert_eq!(verdict.saturated, Saturated::Controller, "{verdict:?}");
     assert!(verdict.because.contains("did not read fast enough"), "{verdict:?}");
-    // What waits for the controller needs no processor.
+    // Packet-ins that wait for the controller take no CPU time.
     assert!(trial.probe_usage.cpu_percent < 80.0, "{:?}", trial.probe_usage);
 }
 

@@ -1,4 +1,4 @@
-//! A small OpenFlow controller that misbehaves as told.
+//! A small OpenFlow controller with configurable misbehaviour.
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener, TcpStream};
@@ -14,77 +14,78 @@ use openflow::wire::{MessageType, PacketIn, PacketOutFields};
 use openflow::{BufferId, PortNumber, Version, Xid};
 use rustix::net::{AddressFamily, SocketType};
 
-/// What the controller does.
+/// The behaviour of the controller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Behaviour {
-    /// Accepts and closes.
+    /// Accepts connections and closes them.
     CloseAtOnce,
-    /// Says hello and closes.
+    /// Sends a HELLO and closes.
     CloseAfterHello,
-    /// Accepts and says nothing.
+    /// Accepts connections and sends nothing.
     Silent,
-    /// Answers as a web server does.
+    /// Answers like a web server.
     GarbageAtOnce,
-    /// Serves, and closes the connection after so many packet-ins.
+    /// Serves, and closes the connection after this number of packet-ins.
     CloseAfterPackets(u32),
-    /// Serves, and sends a message that is none after so many packet-ins.
+    /// Serves, and sends bytes that are no message after this number of packet-ins.
     GarbageAfterPackets(u32),
-    /// Serves, and sends text after so many packet-ins.
+    /// Serves, and sends text after this number of packet-ins.
     TextAfterPackets(u32),
-    /// Ahead of every answer sends a packet-out that claims more actions than it has.
+    /// Sends, before every answer, a packet-out that claims more actions than it has.
     MalformedThenAnswer,
-    /// Answers every packet-in so many times.
+    /// Answers every packet-in several times.
     Answer {
-        /// Answers to each.
+        /// The number of answers to each packet-in.
         copies: u32,
     },
     /// Answers this number of packet-ins of each connection per second, one after the other.
     AnswerPerSecond(u32),
-    /// Answers so many packet-ins of each connection and then only reads.
+    /// Answers this number of packet-ins of each connection, and then only reads.
     AnswerUpTo(u32),
-    /// Ahead of every answer asks for so many echoes, each with as many bytes.
+    /// Sends, before every answer, this number of echo requests with the same number of bytes each.
     AskThenAnswer(u16),
-    /// Answers with a packet that nobody sent.
+    /// Answers with a packet that no switch sent.
     AnswerWithOtherPacket,
-    /// Serves the first connection and says nothing on the others.
+    /// Serves the first connection and sends nothing on the others.
     ServeOne,
-    /// Serves all connections, and answers nothing on one of each so many.
+    /// Serves all connections, and answers nothing on one in `of` connections.
     AnswerAllBut {
-        /// Its number among them.
+        /// The number of the unanswered connection among `of`.
         dead: u32,
-        /// So many.
+        /// The number of connections per unanswered one.
         of: u32,
     },
-    /// Closes the second connection once its handshake is complete, and serves the first from then on; nobody else.
+    /// Closes the second connection once its handshake is complete, and from then on serves only
+    /// the first.
     WelcomeOne,
     /// Closes once the handshake is complete.
     CloseOnceReady,
-    /// Says nothing until another connection was closed, and serves then.
+    /// Sends nothing until another connection was closed, and serves then.
     AnswerOnceHungUp,
 }
 
-/// The controller; dropping it ends it.
+/// The running controller, which is stopped when dropped.
 pub(crate) struct Peer {
     address: SocketAddr,
     stop: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
-    /// Sockets that exist and do nothing.
+    /// Sockets that are kept open and do nothing.
     _held: Vec<TcpStream>,
     _listener: Option<TcpListener>,
 }
 
 impl Peer {
-    /// A controller that listens.
+    /// Starts a controller.
     pub(crate) fn start(behaviour: Behaviour) -> Self {
         Self::start_at(Ipv4Addr::LOCALHOST.into(), behaviour)
     }
 
-    /// A controller that listens at an address.
+    /// Starts a controller at an address.
     pub(crate) fn start_at(address: IpAddr, behaviour: Behaviour) -> Self {
         Self::listen(TcpListener::bind((address, 0)).expect("a port"), behaviour)
     }
 
-    /// A controller whose sockets hold little, so that its windows close soon.
+    /// Starts a controller with small socket buffers, so that its receive windows close soon.
     pub(crate) fn with_small_buffers(behaviour: Behaviour) -> Self {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port");
         rustix::net::sockopt::set_socket_recv_buffer_size(&listener, 16 * 1024).expect("a socket");
@@ -102,15 +103,15 @@ impl Peer {
         Self { address, stop, thread: Some(thread), _held: Vec::new(), _listener: None }
     }
 
-    /// An address at which nobody listens.
+    /// Returns an address at which no server listens.
     pub(crate) fn refusing() -> Self {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port");
         let address = listener.local_addr().expect("an address");
         Self::idle(address, Vec::new(), None)
     }
 
-    /// An address from which no answer comes, as of a host that is switched off: a listener
-    /// whose queue is full drops whoever knocks.
+    /// Returns an address from which no answer comes, like that of a host that is switched off: a
+    /// listener whose queue is full ignores connection attempts.
     pub(crate) fn absent() -> Self {
         let socket =
             rustix::net::socket(AddressFamily::INET, SocketType::STREAM, None).expect("a socket");
@@ -257,7 +258,7 @@ fn serve(mut stream: TcpStream, behaviour: Behaviour, stop: &AtomicBool) -> std:
     Ok(())
 }
 
-/// Appends what is said to a packet-in; false if the connection ends with it.
+/// Appends the answer to a packet-in; returns `false` if the connection ends with it.
 fn answer(
     behaviour: Behaviour,
     packets: u32,

@@ -1,4 +1,4 @@
-//! P4Runtime controllers that misbehave. They dial, so what can go wrong is the other way round.
+//! Tests with P4Runtime controllers that misbehave. The controllers dial the switches.
 
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
@@ -26,7 +26,7 @@ pub(crate) fn free_port() -> u16 {
     listener.local_addr().expect("an address").port()
 }
 
-/// Runs a trial, and meanwhile dials the switches once.
+/// Runs a trial, and dials the switches once meanwhile.
 fn dialled(port: u16, say: impl FnOnce(TcpStream) + Send + 'static) -> Trial {
     let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
     let dialler = std::thread::spawn(move || {
@@ -65,7 +65,7 @@ fn a_controller_that_never_dials() {
 fn a_controller_that_is_half_open() {
     let port = free_port();
     let trial = dialled(port, |mut stream| {
-        // Says nothing, until the switches are gone.
+        // Sends nothing until the switches are gone.
         let _ = stream.read_to_end(&mut Vec::new());
     });
     assert_never_ready(&trial, port, "connected, no stream opened");
@@ -90,14 +90,14 @@ fn a_port_that_is_taken_is_named() {
     assert!(error.contains("--first-port"), "{error}");
 }
 
-/// What a controller does once it is elected.
+/// The behaviour of a controller once it is elected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Behaviour {
     /// Opens a stream without an election id, and so never becomes primary.
     NeverElected,
-    /// Answers every packet-in so many times.
+    /// Answers every packet-in this number of times.
     Answer(usize),
-    /// Answers so many packet-ins and closes the connection.
+    /// Answers this number of packet-ins and closes the connection.
     LeaveAfter(usize),
     /// Answers every packet-in without a metadata field that the pipeline has.
     LeaveOutMetadata,
@@ -109,7 +109,8 @@ enum Behaviour {
 
 const P4INFO: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../programs/l2.p4info.txtpb");
 
-/// One switch that has 30 due times in 300 ms, and a pipeline from the start; empty is none.
+/// Returns the settings of one switch with 30 due times in 300 ms, and with a preloaded pipeline
+/// unless `p4info` is empty.
 fn one_switch<'a>(port: &'a str, p4info: &'a str) -> Vec<(&'a str, &'a str)> {
     vec![
         ("protocol", "p4runtime"),
@@ -125,7 +126,7 @@ fn one_switch<'a>(port: &'a str, p4info: &'a str) -> Vec<(&'a str, &'a str)> {
     ]
 }
 
-/// Runs a trial of that switch beside a controller that is connected to it.
+/// Runs a trial of this switch together with a controller that is connected to it.
 pub(crate) fn beside<T: Send + 'static, C: Future<Output = T>>(
     p4info: &str,
     more: &[(&str, &str)],
@@ -152,14 +153,15 @@ async fn dial(address: &str) -> Client {
     }
 }
 
-/// A file with a P4Info.
+/// Creates a file with a P4Info.
 pub(crate) fn p4info_file(text: &str) -> tempfile::NamedTempFile {
     let mut p4info = tempfile::NamedTempFile::new().expect("a file");
     p4info.write_all(text.as_bytes()).expect("written");
     p4info
 }
 
-/// What is said of a P4Info that the settings do not go with; it names the file.
+/// Returns the error message for a P4Info that does not fit the settings; the name of the file is
+/// removed.
 pub(crate) fn refused(p4info: &str, more: &[(&str, &str)]) -> String {
     let p4info = p4info_file(p4info);
     let path = p4info.path().to_str().expect("a name");
@@ -182,7 +184,8 @@ async fn control(mut client: Client, behaviour: Behaviour) {
     if behaviour == Behaviour::SpeakTooEarly {
         let early = v1::PacketOut { payload: vec![0; 60].into(), metadata: Vec::new() };
         sender.packet_outs(std::iter::repeat_n(early, 3));
-        // The first is refused by a message, so that the pipeline comes after all of them.
+        // The first packet-out is refused by a message, so waiting for that message pushes the
+        // pipeline after all of them.
         while !matches!(receiver.next().await, Ok(Some(Response::Error(_)))) {}
         let text = std::fs::read_to_string(P4INFO).expect("a P4Info");
         let p4info = p4runtime::p4info::text::parse(&text).expect("a P4Info");
@@ -196,7 +199,7 @@ async fn control(mut client: Client, behaviour: Behaviour) {
         if let Behaviour::LeaveAfter(limit) = behaviour
             && answered == limit
         {
-            // Once what it says behind its answers is answered, they have arrived.
+            // Once the message behind the answers is answered, the answers have arrived.
             sender.arbitrate(elected);
             while !matches!(receiver.next().await, Ok(Some(Response::Arbitration(_)))) {}
             return;
@@ -229,7 +232,7 @@ fn a_controller_that_answers_twice() {
     let calm = [
         ("timing.drain", "10s"),
         ("traffic.arp-first", "false"),
-        // An answer that comes last is a second one: give it time.
+        // The last answer may be a duplicate, so the drain leaves time for it.
         ("switch", "0:stop-delay=100ms"),
     ];
     let trial = with_controller(Behaviour::Answer(2), &calm);
@@ -288,7 +291,8 @@ fn a_controller_that_answers_late() {
 
 #[test]
 fn a_controller_that_leaves_in_the_middle_of_traffic() {
-    // It leaves in the first tenth of the schedule, so that most of what is due is due later.
+    // The controller leaves in the first tenth of the schedule, so most packet-ins become due
+    // afterwards.
     let more = [("traffic.arp-first", "false"), ("timing.measure", "1s")];
     let trial = with_controller(Behaviour::LeaveAfter(10), &more);
     let counts = trial.counts;

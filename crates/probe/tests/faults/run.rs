@@ -1,4 +1,4 @@
-//! Probe runs that must end.
+//! Runs of the probe that must end within a time limit.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -16,31 +16,31 @@ pub(crate) fn run(settings: &[(&str, &str)]) -> Trial {
     only(try_run(settings).unwrap_or_else(|error| panic!("{error}")))
 }
 
-/// Runs, and gives the result or what the error says.
+/// Runs, and returns the result or the error message.
 pub(crate) fn try_run(settings: &[(&str, &str)]) -> Result<RunResult, String> {
     Going::start(settings).finish()
 }
 
-/// Runs one trial until it is in a phase, and interrupts it then.
+/// Runs one trial until it is in a phase, and then interrupts it.
 pub(crate) fn interrupted(settings: &[(&str, &str)], phase: Phase) -> Trial {
     only(interrupted_in(settings, phase))
 }
 
-/// Runs until a trial is in a phase, and interrupts the run then.
+/// Runs until a trial is in a phase, and then interrupts the run.
 pub(crate) fn interrupted_in(settings: &[(&str, &str)], phase: Phase) -> RunResult {
     let going = Going::start(settings);
     going.wait_until(|live| live.phase() == phase);
     going.interrupt()
 }
 
-/// Runs one trial until so many packet-ins have left, and interrupts it then.
+/// Runs one trial until this number of packet-ins have left, and then interrupts it.
 pub(crate) fn interrupted_after(settings: &[(&str, &str)], packet_ins: u64) -> Trial {
     let going = Going::start(settings);
     going.wait_until(|live| live.sent() >= packet_ins);
     only(going.interrupt())
 }
 
-/// Runs until the first trial has ended, and interrupts whatever comes then.
+/// Runs until the first trial has ended, and then interrupts the run.
 pub(crate) fn interrupted_after_a_trial(settings: &[(&str, &str)]) -> RunResult {
     let going = Going::start(settings);
     going.trial_ended.recv_timeout(BOUND).expect("a trial ends");
@@ -54,7 +54,7 @@ fn only(result: RunResult) -> Trial {
     trial
 }
 
-/// A run that goes on in a thread of its own.
+/// A run in a thread of its own.
 struct Going {
     live: Arc<Live>,
     interrupt: Arc<AtomicBool>,

@@ -1,5 +1,5 @@
-//! What the probe asks and tells ONOS over REST, against an emulated one that never dials
-//! (`server`), and against the stand-in of `planimeter controller --onos` (`stand_in`).
+//! Tests of the requests that the probe sends to ONOS over REST, against an emulated ONOS that
+//! never dials (`server`), and against the stand-in of `planimeter controller --onos` (`stand_in`).
 
 mod server;
 mod stand_in;
@@ -28,7 +28,7 @@ fn free_port() -> u16 {
     listener.local_addr().expect("an address").port()
 }
 
-/// A run of two switches that nobody dials.
+/// Runs two switches that no controller dials.
 fn run(onos: &Onos, more: &[(&str, &str)]) -> Result<RunResult, RunError> {
     let port = free_port().to_string();
     let mut settings = Settings::new();
@@ -118,7 +118,7 @@ fn a_sweep_does_not_wait_for_the_same_nothing_at_every_point() {
     let notes = result.notes.join("\n");
     assert!(notes.contains("No switch got ready"), "{notes}");
     assert!(notes.contains("--between") && notes.contains("--onos-forget"), "{notes}");
-    // What restarts the controller may help, so that all is tried.
+    // A command that restarts the controller may help, so all trials are run.
     let restarted = [sweep.as_slice(), &[("plan.between", "true")]].concat();
     let result = run(&onos, &restarted).expect("a result");
     assert_eq!(result.points.iter().map(|point| point.trials.len()).sum::<usize>(), 12);
@@ -162,7 +162,7 @@ fn onos_forgets_the_switches_of_the_run_and_no_others() {
             let of = format!("DELETE /onos/v1/{what}/{id}");
             onos.requests().iter().position(|request| *request == of)
         };
-        // ONOS whose netcfg goes before its devices answers no questions about devices any more.
+        // An ONOS whose netcfg is removed before its devices answers no more queries about devices.
         let netcfg = deleted("network/configuration/devices");
         assert_eq!(netcfg.is_some(), protocol == "p4runtime");
         assert!(netcfg.is_none_or(|netcfg| deleted("devices").is_some_and(|first| first < netcfg)));

@@ -1,4 +1,4 @@
-//! The REST interface of ONOS 2.5 as far as the probe uses it, on a loopback port.
+//! The part of ONOS 2.5's REST interface that the probe uses, on a loopback port.
 
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -8,7 +8,7 @@ use std::thread;
 
 use serde_json::{Value, json};
 
-/// An ONOS that answers and does nothing else: it never dials.
+/// An emulated ONOS that only answers requests; it never dials switches.
 #[derive(Clone, Default)]
 pub(crate) struct Onos {
     state: Arc<Mutex<State>>,
@@ -16,7 +16,7 @@ pub(crate) struct Onos {
 
 #[derive(Default)]
 struct State {
-    /// Name, and whether it is active.
+    /// The names of the applications, and whether they are active.
     applications: BTreeMap<String, bool>,
     devices: BTreeMap<String, Value>,
     netcfg: BTreeMap<String, Value>,
@@ -25,7 +25,7 @@ struct State {
 }
 
 impl Onos {
-    /// With applications that are active, and the usual others that are not.
+    /// Creates an ONOS with the given active applications, and the usual others inactive.
     pub(crate) fn with(active: &[&str]) -> Self {
         let onos = Self::default();
         let mut state = onos.state.lock().expect("the state");
@@ -50,7 +50,7 @@ impl Onos {
         self.state.lock().expect("the state").hosts.insert(id, host);
     }
 
-    /// Ids of everything that it holds: devices, netcfg, hosts.
+    /// Returns the ids of everything that it holds: devices, netcfg, hosts.
     pub(crate) fn holds(&self) -> [Vec<String>; 3] {
         let state = self.state.lock().expect("the state");
         [&state.devices, &state.netcfg, &state.hosts].map(|known| known.keys().cloned().collect())
@@ -67,7 +67,7 @@ impl Onos {
         let onos = self.clone();
         thread::spawn(move || {
             for stream in listener.incoming().flatten() {
-                // A client that hangs up early is its own affair.
+                // A client that disconnects early does not matter.
                 let _ = onos.answer(&stream);
             }
         });

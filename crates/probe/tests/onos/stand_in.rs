@@ -1,4 +1,4 @@
-//! Whole trials against the stand-in for ONOS: it dials, pushes pipelines and answers.
+//! Tests of whole trials against the stand-in for ONOS, which dials, pushes pipelines and answers.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -19,7 +19,7 @@ use crate::{Nobody, free_port};
 const BASIC: &str = "org.onosproject.pipelines.basic";
 const TUTORIAL: &str = "p4-tutorial-pipeconf";
 
-/// A stand-in that runs until this is dropped.
+/// A stand-in that runs until it is dropped.
 struct StandIn {
     base: String,
     stop: Arc<AtomicBool>,
@@ -39,7 +39,7 @@ impl StandIn {
         Self { base, stop, thread: Some(thread) }
     }
 
-    /// A run with two switches of known ids.
+    /// Runs two switches with known ids.
     fn run(&self, more: &[(&str, &str)]) -> RunResult {
         let port = free_port().to_string();
         let usual = [
@@ -61,7 +61,7 @@ impl StandIn {
         probe::run(&resolved.config, context(&resolved), &mut Nobody).expect("a result")
     }
 
-    /// The devices that it tells of, or the status that it answers instead.
+    /// Returns the number of devices that it reports, or the status of its error.
     fn devices(&self) -> Result<usize, u16> {
         let agent: ureq::Agent =
             ureq::Agent::config_builder().http_status_as_error(false).build().into();
@@ -146,7 +146,7 @@ fn a_run_whose_switches_got_another_pipeconf_than_asked_says_so_and_is_partial()
     assert!(reason.contains("--between") && reason.contains("--first-id"), "{reason}");
     let verdict = &trials(&second)[0].verdict.because;
     assert!(verdict.contains(&format!("The switches ran the pipeline {TUTORIAL}, ")), "{verdict}");
-    // With ids that it has not seen it gives what is asked for.
+    // For ids that it has not seen, it uses the configured pipeconf.
     let third =
         onos.run(&[forgetful, ("controller.onos-pipeconf", BASIC), ("switches.first-id", "100")]);
     assert_eq!(third.completion, Completion::Complete);
@@ -154,8 +154,8 @@ fn a_run_whose_switches_got_another_pipeconf_than_asked_says_so_and_is_partial()
     assert!(matches!(names[..], [name] if name.starts_with(BASIC)), "{names:?}");
 }
 
-/// Fig. 6a and 7 of the P4RCProbe paper in small: packet-ins come four times as fast as they are
-/// answered, and none is dropped, so that the backlog grows and the round-trip time with it.
+/// A small version of Fig. 6a and 7 of the P4RCProbe paper: packet-ins arrive four times as fast as
+/// they are answered, and none is dropped, so that the backlog and the round-trip time grow.
 #[test]
 fn a_saturated_controller_shows_its_backlog_and_the_next_command() {
     let onos = StandIn::start(ServiceTime::constant(Duration::from_millis(10)));
@@ -166,17 +166,18 @@ fn a_saturated_controller_shows_its_backlog_and_the_next_command() {
         ("timing.drain", "500ms"),
         ("plan.repetitions", "2"),
     ]);
-    // What waits when a session ends is dropped, and the switch is dialled again.
+    // Packet-ins that wait when a session ends are dropped, and the switch is dialled again.
     assert_eq!(result.completion, Completion::Complete);
     let trial = trials(&result)[1];
     assert_eq!(trial.verdict.saturated, Saturated::Controller, "{:?}", trial.verdict);
     let backlog = trial.verdict.backlog.expect("a backlog");
-    // It serves 100/s at most, and fewer where the host keeps it from a core. All else follows from that.
+    // The controller serves at most 100/s, and fewer where the host withholds a core. The other
+    // figures follow from the rate.
     let rate = backlog.answer_rate;
     assert!(rate <= 105.0 && (rate - trial.rates.received).abs() < 2.0, "{backlog:?}");
     assert!((backlog.growth_rate - (400.0 - rate)).abs() < 30.0, "{backlog:?}");
     assert!(backlog.at_end > backlog.at_start + 500, "{backlog:?}");
-    // One that is answered t seconds after the start has waited for t (1 - rate / 400).
+    // A packet-in that is answered t seconds after the start has waited for t (1 - rate / 400).
     let mean = trial.in_window.rtt_from_sent.mean_ns / 1e9;
     assert!((mean - (1.0 - rate / 400.0)).abs() < 0.1, "{mean} at {rate}/s");
     assert!(trial.verdict.because.contains("Next: `planimeter probe"), "{:?}", trial.verdict);
@@ -186,8 +187,7 @@ fn a_saturated_controller_shows_its_backlog_and_the_next_command() {
     assert!(trial.fairness.is_some_and(|fairness| fairness > 0.95), "{:?}", trial.fairness);
 }
 
-/// Each trial of the plan has ONOS forget what it remembers of the trial before, and nothing is left
-/// behind.
+/// Each trial of the plan makes ONOS forget the previous trial, and no state is left behind.
 #[test]
 fn the_tests_of_rfc_8456_have_onos_forget_the_switches() {
     struct Nobody;

@@ -1,7 +1,8 @@
-//! The tests of RFC 8456 over real sessions, against the reference controller that provisions paths.
+//! The tests of RFC 8456 over real sessions, against the reference controller that provisions
+//! paths.
 //!
-//! Times are what the machine makes of them and are not judged; that there are figures, and that
-//! capacities and counts are right, is.
+//! Times depend on the machine and are not checked. The tests check that there are figures, and
+//! that capacities and counts are correct.
 
 mod p4runtime;
 
@@ -26,7 +27,7 @@ impl BenchmarkWatcher for Nobody {
     fn trial_ended(&mut self, _: &BenchmarkResult) {}
 }
 
-/// What keeps trials short.
+/// Settings that keep trials short.
 const SHORT: &[(&str, &str)] = &[
     ("switches.count", "6"),
     ("switches.hosts", "2"),
@@ -76,7 +77,7 @@ fn bind(part: Part) -> Controller {
     Controller::bind(([127, 0, 0, 1], 0).into(), options).expect("a port")
 }
 
-/// Runs with a controller beside it.
+/// Runs the benchmark with a controller.
 fn run_against(controller: &Controller, settings: &[(&str, &str)]) -> BenchmarkResult {
     let stop = AtomicBool::new(false);
     std::thread::scope(|scope| {
@@ -121,7 +122,7 @@ fn the_reference_controller_is_measured_in_both_versions() {
         let change = of(&result, Test::TopologyChangeTime);
         assert_eq!(figure(change, "events"), 5.0, "{change:?}");
         assert_eq!(figure(change, "notified"), 5.0, "{change:?}");
-        // Each flow has a rule at two switches at least, and at no more than four.
+        // Each flow has a rule at two to four switches.
         let entries = mean(&result, Test::ForwardingTable);
         assert!((120.0..=240.0).contains(&entries), "{entries}");
     }
@@ -165,7 +166,7 @@ fn a_standby_controller_takes_over_in_both_versions() {
         let result = std::thread::scope(|scope| {
             scope.spawn(|| {
                 active.run(&stop_active).expect("it ran");
-                // Its port is given back with it.
+                // Dropping the controller frees its port.
                 drop(active);
                 standby.takeover().store(true, Ordering::Relaxed);
                 std::fs::write(&ended, "").expect("a file");
@@ -192,7 +193,7 @@ fn a_standby_controller_takes_over_in_both_versions() {
     }
 }
 
-/// Trials of all tests, and the number of tests that had one.
+/// Returns the number of trials of all tests, and the number of tests that had one.
 fn trials(result: &BenchmarkResult) -> (usize, usize) {
     let all = result.tests.iter().map(|outcome| outcome.trials.len());
     (all.sum(), result.tests.len())
@@ -224,7 +225,7 @@ fn a_controller_that_is_not_there_is_tried_once_for_all_tests() {
 
 #[test]
 fn a_controller_that_ends_after_a_trial_ends_the_run() {
-    /// Ends the controller after the first trial.
+    /// A watcher that stops the controller after the first trial.
     struct Ending<'a>(&'a AtomicBool, &'a AtomicBool);
 
     impl BenchmarkWatcher for Ending<'_> {
@@ -243,7 +244,7 @@ fn a_controller_that_ends_after_a_trial_ends_the_run() {
     let result = std::thread::scope(|scope| {
         scope.spawn(|| {
             controller.run(&stop).expect("it ran");
-            // Its port is given back with it.
+            // Dropping the controller frees its port.
             drop(controller);
             ended.store(true, Ordering::Relaxed);
         });
@@ -255,7 +256,7 @@ fn a_controller_that_ends_after_a_trial_ends_the_run() {
         ];
         run_watched(&settings, &mut Ending(&stop, &ended))
     });
-    // It was there once, so that it is no controller out of reach.
+    // The controller was reached once, so it does not count as out of reach.
     assert!(!result.controller_was_out_of_reach, "{result:?}");
     assert_eq!(trials(&result), (2, 1), "{result:?}");
     match &result.completion {
@@ -266,7 +267,7 @@ fn a_controller_that_ends_after_a_trial_ends_the_run() {
     }
 }
 
-/// What is known of paths that were told to the reference controller, over either protocol.
+/// Checks the figures of proactively provisioned paths, over either protocol.
 fn check_proactive(result: &BenchmarkResult) {
     for outcome in &result.tests {
         assert!(outcome.is_measured(), "{outcome:?}");
@@ -276,7 +277,7 @@ fn check_proactive(result: &BenchmarkResult) {
     assert!(figure(time, "paths") > 0.0 && figure(time, "rules") >= 2.0 * figure(time, "paths"));
     let rate = of(result, Test::ProactivePathRate);
     assert!(figure(rate, "paths provisioned") > 0.0, "{rate:?}");
-    // Its northbound interface knows what there is: six switches, and eight links in two directions.
+    // The northbound interface reports everything: six switches, and eight links in two directions.
     assert_eq!(figure(of(result, Test::TopologyDiscoveryTime), "links"), 8.0);
 }
 

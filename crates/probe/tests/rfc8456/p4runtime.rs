@@ -1,4 +1,5 @@
-//! The tests over P4Runtime: switches run the program that the controller pushes, and it dials them.
+//! The tests over P4Runtime: the controller dials the switches, which run the program that it
+//! pushes.
 
 use std::net::TcpListener;
 use std::sync::Arc;
@@ -15,10 +16,10 @@ use probe::rfc8456::outcome::BenchmarkResult;
 
 use super::{Nobody, figure, mean, of, run_rehearsed};
 
-/// Switches of the largest trial; see `super::SHORT`.
+/// The number of switches of the largest trial; see `super::SHORT`.
 const SWITCHES: u16 = 12;
 
-/// The first of so many ports in a row that nobody uses now, below those that the kernel lends out.
+/// Returns the first of several consecutive ports that are free, below the ephemeral range.
 fn free_ports() -> u16 {
     let from = 2_000 + (std::process::id() % 20_000) as u16;
     let is_free = |port| TcpListener::bind(("127.0.0.1", port)).is_ok();
@@ -59,7 +60,7 @@ fn run_rehearsed_against(
     run_rehearsed(&[&own[..], settings].concat(), rehearsal, &mut Nobody)
 }
 
-/// A place where every pipeline fails.
+/// A rehearsal in which every pipeline fails.
 #[derive(Debug)]
 struct Failing;
 
@@ -86,7 +87,7 @@ fn a_program_that_fails_its_rehearsal_is_not_compiled_here() {
     assert!(remark.is_some_and(|remark| remark.contains("took all memory")), "{outcome:?}");
 }
 
-/// Runs with a controller beside it.
+/// Runs the benchmark with a controller.
 fn run_with_controller(settings: &[(&str, &str)]) -> BenchmarkResult {
     let first_port = free_ports();
     run_with(&controller(first_port, 1, false), first_port, settings)
@@ -117,7 +118,7 @@ fn the_reference_controller_is_measured() {
     assert_eq!(mean(&result, Test::DiscoverySize), 12.0);
     assert_eq!(figure(of(&result, Test::TopologyDiscoveryTime), "links"), 8.0);
     assert_eq!(figure(of(&result, Test::ReactivePathTime), "paths that failed"), 0.0);
-    // Ports that go down are told over gNMI.
+    // Changes of ports are notified over gNMI.
     assert_eq!(figure(of(&result, Test::TopologyChangeTime), "notified"), 5.0);
     let entries = mean(&result, Test::ForwardingTable);
     assert!((120.0..=240.0).contains(&entries), "{entries}");
@@ -177,7 +178,8 @@ fn a_standby_controller_takes_over_when_nobody_is_primary() {
     });
     let outcome = of(&result, Test::FailoverTime);
     assert!(outcome.is_measured(), "{outcome:?}");
-    // It is primary of each switch, and answers; it floods, since hosts announced themselves to the other.
+    // The standby controller is primary of each switch, and answers; it floods, since hosts
+    // announced themselves to the other controller.
     let counts = standby.counters().counts();
     assert_eq!(counts.sessions, 6, "{counts:?}");
     assert!(counts.packet_ins > 0 && counts.packet_outs > 0, "{counts:?}");

@@ -1,5 +1,5 @@
-//! What is done beside the control channel, in a thread of its own: questions to the northbound
-//! interface, and the command that ends a controller.
+//! A thread for slow work beside the control channel: queries of the northbound interface, and the
+//! command that stops a controller.
 
 use std::sync::mpsc::{Receiver, Sender, channel};
 
@@ -7,11 +7,11 @@ use crate::engine::control::Clock;
 use crate::rfc8456::northbound::{self, Northbound};
 use crate::rfc8456::seen::{Hop, Order, Seen, What};
 
-/// Hands orders to the thread and takes what came of them.
+/// The handle that passes orders to the thread and returns their results.
 pub(super) struct Desk {
     orders: Sender<Task>,
     answers: Receiver<Seen>,
-    /// Orders that are under way.
+    /// The number of orders in progress.
     pending: usize,
 }
 
@@ -26,7 +26,7 @@ impl Desk {
     pub(super) fn open(northbound: Option<Northbound>, fail: Option<String>, clock: Clock) -> Self {
         let (orders, tasks) = channel::<Task>();
         let (results, answers) = channel();
-        // It ends with the desk; a command that hangs holds nobody up but itself.
+        // The thread ends with the desk; a command that hangs delays only itself.
         std::thread::spawn(move || {
             for task in tasks {
                 let asked_at = clock.now();
@@ -39,7 +39,7 @@ impl Desk {
         Self { orders, answers, pending: 0 }
     }
 
-    /// Takes an order that is for the desk, or gives it back.
+    /// Accepts an order for the desk, or returns it.
     pub(super) fn order(&mut self, order: Order) -> Option<Order> {
         let task = match order {
             Order::AskTopology => Task::AskTopology,
@@ -52,12 +52,12 @@ impl Desk {
         None
     }
 
-    /// Whether answers are awaited.
+    /// Whether results are pending.
     pub(super) fn is_busy(&self) -> bool {
         self.pending > 0
     }
 
-    /// An answer that has come.
+    /// Returns a result that has arrived, if there is one.
     pub(super) fn answer(&mut self) -> Option<Seen> {
         let seen = self.answers.try_recv().ok()?;
         self.pending = self.pending.saturating_sub(1);

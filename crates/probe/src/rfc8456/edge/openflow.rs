@@ -12,28 +12,28 @@ use crate::engine::openflow::connection::{Connection, State};
 use crate::rfc8456::bench::{Bench, Measured};
 use crate::rfc8456::seen::{Order, What};
 
-/// Nanoseconds between two attempts to connect.
+/// The time between two attempts to connect, in nanoseconds.
 const RETRY: u64 = 500_000_000;
-/// Spacing of housekeeping, in nanoseconds.
+/// The time between two rounds of housekeeping, in nanoseconds.
 const TICK: u64 = 100_000_000;
-/// Bytes read at a time.
+/// The size of the read buffer in bytes.
 const READ: usize = 256 * 1024;
 
-/// Why the edge cannot begin.
+/// The reason why the edge cannot start.
 #[derive(Debug, thiserror::Error)]
 #[error("cannot watch connections: {0}")]
 pub(crate) struct StartError(#[from] io::Error);
 
-/// A trial over OpenFlow.
+/// The edge of a trial over OpenFlow.
 pub(crate) struct OpenFlowEdge<'a> {
     bench: Bench<OpenFlowDevice>,
     company: Company<'a>,
     diallers: Vec<Dialler>,
-    /// Sessions of a switch at a time: with each controller, or with one of them.
+    /// The number of simultaneous sessions of a switch: one with each controller, or one in total.
     lines: usize,
-    /// By switch, then by controller.
+    /// The connections, ordered by switch, then by controller.
     connections: Vec<Connection>,
-    /// The controller that each connection goes to.
+    /// The controller that each connection leads to.
     chosen: Vec<usize>,
     wanted: Vec<bool>,
     epoll: OwnedFd,
@@ -41,8 +41,8 @@ pub(crate) struct OpenFlowEdge<'a> {
 }
 
 impl<'a> OpenFlowEdge<'a> {
-    /// Switches have a session with each controller, or, where `one_at_a_time`, with the first, and
-    /// with the next when they lose that.
+    /// Creates the edge. Each switch has a session with every controller, or, with `one_at_a_time`,
+    /// with the first controller, and with the next one when it loses that session.
     pub(crate) fn new(
         bench: Bench<OpenFlowDevice>,
         company: Company<'a>,
@@ -115,10 +115,10 @@ impl<'a> OpenFlowEdge<'a> {
                     }
                 }
             }
-            // Nobody speaks on it, and it is closed as soon as it is dialled.
+            // No message is sent on this connection, which is closed as soon as it is dialled.
             Order::Attack => {
                 if let Some(Ok(transport)) = self.diallers.first().map(Dialler::dial) {
-                    // A reset leaves nothing behind, so that ports do not run out on our side.
+                    // A reset leaves no TIME_WAIT state, so that local ports do not run out.
                     let linger = Some(std::time::Duration::ZERO);
                     let _ = rustix::net::sockopt::set_socket_linger(&transport, linger);
                 }
@@ -238,7 +238,7 @@ impl<'a> OpenFlowEdge<'a> {
         received.map_err(|error| error.to_string())
     }
 
-    /// Moves what devices have for controllers to the connections, and sends it.
+    /// Moves the devices' output to the connections, and sends it.
     fn flush(&mut self) {
         for index in 0..self.connections.len() {
             let (switch, line) = (index / self.lines, index % self.lines);
@@ -279,8 +279,8 @@ impl<'a> OpenFlowEdge<'a> {
         }
     }
 
-    /// Ends a connection that failed; it is dialled again after a while, or the next controller at
-    /// once.
+    /// Ends a connection that failed. It is dialled again after a while, or, with one session at a
+    /// time, the next controller is dialled immediately.
     fn disconnect(&mut self, index: usize, reason: String) {
         let was_ready = self.close(index);
         let (switch, controller) = ((index / self.lines) as u32, index % self.lines);
@@ -300,7 +300,7 @@ impl<'a> OpenFlowEdge<'a> {
         }
     }
 
-    /// Closes a connection; the socket takes itself out of the poller.
+    /// Closes a connection, which also removes the socket from the poller.
     fn close(&mut self, index: usize) -> bool {
         let now = self.company.clock.now();
         let (switch, line) = (index / self.lines, index % self.lines);
@@ -311,7 +311,7 @@ impl<'a> OpenFlowEdge<'a> {
     }
 }
 
-/// Asks the poller for exactly the events that the connection needs.
+/// Registers exactly the events that the connection needs with the poller.
 fn watch(epoll: &OwnedFd, connection: &mut Connection, index: usize) -> io::Result<()> {
     let State::Open(transport) = &connection.state else { return Ok(()) };
     if connection.blocked != connection.watches_writable {

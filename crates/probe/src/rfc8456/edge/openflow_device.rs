@@ -1,4 +1,4 @@
-//! An OpenFlow switch of the emulated network, with a line to each of its controllers.
+//! An OpenFlow switch of the emulated network, with a session for each of its controllers.
 
 use openflow::wire::{MessageType, PacketOut};
 use openflow::{DatapathId, Version};
@@ -12,21 +12,21 @@ use crate::rfc8456::invalid;
 use crate::rfc8456::seen::What;
 use crate::traffic::RunKey;
 
-/// A switch.
+/// An emulated OpenFlow switch.
 pub(crate) struct OpenFlowDevice {
     switch: OpenFlowSwitch,
     lines: Vec<Line>,
-    /// The controller whose turn it is.
+    /// The controller whose channel the switch holds at present.
     current: usize,
     index: u32,
     key: RunKey,
 }
 
-/// The session with a controller.
+/// The session with one controller.
 struct Line {
-    /// While it is another's turn.
+    /// The channel, while the switch holds another controller's channel.
     channel: Option<Channel>,
-    /// Bytes for the controller.
+    /// The bytes to send to the controller.
     out: Vec<u8>,
     is_ready: bool,
 }
@@ -46,7 +46,8 @@ impl OpenFlowDevice {
             },
             datapath_id: DatapathId(config.switches.first_id + u64::from(index)),
             ports: config.switches.ports,
-            // Packets travel whole: what is buffered would have to be released on its way.
+            // Packets are never buffered, since they would have to be released on their way through
+            // the network.
             buffers: 0,
             table_size: config.switches.table_size,
             flow_tables: tables,
@@ -63,7 +64,7 @@ impl OpenFlowDevice {
         Self { switch, lines, current: 0, index, key }
     }
 
-    /// The connection with a controller stands.
+    /// Notes that the connection with a controller is established.
     pub(crate) fn opened(&mut self, controller: usize, now: u64) {
         self.turn_to(controller);
         let Self { switch, lines, .. } = self;
@@ -72,7 +73,7 @@ impl OpenFlowDevice {
         }
     }
 
-    /// It is gone. Returns whether a session was open.
+    /// Notes that the connection with a controller ended. Returns whether a session was open.
     pub(crate) fn closed(&mut self, controller: usize) -> bool {
         self.turn_to(controller);
         self.switch.closed();
@@ -81,19 +82,20 @@ impl OpenFlowDevice {
         std::mem::take(&mut line.is_ready)
     }
 
-    /// Bytes for a controller, to be taken.
+    /// Returns the bytes for a controller, for the caller to take; `None` if there are none.
     pub(crate) fn out(&mut self, controller: usize) -> Option<&mut Vec<u8>> {
         self.lines.get_mut(controller).map(|line| &mut line.out).filter(|out| !out.is_empty())
     }
 
-    /// Housekeeping of a session.
+    /// Does the housekeeping of a session.
     pub(crate) fn tick(&mut self, controller: usize, now: u64) -> Result<(), SessionError> {
         self.turn_to(controller);
         let Self { switch, lines, .. } = self;
         lines.get_mut(controller).map_or(Ok(()), |line| switch.tick(now, &mut line.out))
     }
 
-    /// Takes a message of a controller; appends what it meant and what left by ports.
+    /// Receives a message of a controller. Appends the events that it causes, and the packets that
+    /// leave by ports.
     pub(crate) fn receive(
         &mut self,
         controller: usize,
@@ -125,7 +127,7 @@ impl OpenFlowDevice {
             line.is_ready = true;
             seen.push(What::Ready { switch: switch_index, controller });
         }
-        // There is one master at a time (OpenFlow 1.3.5, 6.3.6).
+        // At most one controller is master at a time (OpenFlow 1.3.5, 6.3.6).
         if switch.role() == Role::Master {
             let others = lines.iter_mut().filter_map(|line| line.channel.as_mut());
             others.for_each(Channel::demote);

@@ -1,7 +1,8 @@
-//! The P4Runtime edge: a server for each switch, and the loop that has the network beside them.
+//! The P4Runtime edge: a server for each switch, and the loop that runs the network.
 //!
-//! Switches wait to be dialled: one that is to connect listens, and one that is switched off listens no more and its
-//! connections end. Servers and loop share a thread, so that a packet of the loop can be written at once.
+//! Switches wait to be dialled. A switch that is to connect begins to listen; when it is switched
+//! off, it stops listening and its connections end. Servers and loop share a thread, so that a
+//! packet of the loop can be written immediately.
 
 use std::io;
 use std::sync::Arc;
@@ -21,21 +22,22 @@ use crate::rfc8456::seen::{Order, What};
 use crate::traffic::RunKey;
 use crate::trial::TrialError;
 
-/// A trial over P4Runtime.
+/// The edge of a trial over P4Runtime.
 pub(crate) struct P4RuntimeEdge<'a> {
     bench: Bench<P4RuntimeDevice>,
     company: Company<'a>,
     key: RunKey,
     tls: Option<ServerTls>,
     events: Arc<Events>,
-    /// By switch.
+    /// The addresses by switch.
     addresses: Vec<DeviceAddress>,
-    /// By switch: what serves it while it is there.
+    /// The server tasks by switch, while the switches are on.
     serving: Vec<Option<JoinHandle<()>>>,
 }
 
 impl<'a> P4RuntimeEdge<'a> {
-    /// A switch listens at the address with its index. `events` is what the devices of the bench tell.
+    /// Creates the edge. A switch listens at the address with its index; `events` receives what
+    /// controllers do to the devices of the bench.
     pub(crate) fn new(
         bench: Bench<P4RuntimeDevice>,
         company: Company<'a>,
@@ -48,7 +50,7 @@ impl<'a> P4RuntimeEdge<'a> {
         Self { bench, company, key, tls, events, addresses, serving }
     }
 
-    /// Runs the trial to its end. The controller is told of the switches once they listen.
+    /// Runs the trial to its end. The switches are announced to the controller once they listen.
     pub(crate) fn run(self, announce: Option<Announce<'_>>) -> Result<Measured, TrialError> {
         let failed = |error: io::Error| TrialError::Engine(error.to_string());
         // Dropping the runtime ends the servers and their connections.
@@ -98,7 +100,7 @@ impl<'a> P4RuntimeEdge<'a> {
         }
     }
 
-    /// Lets a switch be dialled.
+    /// Starts the server of a switch.
     fn serve(&mut self, switch: u32) {
         let index = switch as usize;
         let (Some(device), Some(address), Some(serving)) = (
@@ -111,7 +113,7 @@ impl<'a> P4RuntimeEdge<'a> {
         let options = ServerOptions {
             tls: self.tls.clone(),
             grace: Duration::ZERO,
-            // A controller that is measured is not to be refused.
+            // The limits of the server must not affect a controller under measurement.
             limits: Limits::WIDE,
             ..ServerOptions::default()
         };

@@ -1,4 +1,4 @@
-//! A P4Runtime switch of the emulated network: packets run the program that the controller pushed.
+//! A P4Runtime switch of the emulated network, which runs the program that the controller pushed.
 
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -21,14 +21,15 @@ use crate::rfc8456::edge::p4runtime_events::{Events, Told};
 use crate::rfc8456::emulator::Device;
 use crate::rfc8456::invalid;
 
-/// `PSA_PORT_CPU`: the port of the controller in every program of PSA.
+/// `PSA_PORT_CPU`, the port of the controller in every PSA program.
 const PSA_PORT_CPU: u32 = 0xffff_fffd;
 
-/// Device configurations that have been compiled: switches of a network mostly get the same.
+/// A cache of the device configuration compiled last, since most switches of a network get the same
+/// one.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Programs(Arc<Mutex<Option<Compiled>>>);
 
-/// A device configuration, and what became of it.
+/// A device configuration, and the result of compiling it.
 type Compiled = (Vec<u8>, Result<Program, EntityError>);
 
 impl Programs {
@@ -45,20 +46,20 @@ impl Programs {
     }
 }
 
-/// What the switches of a trial have in common.
+/// The parameters that the switches of a trial share.
 pub(crate) struct Kind<'a> {
     pub(crate) config: &'a Config,
     pub(crate) registry: Arc<PipelineRegistry>,
     pub(crate) programs: Programs,
-    /// Where a pipeline of the controller is tried first.
+    /// The rehearsal in which a pipeline of the controller is tried first.
     pub(crate) rehearsal: Option<Arc<dyn Rehearsal>>,
-    /// What they have from the start.
+    /// The pipeline that switches have from the start.
     pub(crate) preloaded: Option<v1::ForwardingPipelineConfig>,
-    /// Every packet goes to the controller, and no program is run.
+    /// Whether every packet goes to the controller without running a program.
     pub(crate) bypass: bool,
 }
 
-/// A rehearsal whose refusals are events of a switch.
+/// A rehearsal that reports its refusals as events of a switch.
 struct Reported {
     inner: Arc<dyn Rehearsal>,
     index: u32,
@@ -81,20 +82,20 @@ impl Rehearsal for Reported {
     }
 }
 
-/// A switch.
+/// An emulated P4Runtime switch.
 pub(crate) struct P4RuntimeDevice {
     handle: DeviceHandle,
     ports: Arc<LinkedPorts>,
-    /// None where packets bypass the program.
+    /// The data plane; `None` where packets bypass the program.
     plane: Option<Plane>,
     cpu_port: u32,
-    /// The pipeline that says how controller headers are written.
+    /// The running pipeline, which defines the format of controller headers.
     running: Option<Arc<Pipeline>>,
     has_primary: bool,
     is_ready: bool,
 }
 
-/// The side of a switch where packets are.
+/// The data plane of a switch.
 struct Plane {
     ports: pipeline::Ports,
     worker: pipeline::Worker,
@@ -103,11 +104,11 @@ struct Plane {
 }
 
 impl P4RuntimeDevice {
-    /// The switch with this index, which tells `events` what controllers do.
+    /// Creates the switch with this index, which reports to `events` what controllers do.
     ///
     /// # Errors
     ///
-    /// When the pipeline that it is to have from the start cannot be run.
+    /// Returns an error if the pipeline that the switch has from the start cannot be run.
     pub(crate) fn new(
         kind: &Kind<'_>,
         index: u32,
@@ -158,19 +159,19 @@ impl P4RuntimeDevice {
         })
     }
 
-    /// What a server serves.
+    /// Returns the handle through which a server serves the switch.
     pub(crate) fn handle(&self) -> DeviceHandle {
         self.handle.clone()
     }
 
-    /// There is a primary controller, or there is none any more. Returns whether the switch has become ready, or has
-    /// ceased to be, if either.
+    /// Notes whether there is a primary controller. Returns the new state of readiness if it
+    /// changed.
     pub(crate) fn set_primary(&mut self, has_primary: bool) -> Option<bool> {
         self.has_primary = has_primary;
         self.settle()
     }
 
-    /// It runs another pipeline. Returns as [`P4RuntimeDevice::set_primary`].
+    /// Notes that another pipeline runs. Returns the new state of readiness if it changed.
     pub(crate) fn set_pipeline(&mut self, pipeline: Arc<Pipeline>) -> Option<bool> {
         self.running = Some(pipeline);
         self.settle()
@@ -181,7 +182,7 @@ impl P4RuntimeDevice {
         (std::mem::replace(&mut self.is_ready, is_ready) != is_ready).then_some(is_ready)
     }
 
-    /// A packet of the controller: what leaves by ports is appended.
+    /// Processes a packet of the controller, and appends what leaves by ports.
     pub(crate) fn packet_out(&mut self, packet: v1::PacketOut, left: &mut Vec<Left>) {
         let Some(layout) = self.running.as_ref().and_then(|pipeline| pipeline.packet_out()) else {
             return;
@@ -197,12 +198,12 @@ impl P4RuntimeDevice {
         self.process(self.cpu_port, &framed, left);
     }
 
-    /// Runs the program on a packet. Returns whether one went to a controller.
+    /// Runs the program on a packet. Returns whether a packet went to a controller.
     fn process(&mut self, port: u32, packet: &[u8], left: &mut Vec<Left>) -> bool {
         let Some(plane) = &mut self.plane else { return false };
         let since = wall_clock().0.saturating_sub(plane.started.0);
         plane.outputs.clear();
-        // A packet that the program cannot bring to its end is dropped, as by a switch.
+        // A packet that the program cannot process to completion is dropped, as a switch would do.
         let _ = plane.worker.process(port, packet, Duration::from_nanos(since), &mut plane.outputs);
         let outputs = std::mem::take(&mut plane.outputs);
         let mut told = false;
@@ -216,7 +217,7 @@ impl P4RuntimeDevice {
         told
     }
 
-    /// Sends a packet of the program to the controller.
+    /// Sends a packet that the program directed to the CPU port to the controller.
     fn packet_in(&self, packet: Bytes) -> bool {
         let Some(pipeline) = &self.running else { return false };
         let (metadata, payload) = match pipeline.packet_in() {
@@ -264,7 +265,7 @@ impl Device for P4RuntimeDevice {
     }
 }
 
-/// The ports of a switch as controllers find them over gNMI: a port is up as long as its link is.
+/// The ports of a switch as controllers find them over gNMI; a port is up as long as its link is.
 #[derive(Debug)]
 struct LinkedPorts {
     ports: Mutex<Vec<Port>>,
@@ -272,7 +273,7 @@ struct LinkedPorts {
 }
 
 impl LinkedPorts {
-    /// Returns whether anybody was told.
+    /// Sets the state of a link. Returns whether any subscriber was notified.
     fn set_link(&self, number: u32, is_up: bool) -> bool {
         let mut ports = self.lock();
         let Some(port) = ports.iter_mut().find(|port| port.number == number) else { return false };

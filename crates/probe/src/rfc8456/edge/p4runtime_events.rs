@@ -1,6 +1,8 @@
-//! What controllers do to P4Runtime switches, in the order in which it came, for the loop that has the network.
+//! A queue of what controllers do to P4Runtime switches, in the order of arrival, for the loop that
+//! runs the network.
 //!
-//! A device tells from within the tasks that serve it, so what it tells is noted with its time, and the loop is woken.
+//! Devices report from within the tasks that serve them. Each report is therefore queued with its
+//! time, and the loop is woken.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -13,29 +15,29 @@ use tokio::sync::Notify;
 
 use crate::engine::control::Clock;
 
-/// What happened to a switch.
+/// An event at a switch.
 pub(super) struct Event {
-    /// When, in nanoseconds on the trial's clock.
+    /// The time of the event, in nanoseconds on the trial's clock.
     pub(super) at: u64,
     pub(super) switch: u32,
     pub(super) told: Told,
 }
 
-/// What a controller did.
+/// The kind of an event.
 pub(super) enum Told {
-    /// It is primary, or nobody is any more.
+    /// A controller became primary, or there is no primary any more.
     Primary(bool),
     /// The switch runs this pipeline.
     Pipeline(Arc<Pipeline>),
-    /// A pipeline cannot be run, and why.
+    /// A pipeline cannot be run, for this reason.
     Refused(String),
     /// Table entries were changed.
     Rules { installed: u32, removed: u32, refused: u32 },
-    /// Packets are to be sent.
+    /// Controllers sent these packet-outs.
     PacketOuts(Vec<v1::PacketOut>),
 }
 
-/// See the module.
+/// The queue of events, and the notification that wakes the loop.
 pub(crate) struct Events {
     clock: Clock,
     waiting: Mutex<Vec<Event>>,
@@ -47,7 +49,7 @@ impl Events {
         Arc::new(Self { clock, waiting: Mutex::default(), wake: Notify::new() })
     }
 
-    /// What hears of a switch.
+    /// Returns the observer of a switch.
     pub(super) fn observer(self: &Arc<Self>, switch: u32) -> Arc<dyn DeviceObserver> {
         Arc::new(Observer { switch, events: self.clone() })
     }
@@ -58,12 +60,12 @@ impl Events {
         self.wake.notify_one();
     }
 
-    /// What happened since the last call.
+    /// Returns the events since the last call.
     pub(super) fn take(&self) -> Vec<Event> {
         std::mem::take(&mut *self.waiting.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Waits until something has happened.
+    /// Waits until an event is queued.
     pub(super) async fn happened(&self) {
         self.wake.notified().await;
     }
@@ -110,7 +112,7 @@ impl DeviceObserver for Observer {
     }
 }
 
-/// Whether an update is about an entry that packets are matched with.
+/// Whether an update concerns a table entry other than a default action.
 fn is_entry(update: &v1::Update) -> bool {
     let entity = update.entity.as_ref().and_then(|entity| entity.entity.as_ref());
     matches!(entity, Some(Entity::TableEntry(entry)) if !entry.is_default_action)

@@ -1,4 +1,4 @@
-//! Capacities: control sessions, 5.2.1, and forwarding table, 5.2.3.
+//! The capacity tests: control sessions, 5.2.1, and forwarding table, 5.2.3.
 
 use std::collections::BTreeSet;
 
@@ -8,8 +8,8 @@ use crate::rfc8456::bench::{Measured, Procedure};
 use crate::rfc8456::scene::Scene;
 use crate::rfc8456::seen::{Order, Seen, What};
 
-/// Control sessions capacity: switches connect one after the other until the controller drops a
-/// session or opens no more, or there are no more switches.
+/// The test of the control sessions capacity. Switches connect one after the other until the
+/// controller drops a session or accepts no more, or until all switches are connected.
 pub(in crate::rfc8456) struct Sessions {
     terms: Terms,
     switches: u32,
@@ -22,7 +22,7 @@ pub(in crate::rfc8456) struct Sessions {
 }
 
 impl Sessions {
-    /// `terms.spacing` lies between two attempts.
+    /// Creates the procedure; `terms.spacing` is the time between two attempts.
     pub(in crate::rfc8456) fn new(terms: Terms, switches: u32) -> Self {
         Self {
             terms,
@@ -104,8 +104,8 @@ impl Procedure for Sessions {
     }
 }
 
-/// Forwarding table capacity, by reactive provisioning: new flows all the time, until the number of
-/// entries stays the same for three looks.
+/// The test of the forwarding table capacity, by reactive provisioning. New flows are offered
+/// continuously until the number of entries is equal in three consecutive queries.
 pub(in crate::rfc8456) struct FlowCapacity {
     terms: Terms,
     scene: Scene,
@@ -113,9 +113,9 @@ pub(in crate::rfc8456) struct FlowCapacity {
     next: u64,
     look_at: u64,
     refused: u64,
-    /// The last number of entries, and how often it was seen.
+    /// The last number of entries, and how often in a row it was seen.
     entries: Option<(u64, u32)>,
-    /// Entries before the first flow, such as table-miss entries.
+    /// The number of entries before the first flow, such as table-miss entries.
     before: Option<u64>,
     most: u64,
     measured: Option<Measured>,

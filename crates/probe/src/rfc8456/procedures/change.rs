@@ -1,14 +1,14 @@
 //! Network topology change detection time, 5.1.8.
 //!
-//! A switch is switched off: its session ends and its neighbours report that their links are down.
-//! The time is from the first of these notifications to the first discovery message that the
-//! controller then has a neighbour send. Where nothing can be notified (P4Runtime has no message for
-//! it), it counts from when the switch is gone.
+//! The test switches a switch off: its session ends, and its neighbours report that their links are
+//! down. The time runs from the first of these notifications to the first discovery message that
+//! the controller then has a neighbour send. Where no notification exists (P4Runtime has no message
+//! for it), the time runs from when the switch is off.
 //!
-//! Many controllers send discovery messages all the time, so that one comes by chance, sooner or
-//! later by where in their interval the change falls. So a trial has several events, whose moments
-//! are spread evenly over the interval of such messages; trials shift them against each other. The
-//! value is the mean, and the spread stands beside it.
+//! Many controllers send discovery messages periodically, so a message may follow a change by
+//! chance, after a time that depends on where in the period the change falls. A trial therefore has
+//! several events whose moments are spread evenly over the period, and the trials are shifted
+//! against each other. The value is the mean; the standard deviation is reported with it.
 
 use std::collections::BTreeSet;
 
@@ -20,28 +20,29 @@ use crate::rfc8456::bench::{Measured, Procedure};
 use crate::rfc8456::seen::{Order, Seen, What};
 use crate::topology::{SwitchIndex, Topology};
 
-/// The events of a trial.
+/// The number of events of a trial.
 const EVENTS: u32 = 5;
-/// Discovery messages of a neighbour that are closer than this, in nanoseconds, are of one round.
+/// The largest time in nanoseconds between two discovery messages of one round at a neighbour.
 const ROUND: u64 = 20_000_000;
-/// Rounds after which their interval is known.
+/// The number of rounds from which their interval is determined.
 const ROUNDS: usize = 3;
 
 pub(in crate::rfc8456) struct TopologyChange {
     terms: Terms,
-    /// The switch that goes, one with the most links.
+    /// The switch that is switched off; no switch has more links.
     victim: u32,
     neighbours: BTreeSet<u32>,
-    /// The place of the first event in the interval, as a share of the distance between two events.
+    /// The position of the first event in the interval, as a share of the distance between two
+    /// events.
     shift: f64,
     began: u64,
-    /// For how long nothing had changed yet.
+    /// The time for which the network was watched before any change.
     watched: u64,
     phase: Phase,
     polling: Polling,
-    /// Events so far.
+    /// The number of events so far.
     number: u32,
-    /// The time of each event that was detected, in seconds.
+    /// The time of each detected event, in seconds.
     times: Vec<f64>,
     /// The number of detected events that a switch reported to the controller.
     notified: u32,
@@ -49,16 +50,16 @@ pub(in crate::rfc8456) struct TopologyChange {
     measured: Option<Measured>,
 }
 
-/// The stage of a trial.
+/// The phase of a trial.
 #[derive(Clone, Copy)]
 enum Phase {
-    /// It watches how often neighbours are sent discovery messages.
+    /// The procedure watches how often neighbours are made to send discovery messages.
     Watching,
-    /// The switch goes at that time.
+    /// The switch is switched off at that time.
     Waiting { cut_at: u64 },
-    /// The switch is gone.
+    /// The switch is off.
     Cut { at: u64, notified: Option<u64> },
-    /// The switch is to come back by that time.
+    /// The switch must come back by that time.
     Returning { until: u64 },
     /// The controller discovers the links of the switch until that time.
     Settling { until: u64 },
@@ -66,14 +67,14 @@ enum Phase {
     Over,
 }
 
-/// Discovery messages that come without a change.
+/// The discovery messages that are sent without a change.
 #[derive(Default)]
 struct Polling {
-    /// Those of all neighbours while nothing has changed yet.
+    /// The number of messages of all neighbours before any change.
     messages: u64,
-    /// When each round of one neighbour began.
+    /// The start times of the rounds of one neighbour.
     rounds: Vec<u64>,
-    /// When that neighbour was last sent one.
+    /// The time of the last message of that neighbour.
     last: u64,
 }
 
@@ -85,7 +86,7 @@ impl Polling {
         self.last = at;
     }
 
-    /// The interval between two rounds, where there were two.
+    /// Returns the mean interval between rounds, if there were at least two.
     fn interval(&self) -> Option<u64> {
         let (first, last) = (self.rounds.first()?, self.rounds.last()?);
         let count = self.rounds.len() as u64 - 1;
@@ -94,7 +95,8 @@ impl Polling {
 }
 
 impl TopologyChange {
-    /// Creates the procedure of a trial, by whose number its events are shifted in the interval.
+    /// Creates the procedure of a trial. The number of the trial determines the shift of its events
+    /// in the interval.
     pub(in crate::rfc8456) fn new(terms: Terms, topology: &Topology, trial: u64) -> Self {
         let count = u32::try_from(topology.switch_count()).unwrap_or(u32::MAX);
         let links = |switch: &u32| topology.link_ports(SwitchIndex(*switch)).len();
@@ -108,7 +110,8 @@ impl TopologyChange {
             terms,
             victim,
             neighbours,
-            // The bits of the number behind the point in turned order: each shift halves a gap.
+            // The bit-reversed trial number as a binary fraction (van der Corput sequence): each
+            // further trial halves a gap.
             shift: (trial.reverse_bits() >> 11) as f64 / (1_u64 << 53) as f64,
             began: 0,
             watched: 0,
@@ -122,15 +125,15 @@ impl TopologyChange {
         }
     }
 
-    /// Whether the interval of discovery messages is known, or there is none.
+    /// Whether the interval of discovery messages is known, or no such messages are sent.
     fn has_watched(&self, now: u64) -> bool {
         let watched = now.saturating_sub(self.began);
         watched >= ROUNDS as u64 * self.terms.interval
             || watched >= self.terms.interval && self.polling.rounds.len() >= ROUNDS
     }
 
-    /// Plans the next event: the events of a trial are spread evenly over an interval of discovery
-    /// messages, or over the interval of the settings where there are none.
+    /// Plans the next event. The events of a trial are spread evenly over an interval of discovery
+    /// messages, or over the configured interval if there are no such messages.
     fn plan(&mut self, now: u64) {
         let place = (f64::from(self.number) + self.shift) / f64::from(EVENTS);
         let (origin, interval) = match (self.polling.interval(), self.polling.rounds.last()) {
@@ -142,7 +145,7 @@ impl TopologyChange {
         self.phase = Phase::Waiting { cut_at: first.saturating_add(behind * interval) };
     }
 
-    /// An event is over: the switch comes back, or the trial ends.
+    /// Ends an event: the switch comes back, or the trial ends.
     fn over(&mut self, now: u64, orders: &mut Vec<Order>) {
         self.number += 1;
         if self.number >= EVENTS {

@@ -1,9 +1,10 @@
 //! Network topology discovery time, 5.1.1.
 //!
-//! From the first discovery message of the controller to the last one that it got back, when it knows
-//! the whole topology: by its northbound interface where that can be asked, else when a discovery
-//! frame has crossed every link in both directions and come back as a packet-in, which is when it
-//! can know all of it at the earliest.
+//! The time runs from the first discovery message of the controller to the last one that returned
+//! to it, when the controller knows the whole topology. The northbound interface tells when it
+//! does, if it can be queried. Otherwise the end is when a discovery frame has crossed every link
+//! in both directions and returned as a packet-in, which is the earliest moment at which the
+//! controller can know all of it.
 
 use std::collections::BTreeSet;
 
@@ -17,12 +18,12 @@ pub(in crate::rfc8456) struct TopologyDiscovery {
     terms: Terms,
     switches: u32,
     ends: usize,
-    /// Ends of links by which no discovery frame has come in yet.
+    /// The ends of links at which no discovery frame has arrived yet.
     missing: BTreeSet<(u32, u16)>,
     census: Census,
     deadline: u64,
     query_at: u64,
-    /// The last answer, and how often it came.
+    /// The last answer, and how often in a row it was given.
     answer: Option<(Census, u32)>,
     first: Option<u64>,
     last: u64,
@@ -118,7 +119,7 @@ impl Procedure for TopologyDiscovery {
                     _ => 1,
                 };
                 self.answer = Some((*census, times));
-                // An empty answer says that discovery has not begun.
+                // An empty answer means that discovery has not begun.
                 if times >= SAME_ANSWERS && census.links > 0 {
                     let why = format!(
                         "the northbound interface said {times} times that there are {} switches and {} \

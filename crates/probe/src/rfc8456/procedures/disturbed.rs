@@ -1,24 +1,24 @@
-//! Any procedure while the controller is disturbed: 5.3.1 and 5.3.2.
+//! A wrapper that runs any procedure while the controller is disturbed: 5.3.1 and 5.3.2.
 
 use crate::rfc8456::bench::{Measured, Procedure};
 use crate::rfc8456::scene::Scene;
 use crate::rfc8456::seen::{Order, Seen};
 
-/// What disturbs the controller, and how many nanoseconds lie between two disturbances.
+/// A disturbance of the controller; `spacing` is the time between two of its events in nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::rfc8456) enum Disturbance {
-    /// Messages that are wrong, from the switches in turn.
+    /// Invalid messages, sent by the switches in turn.
     Invalid { spacing: u64, switches: u32 },
-    /// Connections that nobody uses.
+    /// Connections that are never used.
     Connections { spacing: u64 },
     /// Packets of ever new addresses from one host.
     Strangers { spacing: u64 },
 }
 
-/// The flows of strangers are numbered from here, where no procedure has any.
+/// The first flow number of strangers; no procedure uses numbers from here on.
 const STRANGERS: u32 = 1 << 23;
 
-/// A procedure under a disturbance, from when the network is ready to its end.
+/// A procedure under a disturbance, from when the network is ready to the end of the trial.
 pub(in crate::rfc8456) struct Disturbed {
     scene: Scene,
     inner: Box<dyn Procedure>,
@@ -27,7 +27,7 @@ pub(in crate::rfc8456) struct Disturbed {
     count: u64,
 }
 
-/// Disturbances that are made up for after a pause.
+/// The most events of the disturbance that are made up for after a pause.
 const MOST_AT_ONCE: u32 = 1000;
 
 impl Disturbed {

@@ -1,7 +1,8 @@
 //! Asynchronous message processing time, 5.1.2.
 //!
-//! Every switch in turn sends a packet-in, one at a time in the whole network; the next goes when the
-//! answer is there. The figure is the sum of times between message and answer over their number.
+//! The switches send packet-ins in turn, one at a time in the whole network; the next is sent when
+//! the answer has arrived. The figure is the sum of the times between message and answer over their
+//! number.
 
 use super::{Terms, seconds};
 use crate::metrics::Unit;
@@ -14,7 +15,7 @@ pub(in crate::rfc8456) struct MessageTime {
     terms: Terms,
     scene: Scene,
     end: u64,
-    /// The message that waits for its answer, and when it left.
+    /// The message that waits for its answer, and its departure.
     asked: Option<(PacketId, u64)>,
     next: u32,
     times: Vec<u64>,
@@ -40,7 +41,7 @@ impl MessageTime {
         if now >= self.end {
             return self.conclude();
         }
-        // The pairs begin at every host in turn, and so at every switch.
+        // The sources of consecutive pairs cycle through all hosts, and so through all switches.
         let pairs = self.scene.pairs().max(1);
         let Some(pair) = self.scene.pair(self.next % pairs) else {
             self.measured = Some(Measured::failed(
@@ -78,7 +79,7 @@ impl Procedure for MessageTime {
 
     fn see(&mut self, seen: &Seen, orders: &mut Vec<Order>) {
         match (&seen.what, &mut self.asked) {
-            // It counts from when the switch sent it.
+            // The time counts from when the switch sent the packet-in.
             (What::PacketIn { id: Some(id), .. }, Some((asked, at))) if id == asked => {
                 *at = seen.at;
             }

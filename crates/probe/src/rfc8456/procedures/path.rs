@@ -1,12 +1,12 @@
 //! Path provisioning: time, 5.1.4 and 5.1.5, and rate, 5.1.6 and 5.1.7.
 //!
-//! A packet of a new pair of hosts travels as far as there are rules. Reactive: the first switch
-//! without one sends a packet-in, and the time is from there to the last message by which the
-//! controller provisions the path. Proactive: the northbound interface is told of the path, and the
-//! time is from then to the last of these messages.
+//! A packet of a new pair of hosts travels as far as rules take it. In the reactive tests, the
+//! first switch without a rule sends a packet-in, and the time runs from there to the last message
+//! by which the controller provisions the path. In the proactive tests, the northbound interface is
+//! given the path, and the time runs from this request to the last of these messages.
 //!
-//! Rules that were there before may take a packet to its destination as well. That is none of the
-//! controller's work, so that such paths are counted apart and are in no time and no rate.
+//! Rules from before the trial may take a packet to its destination as well. Such paths are not the
+//! controller's work, so they are counted separately and are part of no time and no rate.
 
 use std::collections::HashMap;
 
@@ -16,10 +16,10 @@ use crate::rfc8456::bench::{Measured, Procedure};
 use crate::rfc8456::scene::{Pair, Scene};
 use crate::rfc8456::seen::{Order, Seen, What};
 
-/// Nanoseconds after which a packet that has not arrived is followed by another.
+/// The time in nanoseconds after which a packet that has not arrived is followed by another one.
 const AGAIN: u64 = 100_000_000;
 
-/// Returns the remark of a trial in which the controller provisioned no path.
+/// Returns the remark on a trial in which the controller provisioned no path.
 fn without_controller(paths: u64) -> String {
     format!(
         "rules that were there before took all {paths} packets to their destinations, and the \
@@ -31,7 +31,7 @@ fn without_controller(paths: u64) -> String {
 const NO_PAIRS: &str =
     "there are no two hosts behind different switches; see --switches and --hosts";
 
-/// One path after the other.
+/// The test of the path provisioning time, one path after the other.
 pub(in crate::rfc8456) struct PathTime {
     terms: Terms,
     scene: Scene,
@@ -42,7 +42,7 @@ pub(in crate::rfc8456) struct PathTime {
     times: Vec<u64>,
     rules: u64,
     lost: u64,
-    /// Paths that rules of before took a packet along, without the controller.
+    /// The number of paths on which earlier rules forwarded a packet without the controller.
     bypassed: u64,
     error: Option<String>,
     measured: Option<Measured>,
@@ -56,10 +56,10 @@ struct Current {
     send_at: u64,
     /// When the controller was first asked for the path.
     asked: Option<u64>,
-    /// When its last message for it came.
+    /// When the controller's last message for the path arrived.
     last: Option<u64>,
     arrived: bool,
-    /// When nothing more is expected.
+    /// When no further message is expected.
     done_at: u64,
 }
 
@@ -100,7 +100,7 @@ impl PathTime {
         if self.proactive {
             let Some(path) = self.scene.path(pair) else { return self.conclude() };
             orders.push(Order::Provision { flow: self.flow, path });
-            // Traffic comes once the rules were asked for.
+            // Traffic follows once the rules were requested.
             current.send_at = u64::MAX;
         }
         self.current = Some(current);
@@ -178,7 +178,7 @@ impl Procedure for PathTime {
                     wait(current);
                 }
             }
-            // It provisions nothing by rules, but sends the packet on.
+            // This controller installs no rules, but forwards the packet itself.
             What::PacketOut { id, .. } if id.switch == flow && !self.proactive => {
                 current.last = Some(seen.at);
                 wait(current);
@@ -219,7 +219,8 @@ impl Procedure for PathTime {
     }
 }
 
-/// Many paths at a time: unique pairs of hosts at a rate, and how many of their packets arrive.
+/// The test of the path provisioning rate: unique pairs of hosts are offered at a rate, and the
+/// packets that arrive are counted.
 pub(in crate::rfc8456) struct PathRate {
     terms: Terms,
     scene: Scene,
@@ -228,27 +229,28 @@ pub(in crate::rfc8456) struct PathRate {
     end: u64,
     next: u64,
     flow: u32,
-    /// Pairs whose packet is under way.
+    /// The pairs whose packet has not arrived yet.
     waiting: HashMap<u32, Offered>,
-    /// Pairs whose packet arrived after the controller had been asked.
+    /// The number of pairs whose packet arrived after the controller had been asked.
     arrived: u64,
-    /// Pairs whose packet arrived although the controller had not been asked.
+    /// The number of pairs whose packet arrived although the controller had not been asked.
     bypassed: u64,
     rules: u64,
     error: Option<String>,
     measured: Option<Measured>,
 }
 
-/// A pair whose path is wanted.
+/// A pair for which a path is offered.
 struct Offered {
     pair: Pair,
     at: u64,
-    /// Whether the controller was asked for it, by a packet-in or at its northbound interface.
+    /// Whether the controller was asked for the path, by a packet-in or at its northbound
+    /// interface.
     asked: bool,
 }
 
 impl PathRate {
-    /// `terms.spacing` lies between two pairs.
+    /// Creates the procedure; `terms.spacing` is the time between two pairs.
     pub(in crate::rfc8456) fn new(terms: Terms, scene: Scene, proactive: bool) -> Self {
         Self {
             terms,
@@ -269,8 +271,8 @@ impl PathRate {
 
     fn conclude(&mut self) {
         let duration = seconds(self.end - self.began);
-        // The controller writes at least one rule for a path that it provisions. Paths beyond the
-        // number of its rules had rules before.
+        // The controller writes at least one rule for a path that it provisions, so paths in excess
+        // of the number of its rules had rules before.
         let provisioned = match self.proactive {
             true => self.arrived.min(self.rules),
             false => self.arrived,
@@ -288,7 +290,7 @@ impl PathRate {
             .with("paths without the controller", bypassed as f64, Unit::Count)
             .with("offered rate", offered / duration, Unit::PerSecond)
             .with("rules", self.rules as f64, Unit::Count);
-        // What was offered just before the end may still have been on its way.
+        // A packet that was sent just before the end may still have been on its way.
         let late = |offered: &Offered| offered.at.saturating_add(QUIET) <= self.end;
         let kept_up = !self.waiting.values().any(late);
         let ran_out = self.flow >= self.scene.pairs();
@@ -300,7 +302,8 @@ impl PathRate {
         self.measured = Some(measured);
     }
 
-    /// Says that the rate is a lower bound, where the controller could do all that was offered.
+    /// Returns the remark that the rate is a lower bound, if the controller provisioned everything
+    /// that was offered.
     fn bound(&self, kept_up: bool, ran_out: bool) -> Option<String> {
         let at_least = "all paths that were offered were provisioned: the rate is at least this";
         match (kept_up, ran_out) {
@@ -352,8 +355,8 @@ impl Procedure for PathRate {
                     }
                 }
             }
-            // Rules at some switches may come before those at others: the packet is sent on by the
-            // controller, or was dropped.
+            // Rules may take effect at some switches before others, so the controller forwards the
+            // packet, or the packet was dropped.
             _ => {}
         }
     }
@@ -365,7 +368,8 @@ impl Procedure for PathRate {
         while self.next <= now {
             let Some(pair) = self.scene.pair(self.flow) else {
                 self.next = u64::MAX;
-                // Those that are under way have time to arrive; the rate is over the time that was used.
+                // Packets on their way get the time to arrive; the rate is over the time that was
+                // used.
                 self.end = self.end.min(now.saturating_add(QUIET)).max(self.began + 1);
                 return;
             };

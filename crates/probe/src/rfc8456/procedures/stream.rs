@@ -1,8 +1,9 @@
-//! Streams that are interrupted: controller failover, 5.4.1, and network re-provisioning, 5.4.2.
+//! Tests that interrupt streams: controller failover, 5.4.1, and network re-provisioning, 5.4.2.
 //!
-//! Packets with sequence numbers leave at a constant rate. The time is from the last that arrived
-//! before the interruption to the first that arrived after it, and what is missing between was lost.
-//! It is known to one spacing of the packets, which is said with the figure.
+//! Packets with sequence numbers are sent at a constant rate. The time runs from the last packet
+//! that arrived before the interruption to the first one that arrived after it; the packets missing
+//! between them were lost. The resolution is the spacing of the packets, which is reported with the
+//! figure.
 
 use std::collections::BTreeSet;
 
@@ -17,7 +18,7 @@ use crate::topology::{Port, SwitchIndex};
 #[derive(Debug, Default)]
 struct Stream {
     sent: u64,
-    /// In the order in which they came: when, and which.
+    /// The time and the sequence number of each packet, in the order of arrival.
     arrivals: Vec<(u64, u64)>,
     known: BTreeSet<u64>,
     duplicates: u64,
@@ -32,12 +33,13 @@ impl Stream {
         }
     }
 
-    /// Whether packets arrive again: the last came less than `within` ago.
+    /// Whether packets arrive again: the last one arrived at most `within` ago.
     fn flows(&self, now: u64, within: u64) -> bool {
         self.arrivals.last().is_some_and(|(at, _)| now.saturating_sub(*at) <= within)
     }
 
-    /// The longest time without packets that ended after `since`, and packets lost in it.
+    /// Returns the longest time without packets that ended after `since`, and the number of packets
+    /// lost in it.
     fn gap(&self, since: u64) -> Option<(f64, u64)> {
         let pairs = self.arrivals.iter().zip(self.arrivals.iter().skip(1));
         let (from, to) = pairs
@@ -49,23 +51,23 @@ impl Stream {
     }
 }
 
-/// How long a stream may be silent and yet flow.
+/// Returns for how long a stream may be silent and still count as flowing.
 fn silence(terms: &Terms) -> u64 {
     (10 * terms.spacing).max(QUIET)
 }
 
-/// Controller failover time: packets of ever new flows, which the controller has to handle, while the
-/// active controller is ended.
+/// The test of the controller failover time. Packets of ever new flows, which the controller must
+/// handle, are sent while the active controller is stopped.
 pub(in crate::rfc8456) struct Failover {
     terms: Terms,
     scene: Scene,
     next: u64,
     cut_at: u64,
-    /// When the controller was told to end, and when it had ended.
+    /// When the controller was ordered to stop, and when the command that stops it completed.
     cut: Option<u64>,
     ended: Option<u64>,
     stream: Stream,
-    /// Where each packet is to arrive.
+    /// The destination of each packet.
     pairs: Vec<Pair>,
     look_at: u64,
     measured: Option<Measured>,
@@ -174,8 +176,8 @@ impl Procedure for Failover {
     }
 }
 
-/// Network re-provisioning time: a stream in each direction between two hosts, while a link of their
-/// path goes down.
+/// The test of the network re-provisioning time. A stream is sent in each direction between two
+/// hosts while a link of their path goes down.
 pub(in crate::rfc8456) struct Reprovisioning {
     terms: Terms,
     scene: Scene,
@@ -184,9 +186,9 @@ pub(in crate::rfc8456) struct Reprovisioning {
     cut_at: u64,
     look_at: u64,
     cut: Option<u64>,
-    /// There, and back.
+    /// The streams in forward and in reverse direction.
     streams: [Stream; 2],
-    /// The link that the last packet there crossed first.
+    /// The link that the last forward packet crossed first.
     crossed: Option<(u64, u32, u16)>,
     measured: Option<Measured>,
 }
@@ -292,7 +294,7 @@ impl Procedure for Reprovisioning {
     fn see(&mut self, seen: &Seen, _: &mut Vec<Order>) {
         let Some(pair) = self.pair else { return };
         match &seen.what {
-            // The first link that each packet crosses.
+            // Only the first link that each packet crosses is kept.
             What::Crossed { switch, port, id }
                 if id.switch == 0
                     && self.cut.is_none()

@@ -1,5 +1,5 @@
-//! Every procedure against a synthetic controller of known times and capacities, in virtual time:
-//! what it has is what is found.
+//! Tests of every procedure against a simulated controller with known times and capacities, in
+//! virtual time: the procedure must find the known values.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -19,7 +19,7 @@ const MILLISECOND: u64 = 1_000_000;
 const SECOND: u64 = 1_000_000_000;
 const KEY: RunKey = RunKey::new(7);
 
-/// Source, destination.
+/// The source and destination address of a rule.
 type Match = ([u8; 6], [u8; 6]);
 
 fn match_of(frame: &[u8]) -> Match {
@@ -35,7 +35,7 @@ struct Table {
     rules: HashMap<Match, u16>,
     down: BTreeSet<u16>,
     bypass: bool,
-    /// What it told its controller, to be taken by the simulation.
+    /// The messages to the controller, which the simulation takes.
     told: Vec<Told>,
 }
 
@@ -81,35 +81,36 @@ impl Device for Table {
     }
 }
 
-/// What the controller is known to do.
+/// The known parameters of the simulated controller; times are in nanoseconds.
 #[derive(Clone, Copy)]
 struct Known {
-    /// From a message to its answer.
+    /// The time from a message to its answer.
     delay: u64,
-    /// Between two discovery frames.
+    /// The time between two discovery frames.
     discovery: u64,
     sessions: usize,
     switches_discovered: u32,
     entries: usize,
-    /// From the end of the active controller until the other answers.
+    /// The time from the end of the active controller until the other one answers.
     failover: u64,
-    /// What each invalid message costs.
+    /// The processing time of each invalid message.
     invalid: u64,
-    /// For how long it does nothing else for a packet, after which its answer takes `delay`.
+    /// The processing time of a packet, during which the controller does nothing else; the answer
+    /// follows after `delay`.
     service: u64,
-    /// What each connection that nobody uses costs.
+    /// The processing time of each unused connection.
     attack: u64,
-    /// For how long it does nothing else for a path that it is told of.
+    /// The processing time of a request for a path, during which the controller does nothing else.
     telling: u64,
-    /// Between two discovery frames of a switch that it sends without cause; 0 for none.
+    /// The time between two periodic discovery frames of a switch; 0 for none.
     polling: u64,
-    /// Whether a change makes it send discovery frames.
+    /// Whether a topology change makes the controller send discovery frames.
     reacts: bool,
-    /// The first pairs that have rules from before.
+    /// The number of pairs, from the first on, that have rules from before the trial.
     permanent: u32,
-    /// Whether it sends rules for a path that it is told of.
+    /// Whether the controller sends rules for a path that it is requested to provision.
     tells_rules: bool,
-    /// When it ends all sessions for good; 0 for never.
+    /// When the controller ends all sessions for good; 0 for never.
     crash: u64,
 }
 
@@ -131,7 +132,7 @@ const KNOWN: Known = Known {
     crash: 0,
 };
 
-/// What the controller does at some time.
+/// An action of the controller at some time.
 enum Act {
     Discover { switch: u32 },
     Poll,
@@ -152,10 +153,10 @@ struct Simulation {
     acts: BTreeMap<(u64, u64), Act>,
     number: u64,
     ready: usize,
-    /// The controller does nothing before.
+    /// The time until which the controller is busy.
     busy_until: u64,
     away_until: u64,
-    /// Paths that it has provisioned.
+    /// The paths that the controller has provisioned.
     provisioned: BTreeSet<(u32, u32)>,
 }
 
@@ -229,7 +230,7 @@ fn run(scene: &Scene, procedure: impl Procedure + 'static) -> Measured {
 }
 
 impl Simulation {
-    /// With what there is before the trial: rules, and the discovery frames that come of themselves.
+    /// Adds what exists before the trial: rules, and periodic discovery frames.
     fn prepared(mut self) -> Self {
         for number in 0..self.known.permanent {
             let pair = self.scene.pair(number).expect("a pair");
@@ -319,7 +320,7 @@ impl Simulation {
         }
     }
 
-    /// What switches told the controller.
+    /// Lets the controller process the messages of the switches.
     fn listen(&mut self) {
         for switch in 0..self.bench.emulator.devices.len() {
             let told = std::mem::take(&mut self.bench.emulator.devices[switch].told);
@@ -395,7 +396,8 @@ impl Simulation {
                     let table = &mut emulator.devices[hop.switch as usize];
                     table.rules.insert((hop.source, hop.destination), hop.out_port);
                 }
-                // Its rules take effect at once, and the last message of them comes later.
+                // The rules take effect at once, and the controller's last message about them comes
+                // later.
                 let rules = What::Rules { installed: 1, removed: 0, refused: 0 };
                 if self.known.tells_rules {
                     emulator.note(now + self.known.delay, rules);
@@ -446,7 +448,7 @@ impl Simulation {
         self.install(from, to, (host(from).mac.0, host(to).mac.0))
     }
 
-    /// Rules along a shortest path over links that are up.
+    /// Installs rules along a shortest path over links that are up.
     fn install(&mut self, from: u32, to: u32, rule: Match) -> u32 {
         let host = |index: u32| self.scene.hosts.host(index / 2, index % 2).unwrap();
         let (from, to) = (host(from), host(to));
@@ -494,7 +496,8 @@ fn discovery_takes_from_the_first_frame_to_the_last() {
         close(&measured, f64::from(switches - 1) * 0.002);
         assert_eq!(figure(&measured, "links"), f64::from(switches - 1));
     }
-    // One that a controller does not know is missed, and so it is where the northbound interface is asked.
+    // A switch that the controller does not discover is reported as missing, with and without the
+    // northbound interface.
     let scene = scene(4, &TopologySource::Linear);
     let known = Known { switches_discovered: 3, ..KNOWN };
     for northbound in [false, true] {
@@ -514,7 +517,7 @@ fn messages_take_what_the_controller_takes() {
     let scene = scene(4, &TopologySource::Linear);
     let measured = run_with(&scene, KNOWN, true, MessageTime::new(terms(), scene.clone()));
     close(&measured, 0.003);
-    // One at a time for two seconds, of 3 ms each.
+    // Messages of 3 ms each, one at a time for two seconds.
     assert_eq!(figure(&measured, "messages"), 667.0);
     assert_eq!(figure(&measured, "unanswered"), 0.0);
 }
@@ -527,7 +530,7 @@ fn a_path_takes_from_the_first_question_to_the_last_rule() {
     assert_eq!(figure(&measured, "paths that failed"), 0.0);
     let measured = run(&scene, PathTime::new(terms(), scene.clone(), true));
     close(&measured, 0.003);
-    // From when the controller is told of the path, whatever it takes to understand that.
+    // The time counts from the request for the path, including the time to process the request.
     let known = Known { telling: 5 * MILLISECOND, ..KNOWN };
     let measured = run_with(&scene, known, false, PathTime::new(terms(), scene.clone(), true));
     close(&measured, 0.008);
@@ -539,17 +542,17 @@ fn paths_are_counted_where_they_end() {
     let terms = Terms { duration: 200 * MILLISECOND, ..terms() };
     for proactive in [false, true] {
         let measured = run(&scene, PathRate::new(terms, scene.clone(), proactive));
-        // All of them, at 100 per second.
+        // All offered paths are provisioned, at 100 per second.
         close(&measured, 100.0);
         assert!(measured.remark.is_some_and(|remark| remark.contains("at least")));
     }
-    // A table that is full takes no further path, and so no packet.
+    // A full table accepts no further path, so no further packet arrives.
     let known = Known { entries: 10, ..KNOWN };
     let measured = run_with(&scene, known, false, PathRate::new(terms, scene.clone(), false));
     assert!(measured.value.unwrap() < 100.0 && measured.value.unwrap() > 0.0, "{measured:?}");
 }
 
-/// A trial of two seconds in which 500 paths are offered each second.
+/// Returns the rate of a trial of two seconds in which 500 paths per second are offered.
 fn offered(scene: &Scene, known: Known, disturbance: Option<Disturbance>) -> f64 {
     let terms = Terms { spacing: 2 * MILLISECOND, ..terms() };
     let own = Box::new(PathRate::new(terms, scene.clone(), false));
@@ -566,14 +569,15 @@ fn a_rate_is_what_the_controller_can_do_and_attacks_take_their_share() {
     let scene = scene(20, &TopologySource::Linear);
     assert!(scene.pairs() > 1000);
     let known = Known { service: 4 * MILLISECOND, ..KNOWN };
-    // One packet each 4 ms; the first answer comes 3 ms later than that.
+    // One packet is served every 4 ms; its answer follows 3 ms later.
     let alone = offered(&scene, known, None);
     assert!((alone - 250.0).abs() <= 1.0, "{alone}");
-    // As many packets of strangers as of paths, in turn: half of the time is theirs.
+    // Strangers send as many packets as paths do, so half of the time is spent on them.
     let strangers = Disturbance::Strangers { spacing: 2 * MILLISECOND };
     let attacked = offered(&scene, known, Some(strangers));
     assert!((attacked - 125.0).abs() <= 1.0, "{attacked}");
-    // In each 10 ms a connection brings 5 ms of work, and five paths bring 20 ms: they get four fifths of the time.
+    // In each 10 ms a connection causes 5 ms of work, and five paths cause 20 ms, so paths get four
+    // fifths of the time.
     let connections = Disturbance::Connections { spacing: 10 * MILLISECOND };
     let known = Known { attack: 5 * MILLISECOND, ..known };
     let attacked = offered(&scene, known, Some(connections));
@@ -588,13 +592,13 @@ fn a_proactive_rate_is_what_the_northbound_interface_takes() {
     let terms = Terms { spacing: 2 * MILLISECOND, ..terms() };
     let known = Known { telling: 4 * MILLISECOND, ..KNOWN };
     let measured = run_with(&scene, known, false, PathRate::new(terms, scene.clone(), true));
-    // 500 are offered each second, and one is taken in 4 ms.
+    // 500 messages are offered each second, and each takes 4 ms.
     let value = measured.value.unwrap_or_else(|| panic!("{measured:?}"));
     assert!((value - 250.0).abs() <= 1.0, "{measured:?}");
 }
 
-/// The tests that 5.3.1 and 5.3.2 disturb: a rate falls by the share of time that disturbances take, and a time grows by no more
-/// than one of them takes.
+/// Disturbs the tests named in 5.3.1 and 5.3.2: a rate falls by the share of time that disturbances
+/// take, and a time grows by no more than one disturbance takes.
 #[test]
 fn disturbances_show_in_every_test_by_what_they_cost() {
     let large = scene(20, &TopologySource::Linear);
@@ -603,7 +607,7 @@ fn disturbances_show_in_every_test_by_what_they_cost() {
     let invalid = |switches| Disturbance::Invalid { spacing: 10 * MILLISECOND, switches };
     let connections = Disturbance::Connections { spacing: 10 * MILLISECOND };
     let known = Known { service: 4 * MILLISECOND, ..KNOWN };
-    // As for connections: five paths bring 20 ms of work, and a message 5 ms.
+    // As with connections, five paths cause 20 ms of work, and an invalid message 5 ms.
     let attacked = offered(&large, Known { invalid: cost, ..known }, Some(invalid(20)));
     assert!((attacked - 200.0).abs() <= 1.0, "{attacked}");
     for disturbance in [invalid(5), connections] {
@@ -661,8 +665,9 @@ fn a_change_is_detected_when_neighbours_are_sent_discovery_again() {
     assert_eq!(measured.value, None);
 }
 
-/// A controller that takes no notice of changes and sends discovery messages every half second, as
-/// many do: an event may fall anywhere in that, so that one alone says anything up to half a second.
+/// The controller ignores changes and sends discovery messages every half second, as many
+/// controllers do. An event may fall anywhere in this period, so a single one may measure anything
+/// up to half a second.
 #[test]
 fn events_are_spread_over_the_interval_of_discovery_messages() {
     let scene = scene(5, &TopologySource::Linear);
@@ -673,10 +678,10 @@ fn events_are_spread_over_the_interval_of_discovery_messages() {
         let measured = run_with(&scene, known, false, procedure);
         let interval = figure(&measured, "interval of discovery messages");
         assert!((interval - 0.5).abs() < 0.01, "{measured:?}");
-        // One each half second at both neighbours of the switch that goes.
+        // One message each half second at both neighbours of the switch.
         let usual = figure(&measured, "discovery messages of neighbours before");
         assert!((3.0..=5.0).contains(&usual), "{measured:?}");
-        // Five events in one interval: all of them within it, and far from each other.
+        // The five events lie within one interval, far apart.
         let (shortest, longest) = (figure(&measured, "shortest"), figure(&measured, "longest"));
         assert!(shortest >= 0.0 && longest <= 0.501, "{measured:?}");
         assert!((longest - shortest - 0.4).abs() < 0.01, "{measured:?}");
@@ -685,13 +690,14 @@ fn events_are_spread_over_the_interval_of_discovery_messages() {
         assert!(remark.contains("every 0.500 s without any change"), "{remark}");
         means.push(measured.value.expect("a value"));
     }
-    // The mean is half of the interval, to a tenth of it in each trial and closer over several.
+    // The mean is half of the interval, within a tenth of it in each trial, and closer over several
+    // trials.
     assert!(means.iter().all(|mean| (mean - 0.25).abs() <= 0.051), "{means:?}");
     let mean = means.iter().sum::<f64>() / means.len() as f64;
     assert!((mean - 0.25).abs() < 0.01, "{mean}");
 }
 
-/// A trial does not wait for its end where the controller is gone, unless it has ended it itself.
+/// A trial ends early when the controller is gone, unless the trial stopped the controller itself.
 #[test]
 fn a_controller_that_ends_all_sessions_ends_the_trial() {
     let scene = scene(4, &TopologySource::Linear);
@@ -716,7 +722,7 @@ fn a_controller_that_ends_all_sessions_ends_the_trial() {
     assert_eq!(measured.reach, Reach::Reached, "{measured:?}");
 }
 
-/// Rules that were there before the trial take every packet along: no path is the controller's.
+/// No path counts as the controller's if rules from before the trial match every packet.
 #[test]
 fn paths_that_rules_of_before_have_are_no_work_of_the_controller() {
     let scene = scene(6, &TopologySource::Linear);
@@ -735,7 +741,7 @@ fn paths_that_rules_of_before_have_are_no_work_of_the_controller() {
         assert_eq!(figure(&measured, "paths that failed"), 0.0, "{measured:?}");
         assert!(measured.remark.is_some_and(|remark| remark.contains("rules that were there")));
     }
-    // Five of twenty paths are there: the rate is of the fifteen others.
+    // Five of twenty paths have rules already, so the rate is that of the fifteen others.
     let known = Known { permanent: 5, ..KNOWN };
     let measured = run_with(&scene, known, false, PathRate::new(terms, scene.clone(), false));
     close(&measured, 75.0);
@@ -757,7 +763,7 @@ fn sessions_and_entries_are_counted_to_the_limit() {
 
     let scene = self::scene(2, &TopologySource::Linear);
     let terms = Terms { most_flows: 500, ..terms() };
-    // Two entries for each flow.
+    // Each flow takes two entries.
     let known = Known { entries: 60, ..KNOWN };
     let measured = run_with(&scene, known, false, FlowCapacity::new(terms, scene.clone()));
     assert_eq!(measured.value, Some(60.0), "{measured:?}");
@@ -788,7 +794,7 @@ fn a_failover_is_as_long_as_nobody_answers() {
         let measured = run_with(&scene, known, false, Failover::new(terms(), scene.clone()));
         let (value, spacing) = (measured.value.unwrap(), 0.01);
         let wanted = failover as f64 / 1e3;
-        // Packets of before the failure are answered still, each after 3 ms.
+        // Packets from before the failure are still answered, each after 3 ms.
         assert!((value - wanted).abs() <= spacing + 0.003, "{value} is not {wanted}");
         assert_eq!(figure(&measured, "packets lost"), (wanted / spacing).round());
         assert_eq!(figure(&measured, "duplicates"), 0.0);
@@ -807,7 +813,7 @@ fn reprovisioning_is_as_long_as_the_repair() {
     let value = measured.value.unwrap_or_else(|| panic!("{measured:?}"));
     assert!((value - 0.040).abs() <= 0.001 + 1e-9, "{measured:?}");
     assert!((figure(&measured, "forward packets lost") - 40.0).abs() <= 1.0, "{measured:?}");
-    // Without a second path there is nothing to measure.
+    // Without a second path nothing can be measured.
     let line = self::scene(4, &TopologySource::Linear);
     let measured = run(&line, Reprovisioning::new(terms, line.clone()));
     assert!(measured.remark.unwrap().contains("no second path"));

@@ -26,7 +26,8 @@ fn another_implementation_accepts_every_length() {
 
 #[test]
 fn checksums_that_come_out_as_zero_are_written_as_udp_wants() {
-    // One in 65,536 sums is zero; 300,000 frames meet about 4.6, none with probability 1 %.
+    // One in 65,536 sums is zero; 300,000 frames contain 4.6 of them on average, and none with
+    // probability 1 %.
     let mut source = source(Frame::Udp, 60, addresses(Generator::Random), 0);
     let mut seen = 0;
     for sequence in 0..300_000 {
@@ -50,7 +51,7 @@ fn frames_depend_on_their_number_alone() {
             (0..50).rev().map(|sequence| frame_of(&mut backward, sequence)).collect();
         b.reverse();
         assert_eq!(a, b);
-        // Frames are appended to what is there.
+        // Frames are appended to the contents of the buffer.
         let mut out = a[0].clone();
         forward.next(1, &mut out);
         assert_eq!(out, [a[0].clone(), a[1].clone()].concat());
@@ -60,7 +61,7 @@ fn frames_depend_on_their_number_alone() {
 #[test]
 fn hosts_send_to_each_other_host_in_turn_and_enter_by_their_port() {
     for (wiring, own, reached) in [(TopologySource::None, 3, 2), (TopologySource::Linear, 3, 29)] {
-        // A port for each host beside those for links.
+        // Each host has a port of its own beside those for links.
         let switches = switches(10, 5, own);
         let hosts = hosts(&switches, &wiring);
         let plan = FramePlan::new(&traffic(Frame::Udp, 60), &switches).unwrap();
@@ -135,7 +136,7 @@ fn serial_addresses_count_up_and_never_meet() {
     let mut source = source(Frame::TcpSyn, 66, addresses(Generator::Serial), 0);
     let ports: Vec<u16> =
         (0..6).map(|sequence| parse(&frame_of(&mut source, sequence)).source_port).collect();
-    // Three hosts, each of which counts for itself.
+    // Each of the three hosts counts for itself.
     assert_eq!(ports, [49_152, 49_152, 49_152, 49_153, 49_153, 49_153]);
 }
 
@@ -151,7 +152,7 @@ fn ports_are_those_of_no_protocol_and_connections_come_again_late() {
             };
             let mut source = source(Frame::TcpSyn, 66, addresses, 3);
             let mut seen = HashSet::new();
-            // Each of the three hosts has every port once.
+            // Each of the three hosts uses every port once.
             for sequence in 0..3 * 16_384 {
                 let read = parse(&frame_of(&mut source, sequence));
                 assert!(read.source_port >= 49_152, "{}", read.source_port);
@@ -168,8 +169,8 @@ fn ports_are_those_of_no_protocol_and_connections_come_again_late() {
 
 #[test]
 fn random_addresses_are_spread_and_independent() {
-    // Each of n values has a fair bit; the count of ones has the standard error root(n) / 2 = 50,
-    // of which 5 are allowed, also for each bit being equal at both ends.
+    // Each bit of n values is fair. The count of ones has the standard error root(n) / 2 = 50, of
+    // which 5 are allowed; so has the count of values in which both ends have equal bits.
     let n = 10_000u64;
     let mut source = source(Frame::Udp, 60, addresses(Generator::Random), 6);
     let reads: Vec<Read> = (0..n).map(|sequence| parse(&frame_of(&mut source, sequence))).collect();
@@ -188,7 +189,7 @@ fn random_addresses_are_spread_and_independent() {
         );
         fair(
             "consecutive MACs",
-            // The last one has no successor and stands in for itself.
+            // The last value has no successor and is compared with nothing.
             &mut reads.windows(2).map(|pair| at(pair[0].source_mac) == at(pair[1].source_mac)),
         );
     }

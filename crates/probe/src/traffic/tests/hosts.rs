@@ -111,7 +111,7 @@ fn announcements_are_gratuitous_arp() {
     assert_eq!(hosts.arp_announcements(4, KEY).count(), 0);
 }
 
-/// Packets between hosts behind one port are seen by no switch, and controllers ignore them.
+/// No switch sees packets between hosts behind one port, and controllers ignore them.
 #[test]
 fn hosts_send_to_hosts_behind_other_ports() {
     for (wiring, ports, own) in [

@@ -2,10 +2,10 @@ use proptest::prelude::*;
 
 use super::*;
 
-/// Changes that controllers make to a packet, and networks to a frame.
+/// A change that a controller makes to a packet, or a network to a frame.
 #[derive(Clone, Debug)]
 enum Change {
-    /// Bytes of the Ethernet, IPv4, or transport header that may be rewritten.
+    /// A byte of the Ethernet, IPv4, or transport header is rewritten.
     Rewrite {
         place: usize,
         value: u8,
@@ -16,7 +16,8 @@ enum Change {
     Append(Vec<u8>),
 }
 
-/// Offsets of what may be rewritten: addresses, DSCP, identification, TTL, checksums and ports.
+/// Returns the offsets of what may be rewritten: addresses, DSCP, identification, TTL, checksums
+/// and ports.
 fn rewritable(frame: &Frame) -> Vec<usize> {
     let mut places: Vec<usize> = (0..12).chain([15, 18, 19, 22, 24, 25]).chain(26..38).collect();
     places.extend(if *frame == Frame::Udp { [40, 41] } else { [50, 51] });
@@ -101,8 +102,8 @@ fn frames_of_other_trials_are_foreign() {
 
 #[test]
 fn check_words_use_all_their_bits() {
-    // Over n tags each bit is set n / 2 times, standard error root(n) / 2; 5 of them are allowed
-    // for each of 32 bits.
+    // Over n tags each bit is set n / 2 times, with standard error root(n) / 2, of which 5 are
+    // allowed for each of 32 bits.
     let n = 10_000u32;
     let mut set = [0u32; 32];
     for sequence in 0..n {
@@ -143,7 +144,7 @@ proptest! {
         bytes in prop::collection::vec(any::<u8>(), 0..300),
         key: u64,
     ) {
-        // Each of 65 places passes two comparisons of 32 bits with probability 2^-31.
+        // Each of 65 positions passes two comparisons of 32 bits with probability 2^-31.
         prop_assert_eq!(read_id(&bytes, RunKey::new(key)), None);
     }
 

@@ -21,7 +21,7 @@ fn capture_of(link_type: LinkType, frames: &[Vec<u8>]) -> TempPath {
     file.into_temp_path()
 }
 
-/// Switch 4 has the capture for itself, and so begins with its first frame.
+/// Plans a run in which only switch 4 replays a capture, so that it begins with the first frame.
 fn plan(path: PathBuf) -> Result<FramePlan, FrameError> {
     let mut switches = switches(10, 4, 3);
     switches.overrides =
@@ -37,7 +37,7 @@ fn replay(frames: &[Vec<u8>]) -> (FramePlan, FrameSource) {
     (plan, source)
 }
 
-/// A frame made by another implementation.
+/// Returns a frame made by another implementation.
 fn udp(payload: &[u8]) -> Vec<u8> {
     let mut frame = Vec::new();
     PacketBuilder::ethernet2(MAC, MAC)
@@ -71,7 +71,7 @@ fn tagged(payload: &[u8]) -> Vec<u8> {
     frame
 }
 
-/// Frames that have no place for an identity.
+/// Returns frames that have no place for a packet id.
 fn without_place() -> Vec<Vec<u8>> {
     let mut ipv6 = Vec::new();
     PacketBuilder::ethernet2(MAC, MAC)
@@ -130,7 +130,7 @@ fn payload_carries_the_id_and_checksums_stay_right() {
         .collect();
     let (plan, mut source) = replay(&frames);
     assert!(plan.notes().is_empty(), "{:?}", plan.notes());
-    // Three passes.
+    // The capture is replayed three times.
     for (sequence, original) in (0..).zip(frames.iter().cycle().take(3 * frames.len())) {
         let frame = frame_of(&mut source, sequence);
         assert_eq!(frame.len(), original.len());
@@ -143,7 +143,7 @@ fn payload_carries_the_id_and_checksums_stay_right() {
 
 #[test]
 fn captured_checksums_that_are_wrong_come_out_right() {
-    // As segmentation offload leaves them.
+    // Segmentation offload leaves checksums like this one.
     let mut frame = tcp(&[1; 20]);
     frame[50..52].copy_from_slice(&[0x12, 0x34]);
     let (_, mut source) = replay(&[frame]);

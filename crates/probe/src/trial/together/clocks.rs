@@ -1,4 +1,4 @@
-//! The first rank compares its clock with those of the others, one after the other.
+//! The comparison of the first rank's clock with those of the others, one after the other.
 
 use std::time::Duration;
 
@@ -7,13 +7,13 @@ use ranks::{ClockOffset, Exchange, Rank};
 use super::{PATIENCE, Together, Word};
 use crate::engine::TrialPlan;
 
-/// Messages there and back for each rank; the quickest counts.
+/// The number of round trips per rank; the quickest one counts.
 const EXCHANGES: u32 = 16;
-/// How long one may take.
+/// The time-out of one round trip.
 const EACH: Duration = Duration::from_secs(5);
 
 impl Together<'_> {
-    /// Compares clocks before traffic, or after it; a rank that does not answer is given up.
+    /// Compares clocks before or after traffic; a rank that does not answer is given up.
     pub(in crate::trial) fn compare_clocks(&mut self, plan: &TrialPlan, is_before: bool) {
         if !self.is_first() {
             return self.show_clock(plan);
@@ -59,7 +59,7 @@ impl Together<'_> {
 
     /// Answers the first rank until it has compared the clocks.
     fn show_clock(&mut self, plan: &TrialPlan) {
-        // It asks others before, which may be gone.
+        // The first rank compares other clocks before, and their ranks may be gone.
         let patience = PATIENCE + EACH * self.group.size();
         while let Ok(Word::Clock) = self.of_first(plan, patience) {
             self.group.send(Rank::FIRST, &Word::Shows(self.clock.now()));

@@ -1,4 +1,4 @@
-//! The books of all ranks become one trial.
+//! The end of a trial of several ranks: their records are merged into one result.
 
 use provenance::Host;
 use ranks::Rank;
@@ -10,8 +10,8 @@ use crate::trial::assemble::{self, Parts};
 use crate::trial::{Concluded, Outcome, TrialSetting};
 
 impl Together<'_> {
-    /// What ranks still do together while their switches are connected: wait until all have read
-    /// their last answers, and compare clocks again.
+    /// Performs the last common steps while the switches are connected: waits until all ranks have
+    /// read their last answers, and compares the clocks again.
     pub(in crate::trial) fn end(
         &mut self,
         plan: &TrialPlan,
@@ -32,7 +32,7 @@ impl Together<'_> {
         }
     }
 
-    /// Hands the books over, or takes those of the others and puts all together.
+    /// Hands over this rank's record, or collects those of the other ranks and merges all of them.
     pub(in crate::trial) fn conclude(
         mut self,
         plan: &TrialPlan,
@@ -68,7 +68,7 @@ impl Together<'_> {
         Concluded::Trial(Box::new(together(plan, setting, completion, mine, others, outcomes)))
     }
 
-    /// Whether all ranks together did what was asked for.
+    /// Returns whether all ranks together measured everything that was requested.
     fn completion(&self, plan: &TrialPlan, mine: Completion, others: &[RankOutcome]) -> Completion {
         if let Completion::Failed { .. } = mine {
             return mine;
@@ -112,7 +112,7 @@ fn together(
         books.extend(other.books);
         usage.add(&other.usage);
         seen.extend(other.seen);
-        // Absent where some did not get ready.
+        // The time is absent if some switches did not become ready.
         ready_after = ready_after.zip(other.ready_after).map(|(own, theirs)| own.max(theirs));
         ready_at_end += other.ready_at_end;
         let rank = Rank(other.outcome.rank);
@@ -125,7 +125,8 @@ fn together(
             ranks.push(outcome);
             continue;
         }
-        // What was due stays due, so that no share is of less than was asked for.
+        // Packet-ins of a lost rank stay due, so that shares refer to everything that was
+        // requested.
         let closed_at = closed_at.unwrap_or(0);
         let window = plan.window();
         let seconds = window.to.min(closed_at).saturating_sub(window.from) as f64 / 1e9;
@@ -142,7 +143,7 @@ fn together(
     Outcome { trial, process }
 }
 
-/// How well the ranks began at one moment, in words.
+/// Describes how precisely the ranks began at one moment.
 fn clocks(ranks: &[RankOutcome]) -> Option<String> {
     let bound =
         ranks.iter().filter_map(|rank| rank.clock_before).map(|clock| clock.bound_ns).max()?;

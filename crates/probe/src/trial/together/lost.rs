@@ -3,9 +3,9 @@
 use crate::engine::{Books, SwitchHandshake, TrialPlan};
 use crate::outcome::{RankOutcome, Rates};
 
-/// Returns a record in place of the one of a lost rank. By the schedule it holds what was due at its
-/// switches until `closed_at`. Nothing is known to have left. A closed loop and a flood have no
-/// schedule, so nothing was due in them.
+/// Returns a record in place of the one of a lost rank. It holds the packet-ins that the schedule
+/// made due at the rank's switches until `closed_at`. None of them is known to have left. A closed
+/// loop and a flood have no schedule, so nothing was due in them.
 pub(super) fn books(plan: &TrialPlan, rank: &RankOutcome, closed_at: u64) -> Books {
     let switches = rank.first_switch..rank.first_switch + rank.switches;
     let mut recorder = plan.recorder_of(switches.clone());
@@ -22,13 +22,14 @@ pub(super) fn books(plan: &TrialPlan, rank: &RankOutcome, closed_at: u64) -> Boo
     (recorder, vec![handshake; rank.switches as usize])
 }
 
-/// The outcome of a lost rank with what was due at its switches, and a note about it.
+/// The outcome of a lost rank, including the packet-ins due at its switches, and a note about it.
 pub(super) struct Completed {
     pub(super) outcome: RankOutcome,
     pub(super) note: String,
 }
 
-/// Completes the outcome of a lost rank with what was due, and says what that means.
+/// Completes the outcome of a lost rank by the packet-ins that were due, and returns it with a
+/// note.
 pub(super) fn completed(rank: RankOutcome, books: &Books, seconds: f64) -> Completed {
     let mut counts = rank.counts;
     for record in &books.0.switches {
