@@ -1,17 +1,17 @@
-//! Reading and writing network-order fields with positions for errors.
+//! Readers and writers of network-order fields, which report positions in errors.
 //!
-//! [`Reader`] never allocates and never reads beyond the structure it was given, so a length field
-//! can at worst make decoding fail. Nested structures get a reader of their own
-//! ([`Reader::sub`]) that keeps counting offsets from the start of the message.
+//! [`Reader`] never allocates and never reads beyond the structure it was given, so a wrong length
+//! field can at worst make decoding fail. Nested structures are read by a reader of their own
+//! ([`Reader::sub`]), which keeps counting offsets from the start of the message.
 
 use crate::error::{DecodeError, DecodeErrorKind, EncodeError};
 
-/// Reads fields in order from one structure.
+/// A reader of the fields of one structure, in order.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Reader<'a> {
     data: &'a [u8],
     position: usize,
-    /// Offset of `data[0]` from the start of the message.
+    /// The offset of `data[0]` from the start of the message.
     base: usize,
 }
 
@@ -20,7 +20,7 @@ impl<'a> Reader<'a> {
         Self { data, position: 0, base: 0 }
     }
 
-    /// Offset of the next field from the start of the message.
+    /// Returns the offset of the next field from the start of the message.
     pub(crate) fn offset(&self) -> usize {
         self.base + self.position
     }
@@ -80,14 +80,14 @@ impl<'a> Reader<'a> {
         self.bytes(count, field).map(drop)
     }
 
-    /// Everything up to the end of the structure.
+    /// Reads everything up to the end of the structure.
     pub(crate) fn rest(&mut self) -> &'a [u8] {
         let rest = &self.data[self.position..];
         self.position = self.data.len();
         rest
     }
 
-    /// A reader over the next `count` bytes, which this reader then has behind it.
+    /// Returns a reader over the next `count` bytes, which this reader skips.
     pub(crate) fn sub(
         &mut self,
         count: usize,

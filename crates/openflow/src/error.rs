@@ -1,30 +1,31 @@
-//! What can be wrong with bytes that claim to be OpenFlow, and with values that do not fit the wire.
+//! The errors of decoding bytes that claim to be OpenFlow, and of encoding values that do not fit
+//! the wire.
 
-/// Why bytes could not be read as an OpenFlow structure.
+/// The reason why bytes could not be read as an OpenFlow structure.
 ///
-/// `offset` counts bytes from the start of the message (its version byte), so that it can be
-/// looked up in a capture; `field` is the name that the OpenFlow specification gives the field.
+/// `offset` counts bytes from the start of the message (its version byte), so that the position can
+/// be found in a capture; `field` is the name of the field in the OpenFlow specification.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{field} at byte {offset}: {kind}")]
 pub struct DecodeError {
-    /// Bytes from the start of the message to the field at fault.
+    /// The number of bytes from the start of the message to the field at fault.
     pub offset: usize,
     /// The specification's name for the structure and field, such as `ofp_match.length`.
     pub field: &'static str,
-    /// What is wrong with it.
+    /// The kind of fault.
     pub kind: DecodeErrorKind,
 }
 
-/// The ways in which a field can be wrong.
+/// The kinds of fault that a field can have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum DecodeErrorKind {
     /// The enclosing structure ends before the field does.
     #[error("{needed} bytes needed, {available} left")]
     Truncated {
-        /// Bytes that the field occupies.
+        /// The number of bytes that the field occupies.
         needed: usize,
-        /// Bytes that the enclosing structure still holds.
+        /// The number of bytes left in the enclosing structure.
         available: usize,
     },
     /// A length field is smaller than the structure it describes, or larger than what encloses it.
@@ -42,7 +43,7 @@ pub enum DecodeErrorKind {
     Alignment {
         /// The length read.
         value: usize,
-        /// What it must be a multiple of.
+        /// The number of which the length must be a multiple.
         multiple: usize,
     },
     /// The version byte names a version that this decoder does not speak.
@@ -56,7 +57,7 @@ pub enum DecodeErrorKind {
     Value {
         /// The value read.
         value: u64,
-        /// What the specification allows.
+        /// A description of the values that the specification allows.
         expected: &'static str,
     },
     /// Bytes follow the end of the structure.
@@ -64,7 +65,7 @@ pub enum DecodeErrorKind {
     Trailing(usize),
 }
 
-/// Why a value could not be written.
+/// The reason why a value could not be written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum EncodeError {
@@ -73,9 +74,9 @@ pub enum EncodeError {
     TooLong {
         /// The specification's name for the structure.
         field: &'static str,
-        /// Bytes that it would occupy.
+        /// The number of bytes that the structure would occupy.
         length: usize,
-        /// Bytes that its length field can express.
+        /// The largest number of bytes that its length field can express.
         max: usize,
     },
     /// A value has no representation in the field.
@@ -85,7 +86,7 @@ pub enum EncodeError {
         field: &'static str,
         /// The value at fault.
         value: u64,
-        /// What the field can hold.
+        /// A description of the values that the field can hold.
         expected: &'static str,
     },
 }

@@ -1,7 +1,7 @@
-//! Why a switch refuses something, in the numbers of either version.
+//! The reasons why a switch rejects a request, with their numbers in either version.
 //!
-//! An emulated switch decides once what is wrong and answers in whichever version it speaks; a
-//! controller reads an error and wants its name. OpenFlow 1.0.0, 5.4.4; OpenFlow 1.3.5, 7.4.4.
+//! An emulated switch determines the reason once and answers in whichever version it speaks; a
+//! controller reads an error and looks up its name. OpenFlow 1.0.0, 5.4.4; OpenFlow 1.3.5, 7.4.4.
 
 use std::fmt;
 
@@ -9,10 +9,10 @@ use crate::Version;
 
 macro_rules! error_reasons {
     ($($(#[$meta:meta])* $reason:ident $name:literal $v1_0:expr, $v1_3:expr;)*) => {
-        /// A reason that at least one version has a type and code for.
+        /// A reason for which at least one version has a type and a code.
         ///
-        /// Named as the specification does, by type and code; where the versions differ in name
-        /// only, as 1.3 does.
+        /// The names are those of the specification, formed from type and code; where the versions
+        /// differ in the name only, that of 1.3 is used.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         #[non_exhaustive]
         pub enum ErrorReason {
@@ -23,12 +23,12 @@ macro_rules! error_reasons {
             /// Every reason.
             pub const ALL: &[Self] = &[$(Self::$reason,)*];
 
-            /// The specification's names for type and code, such as `BAD_REQUEST/BAD_TYPE`.
+            /// Returns the specification's names for type and code, such as `BAD_REQUEST/BAD_TYPE`.
             pub const fn name(self) -> &'static str {
                 match self { $(Self::$reason => $name,)* }
             }
 
-            /// The type and the code in that version, if it has them.
+            /// Returns the type and the code in a version, if the version has them.
             pub const fn codes(self, version: Version) -> Option<(u16, u16)> {
                 match version {
                     Version::V1_0 => match self { $(Self::$reason => $v1_0,)* },
@@ -55,7 +55,7 @@ error_reasons! {
     BadRequestBadExperimenter "BAD_REQUEST/BAD_EXPERIMENTER" Some((1, 3)), Some((1, 3));
     /// The experimenter's subtype is unknown; `BAD_SUBTYPE` in 1.0.
     BadRequestBadExpType "BAD_REQUEST/BAD_EXP_TYPE" Some((1, 4)), Some((1, 4));
-    /// No permission.
+    /// Permission is denied.
     BadRequestEperm "BAD_REQUEST/EPERM" Some((1, 5)), Some((1, 5));
     /// The length is wrong for the type.
     BadRequestBadLen "BAD_REQUEST/BAD_LEN" Some((1, 6)), Some((1, 6));
@@ -86,9 +86,9 @@ error_reasons! {
     BadActionBadOutPort "BAD_ACTION/BAD_OUT_PORT" Some((2, 4)), Some((2, 4));
     /// An argument is not valid.
     BadActionBadArgument "BAD_ACTION/BAD_ARGUMENT" Some((2, 5)), Some((2, 5));
-    /// No permission.
+    /// Permission is denied.
     BadActionEperm "BAD_ACTION/EPERM" Some((2, 6)), Some((2, 6));
-    /// More actions than the switch takes.
+    /// There are more actions than the switch supports.
     BadActionTooMany "BAD_ACTION/TOO_MANY" Some((2, 7)), Some((2, 7));
     /// The queue to send through is not valid.
     BadActionBadQueue "BAD_ACTION/BAD_QUEUE" Some((2, 8)), Some((2, 8));
@@ -123,7 +123,7 @@ error_reasons! {
     BadInstructionBadExpType "BAD_INSTRUCTION/BAD_EXP_TYPE" None, Some((3, 6));
     /// An instruction's length is wrong.
     BadInstructionBadLen "BAD_INSTRUCTION/BAD_LEN" None, Some((3, 7));
-    /// No permission.
+    /// Permission is denied.
     BadInstructionEperm "BAD_INSTRUCTION/EPERM" None, Some((3, 8));
 
     /// The match type is not supported.
@@ -136,7 +136,7 @@ error_reasons! {
     BadMatchBadDlAddrMask "BAD_MATCH/BAD_DL_ADDR_MASK" None, Some((4, 3));
     /// The mask of an IP address is not supported.
     BadMatchBadNwAddrMask "BAD_MATCH/BAD_NW_ADDR_MASK" None, Some((4, 4));
-    /// The combination of fields that do not matter is not supported.
+    /// The combination of wildcarded fields is not supported.
     BadMatchBadWildcards "BAD_MATCH/BAD_WILDCARDS" None, Some((4, 5));
     /// The field is not supported.
     BadMatchBadField "BAD_MATCH/BAD_FIELD" None, Some((4, 6));
@@ -148,10 +148,10 @@ error_reasons! {
     BadMatchBadPrereq "BAD_MATCH/BAD_PREREQ" None, Some((4, 9));
     /// A field occurs twice.
     BadMatchDupField "BAD_MATCH/DUP_FIELD" None, Some((4, 10));
-    /// No permission.
+    /// Permission is denied.
     BadMatchEperm "BAD_MATCH/EPERM" None, Some((4, 11));
 
-    /// Something about the flow-mod, without saying what.
+    /// The flow-mod failed for an unspecified reason.
     FlowModUnknown "FLOW_MOD_FAILED/UNKNOWN" None, Some((5, 0));
     /// The table is full; `ALL_TABLES_FULL` in 1.0.
     FlowModTableFull "FLOW_MOD_FAILED/TABLE_FULL" Some((3, 0)), Some((5, 1));
@@ -159,9 +159,10 @@ error_reasons! {
     FlowModBadTableId "FLOW_MOD_FAILED/BAD_TABLE_ID" None, Some((5, 2));
     /// The entry overlaps another, which the flow-mod asked to check.
     FlowModOverlap "FLOW_MOD_FAILED/OVERLAP" Some((3, 1)), Some((5, 3));
-    /// No permission.
+    /// Permission is denied.
     FlowModEperm "FLOW_MOD_FAILED/EPERM" Some((3, 2)), Some((5, 4));
-    /// A timeout is not supported; in 1.0 `BAD_EMERG_TIMEOUT`, for emergency entries with one.
+    /// A timeout is not supported. In 1.0 this is `BAD_EMERG_TIMEOUT`, for emergency entries with a
+    /// timeout.
     FlowModBadTimeout "FLOW_MOD_FAILED/BAD_TIMEOUT" Some((3, 3)), Some((5, 5));
     /// The command is unknown.
     FlowModBadCommand "FLOW_MOD_FAILED/BAD_COMMAND" Some((3, 4)), Some((5, 6));
@@ -176,13 +177,13 @@ error_reasons! {
     GroupModInvalidGroup "GROUP_MOD_FAILED/INVALID_GROUP" None, Some((6, 1));
     /// Unequal weights are not supported.
     GroupModWeightUnsupported "GROUP_MOD_FAILED/WEIGHT_UNSUPPORTED" None, Some((6, 2));
-    /// No room for another group.
+    /// The switch has no room for another group.
     GroupModOutOfGroups "GROUP_MOD_FAILED/OUT_OF_GROUPS" None, Some((6, 3));
-    /// No room for another bucket.
+    /// The switch has no room for another bucket.
     GroupModOutOfBuckets "GROUP_MOD_FAILED/OUT_OF_BUCKETS" None, Some((6, 4));
     /// Groups that send to groups are not supported.
     GroupModChainingUnsupported "GROUP_MOD_FAILED/CHAINING_UNSUPPORTED" None, Some((6, 5));
-    /// Watching what the group asks to watch is not supported.
+    /// Watching the port or group that the group names is not supported.
     GroupModWatchUnsupported "GROUP_MOD_FAILED/WATCH_UNSUPPORTED" None, Some((6, 6));
     /// Groups would send to each other in a loop.
     GroupModLoop "GROUP_MOD_FAILED/LOOP" None, Some((6, 7));
@@ -198,7 +199,7 @@ error_reasons! {
     GroupModBadBucket "GROUP_MOD_FAILED/BAD_BUCKET" None, Some((6, 12));
     /// A port or group to watch is not valid.
     GroupModBadWatch "GROUP_MOD_FAILED/BAD_WATCH" None, Some((6, 13));
-    /// No permission.
+    /// Permission is denied.
     GroupModEperm "GROUP_MOD_FAILED/EPERM" None, Some((6, 14));
 
     /// There is no such port.
@@ -209,28 +210,28 @@ error_reasons! {
     PortModBadConfig "PORT_MOD_FAILED/BAD_CONFIG" None, Some((7, 2));
     /// The features to advertise are not valid.
     PortModBadAdvertise "PORT_MOD_FAILED/BAD_ADVERTISE" None, Some((7, 3));
-    /// No permission.
+    /// Permission is denied.
     PortModEperm "PORT_MOD_FAILED/EPERM" None, Some((7, 4));
 
     /// There is no such table.
     TableModBadTable "TABLE_MOD_FAILED/BAD_TABLE" None, Some((8, 0));
     /// The configuration is not valid.
     TableModBadConfig "TABLE_MOD_FAILED/BAD_CONFIG" None, Some((8, 1));
-    /// No permission.
+    /// Permission is denied.
     TableModEperm "TABLE_MOD_FAILED/EPERM" None, Some((8, 2));
 
     /// There is no such port.
     QueueOpBadPort "QUEUE_OP_FAILED/BAD_PORT" Some((5, 0)), Some((9, 0));
     /// There is no such queue.
     QueueOpBadQueue "QUEUE_OP_FAILED/BAD_QUEUE" Some((5, 1)), Some((9, 1));
-    /// No permission.
+    /// Permission is denied.
     QueueOpEperm "QUEUE_OP_FAILED/EPERM" Some((5, 2)), Some((9, 2));
 
     /// A flag is not valid.
     SwitchConfigBadFlags "SWITCH_CONFIG_FAILED/BAD_FLAGS" None, Some((10, 0));
-    /// The length to send is not valid.
+    /// The length of packets to send to the controller is not valid.
     SwitchConfigBadLen "SWITCH_CONFIG_FAILED/BAD_LEN" None, Some((10, 1));
-    /// No permission.
+    /// Permission is denied.
     SwitchConfigEperm "SWITCH_CONFIG_FAILED/EPERM" None, Some((10, 2));
 
     /// The generation id is older than one already seen.
@@ -240,7 +241,7 @@ error_reasons! {
     /// The role is not valid.
     RoleRequestBadRole "ROLE_REQUEST_FAILED/BAD_ROLE" None, Some((11, 2));
 
-    /// Something about the meter-mod, without saying what.
+    /// The meter-mod failed for an unspecified reason.
     MeterModUnknown "METER_MOD_FAILED/UNKNOWN" None, Some((12, 0));
     /// The meter exists already.
     MeterModMeterExists "METER_MOD_FAILED/METER_EXISTS" None, Some((12, 1));
@@ -260,9 +261,9 @@ error_reasons! {
     MeterModBadBand "METER_MOD_FAILED/BAD_BAND" None, Some((12, 8));
     /// A value in the band is not supported.
     MeterModBadBandValue "METER_MOD_FAILED/BAD_BAND_VALUE" None, Some((12, 9));
-    /// No room for another meter.
+    /// The switch has no room for another meter.
     MeterModOutOfMeters "METER_MOD_FAILED/OUT_OF_METERS" None, Some((12, 10));
-    /// More bands than a meter can have.
+    /// There are more bands than a meter can have.
     MeterModOutOfBands "METER_MOD_FAILED/OUT_OF_BANDS" None, Some((12, 11));
 
     /// There is no such table.
@@ -275,7 +276,7 @@ error_reasons! {
     TableFeaturesBadLen "TABLE_FEATURES_FAILED/BAD_LEN" None, Some((13, 3));
     /// A property's value is not supported.
     TableFeaturesBadArgument "TABLE_FEATURES_FAILED/BAD_ARGUMENT" None, Some((13, 4));
-    /// No permission.
+    /// Permission is denied.
     TableFeaturesEperm "TABLE_FEATURES_FAILED/EPERM" None, Some((13, 5));
 }
 
@@ -283,8 +284,7 @@ impl ErrorReason {
     /// The error type of 1.3 whose code is an experimenter's own (`OFPET_EXPERIMENTER`).
     pub const EXPERIMENTER_TYPE: u16 = 0xffff;
 
-    /// The reason that a type and a code stand for in that version, if the specification defines
-    /// them.
+    /// Returns the reason for a type and a code in a version, if the specification defines it.
     pub fn from_codes(version: Version, error_type: u16, code: u16) -> Option<Self> {
         Self::ALL.iter().copied().find(|reason| reason.codes(version) == Some((error_type, code)))
     }
@@ -318,7 +318,7 @@ mod tests {
         assert_eq!(ErrorReason::from_codes(Version::V1_3, 0xffff, 0), None);
     }
 
-    /// Codes of a type are counted from 0 without gaps in both specifications.
+    /// In both specifications, the codes of a type count from 0 without gaps.
     #[test]
     fn codes_have_no_gaps() {
         for version in [Version::V1_0, Version::V1_3] {

@@ -18,48 +18,50 @@
 
 use crate::wire::HEADER_LENGTH;
 
-/// Bytes from which a message's length can be read.
+/// The number of bytes from which a message's length can be read.
 const LENGTH_END: usize = 4;
 
-/// A length field that cannot be: the stream is not OpenFlow, or its framing is lost.
+/// The error for an impossible length field: the stream is not OpenFlow, or its framing is lost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "the message at byte {position} of the stream starts with {start:02x?} and so claims \
      {length} bytes, less than the 8 of a header: the peer does not speak OpenFlow"
 )]
 pub struct FramingError {
-    /// Bytes received on the connection before the message at fault.
+    /// The number of bytes received on the connection before the message at fault.
     pub position: u64,
-    /// The length field's value.
+    /// The value of the length field.
     pub length: u16,
     /// The first bytes of the message at fault.
     pub start: [u8; LENGTH_END],
 }
 
-/// Splits one direction of a connection into messages.
+/// A splitter of one direction of a connection into messages.
 ///
-/// Only the length field is looked at; versions and types are the caller's business.
+/// The framer reads only the length field; versions and types are left to the caller.
 #[derive(Clone, Debug, Default)]
 pub struct Framer {
-    /// Received and not yet yielded: the beginning of a message.
+    /// The received bytes that were not yielded yet, which are the beginning of a message.
     held: Vec<u8>,
-    /// Where a straddling message is lent from while `held` receives the end of the chunk.
+    /// The straddling message that is lent to the caller, while `held` receives the end of the
+    /// chunk.
     lent: Vec<u8>,
-    /// Bytes yielded so far.
+    /// The number of bytes yielded so far.
     position: u64,
     failure: Option<FramingError>,
 }
 
 impl Framer {
-    /// A framer at the start of a stream.
+    /// Creates a framer at the start of a stream.
     pub fn new() -> Self {
         Self::default()
     }
 
     /// Takes the next bytes of the stream and yields the messages that are complete with them.
     ///
-    /// After an error the stream cannot be followed further: the same error comes again.
-    /// Messages that the caller does not take out of the iterator come with the next chunk.
+    /// After an error the rest of the stream cannot be split, and every further call yields the
+    /// error again. Messages that the caller does not take out of the iterator are yielded with the
+    /// next chunk.
     pub fn frames<'a>(&'a mut self, chunk: &'a [u8]) -> Frames<'a> {
         self.lent.clear();
         let mut rest = chunk;
@@ -69,7 +71,7 @@ impl Framer {
             let yields = |&length: &usize| length < HEADER_LENGTH || length <= self.held.len();
             if let Some(length) = length.filter(yields) {
                 if length < self.held.len() {
-                    // The caller left messages behind, and what `rest` continues is the last one.
+                    // The caller left messages in the iterator, and `rest` continues the last one.
                     self.held.extend_from_slice(rest);
                     rest = &[];
                 }
@@ -86,21 +88,21 @@ impl Framer {
         }
     }
 
-    /// The beginning of a message whose end has not arrived yet.
+    /// Returns the beginning of a message whose end has not arrived yet.
     ///
-    /// Shows why a peer that does not speak OpenFlow seems silent: its bytes were taken for the
-    /// beginning of a long message.
+    /// This shows why a peer that does not speak OpenFlow seems silent: its bytes were taken for
+    /// the beginning of a long message.
     pub fn held(&self) -> &[u8] {
         &self.held
     }
 
-    /// Bytes of complete messages yielded since the start of the stream.
+    /// Returns the number of bytes of complete messages yielded since the start of the stream.
     pub fn position(&self) -> u64 {
         self.position
     }
 
-    /// Moves bytes from the chunk to the message that `held` begins, until it is complete. Returns
-    /// what is left of the chunk.
+    /// Moves bytes from the chunk to the message that `held` begins, until the message is complete.
+    /// Returns the rest of the chunk.
     fn complete_held<'a>(&mut self, chunk: &'a [u8]) -> &'a [u8] {
         let missing = LENGTH_END.saturating_sub(self.held.len());
         let rest = move_up_to(missing, chunk, &mut self.held);
@@ -110,12 +112,12 @@ impl Framer {
     }
 }
 
-/// The messages completed by a chunk; made by [`Framer::frames`].
+/// The messages that a chunk completes; created by [`Framer::frames`].
 #[derive(Debug)]
 pub struct Frames<'a> {
     /// The message that began in an earlier chunk, if it is complete.
     straddling: &'a [u8],
-    /// The chunk without that message.
+    /// The chunk without the straddling message.
     rest: &'a [u8],
     held: &'a mut Vec<u8>,
     position: &'a mut u64,
@@ -155,7 +157,7 @@ impl<'a> Iterator for Frames<'a> {
 }
 
 impl Drop for Frames<'_> {
-    /// Keeps what was not yielded for the next chunk.
+    /// Keeps the bytes that were not yielded for the next chunk.
     fn drop(&mut self) {
         if self.failure.is_some() {
             self.held.clear();
@@ -166,14 +168,14 @@ impl Drop for Frames<'_> {
     }
 }
 
-/// The length of the message that `data` starts with, if that much of it is there.
+/// Returns the length of the message that `data` starts with, if `data` contains the length field.
 #[inline]
 fn message_length(data: &[u8]) -> Option<u16> {
     let [_, _, high, low] = *data.first_chunk::<LENGTH_END>()?;
     Some(u16::from_be_bytes([high, low]))
 }
 
-/// Appends up to `count` bytes of `from` to `to`, and returns the others.
+/// Appends up to `count` bytes of `from` to `to`, and returns the other bytes.
 fn move_up_to<'a>(count: usize, from: &'a [u8], to: &mut Vec<u8>) -> &'a [u8] {
     let (moved, rest) = from.split_at(count.min(from.len()));
     to.extend_from_slice(moved);
@@ -228,7 +230,7 @@ mod tests {
             let mut framer = Framer::new();
             let mut seen = Vec::new();
             for chunk in stream.chunks(size) {
-                // One message at most from each chunk.
+                // At most one message is taken from each chunk.
                 seen.extend(framer.frames(chunk).next().map(|frame| frame.unwrap().to_vec()));
             }
             while seen.len() < expected.len() {

@@ -1,13 +1,14 @@
-//! How a session opens, for both sides: HELLO, the choice of a version, features, configuration.
+//! The opening of a session, for both sides: HELLO, the choice of a version, features,
+//! configuration.
 //!
-//! [`Handshake`] is handed every message that arrives and appends what must be sent. It reads the
-//! few messages that it needs by itself, in either version, so that a session costs no decoded
+//! [`Handshake`] receives every message that arrives and appends what must be sent. It parses the
+//! few messages that it needs by itself, in either version, so that a session needs no decoded
 //! representation. It keeps answering echo, features and configuration requests after the session
-//! is open; whatever else arrives is the caller's, who learns so from [`Event::Message`].
+//! is open. All other messages are left to the caller, as [`Event::Message`] says.
 //!
-//! Where a handshake got stuck is the first question about a controller that does not answer:
-//! [`Handshake::stage`] says how far it came, [`Handshake::failure`] why it went no further, and
-//! [`Handshake::diagnosis`] both in a sentence.
+//! The first question about a controller that does not answer is where its handshake got stuck.
+//! [`Handshake::stage`] returns the stage reached, [`Handshake::failure`] the reason why it went no
+//! further, and [`Handshake::diagnosis`] a sentence with both.
 //!
 //! OpenFlow 1.0.0, 5.5.1; OpenFlow 1.3.5, 6.3.2, 7.3.1, 7.3.2 and 7.5.1.
 
@@ -23,26 +24,26 @@ use crate::v1_0::{self, FragmentHandling, SwitchConfig};
 use crate::wire::{HEADER_LENGTH, Header, MessageType, emit_echo_reply, emit_empty, emit_error};
 use crate::{DatapathId, ErrorReason, Version, Xid};
 
-/// How far a session has come.
+/// The stage that a session has reached.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Stage {
-    /// Nothing is sent yet.
+    /// This side has sent no message yet.
     Created,
-    /// Our HELLO is sent; none has arrived.
+    /// This side has sent its HELLO and received none.
     HelloSent,
-    /// A version is agreed on. The switch waits to be asked for its features.
+    /// A version is negotiated. The switch waits for a features request.
     Negotiated(Version),
-    /// The controller asked the switch for its features and waits for them.
+    /// The controller has requested the switch's features and waits for them.
     FeaturesRequested(Version),
-    /// The features are exchanged: the session is open.
+    /// The features are exchanged, and the session is open.
     ///
-    /// Controllers may have more questions before they listen: over 1.3, os-ken ignores packet-ins
-    /// until its request for port descriptions is answered.
+    /// Controllers may have further requests before they accept packets: over 1.3, os-ken ignores
+    /// packet-ins until its request for port descriptions is answered.
     Ready(Version),
 }
 
 impl Stage {
-    /// The version agreed on.
+    /// Returns the negotiated version.
     pub const fn version(self) -> Option<Version> {
         match self {
             Self::Created | Self::HelloSent => None,
@@ -53,25 +54,27 @@ impl Stage {
     }
 }
 
-/// What became of a message that [`Handshake::receive`] was handed.
+/// The result of a message that was passed to [`Handshake::receive`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Event {
-    /// It was a HELLO, and this version is agreed on.
+    /// The message was a HELLO, and this version is negotiated.
     Negotiated(Version),
-    /// It opened the session.
+    /// The message opened the session.
     Ready(Version),
-    /// It was a SET_CONFIG, and this is the switch's configuration now.
+    /// The message was a SET_CONFIG, and this is the switch's new configuration.
     Configured(SwitchConfig),
-    /// It was malformed, and was answered with this error.
+    /// The message was malformed, and was answered with this error.
     Rejected(ErrorReason),
-    /// It was dealt with: an echo request, or a question about features or configuration.
+    /// The handshake has answered the message: an echo request, or a request for features or
+    /// configuration.
     Handled,
-    /// It is the caller's to handle.
+    /// The message is left to the caller.
     Message,
 }
 
-/// Why a session cannot go on. The connection is to be closed, once what was appended is sent.
+/// The reason why a session cannot continue. The connection must be closed once the appended bytes
+/// are sent.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum HandshakeError {
@@ -84,17 +87,17 @@ pub enum HandshakeError {
          not a HELLO: it may not speak OpenFlow"
     )]
     NotHello {
-        /// The version in its header.
+        /// The version in the message's header.
         version: u8,
-        /// Its type.
+        /// The type.
         message_type: MessageType,
     },
-    /// No version in common; the peer was told so.
+    /// The sides have no version in common, which the peer was notified of.
     #[error("no version in common: the peer offers {theirs}, this side {ours}")]
     Incompatible {
-        /// What the peer offers.
+        /// The versions that the peer offers.
         theirs: OfferedVersions,
-        /// What this side offers.
+        /// The versions that this side offers.
         ours: OfferedVersions,
     },
     /// The peer ended the handshake with an error message.
@@ -104,13 +107,13 @@ pub enum HandshakeError {
         error_type: u16,
         /// The error's code.
         code: u16,
-        /// What the peer wrote, as far as it is text.
+        /// The text of the peer's error message, as far as it is text.
         text: String,
     },
-    /// A message of another version than was agreed on; the peer was told so.
+    /// A message has a version other than the negotiated one, which the peer was notified of.
     #[error("a message of version {found:#04x} after version {agreed} was agreed on")]
     WrongVersion {
-        /// The version agreed on.
+        /// The negotiated version.
         agreed: Version,
         /// The version in the message's header.
         found: u8,
@@ -120,29 +123,30 @@ pub enum HandshakeError {
     Features(#[from] EncodeError),
 }
 
-/// What an emulated switch says about itself.
+/// The identity that an emulated switch reports.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SwitchIdentity {
     /// The datapath's id.
     pub datapath_id: DatapathId,
-    /// Packets that the switch can buffer at once.
+    /// The number of packets that the switch can buffer.
     pub n_buffers: u32,
-    /// Tables that the switch has.
+    /// The number of tables of the switch.
     pub n_tables: u8,
-    /// Which connection of the switch this is; 0 for the main one. 1.0 leaves it out.
+    /// The id of an auxiliary connection; 0 for the main one. 1.0 leaves the field out.
     pub auxiliary_id: u8,
-    /// What the switch can do. The versions agree on bits 0 to 2, which are flow, table and port
-    /// statistics, and on 5 and 6.
+    /// The capabilities of the switch. The versions agree on bits 0 to 2, which are flow, table and
+    /// port statistics, and on bits 5 and 6.
     pub capabilities: u32,
-    /// The actions that it supports; 1.3 leaves them out.
+    /// The actions that the switch supports; 1.3 leaves them out.
     pub actions: v1_0::ActionTypes,
-    /// Its ports. 1.3 leaves them out: there the controller asks for port descriptions.
+    /// The ports of the switch. 1.3 leaves them out, because the controller requests port
+    /// descriptions there.
     pub ports: Vec<v1_0::PhyPort>,
 }
 
 impl SwitchIdentity {
-    /// A switch without buffers and ports that has one table, counts for flows, tables and ports,
-    /// and supports every action.
+    /// Creates the identity of a switch without buffers and ports. The switch has one table, counts
+    /// for flows, tables and ports, and supports every action.
     pub fn new(datapath_id: DatapathId) -> Self {
         let counts = v1_0::Capabilities::FLOW_STATS
             | v1_0::Capabilities::TABLE_STATS
@@ -158,8 +162,8 @@ impl SwitchIdentity {
         }
     }
 
-    /// Appends a features reply. In 1.3 it is as long as in 1.0 without ports, an auxiliary id
-    /// takes the place of padding, and a reserved word that of the actions.
+    /// Appends a features reply. In 1.3 it is as long as one of 1.0 without ports, with an
+    /// auxiliary id in place of padding and a reserved word in place of the actions.
     fn emit(&self, version: Version, xid: Xid, out: &mut Vec<u8>) -> Result<(), EncodeError> {
         if version == Version::V1_0 {
             let features = v1_0::FeaturesReply {
@@ -183,18 +187,18 @@ impl SwitchIdentity {
     }
 }
 
-/// What a controller learns about a switch while the session opens.
+/// The features of a switch that a controller learns while the session opens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SwitchFeatures {
     /// The datapath's id.
     pub datapath_id: DatapathId,
-    /// Packets that the switch can buffer at once.
+    /// The number of packets that the switch can buffer.
     pub n_buffers: u32,
-    /// Tables that the switch has.
+    /// The number of tables of the switch.
     pub n_tables: u8,
-    /// Which connection of the switch this is; 0 for the main one, and in 1.0.
+    /// The id of an auxiliary connection; 0 for the main one, and in 1.0.
     pub auxiliary_id: u8,
-    /// What the switch can do, in the bits of the version.
+    /// The capabilities of the switch, in the bits of the version.
     pub capabilities: u32,
 }
 
@@ -230,15 +234,15 @@ pub struct Handshake {
 }
 
 impl Handshake {
-    /// The switch's side, offering `supported`; both versions if that is empty.
+    /// Creates the switch's side, which offers `supported`, or both versions if that is empty.
     pub fn switch(supported: &[Version], identity: SwitchIdentity) -> Self {
         let identity = Box::new(identity);
         Self::new(supported, Role::Switch { identity, config: SwitchConfig::default() })
     }
 
-    /// The controller's side, offering `supported`; both versions if that is empty.
+    /// Creates the controller's side, which offers `supported`, or both versions if that is empty.
     ///
-    /// Once it knows the switch's features, it sets `config`, whose fields 1.3 shares.
+    /// Once it knows the switch's features, it sends `config`, whose fields 1.3 shares.
     pub fn controller(supported: &[Version], config: SwitchConfig) -> Self {
         Self::new(supported, Role::Controller { config, features: None })
     }
@@ -248,17 +252,17 @@ impl Handshake {
         Self { role, ours, stage: Stage::Created, failure: None, next_xid: 1 }
     }
 
-    /// How far the session has come. A failure leaves the stage that it happened in.
+    /// Returns the stage that the session has reached. A failure leaves the stage unchanged.
     pub fn stage(&self) -> Stage {
         self.stage
     }
 
-    /// Why the session cannot go on, if so.
+    /// Returns the reason why the session cannot continue, if there is one.
     pub fn failure(&self) -> Option<&HandshakeError> {
         self.failure.as_ref()
     }
 
-    /// The version agreed on.
+    /// Returns the negotiated version.
     pub fn version(&self) -> Option<Version> {
         self.stage.version()
     }
@@ -268,7 +272,7 @@ impl Handshake {
         matches!(self.stage, Stage::Ready(_)) && self.failure.is_none()
     }
 
-    /// The switch's features, once the controller's side knows them.
+    /// Returns the switch's features, once the controller's side knows them.
     pub fn features(&self) -> Option<&SwitchFeatures> {
         match &self.role {
             Role::Controller { features, .. } => features.as_ref(),
@@ -276,14 +280,14 @@ impl Handshake {
         }
     }
 
-    /// The configuration that the switch has, or that the controller sets.
+    /// Returns the configuration that the switch has, or that the controller sets.
     pub fn config(&self) -> SwitchConfig {
         match &self.role {
             Role::Controller { config, .. } | Role::Switch { config, .. } => *config,
         }
     }
 
-    /// How far the session came and what it lacks, in a sentence.
+    /// Describes in a sentence which stage the session reached and what it lacks.
     pub fn diagnosis(&self) -> String {
         let peer = match self.role {
             Role::Switch { .. } => "controller",
@@ -306,7 +310,7 @@ impl Handshake {
         }
     }
 
-    /// Appends our HELLO. Both sides send theirs as soon as the connection stands.
+    /// Appends this side's HELLO. Both sides send theirs as soon as the connection is established.
     pub fn start(&mut self, out: &mut Vec<u8>) {
         if self.stage == Stage::Created {
             let xid = self.take_xid();
@@ -315,10 +319,9 @@ impl Handshake {
         }
     }
 
-    /// Takes one message, as [`framing`](crate::framing) yields it, and appends what is to be
-    /// sent in answer.
+    /// Receives one message, as [`framing`](crate::framing) yields it, and appends the answer.
     ///
-    /// After an error the session is over, and the same error comes again.
+    /// After an error the session is over, and every further call returns the error again.
     pub fn receive(&mut self, frame: &[u8], out: &mut Vec<u8>) -> Result<Event, HandshakeError> {
         if let Some(failure) = &self.failure {
             return Err(failure.clone());
@@ -336,7 +339,8 @@ impl Handshake {
         let message_type = header.message_type();
         match (message_type, self.stage.version()) {
             (MessageType::HELLO, None) => self.negotiate(&header, out),
-            // A HELLO's version is the highest that its sender speaks, whatever was agreed on.
+            // The version of a HELLO is the highest that its sender speaks, whatever was
+            // negotiated.
             (MessageType::HELLO, Some(_)) => Ok(Event::Handled),
             (MessageType::ECHO_REQUEST, None) => {
                 emit_echo_reply(&header, out);
@@ -359,8 +363,8 @@ impl Handshake {
         }
     }
 
-    /// Before the session is open any error before negotiation, and a failed HELLO after it, means
-    /// that the peer does not go along. Later errors are answers to what the caller sent.
+    /// Whether an error message means that the peer refuses the session: any error before
+    /// negotiation, and a failed HELLO after it. Later errors answer messages of the caller.
     fn is_refusal(&self, header: &Header<&[u8]>) -> bool {
         match self.stage {
             Stage::Created | Stage::HelloSent => true,
@@ -380,10 +384,10 @@ impl Handshake {
         let Some(version) = self.ours.choose(theirs) else {
             let ours = self.ours;
             let text = format!("this side speaks OpenFlow {ours}");
-            // The error is best understood in a version that the peer speaks, if we do.
+            // The error uses a version that the peer speaks, if this crate does as well.
             let wire = theirs.highest.min(ours.highest);
             let version = Version::from_wire(wire).unwrap_or(Version::V1_0);
-            // A failed HELLO has the same numbers in both versions. The text fits.
+            // A failed HELLO has equal numbers in both versions. The text fits.
             let _ = emit_error(version, hello.xid(), 0, 0, text.as_bytes(), out);
             return Err(HandshakeError::Incompatible { theirs, ours });
         };
@@ -474,7 +478,7 @@ fn emit_config(
     out.extend_from_slice(&config.miss_send_len.to_be_bytes());
 }
 
-/// Answers a message with an error that returns its first 64 bytes.
+/// Answers a message with an error that returns the message's first 64 bytes.
 fn emit_reason(
     version: Version,
     header: &Header<&[u8]>,

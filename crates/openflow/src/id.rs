@@ -1,14 +1,14 @@
 //! The identifiers that both versions of the protocol share.
 //!
-//! Each is a newtype over what the wire carries, so that a transaction id cannot be passed where a
-//! buffer id is meant.
+//! Each is a newtype over the wire value, so that a transaction id cannot be passed in place of a
+//! buffer id.
 
 use std::fmt;
 use std::str::FromStr;
 
 /// A version of the protocol that this crate speaks.
 ///
-/// Ordered by age, so that negotiation is a matter of `min` and `max`.
+/// Versions are ordered by age, so that negotiation uses `min` and `max`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Version {
     /// OpenFlow 1.0, wire version 0x01.
@@ -18,7 +18,7 @@ pub enum Version {
 }
 
 impl Version {
-    /// The value of `ofp_header.version`.
+    /// Returns the value of `ofp_header.version`.
     pub const fn wire(self) -> u8 {
         match self {
             Self::V1_0 => 0x01,
@@ -26,7 +26,7 @@ impl Version {
         }
     }
 
-    /// The version that `ofp_header.version` names, if this crate speaks it.
+    /// Returns the version for a value of `ofp_header.version`, if this crate speaks it.
     pub const fn from_wire(byte: u8) -> Option<Self> {
         match byte {
             0x01 => Some(Self::V1_0),
@@ -57,7 +57,7 @@ impl FromStr for Version {
     }
 }
 
-/// A transaction id, `ofp_header.xid`: a reply carries the one of its request.
+/// A transaction id, `ofp_header.xid`; a reply carries the id of its request.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Xid(pub u32);
 
@@ -67,15 +67,16 @@ impl fmt::Display for Xid {
     }
 }
 
-/// Names a packet that the switch keeps in a buffer, `buffer_id`.
+/// The id of a buffer in which the switch keeps a packet, `buffer_id`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct BufferId(pub u32);
 
 impl BufferId {
-    /// The packet is not buffered: the message itself carries all of it (`OFP_NO_BUFFER`).
+    /// The id for a packet that is not buffered: the message itself carries all of it
+    /// (`OFP_NO_BUFFER`).
     pub const NO_BUFFER: Self = Self(0xffff_ffff);
 
-    /// Whether this names a buffer, rather than saying that there is none.
+    /// Whether the id refers to a buffer, unlike `NO_BUFFER`.
     pub const fn is_buffered(self) -> bool {
         self.0 != Self::NO_BUFFER.0
     }
@@ -147,22 +148,22 @@ impl FromStr for DatapathId {
 pub struct MacAddress(pub [u8; 6]);
 
 impl MacAddress {
-    /// ff:ff:ff:ff:ff:ff.
+    /// The broadcast address ff:ff:ff:ff:ff:ff.
     pub const BROADCAST: Self = Self([0xff; 6]);
 
-    /// The address whose 48 bits are the lower ones of `bits`.
+    /// Returns the address that consists of the lower 48 bits of `bits`.
     pub const fn from_bits(bits: u64) -> Self {
         let [_, _, a, b, c, d, e, f] = bits.to_be_bytes();
         Self([a, b, c, d, e, f])
     }
 
-    /// The address as the lower 48 bits of a number.
+    /// Returns the address as the lower 48 bits of a number.
     pub const fn to_bits(self) -> u64 {
         let [a, b, c, d, e, f] = self.0;
         u64::from_be_bytes([0, 0, a, b, c, d, e, f])
     }
 
-    /// Whether the group bit is set: multicast, and broadcast with it.
+    /// Whether the group bit is set, as in multicast and broadcast addresses.
     pub const fn is_multicast(self) -> bool {
         self.0[0] & 1 != 0
     }
@@ -185,7 +186,7 @@ impl FromStr for MacAddress {
     }
 }
 
-/// Why a text does not name what it should.
+/// The reason why a text could not be parsed as an identifier.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{text:?} is not understood: expected {expected}")]
 pub struct ParseIdError {
@@ -199,13 +200,13 @@ impl ParseIdError {
     }
 }
 
-/// Hexadecimal digits alone: `from_str_radix` would take a sign as well.
+/// Parses hexadecimal digits without a sign, which `from_str_radix` would accept.
 fn hex(digits: &str) -> Option<u64> {
     let all_digits = digits.bytes().all(|byte| byte.is_ascii_hexdigit());
     if all_digits { u64::from_str_radix(digits, 16).ok() } else { None }
 }
 
-/// Exactly `N` groups of exactly two hexadecimal digits with colons between.
+/// Parses exactly `N` groups of exactly two hexadecimal digits with colons between them.
 fn parse_groups<const N: usize>(text: &str) -> Option<[u8; N]> {
     let mut bytes = [0; N];
     let mut groups = text.split(':');

@@ -1,4 +1,4 @@
-//! Enumerations and bit sets whose unknown values survive.
+//! Enumerations and bit sets that preserve unknown values.
 //!
 //! A Rust `enum` would have to reject values that a newer specification or a vendor defines, or
 //! carry them in a variant that can also hold the known ones. A newtype with named constants is
@@ -24,7 +24,7 @@ macro_rules! open_enum {
         impl $name {
             $($(#[$value_meta])* $vis const $value: Self = Self($number);)*
 
-            /// The name of the value, if the specification gives it one.
+            /// Returns the name of the value, if the specification defines one.
             $vis const fn name(self) -> Option<&'static str> {
                 match self {
                     $(Self::$value => Some(stringify!($value)),)*
@@ -77,7 +77,7 @@ macro_rules! bit_set {
                 self.0 & other.0 == other.0
             }
 
-            /// The bits that are set here but not in `other`.
+            /// Returns the bits that are set in `self` but not in `other`.
             #[must_use]
             $vis const fn without(self, other: Self) -> Self {
                 Self(self.0 & !other.0)
@@ -123,7 +123,7 @@ macro_rules! bit_set {
 #[cfg(test)]
 mod tests {
     open_enum! {
-        /// For the test.
+        /// A type for the test.
         Colour: u8 {
             /// One.
             RED = 1,
@@ -131,7 +131,7 @@ mod tests {
     }
 
     bit_set! {
-        /// For the test.
+        /// A type for the test.
         Sides: u16 {
             /// One bit.
             LEFT = 1,

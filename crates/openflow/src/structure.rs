@@ -1,8 +1,8 @@
-//! Structures of the specifications, whose layout is said once.
+//! Structures of the specifications, whose layout is declared once.
 //!
-//! What lies field behind field in a message is declared as the specification draws it: names, types, padding. How it is
-//! read and written follows from that, so that the two cannot disagree. What has a form of its own (matches, actions,
-//! properties by type and length) implements [`Wire`] by hand.
+//! The fields of a message are declared as in the specification: names, types, padding. Reading and
+//! writing are derived from this declaration, so that they cannot disagree. Structures with a form
+//! of their own (matches, actions, properties with type and length) implement [`Wire`] by hand.
 
 use std::net::Ipv4Addr;
 
@@ -10,21 +10,22 @@ use crate::cursor::Reader;
 use crate::error::{DecodeError, DecodeErrorKind, EncodeError};
 use crate::{BufferId, DatapathId, FixedText, MacAddress, PortNumber};
 
-/// A structure as it lies in a message.
+/// A structure in its wire format.
 pub(crate) trait Wire: Sized {
-    /// Reads it, and leaves the reader behind it.
+    /// Reads the structure, and advances the reader behind it.
     fn decode(reader: &mut Reader<'_>) -> Result<Self, DecodeError>;
 
-    /// Appends it.
+    /// Appends the wire format.
     fn encode(&self, out: &mut Vec<u8>) -> Result<(), EncodeError>;
 }
 
-/// What a field of a structure holds: a number, a structure, or structures or bytes to the end of what encloses them.
+/// A field of a structure: a number, a structure, or a list of structures or bytes up to the end of
+/// the enclosing structure.
 pub(crate) trait Field: Sized {
-    /// Reads it; `name` is what an error calls it.
+    /// Reads the field; `name` is its name in errors.
     fn read(reader: &mut Reader<'_>, name: &'static str) -> Result<Self, DecodeError>;
 
-    /// Appends it.
+    /// Appends the wire format.
     fn write(&self, out: &mut Vec<u8>) -> Result<(), EncodeError>;
 }
 
@@ -106,7 +107,8 @@ macro_rules! numbers {
 
 numbers! { u8 u16 u32 u64 }
 
-/// Reads structures until the reader is empty. Each takes at least one byte, so this ends.
+/// Reads structures until the reader is empty. Each structure takes at least one byte, so the loop
+/// ends.
 pub(crate) fn decode_list<T: Wire>(reader: &mut Reader<'_>) -> Result<Vec<T>, DecodeError> {
     let mut items = Vec::new();
     while !reader.is_empty() {
@@ -120,11 +122,11 @@ pub(crate) fn encode_list<T: Wire>(items: &[T], out: &mut Vec<u8>) -> Result<(),
     items.iter().try_for_each(|item| item.encode(out))
 }
 
-/// Reads a 16-bit length that counts from `consumed` bytes before the end of the field, and returns
-/// a reader over what it leaves.
+/// Reads a 16-bit length that also counts the `consumed` bytes before the end of this field, and
+/// returns a reader over the remaining bytes.
 ///
-/// `consumed` are the bytes of the structure read so far, the length field included; `min` is the
-/// least that the structure can have.
+/// `consumed` is the number of bytes of the structure read so far, including the length field;
+/// `min` is the least length of the structure.
 pub(crate) fn body<'a>(
     reader: &mut Reader<'a>,
     consumed: usize,
@@ -141,8 +143,8 @@ pub(crate) fn body<'a>(
     reader.sub(length - consumed, field)
 }
 
-/// Refuses to write, as a type that this crate does not know, one that it does know: the value
-/// would be read back as something else.
+/// Rejects a known type in a variant for unknown types, since the value would be read back as a
+/// different variant.
 pub(crate) fn refuse_known(kind: u16, known: bool, field: &'static str) -> Result<(), EncodeError> {
     if known {
         let expected = "a type that the specification does not define; use its own variant";
@@ -151,7 +153,7 @@ pub(crate) fn refuse_known(kind: u16, known: bool, field: &'static str) -> Resul
     Ok(())
 }
 
-/// Makes newtypes fields, as what they hold.
+/// Implements `Field` for newtypes by their inner values.
 macro_rules! fields {
     ($($type:ty),*) => {$(
         impl $crate::structure::Field for $type {
@@ -171,10 +173,10 @@ macro_rules! fields {
 
 fields! { BufferId, DatapathId, MacAddress, PortNumber }
 
-/// Declares structures with the names that the specification gives them, for errors.
+/// Declares structures with their names in the specification, for errors.
 ///
-/// A field may be followed by padding. `counts length >= N;` stands for a length before the first field, which counts
-/// the whole structure and is `N` at least.
+/// A field may be followed by padding. `counts length >= N;` stands for a length before the first
+/// field, which counts the whole structure and is at least `N`.
 macro_rules! structure {
     (
         $(#[$meta:meta])*
@@ -227,8 +229,9 @@ macro_rules! structure {
     };
 }
 
-/// Declares what can stand behind a number that says what it is: messages behind their header, what is asked and
-/// answered in parts. With `else`, what has another number can be kept as it is.
+/// Declares an enum of the bodies that can follow a type number: messages behind their header, and
+/// bodies of multipart requests and replies. With `else`, a body of unknown type can be kept
+/// unchanged.
 macro_rules! bodies {
     (
         $(#[$meta:meta])*
@@ -246,16 +249,16 @@ macro_rules! bodies {
             $(
                 $(#[$unknown_meta])*
                 $unknown {
-                    /// Its type.
+                    /// The type.
                     kind: $kind,
-                    /// Its body.
+                    /// The body.
                     data: Vec<u8>,
                 },
             )?
         }
 
         impl $type {
-            /// What it is, as a number.
+            /// Returns the type number.
             pub const fn $method(&self) -> $kind {
                 match self {
                     $(Self::$body { .. } => $kind($number),)*
@@ -263,7 +266,7 @@ macro_rules! bodies {
                 }
             }
 
-            /// Reads what follows the number; `None` if nothing has it.
+            /// Reads the body behind the type number; `None` if the type is unknown.
             fn decode_body(
                 kind: $kind,
                 reader: &mut $crate::cursor::Reader<'_>,

@@ -4,14 +4,14 @@ use std::fmt;
 
 /// Text in a field of `N` bytes, padded with zero bytes (`char name[N]` in the specification).
 ///
-/// All `N` bytes are kept, also what follows the first zero byte, because switches leave remnants
-/// there and a message must encode to the bytes it was decoded from.
+/// All `N` bytes are kept, even those after the first zero byte, because switches leave remnants
+/// there and a message must encode to the bytes from which it was decoded.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct FixedText<const N: usize>(pub [u8; N]);
 
 impl<const N: usize> FixedText<N> {
-    /// The field holding `text`, cut at a character boundary so that a terminating zero byte
-    /// remains, as the specification demands.
+    /// Returns a field with `text`, which is truncated at a character boundary so that a
+    /// terminating zero byte remains, as the specification requires.
     pub fn truncated(text: &str) -> Self {
         let mut end = text.len().min(N.saturating_sub(1));
         while !text.is_char_boundary(end) {
@@ -24,7 +24,7 @@ impl<const N: usize> FixedText<N> {
         Self(bytes)
     }
 
-    /// The bytes before the first zero byte, or all of them.
+    /// Returns the bytes before the first zero byte, or all of them.
     pub fn as_bytes(&self) -> &[u8] {
         self.0.split(|&byte| byte == 0).next().unwrap_or(&[])
     }

@@ -1,8 +1,8 @@
 //! OpenFlow 1.0 (wire version 0x01), with the errata of 1.0.1 and 1.0.2.
 //!
-//! [`Message`] owns what it decoded, and encodes to the bytes it was decoded from, padding aside.
-//! Fields keep the specification's names. Fields that enumerate are newtypes with named constants,
-//! so that a value which the specification does not know passes through unharmed.
+//! [`Message`] owns its contents, and encodes to the bytes from which it was decoded, except for
+//! padding. Fields keep the specification's names. Enumerated fields are newtypes with named
+//! constants, so that values which the specification does not define are preserved.
 
 mod action;
 mod flow;

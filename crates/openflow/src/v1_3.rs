@@ -1,15 +1,14 @@
 //! OpenFlow 1.3 (wire version 0x04), after specification 1.3.5.
 //!
 //! [`Message`] is an owned representation of every message of the version. Decoding checks every
-//! length against what encloses it and copies; encoding gives back the bytes that were decoded,
-//! with all padding zero. What the specification leaves open stays open: enumerations and bit sets
-//! are numbers with names, and type-length-values of unknown type are kept as bytes. So a switch
-//! can answer what it does not understand with the right error, and a controller is not cut off by
-//! a vendor's extension.
+//! length against the enclosing structure and copies the contents; encoding restores the bytes that
+//! were decoded, with all padding zero. Enumerations and bit sets are numbers with names, and
+//! type-length-values of unknown type are kept as bytes. A switch can therefore answer unknown
+//! contents with the right error, and a controller does not fail on a vendor's extension.
 //!
-//! Structures have public fields, because they carry no invariants beyond their types; what cannot
-//! be written, such as a list too long for its length field, is an error of
-//! [`Message::encode`].
+//! Structures have public fields, because they have no invariants beyond their types.
+//! [`Message::encode`] fails for contents that cannot be written, such as a list too long for its
+//! length field.
 
 mod actions;
 mod codec;

@@ -1,13 +1,13 @@
-//! Views over messages and emitters, for the paths that run millions of times a second.
+//! Views over messages, and emitters, for code that runs millions of times per second.
 //!
-//! A view wraps a buffer, checks once that the fixed fields and the lengths inside are sound
-//! (`new_checked`), and then reads fields in place. One view serves both versions, because the
-//! code that answers a packet-in does not care which one it came in; what differs is a handful of
-//! offsets. Messages that are rare have no view: [`v1_0::Message`](crate::v1_0::Message) and
+//! A view wraps a buffer, checks once that the fixed fields and the lengths inside are valid
+//! (`new_checked`), and then reads fields in place. One view serves both versions, because code
+//! that answers a packet-in does not depend on the version; only a few offsets differ. Rare
+//! messages have no view: [`v1_0::Message`](crate::v1_0::Message) and
 //! [`v1_3::Message`](crate::v1_3::Message) decode them.
 //!
-//! The emitters append to a `Vec<u8>` that the caller keeps, so that many messages share one
-//! buffer and one write.
+//! The emitters append to a `Vec<u8>` of the caller, so that many messages share one buffer and one
+//! write.
 
 mod flow_mod;
 mod header;
@@ -22,8 +22,8 @@ pub use packet_out::{Outputs, PacketOut, PacketOutFields};
 use crate::error::{DecodeError, DecodeErrorKind, EncodeError};
 use crate::{Version, Xid};
 
-/// Reads `N` bytes at `at`. The views call it only for ranges that their constructor checked; a
-/// buffer whose `as_ref` shrank since yields zeroes instead of a panic.
+/// Reads `N` bytes at `at`. The views read only ranges that their constructor checked. If the
+/// buffer's `as_ref` has shrunk since, this returns zeros instead of panicking.
 fn array_at<const N: usize>(data: &[u8], at: usize) -> [u8; N] {
     data.get(at..).and_then(|rest| rest.first_chunk()).copied().unwrap_or([0; N])
 }
@@ -44,21 +44,22 @@ fn u64_at(data: &[u8], at: usize) -> u64 {
     u64::from_be_bytes(array_at(data, at))
 }
 
-/// Overwrites `N` bytes at `at`, with the same reservation as [`array_at`].
+/// Overwrites `N` bytes at `at`, unless the buffer has shrunk since it was checked; see
+/// [`array_at`].
 fn put_at<const N: usize>(data: &mut [u8], at: usize, value: [u8; N]) {
     if let Some(field) = data.get_mut(at..).and_then(|rest| rest.first_chunk_mut()) {
         *field = value;
     }
 }
 
-/// What a view learns from the header: the version, and where the message ends.
+/// The result of checking the header: the version and the end of the message.
 struct Checked {
     version: Version,
     end: usize,
 }
 
-/// Checks the header, that the message is of type `expected`, and that it has the fixed fields,
-/// which occupy `fixed(version)` bytes from the start of the message.
+/// Checks the header, the type `expected`, and that the message contains the fixed fields, which
+/// occupy `fixed(version)` bytes from its start.
 fn check(
     data: &[u8],
     expected: MessageType,
@@ -93,7 +94,7 @@ fn check(
     Ok(Checked { version, end })
 }
 
-/// The length field of a message of `length` bytes, if it has one.
+/// Returns the length field of a message of `length` bytes, if the length fits.
 fn message_length(field: &'static str, length: usize) -> Result<u16, EncodeError> {
     u16::try_from(length).map_err(|_| EncodeError::TooLong {
         field,
@@ -102,7 +103,7 @@ fn message_length(field: &'static str, length: usize) -> Result<u16, EncodeError
     })
 }
 
-/// The eight bytes that start every message.
+/// Returns the eight bytes that start every message.
 fn header_bytes(version: Version, message_type: MessageType, length: u16, xid: Xid) -> [u8; 8] {
     let [l0, l1] = length.to_be_bytes();
     let [x0, x1, x2, x3] = xid.0.to_be_bytes();

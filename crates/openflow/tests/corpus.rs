@@ -1,9 +1,9 @@
-//! Messages that nobody here wrote decode, and encode again to the same bytes.
+//! Tests that messages of another implementation decode, and encode again to equal bytes.
 //!
-//! The messages are in the os-ken wheel (PyPI), each in a file of its own. They are looked for in
-//! the virtual environment that `conformance/install.sh os-ken` makes, under the folder that
-//! `PLANIMETER_PEERS` names or else under `conformance/.peers`. Without them the tests say so and
-//! pass, unless `PLANIMETER_REQUIRE_PEERS=1`.
+//! The messages are in the os-ken wheel (PyPI), each in a file of its own. They are searched for in
+//! the virtual environment that `conformance/install.sh os-ken` creates, under the folder that
+//! `PLANIMETER_PEERS` names or else under `conformance/.peers`. Without them the tests print a note
+//! and pass, unless `PLANIMETER_REQUIRE_PEERS=1`.
 
 use std::env;
 use std::fs;
@@ -33,8 +33,8 @@ fn os_ken_messages_of_1_3_survive_decoding() {
     });
 }
 
-/// Runs every message in the files of that version through `recode`. There must be at least
-/// `least` files, so that a corpus that moved does not pass for one that decodes.
+/// Passes every message in the files of a version to `recode`. There must be at least `least`
+/// files, so that a missing corpus does not count as success.
 fn check(version: &str, least: usize, recode: impl Fn(&[u8]) -> Result<Vec<u8>, String>) {
     let Some(directory) = corpus() else { return };
     let files = packet_files(&directory.join(version));
@@ -67,7 +67,8 @@ fn check(version: &str, least: usize, recode: impl Fn(&[u8]) -> Result<Vec<u8>, 
     eprintln!("{messages} messages in {} files of {version}", files.len());
 }
 
-/// The directory that holds `of10` and `of13`; none if there is no corpus and none is required.
+/// Returns the directory that holds `of10` and `of13`; `None` if there is no corpus and none is
+/// required.
 fn corpus() -> Option<PathBuf> {
     let peers = match env::var_os("PLANIMETER_PEERS") {
         Some(peers) => PathBuf::from(peers),
@@ -87,7 +88,7 @@ fn corpus() -> Option<PathBuf> {
     );
     let required = env::var("PLANIMETER_REQUIRE_PEERS").is_ok_and(|value| value == "1");
     assert!(!required, "{missing}");
-    // Written past the test harness, which keeps the output of a test that passes to itself.
+    // Bypasses the test harness, which hides the output of passing tests.
     let _ = writeln!(std::io::stderr(), "SKIPPED: {missing}");
     None
 }

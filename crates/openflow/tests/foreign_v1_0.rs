@@ -1,7 +1,7 @@
-//! Requests of OpenFlow 1.0 as another implementation writes them.
+//! Tests with requests of OpenFlow 1.0 that another implementation encoded.
 //!
-//! The corpus of os-ken has few messages of 1.0. These were written by the encoder of os-ken 4.2.2,
-//! called with the values that stand beside the bytes; they go both ways.
+//! The corpus of os-ken has few messages of 1.0. These bytes were written by the encoder of os-ken
+//! 4.2.2 from the values beside them. Each pair is tested in both directions.
 
 use openflow::v1_0::*;
 use openflow::{BufferId, MacAddress, Xid};
@@ -66,7 +66,7 @@ fn configuration() {
     );
     let request = QueueGetConfigRequest { port: PortNo(5) };
     check("0114000c0000005500050000", Message::QueueGetConfigRequest(request));
-    // NXT_ROLE_REQUEST of Nicira's extensions.
+    // This is NXT_ROLE_REQUEST of Nicira's extensions.
     let body = vec![0, 0, 0, 10, 0, 0, 0, 2];
     check(
         "0104001400000055000023200000000a00000002",

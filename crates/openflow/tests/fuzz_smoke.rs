@@ -1,7 +1,7 @@
-//! The fuzz target's body, run without a fuzzer: on messages, and on seeded mutations of them.
+//! The body of the fuzz target, run without a fuzzer on messages and on seeded mutations of them.
 //!
-//! A fuzzer goes deeper (`cargo fuzz run openflow`); this one runs wherever the tests do, and
-//! always on the same bytes.
+//! A fuzzer explores more (`cargo fuzz run openflow`); this test runs wherever the other tests do,
+//! and always on equal bytes.
 
 #[path = "support/exercise.rs"]
 mod exercise;
@@ -35,7 +35,7 @@ fn nothing_that_is_read_panics_or_contradicts_itself() {
         for _ in 0..=random.usize(..3) {
             mutate(&mut bytes, &seeds, &mut random);
         }
-        // Most mutations change the length, and a wrong one hides whatever is behind it.
+        // Most mutations change the length, and a wrong length hides faults behind it.
         if random.usize(..8) != 0 && bytes.len() >= 4 {
             let length = bytes.len() as u16;
             bytes[2..4].copy_from_slice(&length.to_be_bytes());
@@ -44,12 +44,12 @@ fn nothing_that_is_read_panics_or_contradicts_itself() {
         v1_0 += usize::from(understood.v1_0);
         v1_3 += usize::from(understood.v1_3);
     }
-    // If hardly anything were understood, only the headers would have been tested.
+    // If few mutations were understood, only the headers would have been tested.
     assert!(v1_0 > MUTATIONS / 20, "{v1_0} mutations are 1.0");
     assert!(v1_3 > MUTATIONS / 20, "{v1_3} mutations are 1.3");
 }
 
-/// Messages of both versions, about as many of each.
+/// Returns messages of both versions, about equally many of each.
 fn seeds() -> Vec<Vec<u8>> {
     let mut runner = TestRunner::deterministic();
     let strategy = messages_v1_0::message();
@@ -86,7 +86,7 @@ fn seeds() -> Vec<Vec<u8>> {
     seeds
 }
 
-/// Values at which lengths, counts and types tip over.
+/// Boundary values of lengths, counts and types.
 const EDGES: [u8; 10] = [0, 1, 4, 7, 8, 9, 16, 0x7f, 0x80, 0xff];
 
 fn mutate(bytes: &mut Vec<u8>, seeds: &[Vec<u8>], random: &mut Rng) {

@@ -1,4 +1,5 @@
-//! What is encoded decodes to itself, and what is not OpenFlow 1.0 is refused without harm.
+//! Tests that encoded messages decode to equal messages, and that other bytes are rejected without
+//! harm.
 
 #[path = "support/messages_v1_0.rs"]
 mod messages_v1_0;
@@ -28,7 +29,7 @@ proptest! {
         let cut = &mut bytes[..at];
         prop_assert!(Message::decode(cut).is_err(), "the header promises more");
         if at >= 8 {
-            // The same with a header that tells the truth: an error points into the message.
+            // With a correct length in the header, an error must point into the message.
             cut[2..4].copy_from_slice(&(at as u16).to_be_bytes());
             match Message::decode(cut) {
                 Ok((_, shorter)) => prop_assert_ne!(shorter, message),

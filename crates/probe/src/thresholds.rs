@@ -22,7 +22,7 @@ pub struct Threshold {
 }
 
 impl Threshold {
-    /// The metric that is compared.
+    /// Returns the metric that is compared.
     pub fn metric(&self) -> &'static Metric {
         self.metric
     }

@@ -1,8 +1,8 @@
-//! HELLO and the choice of a version: OpenFlow 1.3.5, 6.3.2 and 7.5.1.
+//! HELLO and the negotiation of a version: OpenFlow 1.3.5, 6.3.2 and 7.5.1.
 //!
-//! Since 1.3.1 a HELLO may hold a bitmap of the versions that its sender speaks. If both sides
-//! sent one, the highest version in both is used; otherwise the smaller of the two versions in the
-//! headers, whether or not anyone speaks it.
+//! Since 1.3.1 a HELLO may contain a bitmap of the versions that its sender speaks. If both sides
+//! sent one, the highest version in both is used. Otherwise it is the smaller of the two versions
+//! in the headers, even if a side does not speak that version.
 
 use std::fmt;
 
@@ -22,7 +22,7 @@ pub struct OfferedVersions {
 }
 
 impl OfferedVersions {
-    /// What a side offers that speaks `versions`; both versions if that is empty.
+    /// Returns the offer of a side that speaks `versions`, or both versions if that is empty.
     ///
     /// A HELLO of OpenFlow 1.0 carries no bitmap, because 1.0.0 leaves its body empty.
     pub(super) fn of(versions: &[Version]) -> Self {
@@ -32,10 +32,10 @@ impl OfferedVersions {
         Self { highest: highest.wire(), bitmap: (highest > Version::V1_0).then_some(bits) }
     }
 
-    /// What a HELLO offers.
+    /// Returns the versions that a HELLO offers.
     ///
-    /// Elements of other types are passed over. A malformed element ends the search, as if there
-    /// were no bitmap: the header's version says enough to go on.
+    /// Elements of other types are ignored. A malformed element ends the search as if there were no
+    /// bitmap, since the header's version suffices.
     pub(super) fn read<T: AsRef<[u8]>>(hello: &Header<T>) -> Self {
         let mut elements = hello.body();
         let mut bitmap = None;
@@ -63,7 +63,7 @@ impl OfferedVersions {
         }
     }
 
-    /// The version to use with a peer that offers `theirs`, if this side speaks it.
+    /// Returns the version to use with a peer that offers `theirs`, if this side speaks it.
     pub(super) fn choose(self, theirs: Self) -> Option<Version> {
         let wire = match (self.bitmap, theirs.bitmap) {
             (Some(ours), Some(theirs)) => (ours & theirs).checked_ilog2()? as u8,
@@ -99,7 +99,7 @@ impl fmt::Display for OfferedVersions {
     }
 }
 
-/// Wire versions 1 to 6 are OpenFlow 1.0 to 1.5.
+/// Writes the name of a version; wire versions 1 to 6 are OpenFlow 1.0 to 1.5.
 fn name(f: &mut fmt::Formatter<'_>, wire: u8) -> fmt::Result {
     match wire {
         1..=6 => write!(f, "1.{}", wire - 1),
@@ -128,11 +128,11 @@ mod tests {
             (&BOTH[..], 4, Some(0b1_0010), Some(V1_3)),
             (&BOTH, 1, None, Some(V1_0)),
             (&BOTH, 4, None, Some(V1_3)),
-            // A newer peer without a bitmap falls back to our highest.
+            // A newer peer without a bitmap falls back to this side's highest version.
             (&BOTH, 6, None, Some(V1_3)),
-            // A newer peer with a bitmap that leaves out 1.3 meets us at 1.0.
+            // A newer peer whose bitmap lacks 1.3 is met at 1.0.
             (&BOTH, 6, Some(0b110_0010), Some(V1_0)),
-            // The minimum is 1.1, which we do not speak.
+            // The minimum is 1.1, which this side does not speak.
             (&BOTH, 2, None, None),
             (&BOTH, 5, Some(0b10_0000), None),
             (&BOTH, 4, Some(0), None),

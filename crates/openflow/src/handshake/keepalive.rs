@@ -1,47 +1,49 @@
-//! Finds out whether a silent peer is still there.
+//! Detection of peers that are no longer there, by echo requests.
 
 use std::time::Duration;
 
 use crate::wire::{MessageType, emit_empty};
 use crate::{Version, Xid};
 
-/// Asks for an echo when the peer has been silent, and gives up when it stays so.
+/// A keepalive, which sends an echo request when the peer has been silent, and gives the peer up if
+/// it stays silent.
 ///
-/// Times are measured from a moment of the caller's choosing, the same for every call.
+/// Times count from a moment of the caller's choice, which must not change between calls.
 #[derive(Clone, Debug)]
 pub struct Keepalive {
     interval: Duration,
     patience: Duration,
     last_heard: Duration,
-    /// The last echo request, until the peer is heard.
+    /// The time of the last echo request, until any message of the peer arrives.
     asked: Option<Duration>,
-    /// The last echo request, until it is answered.
+    /// The last echo request and its time, until it is answered.
     pending: Option<(Xid, Duration)>,
     next_xid: Xid,
 }
 
-/// What [`Keepalive::poll`] found.
+/// The result of [`Keepalive::poll`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Liveness {
-    /// Nothing to do before `next`.
+    /// The peer is alive, and the next poll is due at `next`.
     Alive {
-        /// When to poll again, at the latest.
+        /// The time of the next poll, at the latest.
         next: Duration,
     },
     /// An echo request was appended.
     Asked {
-        /// When to poll again, at the latest.
+        /// The time of the next poll, at the latest.
         next: Duration,
     },
     /// The peer did not answer an echo request in time.
     Dead {
-        /// How long nothing was heard of it.
+        /// The time since the last message of the peer.
         silent: Duration,
     },
 }
 
 impl Keepalive {
-    /// Asks after `interval` of silence, and gives up after another `patience`.
+    /// Creates a keepalive that sends an echo request after `interval` of silence, and gives the
+    /// peer up after another `patience`.
     ///
     /// Echo requests carry transaction ids from `first_xid` on.
     pub fn new(interval: Duration, patience: Duration, first_xid: Xid, now: Duration) -> Self {
@@ -49,20 +51,20 @@ impl Keepalive {
         Self { interval, patience, last_heard: now, asked, pending, next_xid: first_xid }
     }
 
-    /// Takes note that the peer sent something.
+    /// Notes that the peer sent a message.
     pub fn heard(&mut self, now: Duration) {
         self.last_heard = now;
         self.asked = None;
     }
 
-    /// Takes note of an echo reply; returns the round-trip time if it answers the last request.
+    /// Notes an echo reply, and returns the round-trip time if it answers the last request.
     pub fn echo_reply(&mut self, xid: Xid, now: Duration) -> Option<Duration> {
         self.heard(now);
         let (_, sent) = self.pending.take_if(|(pending, _)| *pending == xid)?;
         Some(now.saturating_sub(sent))
     }
 
-    /// Looks at the time, and appends an echo request of that version to `out` if one is due.
+    /// Appends an echo request of a version to `out` if one is due at `now`.
     pub fn poll(&mut self, version: Version, now: Duration, out: &mut Vec<u8>) -> Liveness {
         let due = self.last_heard.saturating_add(self.interval);
         match self.asked {

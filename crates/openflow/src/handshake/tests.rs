@@ -18,7 +18,7 @@ fn controller(versions: &[Version]) -> Handshake {
     Handshake::controller(versions, SwitchConfig { flags, miss_send_len: 0xffff })
 }
 
-/// Hands every message in `bytes` to `side`; returns the events and what it answered.
+/// Passes every message in `bytes` to `side`, and returns the events and the answers.
 fn deliver(side: &mut Handshake, bytes: &[u8]) -> (Vec<Result<Event, HandshakeError>>, Vec<u8>) {
     let mut out = Vec::new();
     let events =
@@ -26,7 +26,7 @@ fn deliver(side: &mut Handshake, bytes: &[u8]) -> (Vec<Result<Event, HandshakeEr
     (events, out)
 }
 
-/// Passes messages back and forth until both are silent; returns the events of both.
+/// Passes messages back and forth until both sides are silent, and returns the events of both.
 fn converse(
     switch: &mut Handshake,
     controller: &mut Handshake,
@@ -80,7 +80,7 @@ fn sides_without_a_version_in_common_say_so() {
     let (mut switch, mut controller) = (switch(&[Version::V1_0]), controller(&[Version::V1_3]));
     let [switch_events, controller_events] = converse(&mut switch, &mut controller);
     // The minimum of the headers' versions is 1.0, which the switch speaks and the controller does
-    // not: the switch goes along until it is refused.
+    // not, so the switch continues until the controller refuses.
     assert_eq!(switch_events[0], Ok(Event::Negotiated(Version::V1_0)));
     let Err(HandshakeError::Refused { error_type: 0, code: 0, text }) = &switch_events[1] else {
         panic!("{switch_events:?}");

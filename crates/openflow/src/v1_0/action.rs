@@ -1,7 +1,7 @@
-//! What to do with packets: OpenFlow 1.0.0, 5.2.4.
+//! The actions on packets: OpenFlow 1.0.0, 5.2.4.
 //!
-//! An action of a type that the specification does not define is kept as [`Action::Other`]: whether
-//! to answer it with an error is the switch's decision, not the decoder's.
+//! An action of a type that the specification does not define is kept as [`Action::Other`]: the
+//! switch, not the decoder, decides whether to answer it with an error.
 
 use crate::structure::Wire;
 use std::net::Ipv4Addr;
@@ -13,10 +13,10 @@ use crate::error::{DecodeError, DecodeErrorKind, EncodeError};
 
 /// The type and length that every action starts with.
 const HEADER: usize = 4;
-/// Actions are multiples of this long.
+/// The number of bytes of which an action's length is a multiple.
 const ALIGNMENT: usize = 8;
 
-/// `enum ofp_action_type`.
+/// The values of `enum ofp_action_type`.
 mod kind {
     pub(super) const OUTPUT: u16 = 0;
     pub(super) const SET_VLAN_VID: u16 = 1;
@@ -33,14 +33,14 @@ mod kind {
     pub(super) const VENDOR: u16 = 0xffff;
 }
 
-/// One thing to do with a packet (`ofp_action_*`).
+/// An action on a packet (`ofp_action_*`).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Action {
-    /// Send it out of a port.
+    /// Send the packet out of a port.
     Output {
         /// The port.
         port: PortNo,
-        /// Bytes to send at most, if the port is the controller.
+        /// The most bytes to send, if the port is the controller.
         max_len: u16,
     },
     /// Set the VLAN id, adding a tag if there is none.
@@ -63,7 +63,7 @@ pub enum Action {
     SetTpSrc(u16),
     /// Set the TCP or UDP destination port.
     SetTpDst(u16),
-    /// Send it out of a port through one of its queues.
+    /// Send the packet out of a port through one of its queues.
     Enqueue {
         /// The port: physical, or `IN_PORT`.
         port: PortNo,
@@ -74,25 +74,27 @@ pub enum Action {
     Vendor {
         /// The vendor's IEEE OUI, or a number given by the ONF.
         vendor: u32,
-        /// What follows the vendor; 8 bytes make an action, so 0, 8, 16 and so on.
+        /// The data behind the vendor. The vendor's header takes 8 bytes, so their length is 0, 8,
+        /// 16 and so on.
         body: Vec<u8>,
     },
     /// An action that the specification does not define.
     Other {
         /// The action's type.
         kind: u16,
-        /// What follows type and length: 4 bytes, 12, 20 and so on.
+        /// The data behind type and length: 4 bytes, 12, 20 and so on.
         body: Vec<u8>,
     },
 }
 
 impl Action {
-    /// Sends the packet out of `port`; if that is the controller, no bytes of a buffered packet.
+    /// Creates an action that sends the packet out of `port`. To the controller it sends no bytes
+    /// of a buffered packet.
     pub const fn output(port: PortNo) -> Self {
         Self::Output { port, max_len: 0 }
     }
 
-    /// Reads what follows type and length. What the fields leave of the body is padding.
+    /// Reads the body behind type and length. The bytes of the body behind the fields are padding.
     fn decode_body(kind: u16, mut reader: Reader<'_>) -> Result<Self, DecodeError> {
         Ok(match kind {
             kind::OUTPUT => Self::Output {
@@ -130,7 +132,7 @@ impl Action {
         })
     }
 
-    /// Bytes that the action occupies.
+    /// Returns the number of bytes that the action occupies.
     pub(super) fn encoded_length(&self) -> usize {
         match self {
             Self::SetDlSrc(_) | Self::SetDlDst(_) | Self::Enqueue { .. } => 16,
@@ -221,13 +223,13 @@ fn header(out: &mut Vec<u8>, kind: u16, length: u16) {
     out.extend_from_slice(&length.to_be_bytes());
 }
 
-/// An action of 8 bytes, of which four are its own.
+/// Appends an action of 8 bytes with a body of four bytes.
 fn short(out: &mut Vec<u8>, kind: u16, body: [u8; 4]) {
     header(out, kind, 8);
     out.extend_from_slice(&body);
 }
 
-/// A 16-bit field and two bytes of padding.
+/// Returns a 16-bit field followed by two bytes of padding.
 fn upper(value: u16) -> [u8; 4] {
     let [high, low] = value.to_be_bytes();
     [high, low, 0, 0]
@@ -239,10 +241,10 @@ fn ethernet(out: &mut Vec<u8>, kind: u16, address: MacAddress) {
     pad(out, 6);
 }
 
-/// The length field of an action with `fixed` bytes before a body that others define.
+/// Returns the length field of an action with `fixed` bytes before a body that others define.
 fn extension_length(field: &'static str, fixed: usize, body: &[u8]) -> Result<u16, EncodeError> {
     let length = fixed.saturating_add(body.len());
-    // The longest multiple of 8 that the length field expresses.
+    // The largest multiple of 8 that the length field can express.
     let max = 0xfff8;
     if !length.is_multiple_of(ALIGNMENT) || length == 0 {
         return Err(EncodeError::Value {

@@ -1,17 +1,17 @@
-//! Flow entries come and go: OpenFlow 1.0.0, 5.3.3 and 5.4.3.
+//! Messages about flow entries: OpenFlow 1.0.0, 5.3.3 and 5.4.3.
 
 use super::{Action, Match, PortNo};
 use crate::BufferId;
 pub use crate::wire::FlowModCommand;
 
 bit_set! {
-    /// What a flow-mod asks for beside its command (`ofp_flow_mod_flags`).
+    /// The flags of a flow-mod (`ofp_flow_mod_flags`).
     pub FlowModFlags: u16 {
-        /// Send a flow-removed when the entry goes.
+        /// Sends a flow-removed message when the entry is removed.
         SEND_FLOW_REM = 1 << 0,
-        /// Refuse an entry that overlaps another of the same priority.
+        /// Rejects an entry that overlaps one of equal priority.
         CHECK_OVERLAP = 1 << 1,
-        /// The entry is for times without a controller.
+        /// Makes it an emergency entry, which is used without a controller.
         EMERG = 1 << 2,
     }
 }
@@ -20,31 +20,33 @@ structure! {
     /// Adds, changes or removes flow entries (`ofp_flow_mod`).
     #[derive(Clone, Debug, PartialEq, Eq)]
     pub struct FlowMod = "ofp_flow_mod" {
-        /// The packets meant.
+        /// The packets that the entry applies to.
         pub match_fields: Match,
-        /// The controller's name for the entry.
+        /// The controller's cookie for the entry.
         pub cookie: u64,
-        /// What to do.
+        /// The command.
         pub command: FlowModCommand,
-        /// Seconds without a packet after which the entry goes; 0 for never.
+        /// The time in seconds without a packet after which the entry is removed; 0 for never.
         pub idle_timeout: u16,
-        /// Seconds after which the entry goes; 0 for never.
+        /// The time in seconds after which the entry is removed; 0 for never.
         pub hard_timeout: u16,
-        /// The entry's priority; higher wins, and an exact match beats all.
+        /// The entry's priority. The highest one wins, and an exact match beats all others.
         pub priority: u16,
-        /// The buffered packet to which a new entry is applied.
+        /// The buffered packet to which the new entry is applied.
         pub buffer_id: BufferId,
-        /// Restricts a removal to entries that send to this port; [`PortNo::NONE`] for no restriction.
+        /// Restricts a removal to entries that output to this port; [`PortNo::NONE`] for no
+        /// restriction.
         pub out_port: PortNo,
-        /// What else is asked for.
+        /// The flags of the flow-mod.
         pub flags: FlowModFlags,
-        /// What to do with the packets; nothing drops them.
+        /// The actions on the packets; without any, the packets are dropped.
         pub actions: Vec<Action>,
     }
 }
 
 impl Default for FlowMod {
-    /// Adds an entry for every packet, at the default priority 0x8000, that drops them.
+    /// Returns a flow-mod that adds an entry for every packet, at the default priority 0x8000, and
+    /// drops the packets.
     fn default() -> Self {
         Self {
             match_fields: Match::any(),
@@ -62,9 +64,9 @@ impl Default for FlowMod {
 }
 
 open_enum! {
-    /// Why a flow entry went (`ofp_flow_removed_reason`).
+    /// The reason why a flow entry was removed (`ofp_flow_removed_reason`).
     pub FlowRemovedReason: u8 {
-        /// No packet for as long as the idle timeout.
+        /// No packet matched for the duration of the idle timeout.
         IDLE_TIMEOUT = 0,
         /// The hard timeout passed.
         HARD_TIMEOUT = 1,
@@ -74,26 +76,26 @@ open_enum! {
 }
 
 structure! {
-    /// A flow entry is gone (`ofp_flow_removed`).
+    /// A notification that a flow entry was removed (`ofp_flow_removed`).
     #[derive(Clone, Debug, PartialEq, Eq)]
     pub struct FlowRemoved = "ofp_flow_removed" {
-        /// The entry's packets.
+        /// The packets that the entry applied to.
         pub match_fields: Match,
-        /// The controller's name for the entry.
+        /// The controller's cookie for the entry.
         pub cookie: u64,
         /// The entry's priority.
         pub priority: u16,
-        /// Why it went.
+        /// The reason for the removal.
         pub reason: FlowRemovedReason; pad 1,
-        /// Whole seconds that it lived.
+        /// The whole seconds for which the entry existed.
         pub duration_sec: u32,
-        /// Nanoseconds that it lived beyond `duration_sec`.
+        /// The nanoseconds beyond `duration_sec` for which the entry existed.
         pub duration_nsec: u32,
         /// The idle timeout that it had, in seconds.
         pub idle_timeout: u16; pad 2,
-        /// Packets that it matched.
+        /// The packets that the entry matched.
         pub packet_count: u64,
-        /// Bytes in these packets.
+        /// The bytes in these packets.
         pub byte_count: u64,
     }
 }

@@ -1,4 +1,4 @@
-//! What packets a flow entry is for: OpenFlow 1.0.0, 5.2.3.
+//! The match of a flow entry: OpenFlow 1.0.0, 5.2.3.
 
 use std::net::Ipv4Addr;
 
@@ -6,10 +6,10 @@ use super::PortNo;
 use crate::MacAddress;
 
 bit_set! {
-    /// Which fields of a [`Match`] do not matter (`ofp_flow_wildcards`).
+    /// The wildcarded fields of a [`Match`] (`ofp_flow_wildcards`).
     ///
-    /// Bits 8 to 13 and 14 to 19 count how many low bits of the IPv4 source and destination do
-    /// not matter, see [`Wildcards::nw_src_ignored`].
+    /// Bits 8 to 13 and 14 to 19 are the numbers of wildcarded low bits of the IPv4 source and
+    /// destination, see [`Wildcards::nw_src_ignored`].
     pub Wildcards: u32 {
         /// Ingress port.
         IN_PORT = 1 << 0,
@@ -45,30 +45,33 @@ const NW_DST_SHIFT: u32 = 14;
 const NW_MASK: u32 = 0x3f;
 
 impl Wildcards {
-    /// How many low bits of the IPv4 source do not matter: 0 for an exact match, 32 for any.
+    /// Returns the number of low bits of the IPv4 source that are wildcarded: 0 for an exact match,
+    /// 32 for any address.
     pub const fn nw_src_ignored(self) -> u32 {
         ignored(self.0 >> NW_SRC_SHIFT & NW_MASK)
     }
 
-    /// How many low bits of the IPv4 destination do not matter: 0 for an exact match, 32 for any.
+    /// Returns the number of low bits of the IPv4 destination that are wildcarded: 0 for an exact
+    /// match, 32 for any address.
     pub const fn nw_dst_ignored(self) -> u32 {
         ignored(self.0 >> NW_DST_SHIFT & NW_MASK)
     }
 
-    /// The same, with `bits` low bits of the IPv4 source ignored; more than 32 means 32.
+    /// Wildcards `bits` low bits of the IPv4 source; more than 32 means 32.
     #[must_use]
     pub const fn with_nw_src_ignored(self, bits: u32) -> Self {
         Self(self.0 & !(NW_MASK << NW_SRC_SHIFT) | ignored(bits) << NW_SRC_SHIFT)
     }
 
-    /// The same, with `bits` low bits of the IPv4 destination ignored; more than 32 means 32.
+    /// Wildcards `bits` low bits of the IPv4 destination; more than 32 means 32.
     #[must_use]
     pub const fn with_nw_dst_ignored(self, bits: u32) -> Self {
         Self(self.0 & !(NW_MASK << NW_DST_SHIFT) | ignored(bits) << NW_DST_SHIFT)
     }
 }
 
-/// Six bits count up to 63; 32 and more all mean that nothing of the address matters.
+/// Limits a wildcard count to 32. The field has six bits, and all counts from 32 on wildcard the
+/// whole address.
 const fn ignored(bits: u32) -> u32 {
     if bits > 32 { 32 } else { bits }
 }
@@ -76,12 +79,12 @@ const fn ignored(bits: u32) -> u32 {
 structure! {
     /// The fields of a packet that a flow entry compares (`ofp_match`), 40 bytes.
     ///
-    /// Holds the exact bits of the wire: a field whose wildcard is set keeps its value. To build one,
-    /// start from [`Match::any`] and name the fields that matter; to ask what matters, use the methods
-    /// that return an `Option`.
+    /// The structure holds the exact bits of the wire, so a wildcarded field keeps its value. To
+    /// build a match, start from [`Match::any`] and add the fields to compare. To query a match,
+    /// use the methods that return an `Option`.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
     pub struct Match = "ofp_match" {
-        /// Which fields do not matter.
+        /// The wildcarded fields.
         pub wildcards: Wildcards,
         /// Ingress port.
         pub in_port: PortNo,
@@ -120,7 +123,7 @@ impl Match {
     /// The VLAN id that stands for packets without a tag (`OFP_VLAN_NONE`).
     pub const VLAN_NONE: u16 = 0xffff;
 
-    /// Every packet.
+    /// Returns the match of every packet.
     pub const fn any() -> Self {
         Self {
             wildcards: Wildcards::ALL.with_nw_src_ignored(32).with_nw_dst_ignored(32),
@@ -139,63 +142,64 @@ impl Match {
         }
     }
 
-    /// The same, and only packets that came in by `port`.
+    /// Restricts the match to packets that entered by `port`.
     #[must_use]
     pub const fn with_in_port(mut self, port: PortNo) -> Self {
         self.in_port = port;
         self.mattering(Wildcards::IN_PORT)
     }
 
-    /// The same, and only packets from this Ethernet address.
+    /// Restricts the match to packets from this Ethernet address.
     #[must_use]
     pub const fn with_dl_src(mut self, address: MacAddress) -> Self {
         self.dl_src = address;
         self.mattering(Wildcards::DL_SRC)
     }
 
-    /// The same, and only packets to this Ethernet address.
+    /// Restricts the match to packets to this Ethernet address.
     #[must_use]
     pub const fn with_dl_dst(mut self, address: MacAddress) -> Self {
         self.dl_dst = address;
         self.mattering(Wildcards::DL_DST)
     }
 
-    /// The same, and only packets with this VLAN id, or none for [`Match::VLAN_NONE`].
+    /// Restricts the match to packets with this VLAN id, or to untagged packets for
+    /// [`Match::VLAN_NONE`].
     #[must_use]
     pub const fn with_dl_vlan(mut self, vlan: u16) -> Self {
         self.dl_vlan = vlan;
         self.mattering(Wildcards::DL_VLAN)
     }
 
-    /// The same, and only packets with this VLAN priority.
+    /// Restricts the match to packets with this VLAN priority.
     #[must_use]
     pub const fn with_dl_vlan_pcp(mut self, priority: u8) -> Self {
         self.dl_vlan_pcp = priority;
         self.mattering(Wildcards::DL_VLAN_PCP)
     }
 
-    /// The same, and only packets of this Ethernet type.
+    /// Restricts the match to packets of this Ethernet type.
     #[must_use]
     pub const fn with_dl_type(mut self, ether_type: u16) -> Self {
         self.dl_type = ether_type;
         self.mattering(Wildcards::DL_TYPE)
     }
 
-    /// The same, and only packets with this type of service.
+    /// Restricts the match to packets with this type of service.
     #[must_use]
     pub const fn with_nw_tos(mut self, tos: u8) -> Self {
         self.nw_tos = tos;
         self.mattering(Wildcards::NW_TOS)
     }
 
-    /// The same, and only packets of this IP protocol, or ARP packets with this opcode.
+    /// Restricts the match to packets of this IP protocol, or to ARP packets with this opcode.
     #[must_use]
     pub const fn with_nw_proto(mut self, protocol: u8) -> Self {
         self.nw_proto = protocol;
         self.mattering(Wildcards::NW_PROTO)
     }
 
-    /// The same, and only packets whose IPv4 source begins with the first `prefix` bits of
+    /// Restricts the match to packets whose IPv4 source begins with the first `prefix` bits of
     /// `address`; more than 32 means 32.
     #[must_use]
     pub const fn with_nw_src(mut self, address: Ipv4Addr, prefix: u32) -> Self {
@@ -204,7 +208,7 @@ impl Match {
         self
     }
 
-    /// The same, and only packets whose IPv4 destination begins with the first `prefix` bits of
+    /// Restricts the match to packets whose IPv4 destination begins with the first `prefix` bits of
     /// `address`; more than 32 means 32.
     #[must_use]
     pub const fn with_nw_dst(mut self, address: Ipv4Addr, prefix: u32) -> Self {
@@ -213,61 +217,61 @@ impl Match {
         self
     }
 
-    /// The same, and only packets from this TCP or UDP port, or of this ICMP type.
+    /// Restricts the match to packets from this TCP or UDP port, or of this ICMP type.
     #[must_use]
     pub const fn with_tp_src(mut self, port: u16) -> Self {
         self.tp_src = port;
         self.mattering(Wildcards::TP_SRC)
     }
 
-    /// The same, and only packets to this TCP or UDP port, or of this ICMP code.
+    /// Restricts the match to packets to this TCP or UDP port, or of this ICMP code.
     #[must_use]
     pub const fn with_tp_dst(mut self, port: u16) -> Self {
         self.tp_dst = port;
         self.mattering(Wildcards::TP_DST)
     }
 
-    /// The ingress port, if it matters.
+    /// Returns the ingress port, if it is matched.
     pub const fn in_port(&self) -> Option<PortNo> {
         if self.matters(Wildcards::IN_PORT) { Some(self.in_port) } else { None }
     }
 
-    /// The Ethernet source, if it matters.
+    /// Returns the Ethernet source, if it is matched.
     pub const fn dl_src(&self) -> Option<MacAddress> {
         if self.matters(Wildcards::DL_SRC) { Some(self.dl_src) } else { None }
     }
 
-    /// The Ethernet destination, if it matters.
+    /// Returns the Ethernet destination, if it is matched.
     pub const fn dl_dst(&self) -> Option<MacAddress> {
         if self.matters(Wildcards::DL_DST) { Some(self.dl_dst) } else { None }
     }
 
-    /// The VLAN id, if it matters.
+    /// Returns the VLAN id, if it is matched.
     pub const fn dl_vlan(&self) -> Option<u16> {
         if self.matters(Wildcards::DL_VLAN) { Some(self.dl_vlan) } else { None }
     }
 
-    /// The VLAN priority, if it matters.
+    /// Returns the VLAN priority, if it is matched.
     pub const fn dl_vlan_pcp(&self) -> Option<u8> {
         if self.matters(Wildcards::DL_VLAN_PCP) { Some(self.dl_vlan_pcp) } else { None }
     }
 
-    /// The Ethernet type, if it matters.
+    /// Returns the Ethernet type, if it is matched.
     pub const fn dl_type(&self) -> Option<u16> {
         if self.matters(Wildcards::DL_TYPE) { Some(self.dl_type) } else { None }
     }
 
-    /// The type of service, if it matters.
+    /// Returns the type of service, if it is matched.
     pub const fn nw_tos(&self) -> Option<u8> {
         if self.matters(Wildcards::NW_TOS) { Some(self.nw_tos) } else { None }
     }
 
-    /// The IP protocol, if it matters.
+    /// Returns the IP protocol, if it is matched.
     pub const fn nw_proto(&self) -> Option<u8> {
         if self.matters(Wildcards::NW_PROTO) { Some(self.nw_proto) } else { None }
     }
 
-    /// The IPv4 source and how many of its leading bits matter, if any do.
+    /// Returns the IPv4 source and the number of its leading bits that are matched, if any are.
     pub const fn nw_src(&self) -> Option<(Ipv4Addr, u32)> {
         match self.wildcards.nw_src_ignored() {
             32 => None,
@@ -275,7 +279,8 @@ impl Match {
         }
     }
 
-    /// The IPv4 destination and how many of its leading bits matter, if any do.
+    /// Returns the IPv4 destination and the number of its leading bits that are matched, if any
+    /// are.
     pub const fn nw_dst(&self) -> Option<(Ipv4Addr, u32)> {
         match self.wildcards.nw_dst_ignored() {
             32 => None,
@@ -283,12 +288,12 @@ impl Match {
         }
     }
 
-    /// The TCP or UDP source port or ICMP type, if it matters.
+    /// Returns the TCP or UDP source port or ICMP type, if it is matched.
     pub const fn tp_src(&self) -> Option<u16> {
         if self.matters(Wildcards::TP_SRC) { Some(self.tp_src) } else { None }
     }
 
-    /// The TCP or UDP destination port or ICMP code, if it matters.
+    /// Returns the TCP or UDP destination port or ICMP code, if it is matched.
     pub const fn tp_dst(&self) -> Option<u16> {
         if self.matters(Wildcards::TP_DST) { Some(self.tp_dst) } else { None }
     }

@@ -1,4 +1,4 @@
-//! Any message of OpenFlow 1.0, decoded and encoded.
+//! Decoding and encoding of any message of OpenFlow 1.0.
 
 use super::{
     FeaturesReply, FlowMod, FlowRemoved, PacketIn, PacketOut, PortMod, PortStatus,
@@ -10,15 +10,13 @@ use crate::wire::{HEADER_LENGTH, Header, MessageType};
 use crate::{Version, Xid};
 
 structure! {
-    /// Something went wrong (`ofp_error_msg`).
-    ///
-    /// Type and code stay as on the wire; [`ErrorReason`](crate::ErrorReason) names those that the
-    /// specification defines.
+    /// An error (`ofp_error_msg`). Type and code keep their wire values;
+    /// [`ErrorReason`](crate::ErrorReason) names those that the specification defines.
     #[derive(Clone, Debug, PartialEq, Eq)]
     pub struct ErrorMessage = "ofp_error_msg" {
-        /// What kind of thing.
+        /// The type of the error.
         pub error_type: u16,
-        /// What in particular.
+        /// The code of the error within its type.
         pub code: u16,
         /// The beginning of the message at fault, or a text for a failed HELLO.
         pub data: Vec<u8>,
@@ -31,7 +29,7 @@ structure! {
     pub struct Vendor = "ofp_vendor_header" {
         /// The vendor's IEEE OUI, or a number given by the ONF.
         pub vendor: u32,
-        /// What follows the vendor.
+        /// The data behind the vendor.
         pub body: Vec<u8>,
     }
 }
@@ -40,32 +38,32 @@ bodies! {
     /// A message without its header.
     #[derive(Clone, Debug, PartialEq, Eq)]
     pub enum Message by message_type: MessageType {
-        /// Opens the connection. 1.0.0 leaves the body empty; 1.0.1 allows elements in it, which
+        /// Opens the connection. 1.0.0 requires an empty body; 1.0.1 allows elements in it, which
         /// [`handshake`](crate::handshake) reads.
         Hello(Vec<u8>) = 0,
-        /// Something went wrong.
+        /// An error.
         Error(ErrorMessage) = 1,
-        /// Asks for an echo reply with the same body.
+        /// An echo request, whose body the reply returns.
         EchoRequest(Vec<u8>) = 2,
-        /// Answers an echo request.
+        /// An echo reply.
         EchoReply(Vec<u8>) = 3,
         /// An extension by a vendor.
         Vendor(Vendor) = 4,
-        /// Asks the switch what it is.
+        /// A request for the switch's features.
         FeaturesRequest = 5,
-        /// The switch's answer.
+        /// The reply of the switch.
         FeaturesReply(FeaturesReply) = 6,
         /// Asks for the switch's configuration.
         GetConfigRequest = 7,
-        /// The switch's answer.
+        /// The reply of the switch.
         GetConfigReply(SwitchConfig) = 8,
-        /// Configures the switch; has no answer.
+        /// A new configuration for the switch; there is no reply.
         SetConfig(SwitchConfig) = 9,
         /// A packet for the controller.
         PacketIn(PacketIn) = 10,
-        /// A flow entry is gone.
+        /// A flow entry was removed.
         FlowRemoved(FlowRemoved) = 11,
-        /// A port came, changed or went.
+        /// A port was added, changed or removed.
         PortStatus(PortStatus) = 12,
         /// A packet for the switch to send.
         PacketOut(PacketOut) = 13,
@@ -77,11 +75,11 @@ bodies! {
         StatsRequest(StatsRequest) = 16,
         /// Statistics, or a part of them.
         StatsReply(StatsReply) = 17,
-        /// Asks the switch to finish what came before.
+        /// A request to process all previous messages first.
         BarrierRequest = 18,
-        /// What came before is finished.
+        /// The messages before the barrier request are processed.
         BarrierReply = 19,
-        /// Asks which queues a port has.
+        /// A request for the queues of a port.
         QueueGetConfigRequest(QueueGetConfigRequest) = 20,
         /// The queues of a port.
         QueueGetConfigReply(QueueGetConfigReply) = 21,
@@ -89,11 +87,11 @@ bodies! {
 }
 
 impl Message {
-    /// Reads one message, which must fill `frame` exactly, as
-    /// [`framing`](crate::framing) yields it.
+    /// Reads one message, which must fill `frame` exactly, as [`framing`](crate::framing) yields
+    /// it.
     ///
-    /// Values that the specification does not define are kept wherever their length is known.
-    /// Encoding the message again gives the same bytes, except that padding becomes zero.
+    /// Values that the specification does not define are kept wherever their length is known. The
+    /// message encodes to the original bytes, except that padding becomes zero.
     pub fn decode(frame: &[u8]) -> Result<(Xid, Self), DecodeError> {
         let header = Header::new_checked(frame)?;
         if header.version() != Version::V1_0.wire() {
@@ -117,7 +115,7 @@ impl Message {
         Ok((header.xid(), decoded))
     }
 
-    /// Appends the message with its header. On failure `out` is as it was.
+    /// Appends the message with its header. On failure `out` is unchanged.
     pub fn encode(&self, xid: Xid, out: &mut Vec<u8>) -> Result<(), EncodeError> {
         let start = out.len();
         let encoded = self.encode_whole(xid, start, out);

@@ -1,7 +1,7 @@
-//! Packets on their way to and from the controller: OpenFlow 1.0.0, 5.4.1 and 5.3.6.
+//! Packets between switch and controller: OpenFlow 1.0.0, 5.4.1 and 5.3.6.
 //!
-//! The owned representations; code that handles millions a second uses the views and emitters in
-//! [`wire`](crate::wire).
+//! These are the owned representations; code that handles millions of packets per second uses the
+//! views and emitters in [`wire`](crate::wire).
 
 use super::{Action, PortNo};
 use crate::BufferId;
@@ -10,11 +10,11 @@ use crate::error::{DecodeError, DecodeErrorKind, EncodeError};
 use crate::structure::{Wire, decode_list, encode_list};
 
 open_enum! {
-    /// Why a packet is sent to the controller (`ofp_packet_in_reason`).
+    /// The reason why a packet is sent to the controller (`ofp_packet_in_reason`).
     pub PacketInReason: u8 {
         /// No flow entry matched.
         NO_MATCH = 0,
-        /// An action said so.
+        /// An action sent the packet.
         ACTION = 1,
     }
 }
@@ -23,13 +23,13 @@ structure! {
     /// A packet for the controller (`ofp_packet_in`).
     #[derive(Clone, Debug, PartialEq, Eq)]
     pub struct PacketIn = "ofp_packet_in" {
-        /// Where the switch keeps the packet, if it does.
+        /// The buffer in which the switch keeps the packet, if it does.
         pub buffer_id: BufferId,
-        /// Bytes in the packet when it arrived.
+        /// The length of the packet in bytes when it arrived.
         pub total_len: u16,
-        /// The port that it came in by.
+        /// The ingress port.
         pub in_port: PortNo,
-        /// Why it is sent.
+        /// The reason why the packet is sent.
         pub reason: PacketInReason; pad 1,
         /// The packet, or its beginning.
         pub data: Vec<u8>,
@@ -39,11 +39,11 @@ structure! {
 /// A packet for the switch to send (`ofp_packet_out`).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PacketOut {
-    /// Which buffered packet to send; [`BufferId::NO_BUFFER`] if `data` is the packet.
+    /// The buffered packet to send; [`BufferId::NO_BUFFER`] if `data` is the packet.
     pub buffer_id: BufferId,
-    /// The port that the packet is to count as having come in by.
+    /// The port that counts as the packet's ingress port.
     pub in_port: PortNo,
-    /// What to do with the packet.
+    /// The actions on the packet.
     pub actions: Vec<Action>,
     /// The packet; empty if it is buffered.
     pub data: Vec<u8>,

@@ -13,17 +13,17 @@ fields! { PortNo }
 impl PortNo {
     /// Largest number that a port of the switch can have (`OFPP_MAX`).
     pub const MAX: Self = Self(0xff00);
-    /// Out of the port that the packet came in by.
+    /// The ingress port of the packet.
     pub const IN_PORT: Self = Self(0xfff8);
-    /// Through the flow table; in packet-out only.
+    /// The flow table; in packet-out messages only.
     pub const TABLE: Self = Self(0xfff9);
-    /// As a switch without OpenFlow would forward.
+    /// The forwarding of a switch without OpenFlow.
     pub const NORMAL: Self = Self(0xfffa);
-    /// Every port but the ingress port and those that the spanning tree disables.
+    /// Every port except the ingress port and those that the spanning tree disables.
     pub const FLOOD: Self = Self(0xfffb);
-    /// Every port but the ingress port.
+    /// Every port except the ingress port.
     pub const ALL: Self = Self(0xfffc);
-    /// To the controller, as packet-in.
+    /// The controller, which receives a packet-in.
     pub const CONTROLLER: Self = Self(0xfffd);
     /// The switch's own network stack.
     pub const LOCAL: Self = Self(0xfffe);
@@ -63,19 +63,19 @@ impl fmt::Debug for PortNo {
 }
 
 bit_set! {
-    /// What the controller can set on a port (`ofp_port_config`).
+    /// The configuration of a port (`ofp_port_config`), which the controller can change.
     pub PortConfig: u32 {
         /// Administratively down.
         PORT_DOWN = 1 << 0,
         /// No spanning tree on this port.
         NO_STP = 1 << 1,
-        /// Drop what comes in, except spanning tree packets.
+        /// Drops received packets, except spanning tree packets.
         NO_RECV = 1 << 2,
-        /// Drop spanning tree packets that come in.
+        /// Drops received spanning tree packets.
         NO_RECV_STP = 1 << 3,
         /// Leave the port out when flooding.
         NO_FLOOD = 1 << 4,
-        /// Drop what is sent to the port.
+        /// Drops packets that are sent to the port.
         NO_FWD = 1 << 5,
         /// Send no packet-in for this port.
         NO_PACKET_IN = 1 << 6,
@@ -83,9 +83,8 @@ bit_set! {
 }
 
 bit_set! {
-    /// What the switch says about a port (`ofp_port_state`).
-    ///
-    /// Bits 8 and 9 together are the state of the spanning tree.
+    /// The state of a port (`ofp_port_state`). Bits 8 and 9 together are the state of the spanning
+    /// tree.
     pub PortState: u32 {
         /// No link.
         LINK_DOWN = 1 << 0,
@@ -132,38 +131,38 @@ structure! {
         pub hw_addr: MacAddress,
         /// The port's name.
         pub name: FixedText<16>,
-        /// What the controller set.
+        /// The configuration, which the controller can change.
         pub config: PortConfig,
-        /// What the switch says.
+        /// The state that the switch reports.
         pub state: PortState,
-        /// Current features.
+        /// The features in use.
         pub curr: PortFeatures,
-        /// Features that the port advertises.
+        /// The features that the port advertises.
         pub advertised: PortFeatures,
-        /// Features that the port supports.
+        /// The features that the port supports.
         pub supported: PortFeatures,
-        /// Features that the peer advertises.
+        /// The features that the peer advertises.
         pub peer: PortFeatures,
     }
 }
 
 open_enum! {
-    /// What happened to a port (`ofp_port_reason`).
+    /// The kind of change of a port (`ofp_port_reason`).
     pub PortReason: u8 {
         /// The port was added.
         ADD = 0,
         /// The port was removed.
         DELETE = 1,
-        /// Something about the port changed.
+        /// The description of the port changed.
         MODIFY = 2,
     }
 }
 
 structure! {
-    /// A port came, changed or went (`ofp_port_status`).
+    /// A notification that a port was added, changed or removed (`ofp_port_status`).
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub struct PortStatus = "ofp_port_status" {
-        /// Which of these.
+        /// The kind of change.
         pub reason: PortReason; pad 7,
         /// The port as it is now.
         pub desc: PhyPort,
@@ -176,13 +175,13 @@ structure! {
     pub struct PortMod = "ofp_port_mod" {
         /// The port to change.
         pub port_no: PortNo,
-        /// The port's Ethernet address, which must be right, for safety.
+        /// The port's Ethernet address, which must be correct, as a safeguard.
         pub hw_addr: MacAddress,
         /// The new configuration.
         pub config: PortConfig,
-        /// Which bits of `config` to change.
+        /// The bits of `config` to change.
         pub mask: PortConfig,
-        /// Features to advertise; none leaves them as they are.
+        /// The features to advertise; no bits leave them unchanged.
         pub advertise: PortFeatures; pad 4,
     }
 }

@@ -5,7 +5,8 @@ use crate::cursor::{Reader, pad, patch_length};
 use crate::error::{DecodeError, DecodeErrorKind, EncodeError};
 use crate::structure::{Wire, decode_list, encode_list};
 
-/// The id, length and padding that a queue starts with, and likewise a property of it.
+/// The length of the id, length and padding with which a queue starts, and of the header of a
+/// property.
 const HEADER: usize = 8;
 
 /// `enum ofp_queue_properties`.
@@ -14,14 +15,14 @@ const PROPERTY_MIN_RATE: u16 = 1;
 /// A property of a queue (`ofp_queue_prop_header` and what follows it).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum QueueProperty {
-    /// The least share of the port's rate that the queue gets, in tenths of a percent; above 1000
-    /// for no guarantee.
+    /// The least share of the port's rate that the queue gets, in tenths of a percent; values above
+    /// 1000 mean that there is no guarantee.
     MinRate(u16),
     /// A property that the specification does not define, or `OFPQT_NONE` (0), which has no body.
     Other {
         /// The property's type.
         kind: u16,
-        /// What follows its header.
+        /// The data behind its header.
         body: Vec<u8>,
     },
 }
@@ -111,7 +112,7 @@ impl Wire for PacketQueue {
 }
 
 structure! {
-    /// Asks which queues a port has (`ofp_queue_get_config_request`).
+    /// A request for the queues of a port (`ofp_queue_get_config_request`).
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub struct QueueGetConfigRequest = "ofp_queue_get_config_request" {
         /// The port; a physical one.
@@ -125,7 +126,7 @@ structure! {
     pub struct QueueGetConfigReply = "ofp_queue_get_config_reply" {
         /// The port.
         pub port: PortNo; pad 6,
-        /// Its queues.
+        /// The port's queues.
         pub queues: Vec<PacketQueue>,
     }
 }

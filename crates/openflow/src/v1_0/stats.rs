@@ -1,7 +1,7 @@
 //! Statistics: OpenFlow 1.0.0, 5.3.5.
 //!
-//! A reply that does not fit one message comes in parts, all but the last of which say that more
-//! follow. [`StatsReplyBody::into_parts`] makes them.
+//! A reply that does not fit one message is sent in parts, all but the last of which say that more
+//! follow. [`StatsReplyBody::into_parts`] splits a reply.
 
 mod parts;
 mod records;
@@ -17,11 +17,11 @@ use crate::error::{DecodeError, EncodeError};
 use crate::structure::{Field, Wire};
 
 open_enum! {
-    /// What statistics are about (`ofp_stats_types`).
+    /// The subject of statistics (`ofp_stats_types`).
     pub StatsType: u16 {
-        /// Who made the switch.
+        /// The description of the switch.
         DESC = 0,
-        /// Flow entries one by one.
+        /// Individual flow entries.
         FLOW = 1,
         /// Flow entries in sum.
         AGGREGATE = 2,
@@ -36,12 +36,12 @@ open_enum! {
     }
 }
 
-/// Asks for statistics (`ofp_stats_request`).
+/// A request for statistics (`ofp_stats_request`).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StatsRequest {
     /// The specification defines no flags for requests.
     pub flags: u16,
-    /// What is asked for.
+    /// The body of the request.
     pub body: StatsRequestBody,
 }
 
@@ -52,12 +52,12 @@ impl From<StatsRequestBody> for StatsRequest {
 }
 
 bodies! {
-    /// What a [`StatsRequest`] asks for.
+    /// The body of a [`StatsRequest`].
     #[derive(Clone, Debug, PartialEq, Eq)]
     pub enum StatsRequestBody by kind: StatsType {
-        /// Who made the switch.
+        /// The description of the switch.
         Desc = 0,
-        /// Flow entries one by one.
+        /// Individual flow entries.
         Flow(FlowStatsRequest) = 1,
         /// Flow entries in sum.
         Aggregate(FlowStatsRequest) = 2,
@@ -94,7 +94,7 @@ impl Wire for StatsRequest {
 }
 
 bit_set! {
-    /// What a statistics reply says about itself (`ofp_stats_reply_flags`).
+    /// The flags of a statistics reply (`ofp_stats_reply_flags`).
     pub StatsReplyFlags: u16 {
         /// More parts of the reply follow.
         MORE = 1 << 0,
@@ -104,7 +104,7 @@ bit_set! {
 /// Statistics, or a part of them (`ofp_stats_reply`).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StatsReply {
-    /// Whether more follow.
+    /// The flags, which say whether more parts follow.
     pub flags: StatsReplyFlags,
     /// The statistics.
     pub body: StatsReplyBody,
@@ -127,12 +127,12 @@ impl Field for Box<DescStats> {
 }
 
 bodies! {
-    /// What a [`StatsReply`] holds.
+    /// The body of a [`StatsReply`].
     #[derive(Clone, Debug, PartialEq, Eq)]
     pub enum StatsReplyBody by kind: StatsType {
-        /// Who made the switch.
+        /// The description of the switch.
         Desc(Box<DescStats>) = 0,
-        /// Flow entries one by one.
+        /// Individual flow entries.
         Flow(Vec<FlowStats>) = 1,
         /// Flow entries in sum.
         Aggregate(AggregateStats) = 2,

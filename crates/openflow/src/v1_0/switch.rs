@@ -1,10 +1,10 @@
-//! What the switch is and how it is configured: OpenFlow 1.0.0, 5.3.1 and 5.3.2.
+//! The features and the configuration of the switch: OpenFlow 1.0.0, 5.3.1 and 5.3.2.
 
 use super::PhyPort;
 use crate::DatapathId;
 
 bit_set! {
-    /// What the switch can do (`ofp_capabilities`).
+    /// The capabilities of a switch (`ofp_capabilities`).
     pub Capabilities: u32 {
         /// Counts packets of flow entries.
         FLOW_STATS = 1 << 0,
@@ -16,7 +16,7 @@ bit_set! {
         STP = 1 << 3,
         /// Reserved; must be zero.
         RESERVED = 1 << 4,
-        /// Puts IP fragments together.
+        /// Reassembles IP fragments.
         IP_REASM = 1 << 5,
         /// Counts packets of queues.
         QUEUE_STATS = 1 << 6,
@@ -58,34 +58,34 @@ bit_set! {
 }
 
 structure! {
-    /// What the switch is (`ofp_switch_features`).
+    /// The features of a switch (`ofp_switch_features`).
     #[derive(Clone, Debug, Default, PartialEq, Eq)]
     pub struct FeaturesReply = "ofp_switch_features" {
         /// The datapath's id.
         pub datapath_id: DatapathId,
-        /// Packets that the switch can buffer at once.
+        /// The number of packets that the switch can buffer.
         pub n_buffers: u32,
-        /// Tables that the switch has.
+        /// The number of tables of the switch.
         pub n_tables: u8; pad 3,
-        /// What it can do.
+        /// The capabilities of the switch.
         pub capabilities: Capabilities,
-        /// The actions that it supports.
+        /// The actions that the switch supports.
         pub actions: ActionTypes,
-        /// Its ports.
+        /// The ports of the switch.
         pub ports: Vec<PhyPort>,
     }
 }
 
 open_enum! {
-    /// What to do with IP fragments (`ofp_config_flags`, all of whose bits are this).
+    /// The treatment of IP fragments (`ofp_config_flags`, which has no other bits).
     pub FragmentHandling: u16 {
-        /// Nothing special.
+        /// Processes fragments like other packets.
         NORMAL = 0,
-        /// Drop them.
+        /// Drops fragments.
         DROP = 1,
-        /// Put them together, if the switch can.
+        /// Reassembles fragments, if the switch can.
         REASM = 2,
-        /// All of the bits that the specification defines.
+        /// All bits that the specification defines.
         MASK = 3,
     }
 }
@@ -94,15 +94,17 @@ structure! {
     /// The switch's configuration (`ofp_switch_config`).
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub struct SwitchConfig = "ofp_switch_config" {
-        /// What to do with IP fragments.
+        /// The treatment of IP fragments.
         pub flags: FragmentHandling,
-        /// Bytes of a packet to send to the controller when no flow entry matches it.
+        /// The number of bytes of a packet that are sent to the controller when no flow entry
+        /// matches it.
         pub miss_send_len: u16,
     }
 }
 
 impl Default for SwitchConfig {
-    /// As a switch starts: the first 128 bytes of a packet (`OFP_DEFAULT_MISS_SEND_LEN`).
+    /// Returns the initial configuration of a switch, which sends the first 128 bytes of a packet
+    /// (`OFP_DEFAULT_MISS_SEND_LEN`).
     fn default() -> Self {
         Self { flags: FragmentHandling::NORMAL, miss_send_len: 128 }
     }

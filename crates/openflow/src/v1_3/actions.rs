@@ -1,4 +1,4 @@
-//! What is done to a packet: `ofp_action_*` (specification 1.3.5, section 7.2.5).
+//! The actions on packets: `ofp_action_*` (specification 1.3.5, section 7.2.5).
 
 use super::codec::{
     Wire, aligned_tlv, begin, end_aligned, end_counting_padding, put_u16, put_u32, refuse_known,
@@ -11,7 +11,7 @@ use crate::cursor::{Reader, pad};
 use crate::error::{DecodeError, EncodeError};
 
 open_enum! {
-    /// Which action it is, `ofp_action_type`.
+    /// The type of an action, `ofp_action_type`.
     pub ActionType: u16 {
         /// Send the packet out of a port.
         OUTPUT = 0,
@@ -51,7 +51,7 @@ open_enum! {
 }
 
 open_enum! {
-    /// How many bytes of a packet go to the controller, `ofp_controller_max_len`.
+    /// The number of bytes of a packet that are sent to the controller, `ofp_controller_max_len`.
     pub MaxLen: u16 {
         /// The largest number of bytes that can be asked for of a buffered packet.
         MAX = 0xffe5,
@@ -65,14 +65,14 @@ open_enum! {
 pub enum Action {
     /// Sends the packet out of a port.
     Output {
-        /// Where to.
+        /// The port.
         port: PortNumber,
-        /// How much of the packet to send, if the port is [`PortNumber::CONTROLLER`].
+        /// The number of bytes of the packet to send, if the port is [`PortNumber::CONTROLLER`].
         max_len: MaxLen,
     },
-    /// Copies the TTL from the header behind the outermost one with TTL to that.
+    /// Copies the TTL from the second header with a TTL to the outermost one.
     CopyTtlOut,
-    /// Copies the TTL from the outermost header with TTL to the one behind it.
+    /// Copies the TTL from the outermost header with a TTL to the second one.
     CopyTtlIn,
     /// Sets the TTL of the outermost MPLS label.
     SetMplsTtl(u8),
@@ -104,31 +104,33 @@ pub enum Action {
     Experimenter {
         /// The experimenter's id.
         experimenter: u32,
-        /// What follows it; a multiple of eight bytes.
+        /// The data behind the experimenter's id; their length must be a multiple of eight bytes.
         data: Vec<u8>,
     },
     /// An action of a type that the specification does not define.
     Unknown {
-        /// Its type.
+        /// The type.
         kind: ActionType,
-        /// What follows type and length; four bytes more than a multiple of eight.
+        /// The data behind type and length; their length must be four bytes more than a multiple of
+        /// eight.
         data: Vec<u8>,
     },
 }
 
 impl Action {
-    /// Sends the packet out of `port`, with the whole packet in the packet-in if that is the
-    /// controller.
+    /// Creates an action that sends the packet out of `port`. To the controller it sends the whole
+    /// packet in the packet-in.
     pub const fn output(port: PortNumber) -> Self {
         Self::Output { port, max_len: MaxLen::NO_BUFFER }
     }
 
-    /// Sends the packet to the controller, at most `max_len` of it if the switch can buffer it.
+    /// Creates an action that sends the packet to the controller, at most `max_len` bytes of it if
+    /// the switch can buffer it.
     pub const fn to_controller(max_len: MaxLen) -> Self {
         Self::Output { port: PortNumber::CONTROLLER, max_len }
     }
 
-    /// The type of the action.
+    /// Returns the type of the action.
     pub const fn kind(&self) -> ActionType {
         match self {
             Self::Output { .. } => ActionType::OUTPUT,

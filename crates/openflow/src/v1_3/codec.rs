@@ -1,14 +1,13 @@
-//! How the structures of this version are read and written.
+//! Helpers to read and write the structures of this version.
 //!
-//! Two shapes recur so often that they have helpers: a type-length-value whose length counts
-//! its padding (actions, instructions), and one whose padding follows it uncounted (matches,
-//! properties).
+//! Two shapes of type-length-values are frequent: one whose length counts its padding (actions,
+//! instructions), and one whose padding follows uncounted (matches, properties).
 
 use crate::cursor::{Reader, pad, patch_length};
 use crate::error::{DecodeError, DecodeErrorKind, EncodeError};
 pub(super) use crate::structure::{Wire, body, decode_list, encode_list, refuse_known};
 
-/// Bytes of padding that bring `length` to a multiple of eight.
+/// Returns the number of padding bytes that bring `length` to a multiple of eight.
 pub(super) const fn padding(length: usize) -> usize {
     (8 - length % 8) % 8
 }
@@ -24,7 +23,8 @@ pub(super) fn tlv<'a>(
     Ok((kind, body(reader, 4, min, field)?))
 }
 
-/// As [`tlv`], for structures whose length must be a multiple of eight.
+/// Reads the header of a type-length-value like [`tlv`], and checks that its length is a multiple
+/// of eight.
 pub(super) fn aligned_tlv<'a>(
     reader: &mut Reader<'a>,
     field: &'static str,
@@ -38,7 +38,8 @@ pub(super) fn aligned_tlv<'a>(
     Ok((kind, value))
 }
 
-/// Begins a type-length-value and returns where; one of the `end` functions fills the length in.
+/// Begins a type-length-value and returns its position; one of the `end` functions fills in the
+/// length.
 pub(super) fn begin(out: &mut Vec<u8>, kind: u16) -> usize {
     let start = out.len();
     put_u16(out, kind);

@@ -1,6 +1,6 @@
-//! Why a switch refused a request (specification 1.3.5, section 7.4.4).
+//! The errors with which a switch rejects a request (specification 1.3.5, section 7.4.4).
 //!
-//! Type and code stay as they are on the wire; [`ErrorReason`] names those that the specification
+//! Type and code keep their wire values; [`ErrorReason`] names those that the specification
 //! defines.
 
 use super::codec::{Wire, put_u16, put_u32};
@@ -8,31 +8,31 @@ use crate::cursor::Reader;
 use crate::error::{DecodeError, EncodeError};
 use crate::{ErrorReason, Version};
 
-/// Says that a request failed, `ofp_error_msg`; its transaction id is that of the request.
+/// An error message, `ofp_error_msg`; its transaction id is that of the failed request.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum ErrorMessage {
     /// An error that the specification defines, or whose type is unknown.
     Standard {
-        /// What kind of request failed.
+        /// The kind of request that failed.
         error_type: u16,
-        /// Why, in the numbering of the type.
+        /// The reason, as a code of the type.
         code: u16,
-        /// At least 64 bytes of the request, or a text if the hello failed.
+        /// The beginning of the request, at least 64 bytes, or a text if the hello failed.
         data: Vec<u8>,
     },
     /// An error that an experimenter defines, `ofp_error_experimenter_msg`.
     Experimenter {
-        /// Why, in the numbering of the experimenter.
+        /// The reason, as a code of the experimenter.
         exp_type: u16,
         /// The experimenter's id.
         experimenter: u32,
-        /// What the experimenter puts there.
+        /// The experimenter's data.
         data: Vec<u8>,
     },
 }
 
 impl ErrorMessage {
-    /// The reason, if it is one that the specification defines.
+    /// Returns the reason, if the specification defines it.
     pub fn reason(&self) -> Option<ErrorReason> {
         match self {
             Self::Standard { error_type, code, .. } => {

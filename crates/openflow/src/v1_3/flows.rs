@@ -1,5 +1,5 @@
-//! Flow entries: the messages that change them, tell that they are gone, and report on them
-//! (specification 1.3.5, sections 7.3.4.1, 7.3.5.2, 7.3.5.3 and 7.4.2).
+//! Flow entries: the messages that change them, report their removal, and query them (specification
+//! 1.3.5, sections 7.3.4.1, 7.3.5.2, 7.3.5.3 and 7.4.2).
 
 use super::groups::GroupId;
 use super::instructions::Instruction;
@@ -8,31 +8,31 @@ use super::tables::TableId;
 use crate::BufferId;
 use crate::PortNumber;
 
-/// The priority that entries have where nothing else is said, `OFP_DEFAULT_PRIORITY`.
+/// The default priority of entries, `OFP_DEFAULT_PRIORITY`.
 pub const DEFAULT_PRIORITY: u16 = 0x8000;
 
 open_enum! {
-    /// What a flow-mod does, `ofp_flow_mod_command`.
+    /// The command of a flow-mod, `ofp_flow_mod_command`.
     pub FlowModCommand: u8 {
         /// Adds an entry.
         ADD = 0,
         /// Changes the instructions of all entries that the match covers.
         MODIFY = 1,
-        /// Changes the instructions of the entry with this very match and priority.
+        /// Changes the instructions of the entry with exactly this match and priority.
         MODIFY_STRICT = 2,
         /// Deletes all entries that the match covers.
         DELETE = 3,
-        /// Deletes the entry with this very match and priority.
+        /// Deletes the entry with exactly this match and priority.
         DELETE_STRICT = 4,
     }
 }
 
 bit_set! {
-    /// How an entry behaves, `ofp_flow_mod_flags`.
+    /// The flags of a flow entry, `ofp_flow_mod_flags`.
     pub FlowModFlags: u16 {
-        /// Send a flow-removed message when the entry expires or is deleted.
+        /// Sends a flow-removed message when the entry expires or is deleted.
         SEND_FLOW_REM = 1 << 0,
-        /// Refuse the entry if it overlaps one of equal priority.
+        /// Rejects the entry if it overlaps one of equal priority.
         CHECK_OVERLAP = 1 << 1,
         /// Reset the entry's counters.
         RESET_COUNTS = 1 << 2,
@@ -43,53 +43,55 @@ bit_set! {
     }
 }
 
-/// What identifies a flow entry within a switch (section 6.4: two entries may not have the same
-/// match and priority in one table).
+/// The identity of a flow entry within a switch (section 6.4: two entries in one table must differ
+/// in match or priority).
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct FlowKey {
     /// The table.
     pub table_id: TableId,
     /// The priority.
     pub priority: u16,
-    /// What the match means.
+    /// The meaning of the match.
     pub match_key: MatchKey,
 }
 
 structure! {
-    /// Changes a flow table, `ofp_flow_mod`.
+    /// A change of a flow table, `ofp_flow_mod`.
     #[derive(Clone, Debug, PartialEq, Eq, Hash)]
     pub struct FlowMod = "ofp_flow_mod" {
-        /// The controller's mark on the entry.
+        /// The controller's cookie for the entry.
         pub cookie: u64,
-        /// Which bits of the cookie must be the entry's, to change or delete; 0 for any cookie.
+        /// The bits of the cookie that an entry must share in order to be changed or deleted; 0 for
+        /// any cookie.
         pub cookie_mask: u64,
-        /// The table; [`TableId::ALL`] deletes from all.
+        /// The table; [`TableId::ALL`] deletes from all tables.
         pub table_id: TableId,
-        /// What to do.
+        /// The command.
         pub command: FlowModCommand,
-        /// Seconds without a packet after which the entry expires; 0 for never.
+        /// The time in seconds without a packet after which the entry expires; 0 for never.
         pub idle_timeout: u16,
-        /// Seconds after which the entry expires; 0 for never.
+        /// The time in seconds after which the entry expires; 0 for never.
         pub hard_timeout: u16,
-        /// Rank among entries that match the same packet; the highest wins.
+        /// The priority among entries that match a packet; the highest one wins.
         pub priority: u16,
         /// The buffered packet to apply the entry to.
         pub buffer_id: BufferId,
-        /// To delete only entries that output there; [`PortNumber::ANY`] for no such condition.
+        /// Deletes only entries that output to this port; [`PortNumber::ANY`] for all entries.
         pub out_port: PortNumber,
-        /// To delete only entries that point there; [`GroupId::ANY`] for no such condition.
+        /// Deletes only entries that point to this group; [`GroupId::ANY`] for all entries.
         pub out_group: GroupId,
-        /// How the entry behaves.
+        /// The flags of the entry.
         pub flags: FlowModFlags; pad 2,
-        /// The packets that it applies to.
+        /// The packets that the entry applies to.
         pub match_fields: Match,
-        /// What it does with them; none drops them.
+        /// The instructions for these packets; without any, the packets are dropped.
         pub instructions: Vec<Instruction>,
     }
 }
 
 impl FlowMod {
-    /// Adds an entry to table 0 with the default priority, without timeouts or flags.
+    /// Returns a flow-mod that adds an entry to table 0 with the default priority, without timeouts
+    /// or flags.
     pub const fn add(match_fields: Match, instructions: Vec<Instruction>) -> Self {
         Self {
             cookie: 0,
@@ -108,7 +110,7 @@ impl FlowMod {
         }
     }
 
-    /// Deletes all entries that the match covers, from all tables.
+    /// Returns a flow-mod that deletes all entries that the match covers, from all tables.
     pub fn delete(match_fields: Match) -> Self {
         Self {
             command: FlowModCommand::DELETE,
@@ -117,7 +119,7 @@ impl FlowMod {
         }
     }
 
-    /// The identity of the entry that this adds, or that a strict command selects.
+    /// Returns the identity of the entry that this flow-mod adds, or that a strict command selects.
     pub fn key(&self) -> FlowKey {
         FlowKey {
             table_id: self.table_id,
@@ -128,9 +130,9 @@ impl FlowMod {
 }
 
 open_enum! {
-    /// Why an entry is gone, `ofp_flow_removed_reason`.
+    /// The reason why a flow entry was removed, `ofp_flow_removed_reason`.
     pub FlowRemovedReason: u8 {
-        /// No packet came for the idle timeout.
+        /// No packet matched for the duration of the idle timeout.
         IDLE_TIMEOUT = 0,
         /// The hard timeout passed.
         HARD_TIMEOUT = 1,
@@ -142,56 +144,56 @@ open_enum! {
 }
 
 structure! {
-    /// Tells the controller that an entry is gone, `ofp_flow_removed`.
+    /// A notification that an entry was removed, `ofp_flow_removed`.
     #[derive(Clone, Debug, PartialEq, Eq, Hash)]
     pub struct FlowRemoved = "ofp_flow_removed" {
-        /// The controller's mark on the entry.
+        /// The controller's cookie for the entry.
         pub cookie: u64,
         /// The entry's priority.
         pub priority: u16,
-        /// Why it is gone.
+        /// The reason for the removal.
         pub reason: FlowRemovedReason,
-        /// The table that it was in.
+        /// The table that held the entry.
         pub table_id: TableId,
-        /// Whole seconds that it existed.
+        /// The whole seconds for which the entry existed.
         pub duration_sec: u32,
-        /// Nanoseconds beyond those.
+        /// The nanoseconds beyond `duration_sec`.
         pub duration_nsec: u32,
-        /// Its idle timeout, seconds.
+        /// The entry's idle timeout in seconds.
         pub idle_timeout: u16,
-        /// Its hard timeout, seconds.
+        /// The entry's hard timeout in seconds.
         pub hard_timeout: u16,
-        /// Packets that it matched.
+        /// The packets that the entry matched.
         pub packet_count: u64,
-        /// Bytes of those.
+        /// The bytes in these packets.
         pub byte_count: u64,
-        /// The packets that it applied to.
+        /// The packets that the entry applied to.
         pub match_fields: Match,
     }
 }
 
 structure! {
-    /// Which entries to report on, each by itself (`ofp_flow_stats_request`) or in sum
+    /// A selection of the entries to report on, individually (`ofp_flow_stats_request`) or in sum
     /// (`ofp_aggregate_stats_request`).
     #[derive(Clone, Debug, PartialEq, Eq, Hash)]
     pub struct FlowStatsRequest = "ofp_flow_stats_request" {
         /// The table, or [`TableId::ALL`].
         pub table_id: TableId; pad 3,
-        /// Only entries that output there; [`PortNumber::ANY`] for no such condition.
+        /// Selects only entries that output to this port; [`PortNumber::ANY`] for all entries.
         pub out_port: PortNumber,
-        /// Only entries that point there; [`GroupId::ANY`] for no such condition.
+        /// Selects only entries that point to this group; [`GroupId::ANY`] for all entries.
         pub out_group: GroupId; pad 4,
-        /// Only entries with this cookie,
+        /// Selects only entries with this cookie under `cookie_mask`.
         pub cookie: u64,
-        /// in these bits; 0 for any cookie.
+        /// The bits of the cookie that are compared; 0 for any cookie.
         pub cookie_mask: u64,
-        /// Only entries that this covers.
+        /// Selects only entries that this match covers.
         pub match_fields: Match,
     }
 }
 
 impl FlowStatsRequest {
-    /// Asks for all entries of all tables.
+    /// Returns a request for all entries of all tables.
     pub const fn all() -> Self {
         Self {
             table_id: TableId::ALL,
@@ -209,29 +211,29 @@ structure! {
     #[derive(Clone, Debug, PartialEq, Eq, Hash)]
     pub struct FlowStats = "ofp_flow_stats" {
         counts length >= 56;
-        /// The table that it is in.
+        /// The table that holds the entry.
         pub table_id: TableId; pad 1,
-        /// Whole seconds that it has existed.
+        /// The whole seconds for which the entry has existed.
         pub duration_sec: u32,
-        /// Nanoseconds beyond those.
+        /// The nanoseconds beyond `duration_sec`.
         pub duration_nsec: u32,
-        /// Its priority.
+        /// The entry's priority.
         pub priority: u16,
-        /// Its idle timeout, seconds.
+        /// The entry's idle timeout in seconds.
         pub idle_timeout: u16,
-        /// Its hard timeout, seconds.
+        /// The entry's hard timeout in seconds.
         pub hard_timeout: u16,
-        /// How it behaves.
+        /// The flags of the entry.
         pub flags: FlowModFlags; pad 4,
-        /// The controller's mark on it.
+        /// The controller's cookie for the entry.
         pub cookie: u64,
-        /// Packets that it matched.
+        /// The packets that the entry matched.
         pub packet_count: u64,
-        /// Bytes of those.
+        /// The bytes in these packets.
         pub byte_count: u64,
-        /// The packets that it applies to.
+        /// The packets that the entry applies to.
         pub match_fields: Match,
-        /// What it does with them.
+        /// The instructions for these packets.
         pub instructions: Vec<Instruction>,
     }
 }
@@ -240,11 +242,11 @@ structure! {
     /// The counters of many entries in sum, `ofp_aggregate_stats_reply`.
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
     pub struct AggregateStats = "ofp_aggregate_stats_reply" {
-        /// Packets that they matched.
+        /// The packets that these entries matched.
         pub packet_count: u64,
-        /// Bytes of those.
+        /// The bytes in these packets.
         pub byte_count: u64,
-        /// How many entries.
+        /// The number of these entries.
         pub flow_count: u32; pad 4,
     }
 }

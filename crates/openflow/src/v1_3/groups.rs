@@ -12,7 +12,7 @@ open_enum! {
     pub GroupId: u32 {
         /// The largest id that a group can have.
         MAX = 0xffff_ff00,
-        /// All groups, to delete or to ask for.
+        /// All groups, in requests and deletions.
         ALL = 0xffff_fffc,
         /// No group in particular.
         ANY = 0xffff_ffff,
@@ -20,21 +20,21 @@ open_enum! {
 }
 
 open_enum! {
-    /// How a group chooses among its buckets, `ofp_group_type`.
+    /// The rule by which a group chooses among its buckets, `ofp_group_type`.
     pub GroupType: u8 {
-        /// All of them: multicast and broadcast.
+        /// Executes all buckets, for multicast and broadcast.
         ALL = 0,
-        /// One, by an algorithm of the switch and the weights.
+        /// Executes one bucket, chosen by an algorithm of the switch and by the weights.
         SELECT = 1,
-        /// The only one.
+        /// Executes the only bucket.
         INDIRECT = 2,
-        /// The first live one.
+        /// Executes the first live bucket.
         FAST_FAILOVER = 3,
     }
 }
 
 open_enum! {
-    /// What a group-mod does, `ofp_group_mod_command`.
+    /// The command of a group-mod, `ofp_group_mod_command`.
     pub GroupModCommand: u16 {
         /// Adds a group.
         ADD = 0,
@@ -48,18 +48,19 @@ open_enum! {
 /// One list of actions of a group, `ofp_bucket`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Bucket {
-    /// Its share, in select groups.
+    /// The bucket's weight in select groups.
     pub weight: u16,
     /// The port whose state decides whether the bucket is live; [`PortNumber::ANY`] for none.
     pub watch_port: PortNumber,
     /// The group whose state decides whether the bucket is live; [`GroupId::ANY`] for none.
     pub watch_group: GroupId,
-    /// What it does to a packet, as an action set.
+    /// The actions on a packet, as an action set.
     pub actions: Vec<Action>,
 }
 
 impl Bucket {
-    /// A bucket that watches nothing and has no weight, as groups of type all and indirect use.
+    /// Creates a bucket that watches nothing and has no weight, for groups of type all and
+    /// indirect.
     pub const fn new(actions: Vec<Action>) -> Self {
         Self { weight: 0, watch_port: PortNumber::ANY, watch_group: GroupId::ANY, actions }
     }
@@ -96,13 +97,13 @@ impl Wire for Bucket {
 /// Adds, changes or deletes a group, `ofp_group_mod`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct GroupMod {
-    /// What to do.
+    /// The command.
     pub command: GroupModCommand,
-    /// How the group chooses.
+    /// The rule by which the group chooses among its buckets.
     pub group_type: GroupType,
-    /// Which group.
+    /// The group's id.
     pub group_id: GroupId,
-    /// Its buckets.
+    /// The group's buckets.
     pub buckets: Vec<Bucket>,
 }
 
@@ -127,11 +128,11 @@ impl Wire for GroupMod {
 /// A group with its buckets as the switch describes it, `ofp_group_desc`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct GroupDesc {
-    /// How the group chooses.
+    /// The rule by which the group chooses among its buckets.
     pub group_type: GroupType,
-    /// Which group.
+    /// The group's id.
     pub group_id: GroupId,
-    /// Its buckets.
+    /// The group's buckets.
     pub buckets: Vec<Bucket>,
 }
 
@@ -156,7 +157,7 @@ impl Wire for GroupDesc {
 }
 
 structure! {
-    /// What one bucket of a group has processed, `ofp_bucket_counter`.
+    /// The counters of one bucket of a group, `ofp_bucket_counter`.
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
     pub struct BucketCounter = "ofp_bucket_counter" {
         /// Packets.
@@ -172,17 +173,17 @@ structure! {
     pub struct GroupStats = "ofp_group_stats" {
         counts length >= 40;
         pad 2;
-        /// Which group.
+        /// The group's id.
         pub group_id: GroupId,
-        /// How many flow entries and groups point to it.
+        /// The number of flow entries and groups that point to it.
         pub ref_count: u32; pad 4,
         /// Packets that it processed.
         pub packet_count: u64,
-        /// Bytes of those.
+        /// The bytes in these packets.
         pub byte_count: u64,
-        /// Whole seconds since it was added.
+        /// The whole seconds since it was added.
         pub duration_sec: u32,
-        /// Nanoseconds beyond those.
+        /// The nanoseconds beyond `duration_sec`.
         pub duration_nsec: u32,
         /// The counters of its buckets.
         pub buckets: Vec<BucketCounter>,
@@ -190,32 +191,30 @@ structure! {
 }
 
 bit_set! {
-    /// What a switch can do with groups, `ofp_group_capabilities`.
+    /// The capabilities of a switch for groups, `ofp_group_capabilities`.
     pub GroupCapabilities: u32 {
         /// Weights in select groups.
         SELECT_WEIGHT = 1 << 0,
         /// Liveness in select groups.
         SELECT_LIVENESS = 1 << 1,
-        /// Groups that point to groups.
+        /// Groups may point to groups.
         CHAINING = 1 << 2,
-        /// It looks for loops in those.
+        /// The switch checks chained groups for loops.
         CHAINING_CHECKS = 1 << 3,
     }
 }
 
-/// What a switch can do with groups, `ofp_group_features`. The arrays are indexed by
+/// The features of a switch's groups, `ofp_group_features`. The arrays are indexed by
 /// [`GroupType`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct GroupFeatures {
-    /// The types that it has, one bit `1 << type` each.
+    /// The supported group types, one bit `1 << type` each.
     pub types: u32,
-    /// What it can do.
+    /// The capabilities of the switch.
     pub capabilities: GroupCapabilities,
-    /// How many groups of each type it can hold.
+    /// The largest number of groups of each type.
     pub max_groups: [u32; 4],
-    /// Which actions each type can have, one bit `1 << type` per [`ActionType`].
-    ///
-    /// [`ActionType`]: super::ActionType
+    /// The supported actions of each group type, one bit `1 << type` per [`super::ActionType`].
     pub actions: [u32; 4],
 }
 
@@ -265,7 +264,8 @@ mod tests {
         assert_eq!(out.len(), 8 + 32 + 16);
         assert_eq!(GroupMod::decode(&mut Reader::new(&out)), Ok(group));
 
-        // A bucket that ends in the middle of its action, and one that is shorter than its header.
+        // The first bucket ends in the middle of its action; the second one is shorter than its
+        // header.
         out[9] = 24;
         let error = GroupMod::decode(&mut Reader::new(&out)).unwrap_err();
         assert_eq!((error.offset, error.field), (26, "ofp_action_header.len"));

@@ -10,22 +10,22 @@ use crate::error::{DecodeError, DecodeErrorKind, EncodeError};
 const VERSION_BITMAP: u16 = 1;
 
 structure! {
-    /// Opens a connection, `ofp_hello`.
+    /// A message that opens a connection, `ofp_hello`.
     #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
     pub struct Hello = "ofp_hello" {
-        /// What it says beside the version in its header.
+        /// The elements of the HELLO, beside the version in its header.
         pub elements: Vec<HelloElement>,
     }
 }
 
 impl Hello {
-    /// A hello with a bitmap of these versions.
+    /// Returns a hello with a bitmap of these versions.
     pub fn with_versions(versions: &[Version]) -> Self {
         let bitmap = versions.iter().fold(0, |bits, version| bits | 1 << version.wire());
         Self { elements: vec![HelloElement::VersionBitmap(vec![bitmap])] }
     }
 
-    /// Whether the bitmap has this wire version; `None` if there is no bitmap.
+    /// Returns whether the bitmap contains this wire version; `None` if there is no bitmap.
     pub fn offers(&self, wire_version: u8) -> Option<bool> {
         self.elements.iter().find_map(|element| match element {
             HelloElement::VersionBitmap(words) => {
@@ -45,9 +45,9 @@ pub enum HelloElement {
     VersionBitmap(Vec<u32>),
     /// An element of a type that the specification does not define.
     Unknown {
-        /// Its type.
+        /// The type.
         kind: u16,
-        /// What follows type and length.
+        /// The data behind type and length.
         data: Vec<u8>,
     },
 }

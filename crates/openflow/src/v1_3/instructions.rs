@@ -1,5 +1,4 @@
-//! What a flow entry does with packets that match: `ofp_instruction_*` (specification 1.3.5,
-//! section 7.2.4).
+//! The instructions of flow entries: `ofp_instruction_*` (specification 1.3.5, section 7.2.4).
 
 use super::actions::Action;
 use super::codec::{
@@ -11,7 +10,7 @@ use crate::cursor::{Reader, pad};
 use crate::error::{DecodeError, EncodeError};
 
 open_enum! {
-    /// Which instruction it is, `ofp_instruction_type`.
+    /// The type of an instruction, `ofp_instruction_type`.
     pub InstructionType: u16 {
         /// Continue in another table.
         GOTO_TABLE = 1,
@@ -33,13 +32,13 @@ open_enum! {
 /// One instruction of a flow entry; an entry has at most one of each type.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Instruction {
-    /// Continues in a table behind this one.
+    /// Continues in a table with a higher id.
     GotoTable(TableId),
     /// Writes bits of the metadata register.
     WriteMetadata {
-        /// The bits to write.
+        /// The value to write.
         metadata: u64,
-        /// Which of them.
+        /// The bits that are written.
         mask: u64,
     },
     /// Adds actions to the packet's action set.
@@ -54,20 +53,21 @@ pub enum Instruction {
     Experimenter {
         /// The experimenter's id.
         experimenter: u32,
-        /// What follows it; a multiple of eight bytes.
+        /// The data behind the experimenter's id; their length must be a multiple of eight bytes.
         data: Vec<u8>,
     },
     /// An instruction of a type that the specification does not define.
     Unknown {
-        /// Its type.
+        /// The type.
         kind: InstructionType,
-        /// What follows type and length; four bytes more than a multiple of eight.
+        /// The data behind type and length; their length must be four bytes more than a multiple of
+        /// eight.
         data: Vec<u8>,
     },
 }
 
 impl Instruction {
-    /// The type of the instruction.
+    /// Returns the type of the instruction.
     pub const fn kind(&self) -> InstructionType {
         match self {
             Self::GotoTable(_) => InstructionType::GOTO_TABLE,
@@ -168,7 +168,7 @@ mod tests {
         instruction.encode(&mut out).unwrap();
         assert_eq!(out[..8], [0, 4, 0, 32, 0, 0, 0, 0]);
         assert_eq!(Instruction::decode(&mut Reader::new(&out)), Ok(instruction));
-        // An action that claims more than its instruction holds.
+        // The action claims to be longer than its instruction.
         out[11] = 32;
         let error = Instruction::decode(&mut Reader::new(&out)).unwrap_err();
         assert_eq!((error.offset, error.field), (10, "ofp_action_header.len"));

@@ -1,15 +1,16 @@
-//! What packets a flow entry applies to: `ofp_match` (specification 1.3.5, section 7.2.3).
+//! The match of a flow entry: `ofp_match` (specification 1.3.5, section 7.2.3).
 //!
-//! A match is a list of fields and keeps their order, so that it encodes to the bytes it came in.
-//! Order, bits outside a mask and full masks do not change what it means; [`MatchKey`] is the form
-//! in which matches that mean the same are equal, which is what identifies a flow entry.
+//! A match is a list of fields and keeps their order, so that it encodes to the bytes from which it
+//! was decoded. Order, bits outside a mask and full masks do not change the meaning of a match.
+//! [`MatchKey`] is a canonical form in which matches with one meaning are equal; it identifies flow
+//! entries.
 
 use super::codec::{Wire, begin, body, decode_list, end_then_pad, padding};
 use super::oxm::Oxm;
 use crate::cursor::Reader;
 use crate::error::{DecodeError, DecodeErrorKind, EncodeError};
 
-/// `OFPMT_OXM`, the only kind of match that this version has left.
+/// `OFPMT_OXM`, the only kind of match left in this version.
 const OXM: u16 = 1;
 
 /// Conditions on a packet, all of which must hold.
@@ -20,12 +21,12 @@ pub struct Match {
 }
 
 impl Match {
-    /// The match without conditions: every packet.
+    /// Returns the match without conditions, which every packet meets.
     pub const fn any() -> Self {
         Self { fields: Vec::new() }
     }
 
-    /// With this condition, instead of one of the same kind that it may have.
+    /// Adds a condition, which replaces one on the field if there is one already.
     #[must_use]
     pub fn with(mut self, condition: Oxm) -> Self {
         let same = |field: &&mut Oxm| match (&**field, &condition) {
@@ -42,7 +43,7 @@ impl Match {
         self
     }
 
-    /// The form that is the same for all matches that mean the same.
+    /// Returns the canonical form, which is equal for all matches with one meaning.
     pub fn key(&self) -> MatchKey {
         let mut bytes = Vec::new();
         let mut fields = Vec::with_capacity(self.fields.len());
@@ -51,18 +52,17 @@ impl Match {
             field.write(&mut bytes);
             fields.push(start..bytes.len());
         }
-        // Sorted as bytes, which puts fields of the same kind together and those of equal value
-        // next to each other.
+        // Sorting by bytes makes conditions on one field adjacent, and equal ones too.
         let mut fields: Vec<&[u8]> = fields.into_iter().map(|range| &bytes[range]).collect();
         fields.sort_unstable();
         fields.dedup();
         MatchKey(fields.concat().into())
     }
 
-    /// Whether every packet that meets `other` meets this match too, as non-strict flow-mods and
-    /// flow statistics select entries (section 6.4).
+    /// Whether every packet that meets `other` meets this match too. Non-strict flow-mods and flow
+    /// statistics select entries in this way (section 6.4).
     ///
-    /// Fields that this crate does not know cover only what is the same byte for byte.
+    /// Fields that this crate does not know cover only equal bytes.
     pub fn covers(&self, other: &Self) -> bool {
         let mut conditions = self.fields.iter().filter_map(Oxm::normalized);
         conditions.all(|condition| other.fields.iter().any(|field| condition.covers(field)))
@@ -100,7 +100,7 @@ impl Wire for Match {
     }
 }
 
-/// What a match means, in a form that can be compared, ordered and hashed.
+/// The canonical form of a match, which can be compared, ordered and hashed.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct MatchKey(Box<[u8]>);
 

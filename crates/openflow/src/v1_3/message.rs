@@ -1,5 +1,4 @@
-//! Messages of this version, whole: the header and what follows it (specification 1.3.5, section
-//! 7.1).
+//! Whole messages of this version: the header and the body (specification 1.3.5, section 7.1).
 
 use super::codec::put_u32;
 use super::errors::ErrorMessage;
@@ -19,14 +18,15 @@ use crate::wire::MessageType;
 use crate::{PortNumber, Version, Xid};
 
 structure! {
-    /// A message that an experimenter defines, `ofp_experimenter_header`; passed through.
+    /// A message that an experimenter defines, `ofp_experimenter_header`, which is passed through
+    /// unchanged.
     #[derive(Clone, Debug, PartialEq, Eq, Hash)]
     pub struct Experimenter = "ofp_experimenter_header" {
         /// The experimenter's id.
         pub experimenter: u32,
         /// The type, in the numbering of the experimenter.
         pub exp_type: u32,
-        /// What follows.
+        /// The data behind it.
         pub data: Vec<u8>,
     }
 }
@@ -37,27 +37,27 @@ bodies! {
     pub enum Message by message_type: MessageType {
         /// Opens a connection.
         Hello(Hello) = 0,
-        /// Says that a request failed.
+        /// An error: a request failed.
         Error(ErrorMessage) = 1,
-        /// Asks whether the peer is there; it returns the data.
+        /// An echo request, whose data the reply returns.
         EchoRequest(Vec<u8>) = 2,
-        /// Answers an echo request with its data.
+        /// An echo reply with the data of the request.
         EchoReply(Vec<u8>) = 3,
-        /// What an experimenter defines.
+        /// A kind that an experimenter defines.
         Experimenter(Experimenter) = 4,
-        /// Asks what the switch is.
+        /// A request for the switch's features.
         FeaturesRequest = 5,
-        /// Says what the switch is.
+        /// The features of the switch.
         FeaturesReply(SwitchFeatures) = 6,
-        /// Asks how the switch is configured.
+        /// A request for the switch's configuration.
         GetConfigRequest = 7,
-        /// Says how the switch is configured.
+        /// The configuration of the switch.
         GetConfigReply(SwitchConfig) = 8,
-        /// Configures the switch.
+        /// A new configuration for the switch.
         SetConfig(SwitchConfig) = 9,
         /// A packet for the controller.
         PacketIn(PacketIn) = 10,
-        /// A flow entry is gone.
+        /// A flow entry was removed.
         FlowRemoved(FlowRemoved) = 11,
         /// A port changed.
         PortStatus(PortStatus) = 12,
@@ -71,27 +71,27 @@ bodies! {
         PortMod(PortMod) = 16,
         /// Changes a table.
         TableMod(TableMod) = 17,
-        /// Asks for what may take many messages.
+        /// A multipart request.
         MultipartRequest(MultipartRequest) = 18,
-        /// Answers a multipart request.
+        /// A multipart reply.
         MultipartReply(MultipartReply) = 19,
-        /// Asks that all before be done first.
+        /// A request to process all previous messages first.
         BarrierRequest = 20,
-        /// Says that all before the barrier request is done.
+        /// The messages before the barrier request are processed.
         BarrierReply = 21,
-        /// Asks for the queues of this port, or of all if [`PortNumber::ANY`].
+        /// A request for the queues of this port, or of all ports if [`PortNumber::ANY`].
         QueueGetConfigRequest(PortNumber; pad 4) = 22,
-        /// Says what queues there are.
+        /// The queues of the port or ports.
         QueueGetConfigReply(QueueGetConfigReply) = 23,
-        /// Asks for a role.
+        /// A request for a role.
         RoleRequest(RoleMessage) = 24,
-        /// Says what role the controller has.
+        /// The role of the controller.
         RoleReply(RoleMessage) = 25,
-        /// Asks which asynchronous messages are sent.
+        /// A request for the asynchronous messages that are enabled.
         GetAsyncRequest = 26,
-        /// Says which asynchronous messages are sent.
+        /// The asynchronous messages that are enabled.
         GetAsyncReply(AsyncConfig) = 27,
-        /// Sets which asynchronous messages are sent.
+        /// A new selection of the enabled asynchronous messages.
         SetAsync(AsyncConfig) = 28,
         /// Changes a meter.
         MeterMod(MeterMod) = 29,
@@ -99,12 +99,13 @@ bodies! {
 }
 
 impl Message {
-    /// Reads a frame: one whole message, no more and no less.
+    /// Reads a frame of exactly one message.
     ///
     /// # Errors
     ///
-    /// If the frame is not a message of this version, or a length in it contradicts another. The
-    /// error says where; the header can still be read with [`wire`](crate::wire), to answer.
+    /// Returns an error if the frame is not a message of this version, or if a length in it
+    /// contradicts another. The error contains the position; the header can still be read with
+    /// [`wire`](crate::wire) in order to answer.
     pub fn decode(frame: &[u8]) -> Result<(Xid, Self), DecodeError> {
         let mut reader = Reader::new(frame);
         let start = reader;
@@ -124,11 +125,12 @@ impl Message {
         Ok((xid, message))
     }
 
-    /// Appends the message to `out`. If it cannot be written, `out` is as it was.
+    /// Appends the message to `out`. On failure `out` is unchanged.
     ///
     /// # Errors
     ///
-    /// If a part does not fit its length field, or a value cannot stand where it does.
+    /// Returns an error if a part does not fit its length field, or if a value is not allowed in
+    /// its place.
     pub fn encode(&self, xid: Xid, out: &mut Vec<u8>) -> Result<(), EncodeError> {
         let start = out.len();
         out.extend_from_slice(&[Version::V1_3.wire(), self.message_type().0, 0, 0]);

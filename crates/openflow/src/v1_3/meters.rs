@@ -17,13 +17,13 @@ open_enum! {
         SLOWPATH = 0xffff_fffd,
         /// The meter of the connection to the controller.
         CONTROLLER = 0xffff_fffe,
-        /// All meters, to delete or to ask for.
+        /// All meters, in requests and deletions.
         ALL = 0xffff_ffff,
     }
 }
 
 open_enum! {
-    /// What a meter-mod does, `ofp_meter_mod_command`.
+    /// The command of a meter-mod, `ofp_meter_mod_command`.
     pub MeterModCommand: u16 {
         /// Adds a meter.
         ADD = 0,
@@ -35,7 +35,7 @@ open_enum! {
 }
 
 bit_set! {
-    /// How a meter counts, `ofp_meter_flags`.
+    /// The flags of a meter, `ofp_meter_flags`.
     pub MeterFlags: u16 {
         /// Rates are in kb/s.
         KBPS = 1 << 0,
@@ -49,7 +49,7 @@ bit_set! {
 }
 
 open_enum! {
-    /// What a band does, `ofp_meter_band_type`.
+    /// The type of a meter band, `ofp_meter_band_type`.
     pub MeterBandType: u16 {
         /// Drops packets.
         DROP = 1,
@@ -60,14 +60,14 @@ open_enum! {
     }
 }
 
-/// What happens to packets above a rate, `ofp_meter_band_header`.
+/// A meter band: the treatment of packets above a rate, `ofp_meter_band_header`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct MeterBand {
     /// The rate above which the band applies, in the unit of the meter's flags.
     pub rate: u32,
-    /// Size of bursts: kb or packets, as the rate.
+    /// The size of bursts in kb or packets, like the rate.
     pub burst_size: u32,
-    /// What it does.
+    /// The treatment of these packets.
     pub kind: MeterBandKind,
 }
 
@@ -78,27 +78,28 @@ pub enum MeterBandKind {
     Drop,
     /// Raises the drop precedence of the packet.
     DscpRemark {
-        /// By how many levels.
+        /// The number of levels.
         prec_level: u8,
     },
-    /// What an experimenter defines.
+    /// A kind that an experimenter defines.
     Experimenter {
         /// The experimenter's id.
         experimenter: u32,
-        /// What follows it; a multiple of eight bytes.
+        /// The data behind the experimenter's id; their length must be a multiple of eight bytes.
         data: Vec<u8>,
     },
     /// A band of a type that the specification does not define.
     Unknown {
-        /// Its type.
+        /// The type.
         kind: MeterBandType,
-        /// What follows the burst size; four bytes more than a multiple of eight.
+        /// The data behind the burst size; their length must be four bytes more than a multiple of
+        /// eight.
         data: Vec<u8>,
     },
 }
 
 impl MeterBandKind {
-    /// The type of the band.
+    /// Returns the type of the band.
     pub const fn kind(&self) -> MeterBandType {
         match self {
             Self::Drop => MeterBandType::DROP,
@@ -163,13 +164,13 @@ structure! {
     /// Adds, changes or deletes a meter, `ofp_meter_mod`.
     #[derive(Clone, Debug, PartialEq, Eq, Hash)]
     pub struct MeterMod = "ofp_meter_mod" {
-        /// What to do.
+        /// The command.
         pub command: MeterModCommand,
-        /// How the meter counts.
+        /// The way in which the meter counts.
         pub flags: MeterFlags,
-        /// Which meter.
+        /// The meter's id.
         pub meter_id: MeterId,
-        /// Its bands.
+        /// The meter's bands.
         pub bands: Vec<MeterBand>,
     }
 }
@@ -179,17 +180,17 @@ structure! {
     #[derive(Clone, Debug, PartialEq, Eq, Hash)]
     pub struct MeterConfig = "ofp_meter_config" {
         counts length >= 8;
-        /// How the meter counts.
+        /// The way in which the meter counts.
         pub flags: MeterFlags,
-        /// Which meter.
+        /// The meter's id.
         pub meter_id: MeterId,
-        /// Its bands.
+        /// The meter's bands.
         pub bands: Vec<MeterBand>,
     }
 }
 
 structure! {
-    /// What one band of a meter has applied to, `ofp_meter_band_stats`.
+    /// The counters of one band of a meter, `ofp_meter_band_stats`.
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
     pub struct MeterBandStats = "ofp_meter_band_stats" {
         /// Packets.
@@ -202,17 +203,17 @@ structure! {
 /// A meter's counters, `ofp_meter_stats`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct MeterStats {
-    /// Which meter.
+    /// The meter's id.
     pub meter_id: MeterId,
-    /// How many flow entries point to it.
+    /// The number of flow entries that point to it.
     pub flow_count: u32,
     /// Packets that came in.
     pub packet_in_count: u64,
-    /// Bytes of those.
+    /// The bytes in these packets.
     pub byte_in_count: u64,
-    /// Whole seconds since it was added.
+    /// The whole seconds since it was added.
     pub duration_sec: u32,
-    /// Nanoseconds beyond those.
+    /// The nanoseconds beyond `duration_sec`.
     pub duration_nsec: u32,
     /// The counters of its bands.
     pub bands: Vec<MeterBandStats>,
@@ -249,18 +250,18 @@ impl Wire for MeterStats {
 }
 
 structure! {
-    /// What a switch can do with meters, `ofp_meter_features`.
+    /// The features of a switch's meters, `ofp_meter_features`.
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
     pub struct MeterFeatures = "ofp_meter_features" {
-        /// How many meters it can hold; 0 if it has none.
+        /// The largest number of meters; 0 if the switch has none.
         pub max_meter: u32,
-        /// The kinds of band that it has, one bit `1 << type` per [`MeterBandType`].
+        /// The supported kinds of band, one bit `1 << type` per [`MeterBandType`].
         pub band_types: u32,
-        /// The flags that it understands, the bits of [`MeterFlags`] in 32 bits.
+        /// The supported flags: the bits of [`MeterFlags`] in 32 bits.
         pub capabilities: u32,
-        /// How many bands a meter can have.
+        /// The largest number of bands of a meter.
         pub max_bands: u8,
-        /// How many values a DSCP remark can take.
+        /// The number of values of a DSCP remark.
         pub max_color: u8; pad 2,
     }
 }
@@ -286,7 +287,7 @@ mod tests {
         meter.encode(&mut out).unwrap();
         assert_eq!(out.len(), 8 + 16 + 16 + 24);
         assert_eq!(MeterMod::decode(&mut Reader::new(&out)), Ok(meter));
-        // A drop band is sixteen bytes, no more and no less.
+        // A drop band has exactly sixteen bytes.
         for length in [8, 24] {
             out[11] = length;
             assert!(MeterMod::decode(&mut Reader::new(&out)).is_err());

@@ -1,8 +1,8 @@
 //! Requests and replies that may take several messages (specification 1.3.5, section 7.3.5).
 //!
-//! A body is a list of entries for most types. A list that does not fit one message is sent in
-//! parts with the same transaction id, all but the last with the flag `MORE`:
-//! [`MultipartReply::split`] makes the parts, [`ReplyJoiner`] puts them together again.
+//! For most types a body is a list of entries. A list that does not fit one message is sent in
+//! parts with one transaction id, all but the last of which have the flag `MORE`.
+//! [`MultipartReply::split`] splits a reply, and [`ReplyJoiner`] joins the parts again.
 
 mod join;
 mod split;
@@ -23,9 +23,9 @@ use crate::{FixedText, PortNumber};
 pub use join::{JoinError, ReplyJoiner, RequestJoiner};
 
 open_enum! {
-    /// What a multipart message is about, `ofp_multipart_type`.
+    /// The subject of a multipart message, `ofp_multipart_type`.
     pub MultipartType: u16 {
-        /// What the switch is made of.
+        /// The description of the switch.
         DESC = 0,
         /// Flow entries.
         FLOW = 1,
@@ -41,15 +41,15 @@ open_enum! {
         GROUP = 6,
         /// Groups and their buckets.
         GROUP_DESC = 7,
-        /// What the switch can do with groups.
+        /// The features of the switch's groups.
         GROUP_FEATURES = 8,
         /// Counters of meters.
         METER = 9,
         /// Meters and their bands.
         METER_CONFIG = 10,
-        /// What the switch can do with meters.
+        /// The features of the switch's meters.
         METER_FEATURES = 11,
-        /// What the tables can do.
+        /// The features of the tables.
         TABLE_FEATURES = 12,
         /// Descriptions of ports.
         PORT_DESC = 13,
@@ -59,7 +59,7 @@ open_enum! {
 }
 
 bit_set! {
-    /// Whether a message is the last of its kind, `ofp_multipart_request_flags` and
+    /// The flags that say whether more parts follow, `ofp_multipart_request_flags` and
     /// `ofp_multipart_reply_flags`.
     pub MultipartFlags: u16 {
         /// More messages follow, `OFPMPF_REQ_MORE` and `OFPMPF_REPLY_MORE`.
@@ -68,10 +68,10 @@ bit_set! {
 }
 
 structure! {
-    /// What a switch is made of, `ofp_desc`.
+    /// The description of a switch, `ofp_desc`.
     #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
     pub struct SwitchDesc = "ofp_desc" {
-        /// Who made it.
+        /// The manufacturer.
         pub mfr_desc: FixedText<256>,
         /// The hardware.
         pub hw_desc: FixedText<256>,
@@ -79,7 +79,7 @@ structure! {
         pub sw_desc: FixedText<256>,
         /// The serial number.
         pub serial_num: FixedText<32>,
-        /// The datapath, in words for people.
+        /// A human-readable description of the datapath.
         pub dp_desc: FixedText<256>,
     }
 }
@@ -92,17 +92,17 @@ structure! {
         pub experimenter: u32,
         /// The type, in the numbering of the experimenter.
         pub exp_type: u32,
-        /// What follows.
+        /// The data behind it.
         pub data: Vec<u8>,
     }
 }
 
-/// A question to the switch, or a part of one, `ofp_multipart_request`.
+/// A request to the switch, or a part of one, `ofp_multipart_request`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct MultipartRequest {
     /// Whether more parts follow.
     pub flags: MultipartFlags,
-    /// What is asked.
+    /// The body of the request.
     pub body: MultipartRequestBody,
 }
 
@@ -113,10 +113,10 @@ impl From<MultipartRequestBody> for MultipartRequest {
 }
 
 bodies! {
-    /// What a multipart request asks for.
+    /// The body of a multipart request.
     #[derive(Clone, Debug, PartialEq, Eq, Hash)]
     pub enum MultipartRequestBody by kind: MultipartType {
-        /// What the switch is made of.
+        /// The description of the switch.
         Desc = 0,
         /// Flow entries.
         Flow(FlowStatsRequest) = 1,
@@ -124,27 +124,27 @@ bodies! {
         Aggregate(FlowStatsRequest) = 2,
         /// Flow tables.
         Table = 3,
-        /// Counters of this port, or of all if [`PortNumber::ANY`].
+        /// Counters of this port, or of all ports if [`PortNumber::ANY`].
         PortStats(PortNumber; pad 4) = 4,
         /// Queues.
         Queue(QueueStatsRequest) = 5,
-        /// Counters of this group, or of all if [`GroupId::ALL`].
+        /// Counters of this group, or of all groups if [`GroupId::ALL`].
         Group(GroupId; pad 4) = 6,
         /// Groups and their buckets.
         GroupDesc = 7,
-        /// What the switch can do with groups.
+        /// The features of the switch's groups.
         GroupFeatures = 8,
-        /// Counters of this meter, or of all if [`MeterId::ALL`].
+        /// Counters of this meter, or of all meters if [`MeterId::ALL`].
         Meter(MeterId; pad 4) = 9,
-        /// This meter and its bands, or all if [`MeterId::ALL`].
+        /// This meter and its bands, or all meters if [`MeterId::ALL`].
         MeterConfig(MeterId; pad 4) = 10,
-        /// What the switch can do with meters.
+        /// The features of the switch's meters.
         MeterFeatures = 11,
-        /// What the tables can do, if the list is empty; else what they shall do.
+        /// The features of the tables: a query if the list is empty, else the features to set.
         TableFeatures(Vec<TableFeatures>) = 12,
         /// Descriptions of ports.
         PortDesc = 13,
-        /// What an experimenter defines.
+        /// A kind that an experimenter defines.
         Experimenter(MultipartExperimenter) = 0xffff,
     }
     else
@@ -152,7 +152,7 @@ bodies! {
     Unknown, "ofp_multipart_request.type"
 }
 
-/// Reads the type, flags and padding that both directions begin with.
+/// Reads the type, flags and padding with which requests and replies begin.
 fn decode_header(reader: &mut Reader<'_>) -> Result<(MultipartType, MultipartFlags), DecodeError> {
     let kind = MultipartType(reader.u16("ofp_multipart.type")?);
     let flags = MultipartFlags(reader.u16("ofp_multipart.flags")?);
@@ -208,10 +208,10 @@ impl Field for Box<SwitchDesc> {
 }
 
 bodies! {
-    /// What a multipart reply tells.
+    /// The body of a multipart reply.
     #[derive(Clone, Debug, PartialEq, Eq, Hash)]
     pub enum MultipartReplyBody by kind: MultipartType {
-        /// What the switch is made of.
+        /// The description of the switch.
         Desc(Box<SwitchDesc>) = 0,
         /// Flow entries.
         Flow(Vec<FlowStats>) = 1,
@@ -227,19 +227,19 @@ bodies! {
         Group(Vec<GroupStats>) = 6,
         /// Groups and their buckets.
         GroupDesc(Vec<GroupDesc>) = 7,
-        /// What the switch can do with groups.
+        /// The features of the switch's groups.
         GroupFeatures(GroupFeatures) = 8,
         /// Counters of meters.
         Meter(Vec<MeterStats>) = 9,
         /// Meters and their bands.
         MeterConfig(Vec<MeterConfig>) = 10,
-        /// What the switch can do with meters.
+        /// The features of the switch's meters.
         MeterFeatures(MeterFeatures) = 11,
-        /// What the tables can do.
+        /// The features of the tables.
         TableFeatures(Vec<TableFeatures>) = 12,
         /// Descriptions of ports.
         PortDesc(Vec<Port>) = 13,
-        /// What an experimenter defines.
+        /// A kind that an experimenter defines.
         Experimenter(MultipartExperimenter) = 0xffff,
     }
     else

@@ -1,10 +1,10 @@
-//! OpenFlow extensible match fields (OXM): the type-length-values of which matches and set-field
-//! actions are made (specification 1.3.5, section 7.2.3).
+//! OpenFlow extensible match fields (OXM): the type-length-values that form matches and set-field
+//! actions (specification 1.3.5, section 7.2.3).
 //!
-//! The forty fields of class `OFPXMC_OPENFLOW_BASIC` have a variant each, with the type that the
-//! field means, held inline. Those that the specification lets a mask narrow hold a [`Masked`]
-//! value. Everything else - Nicira's classes, experimenters, a mask where the specification has
-//! none - is kept as the bytes it came in, so that it passes through unharmed.
+//! Each of the forty fields of class `OFPXMC_OPENFLOW_BASIC` has a variant that holds its value
+//! inline. Maskable fields hold a [`Masked`] value. All other fields (Nicira's classes,
+//! experimenters, a mask where the specification has none) are kept as bytes, so that they pass
+//! through unchanged.
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
@@ -18,7 +18,7 @@ use crate::error::{DecodeError, DecodeErrorKind, EncodeError};
 pub use super::oxm_value::{Masked, PbbIsid};
 
 open_enum! {
-    /// Who defines a field, `oxm_class`.
+    /// The class of a field, which says who defines it, `oxm_class`.
     pub OxmClass: u16 {
         /// Nicira's first class, `OFPXMC_NXM_0`.
         NXM_0 = 0x0000,
@@ -32,26 +32,25 @@ open_enum! {
 }
 
 open_enum! {
-    /// A VLAN id as matches and set-field actions hold it: twelve bits, and one that says that the
-    /// packet has a VLAN tag at all.
+    /// A VLAN id in matches and set-field actions: twelve bits, and one bit that says whether the
+    /// packet has a VLAN tag.
     pub VlanVid: u16 {
         /// The packet has no tag, `OFPVID_NONE`.
         UNTAGGED = 0x0000,
-        /// The bit that says that the packet has a tag, `OFPVID_PRESENT`; as value and mask, any
-        /// tag.
+        /// The bit for packets with a tag; as value and mask, it matches any tag.
         PRESENT = 0x1000,
     }
 }
 
 impl VlanVid {
-    /// The tag with this VLAN id, of which the lower twelve bits count.
+    /// Returns the tag with this VLAN id, of which only the lower twelve bits are used.
     pub const fn tagged(vlan_id: u16) -> Self {
         Self(Self::PRESENT.0 | (vlan_id & 0x0fff))
     }
 }
 
 bit_set! {
-    /// Which IPv6 extension headers a packet has, `ofp_ipv6exthdr_flags`.
+    /// The IPv6 extension headers of a packet, `ofp_ipv6exthdr_flags`.
     pub Ipv6ExtensionHeaders: u16 {
         /// "No next header" was met.
         NO_NEXT = 1 << 0,
@@ -74,13 +73,14 @@ bit_set! {
     }
 }
 
-/// The type that a field's variant holds.
+/// The type of a field's variant.
 macro_rules! held {
     (exact $value:ty) => { $value };
     (maskable $value:ty) => { Masked<$value> };
 }
 
-/// What a setter takes: anything that becomes a masked value, where there can be a mask.
+/// The type that a setter accepts: any type that converts to a masked value, if the field is
+/// maskable.
 macro_rules! taken {
     (exact $value:ty) => { $value };
     (maskable $value:ty) => { impl Into<Masked<$value>> };
@@ -111,7 +111,7 @@ macro_rules! oxm_fields {
             /// All fields that the specification defines, by number.
             pub const ALL: &'static [Self] = &[$( Self::$constant ),*];
 
-            /// Bytes that a value of the field takes, without mask.
+            /// Returns the number of bytes of a value of the field, without mask.
             pub const fn width(self) -> Option<usize> {
                 match self {
                     $( Self::$constant => Some(<$value as Value>::WIDTH), )*
@@ -137,7 +137,7 @@ macro_rules! oxm_fields {
         }
 
         impl Oxm {
-            /// The field of class `OFPXMC_OPENFLOW_BASIC` that this is; `None` for [`Oxm::Raw`].
+            /// Returns the field of class `OFPXMC_OPENFLOW_BASIC`; `None` for [`Oxm::Raw`].
             pub const fn field(&self) -> Option<OxmField> {
                 match self {
                     $( Self::$variant(_) => Some(OxmField::$constant), )*
@@ -153,8 +153,9 @@ macro_rules! oxm_fields {
                 }
             }
 
-            /// The same condition in its one canonical form: bits outside the mask are zero, a full
-            /// mask is left out. `None` if the mask is empty, so that there is no condition.
+            /// Returns the condition in canonical form: bits outside the mask are zero, and a full
+            /// mask is left out. Returns `None` if the mask is empty, so that there is no
+            /// condition.
             pub(super) fn normalized(&self) -> Option<Self> {
                 match self {
                     $( Self::$variant(payload) => payload.normalized().map(Self::$variant), )*
@@ -164,7 +165,7 @@ macro_rules! oxm_fields {
 
             /// Whether every packet that meets `other` meets this condition too.
             ///
-            /// Raw fields are compared as bytes: they cover only what is the same.
+            /// Raw fields cover only fields with equal bytes.
             pub(super) fn covers(&self, other: &Self) -> bool {
                 match (self, other) {
                     $( (Self::$variant(mine), Self::$variant(theirs)) => mine.covers(theirs), )*
@@ -180,8 +181,7 @@ macro_rules! oxm_fields {
                 }
             }
 
-            /// Reads the payload of a field that has a variant and a form that the variant can
-            /// hold.
+            /// Reads the payload of a field, if the field has a variant that can hold it.
             fn read_payload(
                 field: OxmField,
                 has_mask: bool,
@@ -298,15 +298,15 @@ oxm_fields! {
     37 PBB_ISID PbbIsid(maskable PbbIsid) pbb_isid with_pbb_isid;
     /// Metadata of a logical port, such as a tunnel key.
     38 TUNNEL_ID TunnelId(maskable u64) tunnel_id with_tunnel_id;
-    /// Which IPv6 extension headers are present.
+    /// The IPv6 extension headers that are present.
     39 IPV6_EXTHDR Ipv6Exthdr(maskable Ipv6ExtensionHeaders) ipv6_exthdr with_ipv6_exthdr;
 }
 
 impl Oxm {
-    /// The condition as numbers: the field, the value to compare with, and the bits that count.
+    /// Returns the condition as numbers: the field, the value, and the mask of the compared bits.
     ///
-    /// A mask where the specification has none, such as Open vSwitch takes on TCP ports, is one as
-    /// well. `None` for fields of other classes and for those that the specification does not know.
+    /// A mask where the specification allows none counts as well, such as Open vSwitch accepts on
+    /// TCP ports. Returns `None` for fields of other classes and for unknown fields.
     pub fn condition(&self) -> Option<(OxmField, u128, u128)> {
         let field = match self {
             Self::Raw(raw) if raw.class == OxmClass::OPENFLOW_BASIC => OxmField(raw.field),
@@ -326,7 +326,7 @@ impl Oxm {
         Some((field, value & mask, mask))
     }
 
-    /// Appends the field. Nothing can go wrong: raw fields are checked when they are made.
+    /// Appends the field. This cannot fail, since raw fields are checked when they are created.
     pub(super) fn write(&self, out: &mut Vec<u8>) {
         let (class, number) = match (self, self.field()) {
             (Self::Raw(raw), _) => (raw.class, raw.field),
@@ -338,7 +338,7 @@ impl Oxm {
         let length_at = out.len();
         out.push(0);
         self.write_payload(out);
-        // Payloads are at most 32 bytes here, and 255 in raw fields.
+        // A payload has at most 32 bytes here, and at most 255 in raw fields.
         out[length_at] = (out.len() - length_at - 1) as u8;
     }
 }
@@ -378,7 +378,7 @@ impl Wire for Oxm {
     }
 }
 
-/// A field that this crate passes through without knowing what it means.
+/// A field that this crate passes through without knowing its meaning.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct RawOxm {
     class: OxmClass,
@@ -388,14 +388,14 @@ pub struct RawOxm {
 }
 
 impl RawOxm {
-    /// A field of the given class. `payload` is what follows the four bytes of header: the
-    /// experimenter's id if the class is [`OxmClass::EXPERIMENTER`], the value, and the mask if
+    /// Creates a field of the given class. `payload` is the data behind the four bytes of header:
+    /// the experimenter's id if the class is [`OxmClass::EXPERIMENTER`], the value, and the mask if
     /// `has_mask`.
     ///
     /// # Errors
     ///
-    /// If `field` exceeds 127 or the payload 255 bytes, if an experimenter's id is missing, or if
-    /// [`Oxm`] has a variant for the field.
+    /// Returns an error if `field` exceeds 127 or the payload 255 bytes, if an experimenter's id is
+    /// missing, or if [`Oxm`] has a variant for the field.
     pub fn new(
         class: OxmClass,
         field: u8,
@@ -419,7 +419,7 @@ impl RawOxm {
         if class == OxmClass::OPENFLOW_BASIC
             && let Some(width) = basic.width()
         {
-            // Only a mask on a field that has no maskable variant is left for this form.
+            // A basic field may take this form only if it has a mask that its variant cannot hold.
             if !has_mask || basic.is_maskable() || length != 2 * width {
                 let expected = "a field without a variant of its own, or its value and mask where \
                                 the variant takes no mask";
@@ -430,12 +430,12 @@ impl RawOxm {
         Ok(Self { class, field, has_mask, payload })
     }
 
-    /// Who defines the field.
+    /// Returns the class of the field, which says who defines it.
     pub fn class(&self) -> OxmClass {
         self.class
     }
 
-    /// The field's number within its class, 7 bits.
+    /// Returns the field's number within its class, 7 bits.
     pub fn field(&self) -> u8 {
         self.field
     }
@@ -445,23 +445,23 @@ impl RawOxm {
         self.has_mask
     }
 
-    /// What follows the header.
+    /// Returns the data behind the header.
     pub fn payload(&self) -> &[u8] {
         &self.payload
     }
 
-    /// The experimenter's id, if the class is [`OxmClass::EXPERIMENTER`].
+    /// Returns the experimenter's id, if the class is [`OxmClass::EXPERIMENTER`].
     pub fn experimenter(&self) -> Option<u32> {
         let id = self.payload.first_chunk::<4>()?;
         (self.class == OxmClass::EXPERIMENTER).then(|| u32::from_be_bytes(*id))
     }
 }
 
-/// The header of a field without its payload, as table features list the fields that a table knows
-/// (section 7.3.5.5.2).
+/// The header of a field without its payload, which table features use to list the fields that a
+/// table supports (section 7.3.5.5.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct OxmId {
-    /// `OxmClass::EXPERIMENTER` exactly if `experimenter` is set.
+    /// The class; it is `OxmClass::EXPERIMENTER` exactly if `experimenter` is set.
     class: OxmClass,
     field: u8,
     has_mask: bool,
@@ -470,8 +470,8 @@ pub struct OxmId {
 }
 
 impl OxmId {
-    /// A field of the specification, with or without mask, and with the length that its payload
-    /// would have (0 for a field that this crate does not know).
+    /// Returns the id of a field of the specification, with or without mask. It contains the length
+    /// that the payload would have (0 for a field that this crate does not know).
     pub fn basic(field: OxmField, has_mask: bool) -> Self {
         let width = field.width().unwrap_or(0) as u8;
         let length = if has_mask { 2 * width } else { width };
@@ -479,33 +479,33 @@ impl OxmId {
         Self { class: OxmClass::OPENFLOW_BASIC, field, has_mask, length, experimenter: None }
     }
 
-    /// An experimenter's field; `length` is that of its payload.
+    /// Returns the id of an experimenter's field; `length` is that of its payload.
     pub fn experimenter(experimenter: u32, field: u8, has_mask: bool, length: u8) -> Self {
         let class = OxmClass::EXPERIMENTER;
         Self { class, field: field & 0x7f, has_mask, length, experimenter: Some(experimenter) }
     }
 
-    /// The field, if it is one of class `OFPXMC_OPENFLOW_BASIC`.
+    /// Returns the field, if it is of class `OFPXMC_OPENFLOW_BASIC`.
     pub fn field(self) -> Option<OxmField> {
         (self.class == OxmClass::OPENFLOW_BASIC).then_some(OxmField(self.field))
     }
 
-    /// Who defines the field.
+    /// Returns the class of the field, which says who defines it.
     pub fn class(self) -> OxmClass {
         self.class
     }
 
-    /// The field's number within its class, 7 bits.
+    /// Returns the field's number within its class, 7 bits.
     pub fn number(self) -> u8 {
         self.field
     }
 
-    /// Whether the table takes a mask for the field.
+    /// Whether the table supports a mask for the field.
     pub fn has_mask(self) -> bool {
         self.has_mask
     }
 
-    /// Bytes that the payload has where the field is used; some switches leave it 0.
+    /// Returns the length of the payload where the field is used; some switches leave it 0.
     pub fn length(self) -> u8 {
         self.length
     }
@@ -572,7 +572,8 @@ mod tests {
 
     #[test]
     fn what_is_not_known_is_kept() {
-        // Nicira's conjunction id; an experimenter's; a mask on tcp_src, as Open vSwitch allows.
+        // Nicira's conjunction id; an experimenter's field; a mask on tcp_src, as Open vSwitch
+        // allows.
         for bytes in [
             &[0, 1, 0x4a, 4, 0, 0xab, 0xcd, 0xef][..],
             &[0xff, 0xff, 0, 7, 0x4f, 0x4e, 0x46, 0, 0x0a, 0, 1],

@@ -1,4 +1,4 @@
-//! The values that match fields hold, and how a mask narrows them.
+//! The values of match fields, and their masks.
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
@@ -8,12 +8,13 @@ use crate::PortNumber;
 use crate::cursor::Reader;
 use crate::error::DecodeError;
 
-/// A value of which only the bits set in the mask count; without mask, all of them.
+/// A value with an optional mask: only the bits that are set in the mask are compared, or all bits
+/// without a mask.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Masked<T> {
     /// The bits to compare with.
     pub value: T,
-    /// Which bits to compare; `None` compares all.
+    /// The bits to compare; `None` compares all.
     pub mask: Option<T>,
 }
 
@@ -34,12 +35,12 @@ impl<T> From<(T, T)> for Masked<T> {
 pub struct PbbIsid(u32);
 
 impl PbbIsid {
-    /// The id, if it fits 24 bits.
+    /// Creates an id, if it fits 24 bits.
     pub const fn new(id: u32) -> Option<Self> {
         if id <= 0x00ff_ffff { Some(Self(id)) } else { None }
     }
 
-    /// The id.
+    /// Returns the id.
     pub const fn get(self) -> u32 {
         self.0
     }
@@ -47,11 +48,11 @@ impl PbbIsid {
 
 /// A value of fixed width.
 pub(super) trait Value: Copy + PartialEq {
-    /// Bytes that it takes.
+    /// The length of the value in bytes.
     const WIDTH: usize;
-    /// All bits set, as far as the wire has them.
+    /// The value with all bits set that exist on the wire.
     const ONES: Self;
-    /// No bit set.
+    /// The value with no bit set.
     const ZERO: Self;
 
     fn read(reader: &mut Reader<'_>, field: &'static str) -> Result<Self, DecodeError>;
@@ -59,9 +60,9 @@ pub(super) trait Value: Copy + PartialEq {
     fn and(self, other: Self) -> Self;
 }
 
-/// What a field's variant holds: a value, or a value that may have a mask.
+/// The payload of a field's variant: a value, or a value with an optional mask.
 pub(super) trait Payload: Sized {
-    /// Whether there can be a mask.
+    /// Whether the field may have a mask.
     const MASKABLE: bool;
 
     fn read(

@@ -11,45 +11,45 @@ use crate::cursor::{Reader, pad};
 use crate::error::{DecodeError, DecodeErrorKind, EncodeError};
 
 open_enum! {
-    /// Why a packet was sent to the controller, `ofp_packet_in_reason`.
+    /// The reason why a packet was sent to the controller, `ofp_packet_in_reason`.
     pub PacketInReason: u8 {
-        /// No entry matched: the table-miss entry sent it.
+        /// No other entry matched, and the table-miss entry sent the packet.
         NO_MATCH = 0,
-        /// An action sent it.
+        /// An action sent the packet.
         ACTION = 1,
-        /// Its TTL is invalid.
+        /// The packet's TTL is invalid.
         INVALID_TTL = 2,
     }
 }
 
-/// The cookie of a packet-in that no flow entry caused, or that the switch cannot tell.
+/// The cookie of a packet-in that no flow entry caused, or for which the switch does not know the
+/// entry.
 pub const NO_COOKIE: u64 = u64::MAX;
 
 structure! {
     /// A packet that the switch sends to the controller, `ofp_packet_in`.
     #[derive(Clone, Debug, PartialEq, Eq, Hash)]
     pub struct PacketIn = "ofp_packet_in" {
-        /// Where the switch keeps the packet.
+        /// The buffer in which the switch keeps the packet.
         pub buffer_id: BufferId,
-        /// Bytes that the packet has, of which `data` may be but the first.
+        /// The length of the packet in bytes; `data` may hold only its beginning.
         pub total_len: u16,
-        /// Why it was sent.
+        /// The reason why the packet was sent.
         pub reason: PacketInReason,
-        /// The table of the entry that sent it.
+        /// The table of the entry that sent the packet.
         pub table_id: TableId,
         /// The cookie of that entry, or [`NO_COOKIE`].
         pub cookie: u64,
-        /// What the switch knows about the packet beside its bytes: the port that it came in at, and
-        /// metadata.
+        /// The metadata of the packet, such as its ingress port.
         pub match_fields: Match; pad 2,
-        /// The packet, or the beginning of it.
+        /// The packet, or its beginning.
         pub data: Vec<u8>,
     }
 }
 
 impl PacketIn {
-    /// A whole, unbuffered packet that came in at `in_port` and met the table-miss entry of
-    /// table 0, whose cookie is 0.
+    /// Returns a packet-in with a whole, unbuffered packet that entered at `in_port` and met the
+    /// table-miss entry of table 0, whose cookie is 0.
     pub fn table_miss(in_port: PortNumber, data: Vec<u8>) -> Self {
         Self {
             buffer_id: BufferId::NO_BUFFER,
@@ -62,32 +62,33 @@ impl PacketIn {
         }
     }
 
-    /// The port that the packet came in at, if the switch says so.
+    /// Returns the ingress port, if the match contains it.
     pub fn in_port(&self) -> Option<PortNumber> {
         self.match_fields.in_port()
     }
 }
 
-/// A packet that the controller has the switch send, `ofp_packet_out`.
+/// A packet that the controller makes the switch send, `ofp_packet_out`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct PacketOut {
-    /// The buffered packet to send, or none if `data` holds it.
+    /// The buffered packet to send; [`BufferId::NO_BUFFER`] if `data` holds the packet.
     pub buffer_id: BufferId,
-    /// The port that the packet counts as having come in at; [`PortNumber::CONTROLLER`] if at none.
+    /// The port that counts as the packet's ingress port; [`PortNumber::CONTROLLER`] if there is
+    /// none.
     pub in_port: PortNumber,
-    /// What to do with it.
+    /// The actions on the packet.
     pub actions: Vec<Action>,
-    /// The packet, if it is not buffered.
+    /// The packet; empty if it is buffered.
     pub data: Vec<u8>,
 }
 
 impl PacketOut {
-    /// Sends the packet in `data`.
+    /// Returns a packet-out that sends the packet in `data`.
     pub const fn unbuffered(in_port: PortNumber, actions: Vec<Action>, data: Vec<u8>) -> Self {
         Self { buffer_id: BufferId::NO_BUFFER, in_port, actions, data }
     }
 
-    /// Sends the packet that the switch keeps in a buffer.
+    /// Returns a packet-out that sends a buffered packet.
     pub const fn buffered(in_port: PortNumber, actions: Vec<Action>, buffer_id: BufferId) -> Self {
         Self { buffer_id, in_port, actions, data: Vec::new() }
     }

@@ -4,33 +4,33 @@
 use crate::{FixedText, MacAddress, PortNumber};
 
 bit_set! {
-    /// How a port is configured, `ofp_port_config`.
+    /// The configuration of a port, `ofp_port_config`.
     pub PortConfig: u32 {
         /// Administratively down.
         PORT_DOWN = 1 << 0,
-        /// All packets that it receives are dropped.
+        /// The port drops all packets that it receives.
         NO_RECV = 1 << 2,
-        /// All packets forwarded to it are dropped.
+        /// The port drops all packets that are forwarded to it.
         NO_FWD = 1 << 5,
-        /// It sends no packet-ins.
+        /// Packets received on the port cause no packet-ins.
         NO_PACKET_IN = 1 << 6,
     }
 }
 
 bit_set! {
-    /// What state a port is in, `ofp_port_state`.
+    /// The state of a port, `ofp_port_state`.
     pub PortState: u32 {
         /// There is no link.
         LINK_DOWN = 1 << 0,
-        /// A protocol outside OpenFlow blocks it.
+        /// A protocol outside OpenFlow blocks the port.
         BLOCKED = 1 << 1,
-        /// Live, for fast-failover groups.
+        /// The port is live, for fast-failover groups.
         LIVE = 1 << 2,
     }
 }
 
 bit_set! {
-    /// What a port can do, `ofp_port_features`.
+    /// The rates and media of a port, `ofp_port_features`.
     pub PortFeatures: u32 {
         /// 10 Mb/s half-duplex.
         RATE_10MB_HD = 1 << 0,
@@ -71,34 +71,34 @@ structure! {
     /// A port's description, `ofp_port`, 64 bytes.
     #[derive(Clone, Debug, PartialEq, Eq, Hash)]
     pub struct Port = "ofp_port" {
-        /// The number by which flow entries name it.
+        /// The number by which flow entries refer to the port.
         pub port_no: PortNumber; pad 4,
         /// Its Ethernet address.
         pub hw_addr: MacAddress; pad 2,
         /// Its name, at most 15 bytes.
         pub name: FixedText<16>,
-        /// How it is configured.
+        /// The configuration of the port.
         pub config: PortConfig,
-        /// What state it is in.
+        /// The state of the port.
         pub state: PortState,
-        /// Features in use.
+        /// The features in use.
         pub curr: PortFeatures,
-        /// Features that it advertises.
+        /// The features that the port advertises.
         pub advertised: PortFeatures,
-        /// Features that it has.
+        /// The features that the port supports.
         pub supported: PortFeatures,
-        /// Features that its peer advertises.
+        /// The features that the peer advertises.
         pub peer: PortFeatures,
-        /// Bit rate in use, kb/s.
+        /// The current bit rate in kb/s.
         pub curr_speed: u32,
-        /// Highest bit rate, kb/s.
+        /// The highest bit rate in kb/s.
         pub max_speed: u32,
     }
 }
 
 impl Port {
-    /// A live port of 10 Gb/s over copper, as a virtual switch shows its ports. The name is cut to
-    /// 15 bytes.
+    /// Creates a live port of 10 Gb/s over copper, like the ports of a virtual switch. The name is
+    /// truncated to 15 bytes.
     pub fn new(port_no: PortNumber, hw_addr: MacAddress, name: &str) -> Self {
         let features = PortFeatures::RATE_10GB_FD | PortFeatures::COPPER;
         Self {
@@ -118,22 +118,22 @@ impl Port {
 }
 
 open_enum! {
-    /// What happened to a port, `ofp_port_reason`.
+    /// The kind of change of a port, `ofp_port_reason`.
     pub PortReason: u8 {
-        /// It was added.
+        /// The port was added.
         ADD = 0,
-        /// It was removed.
+        /// The port was removed.
         DELETE = 1,
-        /// Its description changed.
+        /// The description of the port changed.
         MODIFY = 2,
     }
 }
 
 structure! {
-    /// Tells the controller that a port changed, `ofp_port_status`.
+    /// A notification that a port changed, `ofp_port_status`.
     #[derive(Clone, Debug, PartialEq, Eq, Hash)]
     pub struct PortStatus = "ofp_port_status" {
-        /// What happened.
+        /// The kind of change.
         pub reason: PortReason; pad 7,
         /// The port as it is now.
         pub desc: Port,
@@ -141,18 +141,18 @@ structure! {
 }
 
 structure! {
-    /// Changes how a port is configured, `ofp_port_mod`.
+    /// A message that changes the configuration of a port, `ofp_port_mod`.
     #[derive(Clone, Debug, PartialEq, Eq, Hash)]
     pub struct PortMod = "ofp_port_mod" {
         /// The port.
         pub port_no: PortNumber; pad 4,
-        /// Its Ethernet address, which must be the one described, as a check.
+        /// The port's Ethernet address, which must be correct, as a safeguard.
         pub hw_addr: MacAddress; pad 2,
-        /// The configuration to take on.
+        /// The new configuration.
         pub config: PortConfig,
-        /// Which bits of it.
+        /// The bits of `config` to change.
         pub mask: PortConfig,
-        /// Features to advertise; none leaves them as they are.
+        /// The features to advertise; no bits leave them unchanged.
         pub advertise: PortFeatures; pad 4,
     }
 }
@@ -188,15 +188,15 @@ structure! {
         pub rx_crc_err: u64,
         /// Collisions.
         pub collisions: u64,
-        /// Whole seconds that the port has been alive.
+        /// The whole seconds for which the port has been alive.
         pub duration_sec: u32,
-        /// Nanoseconds beyond those.
+        /// The nanoseconds beyond `duration_sec`.
         pub duration_nsec: u32,
     }
 }
 
 impl PortStats {
-    /// A port that has counted nothing yet.
+    /// Returns the counters of a port without traffic.
     pub const fn zero(port_no: PortNumber) -> Self {
         Self {
             port_no,

@@ -1,8 +1,8 @@
-//! Properties that hold for all messages and all bytes.
+//! Properties that must hold for all messages and all bytes.
 //!
-//! Messages are drawn from a string of bytes that proptest generates and shrinks: every field takes
-//! what it needs from the front, and zeros once the string is used up. So a failure shrinks to a
-//! short string, and no structure needs a strategy of its own.
+//! Messages are derived from a string of bytes that proptest generates and shrinks: every field
+//! consumes bytes from the front, and zeros once the string is exhausted. A failure therefore
+//! shrinks to a short string, and no structure needs a strategy of its own.
 
 mod sample;
 
@@ -16,10 +16,10 @@ use self::sample::{Source, sample_message};
 use super::message::Message;
 use crate::{Version, Xid};
 
-/// Message types, and some beyond the last.
+/// The message types, and some numbers beyond the last one.
 const TYPES: std::ops::Range<u8> = 0..32;
 
-/// Always the same cases: a failure on one machine is one on all.
+/// Returns a configuration with a fixed seed, so that a failure on one machine occurs on all.
 fn config() -> ProptestConfig {
     ProptestConfig {
         cases: 1500,
@@ -35,8 +35,8 @@ fn encoded(message: &Message, xid: Xid) -> Vec<u8> {
     out
 }
 
-/// Whatever decodes encodes again: to as many bytes, and to the same message. (The bytes may differ
-/// in padding, which is written as zero.)
+/// Checks that decodable bytes encode again, to a message of equal length and contents. (The bytes
+/// may differ in padding, which is written as zero.)
 fn check_any_bytes(frame: &[u8]) -> Result<bool, TestCaseError> {
     let Ok((xid, message)) = Message::decode(frame) else { return Ok(false) };
     let mut out = Vec::new();
@@ -47,7 +47,7 @@ fn check_any_bytes(frame: &[u8]) -> Result<bool, TestCaseError> {
     Ok(true)
 }
 
-/// Gives `frame` the header of a message of this version.
+/// Writes the header of a message of this version into `frame`.
 fn with_header(mut frame: Vec<u8>, message_type: u8) -> Vec<u8> {
     frame.resize(frame.len().max(8), 0);
     let length = frame.len() as u16;
@@ -98,11 +98,12 @@ proptest! {
     }
 }
 
-/// The properties above would hold emptily if nothing that is drawn were interesting.
+/// Checks that the samples contain every variant, since the other properties would otherwise prove
+/// little.
 #[test]
 fn samples_reach_every_variant() {
     let mut seen = BTreeSet::new();
-    // A linear congruential generator (Knuth's MMIX), of which the upper bits are good enough.
+    // A linear congruential generator (Knuth's MMIX), whose upper bits are random enough.
     let mut state = 13_u64;
     let mut bytes = [0; 800];
     for round in 0..2000_u32 {
@@ -110,10 +111,10 @@ fn samples_reach_every_variant() {
             state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
             *byte = (state >> 56) as u8;
         }
-        // Multipart messages are many kinds in one.
+        // Multipart messages have many types, so they get half of the rounds.
         let message_type = if round % 2 == 0 { 18 + (round / 2 % 2) } else { round / 2 % 30 };
         let message = sample_message(message_type as u8, &mut Source::new(&bytes));
-        // Names of variants begin with a capital letter in the debugging output.
+        // In debug output, the names of variants begin with a capital letter.
         let text = format!("{message:?}");
         let words = text.split(|c: char| !c.is_alphanumeric());
         seen.extend(words.filter(|word| word.starts_with(char::is_uppercase)).map(str::to_owned));

@@ -11,13 +11,13 @@ use crate::error::{DecodeError, EncodeError};
 open_enum! {
     /// A queue's id, unique within its port.
     pub QueueId: u32 {
-        /// All queues, to ask for.
+        /// All queues, in requests.
         ALL = 0xffff_ffff,
     }
 }
 
 open_enum! {
-    /// Which property of a queue it is, `ofp_queue_properties`.
+    /// The type of a queue property, `ofp_queue_properties`.
     pub QueuePropertyType: u16 {
         /// A guaranteed rate.
         MIN_RATE = 1,
@@ -31,28 +31,30 @@ open_enum! {
 /// A property of a queue, `ofp_queue_prop_header`. Its length is not rounded to eight bytes.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum QueueProperty {
-    /// The rate guaranteed, in tenths of a percent of the port's; above 1000 there is none.
+    /// The guaranteed rate, in tenths of a percent of the port's rate; values above 1000 mean that
+    /// there is none.
     MinRate(u16),
-    /// The highest rate, in tenths of a percent of the port's; above 1000 there is none.
+    /// The highest rate, in tenths of a percent of the port's rate; values above 1000 mean that
+    /// there is none.
     MaxRate(u16),
-    /// What an experimenter defines.
+    /// A kind that an experimenter defines.
     Experimenter {
         /// The experimenter's id.
         experimenter: u32,
-        /// What follows it and four bytes of padding.
+        /// The data behind the experimenter's id and four bytes of padding.
         data: Vec<u8>,
     },
     /// A property of a type that the specification does not define.
     Unknown {
-        /// Its type.
+        /// The type.
         kind: QueuePropertyType,
-        /// What follows type, length and four bytes of padding.
+        /// The data behind type, length and four bytes of padding.
         data: Vec<u8>,
     },
 }
 
 impl QueueProperty {
-    /// The type of the property.
+    /// Returns the type of the property.
     pub const fn kind(&self) -> QueuePropertyType {
         match self {
             Self::MinRate(_) => QueuePropertyType::MIN_RATE,
@@ -113,7 +115,7 @@ impl Wire for QueueProperty {
 /// A queue and its properties, `ofp_packet_queue`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct PacketQueue {
-    /// Which queue.
+    /// The queue's id.
     pub queue_id: QueueId,
     /// The port that it belongs to.
     pub port: PortNumber,
@@ -146,16 +148,16 @@ structure! {
     pub struct QueueGetConfigReply = "ofp_queue_get_config_reply" {
         /// The port asked for.
         pub port: PortNumber; pad 4,
-        /// Its queues.
+        /// The port's queues.
         pub queues: Vec<PacketQueue>,
     }
 }
 
 structure! {
-    /// Which queues' counters to send, `ofp_queue_stats_request`.
+    /// A selection of the queues whose counters are requested, `ofp_queue_stats_request`.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
     pub struct QueueStatsRequest = "ofp_queue_stats_request" {
-        /// The port, or [`PortNumber::ANY`] for all.
+        /// The port, or [`PortNumber::ANY`] for all ports.
         pub port_no: PortNumber,
         /// The queue, or [`QueueId::ALL`].
         pub queue_id: QueueId,
@@ -176,9 +178,9 @@ structure! {
         pub tx_packets: u64,
         /// Packets dropped because the queue overran.
         pub tx_errors: u64,
-        /// Whole seconds that the queue has been alive.
+        /// The whole seconds for which the queue has been alive.
         pub duration_sec: u32,
-        /// Nanoseconds beyond those.
+        /// The nanoseconds beyond `duration_sec`.
         pub duration_nsec: u32,
     }
 }
@@ -208,7 +210,7 @@ mod tests {
         reply.encode(&mut out).unwrap();
         assert_eq!(out.len(), 8 + (16 + 16 + 17 + 8) + 16);
         assert_eq!(QueueGetConfigReply::decode(&mut Reader::new(&out)), Ok(reply));
-        // A rate is two bytes and six of padding.
+        // A rate has two bytes and six bytes of padding.
         out[27] = 24;
         let error = QueueGetConfigReply::decode(&mut Reader::new(&out)).unwrap_err();
         assert_eq!((error.offset, error.field), (40, LENGTH));

@@ -1,5 +1,5 @@
-//! The switch as a whole: what it is and can do, and how controllers share it (specification
-//! 1.3.5, sections 7.3.1, 7.3.2, 7.3.9 and 7.3.10).
+//! The switch as a whole: its features, its configuration, and the roles of its controllers
+//! (specification 1.3.5, sections 7.3.1, 7.3.2, 7.3.9 and 7.3.10).
 
 use super::codec::{Wire, put_u32};
 use super::flows::FlowRemovedReason;
@@ -10,7 +10,7 @@ use crate::cursor::Reader;
 use crate::error::{DecodeError, EncodeError};
 
 bit_set! {
-    /// What a switch can do, `ofp_capabilities`.
+    /// The capabilities of a switch, `ofp_capabilities`.
     pub Capabilities: u32 {
         /// Flow statistics.
         FLOW_STATS = 1 << 0,
@@ -20,37 +20,37 @@ bit_set! {
         PORT_STATS = 1 << 2,
         /// Group statistics.
         GROUP_STATS = 1 << 3,
-        /// It can reassemble IP fragments.
+        /// The switch can reassemble IP fragments.
         IP_REASM = 1 << 5,
         /// Queue statistics.
         QUEUE_STATS = 1 << 6,
-        /// It blocks ports that would loop.
+        /// The switch blocks ports that would create loops.
         PORT_BLOCKED = 1 << 8,
     }
 }
 
 structure! {
-    /// What a switch is, `ofp_switch_features`.
+    /// The features of a switch, `ofp_switch_features`.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
     pub struct SwitchFeatures = "ofp_switch_features" {
-        /// Its id.
+        /// The datapath's id.
         pub datapath_id: DatapathId,
-        /// How many packets it can buffer.
+        /// The number of packets that the switch can buffer.
         pub n_buffers: u32,
-        /// How many flow tables it has.
+        /// The number of flow tables.
         pub n_tables: u8,
-        /// 0 on the main connection, else the number of the auxiliary one.
+        /// The id of the auxiliary connection, or 0 on the main connection.
         pub auxiliary_id: u8; pad 2,
-        /// What it can do.
+        /// The capabilities of the switch.
         pub capabilities: Capabilities,
-        /// A field without meaning that is kept.
+        /// A field without meaning, which decoding preserves.
         pub reserved: u32,
     }
 }
 
 impl SwitchFeatures {
-    /// A switch without buffers that keeps statistics of flows, tables and ports, on its main
-    /// connection.
+    /// Returns the features of a switch without buffers that keeps statistics of flows, tables and
+    /// ports, on its main connection.
     pub fn new(datapath_id: DatapathId, n_tables: u8) -> Self {
         Self {
             datapath_id,
@@ -66,77 +66,78 @@ impl SwitchFeatures {
 }
 
 open_enum! {
-    /// What a switch does with IP fragments, `ofp_config_flags`.
+    /// The treatment of IP fragments, `ofp_config_flags`.
     pub ConfigFlags: u16 {
-        /// Nothing special.
+        /// Processes fragments like other packets.
         FRAG_NORMAL = 0,
-        /// Drops them.
+        /// Drops fragments.
         FRAG_DROP = 1,
-        /// Reassembles them.
+        /// Reassembles fragments.
         FRAG_REASM = 2,
     }
 }
 
 structure! {
-    /// How a switch is configured, `ofp_switch_config`.
+    /// The configuration of a switch, `ofp_switch_config`.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
     pub struct SwitchConfig = "ofp_switch_config" {
-        /// What it does with IP fragments.
+        /// The treatment of IP fragments.
         pub flags: ConfigFlags,
-        /// Bytes of a buffered packet that a packet-in without an action's limit carries.
+        /// The number of bytes of a buffered packet in a packet-in to which no action's limit
+        /// applies.
         pub miss_send_len: u16,
     }
 }
 
 impl SwitchConfig {
-    /// The value of `miss_send_len` that has whole packets sent and none buffered,
+    /// The value of `miss_send_len` with which whole packets are sent and none is buffered,
     /// `OFPCML_NO_BUFFER`.
     pub const NO_BUFFER: u16 = 0xffff;
 }
 
 impl Default for SwitchConfig {
-    /// The configuration of a switch that nobody has configured (128 bytes, section 7.3.2).
+    /// Returns the initial configuration of a switch (128 bytes, section 7.3.2).
     fn default() -> Self {
         Self { flags: ConfigFlags::FRAG_NORMAL, miss_send_len: 128 }
     }
 }
 
 open_enum! {
-    /// What a controller may do with a switch, `ofp_controller_role`.
+    /// The role of a controller, `ofp_controller_role`.
     pub ControllerRole: u32 {
-        /// Asks for the role without changing it.
+        /// Queries the role without changing it.
         NO_CHANGE = 0,
-        /// Everything, as do all others of this role.
+        /// Full access, shared with all other controllers of this role.
         EQUAL = 1,
-        /// Everything, and at most one controller has this role.
+        /// Full access; at most one controller has this role.
         MASTER = 2,
-        /// Reading only.
+        /// Read-only access.
         SLAVE = 3,
     }
 }
 
 structure! {
-    /// Takes on or confirms a role, `ofp_role_request`.
+    /// A request for a role, or its confirmation, `ofp_role_request`.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
     pub struct RoleMessage = "ofp_role_request" {
         /// The role.
         pub role: ControllerRole; pad 4,
-        /// Counts elections of a master, so that the switch can refuse requests that are stale.
+        /// The generation of the master election, by which the switch can reject stale requests.
         pub generation_id: u64,
     }
 }
 
-/// Which reasons lead to a message, one bit `1 << reason` each, by the controller's role.
+/// The reasons that lead to a message, one bit `1 << reason` each, by the controller's role.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct AsyncMasks {
-    /// For controllers of role equal or master.
+    /// The mask for controllers of role equal or master.
     pub master: u32,
-    /// For controllers of role slave.
+    /// The mask for controllers of role slave.
     pub slave: u32,
 }
 
 impl AsyncMasks {
-    /// The masks for this role.
+    /// Returns the mask for a role.
     pub const fn for_role(self, role: ControllerRole) -> u32 {
         match role {
             ControllerRole::SLAVE => self.slave,
@@ -145,29 +146,29 @@ impl AsyncMasks {
     }
 }
 
-/// Which asynchronous messages a controller gets, `ofp_async_config`.
+/// The asynchronous messages that a controller receives, `ofp_async_config`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct AsyncConfig {
-    /// By [`PacketInReason`].
+    /// The masks of packet-ins, by [`PacketInReason`].
     pub packet_in: AsyncMasks,
-    /// By [`PortReason`].
+    /// The masks of port-status messages, by [`PortReason`].
     pub port_status: AsyncMasks,
-    /// By [`FlowRemovedReason`].
+    /// The masks of flow-removed messages, by [`FlowRemovedReason`].
     pub flow_removed: AsyncMasks,
 }
 
 impl AsyncConfig {
-    /// Whether a controller of this role gets packet-ins for this reason.
+    /// Whether a controller of this role receives packet-ins for this reason.
     pub const fn sends_packet_in(&self, role: ControllerRole, reason: PacketInReason) -> bool {
         has_bit(self.packet_in.for_role(role), reason.0)
     }
 
-    /// Whether a controller of this role gets port-status messages for this reason.
+    /// Whether a controller of this role receives port-status messages for this reason.
     pub const fn sends_port_status(&self, role: ControllerRole, reason: PortReason) -> bool {
         has_bit(self.port_status.for_role(role), reason.0)
     }
 
-    /// Whether a controller of this role gets flow-removed messages for this reason.
+    /// Whether a controller of this role receives flow-removed messages for this reason.
     pub const fn sends_flow_removed(
         &self,
         role: ControllerRole,
@@ -182,8 +183,8 @@ const fn has_bit(mask: u32, bit: u8) -> bool {
 }
 
 impl Default for AsyncConfig {
-    /// What a switch begins with: a master or equal gets everything but packets with an invalid
-    /// TTL, a slave gets port-status messages only. Open vSwitch begins the same way.
+    /// Returns the initial masks of a switch: a master or equal gets everything but packets with an
+    /// invalid TTL, a slave gets port-status messages only. Open vSwitch uses these values too.
     fn default() -> Self {
         Self {
             packet_in: AsyncMasks { master: 0b011, slave: 0 },

@@ -1,4 +1,4 @@
-//! What a flow table can do, and what it is asked to do: `ofp_table_features` (specification
+//! The features of flow tables, as reports and as requests: `ofp_table_features` (specification
 //! 1.3.5, section 7.3.5.5).
 
 use super::actions::ActionType;
@@ -12,31 +12,31 @@ use crate::error::{DecodeError, DecodeErrorKind, EncodeError};
 use crate::structure::Field;
 
 structure! {
-    /// A table and what it can do.
+    /// A table and its features.
     #[derive(Clone, Debug, PartialEq, Eq, Hash)]
     pub struct TableFeatures = "ofp_table_features" {
         counts length >= 64;
-        /// Which table.
+        /// The table's id.
         pub table_id: TableId; pad 5,
         /// Its name, at most 31 bytes.
         pub name: FixedText<32>,
-        /// Bits of the metadata register that it can match.
+        /// The bits of the metadata register that the table can match.
         pub metadata_match: u64,
-        /// Bits of the metadata register that it can write.
+        /// The bits of the metadata register that the table can write.
         pub metadata_write: u64,
         /// Bits that earlier versions defined.
         pub config: u32,
-        /// How many entries it can hold.
+        /// The largest number of entries.
         pub max_entries: u32,
-        /// The rest; a type that is absent means that the table has none of the kind, or for the types
-        /// `..Miss` that they are the same as those for entries.
+        /// The properties of the table. An absent type means that the table supports nothing of the
+        /// kind. For an absent type `..Miss`, the property for entries applies.
         pub properties: Vec<TableFeatureProperty>,
     }
 }
 
 impl TableFeatures {
-    /// A table of this name and size that can do nothing until properties are added, but reads and
-    /// writes all metadata. The name is cut to 31 bytes.
+    /// Creates the features of a table of this name and size. It reads and writes all metadata, and
+    /// supports nothing else until properties are added. The name is truncated to 31 bytes.
     pub fn new(table_id: TableId, name: &str, max_entries: u32) -> Self {
         Self {
             table_id,
@@ -51,8 +51,8 @@ impl TableFeatures {
 }
 
 open_enum! {
-    /// Which property of a table it is, `ofp_table_feature_prop_type`. The types with `MISS` speak
-    /// of the table-miss entry, the others of all entries.
+    /// The type of a table property, `ofp_table_feature_prop_type`. The types with `MISS` concern
+    /// the table-miss entry, the others all entries.
     pub TableFeaturePropertyType: u16 {
         /// Instructions.
         INSTRUCTIONS = 0,
@@ -92,10 +92,10 @@ open_enum! {
 /// The type of an instruction or action without its contents.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct FeatureId {
-    /// Its type.
+    /// The type.
     pub kind: u16,
-    /// The experimenter's id, if an experimenter defines it. It makes the id eight bytes long
-    /// instead of four.
+    /// The experimenter's id, if an experimenter defines the type. It extends the id from four to
+    /// eight bytes.
     pub experimenter: Option<u32>,
 }
 
@@ -140,19 +140,19 @@ impl Wire for FeatureId {
 }
 
 structure! {
-    /// What an experimenter says about a table, `ofp_table_feature_prop_experimenter`.
+    /// A property of a table that an experimenter defines, `ofp_table_feature_prop_experimenter`.
     #[derive(Clone, Debug, PartialEq, Eq, Hash)]
     pub struct ExperimenterProperty = "ofp_table_feature_prop_experimenter" {
         /// The experimenter's id.
         pub experimenter: u32,
         /// The type, in the numbering of the experimenter.
         pub exp_type: u32,
-        /// What follows.
+        /// The data behind it.
         pub data: Vec<u8>,
     }
 }
 
-/// Declares the properties, each with the structures that it lists.
+/// Declares the properties with the structures that they list.
 macro_rules! properties {
     ($( $(#[$meta:meta])* $constant:ident $variant:ident($held:ty), )*) => {
         /// One property of a table, `ofp_table_feature_prop_header`.
@@ -161,15 +161,15 @@ macro_rules! properties {
             $( $(#[$meta])* $variant($held), )*
             /// A property of a type that the specification does not define.
             Unknown {
-                /// Its type.
+                /// The type.
                 kind: TableFeaturePropertyType,
-                /// What follows type and length.
+                /// The data behind type and length.
                 data: Vec<u8>,
             },
         }
 
         impl TableFeatureProperty {
-            /// The type of the property.
+            /// Returns the type of the property.
             pub const fn kind(&self) -> TableFeaturePropertyType {
                 match self {
                     $( Self::$variant(_) => TableFeaturePropertyType::$constant, )*
@@ -221,7 +221,7 @@ properties! {
     APPLY_ACTIONS ApplyActions(Vec<FeatureId>),
     /// The actions that the table-miss entry can apply at once.
     APPLY_ACTIONS_MISS ApplyActionsMiss(Vec<FeatureId>),
-    /// The fields that can be matched; with mask bit, if any mask is possible.
+    /// The fields that can be matched; the mask bit is set if any mask is possible.
     MATCH Match(Vec<OxmId>),
     /// The fields that a match can leave out.
     WILDCARDS Wildcards(Vec<OxmId>),
@@ -233,9 +233,9 @@ properties! {
     APPLY_SETFIELD ApplySetField(Vec<OxmId>),
     /// The fields that the table-miss entry can set at once.
     APPLY_SETFIELD_MISS ApplySetFieldMiss(Vec<OxmId>),
-    /// What an experimenter says about entries.
+    /// A property of entries that an experimenter defines.
     EXPERIMENTER Experimenter(ExperimenterProperty),
-    /// What an experimenter says about the table-miss entry.
+    /// A property of the table-miss entry that an experimenter defines.
     EXPERIMENTER_MISS ExperimenterMiss(ExperimenterProperty),
 }
 

@@ -10,7 +10,7 @@ open_enum! {
     pub TableId: u8 {
         /// The largest id that a table can have.
         MAX = 0xfe,
-        /// All tables, where one may ask for or delete from all.
+        /// All tables, in requests that may concern all of them.
         ALL = 0xff,
     }
 }
@@ -27,8 +27,8 @@ impl Field for Vec<TableId> {
 }
 
 structure! {
-    /// Changes how a table is configured, `ofp_table_mod`. In this version no configuration is left to
-    /// change, but the message remains.
+    /// A message that changes the configuration of a table, `ofp_table_mod`. This version has no
+    /// configuration left to change, but kept the message.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
     pub struct TableMod = "ofp_table_mod" {
         /// The table, or [`TableId::ALL`].

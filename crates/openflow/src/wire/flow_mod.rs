@@ -5,9 +5,9 @@ use crate::error::DecodeError;
 use crate::{BufferId, PortNumber, Version, Xid};
 
 open_enum! {
-    /// What a flow-mod does (`ofp_flow_mod_command`); the versions agree on the values.
+    /// The command of a flow-mod (`ofp_flow_mod_command`), with equal values in both versions.
     ///
-    /// 16 bits, as in 1.0; 1.3 has 8.
+    /// The type has 16 bits, as in 1.0; 1.3 has 8.
     pub FlowModCommand: u16 {
         /// Add a flow entry.
         ADD = 0,
@@ -22,14 +22,15 @@ open_enum! {
     }
 }
 
-/// A view of a flow-mod of either version: what can be answered without its match and actions.
+/// A view of a flow-mod of either version, which gives access to everything except its match and
+/// actions.
 #[derive(Clone, Copy, Debug)]
 pub struct FlowMod<T> {
     buffer: T,
     version: Version,
 }
 
-/// The shortest flow-mod: without actions, and in 1.3 with an empty match.
+/// Returns the length of the shortest flow-mod: without actions, and in 1.3 with an empty match.
 const fn fixed(version: Version) -> usize {
     match version {
         Version::V1_0 => 72,
@@ -39,34 +40,34 @@ const fn fixed(version: Version) -> usize {
 
 impl<T: AsRef<[u8]>> FlowMod<T> {
     /// Checks that the buffer holds a whole flow-mod. Match, actions and instructions are not
-    /// looked into.
+    /// checked.
     pub fn new_checked(buffer: T) -> Result<Self, DecodeError> {
         let Checked { version, .. } =
             check(buffer.as_ref(), MessageType::FLOW_MOD, "ofp_flow_mod", fixed)?;
         Ok(Self { buffer, version })
     }
 
-    /// The version of the message.
+    /// Returns the version of the message.
     pub fn version(&self) -> Version {
         self.version
     }
 
-    /// The transaction id.
+    /// Returns the transaction id.
     pub fn xid(&self) -> Xid {
         Xid(u32_at(self.buffer.as_ref(), 4))
     }
 
-    /// The controller's name for the flow entry.
+    /// Returns the controller's cookie for the flow entry.
     pub fn cookie(&self) -> u64 {
         u64_at(self.buffer.as_ref(), self.at(48, 8))
     }
 
-    /// The table meant; 1.0 does not say.
+    /// Returns the table; `None` in 1.0, which has no such field.
     pub fn table_id(&self) -> Option<u8> {
         (self.version == Version::V1_3).then(|| u8_at(self.buffer.as_ref(), 24))
     }
 
-    /// What to do.
+    /// Returns the command.
     pub fn command(&self) -> FlowModCommand {
         let data = self.buffer.as_ref();
         FlowModCommand(match self.version {
@@ -75,27 +76,28 @@ impl<T: AsRef<[u8]>> FlowMod<T> {
         })
     }
 
-    /// Seconds without a packet after which the entry goes; 0 for never.
+    /// Returns the time in seconds without a packet after which the entry is removed; 0 for never.
     pub fn idle_timeout(&self) -> u16 {
         u16_at(self.buffer.as_ref(), self.at(58, 26))
     }
 
-    /// Seconds after which the entry goes; 0 for never.
+    /// Returns the time in seconds after which the entry is removed; 0 for never.
     pub fn hard_timeout(&self) -> u16 {
         u16_at(self.buffer.as_ref(), self.at(60, 28))
     }
 
-    /// The entry's priority; higher wins.
+    /// Returns the entry's priority; the highest one wins.
     pub fn priority(&self) -> u16 {
         u16_at(self.buffer.as_ref(), self.at(62, 30))
     }
 
-    /// The buffered packet to which the new entry is applied.
+    /// Returns the buffered packet to which the new entry is applied.
     pub fn buffer_id(&self) -> BufferId {
         BufferId(u32_at(self.buffer.as_ref(), self.at(64, 32)))
     }
 
-    /// Restricts a removal to entries that send to this port.
+    /// Returns the port to which a removal is restricted: only entries that output to it are
+    /// removed.
     pub fn out_port(&self) -> PortNumber {
         let data = self.buffer.as_ref();
         match self.version {
@@ -104,7 +106,7 @@ impl<T: AsRef<[u8]>> FlowMod<T> {
         }
     }
 
-    /// The flags, as the version defines them.
+    /// Returns the flags of the version.
     pub fn flags(&self) -> u16 {
         u16_at(self.buffer.as_ref(), self.at(70, 44))
     }
@@ -121,8 +123,8 @@ impl<T: AsRef<[u8]>> FlowMod<T> {
 mod tests {
     use super::*;
 
-    /// A flow-mod whose byte at offset `n` is `n`, but for its header, so that every field shows
-    /// where it was read from.
+    /// Returns a flow-mod whose byte at offset `n` is `n`, except for its header, so that every
+    /// field shows the offset from which it was read.
     fn counting(version: Version) -> Vec<u8> {
         let mut bytes: Vec<u8> = (0..80).collect();
         bytes[..4].copy_from_slice(&[version.wire(), MessageType::FLOW_MOD.0, 0, 80]);

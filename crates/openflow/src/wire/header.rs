@@ -1,43 +1,43 @@
-//! The header that every message of every version starts with (`ofp_header`), and the messages
-//! that are hardly more than a header.
+//! The header of every message of every version (`ofp_header`), and messages that consist of little
+//! more than a header.
 
 use super::{array_at, header_bytes, message_length, u8_at, u16_at};
 use crate::error::{DecodeError, DecodeErrorKind, EncodeError};
 use crate::{Version, Xid};
 
-/// Bytes in `ofp_header`.
+/// The length of `ofp_header` in bytes.
 pub const HEADER_LENGTH: usize = 8;
 
 open_enum! {
-    /// `ofp_header.type`, as far as both versions agree on it.
+    /// The values of `ofp_header.type` on which both versions agree.
     ///
-    /// From 15 on the numbers differ; the constants of each version are in its module.
+    /// The numbers differ from 15 on; the constants of each version are in its module.
     pub MessageType: u8 {
-        /// Opens the connection and names the versions spoken.
+        /// Opens the connection and contains the versions that the sender speaks.
         HELLO = 0,
-        /// Something went wrong.
+        /// An error.
         ERROR = 1,
-        /// Asks for an echo reply with the same body.
+        /// An echo request, whose body the reply returns.
         ECHO_REQUEST = 2,
-        /// Answers an echo request.
+        /// An echo reply.
         ECHO_REPLY = 3,
         /// `OFPT_VENDOR` in 1.0, `OFPT_EXPERIMENTER` in 1.3.
         VENDOR = 4,
-        /// Asks the switch what it is.
+        /// A request for the switch's features.
         FEATURES_REQUEST = 5,
-        /// The switch's answer.
+        /// The reply of the switch.
         FEATURES_REPLY = 6,
         /// Asks for the switch's configuration.
         GET_CONFIG_REQUEST = 7,
-        /// The switch's answer.
+        /// The reply of the switch.
         GET_CONFIG_REPLY = 8,
-        /// Configures the switch; has no answer.
+        /// A new configuration for the switch; there is no reply.
         SET_CONFIG = 9,
         /// A packet for the controller.
         PACKET_IN = 10,
-        /// A flow entry is gone.
+        /// A flow entry was removed.
         FLOW_REMOVED = 11,
-        /// A port came, changed or went.
+        /// A port was added, changed or removed.
         PORT_STATUS = 12,
         /// A packet for the switch to send.
         PACKET_OUT = 13,
@@ -48,14 +48,15 @@ open_enum! {
 
 /// A view of a message's header.
 ///
-/// The buffer may hold more than the message; what follows it is left alone.
+/// The buffer may contain more than the message; further bytes are ignored.
 #[derive(Clone, Copy, Debug)]
 pub struct Header<T> {
     buffer: T,
 }
 
 impl<T: AsRef<[u8]>> Header<T> {
-    /// Checks that the buffer holds a whole header and the whole message that it announces.
+    /// Checks that the buffer holds a whole header and the whole message of the length in the
+    /// header.
     pub fn new_checked(buffer: T) -> Result<Self, DecodeError> {
         let data = buffer.as_ref();
         if data.len() < HEADER_LENGTH {
@@ -71,41 +72,42 @@ impl<T: AsRef<[u8]>> Header<T> {
         Ok(Self { buffer })
     }
 
-    /// The version byte, whether this crate speaks it or not.
+    /// Returns the version byte, even if this crate does not speak the version.
     pub fn version(&self) -> u8 {
         u8_at(self.buffer.as_ref(), 0)
     }
 
-    /// The message's type.
+    /// Returns the message's type.
     pub fn message_type(&self) -> MessageType {
         MessageType(u8_at(self.buffer.as_ref(), 1))
     }
 
-    /// Bytes in the message, with the header.
+    /// Returns the length of the message in bytes, including the header.
     pub fn length(&self) -> u16 {
         u16_at(self.buffer.as_ref(), 2)
     }
 
-    /// The transaction id.
+    /// Returns the transaction id.
     pub fn xid(&self) -> Xid {
         Xid(u32::from_be_bytes(array_at(self.buffer.as_ref(), 4)))
     }
 
-    /// What follows the header, up to the end of the message.
+    /// Returns the data behind the header, up to the end of the message.
     pub fn body(&self) -> &[u8] {
         self.buffer.as_ref().get(HEADER_LENGTH..usize::from(self.length())).unwrap_or(&[])
     }
 }
 
-/// Appends a message that consists of its header: a request without parameters, a barrier reply.
+/// Appends a message that consists of its header, such as a request without parameters or a barrier
+/// reply.
 pub fn emit_empty(version: Version, message_type: MessageType, xid: Xid, out: &mut Vec<u8>) {
     out.extend_from_slice(&header_bytes(version, message_type, HEADER_LENGTH as u16, xid));
 }
 
-/// Appends the answer to an echo request: the same version, transaction id and body.
+/// Appends the reply to an echo request, with the version, transaction id and body of the request.
 pub fn emit_echo_reply<T: AsRef<[u8]>>(request: &Header<T>, out: &mut Vec<u8>) {
     let body = request.body();
-    // The request had a length field that held its length, and the reply is as long.
+    // The reply is as long as the request, whose length fitted the field.
     let [l0, l1] = ((HEADER_LENGTH + body.len()) as u16).to_be_bytes();
     let [x0, x1, x2, x3] = request.xid().0.to_be_bytes();
     let reply = MessageType::ECHO_REPLY.0;
@@ -113,9 +115,9 @@ pub fn emit_echo_reply<T: AsRef<[u8]>>(request: &Header<T>, out: &mut Vec<u8>) {
     out.extend_from_slice(body);
 }
 
-/// Appends an error message with the type and code of that version.
+/// Appends an error message with the type and code of a version.
 ///
-/// `data` is what the code calls for: mostly the message at fault, of which at least 64 bytes must
+/// `data` depends on the code. It is mostly the message at fault, of which at least 64 bytes must
 /// be returned (OpenFlow 1.0.0, 5.4.4; 1.3.5, 7.5.4). All of it is sent.
 pub fn emit_error(
     version: Version,

@@ -14,16 +14,16 @@ use super::{
 use crate::error::{DecodeError, DecodeErrorKind, EncodeError};
 use crate::{BufferId, PortNumber, Version, Xid};
 
-/// Where the packet starts in 1.0, and the fixed part's length.
+/// The offset of the packet in 1.0, which is the length of the fixed part.
 const V1_0_DATA: usize = 18;
-/// Where the match starts in 1.3.
+/// The offset of the match in 1.3.
 const V1_3_MATCH: usize = 24;
-/// The shortest packet-in of 1.3: an empty match occupies 8 bytes, padding 2.
+/// The length of the shortest packet-in of 1.3: an empty match occupies 8 bytes, padding 2.
 const V1_3_MINIMUM: usize = V1_3_MATCH + 8 + 2;
-/// Length of what precedes the packet when the match holds the ingress port alone.
+/// The length of everything before the packet if the match contains only the ingress port.
 const V1_3_PORT_ONLY: usize = V1_3_MATCH + 16 + 2;
-/// `ofp_match` with one field, the ingress port: type OFPMT_OXM, length 12, then the header of
-/// OXM_OF_IN_PORT (class 0x8000, field 0, length 4).
+/// The beginning of an `ofp_match` with one field, the ingress port: type OFPMT_OXM, length 12,
+/// then the header of OXM_OF_IN_PORT (class 0x8000, field 0, length 4).
 const IN_PORT_MATCH: [u8; 8] = [0, 1, 0, 12, 0x80, 0, 0, 4];
 /// The header of OXM_OF_IN_PORT.
 const OXM_IN_PORT: u32 = 0x8000_0004;
@@ -49,32 +49,33 @@ impl<T: AsRef<[u8]>> PacketIn<T> {
         Ok(Self { buffer, version, in_port, payload: (start, end) })
     }
 
-    /// The version of the message.
+    /// Returns the version of the message.
     pub fn version(&self) -> Version {
         self.version
     }
 
-    /// The transaction id.
+    /// Returns the transaction id.
     pub fn xid(&self) -> Xid {
         Xid(u32_at(self.buffer.as_ref(), 4))
     }
 
-    /// Where the switch keeps the packet, if it does.
+    /// Returns the buffer in which the switch keeps the packet, if it does.
     pub fn buffer_id(&self) -> BufferId {
         BufferId(u32_at(self.buffer.as_ref(), 8))
     }
 
-    /// Bytes in the packet when it arrived, of which the payload may be the beginning.
+    /// Returns the length of the packet when it arrived; the payload may be only its beginning.
     pub fn total_len(&self) -> u16 {
         u16_at(self.buffer.as_ref(), 12)
     }
 
-    /// The port that the packet came in by; [`PortNumber::ANY`] if a 1.3 match does not say.
+    /// Returns the ingress port; [`PortNumber::ANY`] if a 1.3 match does not contain it.
     pub fn in_port(&self) -> PortNumber {
         self.in_port
     }
 
-    /// Why the packet was sent, as the version numbers it; 0 is a table miss in both.
+    /// Returns the reason why the packet was sent, in the numbering of the version; 0 is a table
+    /// miss in both versions.
     pub fn reason(&self) -> u8 {
         u8_at(
             self.buffer.as_ref(),
@@ -85,22 +86,23 @@ impl<T: AsRef<[u8]>> PacketIn<T> {
         )
     }
 
-    /// The table that sent the packet; 1.0 does not say.
+    /// Returns the table that sent the packet; `None` in 1.0, which has no such field.
     pub fn table_id(&self) -> Option<u8> {
         (self.version == Version::V1_3).then(|| u8_at(self.buffer.as_ref(), 15))
     }
 
-    /// The cookie of the flow entry that sent the packet; 1.0 does not say.
+    /// Returns the cookie of the flow entry that sent the packet; `None` in 1.0, which has no such
+    /// field.
     pub fn cookie(&self) -> Option<u64> {
         (self.version == Version::V1_3).then(|| u64_at(self.buffer.as_ref(), 16))
     }
 
-    /// The packet, or its beginning if the switch buffers it.
+    /// Returns the packet, or its beginning if the switch buffers it.
     pub fn payload(&self) -> &[u8] {
         self.buffer.as_ref().get(self.payload_range()).unwrap_or(&[])
     }
 
-    /// Where in the message the packet lies.
+    /// Returns the range of the packet in the message.
     pub fn payload_range(&self) -> Range<usize> {
         self.payload.0..self.payload.1
     }
@@ -113,9 +115,9 @@ const fn fixed(version: Version) -> usize {
     }
 }
 
-/// The ingress port and the offset of the packet in a 1.3 packet-in that ends at `end`.
+/// Returns the ingress port and the offset of the packet in a 1.3 packet-in that ends at `end`.
 fn locate_v1_3(data: &[u8], end: usize) -> Result<(PortNumber, usize), DecodeError> {
-    // Switches put the ingress port first, and mostly nothing else.
+    // Switches put the ingress port first, and mostly add no other field.
     if array_at(data, V1_3_MATCH) == IN_PORT_MATCH && end >= V1_3_PORT_ONLY {
         return Ok((PortNumber(u32_at(data, V1_3_MATCH + 8)), V1_3_PORT_ONLY));
     }
@@ -149,16 +151,17 @@ fn locate_v1_3(data: &[u8], end: usize) -> Result<(PortNumber, usize), DecodeErr
     Ok((in_port, start))
 }
 
-/// What a packet-in says about its packet.
+/// The fields of a packet-in beside its packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PacketInFields {
-    /// Where the switch keeps the packet, if it does.
+    /// The buffer in which the switch keeps the packet, if it does.
     pub buffer_id: BufferId,
-    /// Bytes in the packet when it arrived.
+    /// The length of the packet in bytes when it arrived.
     pub total_len: u16,
-    /// The port that the packet came in by.
+    /// The ingress port.
     pub in_port: PortNumber,
-    /// Why the packet is sent, as the version numbers it; 0 is a table miss in both.
+    /// The reason why the packet is sent, in the numbering of the version; 0 is a table miss in
+    /// both versions.
     pub reason: u8,
     /// The table that sent it; 1.0 leaves it out.
     pub table_id: u8,
@@ -167,7 +170,7 @@ pub struct PacketInFields {
 }
 
 impl PacketInFields {
-    /// Bytes of the message before the packet.
+    /// Returns the number of bytes of the message before the packet.
     pub const fn overhead(version: Version) -> usize {
         match version {
             Version::V1_0 => V1_0_DATA,
@@ -177,8 +180,8 @@ impl PacketInFields {
 
     /// Appends a packet-in with `payload`, which is the packet or its beginning.
     ///
-    /// In 1.3 the match holds the ingress port. Fails, and appends nothing, if the message would
-    /// not fit its length field or 1.0 has no number for the port.
+    /// In 1.3 the match contains the ingress port. Fails without appending anything if the message
+    /// would not fit its length field or 1.0 has no number for the port.
     pub fn emit(
         &self,
         version: Version,
@@ -218,7 +221,7 @@ impl PacketInFields {
     }
 }
 
-/// The port's number in 1.0, or an error that says that there is none.
+/// Returns the port's number in 1.0, or an error if there is none.
 pub(super) fn port_v1_0(field: &'static str, port: PortNumber) -> Result<u16, EncodeError> {
     port.to_v1_0().ok_or(EncodeError::Value {
         field,
@@ -283,7 +286,8 @@ mod tests {
     #[test]
     fn the_ingress_port_is_found_behind_other_fields() {
         let mut bytes = emitted(Version::V1_3, b"x");
-        // OXM_OF_METADATA (field 2, length 8) in front; match length 24, no padding.
+        // OXM_OF_METADATA (field 2, length 8) is inserted before the port; the match length is 24
+        // without padding.
         bytes.splice(28..28, [0x80, 0, 4, 8, 0, 0, 0, 0, 0, 0, 0, 9]);
         bytes.splice(48..52, []);
         bytes[27] = 24;

@@ -7,7 +7,7 @@ use super::{Checked, MessageType, check, header_bytes, message_length, put_at, u
 use crate::error::{DecodeError, DecodeErrorKind, EncodeError};
 use crate::{BufferId, PortNumber, Version, Xid};
 
-/// Where the actions start.
+/// Returns the offset of the actions.
 const fn fixed(version: Version) -> usize {
     match version {
         Version::V1_0 => 16,
@@ -15,7 +15,7 @@ const fn fixed(version: Version) -> usize {
     }
 }
 
-/// Bytes in an output action.
+/// Returns the length of an output action.
 const fn output_length(version: Version) -> usize {
     match version {
         Version::V1_0 => 8,
@@ -33,7 +33,7 @@ pub struct PacketOut<T> {
 
 impl<T: AsRef<[u8]>> PacketOut<T> {
     /// Checks that the buffer holds a whole packet-out and that its actions end within it. The
-    /// actions themselves are not looked into.
+    /// actions themselves are not checked.
     pub fn new_checked(buffer: T) -> Result<Self, DecodeError> {
         let data = buffer.as_ref();
         let Checked { version, end } =
@@ -49,22 +49,22 @@ impl<T: AsRef<[u8]>> PacketOut<T> {
         Ok(Self { buffer, version, payload: (start, end) })
     }
 
-    /// The version of the message.
+    /// Returns the version of the message.
     pub fn version(&self) -> Version {
         self.version
     }
 
-    /// The transaction id.
+    /// Returns the transaction id.
     pub fn xid(&self) -> Xid {
         Xid(u32_at(self.buffer.as_ref(), 4))
     }
 
-    /// Which buffered packet to send; [`BufferId::NO_BUFFER`] if the payload is the packet.
+    /// Returns the buffered packet to send; [`BufferId::NO_BUFFER`] if the payload is the packet.
     pub fn buffer_id(&self) -> BufferId {
         BufferId(u32_at(self.buffer.as_ref(), 8))
     }
 
-    /// The port that the packet is to count as having come in by.
+    /// Returns the port that counts as the packet's ingress port.
     pub fn in_port(&self) -> PortNumber {
         let data = self.buffer.as_ref();
         match self.version {
@@ -73,22 +73,22 @@ impl<T: AsRef<[u8]>> PacketOut<T> {
         }
     }
 
-    /// The actions' bytes.
+    /// Returns the actions as bytes.
     pub fn actions(&self) -> &[u8] {
         self.buffer.as_ref().get(fixed(self.version)..self.payload.0).unwrap_or(&[])
     }
 
-    /// The ports that output actions name, in order, up to the first action that is malformed.
+    /// Returns the ports of output actions, in order, up to the first malformed action.
     pub fn outputs(&self) -> Outputs<'_> {
         Outputs { version: self.version, actions: self.actions() }
     }
 
-    /// The packet; empty if the switch is to send one that it buffered.
+    /// Returns the packet; empty if the switch is to send a buffered one.
     pub fn payload(&self) -> &[u8] {
         self.buffer.as_ref().get(self.payload_range()).unwrap_or(&[])
     }
 
-    /// Where in the message the packet lies.
+    /// Returns the range of the packet in the message.
     pub fn payload_range(&self) -> Range<usize> {
         self.payload.0..self.payload.1
     }
@@ -101,7 +101,7 @@ const fn actions_len_offset(version: Version) -> usize {
     }
 }
 
-/// The ports that a packet-out's output actions name; made by [`PacketOut::outputs`].
+/// The ports of a packet-out's output actions; created by [`PacketOut::outputs`].
 #[derive(Clone, Debug)]
 pub struct Outputs<'a> {
     version: Version,
@@ -133,22 +133,22 @@ impl Iterator for Outputs<'_> {
     }
 }
 
-/// What a packet-out says about its packet.
+/// The fields of a packet-out beside its packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PacketOutFields<'a> {
-    /// Which buffered packet to send; [`BufferId::NO_BUFFER`] if the payload is the packet.
+    /// The buffered packet to send; [`BufferId::NO_BUFFER`] if the payload is the packet.
     pub buffer_id: BufferId,
-    /// The port that the packet is to count as having come in by; [`PortNumber::ANY`] in 1.0 and
-    /// [`PortNumber::CONTROLLER`] in 1.3 if none.
+    /// The port that counts as the packet's ingress port; [`PortNumber::ANY`] in 1.0 and
+    /// [`PortNumber::CONTROLLER`] in 1.3 if there is none.
     pub in_port: PortNumber,
-    /// An output action for each; none drops the packet.
+    /// The ports of the output actions; without any, the packet is dropped.
     pub outputs: &'a [PortNumber],
 }
 
 impl PacketOutFields<'_> {
     /// Appends a packet-out with `payload`.
     ///
-    /// Fails, and appends nothing, if the message would not fit its length field or 1.0 has no
+    /// Fails without appending anything if the message would not fit its length field or 1.0 has no
     /// number for a port.
     pub fn emit(
         &self,
@@ -160,7 +160,7 @@ impl PacketOutFields<'_> {
         let actions_len = self.outputs.len().saturating_mul(output_length(version));
         let total = fixed(version).saturating_add(actions_len).saturating_add(payload.len());
         let length = message_length("ofp_packet_out", total)?;
-        // Not longer than the message, whose length was just seen to fit.
+        // The actions are shorter than the message, whose length fits.
         let actions_len = actions_len as u16;
         let header = header_bytes(version, MessageType::PACKET_OUT, length, xid);
         let before = out.len();

@@ -1,11 +1,11 @@
-//! Everything that reads bytes from outside, run on arbitrary bytes; the body of the fuzz target,
-//! and of a test that needs no fuzzer.
+//! The code that reads bytes from outside, run on arbitrary bytes. This is the body of the fuzz
+//! target, and of a test that needs no fuzzer.
 //!
-//! Beside not panicking, it is checked that
-//! * a message that decodes encodes again, to as many bytes, and to the same ones except that
-//!   padding, which the specifications want to be zero and which decoding does not keep, is zero;
+//! Beside the absence of panics it checks that
+//! * a decodable message encodes again to equal length and equal bytes, except that padding is
+//!   zero, which the specifications require and decoding does not preserve;
 //! * the views agree with the decoded messages;
-//! * the framer yields the same messages however the stream is cut.
+//! * the framer yields equal messages however the stream is cut.
 
 use openflow::framing::{Framer, FramingError};
 use openflow::handshake::{Handshake, SwitchIdentity};
@@ -13,14 +13,15 @@ use openflow::v1_0::SwitchConfig;
 use openflow::wire::{FlowMod, Header, PacketIn, PacketOut};
 use openflow::{DatapathId, PortNumber, Version, v1_0, v1_3};
 
-/// What of `data` was understood: lets a test make sure that its input is not all rejected.
+/// The parts of `data` that were understood. A test uses them to make sure that not all of its
+/// input is rejected.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Understood {
     pub(crate) v1_0: bool,
     pub(crate) v1_3: bool,
 }
 
-/// Reads `data` in every way. Panics if anything is inconsistent.
+/// Reads `data` in every way. Panics if any two results disagree.
 pub(crate) fn exercise(data: &[u8]) -> Understood {
     let decoded_v1_0 = v1_0::Message::decode(data).ok();
     let decoded_v1_3 = v1_3::Message::decode(data).ok();
@@ -135,7 +136,8 @@ fn views_v1_3(data: &[u8], decoded: Option<&v1_3::Message>) {
     }
 }
 
-/// Cuts the stream in pieces whose size its first byte chooses, and compares with the whole.
+/// Cuts the stream into pieces whose size its first byte determines, and compares the messages with
+/// those of the whole.
 fn framer(data: &[u8]) {
     let whole = frames(data, data.len().max(1));
     let size = usize::from(data.first().copied().unwrap_or(0)) % 32 + 1;
@@ -158,7 +160,7 @@ fn frames(stream: &[u8], size: usize) -> (Vec<Vec<u8>>, Option<FramingError>, Ve
     (frames, failure, framer.held().to_vec())
 }
 
-/// Opens sessions with a peer that sends `data`, once as it is and once after a proper HELLO.
+/// Opens sessions with a peer that sends `data`, once unchanged and once after a valid HELLO.
 fn handshakes(data: &[u8]) {
     let hello = [4, 0, 0, 8, 0, 0, 0, 0];
     for stream in [data.to_vec(), [&hello, data].concat()] {
@@ -175,7 +177,7 @@ fn handshakes(data: &[u8]) {
                 assert!(handshake.stage() >= before, "a session never falls back");
             }
             assert!(!handshake.diagnosis().is_empty());
-            // What we send is well framed, whatever we were sent.
+            // The output is well framed, whatever the input was.
             let mut framer = Framer::new();
             assert!(framer.frames(&out).all(|frame| frame.is_ok()));
             assert!(framer.held().is_empty());

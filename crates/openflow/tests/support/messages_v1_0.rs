@@ -1,4 +1,4 @@
-//! Every message of OpenFlow 1.0 that can be encoded, for property tests.
+//! Strategies for every encodable message of OpenFlow 1.0, for property tests.
 
 use std::net::Ipv4Addr;
 
@@ -333,7 +333,7 @@ fn queue_get_config_reply() -> impl Strategy<Value = QueueGetConfigReply> {
     (port_no(), vec(queue, 0..4)).prop_map(|(port, queues)| QueueGetConfigReply { port, queues })
 }
 
-/// Any message, every type as likely as the others.
+/// Returns a strategy for any message, with all types equally likely.
 pub(crate) fn message() -> impl Strategy<Value = Message> {
     prop_oneof![
         bytes().prop_map(Message::Hello),

@@ -1,8 +1,8 @@
-//! Messages of OpenFlow 1.3 whose structures nest, written out by hand, to start mutations from.
+//! Hand-written messages of OpenFlow 1.3 with nested structures, as seeds of mutations.
 
-/// One message for every structure that holds others or has a length of its own.
+/// Returns one message for every structure that contains others or has a length of its own.
 pub(crate) fn seeds() -> Vec<Vec<u8>> {
-    // Ethernet type IPv4, then an IPv4 source of which 24 bits matter; 4 bytes of padding.
+    // Ethernet type IPv4, then an IPv4 source with a 24-bit mask; 4 bytes of padding.
     let match_fields =
         b"\0\x01\0\x16\x80\0\x0a\x02\x08\0\x80\0\x17\x08\x0a\0\0\0\xff\xff\xff\0\0\0";
     let output = b"\0\0\0\x10\0\0\0\x01\0\x80\0\0\0\0\0\0";

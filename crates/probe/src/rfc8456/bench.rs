@@ -75,7 +75,7 @@ pub(crate) trait Procedure {
         false
     }
 
-    /// Begins; the network is ready.
+    /// Begins the test; the network is ready.
     fn begin(&mut self, now: u64, orders: &mut Vec<Order>);
 
     /// Reacts to an observed event.

@@ -4,15 +4,15 @@ use super::{
     FlowStats, PortStats, QueueStats, StatsReply, StatsReplyBody, StatsReplyFlags, TableStats,
 };
 
-/// Bytes of records that fit one message: what the header, the type and the flags leave.
+/// The number of bytes of records that fit one message beside the header, the type and the flags.
 const CAPACITY: usize = u16::MAX as usize - 12;
 
 impl StatsReplyBody {
     /// Splits the statistics into replies that each fit a message, all but the last of which say
     /// that more follow.
     ///
-    /// What cannot be split is one part, and encoding it fails if it does not fit: a record, a
-    /// vendor's body.
+    /// A single record or a vendor's body cannot be split. It is one part, whose encoding fails if
+    /// it does not fit.
     pub fn into_parts(self) -> Vec<StatsReply> {
         let mut parts: Vec<StatsReply> = match self {
             Self::Flow(flows) => split(flows, FlowStats::encoded_length, Self::Flow),
@@ -31,7 +31,7 @@ impl StatsReplyBody {
     }
 }
 
-/// Fills parts one after the other. There is at least one part, which may be empty.
+/// Fills parts in order. There is at least one part, which may be empty.
 fn split<T>(
     records: Vec<T>,
     length: impl Fn(&T) -> usize,

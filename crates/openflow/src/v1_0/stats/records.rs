@@ -4,7 +4,7 @@ use super::super::{Action, Match, PortNo, Wildcards};
 use crate::FixedText;
 
 structure! {
-    /// Who made the switch (`ofp_desc_stats`), 1056 bytes.
+    /// The description of the switch (`ofp_desc_stats`), 1056 bytes.
     #[derive(Clone, Debug, Default, PartialEq, Eq)]
     pub struct DescStats = "ofp_desc_stats" {
         /// The manufacturer.
@@ -15,27 +15,27 @@ structure! {
         pub sw_desc: FixedText<256>,
         /// The serial number.
         pub serial_num: FixedText<32>,
-        /// The datapath, for people to read.
+        /// A human-readable description of the datapath.
         pub dp_desc: FixedText<256>,
     }
 }
 
 structure! {
-    /// Which flow entries are asked for (`ofp_flow_stats_request`, `ofp_aggregate_stats_request`).
+    /// A selection of flow entries (`ofp_flow_stats_request`, `ofp_aggregate_stats_request`).
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub struct FlowStatsRequest = "ofp_flow_stats_request" {
-        /// Entries that this covers.
+        /// Selects entries that this match covers.
         pub match_fields: Match,
-        /// Entries of this table; [`FlowStatsRequest::ALL_TABLES`] for all, 0xfe for the emergency
-        /// table.
+        /// Selects entries of this table; [`FlowStatsRequest::ALL_TABLES`] for all tables, 0xfe for
+        /// the emergency table.
         pub table_id: u8; pad 1,
-        /// Entries that send to this port; [`PortNo::NONE`] for no restriction.
+        /// Selects entries that output to this port; [`PortNo::NONE`] for all entries.
         pub out_port: PortNo,
     }
 }
 
 impl Default for FlowStatsRequest {
-    /// Every flow entry.
+    /// Returns a request for every flow entry.
     fn default() -> Self {
         Self { match_fields: Match::any(), table_id: Self::ALL_TABLES, out_port: PortNo::NONE }
     }
@@ -47,31 +47,31 @@ impl FlowStatsRequest {
 }
 
 structure! {
-    /// A flow entry and what it counted (`ofp_flow_stats`), 88 bytes and its actions.
+    /// A flow entry and its counters (`ofp_flow_stats`), 88 bytes and its actions.
     #[derive(Clone, Debug, PartialEq, Eq)]
     pub struct FlowStats = "ofp_flow_stats" {
         counts length >= 88;
-        /// The table that holds it.
+        /// The table that holds the entry.
         pub table_id: u8; pad 1,
-        /// Its packets.
+        /// The packets that the entry applies to.
         pub match_fields: Match,
-        /// Whole seconds that it lives.
+        /// The whole seconds for which the entry has existed.
         pub duration_sec: u32,
-        /// Nanoseconds that it lives beyond `duration_sec`.
+        /// The nanoseconds beyond `duration_sec` for which the entry has existed.
         pub duration_nsec: u32,
-        /// Its priority.
+        /// The entry's priority.
         pub priority: u16,
-        /// Seconds without a packet after which it goes; 0 for never.
+        /// The time in seconds without a packet after which the entry is removed; 0 for never.
         pub idle_timeout: u16,
-        /// Seconds after which it goes; 0 for never.
+        /// The time in seconds after which the entry is removed; 0 for never.
         pub hard_timeout: u16; pad 6,
-        /// The controller's name for it.
+        /// The controller's cookie for the entry.
         pub cookie: u64,
-        /// Packets that it matched.
+        /// The packets that the entry matched.
         pub packet_count: u64,
-        /// Bytes in these packets.
+        /// The bytes in these packets.
         pub byte_count: u64,
-        /// What it does with them.
+        /// The instructions for these packets.
         pub actions: Vec<Action>,
     }
 }
@@ -85,12 +85,12 @@ impl FlowStats {
 }
 
 structure! {
-    /// What a set of flow entries counted together (`ofp_aggregate_stats_reply`).
+    /// The sums of the counters of a set of flow entries (`ofp_aggregate_stats_reply`).
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
     pub struct AggregateStats = "ofp_aggregate_stats_reply" {
         /// Packets that the entries matched.
         pub packet_count: u64,
-        /// Bytes in these packets.
+        /// The bytes in these packets.
         pub byte_count: u64,
         /// The number of entries.
         pub flow_count: u32; pad 4,
@@ -98,14 +98,14 @@ structure! {
 }
 
 structure! {
-    /// A table and what it counted (`ofp_table_stats`), 64 bytes.
+    /// A table and its counters (`ofp_table_stats`), 64 bytes.
     #[derive(Clone, Debug, Default, PartialEq, Eq)]
     pub struct TableStats = "ofp_table_stats" {
         /// The table's number.
         pub table_id: u8; pad 3,
         /// The table's name.
         pub name: FixedText<32>,
-        /// The fields that the table can ignore.
+        /// The fields that the table can wildcard.
         pub wildcards: Wildcards,
         /// Entries that it can hold.
         pub max_entries: u32,
@@ -126,9 +126,8 @@ impl TableStats {
 pub const UNSUPPORTED_COUNTER: u64 = u64::MAX;
 
 structure! {
-    /// A port and what it counted (`ofp_port_stats`), 104 bytes.
-    ///
-    /// A counter that the switch does not keep is [`UNSUPPORTED_COUNTER`].
+    /// A port and its counters (`ofp_port_stats`), 104 bytes. A counter that the switch does not
+    /// keep is [`UNSUPPORTED_COUNTER`].
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
     pub struct PortStats = "ofp_port_stats" {
         /// The port.
@@ -165,12 +164,12 @@ impl PortStats {
 }
 
 structure! {
-    /// Which queues are asked for (`ofp_queue_stats_request`).
+    /// A selection of queues (`ofp_queue_stats_request`).
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub struct QueueStatsRequest = "ofp_queue_stats_request" {
-        /// Queues of this port; [`PortNo::ALL`] for all.
+        /// Selects queues of this port; [`PortNo::ALL`] for all ports.
         pub port_no: PortNo; pad 2,
-        /// The queue with this id; [`QueueStatsRequest::ALL_QUEUES`] for all.
+        /// Selects the queue with this id; [`QueueStatsRequest::ALL_QUEUES`] for all queues.
         pub queue_id: u32,
     }
 }
@@ -181,7 +180,7 @@ impl QueueStatsRequest {
 }
 
 structure! {
-    /// A queue and what it counted (`ofp_queue_stats`), 32 bytes.
+    /// A queue and its counters (`ofp_queue_stats`), 32 bytes.
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
     pub struct QueueStats = "ofp_queue_stats" {
         /// The queue's port.

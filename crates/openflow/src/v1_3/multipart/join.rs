@@ -1,15 +1,15 @@
-//! Putting the parts of a request or reply together.
+//! Joins the parts of a multipart request or reply.
 
 use super::{
     MultipartFlags, MultipartReply, MultipartReplyBody, MultipartRequest, MultipartRequestBody,
     MultipartType,
 };
 
-/// Why a part does not continue what came before.
+/// The reason why a part does not continue the previous ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum JoinError {
-    /// The part is of another type than the first.
+    /// The type of the part differs from that of the first.
     #[error("part of type {part} after parts of type {first}: does another message share its xid?")]
     Type {
         /// The type of the first part.
@@ -25,44 +25,48 @@ pub enum JoinError {
     TooMany(usize),
 }
 
-/// The parts of one reply, as they come in.
+/// A joiner of the parts of one reply, in the order of arrival.
 ///
-/// Keep one per transaction id. It holds what the parts hold, so the number of parts is limited;
-/// each is at most 64 KiB.
+/// One joiner is needed per transaction id. It keeps the contents of the parts, each of which has
+/// at most 64 KiB, so the number of parts is limited.
 #[derive(Clone, Debug)]
 pub struct ReplyJoiner(Parts<MultipartReplyBody>);
 
 impl ReplyJoiner {
-    /// A joiner for a reply of at most `max_parts` parts.
+    /// Creates a joiner for a reply of at most `max_parts` parts.
     pub const fn new(max_parts: usize) -> Self {
         Self(Parts { joined: None, count: 0, most: max_parts })
     }
 
-    /// Takes a part; gives the whole back with the last one, and is then ready for another reply.
+    /// Takes a part. Returns the whole body with the last part, after which the joiner is ready for
+    /// another reply.
     ///
     /// # Errors
     ///
-    /// If the part does not continue those before. These are dropped: what follows begins anew.
+    /// Returns an error if the part does not continue the previous ones. The previous parts are
+    /// dropped, and the joiner starts over.
     pub fn push(&mut self, part: MultipartReply) -> Result<Option<MultipartReplyBody>, JoinError> {
         self.0.push(part.body, part.flags, continue_reply)
     }
 }
 
-/// The parts of one request, as they come in: as [`ReplyJoiner`].
+/// A joiner of the parts of one request, like [`ReplyJoiner`].
 #[derive(Clone, Debug)]
 pub struct RequestJoiner(Parts<MultipartRequestBody>);
 
 impl RequestJoiner {
-    /// A joiner for a request of at most `max_parts` parts.
+    /// Creates a joiner for a request of at most `max_parts` parts.
     pub const fn new(max_parts: usize) -> Self {
         Self(Parts { joined: None, count: 0, most: max_parts })
     }
 
-    /// Takes a part; gives the whole back with the last one, and is then ready for another request.
+    /// Takes a part. Returns the whole body with the last part, after which the joiner is ready for
+    /// another request.
     ///
     /// # Errors
     ///
-    /// If the part does not continue those before. These are dropped: what follows begins anew.
+    /// Returns an error if the part does not continue the previous ones. The previous parts are
+    /// dropped, and the joiner starts over.
     pub fn push(
         &mut self,
         part: MultipartRequest,
@@ -71,7 +75,7 @@ impl RequestJoiner {
     }
 }
 
-/// What has come of a message with such a body.
+/// The parts of a message so far.
 #[derive(Clone, Debug)]
 struct Parts<B> {
     joined: Option<B>,

@@ -1,4 +1,4 @@
-//! Cutting what does not fit one message into parts.
+//! Splits multipart bodies that do not fit one message.
 
 use super::{
     MultipartFlags, MultipartReply, MultipartReplyBody, MultipartRequest, MultipartRequestBody,
@@ -6,20 +6,20 @@ use super::{
 use crate::error::EncodeError;
 use crate::v1_3::codec::Wire;
 
-/// Bytes that the header of the message and that of the multipart body take.
+/// The length in bytes of the headers of the message and of the multipart body.
 const HEADERS: usize = 16;
 
-/// Bytes of entries that fit one message.
+/// The number of bytes of entries that fit one message.
 const ROOM: usize = u16::MAX as usize - HEADERS;
 
 impl MultipartReply {
-    /// The messages that send this body, in order: one, or if it is a list that does not fit, as
-    /// many as it needs. All but the last say that more follow; all are to be sent with the
-    /// transaction id of the request.
+    /// Splits a body into the messages that send it, in order. There is one message, or as many as
+    /// needed for a list that does not fit. All but the last say that more follow; all must be sent
+    /// with the transaction id of the request.
     ///
     /// # Errors
     ///
-    /// If a single entry does not fit a message or cannot be written.
+    /// Returns an error if a single entry does not fit a message or cannot be written.
     pub fn split(body: MultipartReplyBody) -> Result<Vec<Self>, EncodeError> {
         use MultipartReplyBody as Body;
         let bodies = match body {
@@ -45,11 +45,12 @@ impl MultipartReply {
 }
 
 impl MultipartRequest {
-    /// As [`MultipartReply::split`]; only requests that set table features are lists.
+    /// Splits a request like [`MultipartReply::split`]; only requests that set table features are
+    /// lists.
     ///
     /// # Errors
     ///
-    /// If a single table does not fit a message or cannot be written.
+    /// Returns an error if a single table does not fit a message or cannot be written.
     pub fn split(body: MultipartRequestBody) -> Result<Vec<Self>, EncodeError> {
         let bodies = match body {
             MultipartRequestBody::TableFeatures(tables) => {
@@ -61,7 +62,7 @@ impl MultipartRequest {
     }
 }
 
-/// Sets `MORE` on all but the last.
+/// Sets `MORE` on all but the last part.
 fn flagged<B>(bodies: Vec<B>) -> impl Iterator<Item = (MultipartFlags, B)> {
     let last = bodies.len().saturating_sub(1);
     bodies.into_iter().enumerate().map(move |(index, body)| {
@@ -69,7 +70,7 @@ fn flagged<B>(bodies: Vec<B>) -> impl Iterator<Item = (MultipartFlags, B)> {
     })
 }
 
-/// Cuts a list into lists that each fit a message; an empty one is a part too.
+/// Splits a list into lists that each fit a message; an empty list yields one part.
 fn wrap<T: Wire, B>(entries: Vec<T>, body: impl Fn(Vec<T>) -> B) -> Result<Vec<B>, EncodeError> {
     let mut parts = Vec::new();
     let mut part = Vec::new();

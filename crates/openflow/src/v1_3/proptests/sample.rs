@@ -1,11 +1,11 @@
-//! Values drawn from a string of bytes.
+//! Values that are derived from a string of bytes.
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
 use crate::v1_3::*;
 use crate::{BufferId, DatapathId, FixedText, MacAddress, PortNumber};
 
-/// The bytes that samples are drawn from; zeros when they are used up.
+/// The bytes from which samples are derived; zeros follow when they are exhausted.
 pub(super) struct Source<'a> {
     bytes: &'a [u8],
 }
@@ -24,12 +24,12 @@ impl<'a> Source<'a> {
         array
     }
 
-    /// A number below `end`.
+    /// Returns a number below `end`.
     fn below(&mut self, end: u8) -> u8 {
         self.array::<1>()[0] % end
     }
 
-    /// Up to three times `multiple` bytes, and `extra` more.
+    /// Returns up to three times `multiple` bytes, and `extra` more.
     fn data(&mut self, multiple: usize, extra: usize) -> Vec<u8> {
         let count = usize::from(self.below(4)) * multiple + extra;
         (0..count).map(|_| self.array::<1>()[0]).collect()
@@ -54,7 +54,7 @@ macro_rules! sample_integers {
     };
 }
 
-/// Newtypes over a number.
+/// Implements `Sample` for newtypes over a number.
 macro_rules! sample_newtypes {
     ($($newtype:ident),* $(,)?) => {
         $( impl Sample for $newtype {
@@ -203,7 +203,7 @@ impl<const N: usize> Sample for [u32; N] {
 
 impl<const N: usize> Sample for FixedText<N> {
     fn sample(source: &mut Source<'_>) -> Self {
-        // Long texts would use up the source; what follows the first bytes is zero.
+        // Long texts would exhaust the source, so only the first bytes are sampled.
         let start: [u8; 8] = source.array();
         let mut bytes = [0; N];
         bytes[..8].copy_from_slice(&start);
@@ -319,7 +319,7 @@ impl Sample for Oxm {
                 )
             }
             _ => {
-                // The top bit keeps the class apart from the known ones.
+                // The cleared top bit distinguishes the class from the known ones.
                 let class = OxmClass(draw::<u16>(source) & 0x7fff);
                 let (field, has_mask) = (source.below(128), source.below(2) == 1);
                 let payload = source.data(5, 0);
@@ -485,7 +485,7 @@ impl Sample for MultipartReplyBody {
     }
 }
 
-/// A message of this type, of which there are thirty.
+/// Returns a message of one of the thirty types.
 pub(super) fn sample_message(message_type: u8, source: &mut Source<'_>) -> Message {
     match message_type {
         0 => Message::Hello(draw(source)),
