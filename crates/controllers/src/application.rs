@@ -1,17 +1,18 @@
-//! What the controllers decide about packets, without sockets and without a protocol.
+//! The decisions of the controllers about packets, without sockets and without a protocol.
 //!
-//! Both forwarding applications learn per switch behind which port an Ethernet address is, by the
+//! Both forwarding applications learn per switch behind which port an Ethernet address is, from the
 //! source addresses of packet-ins. A packet to a known address goes to its port, and a rule makes
-//! the switch do the same with the packets that follow; any other packet goes to all ports. They
-//! differ in what gets a rule: the learning switch gives one to every frame, reactive forwarding
-//! to IPv4 alone, as the application `fwd` of ONOS does, and leaves ARP to the controller.
+//! the switch forward the following packets by itself; any other packet goes to all ports. The
+//! applications differ in which packets get a rule. The learning switch installs one for every
+//! frame. Reactive forwarding installs rules for IPv4 alone, as the application `fwd` of ONOS does,
+//! and leaves ARP to the controller.
 //!
 //! Over OpenFlow both install the rule with every such packet-in, since the switch may have let the
-//! last one expire. Over P4Runtime the controller knows which rules are there; the learning switch
-//! leaves them alone, reactive forwarding writes them again.
+//! last one expire. Over P4Runtime the controller knows which rules exist; the learning switch
+//! leaves them unchanged, reactive forwarding writes them again.
 //!
-//! Switches are independent of each other: there is no topology and no spanning tree, so a loop
-//! of links between switches makes broadcasts circle, as with any learning switch.
+//! Switches are independent of each other: there is no topology and no spanning tree, so broadcasts
+//! circulate in a loop of links between switches, as with any learning switch.
 
 mod addresses;
 pub mod paths;
@@ -22,23 +23,23 @@ use openflow::MacAddress;
 
 use addresses::AddressTable;
 
-/// What a controller does with packet-ins.
+/// The behaviour of a controller on packet-ins.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Application {
-    /// Learns addresses; every frame to a known one gets a rule.
+    /// Learns addresses; every frame to a known address gets a rule.
     #[default]
     LearningSwitch,
-    /// Learns addresses; every IPv4 packet to a known one gets a rule.
+    /// Learns addresses; every IPv4 packet to a known address gets a rule.
     ReactiveForwarding,
     /// Keeps a topology of all switches and provisions shortest paths; see [`paths`].
     Paths,
-    /// Returns every packet by the port that it came in by, as fast as possible, and installs
-    /// nothing. Calibrates benchmarks.
+    /// Returns every packet to its ingress port as fast as possible, and installs nothing. It
+    /// calibrates benchmarks.
     NullResponder,
 }
 
 impl Application {
-    /// The state of one switch, unless the application keeps none.
+    /// Creates the state of one switch, unless the application keeps none.
     pub fn forwarding(self) -> Option<Forwarding> {
         match self {
             Self::LearningSwitch => Some(Forwarding::new(RulePolicy::EveryFrame)),
@@ -63,70 +64,70 @@ impl fmt::Display for Application {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Port(pub u32);
 
-/// Which packets get a rule when their destination is known.
+/// The packets that get a rule when their destination is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RulePolicy {
-    /// All.
+    /// All frames.
     EveryFrame,
-    /// IPv4 without VLAN tag; others are forwarded by the controller, one by one.
+    /// IPv4 packets without a VLAN tag; the controller forwards other packets one by one.
     Ipv4,
 }
 
-/// What becomes of a packet.
+/// The decision about a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Decision {
-    /// It is not forwarded.
+    /// The packet is not forwarded.
     Drop,
-    /// It goes out of all ports but the one that it came in by.
+    /// The packet goes out of all ports except its ingress port.
     Flood,
-    /// It goes out of one port, after the rule is installed if there is one.
+    /// The packet goes out of one port, after the rule is installed if there is one.
     ///
-    /// That may be the port that it came in by, if both hosts are behind it. A switch sends no
-    /// packet back there, so it drops the packet and by the rule those that follow: they have
-    /// reached their destination without it.
+    /// The port may be the ingress port, if both hosts are behind it. A switch sends no packet back
+    /// to its ingress port, so it drops the packet, and by the rule the following ones: they have
+    /// reached their destination already.
     Forward {
         /// The port of the destination.
         port: Port,
-        /// What makes the switch forward by itself from now on.
+        /// The rule by which the switch forwards the following packets itself.
         rule: Option<Rule>,
     },
 }
 
-/// Packets of one source to one destination that come in by one port leave by another.
+/// A rule: packets from one source to one destination that enter by one port leave by another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rule {
-    /// The packets meant.
+    /// The packets that the rule matches.
     pub flow: Flow,
-    /// Where they go.
+    /// The port by which they leave.
     pub output: Port,
 }
 
-/// What a rule matches.
+/// The fields that a rule matches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Flow {
-    /// The port that packets come in by.
+    /// The ingress port.
     pub ingress: Port,
-    /// Ethernet source.
+    /// The Ethernet source.
     pub source: MacAddress,
-    /// Ethernet destination.
+    /// The Ethernet destination.
     pub destination: MacAddress,
 }
 
-/// IPv4, RFC 894.
+/// The EtherType of IPv4, RFC 894.
 const IPV4: u16 = 0x0800;
-/// VLAN tags, IEEE 802.1Q: customer and service.
+/// The EtherTypes of VLAN tags, IEEE 802.1Q: customer and service.
 const VLAN_TAGS: [u16; 2] = [0x8100, 0x88a8];
-/// Link discovery: LLDP (IEEE 802.1AB), and BDDP, the variant that controllers send to broadcast
-/// addresses.
+/// The EtherTypes of link discovery: LLDP (IEEE 802.1AB), and BDDP, the variant that controllers
+/// send to broadcast addresses.
 const DISCOVERY: [u16; 2] = [0x88cc, 0x8942];
-/// Where the Ethernet type is.
+/// The offset of the EtherType in a frame.
 const ETHER_TYPE: usize = 12;
-/// Tags that are looked behind.
+/// The most VLAN tags that are skipped.
 const MAX_TAGS: usize = 2;
-/// 01:80:c2:00:00:0x, which bridges do not forward (IEEE 802.1Q, table 8-1).
+/// The addresses 01:80:c2:00:00:0x, to which bridges do not forward (IEEE 802.1Q, table 8-1).
 const RESERVED_GROUP: u64 = 0x0180_c200_0000;
 
-/// What is known about one switch.
+/// The addresses learned at one switch.
 #[derive(Clone, Debug)]
 pub struct Forwarding {
     policy: RulePolicy,
@@ -134,12 +135,12 @@ pub struct Forwarding {
 }
 
 impl Forwarding {
-    /// A switch about which nothing is known yet.
+    /// Creates the state of a switch about which nothing is known yet.
     pub fn new(policy: RulePolicy) -> Self {
         Self { policy, addresses: AddressTable::default() }
     }
 
-    /// Decides about the packet that begins with `frame` and came in by `ingress`.
+    /// Decides about the packet that begins with `frame` and entered by `ingress`.
     pub fn packet_in(&mut self, ingress: Port, frame: &[u8]) -> Decision {
         let Some((addresses, _)) = frame.split_first_chunk::<ETHER_TYPE>() else {
             return Decision::Drop;
@@ -168,7 +169,7 @@ impl Forwarding {
     }
 }
 
-/// The Ethernet types of a frame: of the frame itself, and behind VLAN tags.
+/// The EtherTypes of a frame: that of the frame itself, and those behind VLAN tags.
 struct EtherTypes {
     outer: Option<u16>,
     inner: Option<u16>,

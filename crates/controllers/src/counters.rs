@@ -1,12 +1,12 @@
-//! What a controller counts while it runs.
+//! The counters of a running controller.
 //!
-//! The threads of a controller add what a whole chunk of messages amounted to, so that counting
-//! costs them a few atomic additions per system call and nothing per message.
+//! The threads of a controller add the sums of a whole chunk of messages, so that counting costs a
+//! few atomic additions per system call and nothing per message.
 
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Figures that are added to while a controller runs; shared with whoever wants to look.
+/// Counters of a running controller, shared with its observers.
 #[derive(Debug, Default)]
 pub struct Counters {
     switches: AtomicU64,
@@ -18,10 +18,10 @@ pub struct Counters {
     failures: AtomicU64,
 }
 
-/// The figures at one moment.
+/// The counts at one moment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
-    /// Switches whose session is open.
+    /// The number of switches whose session is open.
     pub switches: u64,
     /// Sessions opened since the start.
     pub sessions: u64,
@@ -29,16 +29,17 @@ pub struct Counts {
     pub packet_ins: u64,
     /// Packet-outs handed to the connection.
     pub packet_outs: u64,
-    /// Rules asked for: flow-mods sent, or updates that a P4Runtime switch accepted.
+    /// Rules requested: flow-mods sent, or updates that a P4Runtime switch accepted.
     pub rules: u64,
     /// Messages and updates that switches refused.
     pub refused: u64,
-    /// Sessions and attempts at them that ended by a fault; that a switch leaves is none.
+    /// Sessions and attempts at them that ended by a fault; a switch that leaves is not a fault.
     pub failures: u64,
 }
 
 impl Counters {
-    /// The figures now. They are read one after the other while others may be adding.
+    /// Returns the current counts. They are read one after the other, while threads may be adding
+    /// to them.
     pub fn counts(&self) -> Counts {
         let read = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         Counts {
@@ -79,7 +80,7 @@ impl Counters {
     }
 }
 
-/// What one thread has to add.
+/// The counts that one thread has to add.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Tally {
     pub(crate) packet_ins: u64,

@@ -1,8 +1,8 @@
-//! How a controller that stands by learns that the active one is gone.
+//! The heartbeat by which a standby controller detects that the active one is gone.
 //!
-//! The active controller accepts connections and sends a byte on each, once an interval. Who stands by
-//! connects, and takes over when the connection ends or is silent for three intervals. As long as no
-//! connection has ever been there, there is nobody to take over from.
+//! The active controller accepts connections and sends a byte on each, once per interval. A standby
+//! controller connects, and takes over when the connection ends or is silent for three intervals.
+//! It does not take over before it has once received a byte.
 
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -10,14 +10,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-/// Intervals without a byte after which the active controller is taken to be gone.
+/// The number of intervals without a byte after which the active controller is assumed to be gone.
 pub const PATIENCE: u32 = 3;
 
-/// Sends bytes to who stands by, for as long as the process lives.
+/// Sends heartbeats to standby controllers for as long as the process lives.
 ///
 /// # Errors
 ///
-/// When the address cannot be listened on.
+/// Returns an error if the system refuses to listen on the address.
 pub fn beat(address: SocketAddr, interval: Duration) -> io::Result<(SocketAddr, JoinHandle<()>)> {
     let listener = TcpListener::bind(address)?;
     listener.set_nonblocking(true)?;
@@ -40,7 +40,7 @@ pub fn beat(address: SocketAddr, interval: Duration) -> io::Result<(SocketAddr, 
     Ok((address, thread))
 }
 
-/// Returns when the active controller, which has been there, is gone, or `stop` is true.
+/// Waits until the active controller, which must have been there, is gone, or until `stop` is true.
 pub fn watch(address: SocketAddr, interval: Duration, stop: &AtomicBool) {
     while !stop.load(Ordering::Relaxed) {
         let Ok(mut socket) = TcpStream::connect_timeout(&address, Duration::from_secs(1)) else {
@@ -55,7 +55,7 @@ pub fn watch(address: SocketAddr, interval: Duration, stop: &AtomicBool) {
             match socket.read(&mut buffer) {
                 Ok(count) if count > 0 => heard = true,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                // The end, silence, or a fault of the connection.
+                // The connection ended, was silent, or failed.
                 _ if heard => return,
                 _ => break,
             }
@@ -78,7 +78,7 @@ mod tests {
         let interval = Duration::from_secs(600);
         std::thread::scope(|scope| {
             let watcher = scope.spawn(|| watch(address, interval, &stop));
-            // The first ends before it has said a word.
+            // The first connection ends before a byte was sent.
             drop(listener.accept().unwrap());
             let (mut socket, _) = listener.accept().unwrap();
             assert!(!watcher.is_finished());

@@ -1,5 +1,5 @@
-//! Small HTTP servers of controllers: a request comes with its whole body, and its answer is made
-//! without waiting.
+//! A small HTTP server for controllers: a request is received with its whole body, and its answer
+//! is computed without waiting.
 
 use std::convert::Infallible;
 use std::io;
@@ -16,7 +16,7 @@ use serde_json::Value;
 
 /// The time that a client may take to send its request.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// The pause after which the server tries again where it may open no further connection.
+/// The pause after which the server tries again when it may open no further connection.
 const PAUSE: Duration = Duration::from_millis(50);
 
 /// A request with its whole body.
@@ -29,12 +29,12 @@ pub(crate) struct HttpRequest {
     pub(crate) body: Bytes,
 }
 
-/// The answer to a request.
+/// The response to a request.
 #[derive(Debug, PartialEq)]
 pub(crate) enum Answer {
-    /// A document.
+    /// A JSON document.
     Json(StatusCode, Value),
-    /// A line of text, or nothing.
+    /// A line of text, or empty text.
     Text(StatusCode, String),
 }
 
@@ -48,7 +48,7 @@ pub(crate) struct Server {
 }
 
 impl Server {
-    /// Listens; clients are answered once [`Server::accept`] runs.
+    /// Binds the listener; clients are answered once [`Server::accept`] runs.
     pub(crate) fn bind(address: SocketAddr, longest: usize) -> io::Result<Self> {
         let listener = TcpListener::bind(address)?;
         listener.set_nonblocking(true)?;
@@ -59,11 +59,11 @@ impl Server {
         self.address
     }
 
-    /// Answers clients for ever, in tasks of the runtime that runs this.
+    /// Serves clients forever, in tasks of the current runtime.
     ///
     /// # Errors
     ///
-    /// When the runtime cannot watch the listener.
+    /// Returns an error if the runtime cannot watch the listener.
     pub(crate) async fn accept(
         &self,
         answer: impl Fn(HttpRequest) -> Answer + Send + Sync + 'static,
@@ -73,12 +73,12 @@ impl Server {
         let longest = self.longest;
         loop {
             let Ok((stream, _)) = listener.accept().await else {
-                // Out of descriptors: others will be closed.
+                // File descriptors ran out; other connections will be closed.
                 tokio::time::sleep(PAUSE).await;
                 continue;
             };
-            // A request and its answer are a small segment each, and the next request waits for
-            // the answer.
+            // Request and response are a small segment each, and the next request waits for the
+            // response.
             let _ = stream.set_nodelay(true);
             let answer = Arc::clone(&answer);
             let answer = service::service_fn(move |request: Request<Incoming>| {
@@ -94,7 +94,7 @@ impl Server {
             http.timer(TokioTimer::new()).header_read_timeout(PATIENCE);
             let connection = http.serve_connection(TokioIo::new(stream), answer);
             tokio::spawn(async move {
-                // Whoever hangs up has what it wanted.
+                // A client that disconnects early does not matter.
                 let _ = connection.await;
             });
         }

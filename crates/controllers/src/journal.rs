@@ -1,17 +1,17 @@
-//! Where a controller tells what happens to its switches.
+//! The journal of what happens to a controller's switches.
 
 use std::fmt;
 use std::sync::Arc;
 
-/// A line for every switch that comes, goes or misbehaves; silent unless given somewhere to
-/// write. Called from the controller's threads.
+/// A log with a line for every switch that connects, disconnects or misbehaves; silent by default.
+/// The write function is called from the controller's threads.
 #[derive(Clone, Default)]
 pub struct Journal(Option<Arc<Write>>);
 
 type Write = dyn Fn(&str) + Send + Sync;
 
 impl Journal {
-    /// A journal whose lines, without line end, go to `write`.
+    /// Creates a journal whose lines, without line end, are passed to `write`.
     pub fn new(write: impl Fn(&str) + Send + Sync + 'static) -> Self {
         Self(Some(Arc::new(write)))
     }

@@ -1,11 +1,11 @@
 //! Small reference controllers over OpenFlow and P4Runtime.
 //!
-//! Four applications over two protocols. What an application decides about a packet is in
-//! [`application`], without sockets and without a protocol; [`openflow`] and [`p4runtime`] carry
-//! packets to it and its decisions back. A controller author may begin with
-//! [`application::Forwarding::packet_in`] and go on with the adapter of the protocol at hand.
+//! There are four applications and two protocols. The decision of an application about a packet is
+//! in [`application`], without sockets and without a protocol; [`openflow`] and [`p4runtime`] pass
+//! packets to it and carry out its decisions. Authors of controllers may begin with
+//! [`application::Forwarding::packet_in`] and continue with the adapter of their protocol.
 //!
-//! The null responder decides nothing. It answers as fast as it can, so that a benchmark can
+//! The null responder decides nothing. It answers as fast as possible, so that a benchmark can
 //! measure its own ceiling.
 
 pub mod application;

@@ -1,10 +1,11 @@
-//! The northbound interface of path provisioning: the parts of Ryu's REST interfaces (`rest_topology` and `ofctl_rest`) by which
-//! benchmarks ask for the topology and have rules installed. Both protocols have it.
+//! The northbound interface of path provisioning: the parts of Ryu's REST interfaces
+//! (`rest_topology` and `ofctl_rest`) with which benchmarks query the topology and install rules.
+//! It is available over both protocols.
 //!
 //! * `GET /v1.0/topology/switches` and `GET /v1.0/topology/links`, where each direction is a link;
 //! * `GET /stats/flow/ID`: the rules of a switch;
-//! * `POST /stats/flowentry/add`: a rule for packets of an ingress port, a source and a destination. Its priority is not looked
-//!   at: all rules of the application have one.
+//! * `POST /stats/flowentry/add`: a rule for packets of an ingress port, a source and a
+//!   destination. Its priority is ignored, since all rules of the application have one priority.
 
 use std::io;
 use std::net::SocketAddr;
@@ -18,26 +19,26 @@ use crate::application::paths::{self, SwitchId};
 use crate::application::{Flow, Port, Rule};
 use crate::http::{Answer, HttpRequest, Server};
 
-/// Bytes of a request, at most: a rule takes a few hundred.
+/// The largest request in bytes; a rule takes a few hundred.
 const LONGEST: usize = 64 * 1024;
-/// How often the interface looks whether it is to end.
+/// The interval at which the interface checks whether it must end.
 const LOOK: Duration = Duration::from_millis(50);
 
-/// What the interface asks and tells.
+/// The network that the interface queries and changes.
 pub(crate) trait Paths: Send + Sync {
-    /// Has somebody look at the network.
+    /// Calls `look` with the network.
     fn look(&self, look: &mut dyn FnMut(&paths::Network));
 
-    /// Has a switch forward packets of a flow. Returns whether there is such a switch.
+    /// Makes a switch forward packets of a flow. Returns whether the switch is connected.
     fn install(&self, switch: SwitchId, rule: Rule) -> bool;
 }
 
-/// Where clients connect.
+/// The HTTP server of the interface.
 #[derive(Debug)]
 pub(crate) struct Northbound(Server);
 
 impl Northbound {
-    /// Listens; clients are answered from when it serves.
+    /// Binds the listener; clients are answered once [`Northbound::serve`] runs.
     pub(crate) fn bind(address: SocketAddr) -> io::Result<Self> {
         Server::bind(address, LONGEST).map(Self)
     }
@@ -46,7 +47,7 @@ impl Northbound {
         self.0.address()
     }
 
-    /// Answers clients, on this thread, until it has ended.
+    /// Answers clients on this thread, until `ended` returns true.
     pub(crate) fn serve(&self, paths: Arc<dyn Paths>, ended: impl Fn() -> bool) -> io::Result<()> {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         runtime.block_on(async {
@@ -64,12 +65,12 @@ impl Northbound {
     }
 }
 
-/// What is wrong with a request.
+/// The status and the reason with which a request is refused.
 type Refusal = (StatusCode, String);
 
 fn respond(answer: Result<Value, Refusal>) -> Answer {
     match answer {
-        // As `ofctl_rest` does after a change.
+        // `ofctl_rest` also answers a change with empty text.
         Ok(Value::Null) => Answer::Text(StatusCode::OK, String::new()),
         Ok(value) => Answer::Json(StatusCode::OK, value),
         Err((status, reason)) => Answer::Text(status, format!("{reason}\n")),
@@ -108,7 +109,7 @@ fn no_switch(id: u64) -> Refusal {
     (StatusCode::NOT_FOUND, format!("switch {id} is not connected"))
 }
 
-/// What somebody who looks at the network sees.
+/// Returns what `see` reads from the network.
 fn looked_up<R: Default>(paths: &dyn Paths, see: impl Fn(&paths::Network) -> R) -> R {
     let mut seen = R::default();
     paths.look(&mut |network| seen = see(network));
@@ -127,7 +128,7 @@ fn links(network: &paths::Network) -> Value {
     network.link_ends().map(|(from, to)| json!({ "src": end(from), "dst": end(to) })).collect()
 }
 
-/// The rules of a switch; nothing if it is not there.
+/// Returns the rules of a switch as JSON; `None` if the switch is not connected.
 fn rules(network: &paths::Network, switch: SwitchId) -> Option<Value> {
     let rule = |rule: Rule| {
         json!({
@@ -143,7 +144,7 @@ fn rules(network: &paths::Network, switch: SwitchId) -> Option<Value> {
     Some(json!({ switch.0.to_string(): rules }))
 }
 
-/// The rule that a request describes.
+/// Parses the rule that a request describes.
 fn rule_of(body: &[u8]) -> Result<(SwitchId, Rule), String> {
     let entry: Value = serde_json::from_slice(body).map_err(|error| format!("no JSON: {error}"))?;
     let number = |value: &Value, name: &str| {

@@ -1,21 +1,21 @@
 //! A stand-in for ONOS 2.5: a P4Runtime controller that learns of its switches over ONOS's REST
-//! interface, as the probe's `controller.onos-rest` tells them.
+//! interface, from the requests of the probe's setting `controller.onos-rest`.
 //!
-//! It answers as ONOS 2.5.6 was seen to answer, where that matters to whoever measures it:
+//! It reproduces the observed behaviour of ONOS 2.5.6, where that matters to measurements:
 //!
-//! * It takes any netcfg. A device comes of one whose driver and pipeconf it has, and of another
-//!   none, without a word.
-//! * It dials a device that is new at once, and one that it knows again only after a while.
-//! * It keeps devices and netcfg until they are deleted, and the pipeconf of a device for good: one
-//!   that comes back, deleted or not, is given the pipeconf of its first time.
+//! * It accepts any netcfg. It creates a device if it has the driver and the pipeconf, and ignores
+//!   any other netcfg silently.
+//! * It dials a new device immediately, and a known one only after a while.
+//! * It keeps devices and netcfg until they are deleted, and the pipeconf of a device forever: a
+//!   device that returns, deleted or not, gets the pipeconf of its first time.
 //! * Netcfg that is deleted before its device damages the stand-in: it answers 404 to `/devices`
 //!   afterwards, and dials no new device.
 //! * A packet-in takes the time that it took ONOS 2.5.0 in the P4RCProbe paper
-//!   ([`ServiceTime::ONOS`]), in the order in which packet-ins came, and none is dropped.
+//!   ([`ServiceTime::ONOS`]). Packet-ins are served in the order of arrival, and none is dropped.
 //!
-//! A switch is served as [`crate::p4runtime`] serves it with reactive forwarding. Every pipeconf is
-//! the pipeline of [`crate::pipeline`] under another name. The stand-in reports no hosts and no
-//! links, and has no OpenFlow.
+//! A switch is served as in [`crate::p4runtime`] with reactive forwarding. Every pipeconf is the
+//! pipeline of [`crate::pipeline`] under another name. The stand-in reports no hosts and no links,
+//! and has no OpenFlow.
 
 mod rest;
 mod store;
@@ -35,12 +35,11 @@ use crate::p4runtime::{Fleet, Options, ServiceTime};
 use crate::pipeline::PipelineError;
 use store::Store;
 
-/// Bytes of a request, at most: a netcfg has some hundred for each port of each switch.
+/// The largest request in bytes; a netcfg takes some hundred bytes for each port of each switch.
 const LONGEST: usize = 64 << 20;
 /// The interval at which the stand-in checks whether it must stop.
 const LOOK: Duration = Duration::from_millis(50);
-/// The shortest pause after which ONOS was seen to dial a device again that it knew; the longest
-/// was 50 s.
+/// The shortest observed pause after which ONOS dials a known device again; the longest was 50 s.
 const REDIAL: Duration = Duration::from_secs(12);
 
 /// A stand-in for ONOS.
@@ -52,8 +51,8 @@ pub struct Onos {
 }
 
 impl Onos {
-    /// Returns options with which a controller behaves as ONOS does: reactive forwarding, the service
-    /// time of the paper, and a pause before a known switch is dialled again.
+    /// Returns options for the behaviour of ONOS: reactive forwarding, the service time of the
+    /// paper, and a pause before a known switch is dialled again.
     pub fn options() -> Options {
         Options {
             application: Application::ReactiveForwarding,
@@ -63,11 +62,11 @@ impl Onos {
         }
     }
 
-    /// Listens for the REST interface on an address; with port 0 the system chooses one.
+    /// Binds the listener of the REST interface to an address; with port 0 the system chooses one.
     ///
     /// # Errors
     ///
-    /// When the address cannot be listened on.
+    /// Returns an error if the system refuses to listen on the address.
     pub fn bind(address: SocketAddr, options: Options) -> io::Result<Self> {
         let fleet = Fleet::new(options);
         Ok(Self {
@@ -77,12 +76,12 @@ impl Onos {
         })
     }
 
-    /// The address of the REST interface.
+    /// Returns the address of the REST interface.
     pub fn address(&self) -> SocketAddr {
         self.server.address()
     }
 
-    /// The figures, also while it runs.
+    /// Returns the counters, which can be read while the stand-in runs.
     pub fn counters(&self) -> Arc<Counters> {
         Arc::clone(&self.counters)
     }
@@ -91,7 +90,8 @@ impl Onos {
     ///
     /// # Errors
     ///
-    /// When the system refuses a runtime. Nothing that a client or a switch does is an error here.
+    /// Returns an error if the system refuses a runtime. Faults of clients and switches are not
+    /// errors here.
     pub fn run(&self, stop: &AtomicBool) -> io::Result<()> {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         runtime.block_on(async {
@@ -110,5 +110,6 @@ impl Onos {
     }
 }
 
-/// A pipeline that cannot be made is a defect of the build, which a device without one shows.
+/// The result of serving a device. A pipeline that cannot be created is a defect of the build; the
+/// device then has none.
 type Served = Result<(), PipelineError>;

@@ -1,4 +1,4 @@
-//! Controllers over OpenFlow 1.0 and 1.3, the version negotiated with each switch.
+//! Controllers over OpenFlow 1.0 and 1.3; the version is negotiated with each switch.
 //!
 //! ```no_run
 //! use controllers::openflow::{Controller, Options};
@@ -10,9 +10,9 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! What is said to a switch is in `session`, which takes bytes and time and gives bytes back.
-//! Around it, one thread accepts connections and hands them out in turn, and each of the others
-//! serves its share with one loop over epoll.
+//! The conversation with a switch is in `session`, which receives bytes and time and returns bytes.
+//! Around it, one thread accepts connections and distributes them in turn, and each of the other
+//! threads serves its share with one loop over epoll.
 
 mod connection;
 mod listener;
@@ -39,41 +39,41 @@ pub use network::Part;
 use session::Policy;
 use worker::{Delivery, Slot, Worker};
 
-/// How often threads look whether they are to stop.
+/// The interval at which threads check whether they must stop.
 const LOOK: Duration = Duration::from_millis(100);
-/// Pause after a connection could not be accepted, mostly because descriptors ran out.
+/// The pause after a connection could not be accepted, mostly because file descriptors ran out.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 
-/// How a controller behaves.
+/// The options of a controller.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// What it does with packet-ins.
+    /// The behaviour on packet-ins.
     pub application: Application,
-    /// Versions that it offers; both if empty.
+    /// The versions to offer; both if empty.
     pub versions: Vec<Version>,
-    /// Threads that serve switches; at least one.
+    /// The number of threads that serve switches; at least one.
     pub threads: usize,
-    /// Whole seconds without a packet after which switches forget a rule; 0 for never.
+    /// The time in whole seconds without a packet after which switches remove a rule; 0 for never.
     pub idle_timeout: u16,
-    /// Bytes of a packet that switches with buffers send along; 0xffff for all.
+    /// The number of bytes of a buffered packet that switches send along; 0xffff for all.
     pub miss_send_len: u16,
-    /// The null responder answers with the same bytes always: a header and one output action, no
-    /// packet, no buffer. For calibrating floods.
+    /// Whether the null responder always answers with equal bytes: a header and one output action,
+    /// no packet, no buffer. This calibrates floods.
     pub prepared: bool,
-    /// A switch that is silent for this long is asked whether it is there, and given up when it
-    /// stays silent for as long again.
+    /// The time of silence after which a switch gets an echo request; after as much silence again
+    /// it is given up.
     pub keepalive: Duration,
-    /// TLS and mutual TLS; none for plain TCP.
+    /// The settings of TLS and mutual TLS; `None` for plain TCP.
     pub tls: Option<ServerTls>,
-    /// Its part among several controllers; path provisioning alone minds it.
+    /// The part of this controller among several ones; only path provisioning uses it.
     pub part: Part,
-    /// Hears of switches that come, go and misbehave.
+    /// The journal of switches that connect, disconnect and misbehave.
     pub journal: Journal,
 }
 
 impl Default for Options {
-    /// A learning switch on one thread, with idle timeouts of 10 s and the specification's 128
-    /// bytes of buffered packets.
+    /// Returns options for a learning switch on one thread, with idle timeouts of 10 s and the
+    /// specification's 128 bytes of buffered packets.
     fn default() -> Self {
         Self {
             application: Application::default(),
@@ -90,16 +90,16 @@ impl Default for Options {
     }
 }
 
-/// Why a controller could not start.
+/// The reason why a controller could not start.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum BindError {
-    /// The address cannot be listened on.
+    /// The system refuses to listen on the address.
     #[error("cannot listen on {address}: {cause}")]
     Listen {
         /// The address.
         address: SocketAddr,
-        /// What the system says.
+        /// The error of the system.
         cause: io::Error,
     },
     /// Certificates or keys cannot be used.
@@ -116,13 +116,14 @@ pub struct Controller {
     northbound: Option<Northbound>,
 }
 
-/// What all threads use.
+/// The state that all threads share.
 #[derive(Debug)]
 struct Shared {
     policy: Policy,
-    /// The network, where one application decides over all switches; there is one thread then.
+    /// The network, for the application that decides over all switches; such a controller has one
+    /// thread.
     network: Option<Arc<Mutex<Network>>>,
-    /// Set when a controller that stands by is to take over.
+    /// Whether a standby controller must take over.
     takeover: Arc<AtomicBool>,
     threads: usize,
     tls: Option<Arc<rustls::ServerConfig>>,
@@ -131,7 +132,7 @@ struct Shared {
     started: Instant,
 }
 
-/// The network and who carries out what is decided about it.
+/// The network, and the worker that carries out its decisions.
 struct Told {
     network: Arc<Mutex<Network>>,
     worker: Slot,
@@ -151,19 +152,20 @@ impl Paths for Told {
     fn install(&self, switch: SwitchId, rule: Rule) -> bool {
         let mut network = self.lock();
         let Some(commands) = network.install(switch, rule) else { return false };
-        // With the lock held, so that rules of a flow are written in the order of the decisions.
+        // The lock is held, so that rules of a flow are written in the order of the decisions.
         self.worker.send(Delivery::Commands(commands));
         true
     }
 }
 
 impl Controller {
-    /// Listens on `address`; with port 0 the system chooses one. Switches can connect from now
-    /// on, and are served once the controller runs.
+    /// Listens on `address`; with port 0 the system chooses one. Switches can connect from now on,
+    /// and are served once the controller runs.
     ///
     /// # Errors
     ///
-    /// When the address cannot be listened on or the certificates cannot be used.
+    /// Returns an error if the system refuses to listen on the address or if the certificates
+    /// cannot be used.
     pub fn bind(address: SocketAddr, options: Options) -> Result<Self, BindError> {
         let tls = options.tls.as_ref().map(ServerTls::config).transpose()?.map(Arc::new);
         let listen = |cause| BindError::Listen { address, cause };
@@ -183,44 +185,46 @@ impl Controller {
         Ok(Self { listener, address, shared, northbound: None })
     }
 
-    /// The address that switches connect to.
+    /// Returns the address that switches connect to.
     pub fn local_addr(&self) -> SocketAddr {
         self.address
     }
 
-    /// Offers, while the controller runs, what path provisioning knows and lets itself be told, over HTTP on that address: the
-    /// topology, the rules of a switch, and to install one, as Ryu's `rest_topology` and `ofctl_rest` have it. With port 0 the
-    /// system chooses one. Other applications offer nothing.
+    /// Offers the northbound interface of path provisioning over HTTP on an address while the
+    /// controller runs: the topology, the rules of a switch, and the installation of a rule, as in
+    /// Ryu's `rest_topology` and `ofctl_rest`. With port 0 the system chooses a port. Other
+    /// applications offer nothing.
     ///
     /// # Errors
     ///
-    /// When the address cannot be listened on.
+    /// Returns an error if the system refuses to listen on the address.
     pub fn offer_northbound(&mut self, address: SocketAddr) -> io::Result<SocketAddr> {
         let northbound = Northbound::bind(address)?;
         Ok(self.northbound.insert(northbound).address())
     }
 
-    /// The figures, also while the controller runs.
+    /// Returns the counters, which can be read while the controller runs.
     pub fn counters(&self) -> Arc<Counters> {
         self.shared.counters.clone()
     }
 
-    /// What is known of the network, if the application keeps a topology.
+    /// Returns the network, if the application keeps a topology.
     pub fn network(&self) -> Option<Arc<Mutex<Network>>> {
         self.shared.network.clone()
     }
 
-    /// Set to have a controller that stands by take over; it does within some milliseconds.
+    /// Returns the flag that makes a standby controller take over within some milliseconds.
     pub fn takeover(&self) -> Arc<AtomicBool> {
         self.shared.takeover.clone()
     }
 
-    /// Serves switches until `stop` is true, and returns within a fraction of a second then. The
-    /// connections are closed.
+    /// Serves switches until `stop` is true, and returns within a fraction of a second after that.
+    /// The connections are closed.
     ///
     /// # Errors
     ///
-    /// When the system refuses a thread or a poller. Nothing that a switch does is an error here.
+    /// Returns an error if the system refuses a thread or a poller. Faults of switches are not
+    /// errors here.
     pub fn run(&self, stop: &AtomicBool) -> io::Result<()> {
         let shared = &self.shared;
         let ended = &AtomicBool::new(false);
@@ -268,7 +272,7 @@ impl Controller {
         })
     }
 
-    /// Waits for connections, but not for long, and hands over those that are there.
+    /// Waits briefly for connections, and hands over those that are there.
     fn accept(&self, mut hand_over: impl FnMut(std::net::TcpStream)) -> io::Result<()> {
         if !listener::wait(&self.listener, LOOK)? {
             return Ok(());
@@ -278,8 +282,8 @@ impl Controller {
                 Ok((socket, _)) => hand_over(socket),
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(()),
                 Err(error) => {
-                    // The peer went away again, or the system is short of something; either way
-                    // the switches that are there go on.
+                    // The peer disconnected, or the system is short of a resource; in either case
+                    // the connected switches are still served.
                     self.shared.journal.note(format_args!("cannot accept a connection: {error}"));
                     self.shared.counters.failed();
                     std::thread::sleep(ACCEPT_PAUSE);

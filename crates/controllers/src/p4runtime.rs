@@ -9,11 +9,12 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! For every switch a task dials until it is there, becomes primary, sees to it that the switch
-//! runs our pipeline, installs what the application begins with, and then answers packet-ins; when
-//! the session ends it begins again. See `switch` for that life, `connections` for the way there,
-//! `serving` for what the applications do meanwhile, `network` for the one that decides over all switches,
-//! `rules` for what is written, and `entities` for how.
+//! A task per switch dials until the switch is reached, becomes primary, makes sure that the switch
+//! runs the controller's pipeline, installs the application's initial entries, and then answers
+//! packet-ins. When the session ends, the task starts over. The module `switch` holds this life
+//! cycle, `connections` the connections, `serving` the applications, `network` the application that
+//! decides over all switches, `rules` the state of the written rules, and `entities` their
+//! P4Runtime form.
 
 mod connections;
 mod depth;
@@ -55,53 +56,55 @@ pub use service::ServiceTime;
 use service::Station;
 pub use target::{Target, TargetError};
 
-/// How often threads look whether they are to stop.
+/// The interval at which threads check whether they must stop.
 const LOOK: Duration = Duration::from_millis(50);
 
-/// How a controller behaves.
+/// The options of a controller.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// What it does with packet-ins.
+    /// The behaviour on packet-ins.
     pub application: Application,
-    /// After which of its blocks it answers.
+    /// The block after which packet-ins are answered.
     pub answer_after: AnswerAfter,
-    /// When it reads the description of the pipeline.
+    /// When the description of the pipeline is read.
     pub description: Description,
-    /// The time that it takes for each packet-in; path provisioning has none.
+    /// The time that each packet-in takes; path provisioning ignores it.
     pub service_time: ServiceTime,
-    /// Threads that serve switches; at least one.
+    /// The number of threads that serve switches; at least one.
     pub threads: usize,
-    /// How long no packet may match a rule before it is removed; zero for ever.
+    /// The time without a matching packet after which a rule is removed; zero for never.
     pub idle_timeout: Duration,
-    /// The number by which switches choose among controllers; the highest is primary.
+    /// The number by which switches choose among controllers; the controller with the highest is
+    /// primary.
     pub election_id: ElectionId,
-    /// Whether it stands by: a backup of each switch that has a primary controller, until that is gone. Then it is the
-    /// next, with the number after the highest that the switch has seen.
+    /// Whether the controller is a standby: a backup of each switch that has a primary controller,
+    /// until that one is gone. Then it becomes primary, with the number after the highest that the
+    /// switch has seen.
     pub stands_by: bool,
-    /// Switches have ports 1 to this one, as far as flooding is concerned.
+    /// The highest port number of the switches, as far as flooding is concerned.
     pub flood_ports: u16,
-    /// How long messages gather before a thread looks for them; zero to look at once.
+    /// The time for which messages gather before a thread looks for them; zero to look immediately.
     pub gather: Duration,
-    /// What a compiler made of `programs/l2.p4` for switches that execute it and do not compile. Without it
-    /// [`crate::pipeline::DEVICE_CONFIG`], the source.
+    /// The compiler's output for `programs/l2.p4`, for switches that execute it and do not compile.
+    /// If `None`, the source [`crate::pipeline::DEVICE_CONFIG`] is used.
     pub device_config: Option<Bytes>,
-    /// Switches that are dialled and set up at the same time.
+    /// The most switches that are dialled and set up concurrently.
     pub parallel_dials: usize,
     /// The longest pause between attempts to reach a switch.
     pub retry: Duration,
     /// The pause before a switch is dialled again whose session ended.
     pub redial: Duration,
-    /// How long a switch may take to answer the arbitration.
+    /// The time that a switch has to answer the arbitration.
     pub patience: Duration,
     /// TLS, timeouts and limits of the connections.
     pub client: ClientOptions,
-    /// Hears of switches that come, go and misbehave.
+    /// The journal of switches that connect, disconnect and misbehave.
     pub journal: Journal,
 }
 
 impl Default for Options {
-    /// A learning switch with election id 1 on one thread and 48 ports, idle timeouts of 10 s, and
-    /// 64 switches dialled at a time.
+    /// Returns options for a learning switch with election id 1 on one thread and 48 ports, idle
+    /// timeouts of 10 s, and 64 switches dialled at a time.
     fn default() -> Self {
         Self {
             application: Application::default(),
@@ -133,7 +136,7 @@ pub struct Controller {
     northbound: Option<Northbound>,
 }
 
-/// What the tasks of all switches use.
+/// The state that the tasks of all switches share.
 #[derive(Debug)]
 struct Shared {
     options: Options,
@@ -141,16 +144,16 @@ struct Shared {
     dials: Semaphore,
     counters: Arc<Counters>,
     station: Arc<Station>,
-    /// For the application that decides over all switches.
+    /// The network, for the application that decides over all switches.
     network: Network,
 }
 
 impl Shared {
-    /// The description of the pipeline by which one packet is decoded.
+    /// Returns the description of the pipeline by which one packet is decoded.
     fn description(&self) -> Cow<'_, Pipeline> {
         match self.options.description {
             Description::ReadOnce => Cow::Borrowed(&self.pipeline),
-            // It was read from the same bytes before, so it can be read again.
+            // These bytes were parsed before, so parsing succeeds again.
             Description::ReadPerPacket => Pipeline::new(self.options.device_config.clone())
                 .map_or(Cow::Borrowed(&self.pipeline), Cow::Owned),
         }
@@ -168,11 +171,11 @@ impl Paths for Shared {
 }
 
 impl Controller {
-    /// A controller of `targets`, which it begins to dial when it runs.
+    /// Creates a controller of `targets`, which it begins to dial when it runs.
     ///
     /// # Errors
     ///
-    /// When the built-in pipeline is defect.
+    /// Returns an error if the built-in pipeline is defective.
     pub fn new(targets: Vec<Target>, options: Options) -> Result<Self, PipelineError> {
         let shared = Shared {
             pipeline: Pipeline::new(options.device_config.clone())?,
@@ -185,28 +188,30 @@ impl Controller {
         Ok(Self { targets, shared: Arc::new(shared), northbound: None })
     }
 
-    /// Offers, while the controller runs, what path provisioning knows and lets itself be told, over HTTP on that address: the
-    /// topology, the rules of a switch, and to install one, as Ryu's `rest_topology` and `ofctl_rest` have it. With port 0 the
-    /// system chooses one.
+    /// Offers the northbound interface of path provisioning over HTTP on an address while the
+    /// controller runs: the topology, the rules of a switch, and the installation of a rule, as in
+    /// Ryu's `rest_topology` and `ofctl_rest`. With port 0 the system chooses a port.
     ///
     /// # Errors
     ///
-    /// When the address cannot be listened on.
+    /// Returns an error if the system refuses to listen on the address.
     pub fn offer_northbound(&mut self, address: SocketAddr) -> io::Result<SocketAddr> {
         let northbound = Northbound::bind(address)?;
         Ok(self.northbound.insert(northbound).address())
     }
 
-    /// The figures, also while the controller runs.
+    /// Returns the counters, which can be read while the controller runs.
     pub fn counters(&self) -> Arc<Counters> {
         self.shared.counters.clone()
     }
 
-    /// Serves the switches until `stop` is true, and returns within a fraction of a second then.
+    /// Serves the switches until `stop` is true, and returns within a fraction of a second after
+    /// that.
     ///
     /// # Errors
     ///
-    /// When the system refuses a thread or a runtime. Nothing that a switch does is an error here.
+    /// Returns an error if the system refuses a thread or a runtime. Faults of switches are not
+    /// errors here.
     pub fn run(&self, stop: &AtomicBool) -> io::Result<()> {
         let threads = self.shared.options.threads.clamp(1, self.targets.len().max(1));
         let failed = &AtomicBool::new(false);
@@ -246,9 +251,9 @@ impl Controller {
         })
     }
 
-    /// Serves every `threads`-th switch from the one numbered `thread` on.
+    /// Serves every `threads`-th switch, beginning with number `thread`.
     fn serve(&self, thread: usize, threads: usize, ended: impl Fn() -> bool) -> io::Result<()> {
-        // A runtime of its own for every thread: no task is ever moved to another processor.
+        // Each thread has its own runtime, so that no task moves to another core.
         let runtime = runtime::Builder::new_current_thread()
             .enable_all()
             .on_thread_park(gather::pause(self.shared.options.gather))

@@ -1,7 +1,7 @@
-//! The pipeline that P4Runtime switches are given: Ethernet forwarding by rules.
+//! The pipeline that the controllers push to P4Runtime switches: Ethernet forwarding by rules.
 //!
-//! Its source is `programs/l2.p4`. Its P4Info there is what a compiler makes of it, with the
-//! identifiers that the program sets itself; a test holds them against [`ids`].
+//! Its source is `programs/l2.p4`. The P4Info beside it is a compiler's output for this program,
+//! which sets its identifiers itself; a test compares them with [`ids`].
 
 use bytes::Bytes;
 use p4runtime::p4info::{Schema, SchemaError, text};
@@ -15,39 +15,40 @@ use crate::application::Port;
 /// The P4Info, in text format.
 pub const P4INFO: &str = include_str!("../../../programs/l2.p4info.txtpb");
 
-/// The device configuration: the source of the program, which Planimeter's own switches compile. Others that execute
-/// programs need one that their own compiler makes of it.
+/// The device configuration: the source of the program, which Planimeter's own switches compile.
+/// Other switches that execute programs need the output of their own compiler.
 pub const DEVICE_CONFIG: &[u8] = include_bytes!("../../../programs/l2.p4");
 
-/// What things are called in P4Info.
+/// The identifiers in the P4Info.
 pub mod ids {
     /// The table of the rules.
     pub const TABLE: u32 = 0x0200_0001;
-    /// Match field: the port that a packet comes in by, 9 bits.
+    /// The match field for the ingress port, 9 bits.
     pub const IN_PORT: u32 = 1;
-    /// Match field: Ethernet source, 48 bits.
+    /// The match field for the Ethernet source, 48 bits.
     pub const ETH_SRC: u32 = 2;
-    /// Match field: Ethernet destination, 48 bits.
+    /// The match field for the Ethernet destination, 48 bits.
     pub const ETH_DST: u32 = 3;
-    /// Match field: Ethernet type, 16 bits.
+    /// The match field for the EtherType, 16 bits.
     pub const ETH_TYPE: u32 = 4;
-    /// Action: send the packet out of a port.
+    /// The action that sends the packet out of a port.
     pub const SET_EGRESS_PORT: u32 = 0x0100_0001;
-    /// The parameter of that action.
+    /// The parameter of [`SET_EGRESS_PORT`].
     pub const PORT: u32 = 1;
-    /// Action: send the packet to the controller.
+    /// The action that sends the packet to the controller.
     pub const SEND_TO_CPU: u32 = 0x0100_0002;
-    /// Packet-out metadata: the port that the packet came in by.
+    /// The packet-out metadata with the packet's ingress port.
     pub const PACKET_OUT_INGRESS: u32 = 2;
 }
 
-/// A packet-out to this port leaves by all ports of [`FLOOD_GROUP`] but the one that it came in by.
+/// The port number with which a packet-out leaves by all ports of [`FLOOD_GROUP`] except its
+/// ingress port.
 pub const FLOOD_PORT: Port = Port(508);
 /// The multicast group of all ports.
 pub const FLOOD_GROUP: u32 = 1;
 
-/// Why the pipeline cannot be used: a defect of the build, or a device configuration of the
-/// user's that is too long.
+/// The reason why the pipeline cannot be used: a defect of the build, or a user's device
+/// configuration that is too long.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum PipelineError {
@@ -62,7 +63,7 @@ pub enum PipelineError {
     NoHeader(&'static str),
 }
 
-/// The pipeline, ready to be pushed, and how its packet-ins and packet-outs are read and written.
+/// The pipeline in the form to push, with the layouts of its packet-ins and packet-outs.
 #[derive(Clone, Debug)]
 pub struct Pipeline {
     p4info: P4Info,
@@ -73,25 +74,25 @@ pub struct Pipeline {
 }
 
 impl Pipeline {
-    /// The pipeline with [`DEVICE_CONFIG`], or with what a compiler made of the same program.
+    /// Creates the pipeline with [`DEVICE_CONFIG`], or with a compiler's output for this program.
     ///
     /// # Errors
     ///
-    /// When the built-in P4Info is defect.
+    /// Returns an error if the built-in P4Info is defective.
     pub fn new(device_config: Option<Bytes>) -> Result<Self, PipelineError> {
         Self::of(text::parse(P4INFO)?, device_config, P4INFO.as_bytes())
     }
 
-    /// The pipeline with [`DEVICE_CONFIG`] and with another name of its package, so that switches
-    /// and who measures them take it for another pipeline.
+    /// Creates the pipeline with [`DEVICE_CONFIG`] and with another package name, so that switches
+    /// and measurements take it for another pipeline.
     pub(crate) fn named(name: &str) -> Result<Self, PipelineError> {
         let mut p4info = text::parse(P4INFO)?;
         p4info.pkg_info.get_or_insert_default().name = name.to_owned();
         Self::of(p4info, None, name.as_bytes())
     }
 
-    /// The pipeline of a P4Info, and of a device configuration other than [`DEVICE_CONFIG`] where
-    /// one is given. The cookie is that of `identity` and the device configuration.
+    /// Creates the pipeline of a P4Info, with [`DEVICE_CONFIG`] or with the given device
+    /// configuration. The cookie is a hash of `identity` and the device configuration.
     fn of(
         p4info: P4Info,
         device_config: Option<Bytes>,
@@ -108,8 +109,8 @@ impl Pipeline {
         Ok(Self { p4info, device_config, cookie, packet_in, packet_out })
     }
 
-    /// What a switch is sent. The cookie says which P4Info and device configuration these are, so
-    /// that a switch which reports it need not be sent them again.
+    /// Returns the configuration to push to a switch. Its cookie identifies the P4Info and device
+    /// configuration, so that a switch that reports the cookie need not receive them again.
     pub fn config(&self) -> ForwardingPipelineConfig {
         ForwardingPipelineConfig {
             p4info: Some(self.p4info.clone()),
@@ -118,12 +119,12 @@ impl Pipeline {
         }
     }
 
-    /// The port that a packet-in came in by.
+    /// Returns the ingress port of a packet-in.
     pub(crate) fn ingress(&self, metadata: &[PacketMetadata]) -> Option<Port> {
         self.packet_in.read_ingress_port(metadata).map(Port)
     }
 
-    /// The metadata of a packet-out.
+    /// Returns the metadata of a packet-out.
     pub(crate) fn egress(&self, egress: Port, ingress: Option<Port>) -> Vec<PacketMetadata> {
         let mut metadata = self.packet_out.metadata(egress.0);
         if let Some(Port(ingress)) = ingress {
@@ -136,7 +137,7 @@ impl Pipeline {
     }
 }
 
-/// The 64-bit hash FNV-1a of Fowler, Noll and Vo: the same on every run and machine.
+/// Returns the 64-bit hash FNV-1a of Fowler, Noll and Vo, which is equal on every run and machine.
 fn fnv1a(parts: &[&[u8]]) -> u64 {
     parts.iter().copied().flatten().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
         (hash ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3)

@@ -1,4 +1,4 @@
-//! Behind which port an address was seen last, for a bounded number of addresses.
+//! The port at which each address was seen last, for a bounded number of addresses.
 
 use std::collections::HashMap;
 
@@ -6,14 +6,14 @@ use openflow::MacAddress;
 
 use super::Port;
 
-/// Addresses that are kept for certain; up to twice as many may be.
+/// The number of addresses that are kept for certain; up to twice as many may be kept.
 const GENERATION: usize = 8192;
 
-/// An address table that forgets addresses which have been silent longest.
+/// An address table that forgets the addresses that have been silent longest.
 ///
-/// New addresses enter the younger of two generations; when that is full it becomes the older one,
-/// which is forgotten. So the table needs no clock, and no sender of random addresses can fill the
-/// memory.
+/// New addresses enter the younger of two generations. When it is full it becomes the older one,
+/// and the previous older one is dropped. The table therefore needs no clock, and no sender of
+/// random addresses can exhaust the memory.
 #[derive(Clone, Debug, Default)]
 pub(super) struct AddressTable {
     younger: HashMap<MacAddress, Port>,

@@ -1,13 +1,15 @@
-//! A controller that keeps a topology and provisions paths, over all its switches.
+//! A controller application that keeps a topology and provisions paths over all its switches.
 //!
-//! Links are discovered by LLDP frames (IEEE 802.1AB): each switch is told to send one out of every
-//! port, which names the switch and the port, and where it comes in is the other end. Hosts are where
-//! their packets come in by a port that has no link. A packet to a host that is known gets a path: a
-//! shortest one, with a rule at each of its switches, the last first. Any other packet goes out of all
-//! ports without a link, so that it reaches every host and circles nowhere. When a link or a switch
-//! goes, what is sent by it gets another path, and the neighbours are asked for their links again.
+//! Links are discovered by LLDP frames (IEEE 802.1AB): each switch sends one out of every port,
+//! which contains the switch and the port, and the port where it arrives is the other end of the
+//! link. A host is located at the port without a link where its packets enter. A packet to a known
+//! host gets a path: a shortest one, with a rule at each of its switches, the last switch first.
+//! Any other packet goes out of all ports without a link, so that it reaches every host and does
+//! not circulate. When a link or a switch fails, the paths over it are rerouted, and discovery
+//! starts again at the neighbours.
 //!
-//! No sockets and no clock: what happened comes in, and [`Command`]s come out.
+//! The application has no sockets and no clock: events are passed in, and [`Command`]s are
+//! returned.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 
@@ -15,47 +17,47 @@ use openflow::MacAddress;
 
 use super::{ETHER_TYPE, Flow, Port, RESERVED_GROUP, Rule, ether_types};
 
-/// LLDP, IEEE 802.1AB.
+/// The EtherType of LLDP, IEEE 802.1AB.
 const LLDP: u16 = 0x88cc;
-/// Nearest bridge, IEEE 802.1AB, table 7-1.
+/// The group address of the nearest bridge, IEEE 802.1AB, table 7-1.
 const NEAREST_BRIDGE: [u8; 6] = [0x01, 0x80, 0xc2, 0, 0, 0x0e];
 
-/// What identifies a switch: its datapath id or device id.
+/// The id of a switch: its datapath id or device id.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SwitchId(pub u64);
 
-/// What a switch is to do.
+/// A command for a switch.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Command {
-    /// Send a packet out of ports. `ingress` is where it came in by, if it did at this switch.
+    /// Send a packet out of ports. `ingress` is its ingress port, if it entered at this switch.
     PacketOut {
         /// The switch.
         switch: SwitchId,
-        /// Where the packet came in by.
+        /// The ingress port of the packet.
         ingress: Option<Port>,
-        /// Where it goes.
+        /// The ports by which the packet leaves.
         outputs: Vec<Port>,
         /// The packet.
         frame: Vec<u8>,
     },
-    /// Forward packets of a flow from now on.
+    /// Install a rule.
     Install {
         /// The switch.
         switch: SwitchId,
         /// The rule.
         rule: Rule,
     },
-    /// Forward packets of a flow no longer.
+    /// Remove the rule of a flow.
     Remove {
         /// The switch.
         switch: SwitchId,
-        /// The rule.
+        /// The flow.
         flow: Flow,
     },
 }
 
 impl Command {
-    /// Which switch is to do it.
+    /// Returns the switch that must execute the command.
     pub fn switch(&self) -> SwitchId {
         match self {
             Self::PacketOut { switch, .. }
@@ -65,52 +67,52 @@ impl Command {
     }
 }
 
-/// A place in the network.
+/// A place in the network: a switch and a port.
 type Place = (SwitchId, Port);
-/// A source and a destination.
+/// A source and a destination address.
 type Pair = (MacAddress, MacAddress);
 
-/// What is known of the network.
+/// The known state of the network.
 #[derive(Debug, Default)]
 pub struct Network {
-    /// Ports of each switch that are up.
+    /// The ports of each switch that are up.
     switches: BTreeMap<SwitchId, BTreeSet<u32>>,
-    /// Both directions of each link.
+    /// The links, both directions of each.
     links: BTreeMap<(SwitchId, u32), (SwitchId, u32)>,
     hosts: HashMap<MacAddress, Place>,
-    /// The rules of each pair that has a path.
+    /// The rules of the path of each pair.
     paths: HashMap<Pair, Vec<(SwitchId, Rule)>>,
-    /// Rules that others had installed, by switch.
+    /// The rules that clients of the northbound interface installed, by switch.
     told: BTreeMap<SwitchId, HashMap<Flow, Rule>>,
 }
 
 impl Network {
-    /// A network of which nothing is known.
+    /// Creates a network of which nothing is known.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Switches that are there.
+    /// Returns the number of connected switches.
     pub fn switches(&self) -> usize {
         self.switches.len()
     }
 
-    /// Links, each direction counted.
+    /// Returns the number of links, counting each direction.
     pub fn links(&self) -> usize {
         self.links.len()
     }
 
-    /// Both ends of each link, each direction once.
+    /// Returns both ends of each link, once per direction.
     pub fn link_ends(&self) -> impl Iterator<Item = (Place, Place)> + '_ {
         self.links.iter().map(|(from, to)| ((from.0, Port(from.1)), (to.0, Port(to.1))))
     }
 
-    /// The ids of the switches that are there.
+    /// Returns the ids of the connected switches.
     pub fn switch_ids(&self) -> impl Iterator<Item = SwitchId> + '_ {
         self.switches.keys().copied()
     }
 
-    /// The rules that a switch was given, each once; nothing if it is not there.
+    /// Returns the distinct rules of a switch; `None` if it is not connected.
     pub fn rules_of(&self, switch: SwitchId) -> Option<Vec<Rule>> {
         self.switches.get(&switch)?;
         let of_paths = self.paths.values().flatten().filter(|(at, _)| *at == switch);
@@ -119,15 +121,15 @@ impl Network {
         Some(rules.into_values().collect())
     }
 
-    /// Somebody else wants a switch to forward packets of a flow. Such a rule is left as it is when links change. Nothing if
-    /// the switch is not there.
+    /// Installs a rule for a client of the northbound interface. Such a rule is left unchanged when
+    /// links change. Returns `None` if the switch is not connected.
     pub fn install(&mut self, switch: SwitchId, rule: Rule) -> Option<Vec<Command>> {
         self.switches.get(&switch)?;
         self.told.entry(switch).or_default().insert(rule.flow, rule);
         Some(vec![Command::Install { switch, rule }])
     }
 
-    /// A switch has come, with these ports up and no rules.
+    /// Adds a switch that has connected, with these ports up and no rules.
     pub fn switch_up(
         &mut self,
         switch: SwitchId,
@@ -139,7 +141,7 @@ impl Network {
         commands
     }
 
-    /// A switch is gone.
+    /// Removes a switch that is gone.
     pub fn switch_down(&mut self, switch: SwitchId) -> Vec<Command> {
         if self.switches.remove(&switch).is_none() {
             return Vec::new();
@@ -150,7 +152,7 @@ impl Network {
         self.reroute(|hop| hop == switch)
     }
 
-    /// A port of a switch went down or came up. The switch is asked for its links again.
+    /// Records that a port of a switch went down or came up, and starts discovery at the switch.
     pub fn port_changed(&mut self, switch: SwitchId, port: Port, is_up: bool) -> Vec<Command> {
         let Some(ports) = self.switches.get_mut(&switch) else { return Vec::new() };
         let changed = if is_up { ports.insert(port.0) } else { ports.remove(&port.0) };
@@ -165,7 +167,7 @@ impl Network {
         commands
     }
 
-    /// Asks a switch for its links: an LLDP frame out of every port.
+    /// Starts discovery at a switch: an LLDP frame out of every port.
     pub fn discover(&self, switch: SwitchId) -> Vec<Command> {
         let ports = self.switches.get(&switch).into_iter().flatten();
         ports
@@ -178,7 +180,7 @@ impl Network {
             .collect()
     }
 
-    /// A packet came to the controller.
+    /// Processes a packet that a switch sent to the controller.
     pub fn packet_in(&mut self, switch: SwitchId, port: Port, frame: &[u8]) -> Vec<Command> {
         let Some((addresses, _)) = frame.split_first_chunk::<ETHER_TYPE>() else {
             return Vec::new();
@@ -202,13 +204,14 @@ impl Network {
         };
         match known {
             Some(place) => self.forward((switch, port), place, (source, destination), frame),
-            // Where a packet has entered it was flooded from already.
+            // A packet that entered the network elsewhere was flooded there already.
             None if is_edge => self.flood((switch, port), frame),
             None => Vec::new(),
         }
     }
 
-    /// The rules that lead packets of a pair from where they enter, the last first.
+    /// Returns the rules that lead packets of a pair from where they enter to the destination, the
+    /// last switch first.
     fn path(&self, from: Place, to: Place, pair: Pair) -> Option<Vec<(SwitchId, Rule)>> {
         let way = self.way(from.0, to)?;
         let (mut at, mut rules) = (from, Vec::new());
@@ -225,7 +228,8 @@ impl Network {
         }
     }
 
-    /// By which port each switch reaches a place, as far as is needed to know it for `from`.
+    /// Returns the port by which each switch reaches a place, for all switches up to `from` in a
+    /// breadth-first search.
     fn way(&self, from: SwitchId, to: Place) -> Option<HashMap<SwitchId, Port>> {
         let mut way = HashMap::from([(to.0, to.1)]);
         let mut queue = VecDeque::from([to.0]);
@@ -256,8 +260,8 @@ impl Network {
             outputs: vec![output],
             frame: frame.to_vec(),
         }));
-        // A packet that came to the controller on its way, since a rule was not there yet, has a path
-        // already; that is the one to keep.
+        // A packet that reached the controller on its way, before a rule was installed, has a path
+        // already, which must be kept.
         if self.hosts.get(&pair.0) == Some(&from) {
             self.paths.insert(pair, rules);
         }
@@ -283,7 +287,7 @@ impl Network {
         edges.collect()
     }
 
-    /// An LLDP frame of ours came in.
+    /// Processes an LLDP frame of this controller that has arrived.
     fn discovered(&mut self, to: Place, frame: &[u8]) -> Vec<Command> {
         let Some(from) = lldp_origin(frame) else { return Vec::new() };
         let is_up = |(switch, port): Place| {
@@ -294,13 +298,14 @@ impl Network {
         }
         let new = self.links.insert((from.0, from.1.0), (to.0, to.1.0)) != Some((to.0, to.1.0));
         if new {
-            // What was learned there before the link was known was no host.
+            // Addresses learned at the ports of a link, before the link was known, are not of hosts
+            // there.
             self.hosts.retain(|_, place| *place != from && *place != to);
         }
         if self.links.contains_key(&(to.0, to.1.0)) {
             return Vec::new();
         }
-        // The other direction: what the far end sent may have come when this one was not here.
+        // The LLDP frame in the other direction may have been sent before this switch connected.
         let frame = lldp(to.0, to.1);
         vec![Command::PacketOut { switch: to.0, ingress: None, outputs: vec![to.1], frame }]
     }
@@ -309,12 +314,11 @@ impl Network {
         if let Some(far) = self.links.remove(&(switch, port)) {
             self.links.remove(&far);
         }
-        // The other direction may be known alone.
+        // The link may be known in the other direction only.
         self.links.retain(|_, to| *to != (switch, port));
     }
 
-    /// Gives another way to what was sent over links that are no longer there, or by a switch that
-    /// is gone.
+    /// Reroutes the paths over links that no longer exist, or through a switch that is gone.
     fn reroute(&mut self, gone: impl Fn(SwitchId) -> bool) -> Vec<Command> {
         let links = &self.links;
         let is_broken = |rules: &[(SwitchId, Rule)]| {
@@ -353,8 +357,8 @@ impl Network {
     }
 }
 
-/// An LLDP frame that names a switch and a port: chassis id and port id locally assigned (subtype 7),
-/// and a time to live of two minutes.
+/// Builds an LLDP frame with a switch and a port: chassis id and port id locally assigned (subtype
+/// 7), and a time to live of two minutes.
 fn lldp(switch: SwitchId, port: Port) -> Vec<u8> {
     let mut frame = Vec::with_capacity(60);
     frame.extend_from_slice(&NEAREST_BRIDGE);
@@ -374,7 +378,7 @@ fn lldp(switch: SwitchId, port: Port) -> Vec<u8> {
     frame
 }
 
-/// The switch and port that an LLDP frame of [`lldp`] names.
+/// Returns the switch and port in an LLDP frame of [`lldp`].
 fn lldp_origin(frame: &[u8]) -> Option<Place> {
     let mut rest = frame.get(14..)?;
     let (mut switch, mut port) = (None, None);
@@ -411,7 +415,7 @@ pub(crate) mod tests {
     const LINKS: [(u64, u32, u64, u32); 4] =
         [(1, 1, 2, 1), (2, 2, 4, 1), (1, 2, 3, 1), (3, 2, 4, 2)];
 
-    /// Carries LLDP frames over the links of a ring of four switches with three ports each.
+    /// Forwards LLDP frames over the links of a ring of four switches with three ports each.
     fn deliver(network: &mut Network, commands: &[Command], links: &[(u64, u32, u64, u32)]) {
         for command in commands {
             let Command::PacketOut { switch, outputs, frame, ingress: None } = command else {
@@ -433,7 +437,7 @@ pub(crate) mod tests {
         for switch in 1..=4 {
             network.switch_up(SwitchId(switch), (1..=3).map(Port));
         }
-        // Either end of a link finds both directions.
+        // Discovery at either end of a link finds both directions.
         for switch in [1, 4] {
             let commands = network.discover(SwitchId(switch));
             assert_eq!(commands.len(), 3);
@@ -477,7 +481,7 @@ pub(crate) mod tests {
             .collect();
         assert_eq!(floods, [(2, vec![Port(3)]), (3, vec![Port(3)]), (4, vec![Port(3)])]);
         let commands = network.packet_in(SwitchId(4), Port(3), &frame(mac(1), mac(2)));
-        // From switch 4 over 2 or 3 to 1, the last switch first.
+        // The path leads from switch 4 over 2 or 3 to 1, with the last switch first.
         let rules = installed(&commands);
         assert_eq!((rules.len(), rules[0].0, rules[2].0), (3, 1, 4));
         assert_eq!(rules[0].2, 3);
@@ -519,10 +523,11 @@ pub(crate) mod tests {
             Command::Remove { switch, .. } => Some(switch.0),
             _ => None,
         });
-        // At the end of the old path another rule takes the packets, which come in by another port.
+        // At the end of the old path a new rule is needed, since the packets enter by another port.
         assert_eq!(removed.collect::<BTreeSet<_>>(), BTreeSet::from([4, middle]));
         assert_eq!(network.links(), 6);
-        // The same again is no news, and a switch that goes takes the rest.
+        // A repeated event changes nothing, and a switch that disconnects takes the rest of the
+        // links with it.
         assert_eq!(network.port_changed(SwitchId(1), Port(cut), false), []);
         assert_eq!(installed(&network.switch_down(SwitchId(other))), []);
         assert_eq!((network.switches(), network.links()), (3, 2));

@@ -1,4 +1,4 @@
-//! Decisions about frames.
+//! Tests of decisions about frames.
 
 use super::*;
 
@@ -84,7 +84,7 @@ fn groups_are_flooded_and_never_learned() {
         assert_eq!(switch.packet_in(Port(1), &frame), Decision::Flood);
         assert_eq!(switch.packet_in(Port(2), &frame), Decision::Flood);
     }
-    // A source that cannot be one gets no rule either.
+    // A source that cannot be a host's address gets no rule either.
     switch.packet_in(Port(1), &frame(B, A, IPV4));
     let spoofed = frame_between(mac(A), group, &[IPV4]);
     assert_eq!(

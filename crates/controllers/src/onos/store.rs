@@ -16,9 +16,9 @@ pub(super) const APPLICATIONS: [&str; 6] = [
     "org.onosproject.lldpprovider",
     "org.onosproject.fwd",
 ];
-/// The driver that it has.
+/// The only driver of the stand-in.
 const DRIVER: &str = "bmv2";
-/// The pipeconfs that it has.
+/// The pipeconfs of the stand-in.
 const PIPECONFS: [&str; 2] = ["org.onosproject.pipelines.basic", "p4-tutorial-pipeconf"];
 
 /// The state of the stand-in.
@@ -27,13 +27,13 @@ pub(super) struct Store {
     fleet: Fleet,
     netcfg: BTreeMap<String, Value>,
     devices: BTreeMap<String, Device>,
-    /// The pipeconf of each device that there ever was.
+    /// The first pipeconf of each device that ever existed.
     first_pipeconfs: BTreeMap<String, String>,
     /// Whether netcfg was deleted before its device.
     is_damaged: bool,
 }
 
-/// A device that came of a netcfg.
+/// A device that was created from a netcfg.
 #[derive(Debug)]
 pub(super) struct Device {
     pub(super) management_address: String,
@@ -42,7 +42,7 @@ pub(super) struct Device {
 }
 
 impl Device {
-    /// Whether it is connected.
+    /// Whether the device is connected.
     pub(super) fn is_available(&self) -> bool {
         self.session.is_connected()
     }
@@ -74,12 +74,12 @@ impl Store {
             .into()
     }
 
-    /// The devices by their ids; nothing once it is damaged.
+    /// Returns the devices by id; `None` once the store is damaged.
     pub(super) fn devices(&self) -> Option<&BTreeMap<String, Device>> {
         (!self.is_damaged).then_some(&self.devices)
     }
 
-    /// Takes the netcfg of a device, and makes a device of it where it can.
+    /// Stores the netcfg of a device, and creates the device if possible.
     pub(super) fn configure(&mut self, id: &str, config: &Value) -> Served {
         self.netcfg.insert(id.to_owned(), config.clone());
         let basic = |key: &str| config["basic"][key].as_str().unwrap_or_default();
@@ -114,7 +114,7 @@ fn outcome(was_there: bool) -> Deletion {
     if was_there { Deletion::Done } else { Deletion::NotThere }
 }
 
-/// The switch that a management address names: `grpc://127.0.0.1:50051?device_id=1`.
+/// Parses a management address such as `grpc://127.0.0.1:50051?device_id=1`.
 fn target(address: &str) -> Option<Target> {
     let (address, query) = address.strip_prefix("grpc://")?.split_once('?')?;
     format!("{}@{address}", query.strip_prefix("device_id=")?).parse().ok()

@@ -1,4 +1,4 @@
-//! The answers of the stand-in over REST, without a socket. No switch listens at the addresses.
+//! Tests of the stand-in's answers over REST, without a socket. No switch listens at the addresses.
 
 use std::sync::Mutex;
 
@@ -49,7 +49,7 @@ impl Client {
         assert_eq!(status, StatusCode::OK);
     }
 
-    /// The driver of each device, after which both driver and pipeconf are called.
+    /// Returns the driver of each device, whose name contains driver and pipeconf.
     fn drivers(&self) -> Vec<String> {
         let (status, known) = self.get("/devices");
         assert_eq!(status, StatusCode::OK);
@@ -58,7 +58,7 @@ impl Client {
     }
 }
 
-/// A device is dialled by a task, which takes a runtime.
+/// Runs a test inside a runtime, which the tasks that dial devices need.
 fn with_client(test: impl FnOnce(&Client)) {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let _guard = runtime.as_ref().expect("a runtime").enter();

@@ -1,4 +1,4 @@
-//! A connection to a switch that never blocks, plain or under TLS.
+//! A non-blocking connection to a switch, plain or under TLS.
 
 use std::io::{self, Read, Write};
 use std::net::TcpStream;
@@ -7,7 +7,8 @@ use std::sync::Arc;
 
 use rustls::{ServerConfig, ServerConnection};
 
-/// Sent bytes are removed from the buffer when there are this many of them, or nothing is left.
+/// The number of sent bytes at which they are removed from the buffer, unless nothing is left
+/// anyway.
 const COMPACT: usize = 256 * 1024;
 
 /// A connection with the bytes that wait to be sent.
@@ -15,7 +16,7 @@ const COMPACT: usize = 256 * 1024;
 pub(super) struct Connection {
     socket: TcpStream,
     tls: Option<Box<ServerConnection>>,
-    /// To be sent, from `sent` on. Writers append.
+    /// The bytes to send, from `sent` on. Writers append to them.
     pub(super) out: Vec<u8>,
     sent: usize,
 }
@@ -33,12 +34,12 @@ impl Connection {
         Ok(Self { socket, tls, out: Vec::new(), sent: 0 })
     }
 
-    /// Bytes that wait to be sent.
+    /// Returns the number of bytes that wait to be sent.
     pub(super) fn backlog(&self) -> usize {
         self.out.len() - self.sent
     }
 
-    /// Reads what there is; `Ok(0)` is the end of the stream.
+    /// Reads the available bytes; `Ok(0)` is the end of the stream.
     pub(super) fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let Some(tls) = &mut self.tls else { return self.socket.read(buffer) };
         loop {
@@ -50,13 +51,13 @@ impl Connection {
                 return Ok(0);
             }
             let processed = tls.process_new_packets();
-            // An alert for the peer may be waiting even if the packets were bad.
+            // An alert for the peer may be waiting even if the received data were invalid.
             let _ = send(tls, &mut self.socket);
             processed.map_err(io::Error::other)?;
         }
     }
 
-    /// Writes what the socket takes; `true` if something is left that must wait for it.
+    /// Writes the bytes that the socket accepts. Returns whether some are left.
     pub(super) fn flush(&mut self) -> io::Result<bool> {
         loop {
             let waiting = self.out.get(self.sent..).unwrap_or(&[]);

@@ -7,8 +7,8 @@ use std::time::Duration;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::net::{self, AddressFamily, SocketFlags, SocketType};
 
-/// Connections that may wait to be accepted; the system may allow fewer. The 128 of the standard
-/// library are too few: further ones are tried again after a second.
+/// The number of connections that may wait to be accepted; the system may allow fewer. The 128 of
+/// the standard library are too few, since clients retry further connections only after a second.
 const BACKLOG: i32 = 4096;
 
 /// Listens without blocking.
@@ -19,16 +19,17 @@ pub(super) fn listen(address: SocketAddr) -> io::Result<TcpListener> {
     };
     let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
     let socket = net::socket_with(family, SocketType::STREAM, flags, None)?;
-    // A restarted controller need not wait until the connections of the last one are forgotten.
+    // A restarted controller need not wait until the connections of the previous one have left
+    // TIME_WAIT.
     net::sockopt::set_socket_reuseaddr(&socket, true)?;
-    // Where the system refuses, the answers are paced as everybody's on this host.
+    // If the system refuses, answers are paced by TCP like those of other programs on this host.
     let _ = grpc::tcp::send_unpaced(&socket);
     net::bind(&socket, &address)?;
     net::listen(&socket, BACKLOG)?;
     Ok(TcpListener::from(socket))
 }
 
-/// Waits until a connection can be accepted; `false` if none came in time.
+/// Waits until a connection can be accepted. Returns whether one arrived in time.
 pub(super) fn wait(listener: &TcpListener, patience: Duration) -> io::Result<bool> {
     let timeout = timespec(patience);
     match poll(&mut [PollFd::new(listener, PollFlags::IN)], Some(&timeout)) {

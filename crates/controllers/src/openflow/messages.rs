@@ -1,4 +1,4 @@
-//! What the controllers say to switches, in either version.
+//! The messages of the controllers to switches, in either version.
 
 use ::openflow::v1_0::PortNo;
 use ::openflow::wire::{PacketIn, PacketOutFields};
@@ -6,14 +6,14 @@ use ::openflow::{BufferId, EncodeError, PortNumber, Version, Xid, v1_0, v1_3};
 
 use crate::application::{Flow, Port, Rule};
 
-/// Priority of the rules that forward.
+/// The priority of the rules that forward.
 const FORWARD: u16 = 10;
-/// Priority of the rules by which packets go to the controller whatever is forwarded.
+/// The priority of the rules by which packets go to the controller, whatever is forwarded.
 const ALWAYS_TO_CONTROLLER: u16 = 40_000;
-/// Ethernet type of ARP.
+/// The EtherType of ARP.
 const ARP: u16 = 0x0806;
 
-/// Asks the switch to forget all flow entries, so that it begins in a known state.
+/// Appends a request to delete all flow entries, so that the switch begins in a known state.
 pub(super) fn forget_all(version: Version, xid: Xid, out: &mut Vec<u8>) -> Result<(), EncodeError> {
     match version {
         Version::V1_0 => {
@@ -28,7 +28,7 @@ pub(super) fn forget_all(version: Version, xid: Xid, out: &mut Vec<u8>) -> Resul
     }
 }
 
-/// Asks the switch to carry out what came before first.
+/// Appends a barrier request, so that the switch processes the previous messages first.
 pub(super) fn barrier(version: Version, xid: Xid, out: &mut Vec<u8>) -> Result<(), EncodeError> {
     match version {
         Version::V1_0 => v1_0::Message::BarrierRequest.encode(xid, out),
@@ -36,8 +36,8 @@ pub(super) fn barrier(version: Version, xid: Xid, out: &mut Vec<u8>) -> Result<(
     }
 }
 
-/// Has packets without an entry sent to the controller. 1.0 does so by itself, 1.3 (5.4) drops
-/// them without this entry.
+/// Appends a rule that sends packets without an entry to the controller. Switches of 1.0 do so by
+/// themselves; those of 1.3 drop these packets without the rule (5.4).
 pub(super) fn table_miss(
     version: Version,
     xid: Xid,
@@ -56,7 +56,8 @@ pub(super) fn table_miss(
     }
 }
 
-/// Has ARP sent to the controller although a rule may forward the packets of the same hosts.
+/// Appends a rule that sends ARP to the controller, even if another rule forwards packets of the
+/// hosts.
 pub(super) fn arp_to_controller(
     version: Version,
     xid: Xid,
@@ -84,7 +85,7 @@ pub(super) fn arp_to_controller(
     }
 }
 
-/// Installs a rule. It names no buffered packet: that is released by the packet-out that follows.
+/// Appends a rule. It names no buffered packet, which the following packet-out releases.
 pub(super) fn install(
     version: Version,
     xid: Xid,
@@ -160,7 +161,8 @@ fn match_v1_3(flow: &Flow) -> v1_3::Match {
         .with_eth_src(flow.source)
 }
 
-/// Sends a packet out of ports, whether or not it came in by one.
+/// Appends a packet-out that sends a packet out of ports. `ingress` is the ingress port, if the
+/// packet has one.
 pub(super) fn send(
     version: Version,
     xid: Xid,
@@ -172,7 +174,7 @@ pub(super) fn send(
     let outputs: Vec<PortNumber> = outputs.iter().map(|port| PortNumber(port.0)).collect();
     let in_port = match (ingress, version) {
         (Some(port), _) => PortNumber(port.0),
-        // 1.0 has OFPP_NONE for it, 1.3 (7.3.7) OFPP_CONTROLLER.
+        // 1.0 has OFPP_NONE for this, 1.3 has OFPP_CONTROLLER (7.3.7).
         (None, Version::V1_0) => PortNumber::ANY,
         (None, Version::V1_3) => PortNumber::CONTROLLER,
     };
@@ -180,7 +182,7 @@ pub(super) fn send(
     fields.emit(version, xid, frame, out)
 }
 
-/// Asks for a role (1.3.5, 6.3.6); 1.0 has none.
+/// Appends a request for a role (1.3.5, 6.3.6); 1.0 has no roles.
 pub(super) fn role(
     version: Version,
     xid: Xid,
@@ -197,7 +199,7 @@ pub(super) fn role(
     }
 }
 
-/// Asks for the ports of a 1.3 switch; those of a 1.0 switch are in its features.
+/// Appends a request for the ports of a 1.3 switch; those of a 1.0 switch are in its features.
 pub(super) fn ports(version: Version, xid: Xid, out: &mut Vec<u8>) -> Result<(), EncodeError> {
     match version {
         Version::V1_0 => Ok(()),
@@ -208,8 +210,8 @@ pub(super) fn ports(version: Version, xid: Xid, out: &mut Vec<u8>) -> Result<(),
     }
 }
 
-/// Answers a packet-in with a packet-out: of the buffered packet if the switch kept it, else of
-/// the packet that it sent. Without outputs the packet is dropped, and its buffer free again.
+/// Answers a packet-in with a packet-out: with the buffered packet if the switch kept it, else with
+/// the packet that it sent. Without outputs the switch drops the packet, and frees its buffer.
 pub(super) fn answer(
     packet_in: &PacketIn<&[u8]>,
     outputs: &[PortNumber],
@@ -218,7 +220,7 @@ pub(super) fn answer(
     let buffer_id = packet_in.buffer_id();
     let payload = if buffer_id.is_buffered() { &[] } else { packet_in.payload() };
     let in_port = match (packet_in.version(), packet_in.in_port()) {
-        // A 1.3 packet-in need not name its port, a packet-out must (7.3.7).
+        // A 1.3 packet-in may lack its ingress port, but a packet-out must have one (7.3.7).
         (Version::V1_3, PortNumber::ANY) => PortNumber::CONTROLLER,
         (_, port) => port,
     };

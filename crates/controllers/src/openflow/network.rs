@@ -1,28 +1,28 @@
-//! What switches tell the application that decides over all of them, and which part a controller has
-//! among several.
+//! The events that switches report to the application that decides over all of them, and the part
+//! of a controller among several ones.
 
 use ::openflow::v1_3::{ControllerRole, MultipartReplyBody};
 use ::openflow::{PortNumber, Version, v1_0, v1_3};
 
 use crate::application::Port;
 
-/// The part of a controller among several of the same switches.
+/// The part of a controller among several ones with common switches.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Part {
-    /// There are no others.
+    /// There are no other controllers.
     #[default]
     Alone,
-    /// The master, as long as it is there.
+    /// The controller is the master as long as it runs.
     Active,
-    /// A slave until the active controller is gone.
+    /// The controller is a slave until the active controller is gone.
     Standby,
-    /// One that stood by, and is the master now.
+    /// The controller stood by, and is the master now.
     Successor,
 }
 
 impl Part {
-    /// The role that it asks for, and the generation of that: a successor outranks who went before
-    /// (OpenFlow 1.3.5, 6.3.6).
+    /// Returns the role that the controller requests, and the generation of the request: a
+    /// successor outranks its predecessor (OpenFlow 1.3.5, 6.3.6).
     pub(super) fn role(self) -> (ControllerRole, u64) {
         match self {
             Self::Alone => (ControllerRole::EQUAL, 0),
@@ -33,18 +33,18 @@ impl Part {
     }
 }
 
-/// What a switch tells about its place in the network.
+/// An event that a switch reports.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum NetworkEvent {
-    /// Its ports that are up.
+    /// The switch is connected, and these ports are up.
     Up(Vec<Port>),
     /// A port went down or came up.
     PortChanged { port: Port, is_up: bool },
-    /// A packet came in.
+    /// A packet entered the switch.
     PacketIn { port: Port, frame: Vec<u8> },
 }
 
-/// What a message says about ports, if it does.
+/// Returns the event about ports that a message contains, if any.
 pub(super) fn event(version: Version, frame: &[u8]) -> Option<NetworkEvent> {
     match version {
         Version::V1_0 => match v1_0::Message::decode(frame).ok()?.1 {

@@ -1,16 +1,17 @@
-//! Answers that are prepared once.
+//! Prepared answers for the null responder.
 //!
-//! A flood of tens of millions of packet-ins a second leaves some 50 ns for each, which is less
-//! than it takes to read a packet-in and write its answer. So nothing is read but the lengths and
-//! types by which packet-ins are counted, and as many copies of one packet-out are appended.
+//! A flood of tens of millions of packet-ins per second leaves some 50 ns for each. That is less
+//! than the time to read a packet-in and write its answer. Therefore only the lengths and types are
+//! read, by which packet-ins are counted, and one copy of a prepared packet-out is appended for
+//! each.
 
 use ::openflow::wire::PacketOutFields;
 use ::openflow::{BufferId, EncodeError, PortNumber, Version, Xid};
 
-/// Answers in a block.
+/// The number of answers in a block.
 const BLOCK: usize = 1024;
 
-/// Copies of a packet-out without packet and buffer, to port 1.
+/// Copies of a packet-out to port 1 without packet and buffer.
 #[derive(Debug)]
 pub(super) struct Prepared {
     block: Vec<u8>,

@@ -1,7 +1,8 @@
-//! What is said to one switch, without sockets: bytes and time come in, bytes go out.
+//! The conversation with one switch, without sockets: it receives bytes and time, and returns
+//! bytes.
 //!
-//! The handshake and keep-alives are the `openflow` crate's. Once the session is open, packet-ins
-//! take a path of their own that reads them in place; everything else is rare.
+//! Handshake and keep-alives are those of the crate `openflow`. Once the session is open,
+//! packet-ins take a fast path that reads them in place; other messages are rare.
 
 use std::time::Duration;
 
@@ -19,14 +20,14 @@ use crate::application::paths::Command;
 use crate::application::{Application, Decision, Forwarding, Port};
 use crate::counters::Tally;
 
-/// Transaction ids of keep-alives begin here, far from those of the handshake.
+/// The first transaction id of keep-alives, far from those of the handshake.
 const KEEPALIVE_XID: Xid = Xid(0x8000_0000);
-/// Transaction ids of rules begin here; the handshake uses lower ones.
+/// The first transaction id of rules; the handshake uses lower ones.
 const FIRST_XID: u32 = 0x100;
-/// How long a switch may take to open a session.
+/// The time that a switch has to open a session.
 const HANDSHAKE_PATIENCE: Duration = Duration::from_secs(15);
 
-/// What all sessions of a controller share.
+/// The settings that all sessions of a controller share.
 #[derive(Clone, Debug)]
 pub(super) struct Policy {
     application: Application,
@@ -39,7 +40,7 @@ pub(super) struct Policy {
 }
 
 impl Policy {
-    /// Whether it is to be asked to take over.
+    /// Whether the controller is a standby that may have to take over.
     pub(super) fn stands_by(&self) -> bool {
         self.part == Part::Standby
     }
@@ -57,7 +58,7 @@ impl Policy {
     }
 }
 
-/// Why a session ended.
+/// The reason why a session ended.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub(super) enum SessionError {
@@ -75,7 +76,7 @@ pub(super) enum SessionError {
     Silent(Duration),
 }
 
-/// One switch.
+/// The session with one switch.
 #[derive(Debug)]
 pub(super) struct Session {
     handshake: Handshake,
@@ -85,30 +86,30 @@ pub(super) struct Session {
     next_xid: u32,
 }
 
-/// What becomes of packet-ins.
+/// The processing of packet-ins.
 #[derive(Debug)]
 enum Mode {
-    /// The session is not open, so they are not expected.
+    /// The session is not open, so no packet-ins are expected.
     Opening,
     Forward(Version, Box<Forwarding>),
-    /// The network decides, not the switch.
+    /// The application over the whole network decides.
     Paths(Version),
     Echo(Version),
     Prepared(Version, Prepared),
 }
 
-/// What a chunk of bytes led to, beside answers.
+/// The results of a chunk of bytes, beside the answers.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Received {
-    /// The session is open now.
+    /// The datapath and the version of a session that has just been opened.
     pub(super) opened: Option<(DatapathId, Version)>,
-    /// The switch refused something, most recently for this reason.
+    /// The reason of the last request that the switch refused.
     pub(super) refusal: Option<Refusal>,
-    /// For the application that decides over the whole network.
+    /// Events for the application that decides over the whole network.
     pub(super) events: Vec<NetworkEvent>,
 }
 
-/// Type and code of an error message, in the numbering of the version.
+/// The type and code of an error message, in the numbering of the version.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Refusal {
     pub(super) error_type: u16,
@@ -116,7 +117,7 @@ pub(super) struct Refusal {
 }
 
 impl Session {
-    /// A session on a connection that just came, and what is to be sent at once.
+    /// Creates the session of a new connection, and appends the first message.
     pub(super) fn new(policy: &Policy, now: Duration, out: &mut Vec<u8>) -> Self {
         let flags = FragmentHandling::NORMAL;
         let config = SwitchConfig { flags, miss_send_len: policy.miss_send_len };
@@ -131,9 +132,9 @@ impl Session {
         !matches!(self.mode, Mode::Opening)
     }
 
-    /// Takes what was read from the connection and appends what is to be written.
+    /// Processes bytes that were read from the connection, and appends the bytes to write.
     ///
-    /// After an error the connection is to be closed, once what was appended is sent.
+    /// After an error the connection must be closed, once the appended bytes are sent.
     pub(super) fn receive(
         &mut self,
         policy: &Policy,
@@ -168,7 +169,7 @@ impl Session {
                     tally.packet_ins += 1;
                     tally.packet_outs += 1;
                 }
-                // Answered together below, since the answers are all the same.
+                // These packet-ins are answered together below, since all answers are equal.
                 Mode::Prepared(version, _) if is_packet_in(frame, *version) => owed += 1,
                 _ => self.other(policy, frame, now, out, tally, &mut received)?,
             }
@@ -181,7 +182,7 @@ impl Session {
         Ok(received)
     }
 
-    /// Looks at the time: asks a silent switch whether it is there, and gives up on a dead one.
+    /// Sends an echo request to a silent switch, and gives up a dead one.
     pub(super) fn tick(&mut self, now: Duration, out: &mut Vec<u8>) -> Result<(), SessionError> {
         match self.handshake.stage() {
             Stage::Ready(version) => match self.keepalive.poll(version, now, out) {
@@ -204,7 +205,7 @@ impl Session {
         tally: &mut Tally,
     ) -> Result<(), EncodeError> {
         let output = match decision {
-            // Nothing is to be said about a packet that the switch does not keep.
+            // A packet that the switch does not keep needs no answer.
             Decision::Drop if !packet_in.buffer_id().is_buffered() => return Ok(()),
             Decision::Drop => None,
             Decision::Flood => Some(PortNumber::FLOOD),
@@ -221,7 +222,7 @@ impl Session {
         answer(packet_in, output.as_slice(), out)
     }
 
-    /// Takes a message that is no packet-in, or not yet expected.
+    /// Processes a message that is no packet-in, or a packet-in that is not expected yet.
     fn other(
         &mut self,
         policy: &Policy,
@@ -257,7 +258,8 @@ impl Session {
                         let event = version.and_then(|version| network::event(version, frame));
                         received.events.extend(event);
                     }
-                    // Ports and flow entries that change, answers to barriers, extensions.
+                    // These are changes of ports and flow entries, answers to barriers, and
+                    // extensions.
                     _ => {}
                 }
             }
@@ -266,7 +268,7 @@ impl Session {
         Ok(())
     }
 
-    /// Brings the switch into the state that the application begins with.
+    /// Brings the switch into the initial state that the application needs.
     fn open(
         &mut self,
         policy: &Policy,
@@ -283,7 +285,8 @@ impl Session {
             }
         }
         messages::forget_all(version, self.take_xid(), out)?;
-        // Without a barrier a switch may carry out what follows first (1.0.0, 4.6.3; 1.3.5, 6.2).
+        // Without a barrier a switch may process the following messages first (1.0.0, 4.6.3; 1.3.5,
+        // 6.2).
         messages::barrier(version, self.take_xid(), out)?;
         messages::table_miss(version, self.take_xid(), policy.miss_send_len, out)?;
         if policy.application == Application::ReactiveForwarding {
@@ -300,7 +303,7 @@ impl Session {
         Ok(())
     }
 
-    /// Says which part it has among several controllers.
+    /// Requests the role for the controller's part.
     fn ask_role(&mut self, part: Part, out: &mut Vec<u8>) -> Result<(), EncodeError> {
         let Some(version) = self.handshake.version() else { return Ok(()) };
         let (role, generation) = part.role();
@@ -319,7 +322,7 @@ impl Session {
         messages::ports(version, self.take_xid(), out)
     }
 
-    /// Tells the switch what the network decided.
+    /// Sends the switch a command of the network.
     pub(super) fn command(
         &mut self,
         policy: &Policy,
@@ -349,14 +352,14 @@ impl Session {
     }
 }
 
-/// Whether the frame is a packet-in of the version that was agreed on.
+/// Whether the frame is a packet-in of the negotiated version.
 fn is_packet_in(frame: &[u8], version: Version) -> bool {
     frame.starts_with(&[version.wire(), MessageType::PACKET_IN.0])
 }
 
 fn decide(forwarding: &mut Forwarding, packet_in: &PacketIn<&[u8]>) -> Decision {
     match packet_in.in_port() {
-        // Where it came from is unknown, so nothing can be learned from it.
+        // The ingress port is unknown, so nothing can be learned from the packet.
         PortNumber::ANY => Decision::Flood,
         PortNumber(port) => forwarding.packet_in(Port(port), packet_in.payload()),
     }

@@ -1,4 +1,4 @@
-//! Controllers against switches that are played with raw messages.
+//! Tests of controllers against switches that are simulated with raw messages.
 
 mod loopback;
 mod sessions;
@@ -26,7 +26,7 @@ fn frame(destination: u8, source: u8, ether_type: u16) -> Vec<u8> {
     frame
 }
 
-/// A packet-in with a transaction id.
+/// Returns a packet-in with a transaction id.
 fn packet_in(version: Version, xid: u32, port: u32, buffer_id: BufferId, frame: &[u8]) -> Vec<u8> {
     let fields = PacketInFields {
         buffer_id,
@@ -42,7 +42,7 @@ fn packet_in(version: Version, xid: u32, port: u32, buffer_id: BufferId, frame: 
     out
 }
 
-/// What a packet-out says.
+/// The contents of a packet-out.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Answer {
     xid: u32,
@@ -65,7 +65,7 @@ impl Answer {
     }
 }
 
-/// What a rule says, whatever the version.
+/// The contents of a rule, whatever the version.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Installed {
     in_port: u32,
@@ -135,8 +135,8 @@ impl Played {
         Self { handshake, framer: Framer::new() }
     }
 
-    /// Messages in `bytes` that the handshake leaves to the switch; answers to the others are
-    /// appended to `out`.
+    /// Returns the messages in `bytes` that the handshake leaves to the switch; answers to the
+    /// others are appended to `out`.
     fn take(&mut self, bytes: &[u8], out: &mut Vec<u8>) -> Vec<Vec<u8>> {
         let mut messages = Vec::new();
         for frame in self.framer.frames(bytes) {
@@ -154,7 +154,7 @@ fn types(messages: &[Vec<u8>]) -> Vec<MessageType> {
     messages.iter().map(|message| MessageType(message[1])).collect()
 }
 
-/// The barrier request of each version.
+/// Returns the type of the barrier request in a version.
 fn barrier(version: Version) -> MessageType {
     MessageType(if version == Version::V1_0 { 18 } else { 20 })
 }

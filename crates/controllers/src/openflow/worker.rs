@@ -1,8 +1,8 @@
-//! One thread's share of the switches: a loop that reads, answers and writes.
+//! A worker thread's share of the switches: a loop that reads, answers and writes.
 //!
-//! Answers to everything that one read brought leave with one write. A switch that does not read
-//! its answers is not read from until it does, so that it costs a bounded amount of memory and
-//! nobody else waits for it.
+//! All answers to one read are sent with one write. While a switch does not read its answers, the
+//! worker does not read from it, so that it costs a bounded amount of memory and delays no other
+//! switch.
 
 use std::collections::HashMap;
 use std::io;
@@ -26,20 +26,20 @@ use super::{LOOK, Shared};
 use crate::application::paths::{Command, SwitchId};
 use crate::counters::Tally;
 
-/// Bytes read at a time.
+/// The size of the read buffer in bytes.
 const READ: usize = 256 * 1024;
-/// A switch that lets this many bytes of answers wait is not read from for now.
+/// The number of waiting bytes of answers above which a switch is not read from.
 const HIGH_WATER: usize = 1024 * 1024;
-/// Events taken from the poller at a time.
+/// The most events taken from the poller at a time.
 const EVENTS: usize = 256;
-/// How often one that stands by looks whether it is to take over.
+/// The interval at which a standby controller checks whether it must take over.
 const TAKEOVER_LOOK: Duration = Duration::from_millis(2);
-/// Spacing of looks at silent switches.
+/// The interval between checks of silent switches.
 const TICK: Duration = Duration::from_secs(1);
-/// Names the inbox among the poller's events; switches are named by their place.
+/// The poller's token for the inbox; the token of a switch is its index.
 const INBOX: u64 = u64::MAX;
 
-/// Why a switch is gone.
+/// The reason why a switch is gone.
 #[derive(Debug, thiserror::Error)]
 enum Gone {
     #[error("the switch closed the connection")]
@@ -53,23 +53,23 @@ enum Gone {
 impl From<io::Error> for Gone {
     fn from(error: io::Error) -> Self {
         match error.kind() {
-            // It closed while something was on its way to it.
+            // The switch closed the connection while data were on their way to it.
             io::ErrorKind::ConnectionReset | io::ErrorKind::BrokenPipe => Self::Closed,
             _ => Self::Io(error),
         }
     }
 }
 
-/// What is for a worker.
+/// A delivery to a worker.
 #[derive(Debug)]
 pub(super) enum Delivery {
-    /// A switch has connected.
+    /// A switch that has connected.
     Switch(TcpStream),
-    /// Switches of its network are to do something.
+    /// Commands for switches of the worker's network.
     Commands(Vec<Command>),
 }
 
-/// Hands a worker what is for it.
+/// The slot through which a worker receives deliveries.
 #[derive(Clone, Debug)]
 pub(super) struct Slot {
     deliveries: Sender<Delivery>,
@@ -80,13 +80,13 @@ impl Slot {
     /// Delivers something, unless the worker has ended.
     pub(super) fn send(&self, delivery: Delivery) {
         if self.deliveries.send(delivery).is_ok() {
-            // If the counter is full the worker is to be woken already.
+            // An error means that the counter is full, so a wake-up is pending already.
             let _ = rustix::io::write(&*self.wake, &1_u64.to_ne_bytes());
         }
     }
 }
 
-/// Serves switches.
+/// A worker, which serves its share of the switches.
 #[derive(Debug)]
 pub(super) struct Worker<'a> {
     shared: &'a Shared,
@@ -96,7 +96,7 @@ pub(super) struct Worker<'a> {
     peers: Vec<Option<Peer>>,
     free: Vec<usize>,
     next_tick: Duration,
-    /// Where the switches of the network are among the peers.
+    /// The index among the peers of each switch of the network.
     places: HashMap<SwitchId, usize>,
     has_taken_over: bool,
 }
@@ -109,7 +109,7 @@ struct Peer {
     session: Session,
     address: SocketAddr,
     datapath_id: Option<DatapathId>,
-    /// What the poller was asked to tell.
+    /// The events that are registered with the poller.
     watched: epoll::EventFlags,
     has_refused: bool,
 }
@@ -136,7 +136,7 @@ impl<'a> Worker<'a> {
         Ok((worker, slot))
     }
 
-    /// Serves until told to end.
+    /// Serves switches until `ended` returns true.
     pub(super) fn run(mut self, ended: impl Fn() -> bool) -> io::Result<()> {
         let mut buffer = vec![0; READ];
         let mut events = [MaybeUninit::<epoll::Event>::uninit(); EVENTS];
@@ -168,7 +168,8 @@ impl<'a> Worker<'a> {
         Ok(())
     }
 
-    /// How often it looks at what is no event: where it may have to take over, more often.
+    /// Returns the interval between checks, which is shorter while the controller may have to take
+    /// over.
     fn look(&self) -> Duration {
         match self.shared.policy.stands_by() {
             true => TAKEOVER_LOOK,
@@ -180,7 +181,7 @@ impl<'a> Worker<'a> {
         self.shared.started.elapsed()
     }
 
-    /// Takes in what was handed over.
+    /// Processes the deliveries in the inbox.
     fn welcome(&mut self) {
         let _ = rustix::io::read(&*self.wake, &mut [0; 8]);
         while let Ok(delivery) = self.inbox.try_recv() {
@@ -227,7 +228,7 @@ impl<'a> Worker<'a> {
 
     fn serve(&mut self, place: usize, flags: epoll::EventFlags, buffer: &mut [u8]) {
         let now = self.now();
-        // An event may be of a connection that ended since it was reported.
+        // The event may belong to a connection that has ended since it was reported.
         let Some(Some(peer)) = self.peers.get_mut(place) else { return };
         let broken = epoll::EventFlags::ERR | epoll::EventFlags::HUP;
         let outcome = if flags.intersects(epoll::EventFlags::IN | broken) {
@@ -244,7 +245,7 @@ impl<'a> Worker<'a> {
         }
     }
 
-    /// Has the network decide about what a switch told.
+    /// Passes the events of a switch to the network, and carries out its decisions.
     fn decide(&mut self, place: usize, events: Vec<NetworkEvent>) {
         let Some(network) = self.shared.network.clone().filter(|_| !events.is_empty()) else {
             return;
@@ -271,7 +272,7 @@ impl<'a> Worker<'a> {
         self.carry_out(&commands);
     }
 
-    /// Tells switches what was decided, in its order: rules at the end of a path come first.
+    /// Sends commands to switches in their order: rules at the end of a path come first.
     fn carry_out(&mut self, commands: &[Command]) {
         let mut tally = Tally::default();
         let mut places: Vec<usize> = Vec::new();
@@ -301,7 +302,7 @@ impl<'a> Worker<'a> {
         }
     }
 
-    /// Sends what waits and watches for what comes next, or ends the connection.
+    /// Sends pending bytes and registers the next events, or ends the connection.
     fn settle(&mut self, place: usize, outcome: Result<(), Gone>) {
         let Some(Some(peer)) = self.peers.get_mut(place) else { return };
         let sent = peer.connection.flush();
@@ -332,14 +333,14 @@ impl<'a> Worker<'a> {
         let name = peer.name();
         self.shared.journal.note(format_args!("{name} is gone: {gone}"));
         self.leave(place, peer.datapath_id);
-        // Dropping the connection closes it, which also takes it out of the poller.
+        // Dropping the connection closes it, which also removes it from the poller.
     }
 
-    /// The network goes on without a switch.
+    /// Removes a switch from the network.
     fn leave(&mut self, place: usize, id: Option<DatapathId>) {
         let (Some(network), Some(id)) = (self.shared.network.clone(), id) else { return };
         let switch = SwitchId(id.0);
-        // It may have come back by another connection.
+        // The switch may have returned over another connection.
         if self.places.get(&switch) == Some(&place) {
             self.places.remove(&switch);
             let commands =
@@ -393,7 +394,7 @@ impl Peer {
         Ok(received.events)
     }
 
-    /// What the poller is to tell about the connection.
+    /// Returns the events that the connection needs.
     fn wanted(&self, blocked: bool) -> epoll::EventFlags {
         let mut wanted = epoll::EventFlags::empty();
         if self.connection.backlog() < HIGH_WATER {

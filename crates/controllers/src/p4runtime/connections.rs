@@ -1,7 +1,7 @@
-//! Connections to servers, each shared by switches behind the same address.
+//! Connections to servers, each shared by switches behind one address.
 //!
-//! gRPC clients keep a connection for each server, not for each stream: so do we, since messages
-//! for several switches then leave and arrive together.
+//! gRPC clients keep a connection per server, not per stream. This controller does so too, since
+//! messages for several switches then leave and arrive together.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -11,20 +11,21 @@ use tokio::sync::{Mutex, Semaphore, SemaphorePermit};
 
 use super::Target;
 
-/// Switches of one connection. Servers should allow 100 streams at a time (RFC 9113, section
-/// 6.5.2): half of them are StreamChannels, so that every switch can make another call.
+/// The most switches of one connection. Servers should allow at least 100 concurrent streams (RFC
+/// 9113, section 6.5.2). Half of them are StreamChannels, so that every switch can make one other
+/// call.
 const SHARE: usize = 50;
 
-/// Connects to the server of a switch, which may be that of other switches.
+/// A connector to the server of a switch, which may also serve other switches.
 #[derive(Clone)]
 pub(super) struct Connector {
     target: Target,
-    /// The connection, once it is there; `None` if no other switch uses it.
+    /// The shared connection, once it is established; `None` if no other switch uses it.
     shared: Option<Arc<Mutex<Option<Client>>>>,
 }
 
 impl Connector {
-    /// A connector for each target, those of the same address joined.
+    /// Creates a connector for each target; targets with one address share their connection.
     pub(super) fn of(targets: impl Iterator<Item = Target>) -> Vec<Self> {
         let mut servers: HashMap<String, Vec<Target>> = HashMap::new();
         for target in targets {
@@ -41,7 +42,7 @@ impl Connector {
             .collect()
     }
 
-    /// A connector that shares its connection with no other.
+    /// Creates a connector with a connection of its own.
     pub(super) fn alone(target: Target) -> Self {
         Self { target, shared: None }
     }
@@ -50,20 +51,20 @@ impl Connector {
         &self.target
     }
 
-    /// A client of the switch, and the permit for all that follows to set it up.
+    /// Returns a client of the switch, and a permit for the rest of its set-up.
     pub(super) async fn connect<'a>(
         &self,
         options: &ClientOptions,
         permits: &'a Semaphore,
     ) -> Result<(Client, Option<SemaphorePermit<'a>>), ConnectError> {
         let Target { device_id, address } = &self.target;
-        // The semaphore is never closed; without a permit a switch is dialled all the same.
+        // The semaphore is never closed; even without a permit the switch would be dialled.
         let permit = async || permits.acquire().await.ok();
         let Some(shared) = &self.shared else {
             let permit = permit().await;
             return Ok((Client::connect(address, *device_id, options).await?, permit));
         };
-        // Permits are not held while the others of this server wait.
+        // No permit is held while other switches of this server wait.
         let client = {
             let mut shared = shared.lock().await;
             match &*shared {

@@ -1,27 +1,29 @@
-//! Shortcuts through the controller, by which a benchmark finds the block that limits it.
+//! Shortcuts through the controller, with which a benchmark finds the block that limits it.
 //!
-//! A packet-in passes three blocks: gRPC (HTTP/2, protobuf), decoding by the description of the pipeline (P4Info), and the
-//! application. A controller that answers right after one of them shows what all blocks up to there can take; where the rate
-//! falls from one depth to the next is the bottleneck. This is the method of the P4RCProbe paper (Harkous et al., IEEE
-//! NFV-SDN 2021), section V (Fig. 8): paths P1, P2 and P3. The bottleneck that was found there, a description that is read again for every packet, can be switched on here.
+//! A packet-in passes three blocks: gRPC (HTTP/2, protobuf), decoding by the description of the
+//! pipeline (P4Info), and the application. A controller that answers right after one of them shows
+//! the rate that all blocks up to there sustain; the bottleneck is where the rate falls from one
+//! depth to the next. This is the method of the P4RCProbe paper (Harkous et al., IEEE NFV-SDN
+//! 2021), section V (Fig. 8): paths P1, P2 and P3. The bottleneck that the paper found, a
+//! description that is read again for every packet, can be enabled here.
 
 use std::fmt;
 use std::str::FromStr;
 
-/// After which block a packet-in is answered.
+/// The block after which a packet-in is answered.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum AnswerAfter {
-    /// After gRPC: the payload goes back, by port 1, with its metadata unread. Path P1.
+    /// Answers after gRPC: the payload goes back by port 1, with its metadata unread. Path P1.
     Grpc,
-    /// After decoding: the payload goes back by the port that it came in by. Path P2.
+    /// Answers after decoding: the payload goes back by its ingress port. Path P2.
     Decoding,
-    /// After the application, which decides where it goes and writes rules. Path P3.
+    /// Answers after the application, which chooses the output and writes rules. Path P3.
     #[default]
     Application,
 }
 
 impl AnswerAfter {
-    /// All of them, the shortest path first.
+    /// All blocks, the shortest path first.
     pub const ALL: [Self; 3] = [Self::Grpc, Self::Decoding, Self::Application];
 }
 
@@ -35,7 +37,7 @@ impl fmt::Display for AnswerAfter {
     }
 }
 
-/// There is no block of that name.
+/// The error of a name that no block has.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("`{0}` is no block of the controller; name grpc, decoding or application")]
 pub struct NoBlock(String);
@@ -55,7 +57,7 @@ pub enum Description {
     /// Once, when the controller starts.
     #[default]
     ReadOnce,
-    /// For every packet: its P4Info is parsed, checked and laid out anew. What ONOS 2.5.0 did, and the patch of the
-    /// P4RCProbe paper (section V) took away.
+    /// For every packet: its P4Info is parsed, checked and converted again. ONOS 2.5.0 did this,
+    /// and the patch of the P4RCProbe paper (section V) removed it.
     ReadPerPacket,
 }

@@ -1,4 +1,4 @@
-//! What the controllers write, as P4Runtime entities of our pipeline.
+//! The entries that the controllers write, as P4Runtime entities of their pipeline.
 
 use ::openflow::MacAddress;
 use ::p4runtime::proto::v1::{
@@ -9,17 +9,17 @@ use ::p4runtime::value;
 use crate::application::{Flow, Port, Rule};
 use crate::pipeline::{FLOOD_GROUP, ids};
 
-/// Priority of the rules that forward. Larger wins.
+/// The priority of the rules that forward; larger values win.
 const FORWARD: i32 = 10;
-/// Priority of the rules by which packets go to the controller whatever is forwarded.
+/// The priority of the rules by which packets go to the controller, whatever is forwarded.
 const ALWAYS_TO_CONTROLLER: i32 = 40_000;
-/// Ethernet type of ARP.
+/// The EtherType of ARP.
 const ARP: u16 = 0x0806;
 const PORT_BITS: u32 = 9;
 const MAC_BITS: u32 = 48;
 const ETHER_TYPE_BITS: u32 = 16;
 
-/// Sends packets without a rule to the controller.
+/// Returns the default action that sends packets without a rule to the controller.
 pub(super) fn default_to_controller() -> v1::Entity {
     table_entry(v1::TableEntry {
         action: Some(action(ids::SEND_TO_CPU, Vec::new())),
@@ -28,7 +28,8 @@ pub(super) fn default_to_controller() -> v1::Entity {
     })
 }
 
-/// Sends ARP to the controller although a rule may forward the packets of the same hosts.
+/// Returns the rule that sends ARP to the controller, even if another rule forwards packets of the
+/// hosts.
 pub(super) fn arp_to_controller() -> v1::Entity {
     table_entry(v1::TableEntry {
         r#match: vec![field(ids::ETH_TYPE, ARP.into(), ETHER_TYPE_BITS)],
@@ -38,10 +39,10 @@ pub(super) fn arp_to_controller() -> v1::Entity {
     })
 }
 
-/// The ports that a flooded packet leaves by.
+/// Returns the multicast group of the ports by which a flooded packet leaves.
 pub(super) fn flood_group(ports: u16) -> v1::Entity {
     let replica = |port: u16| {
-        // The older form, a number, is understood by servers of all versions.
+        // Servers of all versions understand the older form, a number.
         let port_kind = Some(v1::replica::PortKind::EgressPort(port.into()));
         v1::Replica { port_kind, instance: 1, ..v1::Replica::default() }
     };
@@ -55,7 +56,7 @@ pub(super) fn flood_group(ports: u16) -> v1::Entity {
     v1::Entity { entity: Some(Kind::PacketReplicationEngineEntry(entry)) }
 }
 
-/// A rule.
+/// Returns the table entry of a rule.
 pub(super) fn rule(rule: &Rule, idle_timeout_ns: i64) -> v1::Entity {
     let port =
         v1::action::Param { param_id: ids::PORT, value: value::encode(rule.output.0.into()) };
@@ -66,12 +67,12 @@ pub(super) fn rule(rule: &Rule, idle_timeout_ns: i64) -> v1::Entity {
     })
 }
 
-/// What identifies the rule of a flow, to delete it.
+/// Returns the entity that identifies the rule of a flow, to delete it.
 pub(super) fn rule_key(flow: &Flow) -> v1::Entity {
     table_entry(flow_entry(flow))
 }
 
-/// The flow whose rule an entry is, if it is one of ours.
+/// Returns the flow whose rule an entry is, if this controller can have written it.
 pub(super) fn flow_of(entry: &v1::TableEntry) -> Option<Flow> {
     let number = |field_id, bits| {
         let field = entry.r#match.iter().find(|field| field.field_id == field_id)?;
@@ -94,7 +95,7 @@ pub(super) fn flow_of(entry: &v1::TableEntry) -> Option<Flow> {
     })
 }
 
-/// Asks for all rules, the default action excluded.
+/// Returns the query of all rules, without the default action.
 pub(super) fn all_rules() -> v1::Entity {
     table_entry(v1::TableEntry::default())
 }
@@ -119,7 +120,7 @@ fn table_entry(entry: v1::TableEntry) -> v1::Entity {
     v1::Entity { entity: Some(Kind::TableEntry(v1::TableEntry { table_id: ids::TABLE, ..entry })) }
 }
 
-/// All bits of the field have this value.
+/// Returns a match of all bits of a field with a value.
 fn field(field_id: u32, number: u64, bits: u32) -> v1::FieldMatch {
     let ternary = field_match::Ternary {
         value: value::encode(number.into()),

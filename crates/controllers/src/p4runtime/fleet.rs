@@ -1,4 +1,5 @@
-//! Switches that come and go while a controller runs, each with a pipeline of its own choice.
+//! A set of switches that changes while a controller runs; each switch has a pipeline of its own
+//! choice.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -14,7 +15,7 @@ use super::{Options, Shared, Target, switch};
 use crate::Counters;
 use crate::pipeline::{Pipeline, PipelineError};
 
-/// A controller of switches that are added one by one. All share one station.
+/// A controller of switches that are added one by one. All of them share one station.
 #[derive(Debug)]
 pub(crate) struct Fleet {
     options: Options,
@@ -24,7 +25,7 @@ pub(crate) struct Fleet {
     shared: HashMap<String, Arc<Shared>>,
 }
 
-/// A switch that is served until this is dropped.
+/// A switch that is served until this value is dropped.
 #[derive(Debug)]
 pub(crate) struct Served {
     is_connected: Arc<AtomicBool>,
@@ -41,8 +42,8 @@ impl Fleet {
         Arc::clone(&self.counters)
     }
 
-    /// Serves a switch from now on, in a task of the runtime that calls this. Its pipeline has the
-    /// name that is given.
+    /// Serves a switch from now on, in a task of the current runtime. `pipeline` is the name of its
+    /// pipeline.
     pub(crate) fn serve(
         &mut self,
         target: Target,

@@ -1,15 +1,17 @@
 //! A pause before a thread looks for messages, so that several are answered at a time.
 //!
-//! To wake a thread for every message costs both ends more than the message. Network cards
-//! moderate their interrupts for the same reason.
+//! Waking a thread for every message costs both ends more than processing the message. Network
+//! cards moderate their interrupts for this reason too.
 
 use std::num::NonZeroU64;
 use std::time::Duration;
 
-/// Prepares the calling thread, which returns what is to be called before it looks.
+/// Prepares the calling thread, and returns the function to call before the thread looks for
+/// messages.
 pub(super) fn pause(gather: Duration) -> impl Fn() + Send + Sync + Copy + 'static {
     if !gather.is_zero() {
-        // Pauses are otherwise longer by 50 us; where that stays so, they are.
+        // The default timer slack lengthens pauses by 50 us; if it cannot be changed, they stay
+        // longer.
         let _ = rustix::thread::set_current_timer_slack(NonZeroU64::new(1));
     }
     move || {

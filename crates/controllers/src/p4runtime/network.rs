@@ -1,7 +1,8 @@
-//! The network that the switches of a controller form: what they tell is decided about in one place, and each is handed what
-//! it is to do.
+//! The network of a controller's switches: events of all switches are decided about in one place,
+//! and each switch receives its tasks.
 //!
-//! A packet whose path was provisioned for it leaves when the rules of the path have been written, so that it finds them.
+//! A packet whose path was provisioned is sent when the rules of the path have been written, so
+//! that it finds them.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -12,10 +13,11 @@ use super::rules::Order;
 use crate::application::paths::{self, Command, SwitchId};
 use crate::application::{Port, Rule};
 
-/// Tasks that may wait for a switch. Beyond that they are dropped: the next packet of the flow brings another.
+/// The most tasks that may wait for a switch. Further tasks are dropped, since the next packet of
+/// the flow causes new ones.
 const TASKS: usize = 8192;
 
-/// What a switch is to do.
+/// A task for a switch.
 #[derive(Debug)]
 pub(super) enum Task {
     /// Change a rule.
@@ -24,20 +26,21 @@ pub(super) enum Task {
     PacketOut { ingress: Option<Port>, outputs: Vec<Port>, frame: Vec<u8> },
 }
 
-/// Packets that leave when the last of the rules that they wait for is done with, which is when this is dropped.
+/// Packets that are sent when this value is dropped, which happens when the last of the rules that
+/// they wait for is written.
 #[derive(Debug)]
 pub(super) struct Afterwards(Vec<(mpsc::Sender<Task>, Task)>);
 
 impl Drop for Afterwards {
     fn drop(&mut self) {
         for (switch, task) in self.0.drain(..) {
-            // A full queue is worth no waiting; see `TASKS`.
+            // The task is dropped if the queue is full; see `TASKS`.
             let _ = switch.try_send(task);
         }
     }
 }
 
-/// All switches of a controller.
+/// The network of all switches of a controller.
 #[derive(Debug, Default)]
 pub(super) struct Network(Mutex<Inner>);
 
@@ -48,7 +51,8 @@ struct Inner {
 }
 
 impl Network {
-    /// A switch is there, with these ports up; it leaves when the member is dropped.
+    /// Adds a connected switch with these ports up; the switch leaves the network when the member
+    /// is dropped.
     pub(super) fn enter(
         &self,
         id: SwitchId,
@@ -62,12 +66,12 @@ impl Network {
         (Member { network: self, id }, inbox)
     }
 
-    /// Has somebody look at the network.
+    /// Calls `look` with the network.
     pub(super) fn look(&self, look: &mut dyn FnMut(&paths::Network)) {
         look(&self.lock().paths);
     }
 
-    /// Has a switch forward packets of a flow. Returns whether there is such a switch.
+    /// Makes a switch forward packets of a flow. Returns whether the switch is connected.
     pub(super) fn install(&self, switch: SwitchId, rule: Rule) -> bool {
         let mut inner = self.lock();
         let commands = inner.paths.install(switch, rule);
@@ -82,7 +86,8 @@ impl Network {
 }
 
 impl Inner {
-    /// Called with the lock held, so that switches get their tasks in the order of the decisions.
+    /// Distributes commands to the switches. The lock must be held, so that switches get their
+    /// tasks in the order of the decisions.
     fn hand_out(&self, commands: Vec<Command>) {
         let (mut rules, mut packets) = (Vec::new(), Vec::new());
         for command in commands {
@@ -102,7 +107,7 @@ impl Inner {
     }
 }
 
-/// A switch that is there.
+/// A connected switch.
 #[derive(Debug)]
 pub(super) struct Member<'a> {
     network: &'a Network,
@@ -110,12 +115,12 @@ pub(super) struct Member<'a> {
 }
 
 impl Member<'_> {
-    /// A packet came from the switch.
+    /// Processes a packet from the switch.
     pub(super) fn packet_in(&self, port: Port, frame: &[u8]) {
         self.decide(|paths, id| paths.packet_in(id, port, frame));
     }
 
-    /// A port of the switch went down or came up.
+    /// Records that a port of the switch went down or came up.
     pub(super) fn port_changed(&self, port: Port, is_up: bool) {
         self.decide(|paths, id| paths.port_changed(id, port, is_up));
     }
@@ -150,7 +155,7 @@ mod tests {
         let network = Network::default();
         let (first, mut first_inbox) = network.enter(SwitchId(1), [1, 2].map(Port));
         let (second, mut second_inbox) = network.enter(SwitchId(2), [1, 2].map(Port));
-        // Port 1 of each leads to the other.
+        // Port 1 of each switch leads to the other switch.
         for (from, to) in [(&mut first_inbox, &second), (&mut second_inbox, &first)] {
             let lldp = taken(from).into_iter().find_map(|task| match task {
                 Task::PacketOut { outputs, frame, .. } if outputs == [Port(1)] => Some(frame),
@@ -175,7 +180,7 @@ mod tests {
             matches!(&packets[..], [Task::PacketOut { outputs, .. }] if *outputs == [Port(1)]),
             "{packets:?}"
         );
-        // One that is gone takes its links with it.
+        // A switch that is gone takes its links with it.
         drop(first);
         second.packet_in(Port(2), &frame(mac(1), mac(2)));
         let flooded = taken(&mut second_inbox);

@@ -1,8 +1,8 @@
-//! The rules of one switch: which are there, and which updates make them what they should be.
+//! The rules of one switch: which exist, and the updates that bring them into the wanted state.
 //!
-//! A switch never removes a rule by itself, it reports those that were idle (specification 1.5,
-//! "Table Idle Timeout"). So this book knows what is there and can choose between INSERT and
-//! MODIFY. It does no I/O: its owner writes the updates and tells what became of them.
+//! A switch never removes a rule by itself; it reports idle ones (specification 1.5, "Table Idle
+//! Timeout"). The rule book therefore knows which rules exist, and can choose between INSERT and
+//! MODIFY. It does no I/O: its owner writes the updates and reports their results.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -15,53 +15,53 @@ use super::entities;
 use crate::application::{Flow, Port, Rule};
 use crate::counters::Tally;
 
-/// What is to become of a rule.
+/// An order for a rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Order {
-    /// It is to be there.
+    /// Install the rule.
     Install(Rule),
-    /// It was idle and is to go.
+    /// Remove the rule, which was idle.
     Remove(Flow),
 }
 
-/// What to do about a rule that is there as it should be, although a packet of its flow came to the
+/// The treatment of a rule that exists as wanted, although a packet of its flow came to the
 /// controller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Repeated {
-    /// Nothing: the packet came before the rule was there.
+    /// Leave the rule, since the packet was sent before the rule existed.
     Leave,
-    /// Write it again: every packet gets its rule.
+    /// Write the rule again, so that every packet gets its rule.
     Write,
 }
 
-/// Where the packets of an installed rule go.
+/// The state of an installed rule: the port to which its packets go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Installed {
     To(Port),
-    /// Another controller installed it.
+    /// Another controller installed the rule.
     Elsewhere,
 }
 
-/// The rules of one switch.
+/// The state of the rules of one switch.
 #[derive(Debug)]
 pub(super) struct RuleBook {
     idle_timeout_ns: i64,
     repeated: Repeated,
     installed: HashMap<Flow, Installed>,
-    /// What was asked for with the updates that are being written, in their order.
+    /// The orders whose updates are being written, in the order of the updates.
     planned: Vec<(Type, Order)>,
 }
 
 impl RuleBook {
-    /// The book of a switch without rules.
+    /// Creates the book of a switch without rules.
     pub(super) fn new(idle_timeout: Duration, repeated: Repeated) -> Self {
         let idle_timeout_ns = i64::try_from(idle_timeout.as_nanos()).unwrap_or(i64::MAX);
         Self { idle_timeout_ns, repeated, installed: HashMap::new(), planned: Vec::new() }
     }
 
-    /// The updates that carry out some orders. None is in there twice, since a switch need not
-    /// keep to the order of a batch ("Batching and Ordering of Updates"); the last order for a
-    /// flow counts.
+    /// Returns the updates that carry out some orders. It contains at most one update per flow,
+    /// since a switch need not keep the order of a batch ("Batching and Ordering of Updates"); the
+    /// last order for a flow counts.
     pub(super) fn plan(&mut self, orders: impl IntoIterator<Item = Order>) -> Vec<v1::Update> {
         let mut places = HashMap::new();
         let mut last: Vec<Order> = Vec::new();
@@ -96,7 +96,7 @@ impl RuleBook {
         updates
     }
 
-    /// Takes note that the planned updates were written, but for those that were refused.
+    /// Records that the planned updates were written, except for those that were refused.
     pub(super) fn written(&mut self, refused: &[UpdateError]) -> Tally {
         let mut tally = Tally::default();
         for (index, (kind, order)) in self.planned.drain(..).enumerate() {
@@ -112,7 +112,7 @@ impl RuleBook {
                 (Some(refusal), _) => {
                     tally.refused += 1;
                     match (refusal.code, kind) {
-                        // The next packet makes it a MODIFY.
+                        // The next packet of the flow leads to a MODIFY.
                         (Code::AlreadyExists, Type::Insert) => {
                             self.installed.insert(flow, Installed::Elsewhere);
                         }
@@ -199,7 +199,7 @@ mod tests {
         let rule = Rule { flow: flow(1), output: Port(7) };
         assert_eq!(updates[0].entity, Some(entities::rule(&rule, 10_000_000_000)));
         book.written(&[]);
-        // Idle and wanted again: it is there, so there is nothing to do.
+        // The rule was idle and is wanted again. It exists, so nothing is to be done.
         assert_eq!(book.plan([Order::Remove(flow(1)), install(1, 7)]), []);
     }
 

@@ -1,9 +1,9 @@
-//! A pace for answers: the time that a controller takes for each packet-in, one after the other.
+//! The service time of a controller: the time that each packet-in takes, one after the other.
 //!
 //! All switches share one [`Station`], which serves packet-ins in the order in which they were
-//! read, without a limit on how many wait. Each switch has a [`Line`] there. The moment at which a
-//! packet-in is answered is known when it arrives, so that nothing works in between and the pace
-//! does not depend on the processor.
+//! read, without a limit on the queue. Each switch has a [`Line`] at the station. The moment at
+//! which a packet-in is answered is known when it arrives. No thread works meanwhile, so the rate
+//! does not depend on the speed of the processor.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -14,37 +14,38 @@ use tokio::time::Instant;
 
 use crate::application::Rule;
 
-/// The packet-ins of one switch that may wait here; beyond that its connection is not read.
+/// The most packet-ins of one switch that may wait here; while there are as many, its connection is
+/// not read.
 const MOST_WAITING: usize = 1 << 20;
 
-/// The time that a controller takes for each packet-in, one after the other over all switches.
-/// Zero times make a controller that answers as fast as it can.
+/// The time that a controller takes for each packet-in, one after the other over all switches. With
+/// zero times, the controller answers as fast as it can.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ServiceTime {
-    /// While one switch is connected.
+    /// The time while one switch is connected.
     pub one_switch: Duration,
-    /// While several switches are connected.
+    /// The time while several switches are connected.
     pub several_switches: Duration,
-    /// While several switches are connected and more than a hundred packet-ins wait.
+    /// The time while several switches are connected and more than a hundred packet-ins wait.
     pub with_backlog: Duration,
 }
 
-/// The number of waiting packet-ins beyond which [`ServiceTime::with_backlog`] holds.
+/// The number of waiting packet-ins above which [`ServiceTime::with_backlog`] applies.
 const BACKLOG: u64 = 100;
 
 impl ServiceTime {
-    /// ONOS 2.5.0 over P4Runtime with reactive forwarding, by the P4RCProbe paper (Harkous et al.,
-    /// IEEE NFV-SDN 2021): 1471 packets/s of one switch (Table I, P3); 500/s of 50 switches are
-    /// answered in full (Fig. 5), for which a rate of 526/s leaves room; and once a backlog grows,
-    /// 396/s, the mean of what Fig. 7b and 7c leave outstanding after 60 s (2550 of 3000, and 5500
-    /// of 6000 packet-ins of each switch).
+    /// The service times of ONOS 2.5.0 over P4Runtime with reactive forwarding, derived from the
+    /// P4RCProbe paper (Harkous et al., IEEE NFV-SDN 2021). One switch gets 1471 packets/s (Table
+    /// I, P3). With 50 switches, 500/s are answered in full (Fig. 5), for which 526/s leaves a
+    /// margin. Once a backlog grows the rate is 396/s, the mean of what Fig. 7b and 7c leave
+    /// outstanding after 60 s (2550 of 3000, and 5500 of 6000 packet-ins of each switch).
     pub const ONOS: Self = Self {
         one_switch: Duration::from_micros(680),
         several_switches: Duration::from_micros(1_900),
         with_backlog: Duration::from_micros(2_525),
     };
 
-    /// The same time for each packet-in, whatever else there is.
+    /// Creates a constant service time.
     pub fn constant(time: Duration) -> Self {
         Self { one_switch: time, several_switches: time, with_backlog: time }
     }
@@ -62,7 +63,7 @@ impl ServiceTime {
     }
 }
 
-/// The one place at which the packet-ins of all switches are served.
+/// The station at which the packet-ins of all switches are served.
 #[derive(Debug, Default)]
 pub(super) struct Station {
     times: ServiceTime,
@@ -71,7 +72,7 @@ pub(super) struct Station {
 
 #[derive(Debug, Default)]
 struct State {
-    /// The moment at which what waits is served.
+    /// When all waiting packet-ins are served.
     free_at: Option<Instant>,
     waiting: u64,
     switches: usize,
@@ -102,7 +103,7 @@ impl Station {
     }
 }
 
-/// An answer, and the rule that goes with it.
+/// An answer, and the rule that belongs to it.
 #[derive(Debug)]
 pub(super) struct Answer {
     pub(super) packet: v1::PacketOut,
@@ -126,18 +127,18 @@ impl Line {
         Self { station, waiting: VecDeque::new() }
     }
 
-    /// Whether further packet-ins are to be left on the connection.
+    /// Whether further packet-ins must be left on the connection.
     pub(super) fn is_full(&self) -> bool {
         self.waiting.len() >= MOST_WAITING
     }
 
-    /// Admits a packet-in that arrived now.
+    /// Admits a packet-in that arrives now.
     pub(super) fn push(&mut self, answer: Answer) {
         let at = self.station.as_ref().map(|station| station.admit(Instant::now()));
         self.waiting.push_back((at, answer));
     }
 
-    /// Waits until an answer is due; for ever where none waits.
+    /// Waits until an answer is due; forever if none waits.
     pub(super) async fn due(&self) {
         match self.waiting.front() {
             Some((Some(at), _)) => tokio::time::sleep_until(*at).await,
@@ -146,7 +147,7 @@ impl Line {
         }
     }
 
-    /// Takes the next answer, if it is due.
+    /// Returns the next answer, if it is due.
     pub(super) fn next(&mut self) -> Option<Answer> {
         let (at, _) = self.waiting.front()?;
         if at.is_some_and(|at| at > Instant::now()) {
@@ -161,7 +162,7 @@ impl Line {
 }
 
 impl Drop for Line {
-    /// Drops the packet-ins that wait: the switch is gone.
+    /// Drops the waiting packet-ins, since the switch is gone.
     fn drop(&mut self) {
         let Some(station) = &self.station else { return };
         station.served(self.waiting.len() as u64);
@@ -209,7 +210,7 @@ mod tests {
         let times = served(&station, 103);
         assert_eq!(&times[..2], [1_900, 3_800]);
         assert_eq!(times[101] - times[100], 2_525);
-        // 1471, 526 and 396 per second: the rates that the paper names.
+        // 1471, 526 and 396 per second are the rates of the paper.
         for (time, rate) in [(680_u32, 1_471.0), (1_900, 526.0), (2_525, 396.0)] {
             assert!((1e6 / f64::from(time) - rate).abs() < 1.0, "{time}");
         }

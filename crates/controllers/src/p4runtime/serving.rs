@@ -1,4 +1,5 @@
-//! What the applications do with a switch that is set up: packets are answered, and rules written beside them.
+//! The applications on a switch that is set up: packets are answered, and rules are written
+//! concurrently.
 
 use ::p4runtime::client::{Client, Standing, StreamReceiver, StreamSender, WriteError};
 use ::p4runtime::gnmi::{PortChange, PortWatch};
@@ -17,14 +18,14 @@ use crate::application::{Application, Decision, Forwarding, Port};
 use crate::counters::Tally;
 use crate::pipeline::FLOOD_PORT;
 
-/// Messages handled before their answers are sent.
+/// The most messages that are handled before their answers are sent.
 const BATCH: usize = 1024;
 
-/// A rule to be written, and what waits for it.
+/// An order to write a rule, and the packets that wait for it.
 pub(super) type Ordered = (Order, Option<std::sync::Arc<Afterwards>>);
 
-/// The null responder, and the paths that end before an application: every packet goes back to the port that it came in by,
-/// or to port 1 where that is not looked at.
+/// Runs the null responder, and the paths that end before an application: every packet goes back to
+/// its ingress port, or to port 1 if the ingress port is not read.
 pub(super) async fn respond(
     sender: &StreamSender,
     mut receiver: StreamReceiver,
@@ -51,14 +52,15 @@ pub(super) async fn respond(
                 line.push(Answer { packet, rule: None });
             }
         }
-        // Taken first: a stream that has ended takes nothing, and what is due must not stay.
+        // Due answers are removed even if the stream has ended and accepts none, so that they do
+        // not stay.
         answers.extend(std::iter::from_fn(|| line.next()).map(|answer| answer.packet));
         tally.packet_outs = sender.packet_outs(answers.drain(..)) as u64;
         shared.counters.add(&tally);
     }
 }
 
-/// The forwarding applications: packets are sent on, and rules ordered.
+/// Runs a forwarding application: packets are forwarded, and rules are ordered.
 pub(super) async fn forward(
     mut forwarding: Forwarding,
     sender: &StreamSender,
@@ -80,7 +82,7 @@ pub(super) async fn forward(
                     let ingress = pipeline.ingress(&packet.metadata);
                     let decision = match ingress {
                         Some(port) => forwarding.packet_in(port, &packet.payload),
-                        // Where it came from is unknown, so nothing can be learned from it.
+                        // The ingress port is unknown, so nothing can be learned from the packet.
                         None => Decision::Flood,
                     };
                     let (output, rule) = match decision {
@@ -100,7 +102,7 @@ pub(super) async fn forward(
         }
         while let Some(Answer { packet, rule }) = line.next() {
             if let Some(rule) = rule {
-                // A full queue is worth no waiting; see `ORDERS`.
+                // The order is dropped if the queue is full; see `ORDERS`.
                 let _ = orders.try_send((Order::Install(rule), None));
             }
             answers.push(packet);
@@ -110,7 +112,7 @@ pub(super) async fn forward(
     }
 }
 
-/// Waits for messages as [`next`], or until an answer is due.
+/// Waits for messages like [`next`], or until an answer is due.
 async fn next_or_due(
     receiver: &mut StreamReceiver,
     messages: &mut Vec<Message>,
@@ -122,7 +124,8 @@ async fn next_or_due(
     }
 }
 
-/// Path provisioning: what the switch tells goes to the network, and what the network commands is done.
+/// Runs path provisioning: events of the switch go to the network, and commands of the network are
+/// carried out.
 pub(super) async fn provision(
     client: Client,
     sender: &StreamSender,
@@ -154,7 +157,7 @@ pub(super) async fn provision(
         for message in messages.drain(..) {
             match message {
                 Message::Packet(packet) => {
-                    // Of one that does not say where it came in nothing can be told.
+                    // A packet without an ingress port tells nothing.
                     if let Some(port) = shared.description().ingress(&packet.metadata) {
                         member.packet_in(port, &packet.payload);
                     }
@@ -166,7 +169,7 @@ pub(super) async fn provision(
         for task in tasks.drain(..) {
             match task {
                 Task::Rule(order, afterwards) => {
-                    // A full queue is worth no waiting; see `network::TASKS`.
+                    // The order is dropped if the queue is full; see `network::TASKS`.
                     let _ = orders.try_send((order, afterwards));
                 }
                 Task::PacketOut { ingress, outputs, frame } => {
@@ -183,7 +186,8 @@ pub(super) async fn provision(
     }
 }
 
-/// The ports of a switch that are up, and who tells of changes; where the switch has no gNMI, those that the options say.
+/// Returns the ports of a switch that are up, and the watch that reports their changes. If the
+/// switch has no gNMI, these are the ports of the options, without a watch.
 async fn known_ports(
     client: &Client,
     shared: &Shared,
@@ -219,7 +223,7 @@ async fn known_ports(
     }
 }
 
-/// What becomes of a port; never, once nobody tells any more.
+/// Waits for the next change of a port; forever if there is no watch any more.
 async fn changed(watch: &mut Option<PortWatch>) -> PortChange {
     if let Some(open) = watch {
         if let Ok(Some(change)) = open.next().await {
@@ -230,17 +234,17 @@ async fn changed(watch: &mut Option<PortWatch>) -> PortChange {
     std::future::pending().await
 }
 
-/// Orders that the rules go that were idle.
+/// Orders the removal of the idle rules.
 async fn remove_idle(idle: &v1::IdleTimeoutNotification, orders: &mpsc::Sender<Ordered>) {
     for flow in idle.table_entry.iter().filter_map(entities::flow_of) {
-        // This one must not be lost: the switch tells only once.
+        // This order must not be lost, since the switch notifies only once.
         if orders.send((Order::Remove(flow), None)).await.is_err() {
             break;
         }
     }
 }
 
-/// Waits for messages, and looks at those that mean the same to all applications.
+/// Waits for messages, and processes those that have one meaning for all applications.
 async fn next(
     receiver: &mut StreamReceiver,
     messages: &mut Vec<Message>,
@@ -264,7 +268,7 @@ async fn next(
     Ok(tally)
 }
 
-/// Writes what is ordered, all that waits at a time.
+/// Writes the ordered rules; all that wait are written with one request.
 pub(super) async fn write_rules(
     mut client: Client,
     mut orders: mpsc::Receiver<Ordered>,
@@ -288,7 +292,7 @@ pub(super) async fn write_rules(
             };
             shared.counters.add(&tally);
         }
-        // What waited for these goes now.
+        // Packets that waited for these rules are sent now.
         batch.clear();
     }
     Problem::Ended

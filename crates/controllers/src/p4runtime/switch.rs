@@ -1,4 +1,5 @@
-//! The life of one switch: dialled until it is there, set up, served, and dialled again.
+//! The life cycle of one switch: it is dialled until it is reached, set up, served, and dialled
+//! again.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -21,13 +22,13 @@ use super::{AnswerAfter, ElectionId, Shared};
 use crate::Counters;
 use crate::application::Application;
 
-/// Pause before the second attempt to reach a switch; it doubles with every further one.
+/// The pause before the second attempt to reach a switch; it doubles with every further attempt.
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
-/// Orders that may wait to be written. Beyond that they are dropped: the next packet of the flow
-/// brings another.
+/// The most orders that may wait to be written. Further orders are dropped, since the next packet
+/// of the flow causes new ones.
 const ORDERS: usize = 8192;
 
-/// Why a session ended, or did not begin.
+/// The reason why a session ended, or did not begin.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum Problem {
     #[error("{0}")]
@@ -50,7 +51,7 @@ pub(super) enum Problem {
     NotPrimary,
 }
 
-/// Serves a switch for ever; `is_connected` is true while it has a session.
+/// Serves a switch forever; `is_connected` is true while it has a session.
 pub(super) async fn keep(connector: Connector, shared: Arc<Shared>, is_connected: Arc<AtomicBool>) {
     let target = connector.target();
     let journal = &shared.options.journal;
@@ -67,7 +68,7 @@ pub(super) async fn keep(connector: Connector, shared: Arc<Shared>, is_connected
                 let problem = session.serve(&shared).await;
                 is_connected.store(false, Ordering::Relaxed);
                 drop(counted);
-                // Switches may leave.
+                // A switch may leave without fault.
                 if !matches!(problem, Problem::Ended | Problem::Stream(_)) {
                     shared.counters.failed();
                 }
@@ -89,7 +90,7 @@ pub(super) async fn keep(connector: Connector, shared: Arc<Shared>, is_connected
     }
 }
 
-/// Counts a switch as connected for as long as it lives.
+/// A guard that counts a switch as connected.
 struct Counted<'a>(&'a Counters);
 
 impl<'a> Counted<'a> {
@@ -105,7 +106,7 @@ impl Drop for Counted<'_> {
     }
 }
 
-/// A switch of which we are primary, and which is set up.
+/// A session with a switch that is set up and whose primary is this controller.
 struct Session {
     client: Client,
     sender: StreamSender,
@@ -117,7 +118,7 @@ impl Session {
         let options = &shared.options;
         let (mut client, permit) = connector.connect(&options.client, &shared.dials).await?;
         let (sender, receiver) = if options.stands_by {
-            // To stand by may take for ever, and others are to be dialled.
+            // Standing by may take forever, and other switches must be dialled meanwhile.
             drop(permit);
             stand_by(&mut client).await?
         } else {
@@ -138,8 +139,8 @@ impl Session {
             AnswerAfter::Grpc | AnswerAfter::Decoding => Application::NullResponder,
         };
         let (orders, inbox) = mpsc::channel(ORDERS);
-        // Rules are written beside the packets: an answer does not wait for a rule, and the orders
-        // that gather during one Write leave together with the next.
+        // Rules are written concurrently with packets: an answer does not wait for a rule, and the
+        // orders that gather during one Write are sent together with the next.
         match (application, application.forwarding()) {
             (Application::Paths, _) => {
                 let rules = write_rules(client.clone(), inbox, shared);
@@ -153,7 +154,7 @@ impl Session {
                 problem = write_rules(client, inbox, shared) => problem,
             },
             (_, None) => {
-                // The connection lives on by its stream, with three quarters of its memory.
+                // The stream keeps the connection open, with three quarters of its memory.
                 drop(client);
                 respond(&sender, receiver, shared).await
             }
@@ -161,9 +162,9 @@ impl Session {
     }
 }
 
-/// Waits for a primary controller to be there and to be gone, and becomes primary then.
+/// Waits until a primary controller has been there and is gone, and then becomes primary.
 async fn stand_by(client: &mut Client) -> Result<(StreamSender, StreamReceiver), Problem> {
-    // Without an election id nobody becomes primary, whoever else is there.
+    // Without an election id this controller cannot become primary, whoever else is there.
     let mut election_id = None;
     loop {
         let opened = client.open_stream("", None, election_id).await;
@@ -183,7 +184,7 @@ async fn stand_by(client: &mut Client) -> Result<(StreamSender, StreamReceiver),
     }
 }
 
-/// Brings a switch into the state that the application begins with.
+/// Brings a switch into the initial state that the application needs.
 async fn set_up(client: &mut Client, shared: &Shared) -> Result<(), Problem> {
     let options = &shared.options;
     let outcome =
@@ -200,7 +201,7 @@ async fn set_up(client: &mut Client, shared: &Shared) -> Result<(), Problem> {
         }
     }
     if outcome == PipelineOutcome::AlreadyThere {
-        // An earlier controller may have left rules, about which nothing is known.
+        // An earlier controller may have left rules that are unknown here.
         let left = client.read(vec![entities::all_rules()]).await.map_err(Problem::Read)?;
         let deletes: Vec<_> = left.into_iter().map(|rule| update(Type::Delete, rule)).collect();
         if !deletes.is_empty() {
@@ -211,7 +212,7 @@ async fn set_up(client: &mut Client, shared: &Shared) -> Result<(), Problem> {
         Err(WriteError::Updates { refused, .. })
             if refused.iter().all(|one| one.code == Code::AlreadyExists) =>
         {
-            // What is there may be for other ports.
+            // Existing entries may be for other ports.
             let there = refused.iter().filter_map(|one| wanted.get(one.index));
             let modifies =
                 there.cloned().map(|one| v1::Update { r#type: Type::Modify as i32, ..one });

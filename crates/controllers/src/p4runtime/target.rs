@@ -1,18 +1,18 @@
-//! Which switches to dial.
+//! The switches to dial.
 
 use std::fmt;
 use std::str::FromStr;
 
-/// A switch: where its server is, and its device id there.
+/// A switch: the address of its server, and its device id there.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Target {
     /// The device id.
     pub device_id: u64,
-    /// Host and port, parted by a colon; an IPv6 address in brackets.
+    /// The host and port, separated by a colon; an IPv6 address is in brackets.
     pub address: String,
 }
 
-/// Why switches are not understood.
+/// The reason why a specification of switches could not be parsed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum TargetError {
@@ -24,7 +24,7 @@ pub enum TargetError {
         "line {line}: {text:?} names no switch; wanted is ID HOST:PORT, such as 1 127.0.0.1:50001"
     )]
     Line {
-        /// Counted from 1.
+        /// The line number, counted from 1.
         line: usize,
         /// The line.
         text: String,
@@ -34,18 +34,18 @@ pub enum TargetError {
     Ports {
         /// The first port.
         first_port: u16,
-        /// How many follow, with it.
+        /// The number of ports, including the first one.
         count: u32,
     },
 }
 
 impl Target {
-    /// `count` switches with device ids from `first_device` on, on as many ports of a host from
-    /// `first_port` on.
+    /// Returns `count` switches with consecutive device ids from `first_device` on, at consecutive
+    /// ports of a host from `first_port` on.
     ///
     /// # Errors
     ///
-    /// When there are not so many ports.
+    /// Returns an error if the range of ports ends beyond the last port.
     pub fn range(
         host: &str,
         first_port: u16,
@@ -62,12 +62,12 @@ impl Target {
         Ok(device_ids.zip(ports).take(count as usize).map(target).collect())
     }
 
-    /// Reads a list with a switch per line, device id and address, as `planimeter probe
-    /// --list-file` writes it. Empty lines, and what follows a `#`, are skipped.
+    /// Parses a list with a switch per line, device id and address, in the format of `planimeter
+    /// probe --list-file`. Empty lines, and the text after a `#`, are ignored.
     ///
     /// # Errors
     ///
-    /// With the first line that names no switch.
+    /// Returns an error with the first line that names no switch.
     pub fn list(text: &str) -> Result<Vec<Self>, TargetError> {
         let mut targets = Vec::new();
         for (number, text) in text.lines().enumerate() {

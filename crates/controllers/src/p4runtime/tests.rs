@@ -1,4 +1,4 @@
-//! Controllers against emulated switches of the `p4runtime` crate.
+//! Tests of controllers against emulated switches of the crate `p4runtime`.
 
 mod emulated;
 mod path;
@@ -45,7 +45,7 @@ fn options(application: Application) -> Options {
     Options { application, ..Options::default() }
 }
 
-/// What the controller writes at the start.
+/// Returns the controller's initial updates.
 fn starts_with(application: Application) -> Vec<Update> {
     let mut expected = vec![entities::update(Type::Modify, entities::default_to_controller())];
     if application != Application::NullResponder {
@@ -108,10 +108,10 @@ fn a_conversation_is_flooded_once_and_forwarded_by_rules_then() {
             assert_eq!(events[0], Event::packet_out(3, 4, &back));
             assert_eq!(events[1], Event::Written(insert(&rule(4, 2, 1, 3)), 0));
             counters.wait(|counts| counts.rules == 1);
-            // The rule is there, so there is nothing to write.
+            // The rule exists, so nothing is written.
             switch.packet(4, &back);
             assert_eq!(switch.event(), Event::packet_out(3, 4, &back));
-            // The host moves.
+            // The host moves to another port.
             switch.packet(5, &there);
             let mut events = [switch.event(), switch.event()];
             events.sort_by_key(|event| matches!(event, Event::Written(..)));
@@ -136,7 +136,7 @@ fn reactive_forwarding_leaves_arp_to_the_controller_and_writes_a_rule_for_every_
         assert_eq!(switch.event(), Event::packet_out(FLOOD_PORT.0, 1, &frame(2, 1, ARP)));
         switch.packet(2, &frame(1, 2, ARP));
         assert_eq!(switch.event(), Event::packet_out(1, 2, &frame(1, 2, ARP)));
-        // Discovery has no answer, so the next event is the rule or the packet-out for IPv4.
+        // Discovery frames get no answer, so the next event is the rule or the packet-out for IPv4.
         switch.packet(2, &frame(1, 2, LLDP));
         switch.packet(2, &frame(1, 2, IPV4));
         let events = [switch.event(), switch.event()];
@@ -171,7 +171,7 @@ fn the_null_responder_returns_every_packet_in_order() {
 #[test]
 fn a_shortcut_answers_before_the_application() {
     let there = frame(2, 1, IPV4);
-    // Behind gRPC nobody has looked where the packet came from; behind decoding nobody has learned from it.
+    // After gRPC the ingress port is unread; after decoding no address is learned.
     for (answer_after, description, egress) in [
         (AnswerAfter::Grpc, Description::ReadPerPacket, 1),
         (AnswerAfter::Decoding, Description::ReadOnce, 3),
@@ -242,13 +242,13 @@ fn a_switch_that_has_the_pipeline_is_not_sent_it_again_but_loses_old_rules() {
             panic!("{deleted:?}");
         };
         assert_eq!(entities::flow_of(&entry), Some(rule(2, 2, 1, 1).flow));
-        // The flood group is there, with other ports.
+        // The flood group exists with other ports.
         let mut wanted = starts_with(Application::ReactiveForwarding);
         wanted[1] = entities::update(Type::Insert, entities::flood_group(8));
         assert_eq!(switch.event(), Event::Written(wanted, 1));
         let group = entities::update(Type::Modify, entities::flood_group(8));
         assert_eq!(switch.event(), Event::Written(vec![group], 0));
-        // Nothing is known of the old rules.
+        // The old rules are unknown to the controller.
         switch.packet(2, &frame(1, 2, IPV4));
         assert_eq!(switch.event(), Event::packet_out(FLOOD_PORT.0, 2, &frame(1, 2, IPV4)));
     });
@@ -299,7 +299,7 @@ fn a_controller_that_is_not_primary_says_so_and_waits() {
         counters.wait(|counts| counts.switches == 0);
         drop(rival);
         drop(runtime);
-        // An election id that was seen once is not undercut (specification 1.5, arbitration).
+        // An election id below one that was seen is rejected (specification 1.5, arbitration).
         let refused = line(&lines);
         assert!(refused.contains("use one at least as high"), "{refused}");
     });
@@ -330,7 +330,7 @@ fn switches_behind_one_address_share_connections() {
     let target = |device_id| Target { device_id, address: path.address.to_string() };
     with_controller((1..=60).map(target), options(Application::NullResponder), |counters| {
         counters.wait(|counts| counts.switches == 60);
-        // Fifty, and ten.
+        // The connections have fifty and ten switches.
         assert_eq!(path.connections(), 2);
         path.cut();
         counters.wait(|counts| counts.sessions == 120 && counts.switches == 60);
@@ -340,12 +340,12 @@ fn switches_behind_one_address_share_connections() {
 
 #[test]
 fn servers_that_never_answer_keep_nobody_from_ending() {
-    // Connections are taken by the system and served by nobody.
+    // The system accepts connections that no server reads.
     let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let target = Target { device_id: 1, address: silent.local_addr().unwrap().to_string() };
     let start = std::time::Instant::now();
     let counts = with_controller([target], Options::default(), |_| {
-        // The controller has begun to talk.
+        // The controller has begun the HTTP/2 connection.
         let (mut connection, _) = silent.accept().unwrap();
         let mut preface = [0; 24];
         std::io::Read::read_exact(&mut connection, &mut preface).unwrap();

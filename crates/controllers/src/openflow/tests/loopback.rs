@@ -1,4 +1,4 @@
-//! Controllers behind sockets.
+//! Tests of controllers over sockets.
 
 use std::io::{Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpStream};
@@ -27,7 +27,7 @@ pub(super) fn with_controller(
     std::thread::scope(|scope| {
         let running = scope.spawn(|| controller.run(&stop));
         {
-            // Also when the test fails.
+            // The guard stops the controller even if the test fails.
             let _stop = Stop(&stop);
             test(controller.local_addr(), &counters);
         }
@@ -36,7 +36,7 @@ pub(super) fn with_controller(
     counters.counts()
 }
 
-/// Waits until the figures are as expected, but not for ever.
+/// Waits, with a time limit, until the counts are as expected.
 pub(super) fn await_counts(counters: &Counters, expected: impl Fn(&Counts) -> bool) {
     let start = Instant::now();
     while !expected(&counters.counts()) {
@@ -45,7 +45,7 @@ pub(super) fn await_counts(counters: &Counters, expected: impl Fn(&Counts) -> bo
     }
 }
 
-/// A switch with a session.
+/// A switch with an open session.
 pub(super) struct Switch<S> {
     stream: S,
     played: Played,
@@ -67,7 +67,7 @@ impl Switch<TcpStream> {
 }
 
 impl<S: Read + Write> Switch<S> {
-    /// Opens a session, and skips what the controller begins with.
+    /// Opens a session, and skips the controller's first messages.
     pub(super) fn open(stream: S, version: Version, datapath_id: u64) -> Self {
         let mut out = Vec::new();
         let played = Played::new(&[version], datapath_id, &mut out);
@@ -90,7 +90,7 @@ impl<S: Read + Write> Switch<S> {
         self.send(&message);
     }
 
-    /// The next message from the controller.
+    /// Returns the next message from the controller.
     pub(super) fn receive(&mut self) -> Vec<u8> {
         let mut buffer = [0; 65_536];
         loop {
@@ -159,7 +159,7 @@ fn a_buffered_packet_is_released_once_by_the_packet_out() {
         with_controller(Options::default(), |address, _| {
             let mut switch = Switch::connect(address, version);
             let (there, back) = (frame(2, 1, IPV4), frame(1, 2, IPV4));
-            // As switches do, only the beginning of the packet is sent.
+            // Only the beginning of the packet is sent, as switches do.
             switch.packet(21, 1, BufferId(100), &there[..20]);
             assert_eq!(switch.answer(), answer(21, 1, PortNumber::FLOOD, BufferId(100), &[]));
             switch.packet(22, 2, BufferId(101), &back[..20]);
@@ -219,10 +219,11 @@ fn garbage_ends_the_connection_that_it_came_on_and_no_other() {
             let mut bad = dial(address);
             bad.write_all(garbage).unwrap();
             if garbage.starts_with(b"GET") {
-                // It looks like the beginning of a message of 8,239 bytes, until there is no more.
+                // The bytes look like the beginning of a message of 8,239 bytes, until the stream
+                // ends.
                 bad.shutdown(Shutdown::Write).unwrap();
             }
-            // A HELLO, then the end.
+            // The controller sends a HELLO and closes.
             let mut rest = Vec::new();
             let _ = bad.read_to_end(&mut rest);
             assert_eq!(rest.get(1), Some(&MessageType::HELLO.0));
@@ -267,7 +268,7 @@ fn a_switch_that_does_not_read_stops_nobody_else_and_loses_nothing() {
     with_controller(options, |address, _| {
         let mut greedy = Switch::connect(address, Version::V1_0);
         let one = packet_in(Version::V1_0, 1, 1, BufferId::NO_BUFFER, &[0x5a; 1400]);
-        // Until the buffers of the system and of the controller are full.
+        // Sends until the buffers of the system and of the controller are full.
         greedy.stream.set_nonblocking(true).unwrap();
         let (mut sent, block) = (0, one.repeat(100));
         while let Ok(count) = greedy.stream.write(&block[sent % one.len()..]) {

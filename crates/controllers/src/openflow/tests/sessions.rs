@@ -1,4 +1,4 @@
-//! Sessions without connections.
+//! Tests of sessions without connections.
 
 use ::openflow::wire::{Header, emit_empty, emit_error};
 
@@ -8,7 +8,7 @@ use super::*;
 use crate::application::Application;
 use crate::counters::Tally;
 
-/// A controller's session and the switch that it is with.
+/// A controller's session, and its switch.
 struct Pair {
     policy: Policy,
     session: Session,
@@ -21,7 +21,7 @@ struct Pair {
 }
 
 impl Pair {
-    /// Opens a session, and takes what the controller begins with.
+    /// Opens a session, and returns the controller's first messages.
     fn open(version: Version, options: Options) -> (Self, Vec<Vec<u8>>) {
         let policy = Policy::new(&options);
         let (mut to_switch, mut to_controller) = (Vec::new(), Vec::new());
@@ -46,7 +46,7 @@ impl Pair {
         (pair, messages)
     }
 
-    /// Sends bytes to the controller; returns its messages.
+    /// Sends bytes to the controller, and returns its messages.
     fn send(&mut self, bytes: &[u8]) -> Result<Vec<Vec<u8>>, SessionError> {
         let mut out = Vec::new();
         let now = Duration::ZERO;
@@ -168,7 +168,7 @@ fn prepared_answers_are_as_many_as_packet_ins() {
 #[test]
 fn a_packet_of_which_the_port_is_unknown_is_flooded() {
     let (mut pair, _) = Pair::open(Version::V1_3, Options::default());
-    // The match of a 1.3 packet-in need not name the port.
+    // The match of a 1.3 packet-in may lack the ingress port.
     let mut message = Vec::new();
     v1_3::Message::PacketIn(v1_3::PacketIn {
         match_fields: v1_3::Match::any(),
@@ -181,7 +181,7 @@ fn a_packet_of_which_the_port_is_unknown_is_flooded() {
     let answer = Answer::read(&answers[0]);
     assert_eq!((answer.in_port, answer.xid), (PortNumber::CONTROLLER, 5));
     assert_eq!(answer.outputs, [PortNumber::FLOOD]);
-    // And nothing was learned.
+    // No address was learned either.
     let back = packet_in(Version::V1_3, 6, 2, BufferId::NO_BUFFER, &frame(1, 2, IPV4));
     assert_eq!(types(&pair.send(&back).unwrap()), [MessageType::PACKET_OUT]);
 }

@@ -1,4 +1,4 @@
-//! Controllers under TLS.
+//! Tests of controllers under TLS.
 
 use std::io::{Read, Write};
 use std::sync::Arc;
@@ -23,7 +23,7 @@ impl Authority {
         Self(CertifiedIssuer::self_signed(params, KeyPair::generate().unwrap()).unwrap())
     }
 
-    /// Certificate and key for a name, in PEM.
+    /// Issues a certificate and a key for a name, in PEM.
     fn issue(&self, name: &str) -> (String, String) {
         let key = KeyPair::generate().unwrap();
         let params = CertificateParams::new(vec![name.to_owned()]).unwrap();
@@ -68,7 +68,7 @@ fn switches_are_served_under_tls_and_mutual_tls() {
             let identity = mutual.then(|| authority.issue("switch"));
             let stream = StreamOwned::new(client(&authority, identity), dial(address));
             let mut switch = Switch::open(stream, Version::V1_3, 1);
-            // More than the buffers of one TLS record or of the session hold.
+            // This is more than one TLS record or the buffers of the session hold.
             let large = vec![0x5a; 60_000];
             for xid in 0..20 {
                 switch.packet(xid, 1, BufferId::NO_BUFFER, &large);
@@ -91,7 +91,7 @@ fn a_switch_without_certificate_is_turned_away_under_mutual_tls() {
             let _ = stream.write_all(&[4, 0, 0, 8, 0, 0, 0, 1]);
             assert!(stream.read_to_end(&mut Vec::new()).is_err());
         }
-        // Plain OpenFlow is no TLS.
+        // Plain OpenFlow is not TLS.
         let mut plain = dial(address);
         plain.write_all(&[4, 0, 0, 8, 0, 0, 0, 1]).unwrap();
         let _ = plain.read_to_end(&mut Vec::new());

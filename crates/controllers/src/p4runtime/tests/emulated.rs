@@ -1,4 +1,5 @@
-//! An emulated switch that tells what it is told, and a controller that runs beside a test.
+//! An emulated switch that reports what controllers do to it, and a controller that runs beside a
+//! test.
 
 use std::net::SocketAddr;
 use std::ops::RangeInclusive;
@@ -28,14 +29,14 @@ use crate::{Counters, Counts};
 
 pub(super) const PATIENCE: Duration = Duration::from_secs(20);
 
-/// What a switch was told.
+/// An event at a switch.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Event {
-    /// It runs the pipeline with this P4Info and device configuration now.
+    /// The switch runs the pipeline with this P4Info and device configuration.
     Pipeline(Box<P4Info>, Bytes),
-    /// These updates were written, of which some were refused.
+    /// These updates were written, and this number of them was refused.
     Written(Vec<Update>, usize),
-    /// Egress port, ingress port and payload.
+    /// A packet-out, with egress port, ingress port and payload.
     PacketOut(u32, u32, Bytes),
 }
 
@@ -98,7 +99,7 @@ impl Emulated {
         Self::serve(address, device_id..=device_id, options)
     }
 
-    /// Switches behind one address; packets come from the first one.
+    /// Serves switches behind one address; packets are sent by the first one.
     pub(super) fn serve(
         address: SocketAddr,
         device_ids: RangeInclusive<u64>,
@@ -112,7 +113,7 @@ impl Emulated {
             .map(|device| DeviceHandle::new(device, Arc::clone(&observer)))
             .collect();
         let device = devices[0].clone();
-        // Clients that stay are cut off at once.
+        // Clients that stay are disconnected immediately.
         let options = ServerOptions { grace: Duration::ZERO, ..options };
         let server = Server::new(devices, options).unwrap();
         let (told, bound) = channel();
@@ -141,12 +142,12 @@ impl Emulated {
         Target { device_id: self.device.id(), address: self.address.to_string() }
     }
 
-    /// The next thing that the switch was told.
+    /// Returns the next event.
     pub(super) fn event(&self) -> Event {
         self.events.recv_timeout(PATIENCE).expect("an event")
     }
 
-    /// The next updates that were written; packet-outs before them are skipped.
+    /// Returns the next updates that were written, skipping packet-outs before them.
     pub(super) fn written(&self) -> Vec<Update> {
         loop {
             match self.event() {
@@ -157,7 +158,7 @@ impl Emulated {
         }
     }
 
-    /// Waits for the pipeline and for what a controller writes at the start.
+    /// Waits for the pipeline and for the controller's initial updates.
     pub(super) fn skip_set_up(&self) {
         assert!(matches!(self.event(), Event::Pipeline(..)));
         assert!(matches!(self.event(), Event::Written(_, 0)));
@@ -189,7 +190,8 @@ impl Drop for Emulated {
     }
 }
 
-/// An address that is refused until a switch listens on it, and given to nobody else.
+/// Reserves an address that refuses connections until a switch listens on it, and that is assigned
+/// to no other socket.
 pub(super) fn reserve() -> (SocketAddr, OwnedFd) {
     let socket = net::socket(AddressFamily::INET, SocketType::STREAM, None).unwrap();
     net::sockopt::set_socket_reuseaddr(&socket, true).unwrap();
@@ -197,7 +199,7 @@ pub(super) fn reserve() -> (SocketAddr, OwnedFd) {
     (net::getsockname(&socket).unwrap().try_into().unwrap(), socket)
 }
 
-/// Listens, also on an address that is reserved, or was listened on a moment ago.
+/// Listens on an address, even if it is reserved or was in use a moment ago.
 fn listen(address: SocketAddr) -> TcpListener {
     let socket = TcpSocket::new_v4().unwrap();
     socket.set_reuseaddr(true).unwrap();
@@ -223,7 +225,7 @@ pub(super) fn with_controller(
     std::thread::scope(|scope| {
         let running = scope.spawn(|| controller.run(&stop));
         {
-            // Also when the test fails.
+            // The guard stops the controller even if the test fails.
             let _stop = Stop(&stop);
             test(&watched);
         }
@@ -232,11 +234,11 @@ pub(super) fn with_controller(
     watched.0.counts()
 }
 
-/// The figures of a controller that runs.
+/// The counters of a running controller.
 pub(super) struct Watched(Arc<Counters>);
 
 impl Watched {
-    /// Waits until the figures are as expected, but not for ever.
+    /// Waits, with a time limit, until the counts are as expected.
     pub(super) fn wait(&self, expected: impl Fn(&Counts) -> bool) {
         let start = Instant::now();
         while !expected(&self.0.counts()) {

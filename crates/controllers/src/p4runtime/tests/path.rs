@@ -1,4 +1,4 @@
-//! A way to a server on which connections are counted and cut.
+//! A relay to a server on which connections are counted and cut.
 
 use std::io;
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
@@ -15,7 +15,7 @@ impl Path {
         let address = listener.local_addr().unwrap();
         let open = Arc::new(Mutex::new(Vec::new()));
         let opened = Arc::clone(&open);
-        // It waits for connections until the process ends.
+        // The thread waits for connections until the process ends.
         std::thread::spawn(move || {
             while let Ok((client, _)) = listener.accept() {
                 let server = TcpStream::connect(server).unwrap();
@@ -27,14 +27,14 @@ impl Path {
         Self { address, open }
     }
 
-    /// How many connections were opened, or since the last cut.
+    /// Returns the number of connections that were opened since the last cut.
     pub(super) fn connections(&self) -> usize {
         self.open.lock().unwrap().len()
     }
 
     pub(super) fn cut(&self) {
         for connection in self.open.lock().unwrap().drain(..) {
-            // It may be gone already.
+            // The connection may be gone already.
             let _ = connection.shutdown(Shutdown::Both);
         }
     }
@@ -42,7 +42,8 @@ impl Path {
 
 fn copy(mut from: TcpStream, mut to: TcpStream) {
     std::thread::spawn(move || {
-        // A cut shows as an error or as an end; the other side is to hear of it in any case.
+        // A cut causes an error or an end of stream; in either case the other side must learn of
+        // it.
         let _ = io::copy(&mut from, &mut to);
         let _ = to.shutdown(Shutdown::Both);
     });
