@@ -1,11 +1,11 @@
-//! Real controllers, clients and peers, driven against Planimeter.
+//! Tests of Planimeter against real controllers, clients and other peers.
 //!
-//! A protocol that only its own author's two halves have spoken is not known to be spoken
-//! correctly. The tests here start programs that others wrote, let them meet emulated switches,
-//! and compare what both sides say happened. This library is what the tests share: where the
-//! programs are ([`Peer`]), how they run without outliving a test ([`Running`]), a probe run
-//! in few words ([`ProbeRun`], and [`Serving`] for P4Runtime), and a switch on ports
-//! ([`SwitchProcess`]) with hosts around it in network namespaces ([`Lab`]).
+//! An implementation of a protocol that was only tested against itself may be wrong on both sides.
+//! The tests here start programs of other authors, connect them to emulated switches, and compare
+//! what both sides report. This library contains what the tests share: the locations of the
+//! programs ([`Peer`]), processes that do not outlive a test ([`Running`]), a short form of probe
+//! runs ([`ProbeRun`], and [`Serving`] for P4Runtime), and a switch on ports ([`SwitchProcess`])
+//! with hosts around it in network namespaces ([`Lab`]).
 
 mod namespace;
 mod peer;

@@ -1,4 +1,4 @@
-//! Hosts of tests: network namespaces with virtual cables between them.
+//! The hosts of tests: network namespaces with virtual cables between them.
 
 use std::process::{Command, Output};
 
@@ -7,19 +7,20 @@ use packetio::namespace::{Namespace, NamespaceError};
 /// The MTU of a cable, in bytes.
 const MTU: u32 = 1500;
 
-/// Namespaces by names and the cables between them; dropping it removes them.
+/// Named namespaces and the cables between them; dropping the lab removes them.
 #[derive(Debug)]
 pub struct Lab {
     namespaces: Vec<(String, Namespace)>,
 }
 
 impl Lab {
-    /// A lab with one namespace, that of the switch, `s`. Returns nothing if namespaces cannot be made here, and says so
-    /// past the test harness; a test then has nothing to do.
+    /// Creates a lab with one namespace, that of the switch, `s`. Returns `None` with a message
+    /// that bypasses the test harness if namespaces cannot be created here; a test then has nothing
+    /// to do.
     ///
     /// # Panics
     ///
-    /// If they cannot be made and `PLANIMETER_REQUIRE_PEERS` is 1.
+    /// Panics if they cannot be created and `PLANIMETER_REQUIRE_PEERS` is 1.
     pub fn new() -> Option<Self> {
         let mut lab = Self { namespaces: Vec::new() };
         match lab.try_add("s") {
@@ -31,11 +32,11 @@ impl Lab {
         }
     }
 
-    /// Adds a namespace with loopback up. That of the switch, `s`, is there from the start.
+    /// Adds a namespace with loopback up. The switch's namespace, `s`, exists from the start.
     ///
     /// # Panics
     ///
-    /// When it cannot be made.
+    /// Panics if the namespace cannot be created.
     pub fn add(&mut self, name: &str) {
         self.try_add(name).expect("a namespace was made before");
     }
@@ -45,11 +46,11 @@ impl Lab {
         Ok(())
     }
 
-    /// Lays a cable between interfaces of two namespaces, which it makes; both are up.
+    /// Connects two namespaces by a cable, and creates its interfaces; both are up.
     ///
     /// # Panics
     ///
-    /// When that is not possible.
+    /// Panics if this is not possible.
     pub fn cable(&self, (name, interface): (&str, &str), (other, peer): (&str, &str)) {
         let (here, there) = (self.namespace(name), self.namespace(other));
         here.link(interface, there, peer, MTU).unwrap_or_else(|error| panic!("{error}"));
@@ -59,32 +60,32 @@ impl Lab {
     ///
     /// # Panics
     ///
-    /// When it fails.
+    /// Panics if the command fails.
     pub fn configure(&self, name: &str, arguments: &str) {
         self.namespace(name).ip(arguments).unwrap_or_else(|error| panic!("{error}"));
     }
 
-    /// A program to be run in a namespace.
+    /// Returns the command that runs a program in a namespace.
     ///
     /// # Panics
     ///
-    /// When there is no such namespace.
+    /// Panics if there is no such namespace.
     pub fn command(&self, name: &str, program: impl AsRef<std::ffi::OsStr>) -> Command {
         self.namespace(name).command(program)
     }
 
-    /// A command that was made for elsewhere, in a namespace.
+    /// Returns a command that runs another command in a namespace.
     pub fn within(&self, name: &str, inner: &Command) -> Command {
         let mut command = self.command(name, inner.get_program());
         command.args(inner.get_args());
         command
     }
 
-    /// Runs a program in a namespace to its end and returns what it printed.
+    /// Runs a program in a namespace to its end and returns its output.
     ///
     /// # Panics
     ///
-    /// When it does not run.
+    /// Panics if the program cannot be run.
     pub fn run(&self, name: &str, program: &str, arguments: &str) -> Output {
         let mut command = self.command(name, "timeout");
         command.args(["--kill-after=1", "30", program]).args(arguments.split_whitespace());

@@ -1,8 +1,8 @@
-//! Where the programs are that others wrote.
+//! The locations of the peers, which are programs of other authors.
 //!
-//! `conformance/install.sh` puts a folder for each peer, mostly a Python virtual environment, under
-//! `conformance/.peers`; the environment variable `PLANIMETER_PEERS` names another place. Programs
-//! that the system packages are looked for on the search path.
+//! `conformance/install.sh` creates a folder for each peer, mostly a Python virtual environment,
+//! under `conformance/.peers`; the environment variable `PLANIMETER_PEERS` names another place.
+//! Programs of the system's packages are searched for on the search path.
 
 use std::env;
 use std::fs;
@@ -10,7 +10,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// A program that somebody else wrote.
+/// A program of another author.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Peer {
     /// Open vSwitch's learning switch controller.
@@ -25,30 +25,30 @@ pub enum Peer {
     Finsy,
     /// p4runtime-shell, the P4 consortium's P4Runtime client in Python.
     P4RuntimeShell,
-    /// grpc-java over Netty, which controllers in Java are built on, such as ONOS.
+    /// grpc-java over Netty, on which Java controllers such as ONOS are built.
     GrpcJava,
-    /// Thrift's library, with which clients of BMv2 speak.
+    /// The Thrift library, which clients of BMv2 use.
     Thrift,
     /// PTF, the test framework of p4lang, with scapy.
     Ptf,
     /// Mininet, which builds networks of namespaces.
     Mininet,
-    /// iperf3, which sends TCP as fast as it goes.
+    /// iperf3, which sends TCP as fast as possible.
     Iperf3,
     /// ping, of iputils.
     Ping,
 }
 
 impl Peer {
-    /// The command that starts the program: the binary itself, or the interpreter that finds the
-    /// library.
+    /// Returns the command that starts the program: the binary itself, or the interpreter that
+    /// finds the library.
     ///
-    /// Returns nothing if it is not installed, and says so past the test harness; a test then has
-    /// nothing to do.
+    /// Returns `None` with a message that bypasses the test harness if the program is not
+    /// installed; a test then has nothing to do.
     ///
     /// # Panics
     ///
-    /// If it is not installed and `PLANIMETER_REQUIRE_PEERS` is 1.
+    /// Panics if the program is not installed and `PLANIMETER_REQUIRE_PEERS` is 1.
     pub fn command(self) -> Option<Command> {
         let program = match self {
             Self::OvsTestcontroller => on_search_path("ovs-testcontroller"),
@@ -60,7 +60,7 @@ impl Peer {
             Self::GrpcJava => on_search_path("java").filter(|_| libraries().is_dir()),
             Self::Thrift => interpreter("thrift"),
             Self::Ptf => interpreter("ptf"),
-            // Debian has it for the Python of the system.
+            // Debian installs Mininet for the system's Python.
             Self::Mininet => on_search_path("mn")
                 .and(Some(PathBuf::from("/usr/bin/python3")))
                 .filter(|at| at.is_file()),
@@ -75,12 +75,13 @@ impl Peer {
     }
 }
 
-/// A class of `conformance/scripts/java`, to be run with grpc-java; compiled into a folder of the
-/// caller's. Returns nothing if grpc-java is not installed, as [`Peer::command`].
+/// Returns a command that runs a class of `conformance/scripts/java` with grpc-java. The class is
+/// compiled into the folder `classes`. Returns `None` if grpc-java is not installed, like
+/// [`Peer::command`].
 ///
 /// # Panics
 ///
-/// When it does not compile, or grpc-java is required and not installed.
+/// Panics if the class does not compile, or if grpc-java is required and not installed.
 pub fn java(main: &str, classes: &Path) -> Option<Command> {
     let mut command = Peer::GrpcJava.command()?;
     let scripts = repository().join("conformance/scripts/java");
@@ -95,27 +96,28 @@ pub fn java(main: &str, classes: &Path) -> Option<Command> {
     Some(command)
 }
 
-/// Says that a test is skipped, or fails it if nothing may be.
+/// Reports that a test is skipped, or panics if no test may be skipped.
 pub(crate) fn skip(message: &str) {
     let required = env::var("PLANIMETER_REQUIRE_PEERS").is_ok_and(|value| value == "1");
     assert!(!required, "{message}");
-    // Not eprintln!, which the test harness keeps to itself when a test passes.
+    // eprintln! would be hidden by the test harness when the test passes.
     let _ = writeln!(std::io::stderr(), "SKIPPED: {message}");
 }
 
-/// The root of the repository, where examples and pipelines are.
+/// Returns the root of the repository, which contains examples and pipelines.
 pub fn repository() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
 }
 
-/// A test that is killed cannot end its peers, so peers end by themselves as well.
+/// Returns a command with a time limit. A test that is killed cannot stop its peers, so they must
+/// end by themselves.
 fn bounded(program: &Path) -> Command {
     let mut command = Command::new("timeout");
     command.args(["--kill-after=1", "150"]).arg(program);
     command
 }
 
-/// The folder that holds one for each peer.
+/// Returns the folder that contains a folder for each peer.
 pub fn peers() -> PathBuf {
     match env::var_os("PLANIMETER_PEERS") {
         Some(directory) => PathBuf::from(directory),
@@ -123,7 +125,7 @@ pub fn peers() -> PathBuf {
     }
 }
 
-/// Where the libraries of grpc-java are.
+/// Returns the folder of grpc-java's libraries.
 fn libraries() -> PathBuf {
     peers().join("grpc-java/lib")
 }
@@ -135,7 +137,7 @@ fn interpreter(environment: &str) -> Option<PathBuf> {
 
 fn on_search_path(program: &str) -> Option<PathBuf> {
     let path = env::var_os("PATH")?;
-    // Daemons of Debian are in folders that not every user's search path has.
+    // Debian installs daemons in folders that are not on every user's search path.
     let more = ["/usr/sbin", "/usr/bin"].map(PathBuf::from);
     env::split_paths(&path).chain(more).map(|folder| folder.join(program)).find(|at| at.is_file())
 }

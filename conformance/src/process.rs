@@ -1,4 +1,4 @@
-//! Programs that run beside a test and end with it.
+//! Processes that run beside a test and end with it.
 
 use std::fs::{self, File};
 use std::io;
@@ -10,24 +10,24 @@ use std::time::{Duration, Instant};
 use rustix::process::{Pid, Signal, kill_process_group};
 use tempfile::TempDir;
 
-/// Patience with a program that starts, on a machine that is busy with other tests.
+/// The time that a program has to start, on a machine that is busy with other tests.
 const START: Duration = Duration::from_secs(40);
 
-/// A program that runs; dropping this ends it, with all its children.
+/// A running program; dropping this value kills it and all its children.
 #[derive(Debug)]
 pub struct Running {
     child: Child,
-    /// Holds what the program prints.
+    /// The folder that holds the program's output.
     scratch: TempDir,
 }
 
 impl Running {
-    /// Starts a program in a process group of its own. What it prints is kept in a file, so that
-    /// it never waits for a reader.
+    /// Starts a program in a process group of its own. Its output is kept in a file, so that it
+    /// never waits for a reader.
     ///
     /// # Errors
     ///
-    /// When the program cannot be started.
+    /// Returns an error if the program cannot be started.
     pub fn start(mut command: Command) -> io::Result<Self> {
         let scratch = TempDir::new()?;
         let output = File::create(scratch.path().join("output"))?;
@@ -42,13 +42,13 @@ impl Running {
         Ok(Self { child, scratch })
     }
 
-    /// Starts a controller that listens on a port which nobody uses, and waits until it does.
+    /// Starts a controller that listens on a free port, and waits until it does.
     ///
     /// # Panics
     ///
-    /// When it does not listen in time; with what it printed.
+    /// Panics with the program's output if it does not listen in time.
     pub fn start_listening(command: impl Fn(u16) -> Command) -> (Self, SocketAddr) {
-        // Between choosing a port and listening on it, somebody else may take it.
+        // Another process may take the port between its choice and its use.
         for _ in 0..3 {
             let address = SocketAddr::from((Ipv4Addr::LOCALHOST, free_port()));
             let mut running = Self::start(command(address.port())).expect("the program starts");
@@ -67,7 +67,7 @@ impl Running {
         panic!("three ports in a row were taken before they could be used");
     }
 
-    /// Everything that the program printed so far.
+    /// Returns everything that the program has printed so far.
     pub fn output(&self) -> String {
         let bytes = fs::read(self.scratch.path().join("output")).unwrap_or_default();
         String::from_utf8_lossy(&bytes).into_owned()
@@ -77,7 +77,7 @@ impl Running {
     ///
     /// # Panics
     ///
-    /// When it ends, or does not print it in time; with what it printed.
+    /// Panics with the program's output if it ends, or does not print the text in time.
     pub fn wait_for(&mut self, text: &str, patience: Duration) {
         let mut ended = None;
         let printed = poll(patience, || {
@@ -91,11 +91,11 @@ impl Running {
         );
     }
 
-    /// Waits until the program has ended well.
+    /// Waits until the program has ended successfully.
     ///
     /// # Panics
     ///
-    /// When it ends with an error, or not in time; with what it printed.
+    /// Panics with the program's output if it ends with an error, or not in time.
     pub fn wait_for_end(&mut self, patience: Duration) {
         let mut ended = None;
         poll(patience, || {
@@ -106,14 +106,14 @@ impl Running {
         assert!(well, "the peer ended with {ended:?}; printed:\n{}", self.output());
     }
 
-    /// Sends the program and its children a signal.
+    /// Sends a signal to the program and its children.
     pub fn signal(&self, signal: Signal) {
         if let Some(group) = i32::try_from(self.child.id()).ok().and_then(Pid::from_raw) {
             let _ = kill_process_group(group, signal);
         }
     }
 
-    /// How the program ended, if it did.
+    /// Returns the exit status of the program, if it has ended.
     pub fn try_wait(&mut self) -> Option<ExitStatus> {
         self.child.try_wait().ok().flatten()
     }
@@ -126,17 +126,17 @@ impl Drop for Running {
     }
 }
 
-/// A port of the loopback interface that nobody uses at the moment.
+/// Returns a port of the loopback interface that is free at the moment.
 ///
 /// # Panics
 ///
-/// When the system has none.
+/// Panics if the system has no free port.
 pub fn free_port() -> u16 {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a free port");
     listener.local_addr().expect("an address").port()
 }
 
-/// Looks again and again until something is so; false if it is not in time.
+/// Polls until `done` returns true. Returns whether it did so in time.
 pub fn poll(patience: Duration, mut done: impl FnMut() -> bool) -> bool {
     let deadline = Instant::now() + patience;
     while !done() {

@@ -1,4 +1,4 @@
-//! A probe run in few words.
+//! A short form of probe runs for tests.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use probe::{Live, RunContext, Watcher};
 
 use crate::process::poll;
 
-/// A probe run that is going on.
+/// A probe run in progress.
 #[derive(Debug)]
 pub struct ProbeRun {
     thread: JoinHandle<Result<RunResult, String>>,
@@ -23,20 +23,21 @@ pub struct ProbeRun {
 }
 
 impl ProbeRun {
-    /// Starts a run with some settings, each a key and a value as its flag takes it.
+    /// Starts a run with some settings, each a key and a value in the form of its flag.
     ///
     /// # Panics
     ///
-    /// When the settings do not make a configuration.
+    /// Panics if the settings do not make a configuration.
     pub fn start(settings: &[(&str, &str)]) -> Self {
         Self::start_with_file(None, settings)
     }
 
-    /// As [`ProbeRun::start`], with the settings of a TOML file below those given.
+    /// Starts a run like [`ProbeRun::start`], with the settings of a TOML file below the given
+    /// ones.
     ///
     /// # Panics
     ///
-    /// When the settings do not make a configuration.
+    /// Panics if the settings do not make a configuration.
     pub fn start_with_file(file: Option<&Path>, settings: &[(&str, &str)]) -> Self {
         let resolved = resolve(file, settings);
         let live = Arc::new(Live::default());
@@ -55,11 +56,11 @@ impl ProbeRun {
         Self { thread, live, interrupt }
     }
 
-    /// Waits until every packet-in that left was answered, and something was.
+    /// Waits until every packet-in that left was answered, and at least `at_least` were.
     ///
     /// # Panics
     ///
-    /// When that is not so in time.
+    /// Panics if this does not happen in time.
     pub fn wait_until_answered(&self, at_least: u64, patience: Duration) {
         let done = || self.live.answered() >= at_least && self.live.answered() == self.live.sent();
         let answered = poll(patience, || self.thread.is_finished() || done());
@@ -71,16 +72,16 @@ impl ProbeRun {
         );
     }
 
-    /// Whether the run has ended, be it with an error.
+    /// Whether the run has ended, successfully or with an error.
     pub fn is_over(&self) -> bool {
         self.thread.is_finished()
     }
 
-    /// Ends the run with what it has, as Ctrl-C does, and returns its result.
+    /// Interrupts the run, as Ctrl-C does, and returns its result.
     ///
     /// # Panics
     ///
-    /// When the run failed.
+    /// Panics if the run failed.
     pub fn interrupt(self) -> RunResult {
         self.interrupt.store(true, Ordering::Relaxed);
         self.finish()
@@ -90,7 +91,7 @@ impl ProbeRun {
     ///
     /// # Panics
     ///
-    /// When the run failed.
+    /// Panics if the run failed.
     pub fn finish(self) -> RunResult {
         match self.thread.join().expect("the run does not panic") {
             Ok(result) => result,
@@ -99,13 +100,13 @@ impl ProbeRun {
     }
 }
 
-/// Results of runs that consist of one trial.
+/// A result of a run that consists of one trial.
 pub trait OneTrial {
-    /// The only trial.
+    /// Returns the only trial.
     ///
     /// # Panics
     ///
-    /// When there are none or several.
+    /// Panics if there are none or several.
     fn trial(&self) -> &Trial;
 }
 
@@ -119,11 +120,12 @@ impl OneTrial for RunResult {
     }
 }
 
-/// Runs the tests of RFC 8456 that `plan.kind` names, with some settings, each a key and a value as its flag takes it.
+/// Runs the tests of RFC 8456 that `plan.kind` names, with some settings, each a key and a value in
+/// the form of its flag.
 ///
 /// # Panics
 ///
-/// When the settings do not make a configuration with that plan, or the run failed.
+/// Panics if the settings do not make a configuration with that plan, or if the run failed.
 pub fn rfc8456(settings: &[(&str, &str)]) -> BenchmarkResult {
     let resolved = resolve(None, settings);
     let PlanKind::Rfc8456(tests) = resolved.config.plan.kind else {
@@ -157,7 +159,7 @@ fn resolve(file: Option<&Path>, settings: &[(&str, &str)]) -> Resolved {
     }
 }
 
-/// Hears of nothing.
+/// A watcher that ignores all events.
 struct Nobody;
 
 impl Watcher for Nobody {

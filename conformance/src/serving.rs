@@ -10,37 +10,37 @@ use tempfile::TempDir;
 use crate::process::poll;
 use crate::run::ProbeRun;
 
-/// Switches that listen, with a probe run behind them.
+/// Switches that listen, and the probe run that emulates them.
 ///
 /// Once all of them have a controller and a pipeline, each sends some packet-ins within a second.
-/// The run goes on after that, so that a slow machine changes nothing, and until it is told to
-/// end.
+/// After that the run continues until it is interrupted, so that a slow machine changes nothing.
 #[derive(Debug)]
 pub struct Serving {
-    /// The run.
+    /// The probe run.
     pub run: ProbeRun,
-    /// Device id and `host:port` of each switch.
+    /// The device id and `host:port` of each switch.
     pub switches: Vec<(String, String)>,
     scratch: TempDir,
 }
 
 impl Serving {
-    /// Starts a number of switches, so many behind each port, and waits until they listen.
+    /// Starts `switches` switches, `per_port` of them behind each port, and waits until they
+    /// listen.
     ///
     /// # Panics
     ///
-    /// When they do not listen in time.
+    /// Panics if they do not listen in time.
     pub fn start(switches: u32, per_port: u32, packets: u32) -> Self {
         Self::start_with(switches, per_port, packets, &[])
     }
 
-    /// As [`Serving::start`], with further settings.
+    /// Starts switches like [`Serving::start`], with further settings.
     ///
     /// # Panics
     ///
-    /// When they do not listen in time.
+    /// Panics if they do not listen in time.
     pub fn start_with(switches: u32, per_port: u32, packets: u32, more: &[(&str, &str)]) -> Self {
-        // Between choosing ports and listening on them, somebody else may take one.
+        // Another process may take a port between its choice and its use.
         for _ in 0..3 {
             let scratch = TempDir::new().expect("a folder for the list of switches");
             let run = start(switches, per_port, packets, more, &scratch);
@@ -56,7 +56,7 @@ impl Serving {
         panic!("the switches did not listen");
     }
 
-    /// The file with a line for each switch, as `--list-file` writes it.
+    /// Returns the path of the file with a line for each switch, in the format of `--list-file`.
     pub fn list_file(&self) -> PathBuf {
         self.scratch.path().join("switches.txt")
     }
@@ -98,11 +98,11 @@ fn list(scratch: &TempDir) -> Vec<(String, String)> {
     pairs.map(|(id, address)| (id.to_owned(), address.to_owned())).collect()
 }
 
-/// The first of so many ports in a row that nobody uses at the moment. They are below those that
-/// the system gives to outgoing connections.
+/// Returns the first of `count` consecutive ports that are free at the moment. They are below the
+/// system's ephemeral range.
 fn free_ports(count: u32) -> u16 {
     let count = u16::try_from(count).expect("fewer switches than ports");
-    // Tests run at the same time, in threads and in processes: each begins to look elsewhere.
+    // Tests run concurrently in threads and processes, so each begins its search at another port.
     let thread = format!("{:?}", std::thread::current().id());
     let number: u32 = thread.bytes().filter(u8::is_ascii_digit).map(u32::from).sum();
     let span = 28_000;

@@ -1,4 +1,4 @@
-//! `planimeter switch` as a process of its own, on cables of a [`Lab`].
+//! `planimeter switch` as a process, on cables of a [`Lab`].
 
 use std::env;
 use std::path::PathBuf;
@@ -10,7 +10,7 @@ use crate::namespace::Lab;
 use crate::peer::repository;
 use crate::process::Running;
 
-/// Where the switch listens, in its own namespace.
+/// The address at which the switch listens, in its own namespace.
 pub const ADDRESS: &str = "127.0.0.1:9559";
 
 /// A switch that runs in the namespace `s` of a lab.
@@ -24,7 +24,7 @@ impl SwitchProcess {
     ///
     /// # Panics
     ///
-    /// When it does not listen in time; with what it printed.
+    /// Panics with the switch's output if it does not listen in time.
     pub fn start(lab: &Lab, ports: &[(u32, &str)], arguments: &[&str]) -> Self {
         let mut command = lab.command("s", "timeout");
         command.args(["--kill-after=1", "120"]).arg(binary()).args(["switch", "--device-id", "1"]);
@@ -37,22 +37,23 @@ impl SwitchProcess {
         Self { running }
     }
 
-    /// What it printed so far.
+    /// Returns the output of the switch so far.
     pub fn output(&self) -> String {
         self.running.output()
     }
 
-    /// Whether it still runs.
+    /// Whether the switch is still running.
     pub fn is_running(&mut self) -> bool {
         self.running.try_wait().is_none()
     }
 }
 
-/// The command, built of the sources as they are unless `PLANIMETER_BINARY` names one.
+/// Returns the path of the command, which is built from the current sources unless
+/// `PLANIMETER_BINARY` names one.
 ///
 /// # Panics
 ///
-/// When it cannot be built.
+/// Panics if the command cannot be built.
 pub fn binary() -> PathBuf {
     static BUILT: OnceLock<PathBuf> = OnceLock::new();
     BUILT.get_or_init(build).clone()
@@ -64,7 +65,7 @@ fn build() -> PathBuf {
         assert!(binary.is_file(), "PLANIMETER_BINARY names {}, which is no file", binary.display());
         return binary;
     }
-    // Tests lie in PROFILE/deps, and the command in PROFILE.
+    // Tests are in PROFILE/deps, and the command is in PROFILE.
     let test = env::current_exe().expect("a test is a file");
     let profile = test.parent().and_then(|deps| deps.parent()).expect("it lies in a target folder");
     let mut cargo = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));

@@ -1,7 +1,9 @@
-//! The tutorials of the book, typed as they stand there: what they show has to work, with the controller that they name.
+//! Runs the tutorials of the book as they are printed: they must work with the controllers that
+//! they name.
 //!
-//! Blocks of a page that are marked `sh` are one script, in a folder that has the repository's programs and examples in
-//! it, and in a network of its own where the system lets us have one, so that the ports of the page are free.
+//! The blocks of a page that are marked `sh` form one script. It runs in a folder with the
+//! repository's programs and examples, and in a network namespace of its own where the system
+//! allows one, so that the ports of the page are free.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -54,7 +56,7 @@ fn what_delay_is_guaranteed() {
     assert!(folder.path().join("model.json").is_file());
 }
 
-/// Runs the page; the folder has what it left.
+/// Runs a page, and returns the folder with the files that it created.
 fn read_along(page: &str) -> tempfile::TempDir {
     let text = fs::read_to_string(repository().join("docs/tutorial").join(page)).expect("a page");
     let script = blocks(&text);
@@ -69,7 +71,7 @@ fn read_along(page: &str) -> tempfile::TempDir {
     let mut command = Command::new("timeout");
     command.args(["--kill-after=1", "180"]);
     if rustix::process::geteuid().is_root() {
-        // What is left in the background ends with its process namespace.
+        // Background processes of the page end with its process namespace.
         command.args(["unshare", "--net", "--pid", "--fork", "--kill-child"]);
     }
     let output = command
@@ -88,7 +90,8 @@ fn read_along(page: &str) -> tempfile::TempDir {
     folder
 }
 
-/// The repository as commands see it; what they leave goes elsewhere.
+/// Links the parts of the repository that commands need into a folder, so that files are created
+/// elsewhere.
 fn prepare(folder: &Path) {
     let root = fs::canonicalize(repository()).expect("the repository");
     for name in ["examples", "programs"] {
@@ -100,7 +103,7 @@ fn prepare(folder: &Path) {
     }
 }
 
-/// All blocks marked `sh`, and what is still running at the end of them ended.
+/// Returns all blocks marked `sh`, followed by a command that ends background processes.
 fn blocks(text: &str) -> String {
     let mut script = String::new();
     let mut inside = false;

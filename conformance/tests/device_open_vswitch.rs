@@ -1,7 +1,7 @@
-//! Open vSwitch with the userspace datapath, measured over both versions of OpenFlow.
+//! Measures Open vSwitch with the userspace datapath over both versions of OpenFlow.
 //!
-//! The generator checks every byte of every packet that comes out: a cell is measured only if Open vSwitch understood its
-//! rule as we meant it, so that a whole campaign is a test of all 42 rules.
+//! The generator checks every byte of every received packet. A cell is therefore measured only if
+//! Open vSwitch interpreted its rule as intended, so that a whole campaign tests all 42 rules.
 
 use std::process::Command;
 

@@ -1,5 +1,5 @@
-//! A real controller discovers the emulated links: os-ken sends LLDP out of every port, and knows a
-//! link when the frame comes back from the port at the other end.
+//! Tests that a real controller discovers the emulated links: os-ken sends LLDP out of every port,
+//! and detects a link when the frame returns from the port at the other end.
 
 use std::process::Command;
 use std::time::Duration;
@@ -9,7 +9,7 @@ use probe::topology::{Port, SwitchIndex, Topology};
 
 #[test]
 fn os_ken_finds_exactly_the_links_that_there_are() {
-    // Two threads, so that links lead from one to the other.
+    // With two threads, links lead from one thread to the other.
     let (switches, topology) = (7, "tree:2");
     if Peer::OsKen.command().is_none() {
         return;
@@ -27,7 +27,7 @@ fn os_ken_finds_exactly_the_links_that_there_are() {
         ("switches.topology", topology),
         ("threads", "2"),
         ("timing.connect-timeout", "30s"),
-        // Quiet all along; the run is interrupted once everything is found.
+        // The run stays in this phase, and is interrupted once everything is discovered.
         ("timing.settle", "60s"),
     ]);
     let source = probe::config::TopologySource::Tree { fanout: 2 };
@@ -45,7 +45,7 @@ fn os_ken_finds_exactly_the_links_that_there_are() {
     assert!(result.trial().counts.discovery_relayed >= 12, "{:?}", result.trial().counts);
 }
 
-/// As os-ken names the end of a link; datapath ids count from 1.
+/// Returns os-ken's name for the end of a link; datapath ids count from 1.
 fn end((switch, port): (SwitchIndex, Port)) -> String {
     format!("{}:{}", switch.0 + 1, port.0)
 }

@@ -1,7 +1,8 @@
-//! Programs such as the p4lang tutorials have their readers write, on two switches with three hosts: what
-//! comes out of them, on both paths.
+//! Tests with programs like those of the p4lang tutorials, on two switches with three hosts,
+//! interpreted and compiled: the packets that leave are compared.
 //!
-//! The programs are our own. Forwarding and tunnels of the tutorials' networks are in `mininet.rs`.
+//! The programs were written for these tests. Forwarding and tunnels of the tutorials' networks are
+//! in `mininet.rs`.
 
 use std::fs;
 use std::path::PathBuf;
@@ -48,7 +49,7 @@ fn probes_gather_what_passed() {
     exercise("link_monitor");
 }
 
-/// Runs `NAME.p4` on both paths, and then the part of the script that has its name.
+/// Runs `NAME.p4` interpreted and compiled, each with the part of the script of the same name.
 fn exercise(name: &str) {
     for path in ["interpreter", "compiled"] {
         let Some(lab) = Lab::new() else { return };
@@ -73,7 +74,7 @@ fn exercise(name: &str) {
     }
 }
 
-/// A device as `--devices` takes it, with its entries if there are any.
+/// Returns a device in the format of `--devices`, with its entries if there are any.
 fn device(name: &str, id: u32, ports: &[&str]) -> String {
     let folder = repository().join("conformance/pipelines/exercises");
     let program: PathBuf = folder.join(format!("{name}.p4")).canonicalize().expect("it is there");

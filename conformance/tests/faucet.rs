@@ -1,19 +1,19 @@
-//! Faucet against emulated switches that run their tables: it heeds packet-ins of its own rules
-//! alone, and answers a new host with two rules and no packet-out. The configuration is that of
-//! `examples/faucet`; what Faucet learned is read from its log.
+//! Tests Faucet against emulated switches that run their tables. Faucet processes only packet-ins
+//! of its own rules, and answers a new host with two rules and no packet-out. The configuration is
+//! that of `examples/faucet`; the addresses that Faucet learned are read from its log.
 
 use std::time::Duration;
 
 use conformance::{OneTrial, Peer, ProbeRun, Running, free_port, repository};
 use probe::outcome::{RunResult, Trial};
 
-/// Faucet's processes start from its library, since a program in a virtual environment names the
-/// place where it was installed.
+/// The Python code that starts Faucet's processes from its library. The installed command cannot be
+/// used, since a program in a virtual environment contains the path of its installation.
 const START: &str = "from os_ken.cmd.manager import main; main()";
 
-/// Starts Faucet, or returns nothing where it is not installed.
+/// Starts Faucet, or returns `None` if it is not installed.
 fn start() -> Option<(Running, std::net::SocketAddr)> {
-    // Asked for once more below, since a command can be used only once.
+    // A command can be used only once, so it is requested again below.
     Peer::Faucet.command()?;
     Some(Running::start_listening(|port| {
         let mut command = Peer::Faucet.command().expect("it was there before");
@@ -37,7 +37,7 @@ fn probe(address: &str, more: &[(&str, &str)]) -> ProbeRun {
         ("switches.count", "1"),
         ("switches.flow-tables", "run"),
         ("timing.connect-timeout", "30s"),
-        // Faucet installs its pipeline after the handshake, and two hosts introduce themselves.
+        // Meanwhile Faucet installs its pipeline, and two hosts announce themselves.
         ("timing.settle", "2s"),
         ("timing.warm-up", "0s"),
     ];
@@ -78,10 +78,10 @@ fn learns_every_new_host_and_admits_it_by_a_rule() {
     assert_eq!((counts.due, counts.sent), (packets, packets), "{counts:?}");
     assert_eq!((counts.answered, counts.lost), (packets, 0), "{counts:?}");
     assert_eq!(counts.forwarded_by_rules, 0, "{counts:?}");
-    // A rule that admits the host, and one that leads to it. It sends no packet back.
+    // One rule admits the host, and one leads to it. Faucet sends no packet back.
     assert_eq!((counts.rules_installed, counts.packet_outs), (2 * packets, 0), "{counts:?}");
     assert!(trial.rtt_from_due.samples == packets && trial.rtt_from_due.min_ns > 0);
-    // The two that introduced themselves beside those of the packets.
+    // Faucet learned the hosts of the packets, and the two that announced themselves.
     assert_eq!(learned(&controller) as u64, packets + 2, "{}", controller.output());
 }
 

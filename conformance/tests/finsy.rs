@@ -1,4 +1,4 @@
-//! finsy against emulated P4Runtime switches.
+//! Tests finsy against emulated P4Runtime switches.
 
 use std::time::Duration;
 
@@ -51,7 +51,7 @@ fn every_kind_of_entity_is_read_back() {
     }
 }
 
-/// The example, with so many packet-ins of each switch within a second.
+/// Runs the example with `packets` packet-ins of each switch within a second.
 fn learning_switches(switches: u32, per_port: u32, packets: u32) -> Option<(Running, RunResult)> {
     let mut command = Peer::Finsy.command()?;
     let serving = Serving::start(switches, per_port, packets);

@@ -1,4 +1,4 @@
-//! grpc-java over Netty against emulated P4Runtime switches.
+//! Tests grpc-java over Netty against emulated P4Runtime switches.
 
 use std::fs;
 use std::time::Duration;
@@ -18,12 +18,12 @@ fn answers_64_switches_over_one_connection() {
 
 #[test]
 fn faults_cost_the_call_alone() {
-    // The peer says that it is ready only if every call ended as it has to. Its Writes count where
-    // they fall into the measured time, which depends on how fast it is.
+    // The peer reports that it is ready only if every call ended as expected. Its Writes count only
+    // if they fall into the measure window, which depends on its speed.
     run("faults", 1, 20);
 }
 
-/// Has the peer answer so many packet-ins of each switch, then ends the run.
+/// Makes the peer answer `packets` packet-ins of each switch, and then ends the run.
 fn run(mode: &str, switches: u32, packets: u32) -> Option<Counts> {
     let scratch = TempDir::new().expect("a folder");
     let mut command = java("GrpcJava", scratch.path())?;
@@ -36,7 +36,7 @@ fn run(mode: &str, switches: u32, packets: u32) -> Option<Counts> {
     peer.wait_for("ready", PATIENCE);
     serving.run.wait_until_answered(u64::from(switches * packets), PATIENCE);
     let result = serving.run.interrupt();
-    // Streams end with a status that says why, though clients could have gone on.
+    // Streams end with a status that states the reason.
     peer.wait_for("ended UNAVAILABLE", PATIENCE);
     let counts = result.trial().counts;
     assert_eq!(result.trial().handshake.ready, switches);

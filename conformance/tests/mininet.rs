@@ -1,4 +1,4 @@
-//! Mininet networks in the format of the p4lang tutorials, with our switch in them.
+//! Tests of Mininet networks in the format of the p4lang tutorials, with Planimeter's switch.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -13,7 +13,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 /// An exercise of the tutorials.
 struct Exercise<'a> {
     folder: &'a Path,
-    /// What its makefile would hand over.
+    /// The arguments that its makefile would pass.
     arguments: &'a [&'a str],
 }
 
@@ -32,7 +32,7 @@ fn hosts_of_the_example_reach_each_other() {
     assert!(recorded.metadata().is_ok_and(|file| file.len() > 200), "{}", recorded.display());
 }
 
-/// Four hosts behind four switches, and files that a makefile built beforehand.
+/// The exercise has four hosts behind four switches, and files that a makefile compiled before.
 #[test]
 fn hosts_of_a_pod_reach_each_other_with_what_was_compiled_beforehand() {
     let scratch = TempDir::new().expect("a folder");
@@ -47,7 +47,7 @@ fn hosts_of_a_pod_reach_each_other_with_what_was_compiled_beforehand() {
     Exercise { folder: scratch.path(), arguments: &[] }.passes();
 }
 
-/// A triangle of switches, which pings cross in tunnels, from h1 to h3 by a detour.
+/// The switches form a triangle. Pings cross it in tunnels, from h1 to h3 by a detour.
 #[test]
 fn hosts_reach_each_other_through_tunnels() {
     let program = examples().join("../../programs/tunnel.p4");
@@ -60,11 +60,12 @@ fn examples() -> PathBuf {
 }
 
 impl Exercise<'_> {
-    /// Runs it until all hosts have reached each other; false, said loudly, if there is no Mininet here.
+    /// Runs the exercise until all hosts have reached each other. Returns `false`, with a message,
+    /// if Mininet is not installed.
     fn passes(&self) -> bool {
         let (Some(python), Some(lab)) = (Peer::Mininet.command(), Lab::new()) else { return false };
         let logs = TempDir::new().expect("a folder");
-        // What would be the machine's own namespace is one of the lab.
+        // A namespace of the lab takes the place of the machine's own.
         let mut command = lab.within("s", &python);
         command.arg(examples().join("run_exercise.py")).args(["--topo", "topology.json", "--test"]);
         command.args(self.arguments).arg("--log-dir").arg(logs.path());

@@ -1,8 +1,8 @@
-//! What ONOS 2.5 says to a switch, in its order and with its own gRPC library, from the first
-//! arbitration to rules that its reactive forwarding writes for hosts that ping each other.
+//! Repeats ONOS 2.5's conversation with a switch, in its order and with its gRPC library, from the
+//! first arbitration to the rules of reactive forwarding for hosts that ping each other.
 //!
-//! ONOS itself is not here: what it says was observed on 2.5.6. The program is one of the shape that its
-//! pipelines have.
+//! ONOS itself does not run here: its messages were observed on 2.5.6. The program has the
+//! structure of ONOS's own pipelines.
 
 use std::fs;
 use std::process::Command;
@@ -30,7 +30,7 @@ fn ports_as_onos_asks_stratum_for_them() {
     for cable in ends.chunks(2) {
         lab.cable(("s", &cable[0]), ("s", &cable[1]));
     }
-    // There are ports without a program.
+    // The switch has ports even without a program.
     let _switch = SwitchProcess::start(&lab, &[(1, "s1"), (2, "s2")], &["--no-p4"]);
     let mut command = lab.within("s", &finsy);
     command.arg(repository().join("conformance/scripts/gnmi_as_onos.py")).arg(ADDRESS).args(ends);
@@ -42,7 +42,7 @@ fn session(path: &str) {
     let scratch = TempDir::new().expect("a folder");
     let Some(java) = java("Onos", scratch.path()) else { return };
     let (Some(_), Some(mut lab)) = (Peer::Ping.command(), Lab::new()) else { return };
-    // A cable from port 1 to port 2, for links to be found.
+    // A cable from port 1 to port 2 makes links that can be found.
     lab.cable(("s", "s1"), ("s", "s2"));
     for number in [1, 2] {
         let (host, other) = (format!("h{number}"), 3 - number);
@@ -69,7 +69,7 @@ fn session(path: &str) {
     command.arg(ADDRESS).args([&descriptors, &p4info, &program]);
     let mut controller = Running::start(command).expect("ip runs");
     controller.wait_for("forwarding", PATIENCE);
-    // The first packets go through the controller, the others by its rules.
+    // The first packets go through the controller, the following ones match its rules.
     let first = lab.run("h1", "ping", "-c 2 -i 0.2 -W 10 10.0.0.2");
     assert!(first.status.success(), "{first:?}\n{}", controller.output());
     controller.wait_for("rules", PATIENCE);

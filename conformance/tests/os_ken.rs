@@ -1,5 +1,5 @@
-//! os-ken against emulated OpenFlow switches: the examples in `examples/os-ken`, which say on
-//! standard output which rules they install.
+//! Tests os-ken against emulated OpenFlow switches. The examples in `examples/os-ken` print the
+//! rules that they install.
 
 use std::process::Command;
 use std::time::Duration;
@@ -52,7 +52,8 @@ fn its_rules_keep_packets_in_switches_that_run_their_tables() {
         ])
         .finish();
         let counts = result.trial().counts;
-        // Until the rule is there, each direction has a packet-in, or some where os-ken is slow.
+        // Until the rule is installed, each direction causes at least one packet-in, and more if
+        // os-ken is slow.
         assert!((4..=60).contains(&counts.sent), "{counts:?}");
         assert_eq!((counts.due, counts.forwarded_by_rules), (120, 120 - counts.sent), "{counts:?}");
         assert_eq!((counts.answered, counts.lost), (counts.sent, 0), "{counts:?}");
@@ -64,8 +65,8 @@ fn its_rules_keep_packets_in_switches_that_run_their_tables() {
     }
 }
 
-/// Some parsers of os-ken's packet library never return when they meet our payload, and a controller
-/// goes by the ports of TCP when it chooses among them.
+/// Some parsers of os-ken's packet library never return on the probe's payload, and a controller
+/// chooses among the parsers by TCP port.
 #[test]
 fn an_application_that_parses_every_packet_answers_more_than_6000() {
     let script = repository().join("conformance/scripts/os_ken_parser.py");
@@ -90,13 +91,13 @@ fn an_application_that_parses_every_packet_answers_more_than_6000() {
     assert!(controller.try_wait().is_none());
 }
 
-/// Starts an example; nothing where os-ken is not installed.
+/// Starts an example; returns `None` if os-ken is not installed.
 fn start(example: &str) -> Option<(Running, std::net::SocketAddr)> {
     start_script(&repository().join("examples/os-ken").join(example))
 }
 
 fn start_script(script: &std::path::Path) -> Option<(Running, std::net::SocketAddr)> {
-    // Asked for once more below, since a command can be used only once.
+    // A command can be used only once, so it is requested again below.
     Peer::OsKen.command()?;
     Some(Running::start_listening(|port| {
         let mut command = Peer::OsKen.command().unwrap_or_else(|| Command::new("false"));
@@ -105,8 +106,8 @@ fn start_script(script: &std::path::Path) -> Option<(Running, std::net::SocketAd
     }))
 }
 
-/// So many packet-ins of each switch within a second. The run goes on until the last is answered,
-/// so that a slow machine changes nothing. Returns nothing where os-ken is not installed.
+/// Runs `packets` packet-ins of each switch within a second. The run continues until the last one
+/// is answered, so that a slow machine changes nothing. Returns `None` if os-ken is not installed.
 fn run(
     protocol: &str,
     example: &str,
@@ -122,7 +123,7 @@ fn run(
         ("switches.buffers", &buffers.to_string()),
         ("traffic.rate", &packets.to_string()),
         ("timing.connect-timeout", "30s"),
-        // Hosts introduce themselves first, and os-ken should have taken that in.
+        // Hosts announce themselves first, and os-ken needs time to learn their addresses.
         ("timing.settle", "500ms"),
         ("timing.warm-up", "0s"),
         ("timing.measure", "60s"),
@@ -144,7 +145,7 @@ fn assert_answered(controller: &mut Running, result: &RunResult, switches: u32, 
     assert_eq!((counts.answered, counts.lost), (counts.sent, 0), "{counts:?}");
     assert_eq!((counts.duplicated, counts.unmatched), (0, 0), "{counts:?}");
     assert_eq!((counts.disconnects, counts.malformed), (0, 0), "{counts:?}");
-    // Everybody is known, so every packet-in gets a rule, and it is sent ahead of the packet.
+    // Every host is known, so every packet-in gets a rule, which is sent before the packet.
     let said = controller.output().lines().filter(|line| line.starts_with("rule ")).count();
     assert_eq!(counts.rules_installed, said as u64, "{}", controller.output());
     assert_eq!((counts.rules_installed, counts.rules_refused), (counts.sent, 0), "{counts:?}");

@@ -1,15 +1,15 @@
-//! Open vSwitch's test controller against emulated OpenFlow switches.
+//! Tests Open vSwitch's test controller against emulated OpenFlow switches.
 //!
-//! It answers a packet-in to a known address with a flow-mod and a packet-out; with `-n` with a
-//! packet-out alone; as a hub (`-H`) it floods every packet, and installs rules that do. What it
-//! sent is read from its own log. It serves 16 switches at most.
+//! The controller answers a packet-in to a known address with a flow-mod and a packet-out, or with
+//! `-n` with a packet-out alone. As a hub (`-H`) it floods every packet, and installs rules that
+//! flood. The messages that it sent are read from its own log. It serves at most 16 switches.
 
 use std::process::Command;
 
 use conformance::{OneTrial, Peer, ProbeRun, Running, repository};
 use probe::outcome::{Completion, RunResult};
 
-/// Kind of controller, by its flags.
+/// The kinds of controller, by their flags.
 const LEARNING: &[&str] = &[];
 const NO_FLOWS: &[&str] = &["-n"];
 const HUB: &[&str] = &["-H"];
@@ -37,7 +37,7 @@ fn the_line_of_the_examples_needs_no_folder_that_another_package_makes() {
             Peer::OvsTestcontroller.command().unwrap_or_else(|| Command::new("false"));
         let port = format!(":{port}:");
         command.args(arguments.iter().map(|argument| argument.replace(":6653:", &port)));
-        // As on a system that has this package of Open vSwitch alone.
+        // This resembles a system that has only this package of Open vSwitch.
         command.env("OVS_RUNDIR", "/nonexistent/openvswitch");
         command
     });
@@ -79,7 +79,7 @@ fn flow_mods_are_no_completions() {
     for (protocol, flag) in [("openflow10", "OpenFlow10"), ("openflow13", "OpenFlow13")] {
         for flags in [LEARNING, HUB] {
             let Some((controller, result)) = run(flags, protocol, flag, 2, 40, 0) else { return };
-            // One packet-in that it answers by a rule and by a packet counts once.
+            // A packet-in that is answered by a rule and by a packet counts once.
             assert_answered(&result, 2, 40);
             let counts = result.trial().counts;
             let rules = sent_during_traffic(&controller.output(), "OFPT_FLOW_MOD");
@@ -125,7 +125,7 @@ fn its_process_is_found_and_measured() {
     assert!(usage.rss_bytes_max > 100_000, "{usage:?}");
 }
 
-/// One trial. Returns nothing where the controller is not installed.
+/// Runs one trial. Returns `None` if the controller is not installed.
 fn run(
     flags: &[&str],
     protocol: &str,
@@ -142,7 +142,7 @@ fn run(
 }
 
 fn start(flags: &[&str], version: &str) -> Option<(Running, String)> {
-    // Asked for once more below, since a command can be used only once.
+    // A command can be used only once, so it is requested again below.
     Peer::OvsTestcontroller.command()?;
     let (controller, address) = Running::start_listening(|port| {
         let mut command =
@@ -157,8 +157,8 @@ fn start(flags: &[&str], version: &str) -> Option<(Running, String)> {
     Some((controller, address.to_string()))
 }
 
-/// So many packet-ins of each switch within half a second, and half a second more for the rules
-/// that answer the last of them.
+/// Runs the probe with a number of packet-ins of each switch within half a second, and half a
+/// second more for the rules that answer the last of them.
 fn probe(
     protocol: &str,
     address: &str,
@@ -197,8 +197,8 @@ fn assert_answered(result: &RunResult, switches: u32, packets: u32) {
     assert!(trial.handshake.why_zero.is_none());
 }
 
-/// Messages of a kind that the controller says it sent, from the first packet-in on. Rules for the
-/// ARP by which hosts introduce themselves come before traffic.
+/// Returns the number of messages of a kind in the controller's log, from the first packet-in on.
+/// Rules for the announcements of hosts precede traffic.
 fn sent_during_traffic(log: &str, kind: &str) -> u64 {
     log.lines()
         .skip_while(|line| !line.contains("OFPT_PACKET_IN"))

@@ -1,4 +1,4 @@
-//! p4runtime-shell against emulated P4Runtime switches.
+//! Tests p4runtime-shell against emulated P4Runtime switches.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! PTF, the packet test framework of p4lang, as it is, against a running switch.
+//! Runs PTF, the packet test framework of p4lang, unchanged against a running switch.
 
 use std::time::Duration;
 
@@ -29,7 +29,7 @@ fn tests_of_a_router_pass() {
     );
     let scratch = TempDir::new().expect("a folder");
     let mut command = lab.within("s", &python);
-    // The script lies beside the interpreter.
+    // The script is in the folder of the interpreter.
     let interpreter = python.get_args().last().expect("the program that is run");
     command.arg(std::path::Path::new(interpreter).with_file_name("ptf"));
     command.args(["--test-dir", &file("conformance/ptf"), "-i", "1@h1", "-i", "2@h2"]);

@@ -1,5 +1,6 @@
-//! Four ranks in network namespaces of their own, with the controller in a fifth: what they count
-//! together is what one process counts, and one that is killed or paused is named in bounded time.
+//! Tests of four ranks in network namespaces of their own, with the controller in a fifth: together
+//! they must count what one process counts, and a rank that is killed or paused must be named in
+//! bounded time.
 
 use std::process::Command;
 use std::time::{Duration, Instant};
@@ -10,10 +11,10 @@ use serde_json::Value;
 
 const RANKS: u32 = 4;
 const CONTROLLER: &str = "10.77.0.1:6653";
-/// Where rank 0 is found by the others.
+/// The address at which the other ranks reach rank 0.
 const MEET: &str = "10.77.0.10:7001";
 
-/// A lab with a bridge in the controller's namespace, `s`, and a namespace for each rank.
+/// Creates a lab with a bridge in the controller's namespace, `s`, and a namespace for each rank.
 fn lab() -> Option<Lab> {
     let mut lab = Lab::new()?;
     lab.configure("s", "link add bridge type bridge");
@@ -37,7 +38,7 @@ fn controller(lab: &Lab) -> Running {
     running
 }
 
-/// A probe in a rank's namespace, which leaves its result in a folder.
+/// Returns the command of a probe in a rank's namespace, which writes its result to a folder.
 fn probe(lab: &Lab, rank: u32, folder: &std::path::Path, more: &[&str]) -> Command {
     let mut command = lab.command(&format!("r{rank}"), binary());
     command
@@ -110,13 +111,14 @@ fn four_ranks_in_their_own_namespaces_count_what_one_process_counts() {
     }
     assert_eq!(four["ranks"].as_array().map(Vec::len), Some(4));
     for rank in &four["ranks"].as_array().expect("ranks")[1..] {
-        // A message there and back takes less than what would make a common start meaningless.
+        // A round trip takes less time than would make a common start meaningless.
         assert!(rank["clock_before"]["bound_ns"].as_u64().is_some_and(|bound| bound < 100_000_000));
         assert!(rank["verdict"]["saturated"].is_string());
     }
 }
 
-/// Each rank's switches wait at the address of its namespace, and rank 0 tells the controller of all.
+/// Each rank's switches wait at the address of its namespace, and rank 0 announces all of them to
+/// the controller.
 #[test]
 fn four_ranks_in_their_own_namespaces_are_dialled_at_their_own_addresses() {
     let Some(lab) = lab() else { return };
@@ -169,7 +171,7 @@ fn a_rank_that_is_killed_or_paused_is_named_in_bounded_time() {
         let scratch = tempfile::tempdir().expect("a folder");
         let folder = scratch.path().join("run");
         let mut all = ranks(&lab, &folder, &["--duration", "4s", "--repetitions", "9"]);
-        // What was measured so far is written after each trial.
+        // The result so far is written after each trial.
         let ended = conformance::poll(Duration::from_secs(60), || {
             folder.join("result.json").is_file() || all[0].try_wait().is_some()
         });

@@ -1,7 +1,9 @@
-//! The tests of RFC 8456 against controllers that others wrote: os-ken, with the topology that it discovers and the
-//! functions behind its REST interfaces, and Faucet, which knows no topology and keeps one VLAN on every switch.
+//! Runs the tests of RFC 8456 against controllers of other authors: os-ken, with the topology that
+//! it discovers and the functions behind its REST interfaces, and Faucet, which knows no topology
+//! and keeps one VLAN on every switch.
 //!
-//! Times are what the machine makes of them; that each test has a figure, and that counts and capacities are right, is judged.
+//! Times depend on the machine and are not checked. The tests check that each test has a figure,
+//! and that counts and capacities are correct.
 
 use std::process::Command;
 
@@ -9,7 +11,7 @@ use conformance::{Peer, Running, free_port, repository, rfc8456};
 use probe::rfc8456::Test;
 use probe::rfc8456::outcome::{BenchmarkResult, TestOutcome};
 
-/// What keeps trials short, and gives controllers in Python the time that they take.
+/// Settings that keep trials short, and give controllers in Python the time that they need.
 const SHORT: &[(&str, &str)] = &[
     ("protocol", "openflow13"),
     ("switches.hosts", "2"),
@@ -61,7 +63,7 @@ fn os_ken_is_measured_in_every_test_that_needs_one_controller() {
     for outcome in &result.tests {
         assert!(outcome.is_measured(), "{outcome:?}\n{}", controller.output());
     }
-    // Two spines and three leaves; what its northbound interface says is what there is.
+    // The topology has two spines and three leaves, which the northbound interface must report.
     assert_eq!(figure(of(&result, Test::TopologyDiscoveryTime), "links"), 6.0);
     for test in [Test::ReactivePathTime, Test::ProactivePathTime] {
         assert_eq!(figure(of(&result, test), "paths that failed"), 0.0, "{:?}", of(&result, test));
@@ -69,7 +71,7 @@ fn os_ken_is_measured_in_every_test_that_needs_one_controller() {
     assert_eq!(mean(of(&result, Test::ControlSessions)), 12.0);
     let change = of(&result, Test::TopologyChangeTime);
     assert_eq!(figure(change, "notified"), figure(change, "events"), "{change:?}");
-    // Each of 20 flows has a rule at two switches at least and at three at most; its table-miss rules are not counted.
+    // Each of 20 flows has a rule at two or three switches; table-miss rules are not counted.
     let entries = mean(of(&result, Test::ForwardingTable));
     assert!((40.0..=60.0).contains(&entries), "{:?}", of(&result, Test::ForwardingTable));
     assert!(controller.try_wait().is_none() && !controller.output().contains("Traceback"));
@@ -92,7 +94,7 @@ fn faucet_holds_its_sessions_and_carries_packets_by_its_rules() {
         .collect();
     let text = format!("vlans:\n  hosts: {{vid: 100, max_hosts: 0}}\ndps:\n{switches}");
     std::fs::write(&configuration, text).expect("a file");
-    // Its processes start from its library; see the tests of Faucet.
+    // The processes start from Faucet's library; see the tests of Faucet.
     let start = "from os_ken.cmd.manager import main; main()";
     let (mut controller, address) = Running::start_listening(|port| {
         let mut command = Peer::Faucet.command().unwrap_or_else(|| Command::new("false"));
@@ -113,14 +115,14 @@ fn faucet_holds_its_sessions_and_carries_packets_by_its_rules() {
         ("controller.address", address.as_str()),
         ("switches.count", "4"),
         ("switches.ports", "8"),
-        // It floods where it does not know better, and has no spanning tree of its own here.
+        // Faucet floods packets to unknown addresses, and has no spanning tree here.
         ("switches.topology", "linear"),
         ("timing.settle", "3s"),
         ("rfc8456.switches", "4"),
     ];
     let result = rfc8456(&[SHORT, &own].concat());
-    // Hosts announced themselves, so rules that were there before carried every packet. The controller
-    // provisioned nothing, and no rate is stated.
+    // Hosts announced themselves, so rules from before the trial forwarded every packet. The
+    // controller provisioned nothing, and no rate is stated.
     let rate = of(&result, Test::ReactivePathRate);
     assert_eq!(
         figure(rate, "paths without the controller"),

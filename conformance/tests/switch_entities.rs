@@ -1,5 +1,5 @@
-//! P4Runtime clients of others drive a switch that forwards: everything that they write is seen in
-//! what becomes of packets, read back and deleted.
+//! Tests of a forwarding switch with P4Runtime clients of other authors: the effect of everything
+//! that they write is observed on packets, read back and deleted.
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -10,7 +10,7 @@ use tempfile::TempDir;
 
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// The answer in the log to the sample interval that finsy's script asks for.
+/// The line that the switch logs about the sample interval that finsy's script requests.
 const RAISED: &str = "[W] device 1: a gNMI client asked for samples every 10µs and gets them every 1ms, which is the \
                       shortest interval";
 
@@ -38,7 +38,7 @@ fn p4runtime_shell_sees_the_effect_of_every_kind_of_entity_that_it_knows() {
     bench.drive(&client, "p4runtime_shell_effects.py", &json, &[]);
 }
 
-/// A switch with ports 1 to 4, whose far ends are `h1` to `h4` in the same namespace.
+/// A switch with ports 1 to 4, whose other ends are `h1` to `h4` in its namespace.
 struct Bench {
     lab: Lab,
     switch: SwitchProcess,
@@ -47,7 +47,7 @@ struct Bench {
 }
 
 impl Bench {
-    /// With ports of a kind, as it stands before an interface.
+    /// Creates the bench with ports of one kind, which is the prefix of an interface.
     fn new(kind: &str) -> Option<Self> {
         let lab = Lab::new()?;
         for number in 1..=4 {
@@ -60,7 +60,7 @@ impl Bench {
         Some(Self { lab, switch, scratch, program: pipelines().join("everything.p4") })
     }
 
-    /// What the compiler makes of the program.
+    /// Compiles the program, and returns the path of one of the outputs.
     fn compile(&self, what: &str, file: &str) -> PathBuf {
         let file = self.scratch.path().join(file);
         let mut command = Command::new(binary());
@@ -70,7 +70,7 @@ impl Bench {
         file
     }
 
-    /// Runs a script to its end; the switch must log these lines and no others.
+    /// Runs a script to its end, and asserts that the switch logs exactly these lines.
     fn drive(mut self, client: &Command, script: &str, more: &[PathBuf], logged: &[&str]) {
         let p4info = self.compile("--p4info", "everything.p4info.txtpb");
         let mut command = self.lab.within("s", client);

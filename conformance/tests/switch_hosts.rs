@@ -1,5 +1,5 @@
-//! Hosts in network namespaces ping and run TCP through a switch, with the offloads that their
-//! interfaces have from the start.
+//! Tests in which hosts in network namespaces ping and run TCP through a switch, with the default
+//! offloads of their interfaces.
 
 use std::fs;
 use std::path::PathBuf;
@@ -10,7 +10,8 @@ use conformance::{ADDRESS, Lab, Peer, Running, SwitchProcess, binary, poll, repo
 use tempfile::TempDir;
 
 const PATIENCE: Duration = Duration::from_secs(40);
-/// What a TCP connection carries. At its end, up to some hundred kilobytes are still on the way.
+/// The number of bytes that a TCP connection transfers. At its end, some hundred kilobytes may
+/// still be in transit.
 const BYTES: u64 = 2 << 20;
 
 #[test]
@@ -26,13 +27,13 @@ fn an_ipv4_router_with_the_entries_of_a_runtime_json() {
         lab.configure(&host, &format!("route add 10.0.{other}.0/24 via 10.0.{number}.254"));
     }
     let (program, entries) = (program("router.p4"), pipeline("router-runtime.json"));
-    // Two threads, each with its share of the flows.
+    // Each of two threads processes a share of the flows.
     let arguments = ["--p4", &program, "--runtime-json", &entries, "--workers", "2"];
     let _switch = SwitchProcess::start(&lab, &PORTS[..2], &arguments);
     ping(&lab, "h1", "10.0.2.1");
     tcp(&lab, "h1", "h2", "10.0.2.1");
     tcp(&lab, "h2", "h1", "10.0.1.1");
-    // Each hop takes one from the time to live.
+    // Each hop decrements the time to live.
     let expired = lab.run("h1", "ping", "-c 1 -W 1 -t 1 10.0.2.1");
     assert!(!expired.status.success(), "{expired:?}");
 }
@@ -76,7 +77,7 @@ fn our_own_controller_and_switch_together() {
     command.args(["--device", &format!("1@{ADDRESS}"), "--flood-ports", "3"]);
     command.args(["--device-config", &program("l2.p4")]);
     let _controller = Running::start(command).expect("ip runs");
-    // Until the switch has its program, nothing passes.
+    // No packet passes until the switch has its program.
     let passes = || lab.run("h1", "ping", "-c 1 -W 1 10.0.0.2").status.success();
     assert!(poll(PATIENCE, passes));
     ping(&lab, "h1", "10.0.0.2");
@@ -129,7 +130,7 @@ fn a_firewall_whose_packets_write_its_table() {
             .collect::<Vec<serde_json::Value>>()
     };
     assert_eq!(entries().len(), 0);
-    // From outside nobody comes in.
+    // Connections from outside are rejected.
     let _inside = serve(&lab, "h1");
     let refused = lab.run("h2", "iperf3", "-c 10.0.0.1 --connect-timeout 700 -n 1K");
     assert!(!refused.status.success(), "{refused:?}");
@@ -145,10 +146,10 @@ fn a_firewall_whose_packets_write_its_table() {
     }
 }
 
-/// Ports and the interfaces of the switch.
+/// The ports of the switch, and their interfaces.
 const PORTS: [(u32, &str); 3] = [(1, "s1"), (2, "s2"), (3, "s3")];
 
-/// Hosts `h1`, `h2`, ... with `eth0` at the switch's `s1`, `s2`, ...
+/// Creates hosts `h1`, `h2`, ... with `eth0` at the switch's `s1`, `s2`, ...
 fn hosts(count: u32) -> Option<Lab> {
     Peer::Iperf3.command()?;
     Peer::Ping.command()?;
@@ -162,14 +163,14 @@ fn hosts(count: u32) -> Option<Lab> {
     Some(lab)
 }
 
-/// Gives the hosts addresses 10.0.0.1, 10.0.0.2, ...
+/// Assigns the addresses 10.0.0.1, 10.0.0.2, ... to the hosts.
 fn same_network(lab: &Lab, count: u32) {
     for number in 1..=count {
         lab.configure(&format!("h{number}"), &format!("addr add 10.0.0.{number}/24 dev eth0"));
     }
 }
 
-/// For programs that forward IPv4 alone.
+/// Configures static neighbours, for programs that forward only IPv4.
 fn no_arp(lab: &Lab) {
     lab.configure("h1", "neigh add 10.0.0.2 lladdr 02:00:00:00:00:02 dev eth0");
     lab.configure("h2", "neigh add 10.0.0.1 lladdr 02:00:00:00:00:01 dev eth0");
@@ -189,7 +190,7 @@ fn serve(lab: &Lab, host: &str) -> Running {
     server
 }
 
-/// Some megabytes go over TCP.
+/// Transfers some megabytes over TCP.
 fn tcp(lab: &Lab, from: &str, to: &str, address: &str) {
     let _server = serve(lab, to);
     let output =

@@ -1,4 +1,5 @@
-//! `kill -9` in the middle of writes: with `--state`, what was answered is there again, and no batch in part.
+//! Tests `kill -9` during writes: with `--state`, every answered batch must be restored, and no
+//! batch partially.
 
 use std::fs;
 use std::path::Path;
@@ -9,7 +10,7 @@ use conformance::{ADDRESS, Lab, Peer, Running, SwitchProcess, binary, repository
 use tempfile::TempDir;
 
 const PATIENCE: Duration = Duration::from_secs(60);
-/// Entries of a batch.
+/// The number of entries of a batch.
 const BATCH: u64 = 100;
 
 #[test]
@@ -18,7 +19,7 @@ fn what_was_answered_before_a_kill_is_there_again() {
     let scratch = TempDir::new().expect("a folder");
     let [state, p4info, program] =
         ["state", "p4info.txtpb", "program.p4"].map(|name| scratch.path().join(name));
-    // One file, as it is pushed, with room for more than is written until the end.
+    // The program is pushed as one file, with room for more entries than the test writes.
     let folder = repository().join("conformance/pipelines/exercises");
     let read = |name: &str| fs::read_to_string(folder.join(name)).expect("it is there");
     let whole = read("multicast.p4").replace("#include \"common.p4\"", &read("common.p4"));
@@ -41,7 +42,7 @@ fn what_was_answered_before_a_kill_is_there_again() {
     let switch = start();
     let mut writer = run("write", &[&program]);
     writer.wait_for("written 500\n", PATIENCE);
-    // SIGKILL, wherever it is.
+    // Dropping the switch sends SIGKILL, at whatever point it is.
     drop(switch);
     let ended = conformance::poll(PATIENCE, || writer.try_wait().is_some());
     assert!(ended, "it goes on writing: {}", writer.output());
@@ -57,6 +58,6 @@ fn what_was_answered_before_a_kill_is_there_again() {
     reader.wait_for("\ndone", PATIENCE);
     let found = last(&reader.output(), "found");
     assert_eq!(found % BATCH, 0, "a batch is there in part");
-    // The answer to the last one may have been on its way.
+    // The answer to the last batch may have been on its way.
     assert!((answered..=answered + BATCH).contains(&found), "{found} of {answered}");
 }

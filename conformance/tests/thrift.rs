@@ -1,4 +1,4 @@
-//! Clients of BMv2's Thrift interface, which are referred to P4Runtime.
+//! Tests that clients of BMv2's Thrift interface are referred to P4Runtime.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 fn the_first_call_of_thrifts_library_is_answered_with_what_to_use() {
     let (Some(client), Some(lab)) = (Peer::Thrift.command(), Lab::new()) else { return };
     lab.cable(("s", "s1"), ("s", "h1"));
-    // As p4-utils starts it.
+    // These are the arguments of p4-utils.
     let switch = SwitchProcess::start(
         &lab,
         &[(1, "s1")],

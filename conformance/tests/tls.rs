@@ -1,5 +1,5 @@
-//! Mutual TLS with programs that bring TLS libraries of their own: OpenSSL in Open vSwitch,
-//! BoringSSL in the Python clients and in Java's.
+//! Tests of mutual TLS with programs that use other TLS libraries: OpenSSL in Open vSwitch,
+//! BoringSSL in the Python and Java clients.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -26,7 +26,8 @@ fn open_vswitch_over_tls() {
         assert_eq!(result.completion, Completion::Complete, "{:?}", result.trial().handshake);
         assert_eq!((counts.sent, counts.answered), (40, 40), "{counts:?}");
     }
-    // A controller that somebody else vouches for is not talked to, and the result says why.
+    // The switch rejects a controller with a certificate of another authority, and the result
+    // states the reason.
     let Some((_controller, result)) = open_vswitch("openflow13", &foreign, &trusted) else {
         return;
     };
@@ -141,7 +142,7 @@ fn text(path: &Path) -> String {
     path.to_string_lossy().into_owned()
 }
 
-/// An authority and one certificate of its own for 127.0.0.1, as files.
+/// An authority and one certificate that it issued for 127.0.0.1, as files.
 struct Authority {
     folder: TempDir,
 }
@@ -153,7 +154,7 @@ impl Authority {
         authority.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
         authority.key_usages =
             vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::DigitalSignature];
-        // A certificate with the name of its issuer passes for signed by itself.
+        // A certificate with its issuer's name would pass for self-signed.
         authority.distinguished_name.push(DnType::CommonName, "conformance authority");
         let key = KeyPair::generate().expect("a key");
         let issuer = CertifiedIssuer::self_signed(authority, key).expect("an authority");
@@ -170,7 +171,7 @@ impl Authority {
         Self { folder }
     }
 
-    /// A switch that shows this certificate and wants to see it.
+    /// Starts a switch that presents this certificate and requires one of the authority.
     fn serving(&self) -> Serving {
         Serving::start_with(
             1,

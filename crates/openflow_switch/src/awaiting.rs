@@ -1,20 +1,20 @@
 //! Packet-ins that wait for a rule, for controllers that answer with rules alone.
 //!
-//! A rule answers a packet-in if it takes the place of the entry that sent it: it is in the same
-//! table, its priority is no lower, and the packet, as that table saw it, meets it. The next packet
-//! of the kind is then no packet-in of that entry any more. Rules that learn or admit a host name
-//! its Ethernet source in full, so that packet-ins are found by that; for other rules all are
-//! looked at.
+//! A rule answers a packet-in if it supersedes the entry that sent it: it is in the table of the
+//! entry, its priority is not lower, and it matches the packet as that table saw it. The next
+//! packet of the kind then causes no packet-in of that entry any more. Rules that learn or admit a
+//! host match its full Ethernet source, so packet-ins are indexed by it; other rules are compared
+//! with all packet-ins.
 
 use std::collections::{BTreeMap, HashMap};
 
 use super::flow_key::{Condition, FlowKey};
 
-/// A packet-in that waits.
+/// A waiting packet-in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Waiting {
     pub(super) table: u8,
-    /// Priority of the entry that sent it.
+    /// The priority of the entry that sent the packet-in.
     pub(super) priority: u32,
     pub(super) key: FlowKey,
 }
@@ -38,14 +38,14 @@ impl Rule {
 /// The packet-ins of a switch that wait for a rule.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Awaiting {
-    /// By the sequence number that the caller gave them.
+    /// The packet-ins by the sequence number that the caller gave them.
     waiting: BTreeMap<u64, Waiting>,
     by_source: HashMap<u64, Vec<u64>>,
     most: usize,
 }
 
 impl Awaiting {
-    /// Remembers `most` packet-ins at a time; beyond it the oldest are forgotten.
+    /// Creates an empty set of at most `most` packet-ins; beyond that the oldest are forgotten.
     pub(super) fn new(most: usize) -> Self {
         Self { most: most.max(1), ..Self::default() }
     }
@@ -60,7 +60,7 @@ impl Awaiting {
         self.waiting.insert(sequence, waiting);
     }
 
-    /// Takes out the packet-ins that a rule answers, and appends their sequence numbers.
+    /// Removes the packet-ins that a rule answers, and appends their sequence numbers.
     pub(super) fn answer(&mut self, rule: &Rule, answered: &mut Vec<u64>) {
         let from = answered.len();
         let is_answered = |sequence: &&u64| {

@@ -1,8 +1,9 @@
-//! Several controllers of one switch, and what leaves it by ports.
+//! Several controllers of one switch, and the packets that leave by its ports.
 //!
-//! Tables are the switch's and shared; handshake, liveness, role and what a controller wants to be
-//! told are of the connection (OpenFlow 1.3.5, 6.3.4 to 6.3.6). A [`Channel`] keeps the latter, and
-//! takes its turn in the switch by [`OpenFlowSwitch::swap`].
+//! Tables belong to the switch and are shared. Handshake, liveness, role and the selection of
+//! asynchronous messages belong to a connection (OpenFlow 1.3.5, 6.3.4 to 6.3.6). A [`Channel`]
+//! holds the state of one connection, and is exchanged with that of the switch by
+//! [`OpenFlowSwitch::swap`].
 
 use std::collections::BTreeSet;
 use std::mem;
@@ -15,7 +16,8 @@ use openflow::{PortNumber, Version, Xid};
 use super::passage::Passage;
 use super::{OpenFlowSwitch, SwitchOptions, Tables, handshake, sent, v1_0, v1_3};
 
-/// The connection with one of several controllers, while another has its turn.
+/// The state of the connection with one of several controllers, while the switch holds that of
+/// another.
 #[derive(Debug)]
 pub struct Channel {
     handshake: Handshake,
@@ -24,7 +26,7 @@ pub struct Channel {
 }
 
 impl Channel {
-    /// One that is not connected.
+    /// Creates the channel of a controller that is not connected.
     pub fn new(options: &SwitchOptions) -> Self {
         Self {
             handshake: handshake(options, &BTreeSet::new()),
@@ -33,7 +35,7 @@ impl Channel {
         }
     }
 
-    /// Makes a slave of a master, since another controller is the master now (6.3.6).
+    /// Turns a master into a slave, since another controller is the master now (6.3.6).
     pub fn demote(&mut self) {
         if self.session.role == ControllerRole::MASTER {
             self.session.role = ControllerRole::SLAVE;
@@ -41,14 +43,14 @@ impl Channel {
     }
 }
 
-/// What a controller is to a switch.
+/// The role of a controller at a switch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
-    /// One of several with the same rights; in OpenFlow 1.0 all are.
+    /// One of several controllers with equal rights; in OpenFlow 1.0 all are.
     Equal,
-    /// The only one that may change the switch, beside equal ones.
+    /// The only controller that may change the switch, beside equal ones.
     Master,
-    /// It may only read.
+    /// A controller that may only read.
     Slave,
 }
 
@@ -62,7 +64,8 @@ pub struct Left {
 }
 
 impl OpenFlowSwitch {
-    /// Lets another controller take its turn: what is received and sent from now on is its.
+    /// Exchanges the state of the current controller for that of another one, whose messages are
+    /// received and sent from now on.
     pub fn swap(&mut self, channel: &mut Channel) {
         mem::swap(&mut self.handshake, &mut channel.handshake);
         mem::swap(&mut self.keepalive, &mut channel.keepalive);
@@ -71,7 +74,7 @@ impl OpenFlowSwitch {
         }
     }
 
-    /// The role of the controller whose turn it is.
+    /// Returns the role of the current controller.
     pub fn role(&self) -> Role {
         match &self.tables {
             Tables::V1_0(_) => Role::Equal,
@@ -83,7 +86,7 @@ impl OpenFlowSwitch {
         }
     }
 
-    /// Whether the controller whose turn it is gets packet-ins of packets that match nothing.
+    /// Whether the current controller receives packet-ins for packets that match no entry.
     pub fn sends_packet_ins(&self) -> bool {
         match &self.tables {
             Tables::V1_0(_) => true,
@@ -99,12 +102,12 @@ impl OpenFlowSwitch {
         self.passage.keeps = true;
     }
 
-    /// What has left by ports since the last call.
+    /// Returns the packets that have left by ports since the last call.
     pub fn take_left(&mut self) -> Vec<Left> {
         mem::take(&mut self.left)
     }
 
-    /// The link at a port goes down or comes up.
+    /// Sets the state of the link at a port.
     pub fn set_link(&mut self, port: u16, is_up: bool) {
         let down = match &mut self.tables {
             Tables::V1_0(personality) => &mut personality.down,
@@ -117,8 +120,8 @@ impl OpenFlowSwitch {
         }
     }
 
-    /// Appends the message that tells the controller whose turn it is about the link at a port, if it
-    /// wants to know.
+    /// Appends the notification about the link at a port for the current controller. Returns
+    /// whether the controller wants it.
     pub fn port_status(&self, port: u16, out: &mut Vec<u8>) -> bool {
         match &self.tables {
             Tables::V1_0(personality) => {
@@ -141,7 +144,7 @@ impl OpenFlowSwitch {
         }
     }
 
-    /// Entries in all tables.
+    /// Returns the number of entries in all tables.
     pub fn entries(&self) -> usize {
         match &self.tables {
             Tables::V1_0(personality) => personality.entries(),
@@ -149,7 +152,7 @@ impl OpenFlowSwitch {
         }
     }
 
-    /// What it speaks.
+    /// Returns the version that the switch speaks.
     pub fn version(&self) -> Version {
         self.options.version
     }
@@ -161,7 +164,7 @@ impl OpenFlowSwitch {
         }
     }
 
-    /// Keeps what was sent to ports of the switch whose links are up.
+    /// Keeps the packets that were sent to ports whose links are up.
     pub(super) fn hand_over(&mut self, in_port: u32, passage: &mut Passage) {
         if passage.left.is_empty() {
             return;
@@ -174,7 +177,7 @@ impl OpenFlowSwitch {
                     Ok(port) => port..=port,
                     Err(_) => continue,
                 },
-                // Out of the port that it came in by, a packet goes by IN_PORT alone (5.12).
+                // A packet leaves by its ingress port only through IN_PORT (5.12).
                 PortNumber(port) if port == in_port => continue,
                 PortNumber(port) => match u16::try_from(port) {
                     Ok(port) if (1..=self.options.ports).contains(&port) => port..=port,

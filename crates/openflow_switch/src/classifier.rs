@@ -1,32 +1,32 @@
-//! Finds the entry of highest priority that a packet matches: tuple space search (Srinivasan, Suri
-//! and Varghese, SIGCOMM 1999), as Open vSwitch does it.
+//! A classifier that finds the entry of highest priority that matches a packet: tuple space search
+//! (Srinivasan, Suri and Varghese, SIGCOMM 1999), as in Open vSwitch.
 //!
-//! Entries with the same mask share a hash table over their masked values. A packet is looked up in
-//! one table after the other, those with the highest priorities first, until none that is left
-//! can hold a better entry. Controllers use few masks, so the cost hardly depends on the number of
-//! entries.
+//! Entries with one mask share a hash table over their masked values. A packet is looked up in one
+//! table after the other, those with the highest priorities first, until none of the remaining
+//! tables can hold a better entry. Controllers use few masks, so the cost hardly depends on the
+//! number of entries.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
 
 use super::flow_key::{Condition, FlowKey, WORDS};
 
-/// Entries by what they match. `K` names an entry.
+/// A classifier of entries by what they match. `K` identifies an entry.
 #[derive(Clone, Debug)]
 pub(super) struct Classifier<K> {
-    /// By falling highest priority.
+    /// The tuples, by falling highest priority.
     tuples: Vec<Tuple<K>>,
 }
 
-/// Entries with the same mask.
+/// The entries with one mask.
 #[derive(Clone, Debug)]
 struct Tuple<K> {
     mask: FlowKey,
-    /// The words in which the mask is not zero.
+    /// The words of the mask that are not zero.
     words: Vec<(usize, u64)>,
-    /// By masked value; those of equal value best first.
+    /// The entries by masked value; those of equal value are ordered best first.
     entries: HashMap<Box<[u64]>, Vec<Ranked<K>>>,
-    /// Number of entries by priority.
+    /// The number of entries by priority.
     priorities: BTreeMap<u32, usize>,
 }
 
@@ -36,8 +36,8 @@ struct Ranked<K> {
     key: K,
 }
 
-/// Which of several entries that match wins: the one of higher priority, among equals the older
-/// one. The specification leaves the latter open.
+/// The rank of an entry: the higher priority wins, and among equal priorities the older entry. The
+/// specification leaves the latter open.
 type Rank = (u32, Reverse<u64>);
 
 impl<K> Default for Classifier<K> {
@@ -92,7 +92,7 @@ impl<K: Clone + PartialEq> Classifier<K> {
         }
     }
 
-    /// The entry that a packet with this key meets.
+    /// Returns the best entry that matches a packet with this key.
     pub(super) fn find(&self, packet: &FlowKey) -> Option<&K> {
         let mut best: Option<&Ranked<K>> = None;
         for tuple in &self.tuples {
@@ -111,7 +111,8 @@ impl<K: Clone + PartialEq> Classifier<K> {
         best.map(|ranked| &ranked.key)
     }
 
-    /// Changes move a tuple by a place or two, if at all, so that the order is nearly there.
+    /// Restores the order of the tuples. A change moves a tuple by a place or two, so the order is
+    /// nearly right.
     fn sort(&mut self) {
         self.tuples.sort_by_key(|tuple| Reverse(tuple.highest()));
     }

@@ -1,36 +1,36 @@
-//! What flow entries compare: the fields of a packet as words, and a match as value and mask over
-//! the same words.
+//! The keys that flow entries compare: the fields of a packet as words, and a match as value and
+//! mask over these words.
 //!
-//! Both versions use the same words, so that one classifier serves both. In 1.3 a field that the
-//! packet does not have meets no condition (OpenFlow 1.3.5, 7.2.3.6), which a word of presence bits
-//! expresses; fields that exclude each other, such as TCP and UDP ports, then share their place.
-//! In 1.0 a field that the packet does not have is zero (OpenFlow 1.0.0, 3.4), and no presence
-//! bits are used.
+//! Both versions use one layout of words, so that one classifier serves both. In 1.3 a field that
+//! the packet does not have meets no condition (OpenFlow 1.3.5, 7.2.3.6), which a word of presence
+//! bits expresses; fields that exclude each other, such as TCP and UDP ports, can then share a
+//! place. In 1.0 a field that the packet does not have is zero (OpenFlow 1.0.0, 3.4), and no
+//! presence bits are used.
 
 use openflow::v1_0;
 use openflow::v1_3::{Match, OxmField};
 
 use super::packet::Packet;
 
-/// Words of a key.
+/// The number of words of a key.
 pub(super) const WORDS: usize = 18;
 
-/// The presence bits, by field number.
+/// The index of the word with the presence bits, which are ordered by field number.
 const PRESENCE: usize = 0;
 
 /// The fields of a packet, or the value or mask of a match.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct FlowKey(pub(super) [u64; WORDS]);
 
-/// The packets that an entry matches: those whose key is `value` in all bits of `mask`.
+/// The condition of an entry: it matches packets whose key equals `value` in all bits of `mask`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Condition {
     pub(super) mask: FlowKey,
     pub(super) value: FlowKey,
 }
 
-/// Where a field is kept: the word of its lowest bit and the shift there. Fields of 16 bytes take
-/// the word before as well.
+/// Returns the place of a field: the word of its lowest bit and the shift there. Fields of 16 bytes
+/// occupy the previous word as well.
 const fn place(field: OxmField) -> Option<(usize, u32)> {
     Some(match field {
         OxmField::IN_PORT => (1, 32),
@@ -76,12 +76,12 @@ const fn place(field: OxmField) -> Option<(usize, u32)> {
 impl FlowKey {
     pub(super) const ZERO: Self = Self([0; WORDS]);
 
-    /// The Ethernet source.
+    /// Returns the Ethernet source.
     pub(super) fn eth_src(&self) -> u64 {
         self.0[4] >> 16
     }
 
-    /// Adds a value at the place of a field, where nothing is yet.
+    /// Adds a value at the place of a field, which must be empty.
     fn put(&mut self, field: OxmField, value: u128) {
         let Some((word, shift)) = place(field) else { return };
         self.0[word] |= (value as u64) << shift;
@@ -96,15 +96,16 @@ impl FlowKey {
         self.put(field, value);
     }
 
-    /// The key of a packet in OpenFlow 1.3. Every packet came in by a port that is a physical one,
-    /// and through no tunnel.
+    /// Returns the key of a packet in OpenFlow 1.3. Every packet entered by a physical port, and
+    /// through no tunnel.
     pub(super) fn v1_3(packet: &Packet, in_port: u32, metadata: u64) -> Self {
         let mut key = Self::ZERO;
         key.put_present(OxmField::IN_PORT, in_port.into());
         key.put_present(OxmField::IN_PHY_PORT, in_port.into());
         key.put_present(OxmField::METADATA, metadata.into());
         key.put_present(OxmField::TUNNEL_ID, 0);
-        // A packet without tag has a VLAN id as well, that of no tag (7.2.3.7, table 13).
+        // A packet without tag has a VLAN id as well, which says that there is no tag (7.2.3.7,
+        // table 13).
         key.put_present(OxmField::VLAN_VID, if packet.is_tagged() { 0x1000 } else { 0 });
         for field in packet.fields() {
             if let Some(value) = packet.field(field) {
@@ -114,7 +115,7 @@ impl FlowKey {
         key
     }
 
-    /// The key of a packet in OpenFlow 1.0.
+    /// Returns the key of a packet in OpenFlow 1.0.
     pub(super) fn v1_0(packet: &Packet, in_port: u16) -> Self {
         let mut key = Self::ZERO;
         key.put(OxmField::IN_PORT, in_port.into());
@@ -155,14 +156,14 @@ impl FlowKey {
 }
 
 impl Condition {
-    /// The packets of a match of OpenFlow 1.3; `None` if it names a field that no packet of an
-    /// emulated switch has, so that it matches nothing.
+    /// Returns the condition of a match of OpenFlow 1.3; `None` if it contains a field that no
+    /// packet of an emulated switch has, so that it matches nothing.
     pub(super) fn v1_3(rule: &Match) -> Option<Self> {
         let mut condition = Self { mask: FlowKey::ZERO, value: FlowKey::ZERO };
         for oxm in &rule.fields {
             let (field, value, mask) = oxm.condition()?;
             place(field)?;
-            // An empty mask is no condition, not even that the packet has the field.
+            // An empty mask is no condition, not even on the presence of the field.
             if mask == 0 {
                 continue;
             }
@@ -172,7 +173,7 @@ impl Condition {
         Some(condition)
     }
 
-    /// The packets of a match of OpenFlow 1.0.
+    /// Returns the condition of a match of OpenFlow 1.0.
     pub(super) fn v1_0(rule: &v1_0::Match) -> Self {
         let mut condition = Self { mask: FlowKey::ZERO, value: FlowKey::ZERO };
         let mut put = |field, value: Option<u64>, mask: u64| {
@@ -192,7 +193,7 @@ impl Condition {
         put(OxmField::VLAN_VID, rule.dl_vlan().map(u64::from), 0xffff);
         put(OxmField::VLAN_PCP, rule.dl_vlan_pcp().map(u64::from), 0xff);
         put(OxmField::ETH_TYPE, rule.dl_type().map(u64::from), 0xffff);
-        // The upper six bits; the lower two are ECN (5.2.3).
+        // Only the upper six bits are compared; the lower two are ECN (5.2.3).
         put(OxmField::IP_DSCP, rule.nw_tos().map(|tos| u64::from(tos >> 2)), 0xff);
         put(OxmField::IP_PROTO, rule.nw_proto().map(u64::from), 0xff);
         let (source, mask) = prefix(rule.nw_src());
@@ -204,7 +205,7 @@ impl Condition {
         condition
     }
 
-    /// The Ethernet source that packets must have, if it is named in full.
+    /// Returns the Ethernet source that packets must have, if the condition compares all its bits.
     pub(super) fn eth_src(&self) -> Option<u64> {
         (self.mask.eth_src() == 0xffff_ffff_ffff).then_some(self.value.eth_src())
     }

@@ -1,9 +1,9 @@
 //! The flow entries that a controller installed in an emulated switch.
 //!
-//! Entries are kept since controllers read them back: ONOS, for one, installs again what it does
-//! not find. A switch that runs its tables finds them by packet as well, through a classifier per
-//! table; in one that does not an entry is never hit, and its idle timeout runs from its
-//! installation. Times are nanoseconds on the trial's clock.
+//! Entries are kept because controllers read them back: ONOS, for example, installs an entry again
+//! if it does not find it. A switch that runs its tables finds entries by packet as well, through a
+//! classifier per table. In a switch that does not run them, no entry is ever hit, and the idle
+//! timeout runs from the installation. Times are nanoseconds on the trial's clock.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
@@ -28,7 +28,7 @@ pub(super) struct FlowEntry<M, F, I> {
     pub(super) hits: Hits,
 }
 
-/// The packets that an entry matched.
+/// The counts of the packets that an entry matched.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Hits {
     pub(super) packets: u64,
@@ -49,7 +49,7 @@ impl<M, F, I> FlowEntry<M, F, I> {
         Duration::from_nanos(now.saturating_sub(self.installed_at))
     }
 
-    /// When the entry goes by itself, and why.
+    /// Returns when the entry expires, and by which timeout.
     fn deadline(&self) -> Option<(u64, Expiry)> {
         let after = |from: u64, seconds: u16| from + u64::from(seconds) * 1_000_000_000;
         let used_at = self.hits.last_at.max(self.installed_at);
@@ -64,28 +64,28 @@ impl<M, F, I> FlowEntry<M, F, I> {
     }
 }
 
-/// Which timeout ended an entry.
+/// The timeout by which an entry expired.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Expiry {
     Idle,
     Hard,
 }
 
-/// The table has no room.
+/// The error of a table without room.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Full;
 
-/// How an entry is found by packet.
+/// The key under which an entry is found by packet.
 pub(super) struct Searched {
-    /// Higher wins.
+    /// The priority; higher values win.
     pub(super) priority: u32,
     pub(super) condition: Condition,
 }
 
-/// Says by what an entry with this priority and match is found; `None` if no packet meets it.
+/// A function that returns the key for a priority and a match; `None` if no packet matches.
 pub(super) type Compile<M> = fn(u16, &M) -> Option<Searched>;
 
-/// Finds entries by packet.
+/// An index that finds entries by packet.
 #[derive(Clone, Debug)]
 struct Search<K, M> {
     compile: Compile<M>,
@@ -98,23 +98,24 @@ struct TableSearch<K> {
     lookups: Lookups,
 }
 
-/// How often a table was searched, and found something.
+/// The number of searches of a table, and of successful ones.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Lookups {
     pub(super) searched: u64,
     pub(super) matched: u64,
 }
 
-/// Entries by what identifies them (table, priority and match).
+/// Entries by their identity (table, priority and match).
 #[derive(Clone, Debug)]
 pub(super) struct FlowTable<K, M, F, I> {
     entries: HashMap<K, (u64, FlowEntry<M, F, I>)>,
-    /// Counts insertions, for a stable order and to tell an entry from its successor.
+    /// The number of the next insertion, which orders entries and distinguishes an entry from its
+    /// successor.
     next: u64,
     deadlines: BinaryHeap<Reverse<(u64, u64)>>,
     expiring: HashMap<u64, K>,
     capacity: usize,
-    /// Only in a switch that runs its tables.
+    /// The index by packet; `None` in a switch that does not run its tables.
     search: Option<Search<K, M>>,
 }
 
@@ -133,7 +134,7 @@ where
         }
     }
 
-    /// So many tables whose entries [`FlowTable::hit`] finds.
+    /// Creates tables whose entries [`FlowTable::hit`] finds.
     pub(super) fn searchable(capacity: u32, tables: u8, compile: Compile<M>) -> Self {
         let table =
             || TableSearch { classifier: Classifier::default(), lookups: Lookups::default() };
@@ -141,7 +142,7 @@ where
         Self { search: Some(Search { compile, tables }), ..Self::new(capacity) }
     }
 
-    /// The entry of a table that a packet of `bytes` bytes meets; it counts the packet.
+    /// Returns the entry of a table that a packet of `bytes` bytes meets, and counts the packet.
     pub(super) fn hit(
         &mut self,
         table: u8,
@@ -170,12 +171,12 @@ where
         self.entries.len()
     }
 
-    /// The entry with this key.
+    /// Returns the entry with this key.
     pub(super) fn get(&self, key: &K) -> Option<&FlowEntry<M, F, I>> {
         self.entries.get(key).map(|(_, entry)| entry)
     }
 
-    /// Adds an entry, in the place of one with the same key.
+    /// Adds an entry, which replaces one with an equal key.
     pub(super) fn add(&mut self, key: K, entry: FlowEntry<M, F, I>) -> Result<(), Full> {
         if self.entries.len() >= self.capacity && !self.entries.contains_key(&key) {
             return Err(Full);
@@ -200,8 +201,8 @@ where
         Ok(())
     }
 
-    /// Gives the entries that `wanted` selects new instructions, and counts their packets anew if
-    /// `resets` says so; returns how many.
+    /// Changes the instructions of the entries that `wanted` selects, and resets their counters if
+    /// `resets` is set. Returns the number of these entries.
     pub(super) fn modify(
         &mut self,
         wanted: impl Fn(&K, &FlowEntry<M, F, I>) -> bool,
@@ -222,7 +223,7 @@ where
         changed
     }
 
-    /// As [`FlowTable::modify`] for the one entry with this key.
+    /// Changes the one entry with this key, like [`FlowTable::modify`].
     pub(super) fn modify_exactly(&mut self, key: &K, instructions: &I, resets: bool) -> bool
     where
         I: Clone,
@@ -237,7 +238,7 @@ where
         }
     }
 
-    /// Takes out the entries that `wanted` selects, oldest first.
+    /// Removes the entries that `wanted` selects, and returns them, oldest first.
     pub(super) fn remove(
         &mut self,
         wanted: impl Fn(&K, &FlowEntry<M, F, I>) -> bool,
@@ -251,7 +252,7 @@ where
         removed.into_iter().map(|(_, (_, entry))| entry).collect()
     }
 
-    /// Takes out the one entry with this key, if `wanted` agrees.
+    /// Removes and returns the one entry with this key, if `wanted` selects it.
     pub(super) fn remove_exactly(
         &mut self,
         key: &K,
@@ -265,7 +266,7 @@ where
         self.entries.remove(key).map(|(_, entry)| entry)
     }
 
-    /// Takes out the entries whose time is over.
+    /// Removes and returns the entries that have expired.
     pub(super) fn expire(&mut self, now: u64) -> Vec<(FlowEntry<M, F, I>, Expiry)> {
         let mut expired = Vec::new();
         while let Some(Reverse((at, number))) = self.deadlines.peek().copied() {
@@ -274,7 +275,7 @@ where
             }
             self.deadlines.pop();
             let Some(key) = self.expiring.remove(&number) else { continue };
-            // The entry may have been removed or replaced since, or hit.
+            // The entry may have been removed, replaced or hit since its deadline was noted.
             let deadline = match self.entries.get(&key) {
                 Some((current, entry)) if *current == number => entry.deadline(),
                 _ => continue,
@@ -291,7 +292,7 @@ where
         expired
     }
 
-    /// The entries that `wanted` selects, oldest first.
+    /// Returns the entries that `wanted` selects, oldest first.
     pub(super) fn select(
         &self,
         wanted: impl Fn(&FlowEntry<M, F, I>) -> bool,
@@ -303,7 +304,7 @@ where
     }
 }
 
-/// Takes an entry out of what finds it by packet.
+/// Removes an entry from the index by packet.
 fn unfind<K: Clone + PartialEq, M, F, I>(
     search: &mut Option<Search<K, M>>,
     key: &K,

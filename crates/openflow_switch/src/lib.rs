@@ -1,12 +1,13 @@
-//! An emulated OpenFlow switch: takes frames and appends answers, without sockets or clock.
+//! An emulated OpenFlow switch, which receives frames and appends answers, without sockets or
+//! clock.
 //!
-//! It answers whatever a controller asks so that the controller takes it for a switch: the
-//! handshake, flow, group and meter tables that keep what they are told and can be read back,
-//! expiry, roles, statistics. Packet-outs are the engine's business, since their arrival is what is
-//! measured. Packets that come in by a port either bypass the tables, so that the controller's
-//! rules do not change its load, or run through them ([`FlowTables`]). What leaves by ports is counted,
-//! and handed out where that is asked for ([`OpenFlowSwitch::hand_out`]). A switch has one controller,
-//! or one for each [`Channel`]. Times are nanoseconds on a clock of the caller's.
+//! The switch answers every request that a controller needs in order to accept it as a switch: the
+//! handshake; flow, group and meter tables that store entries and return them; expiry, roles,
+//! statistics. Packet-outs are left to the engine, since their arrival is measured. Packets that
+//! enter a port either bypass the tables, so that the controller's rules do not change its load, or
+//! run through them ([`FlowTables`]). Packets that leave by ports are counted, and handed out on
+//! request ([`OpenFlowSwitch::hand_out`]). A switch has one controller, or one for each
+//! [`Channel`]. Times are nanoseconds on a clock of the caller's.
 
 mod awaiting;
 mod channel;
@@ -42,80 +43,81 @@ use port_counters::PortCounters;
 /// Whether packets pass the tables of an OpenFlow switch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
 pub enum FlowTables {
-    /// No: every packet becomes a packet-in, whatever rules there are.
+    /// Every packet becomes a packet-in, whatever rules there are.
     #[default]
     Bypass,
-    /// Yes: the rules decide whether a packet becomes a packet-in, is forwarded or dropped.
+    /// The rules decide whether a packet becomes a packet-in, is forwarded or dropped.
     Run,
 }
 
-/// What a switch is.
+/// The properties of a switch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SwitchOptions {
-    /// The only one that it speaks.
+    /// The only version that the switch speaks.
     pub version: Version,
-    /// By which a controller knows it.
+    /// The datapath id by which a controller identifies the switch.
     pub datapath_id: DatapathId,
-    /// Ports, numbered from 1.
+    /// The number of ports; ports are numbered from 1.
     pub ports: u16,
-    /// Packets that can be buffered.
+    /// The number of packets that can be buffered.
     pub buffers: u32,
-    /// Flow entries that fit.
+    /// The capacity of the flow table in entries.
     pub table_size: u32,
-    /// What becomes of a packet that comes in by a port.
+    /// Whether packets that enter a port pass the tables.
     pub flow_tables: FlowTables,
-    /// Packet-ins that may wait for a rule at a time; none do where it is 0.
+    /// The most packet-ins that may wait for a rule at a time; 0 if none wait.
     pub awaiting: usize,
 }
 
-/// A packet that comes in by a port.
+/// A packet that enters a port.
 #[derive(Clone, Copy, Debug)]
 pub struct Arriving<'a> {
     /// The packet, from its Ethernet header on, without the FCS.
     pub frame: &'a [u8],
-    /// The port, from 1.
+    /// The ingress port, from 1.
     pub port: u32,
-    /// Of the packet-ins that it leads to.
+    /// The transaction id of the resulting packet-ins.
     pub xid: Xid,
-    /// Of the packet-ins, too; none for a packet that goes whole.
+    /// The buffer id of the resulting packet-ins; `NO_BUFFER` for a packet that is sent whole.
     pub buffer_id: BufferId,
-    /// What [`OpenFlowSwitch::answered_by_rules`] calls it, if it is to wait for a rule.
+    /// The number by which [`OpenFlowSwitch::answered_by_rules`] returns the packet, if it is to
+    /// wait for a rule.
     pub awaits: Option<u64>,
 }
 
 impl<'a> Arriving<'a> {
-    /// A packet that is no packet of the measurement.
+    /// Creates a packet that does not belong to the measurement.
     pub fn aside(port: u32, frame: &'a [u8]) -> Self {
         Self { frame, port, xid: Xid(0), buffer_id: BufferId::NO_BUFFER, awaits: None }
     }
 }
 
-/// What became of a packet that came in by a port.
+/// The fate of a packet that entered a port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fate {
-    /// It went to the controller, whatever else happened to it.
+    /// The packet went to the controller, whatever else happened to it.
     ToController,
-    /// A rule sent it out of a port.
+    /// A rule sent the packet out of a port.
     Forwarded,
-    /// A rule, or the lack of one, dropped it.
+    /// A rule, or the lack of one, dropped the packet.
     Dropped,
 }
 
-/// What a frame meant to the switch.
+/// The effect of a frame that the switch received.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Received {
-    /// Nothing that is counted.
+    /// No effect that is counted.
     Nothing,
     /// Changes of rules.
     Rules {
-        /// Added, or put in the place of another.
+        /// The number of rules that were added or replaced.
         installed: u32,
-        /// Taken away.
+        /// The number of rules that were removed.
         removed: u32,
-        /// Answered with an error.
+        /// The number of rules that were refused with an error.
         refused: u32,
     },
-    /// A message that could not be read, in words; it was answered with an error.
+    /// A message that could not be decoded, with the reason; it was answered with an error.
     Malformed(String),
 }
 
@@ -133,11 +135,11 @@ impl Received {
     }
 }
 
-/// Why the session with the controller cannot go on.
+/// The reason why the session with the controller cannot continue.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum SessionError {
-    /// The controller speaks no version that the switch does, or says something else instead of it.
+    /// The controller speaks no version of the switch, or sends something other than a handshake.
     #[error("{0}")]
     Handshake(#[from] HandshakeError),
     /// The controller is connected and silent.
@@ -145,7 +147,7 @@ pub enum SessionError {
     Silent,
 }
 
-/// How the switch describes itself.
+/// The texts by which the switch describes itself.
 struct Description {
     manufacturer: &'static str,
     hardware: &'static str,
@@ -160,10 +162,10 @@ const DESCRIPTION: Description = Description {
     serial: "None",
 };
 
-/// The switch asks for an echo after so much silence.
+/// The time of silence after which the switch sends an echo request.
 const ECHO_INTERVAL: Duration = Duration::from_secs(15);
-/// And gives the controller up after so much more. Long, since a loaded controller is what is
-/// being measured.
+/// The further time of silence after which the switch gives the controller up. It is long because
+/// the controller under measurement may be loaded.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// One emulated switch.
@@ -173,17 +175,17 @@ pub struct OpenFlowSwitch {
     handshake: Handshake,
     keepalive: Option<Keepalive>,
     tables: Tables,
-    /// Memory for what becomes of a packet.
+    /// The memory for the results of one packet, which is reused.
     passage: Passage,
     awaiting: Option<Awaiting>,
-    /// Packet-ins that rules answered and nobody has asked for yet.
+    /// Packet-ins that rules answered and that have not been returned yet.
     answered_by_rules: Vec<u64>,
     next_expiry: u64,
-    /// What left by ports and nobody has asked for yet.
+    /// Packets that left by ports and have not been returned yet.
     left: Vec<Left>,
 }
 
-/// What the controller told the switch to keep; survives the connection.
+/// The state that the controller created in the switch, which survives the connection.
 #[derive(Debug)]
 enum Tables {
     V1_0(Box<v1_0::Personality>),
@@ -191,7 +193,7 @@ enum Tables {
 }
 
 impl OpenFlowSwitch {
-    /// One that is not connected yet, with empty tables.
+    /// Creates a switch that is not connected yet, with empty tables.
     pub fn new(options: SwitchOptions) -> Self {
         let tables = match options.version {
             Version::V1_0 => Tables::V1_0(Box::new(v1_0::Personality::new(&options))),
@@ -210,17 +212,17 @@ impl OpenFlowSwitch {
         }
     }
 
-    /// A connection stands: the switch says hello.
+    /// Notes that a connection is established, and appends the switch's HELLO.
     pub fn opened(&mut self, now: u64, out: &mut Vec<u8>) {
         self.handshake = handshake(&self.options, self.down());
         self.handshake.start(out);
-        // Transaction ids of echo requests stay clear of those of packet-ins and the handshake.
+        // The transaction ids of echo requests differ from those of packet-ins and the handshake.
         let first = Xid(0xec00_0000);
         self.keepalive =
             Some(Keepalive::new(ECHO_INTERVAL, PATIENCE, first, Duration::from_nanos(now)));
     }
 
-    /// The connection is gone; flow entries stay.
+    /// Notes that the connection is gone; flow entries stay.
     pub fn closed(&mut self) {
         self.handshake = handshake(&self.options, self.down());
         self.keepalive = None;
@@ -229,7 +231,7 @@ impl OpenFlowSwitch {
         }
     }
 
-    /// How far the session is: a rank that grows, and words.
+    /// Returns the stage of the session: a rank that increases, and a description.
     pub fn stage(&self) -> (u32, &'static str) {
         match self.handshake.stage() {
             Stage::Created => (0, "connected, no HELLO sent"),
@@ -241,13 +243,13 @@ impl OpenFlowSwitch {
         }
     }
 
-    /// Whether the handshake is done, so that packet-ins are expected.
+    /// Whether the handshake is complete, so that packet-ins are expected.
     pub fn is_ready(&self) -> bool {
         self.handshake.is_ready()
     }
 
-    /// Takes one message and appends what is to be sent in answer. After an error the connection
-    /// is to be closed, once what was appended is sent.
+    /// Receives one message and appends the answer. After an error the connection must be closed,
+    /// once the appended bytes are sent.
     pub fn receive(
         &mut self,
         frame: &[u8],
@@ -304,10 +306,10 @@ impl OpenFlowSwitch {
         }
     }
 
-    /// Takes a packet that comes in by a port, and appends the packet-ins that it leads to.
+    /// Receives a packet that enters a port, and appends the resulting packet-ins.
     ///
-    /// One that leads to several, by several outputs to the controller, has them all carry the same
-    /// ids.
+    /// If a packet leads to several packet-ins, by several outputs to the controller, all of them
+    /// carry equal ids.
     pub fn packet(&mut self, packet: Arriving<'_>, now: u64, out: &mut Vec<u8>) -> Fate {
         let Arriving { frame, port, xid, buffer_id, awaits } = packet;
         self.ports().received(port, frame.len());
@@ -356,13 +358,13 @@ impl OpenFlowSwitch {
         fate
     }
 
-    /// The packet-ins that rules have answered since the last call.
+    /// Returns the packet-ins that rules have answered since the last call.
     pub fn answered_by_rules(&mut self) -> Vec<u64> {
         std::mem::take(&mut self.answered_by_rules)
     }
 
-    /// Takes a packet-out, of which the part that leads through the tables is carried out; the rest
-    /// too, where packets that leave are handed out.
+    /// Receives a packet-out. The actions that lead through the tables are carried out; all actions
+    /// are, where packets that leave are handed out.
     pub fn packet_out(&mut self, frame: &[u8], now: u64, out: &mut Vec<u8>) {
         if self.options.flow_tables == FlowTables::Bypass && !self.passage.keeps {
             return;
@@ -405,7 +407,7 @@ impl OpenFlowSwitch {
         self.passage = passage;
     }
 
-    /// Counts what a packet-out sends out of ports.
+    /// Counts the packets that a packet-out sends out of ports.
     pub fn count_outputs(&mut self, packet_out: &PacketOut<&[u8]>) {
         let (in_port, bytes) = (packet_out.in_port().0, packet_out.payload().len());
         let ports = self.options.ports;
@@ -415,7 +417,7 @@ impl OpenFlowSwitch {
         }
     }
 
-    /// Counts what left by ports on the way through the tables.
+    /// Counts the packets that left by ports on the way through the tables.
     fn left(&mut self, in_port: u32, passage: &mut Passage) {
         let ports = self.options.ports;
         let counters = self.ports();
@@ -461,7 +463,7 @@ impl OpenFlowSwitch {
                 };
                 sent(fields.emit(self.options.version, xid, data, out));
             } else {
-                // Metadata that is not zero goes along (OpenFlow 1.3.5, 7.4.1).
+                // Nonzero metadata is part of the packet-in (OpenFlow 1.3.5, 7.4.1).
                 let rule = openflow::v1_3::Match::any().with_in_port(in_port);
                 let message = openflow::v1_3::Message::PacketIn(openflow::v1_3::PacketIn {
                     buffer_id,
@@ -482,7 +484,7 @@ impl OpenFlowSwitch {
         }
     }
 
-    /// Appends a packet-in, cut as the controller configured if the packet is buffered.
+    /// Appends a packet-in, truncated to the configured length if the packet is buffered.
     pub fn packet_in(
         &self,
         xid: Xid,
@@ -499,13 +501,13 @@ impl OpenFlowSwitch {
             Tables::V1_0(_) => None,
             Tables::V1_3(personality) => personality.table_miss(),
         };
-        // Without an entry that sends packets to the controller there is no cookie to name.
+        // Without an entry that sends packets to the controller there is no cookie.
         let (table_id, cookie) = table_miss.unwrap_or((0, u64::MAX));
         let fields = PacketInFields {
             buffer_id,
             total_len: u16::try_from(frame.len()).unwrap_or(u16::MAX),
             in_port: PortNumber(port),
-            // A table miss.
+            // Reason 0 is a table miss.
             reason: 0,
             table_id,
             cookie,
@@ -513,7 +515,8 @@ impl OpenFlowSwitch {
         sent(fields.emit(self.options.version, xid, &frame[..shown], out));
     }
 
-    /// Housekeeping: expires flow entries once a second, and asks a silent controller for an echo.
+    /// Does the housekeeping: expires flow entries once a second, and sends an echo request to a
+    /// silent controller.
     pub fn tick(&mut self, now: u64, out: &mut Vec<u8>) -> Result<(), SessionError> {
         if now >= self.next_expiry {
             self.next_expiry = now + 1_000_000_000;
@@ -548,7 +551,7 @@ fn handshake(options: &SwitchOptions, down: &BTreeSet<u16>) -> Handshake {
     Handshake::switch(&[options.version], identity)
 }
 
-/// A locally administered address made of the datapath id and the port.
+/// Returns a locally administered address made of the datapath id and the port.
 fn hardware_address(datapath_id: DatapathId, port: u16) -> MacAddress {
     let [.., a, b, c] = datapath_id.0.to_be_bytes();
     let [d, e] = port.to_be_bytes();
@@ -559,7 +562,8 @@ fn port_name(datapath_id: DatapathId, port: u16) -> String {
     format!("s{}-eth{port}", datapath_id.0)
 }
 
-/// Appends an error about a message, of which at least 64 bytes go back (OpenFlow 1.3.5, 7.5.4).
+/// Appends an error about a message, of which at least 64 bytes are returned (OpenFlow 1.3.5,
+/// 7.5.4).
 fn refuse(version: Version, reason: ErrorReason, xid: Xid, request: &[u8], out: &mut Vec<u8>) {
     // Every reason that is used with a version exists in it.
     if let Some((error_type, code)) = reason.codes(version) {
@@ -568,8 +572,8 @@ fn refuse(version: Version, reason: ErrorReason, xid: Xid, request: &[u8], out: 
     }
 }
 
-/// An answer that does not fit its length field is left out. Only statistics can grow that far,
-/// and those are sent in parts.
+/// Ignores an answer that does not fit its length field. Only statistics can grow that far, and
+/// they are sent in parts.
 fn sent(result: Result<(), EncodeError>) {
     debug_assert!(result.is_ok(), "{result:?}");
 }

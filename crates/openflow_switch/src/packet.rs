@@ -1,10 +1,10 @@
-//! A packet on its way through the tables of an emulated switch: where its headers lie, what its
-//! fields are, and how actions change it.
+//! A packet on its way through the tables of an emulated switch: the positions of its headers, its
+//! fields, and the actions that change it.
 //!
-//! [`Packet::place`] is the one description of where each match field lies; fields are read for
-//! matching and written by set-field through it. Checksums of IPv4, TCP, UDP and ICMP are brought
-//! up to date with every change (RFC 1624), so that the controller sees a valid packet. What is
-//! truncated ends the parse: the packet then has no fields of that header and of those behind it.
+//! [`Packet::place`] is the only description of the position of each match field; both matching and
+//! set-field use it. Checksums of IPv4, TCP, UDP and ICMP are updated with every change (RFC 1624),
+//! so that the controller sees a valid packet. Parsing ends at a truncated header: the packet then
+//! has no fields of that header and of the following ones.
 
 use openflow::v1_3::OxmField;
 
@@ -13,10 +13,10 @@ const MPLS_TYPES: [u16; 2] = [0x8847, 0x8848];
 const IPV4: u16 = 0x0800;
 const ARP: u16 = 0x0806;
 const IPV6: u16 = 0x86dd;
-/// What stands for the Ethernet type of an IEEE 802.3 frame without SNAP header (OpenFlow 1.0.0,
-/// 5.2.3).
+/// The value in place of the Ethernet type of an IEEE 802.3 frame without SNAP header (OpenFlow
+/// 1.0.0, 5.2.3).
 const NO_TYPE: u16 = 0x05ff;
-/// Extension headers that are walked, and VLAN tags; more are no packet that anybody sends.
+/// The most extension headers and VLAN tags that are parsed; real packets have fewer.
 const MOST_HEADERS: usize = 16;
 
 /// The header behind Ethernet and its tags, with its offset.
@@ -42,7 +42,7 @@ enum Transport {
     Icmpv6(usize),
 }
 
-/// Where a field lies: `bits` bits, `shift` bits above the lowest of the big-endian number in
+/// The position of a field: `bits` bits, `shift` bits above the lowest of the big-endian number in
 /// `bytes` bytes at `at`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Place {
@@ -66,29 +66,30 @@ impl Place {
 #[derive(Clone, Debug, Default)]
 pub struct Packet {
     bytes: Vec<u8>,
-    /// Whether there is a VLAN tag; the outermost begins at byte 12.
+    /// Whether there is a VLAN tag; the outermost one begins at byte 12.
     tagged: bool,
     eth_type: u16,
     eth_type_at: usize,
     network: Network,
-    /// Protocol behind IP and its extension headers, and the offset of the byte that says so.
+    /// The protocol behind IP and its extension headers, and the offset of the byte that contains
+    /// it.
     ip_proto: Option<(u8, usize)>,
     transport: Transport,
-    /// Bits of `ofp_ipv6exthdr_flags`; the two about order are never set.
+    /// The bits of `ofp_ipv6exthdr_flags`; the two about order are never set.
     extension_headers: u16,
-    /// Offset of the link-layer address in a neighbour discovery option.
+    /// The offset of the link-layer address in a neighbour discovery option.
     nd_address: Option<usize>,
 }
 
 impl Packet {
-    /// A packet from its Ethernet header on.
+    /// Creates a packet from its bytes, which begin with the Ethernet header.
     pub fn new(bytes: &[u8]) -> Self {
         let mut packet = Self::default();
         packet.load(bytes);
         packet
     }
 
-    /// Takes on another packet, in the same memory.
+    /// Loads another packet into the same memory.
     pub fn load(&mut self, bytes: &[u8]) {
         self.bytes.clear();
         self.bytes.extend_from_slice(bytes);
@@ -103,8 +104,8 @@ impl Packet {
         self.tagged
     }
 
-    /// The value of a field that the packet has. [`OxmField::VLAN_VID`] comes without the bit that
-    /// says that there is a tag.
+    /// Returns the value of a field, if the packet has it. [`OxmField::VLAN_VID`] lacks the bit
+    /// that says that there is a tag.
     pub fn field(&self, field: OxmField) -> Option<u128> {
         match field {
             OxmField::ETH_TYPE => Some(u128::from(self.eth_type)),
@@ -114,7 +115,7 @@ impl Packet {
         }
     }
 
-    /// The fields that a packet of this kind may have, in no particular order.
+    /// Returns the fields that a packet of this kind may have, in no particular order.
     pub(super) fn fields(&self) -> impl Iterator<Item = OxmField> + use<> {
         const ETHERNET: &[OxmField] = &[OxmField::ETH_DST, OxmField::ETH_SRC, OxmField::ETH_TYPE];
         const VLAN: &[OxmField] = &[OxmField::VLAN_VID, OxmField::VLAN_PCP];
@@ -177,8 +178,8 @@ impl Packet {
         }
     }
 
-    /// Pushes a VLAN tag with the id and priority of the outermost one, or zero (OpenFlow 1.3.5,
-    /// 5.12.1).
+    /// Pushes a VLAN tag with the id and priority of the outermost one, or with zeros (OpenFlow
+    /// 1.3.5, 5.12.1).
     pub(super) fn push_vlan(&mut self, ethernet_type: u16) {
         if self.bytes.len() < 14 {
             return;
@@ -207,7 +208,7 @@ impl Packet {
         }
     }
 
-    /// Decrements the time to live of an IP packet; false if it is then invalid.
+    /// Decrements the time to live of an IP packet. Returns whether it is still valid.
     pub(super) fn decrement_ttl(&mut self) -> bool {
         let Some(at) = self.ttl_at() else { return true };
         match self.bytes.get(at) {
@@ -228,7 +229,7 @@ impl Packet {
         }
     }
 
-    /// Where a field lies, if the packet has it.
+    /// Returns the position of a field, if the packet has it.
     fn place(&self, field: OxmField) -> Option<Place> {
         let transport = |wanted: fn(usize) -> Transport| match self.transport {
             Transport::Tcp(at)
@@ -302,7 +303,7 @@ impl Packet {
         let mut at = 12;
         let mut eth_type = be16(&self.bytes, at).unwrap_or(NO_TYPE);
         for _ in 0..MOST_HEADERS {
-            // A tag is whole only with the type behind it.
+            // A tag is complete only with the type behind it.
             let Some(next) = be16(&self.bytes, at + 4) else { break };
             if !VLAN_TYPES.contains(&eth_type) {
                 break;
@@ -322,7 +323,7 @@ impl Packet {
         self.eth_type = eth_type;
         let holds = |length| self.bytes.len() >= network_at + length;
         match eth_type {
-            // Over Ethernet, for IPv4 (RFC 826).
+            // ARP is parsed only over Ethernet and for IPv4 (RFC 826).
             ARP if holds(28)
                 && self.bytes[network_at..network_at + 6] == [0, 1, 0x08, 0x00, 6, 4] =>
             {
@@ -345,7 +346,7 @@ impl Packet {
         self.network = Network::Ipv4(at);
         let protocol = self.bytes[at + 9];
         self.ip_proto = Some((protocol, at + 9));
-        // Only the first fragment has the header behind IP.
+        // Only the first fragment contains the header behind IP.
         if be16(&self.bytes, at + 6).is_some_and(|fragment| fragment & 0x1fff == 0) {
             self.parse_transport(protocol, at + length, false);
         }
@@ -372,7 +373,8 @@ impl Packet {
             if !known {
                 break;
             }
-            // RFC 8200, 4; RFC 4302, 2.2 for the authentication header.
+            // The lengths are those of RFC 8200, 4, and of RFC 4302, 2.2, for the authentication
+            // header.
             let length = match next {
                 44 => 8,
                 51 => 4 * (usize::from(*length) + 2),
@@ -407,8 +409,8 @@ impl Packet {
             _ => Transport::None,
         };
         if let Transport::Icmpv6(at) = self.transport {
-            // The option with the link-layer address: source in solicitations, target in
-            // advertisements (RFC 4861, 4.6.1).
+            // The option with the link-layer address is that of the source in solicitations, and of
+            // the target in advertisements (RFC 4861, 4.6.1).
             let wanted = match self.bytes[at] {
                 135 => 1,
                 136 => 2,
@@ -420,7 +422,7 @@ impl Packet {
                     self.nd_address = Some(option + 2);
                     return;
                 }
-                // An option of no length is malformed.
+                // An option of length zero is malformed.
                 if *length == 0 {
                     return;
                 }
@@ -429,7 +431,7 @@ impl Packet {
         }
     }
 
-    /// Writes bytes and brings the checksums that cover them up to date.
+    /// Writes bytes and updates the checksums that cover them.
     fn write(&mut self, at: usize, bytes: &[u8]) {
         let (network_at, header_checksum, addresses) = match self.network {
             Network::Ipv4(start) => (start, Some(start + 10), start + 12..start + 20),
@@ -447,7 +449,7 @@ impl Packet {
         let covered = at >= transport_at || addresses.contains(&at);
         let transport_checksum = match self.transport {
             Transport::Tcp(start) if covered => Some(start + 16),
-            // A UDP checksum of zero is none (RFC 768).
+            // A UDP checksum of zero means that there is none (RFC 768).
             Transport::Udp(start)
                 if covered && be16(&self.bytes, start + 6).is_some_and(|sum| sum != 0) =>
             {
@@ -474,7 +476,7 @@ impl Packet {
         }
     }
 
-    /// Equation 3 of RFC 1624.
+    /// Updates a checksum by equation 3 of RFC 1624.
     fn update(&mut self, at: usize, before: u32, after: u32, is_udp: bool) {
         let Some(old) = be16(&self.bytes, at) else { return };
         let sum = u32::from(!old) + u32::from(!fold(before)) + u32::from(fold(after));
@@ -504,7 +506,7 @@ fn be16(bytes: &[u8], at: usize) -> Option<u16> {
     }
 }
 
-/// Sum of 16-bit words; bytes beyond the end are zero.
+/// Returns the sum of 16-bit words; bytes beyond the end are zero.
 fn sum(bytes: &[u8], from: usize, to: usize) -> u32 {
     let byte = |at: usize| u32::from(bytes.get(at).copied().unwrap_or(0));
     (from..to).step_by(2).map(|at| byte(at) << 8 | byte(at + 1)).sum()

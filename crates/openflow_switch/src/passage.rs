@@ -1,29 +1,29 @@
-//! What the tables of an emulated switch made of one packet.
+//! The results of passing one packet through the tables of an emulated switch.
 
 use openflow::PortNumber;
 
 use super::flow_key::FlowKey;
 
-/// Reasons of packet-ins; both versions number them so (`ofp_packet_in_reason`).
+/// The reasons of packet-ins, with equal numbers in both versions (`ofp_packet_in_reason`).
 pub(super) const NO_MATCH: u8 = 0;
 pub(super) const ACTION: u8 = 1;
 
-/// Actions that one packet may cost, buckets included. A controller can chain groups so that a
-/// packet multiplies without bound.
+/// The most actions that are executed for one packet, buckets included. Otherwise a controller
+/// could chain groups so that a packet multiplies without bound.
 pub(super) const MOST_ACTIONS: u32 = 4096;
 
-/// What became of a packet in the tables.
+/// The results of passing one packet through the tables.
 #[derive(Debug, Default)]
 pub(super) struct Passage {
-    /// In the order in which they are sent.
+    /// The packets for the controller, in the order in which they are sent.
     pub(super) to_controller: Vec<ToController>,
-    /// Whether it left by a port.
+    /// Whether the packet left by a port.
     pub(super) forwarded: bool,
-    /// Ports that it was sent to, as rules name them, with its length there.
+    /// The ports to which the packet was sent, as rules name them, with its length at that moment.
     pub(super) outputs: Vec<(PortNumber, usize)>,
     /// Whether the packets themselves are kept in `left`.
     pub(super) keeps: bool,
-    /// What was sent to ports, as rules name them.
+    /// The packets that were sent to ports, as rules name these.
     pub(super) left: Vec<(PortNumber, Vec<u8>)>,
 }
 
@@ -32,16 +32,16 @@ pub(super) struct Passage {
 pub(super) struct ToController {
     pub(super) reason: u8,
     pub(super) table_id: u8,
-    /// Of the entry that acted last; 0 if there was none.
+    /// The priority of the entry that acted last; 0 if there was none.
     pub(super) priority: u32,
-    /// All ones if no single entry sent it.
+    /// The cookie of the entry; all ones if no single entry sent the packet.
     pub(super) cookie: u64,
-    /// Bytes to send of a buffered packet.
+    /// The number of bytes to send if the packet is buffered.
     pub(super) max_len: u16,
     /// Whether the packet may be buffered.
     pub(super) may_buffer: bool,
     pub(super) metadata: u64,
-    /// The fields that the table saw.
+    /// The fields of the packet as the table saw them.
     pub(super) key: FlowKey,
     pub(super) bytes: Vec<u8>,
 }
@@ -54,12 +54,12 @@ impl Passage {
         self.left.clear();
     }
 
-    /// One that keeps packets where `self` does.
+    /// Creates an empty passage that keeps packets if `self` does.
     pub(super) fn alike(&self) -> Self {
         Self { keeps: self.keeps, ..Self::default() }
     }
 
-    /// A packet is sent to a port.
+    /// Records that a packet is sent to a port.
     pub(super) fn output(&mut self, port: PortNumber, bytes: &[u8]) {
         self.outputs.push((port, bytes.len()));
         if self.keeps {

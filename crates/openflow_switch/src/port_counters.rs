@@ -1,12 +1,12 @@
-//! What the ports of an emulated switch counted.
+//! The counters of the ports of an emulated switch.
 //!
-//! Received is what the hosts and the far ends of links sent, sent is what packet-outs and rules
-//! sent out of a port, although nothing leaves an emulated switch but discovery frames. A flood is
-//! prepared beforehand and passes no port.
+//! Packets from hosts and from the other ends of links count as received; packets that packet-outs
+//! and rules send out of a port count as sent, although only discovery frames really leave an
+//! emulated switch. Floods are prepared beforehand and pass no port.
 
 use openflow::PortNumber;
 
-/// Packets and bytes.
+/// A number of packets and their bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Counted {
     pub(super) packets: u64,
@@ -23,9 +23,9 @@ impl Counted {
 /// The counters of all ports.
 #[derive(Clone, Debug, Default)]
 pub(super) struct PortCounters {
-    /// Port n at place n; ports that counted nothing may be missing.
+    /// The counters of port n at index n; ports without traffic may be missing.
     ports: Vec<Port>,
-    /// Out of every port but the one that it came in by.
+    /// Packets that left by every port except their ingress port.
     flooded: Counted,
 }
 
@@ -33,19 +33,20 @@ pub(super) struct PortCounters {
 struct Port {
     received: Counted,
     sent: Counted,
-    /// Of what was flooded, what came in by this port.
+    /// The flooded packets that entered by this port, and therefore did not leave by it.
     not_flooded: Counted,
 }
 
 impl PortCounters {
-    /// A packet came in by a port.
+    /// Counts a packet that entered a port.
     pub(super) fn received(&mut self, port: u32, bytes: usize) {
         if let Some(port) = self.port(port) {
             port.received.add(bytes);
         }
     }
 
-    /// A packet that came in by `in_port`, or by none of a switch of `ports` ports, leaves by `port`.
+    /// Counts a packet that leaves by `port` and entered by `in_port`, or by none, of a switch of
+    /// `ports` ports.
     pub(super) fn sent(&mut self, port: PortNumber, in_port: u32, bytes: usize, ports: u16) {
         let own = 1..=u32::from(ports);
         match port {
@@ -56,13 +57,13 @@ impl PortCounters {
                 }
             }
             PortNumber::IN_PORT if own.contains(&in_port) => self.direct(in_port, bytes),
-            // Out of the port that it came in by, a packet goes by IN_PORT alone.
+            // A packet leaves by its ingress port only through IN_PORT.
             PortNumber(port) if own.contains(&port) && port != in_port => self.direct(port, bytes),
             _ => {}
         }
     }
 
-    /// What a port of the switch received and sent.
+    /// Returns what a port of the switch received and sent.
     pub(super) fn of(&self, port: u32) -> (Counted, Counted) {
         let port = self.ports.get(port as usize).copied().unwrap_or_default();
         let sent = Counted {
@@ -78,7 +79,7 @@ impl PortCounters {
         }
     }
 
-    /// The counters of a port, if its number is one of the 16 bits that ports are configured in.
+    /// Returns the counters of a port, if its number fits the 16 bits of configured ports.
     fn port(&mut self, port: u32) -> Option<&mut Port> {
         let place = usize::from(u16::try_from(port).ok()?);
         if place >= self.ports.len() {

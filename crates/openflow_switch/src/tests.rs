@@ -1,4 +1,4 @@
-//! What a controller sees of an emulated switch, message by message.
+//! Tests of an emulated switch as a controller sees it, message by message.
 
 mod channels;
 mod packets;
@@ -25,7 +25,7 @@ fn options(version: Version) -> SwitchOptions {
     }
 }
 
-/// A switch whose session with a controller of that version is open.
+/// Returns a switch whose session with a controller of a version is open.
 fn ready(version: Version) -> OpenFlowSwitch {
     ready_with(options(version))
 }
@@ -330,7 +330,7 @@ fn a_buffered_packet_in_is_cut_and_says_how_long_the_packet_was() {
     }
 }
 
-/// Table and cookie of a packet-in.
+/// Returns table and cookie of a packet-in.
 fn origin(switch: &OpenFlowSwitch) -> (u8, u64) {
     let mut out = Vec::new();
     switch.packet_in(Xid(3), BufferId::NO_BUFFER, 2, &[0xab; 60], &mut out);
@@ -368,7 +368,7 @@ fn packet_ins_name_the_table_miss_entry_that_sent_them() {
     assert_eq!(origin(&switch), (0, u64::MAX));
 }
 
-/// Statistics of ports: packets of hosts come in, packet-outs and rules send out.
+/// Packets of hosts count as received, those of packet-outs and rules as sent.
 #[test]
 fn ports_count_what_comes_in_and_what_is_sent_out() {
     use openflow::wire::PacketOut;
@@ -408,7 +408,7 @@ fn ports_count_what_comes_in_and_what_is_sent_out() {
     }
 }
 
-/// A controller that answers by rules alone can be measured although its rules stop nothing.
+/// A controller that answers by rules alone can be measured although its rules stop no packet.
 #[test]
 fn a_rule_answers_packets_that_bypass_the_tables() {
     for version in [Version::V1_0, Version::V1_3] {

@@ -1,4 +1,4 @@
-//! What an emulated switch answers in OpenFlow 1.0.
+//! The answers of an emulated switch in OpenFlow 1.0.
 
 mod pipeline;
 
@@ -24,24 +24,24 @@ use super::{
 
 type Entry = FlowEntry<Match, FlowModFlags, Vec<Action>>;
 
-/// Key of a flow entry: priority and match.
+/// The key of a flow entry: priority and match.
 type Key = (u16, Match);
 
-/// State of the 1.0 side of a switch.
+/// The state of a switch that speaks 1.0.
 #[derive(Debug)]
 pub(super) struct Personality {
     pub(super) ports: PortCounters,
     flows: FlowTable<Key, Match, FlowModFlags, Vec<Action>>,
-    /// Memory for the packet that passes the table.
+    /// The memory for the packet that passes the table, which is reused.
     packet: Packet,
-    /// Ports whose links are down.
+    /// The ports whose links are down.
     pub(super) down: BTreeSet<u16>,
 }
 
-/// An entry without wildcards outranks all others (OpenFlow 1.0.0, 3.4).
+/// The bonus by which an entry without wildcards outranks all others (OpenFlow 1.0.0, 3.4).
 const EXACT: u32 = 1 << 16;
 
-/// The priority that counts.
+/// Returns the effective priority.
 fn rank(priority: u16, rule: &Match) -> u32 {
     let is_exact = rule.wildcards.0 & Wildcards::ALL.0 == 0;
     u32::from(priority) + if is_exact { EXACT } else { 0 }
@@ -51,14 +51,14 @@ const COMPILE: Compile<Match> = |priority, rule| {
     Some(Searched { priority: rank(priority, rule), condition: Condition::v1_0(rule) })
 };
 
-/// The rule that a message adds or changes, as packets meet it.
+/// Returns the rule that a message adds or changes, in the form that packets are compared with.
 pub(super) fn rule_of(message: &Message) -> Option<Rule> {
     let Message::FlowMod(flow_mod) = message else { return None };
     let priority = match flow_mod.command {
         FlowModCommand::ADD | FlowModCommand::MODIFY_STRICT => {
             rank(flow_mod.priority, &flow_mod.match_fields)
         }
-        // Changes entries of any priority.
+        // This command changes entries of any priority.
         FlowModCommand::MODIFY => u32::MAX,
         _ => return None,
     };
@@ -79,7 +79,7 @@ impl Personality {
         }
     }
 
-    /// Entries in all tables.
+    /// Returns the number of entries in all tables.
     pub(super) fn entries(&self) -> usize {
         self.flows.len()
     }
@@ -136,7 +136,7 @@ impl Personality {
             FlowModCommand::MODIFY => {
                 let covers = |_: &Key, entry: &Entry| covers(&flow_mod.match_fields, &entry.rule);
                 match self.flows.modify(covers, &flow_mod.actions, false) {
-                    // A modification that finds nothing adds (OpenFlow 1.0.0, section 4.6).
+                    // A modification that finds no entry adds one (OpenFlow 1.0.0, section 4.6).
                     0 => self.add(xid, flow_mod, request, now, out),
                     changed => Received::installed(changed),
                 }
@@ -342,8 +342,8 @@ fn sends_to(actions: &[Action], port: PortNo) -> bool {
         })
 }
 
-/// Whether every packet that `narrow` describes is described by `wide` (OpenFlow 1.0.0, 4.6: a
-/// command without "strict" means all entries that its match covers).
+/// Whether every packet that matches `narrow` matches `wide` too (OpenFlow 1.0.0, 4.6: a command
+/// without "strict" concerns all entries that its match covers).
 fn covers(wide: &Match, narrow: &Match) -> bool {
     fn field<T: PartialEq>(wide: Option<T>, narrow: Option<T>) -> bool {
         wide.is_none() || wide == narrow

@@ -1,4 +1,4 @@
-//! What an emulated switch answers in OpenFlow 1.3.
+//! The answers of an emulated switch in OpenFlow 1.3.
 
 mod features;
 mod groups;
@@ -25,41 +25,41 @@ use super::{FlowTables, Received, SwitchOptions, refuse, sent};
 use groups::Groups;
 use meters::Meters;
 
-/// Tables that a switch has.
+/// The number of tables of a switch.
 pub(super) const TABLES: u8 = 64;
 
-/// Parts that a multipart request may come in.
+/// The most parts of a multipart request.
 const REQUEST_PARTS: usize = 16;
 
 pub(super) type Entry = FlowEntry<Match, FlowModFlags, Vec<Instruction>>;
 
-/// Key of a flow entry: table, priority and match.
+/// The key of a flow entry: table, priority and match.
 type Key = (u8, u16, MatchKey);
 
-/// State of the 1.3 side of a switch.
+/// The state of a switch that speaks 1.3.
 #[derive(Debug)]
 pub(super) struct Personality {
     pub(super) ports: PortCounters,
     flows: FlowTable<Key, Match, FlowModFlags, Vec<Instruction>>,
-    /// Memory for the packet that passes the tables.
+    /// The memory for the packet that passes the tables, which is reused.
     packet: Packet,
-    /// Table and cookie of the entry that sends packets that match nothing to the controller.
+    /// The table and the cookie of the entry that sends unmatched packets to the controller.
     table_miss: Option<(u8, u64)>,
     groups: Groups,
     meters: Meters,
     pub(super) session: Session,
-    /// Ports whose links are down.
+    /// The ports whose links are down.
     pub(super) down: BTreeSet<u16>,
-    /// The largest generation id seen, since older ones are stale (OpenFlow 1.3.5, 6.3.6).
+    /// The largest generation id seen; older ones are stale (OpenFlow 1.3.5, 6.3.6).
     generation: Option<u64>,
 }
 
-/// What belongs to the connection with one controller.
+/// The state of the connection with one controller.
 #[derive(Debug)]
 pub(super) struct Session {
     pub(super) role: ControllerRole,
     pub(super) asynchronous: AsyncConfig,
-    /// A multipart request of which further parts are to come.
+    /// A multipart request whose further parts have yet to arrive.
     partial: RequestJoiner,
 }
 
@@ -77,12 +77,12 @@ const COMPILE: Compile<Match> = |priority, rule| {
     Some(Searched { priority: priority.into(), condition: Condition::v1_3(rule)? })
 };
 
-/// The rule that a message adds or changes, as packets meet it.
+/// Returns the rule that a message adds or changes, in the form that packets are compared with.
 pub(super) fn rule_of(message: &Message) -> Option<Rule> {
     let Message::FlowMod(flow_mod) = message else { return None };
     let priority = match flow_mod.command {
         FlowModCommand::ADD | FlowModCommand::MODIFY_STRICT => flow_mod.priority.into(),
-        // Changes entries of any priority.
+        // This command changes entries of any priority.
         FlowModCommand::MODIFY => u32::MAX,
         _ => return None,
     };
@@ -108,12 +108,12 @@ impl Personality {
         }
     }
 
-    /// What belongs to the connection ends with it.
+    /// Resets the state of the connection, which has ended.
     pub(super) fn closed(&mut self) {
         self.session = Session::default();
     }
 
-    /// Entries in all tables.
+    /// Returns the number of entries in all tables.
     pub(super) fn entries(&self) -> usize {
         self.flows.len()
     }
@@ -288,7 +288,7 @@ impl Personality {
 
     fn add(&mut self, key: Key, flow_mod: FlowMod, now: u64) -> Result<Received, ErrorReason> {
         let resets = flow_mod.flags.contains(FlowModFlags::RESET_COUNTS);
-        // The counters of an entry that is replaced go over to the new one (6.4).
+        // The new entry inherits the counters of the one that it replaces (6.4).
         let hits = match self.flows.get(&key) {
             Some(replaced) if !resets => replaced.hits,
             _ => Hits::default(),
@@ -325,7 +325,8 @@ impl Personality {
             ControllerRole::NO_CHANGE => {}
             ControllerRole::EQUAL => self.session.role = request.role,
             ControllerRole::MASTER | ControllerRole::SLAVE => {
-                // Generation ids wrap around, so the signed distance says which is older.
+                // Generation ids wrap around, so the sign of their distance tells which one is
+                // older.
                 if let Some(known) = self.generation
                     && (request.generation_id.wrapping_sub(known) as i64) < 0
                 {
@@ -354,8 +355,8 @@ impl Personality {
         }
     }
 
-    /// Table and cookie that packet-ins carry (OpenFlow 1.3.5, 7.4.1), if the controller has
-    /// installed a table-miss entry that sends packets to it.
+    /// Returns the table and the cookie that packet-ins carry (OpenFlow 1.3.5, 7.4.1), if the
+    /// controller has installed a table-miss entry that sends packets to it.
     pub(super) fn table_miss(&self) -> Option<(u8, u64)> {
         self.table_miss
     }
@@ -375,7 +376,7 @@ impl Personality {
                 _ => None,
             });
             match next {
-                // A packet only ever goes to a later table.
+                // A packet only goes to later tables.
                 Some(next) if next > table => table = next,
                 _ => return,
             }

@@ -1,4 +1,5 @@
-//! Several controllers of one switch, links that go down, and what leaves by ports.
+//! Tests of several controllers of one switch, of links that go down, and of packets that leave by
+//! ports.
 
 use openflow::v1_3::{
     Action, ControllerRole, FlowMod, Instruction, Match, Message, MultipartRequestBody, PacketOut,
@@ -32,7 +33,7 @@ fn a_slave_changes_nothing_and_hears_of_ports_alone() {
     let mut other = Channel::new(&switch.options);
     role(&mut switch, ControllerRole::MASTER, 1);
     assert!(switch.sends_packet_ins());
-    // The other controller asks to be the master, with a newer generation.
+    // The other controller requests to be the master, with a newer generation.
     switch.swap(&mut other);
     assert_eq!(switch.role(), Role::Equal);
     let config = v1_0::SwitchConfig { flags: FragmentHandling::NORMAL, miss_send_len: 128 };
@@ -51,7 +52,7 @@ fn a_slave_changes_nothing_and_hears_of_ports_alone() {
     role(&mut switch, ControllerRole::MASTER, 2);
     switch.swap(&mut other);
     assert_eq!(switch.role(), Role::Master);
-    // Which the owner of the connections makes known.
+    // The owner of the connections makes the first controller a slave.
     switch.swap(&mut other);
     let mut first = Channel::new(&switch.options);
     std::mem::swap(&mut first, &mut other);
@@ -73,7 +74,7 @@ fn a_slave_changes_nothing_and_hears_of_ports_alone() {
     assert_eq!(error(&answers), Some(ErrorReason::BadRequestIsSlave));
     let mut out = Vec::new();
     assert!(switch.port_status(1, &mut out));
-    // The master's rules are there for both.
+    // The master's rules are visible to both controllers.
     switch.swap(&mut first);
     let (received, _) = ask(&mut switch, Message::FlowMod(forward(2)));
     assert_eq!(received, Received::installed(1));

@@ -1,4 +1,4 @@
-//! Fields and checksums of packets, against another implementation (etherparse).
+//! Tests of fields and checksums of packets, against another implementation (etherparse).
 
 use etherparse::{
     EtherType, NetSlice, PacketBuilder, SingleVlanHeader, SlicedPacket, TransportSlice, VlanId,
@@ -11,7 +11,7 @@ use super::super::packet::Packet;
 
 const MACS: ([u8; 6], [u8; 6]) = ([2, 0, 0, 0, 0, 1], [2, 0, 0, 0, 0, 2]);
 
-/// What a frame is made of.
+/// The parts from which a frame is built.
 #[derive(Clone, Copy, Debug)]
 struct Recipe {
     tag: Option<(u16, u8)>,
@@ -81,7 +81,7 @@ fn frame(recipe: &Recipe) -> Vec<u8> {
     out
 }
 
-/// Whether all checksums are right.
+/// Whether all checksums are correct.
 fn is_sound(bytes: &[u8]) -> bool {
     let packet = SlicedPacket::from_ethernet(bytes).expect("a packet");
     let headers = etherparse::PacketHeaders::from_ethernet_slice(bytes).expect("headers");
@@ -162,7 +162,7 @@ fn fields(recipe: &Recipe) -> Vec<(OxmField, u128)> {
     fields
 }
 
-/// Fields that can be set to anything without making another kind of packet.
+/// Fields that can be set to any value without changing the kind of packet.
 const SETTABLE: [OxmField; 14] = [
     OxmField::ETH_DST,
     OxmField::ETH_SRC,
@@ -216,7 +216,7 @@ proptest! {
             prop_assert_eq!(packet.field(known), expected, "{:?}", known);
         }
         prop_assert!(is_sound(packet.bytes()));
-        // What was found in place is what a fresh look finds.
+        // The updated fields must equal those of a newly parsed packet.
         let fresh = Packet::new(packet.bytes());
         for field in packet.fields() {
             prop_assert_eq!(packet.field(field), fresh.field(field));
@@ -250,7 +250,7 @@ proptest! {
 
     #[test]
     fn any_bytes_are_taken(bytes in prop::collection::vec(any::<u8>(), 0..200), at in 0usize..40) {
-        // Some that get further into the headers.
+        // These bytes continue valid headers, so that parsing gets further.
         let mut near = frame(&Recipe {
             tag: None, ipv6: at % 2 == 0, protocol: 6, source: 1, destination: 2, ports: (3, 4), ttl: 5,
         });
@@ -322,7 +322,7 @@ fn arp_neighbour_discovery_fragments_and_extension_headers() {
         (packet.field(OxmField::UDP_DST), packet.field(OxmField::IP_PROTO)),
         (None, Some(17))
     );
-    // A frame with a length and LLC in the place of a type, and one with SNAP.
+    // One frame has a length and LLC in place of a type, the other one has SNAP.
     let mut llc = vec![0; 60];
     llc[13] = 46;
     assert_eq!(Packet::new(&llc).field(OxmField::ETH_TYPE), Some(0x05ff));

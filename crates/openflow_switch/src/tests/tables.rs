@@ -1,4 +1,4 @@
-//! Switches that run their tables: what becomes of a packet, and what packet-ins say.
+//! Tests of switches that run their tables: the fate of packets, and the contents of packet-ins.
 
 use std::net::Ipv4Addr;
 
@@ -32,7 +32,7 @@ fn mac(last: u8) -> MacAddress {
     MacAddress([2, 0, 0, 0, 0, last])
 }
 
-/// Hands a packet to the switch: its fate and the packet-ins.
+/// Passes a packet to the switch, and returns its fate and the packet-ins.
 fn enter(switch: &mut OpenFlowSwitch, port: u32, frame: &[u8]) -> (Fate, Vec<PacketIn>) {
     enter_buffered(switch, BufferId::NO_BUFFER, port, frame)
 }
@@ -114,7 +114,7 @@ fn a_table_miss_is_told_from_an_action() {
         data: frame,
     };
     assert_eq!(packet_ins, [expected]);
-    // A buffered packet is cut to what the action asks for.
+    // A buffered packet is truncated to the length that the action requests.
     let frame = tcp(1, 2, 80);
     let (_, packet_ins) = enter_buffered(&mut switch, BufferId(8), 3, &frame);
     let [packet_in] = packet_ins.as_slice() else { panic!("{packet_ins:?}") };
@@ -133,7 +133,7 @@ fn a_controller_that_takes_no_buffers_gets_the_whole_packet() {
     assert_eq!((packet_ins[0].buffer_id, &packet_ins[0].data), (BufferId::NO_BUFFER, &frame));
 }
 
-/// The tables of Faucet for an untagged port: VLAN, source, destination, flood.
+/// The tables are those of Faucet for an untagged port: VLAN, source, destination, flood.
 #[test]
 fn tables_in_a_row_with_a_tag_that_is_pushed() {
     let mut switch = running(Version::V1_3);
@@ -154,7 +154,7 @@ fn tables_in_a_row_with_a_tag_that_is_pushed() {
     assert_eq!((packet_in.table_id, packet_in.cookie), (TableId(3), 6));
     assert_eq!(packet_in.reason, PacketInReason::ACTION);
     assert_eq!(packet_in.data, [&frame[..12], &[0x81, 0, 0, 100], &frame[12..]].concat());
-    // Once the host is known, nothing comes to the controller any more.
+    // Once the host is known, its packets cause no packet-ins any more.
     let known = vlan.with_in_port(PortNumber(1)).with_eth_src(mac(1));
     install(&mut switch, rule(3, 11, 8, known, vec![Instruction::GotoTable(TableId(4))]));
     assert_eq!(enter(&mut switch, 1, &frame), (Fate::Forwarded, vec![]));
@@ -167,7 +167,7 @@ fn tables_in_a_row_with_a_tag_that_is_pushed() {
     install(&mut switch, rule(0, 0, 9, anything, vec![apply(vec![TO_CONTROLLER])]));
     let (_, packet_ins) = enter(&mut switch, 2, &arp);
     assert_eq!((packet_ins[0].cookie, packet_ins[0].reason), (9, PacketInReason::NO_MATCH));
-    // What the entries counted is read back.
+    // The counters of the entries can be read back.
     let length = frame.len() as u64;
     let counted: Vec<_> = flows(&mut switch)
         .iter()
@@ -209,7 +209,7 @@ fn a_rule_answers_the_packet_in_whose_sender_it_replaces() {
         let packet = Arriving { awaits, ..arriving(BufferId::NO_BUFFER, 1, &frame) };
         assert_eq!(switch.packet(packet, 0, &mut Vec::new()), Fate::ToController);
     }
-    // Where the host is reached is another rule than the one that admits it.
+    // The rule that leads to the host is not the one that admits it.
     install(&mut switch, rule(2, 9, 2, Match::any().with_eth_dst(mac(1)), vec![]));
     assert!(switch.answered_by_rules().is_empty());
     let learned = Match::any().with_in_port(PortNumber(1)).with_eth_src(mac(1));
@@ -272,7 +272,7 @@ fn the_action_set_is_executed_in_its_order_at_the_end() {
     assert_eq!(packet_in.data[..16], [2, 0, 0, 0, 0, 8, 2, 0, 0, 0, 0, 1, 0x81, 0, 0, 5]);
     assert_eq!((packet_in.table_id, packet_in.cookie), (TableId(1), NO_COOKIE));
     assert_eq!(packet_in.reason, PacketInReason::ACTION);
-    // An entry that clears the set leaves nothing of it.
+    // An entry that clears the action set leaves nothing of it.
     install(&mut switch, rule(1, 2, 3, Match::any(), vec![Instruction::ClearActions]));
     assert_eq!(enter(&mut switch, 1, &frame), (Fate::Dropped, vec![]));
 }
@@ -330,7 +330,7 @@ fn groups_choose_their_buckets() {
     assert_eq!(vlans(2, &frame), [3]);
     assert_eq!(vlans(4, &frame), [8]);
     assert_eq!(vlans(5, &frame), [3]);
-    // Flows spread over the buckets that have weight, and each keeps to its own.
+    // Flows are spread over the buckets with nonzero weight, and each flow keeps its bucket.
     let mut chosen = std::collections::BTreeMap::new();
     for port in 0..200 {
         let frame = tcp(1, 2, port);
@@ -439,7 +439,7 @@ fn in_1_0_misses_go_to_the_controller_and_exact_entries_win() {
     assert_eq!(usize::from(packet_in.total_len), other.len() + 4);
 }
 
-/// A packet as the oracle sees it.
+/// A packet in the form of the oracle.
 #[derive(Clone, Copy, Debug)]
 struct Plain {
     in_port: u32,
@@ -450,14 +450,14 @@ struct Plain {
     metadata: u64,
 }
 
-/// A rule in few words.
+/// A rule in a compact form.
 #[derive(Clone, Debug)]
 struct Short {
     table: u8,
     priority: u16,
     in_port: Option<u32>,
     source: Option<u8>,
-    /// Address and length of its prefix.
+    /// An address and the length of its prefix.
     network: Option<(u8, u32)>,
     tcp_port: Option<u16>,
     vlan: Option<Option<u16>>,
@@ -593,11 +593,11 @@ impl Short {
     }
 }
 
-/// Fate, and of each packet-in table, cookie, reason, source and VLAN.
+/// A packet's fate; and of each packet-in table, cookie, reason, source and VLAN.
 type Outcome = (Fate, Vec<(u8, u64, PacketInReason, u8, Option<u16>)>);
 
-/// The pipeline in a few lines: looks at every rule. `rules` holds those that are installed, with
-/// their cookies, oldest first. VLAN tags are a stack.
+/// Runs a simple reference pipeline, which checks every rule. `rules` contains the installed rules
+/// with their cookies, oldest first. VLAN tags are a stack.
 fn oracle(rules: &[(u64, Short)], mut packet: Plain) -> Outcome {
     let (mut packet_ins, mut forwarded, mut table) = (Vec::new(), false, Some(0));
     let mut tags: Vec<u16> = Vec::new();
@@ -636,7 +636,7 @@ fn oracle(rules: &[(u64, Short)], mut packet: Plain) -> Outcome {
 }
 
 proptest! {
-    /// Rules come and go, and every packet fares as the oracle says.
+    /// Installs and removes rules, and compares the fate of every packet with the oracle.
     #[test]
     fn packets_fare_as_the_oracle_says(
         steps in prop::collection::vec((short(), any::<bool>()), 1..25),

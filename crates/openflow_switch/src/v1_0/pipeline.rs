@@ -1,4 +1,4 @@
-//! Runs the table on a packet: OpenFlow 1.0.0, 3.3 and 3.4.
+//! The processing of a packet by the table: OpenFlow 1.0.0, 3.3 and 3.4.
 
 use openflow::PortNumber;
 use openflow::v1_0::{Action, PacketOut, PortNo};
@@ -12,8 +12,8 @@ use super::{Personality, SwitchOptions, rank};
 const VLAN_TYPE: u16 = 0x8100;
 
 impl Personality {
-    /// Runs a packet through the table. `miss_send_len` bytes go to the controller of a packet that
-    /// matches nothing.
+    /// Passes a packet through the table. Of a packet that matches no entry, `miss_send_len` bytes
+    /// go to the controller.
     pub(in super::super) fn process(
         &mut self,
         options: &SwitchOptions,
@@ -33,7 +33,7 @@ impl Personality {
                     Walk { options, in_port, packet: &mut packet, key, priority, passage };
                 walk.apply(&entry.instructions);
             }
-            // A packet without entry goes to the controller (3.4).
+            // A packet that matches no entry goes to the controller (3.4).
             None => {
                 let bytes = packet.bytes().to_vec();
                 let missed = ToController { reason: NO_MATCH, ..to_controller(key, bytes) };
@@ -44,8 +44,8 @@ impl Personality {
     }
 
     /// Carries out the actions of a packet-out that lead through the table: those up to the first
-    /// output to [`PortNumber::TABLE`] (5.3.6). What they send to ports is in `direct`, where that
-    /// keeps packets; all actions are carried out then.
+    /// output to [`PortNumber::TABLE`] (5.3.6). If `direct` keeps packets, all actions are carried
+    /// out, and it receives what they send to ports.
     pub(in super::super) fn process_packet_out(
         &mut self,
         options: &SwitchOptions,
@@ -76,7 +76,8 @@ impl Personality {
     }
 }
 
-/// A packet that an action sends; 1.0 has no further tables and tells no cookie.
+/// Returns a packet that an action sends to the controller; 1.0 has no further tables and reports
+/// no cookie.
 fn to_controller(key: FlowKey, bytes: Vec<u8>) -> ToController {
     ToController {
         reason: ACTION,
@@ -91,13 +92,13 @@ fn to_controller(key: FlowKey, bytes: Vec<u8>) -> ToController {
     }
 }
 
-/// A packet with the entry's actions ahead.
+/// A packet to which an entry's actions are applied.
 struct Walk<'a> {
     options: &'a SwitchOptions,
     in_port: u16,
     packet: &'a mut Packet,
     key: FlowKey,
-    /// Of the entry.
+    /// The priority of the entry.
     priority: u32,
     passage: &'a mut Passage,
 }
@@ -162,7 +163,7 @@ impl Walk<'_> {
             PortNumber::FLOOD | PortNumber::ALL | PortNumber::NORMAL => {
                 ports > u16::from((1..=ports).contains(&self.in_port))
             }
-            // Out of the port that it came in by, a packet goes by IN_PORT alone (5.2.4).
+            // A packet leaves by its ingress port only through IN_PORT (5.2.4).
             _ => (1..=ports).contains(&port.0) && port.0 != self.in_port,
         };
     }

@@ -1,4 +1,5 @@
-//! What the tables of an emulated switch can match and do: everything the specification names.
+//! The features of the tables of an emulated switch, which include everything that the
+//! specification defines.
 
 use openflow::v1_3::{
     ActionType, FeatureId, InstructionType, OxmField, OxmId, TableFeatureProperty, TableFeatures,
@@ -21,7 +22,7 @@ fn features(table: u8, max_entries: u32) -> TableFeatures {
         InstructionType::METER,
     ]
     .into_iter()
-    // There is no table after the last one.
+    // The last table has no following one.
     .filter(|kind| table + 1 < TABLES || *kind != InstructionType::GOTO_TABLE)
     .map(FeatureId::from)
     .collect();

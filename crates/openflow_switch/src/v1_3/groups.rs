@@ -21,7 +21,7 @@ struct Group {
     buckets: Vec<Bucket>,
     created_at: u64,
     counter: BucketCounter,
-    /// One for each bucket.
+    /// The counters of the buckets, one for each.
     bucket_counters: Vec<BucketCounter>,
 }
 
@@ -52,8 +52,8 @@ impl Groups {
         }
     }
 
-    /// Carries out a group-mod; names the group whose flow entries go with it, if it was deleted
-    /// ([`GroupId::ALL`] for every group).
+    /// Executes a group-mod. If it deletes a group, returns the group whose flow entries must be
+    /// removed ([`GroupId::ALL`] for every group).
     pub(super) fn modify(
         &mut self,
         request: GroupMod,
@@ -86,7 +86,7 @@ impl Groups {
                 self.groups.insert(id, group(request));
             }
             GroupModCommand::DELETE => {
-                // Deleting a group that is not there is no error (OpenFlow 1.3.5, 6.7).
+                // Deleting a group that does not exist is not an error (OpenFlow 1.3.5, 6.7).
                 match id {
                     GroupId::ALL => self.groups.clear(),
                     id => drop(self.groups.remove(&id)),

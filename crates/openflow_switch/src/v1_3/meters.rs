@@ -1,4 +1,4 @@
-//! The meter table: kept and read back, never metered by.
+//! The meter table. Meters are stored and can be read back, but no packet is metered.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -22,8 +22,8 @@ struct Meter {
 }
 
 impl Meters {
-    /// Carries out a meter-mod; names the meter whose flow entries go with it, if it was deleted
-    /// ([`MeterId::ALL`] for every meter).
+    /// Executes a meter-mod. If it deletes a meter, returns the meter whose flow entries must be
+    /// removed ([`MeterId::ALL`] for every meter).
     pub(super) fn modify(
         &mut self,
         request: MeterMod,
@@ -45,7 +45,7 @@ impl Meters {
                 Ok(None)
             }
             MeterModCommand::DELETE => {
-                // Deleting a meter that is not there is no error (OpenFlow 1.3.5, 6.8).
+                // Deleting a meter that does not exist is not an error (OpenFlow 1.3.5, 6.8).
                 match id {
                     MeterId::ALL => self.meters.clear(),
                     id => drop(self.meters.remove(&id)),

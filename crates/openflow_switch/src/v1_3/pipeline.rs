@@ -1,9 +1,9 @@
-//! Runs the tables on a packet: OpenFlow 1.3.5, 5.1 and 5.3 to 5.10.
+//! The processing of a packet by the tables: OpenFlow 1.3.5, 5.1 and 5.3 to 5.10.
 //!
-//! Carried out are: goto-table, metadata, apply-, write- and clear-actions, output, groups of all
-//! types, set-field, VLAN tags, the IP TTL. Left out, since they change neither where a packet goes
-//! nor what a controller sees of the packets that the probe makes: meters, queues, MPLS and PBB
-//! tags. A packet whose TTL becomes invalid is dropped, as the default of OFPT_SET_ASYNC has it.
+//! The pipeline executes goto-table, metadata, apply-, write- and clear-actions, output, groups of
+//! all types, set-field, VLAN tags, and the IP TTL. Meters, queues, MPLS and PBB tags are left out,
+//! since for the probe's packets they change neither the destination nor what a controller sees. A
+//! packet whose TTL becomes invalid is dropped, which is the default of OFPT_SET_ASYNC.
 
 use std::collections::BTreeSet;
 
@@ -19,11 +19,11 @@ use super::super::passage::{ACTION, MOST_ACTIONS, NO_MATCH, Passage, ToControlle
 use super::groups::Groups;
 use super::{Entry, Personality, SwitchOptions};
 
-/// Groups that a packet may pass in a row; more is a loop.
+/// The most groups that a packet may pass in a row; more of them are a loop.
 const MOST_GROUPS: u32 = 8;
 
 impl Personality {
-    /// Runs a packet through the tables, from table 0 on.
+    /// Passes a packet through the tables, from table 0 on.
     pub(in super::super) fn process(
         &mut self,
         options: &SwitchOptions,
@@ -40,7 +40,7 @@ impl Personality {
         while let Some(table) = next {
             walk.key = FlowKey::v1_3(&walk.packet, in_port, walk.metadata);
             let length = walk.packet.bytes().len();
-            // Without a table-miss entry, what matches nothing is dropped (5.4).
+            // Without a table-miss entry, unmatched packets are dropped (5.4).
             let Some(entry) = self.flows.hit(table, &walk.key, length, now) else {
                 set.actions.clear();
                 break;
@@ -57,8 +57,8 @@ impl Personality {
     }
 
     /// Carries out the actions of a packet-out that lead through the tables: those up to the first
-    /// output to [`PortNumber::TABLE`] (7.3.7). What they send to ports is in `direct`, where that
-    /// keeps packets; all actions are carried out then.
+    /// output to [`PortNumber::TABLE`] (7.3.7). If `direct` keeps packets, all actions are carried
+    /// out, and it receives what they send to ports.
     pub(in super::super) fn process_packet_out(
         &mut self,
         options: &SwitchOptions,
@@ -84,13 +84,13 @@ impl Personality {
     }
 }
 
-/// The entry that acts, as packet-ins name it.
+/// The entry that acts, in the form that packet-ins report.
 #[derive(Clone, Copy, Debug)]
 struct Origin {
     table: u8,
     priority: u16,
     cookie: u64,
-    /// A table-miss entry: priority 0 and no condition (5.4).
+    /// Whether this is a table-miss entry: priority 0 and no condition (5.4).
     is_table_miss: bool,
 }
 
@@ -116,11 +116,11 @@ pub(super) struct GroupHit {
 struct Walk<'a> {
     options: &'a SwitchOptions,
     groups: &'a Groups,
-    /// Ports whose links are down.
+    /// The ports whose links are down.
     down: &'a BTreeSet<u16>,
     in_port: u32,
     packet: Packet,
-    /// As the table saw it last.
+    /// The fields of the packet as the table saw them last.
     key: FlowKey,
     metadata: u64,
     origin: Origin,
@@ -152,8 +152,8 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Carries out the instructions of an entry in the order of section 5.9, whatever their order
-    /// in the message; returns the table to go on in.
+    /// Executes the instructions of an entry in the order of section 5.9, whatever their order in
+    /// the message. Returns the next table.
     fn instructions(&mut self, entry: &Entry, set: &mut ActionSet) -> Option<u8> {
         let instructions = &entry.instructions;
         for instruction in instructions {
@@ -176,7 +176,7 @@ impl<'a> Walk<'a> {
                 Instruction::WriteMetadata { metadata, mask } => {
                     self.metadata = self.metadata & !mask | metadata & mask;
                 }
-                // A packet only ever goes to a later table, so that it comes to an end.
+                // A packet only goes to later tables, so that processing ends.
                 Instruction::GotoTable(TableId(table)) if *table > entry.table => {
                     next = Some(*table);
                 }
@@ -188,7 +188,7 @@ impl<'a> Walk<'a> {
 
     /// Executes the action set at the end of the pipeline (5.10).
     fn action_set(&mut self, set: ActionSet) {
-        // No single entry is behind the set, so that there is no cookie to name (7.4.1).
+        // The action set belongs to no single entry, so there is no cookie (7.4.1).
         self.origin.cookie = NO_COOKIE;
         self.origin.is_table_miss = set.output_is_of_table_miss;
         self.execute(set.actions, 0);
@@ -204,7 +204,7 @@ impl<'a> Walk<'a> {
         self.apply(&actions, depth);
     }
 
-    /// Applies actions in order; false if the packet is gone.
+    /// Applies actions in order. Returns whether the packet still exists.
     fn apply(&mut self, actions: &[Action], depth: u32) -> bool {
         for action in actions {
             let Some(left) = self.actions_left.checked_sub(1) else { return false };
@@ -239,7 +239,7 @@ impl<'a> Walk<'a> {
             PortNumber::FLOOD | PortNumber::ALL | PortNumber::NORMAL => {
                 ports > u32::from((1..=ports).contains(&self.in_port))
             }
-            // Out of the port that it came in by, a packet goes by IN_PORT alone (5.12).
+            // A packet leaves by its ingress port only through IN_PORT (5.12).
             PortNumber(port) => (1..=ports).contains(&port) && port != self.in_port,
         };
     }
@@ -283,7 +283,7 @@ impl<'a> Walk<'a> {
             let bytes = self.packet.bytes().len() as u64;
             self.group_hits.push(GroupHit { group: id, bucket, bytes, is_first: place == 0 });
             let before = self.packet.clone();
-            // What a bucket sends comes of no single entry (7.4.1).
+            // A packet that a bucket sends belongs to no single entry (7.4.1).
             self.origin.cookie = NO_COOKIE;
             self.origin.is_table_miss = false;
             self.execute(actions, depth + 1);
@@ -295,7 +295,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// The live bucket that a packet's headers choose, by the weights.
+    /// Returns the live bucket that a packet's headers select, by the weights.
     fn selected(&self, buckets: &[Bucket]) -> Option<usize> {
         let live = || {
             let places = buckets.iter().enumerate();
@@ -312,7 +312,7 @@ impl<'a> Walk<'a> {
         None
     }
 
-    /// A number that is the same for all packets of a flow: of addresses, protocol and ports.
+    /// Returns a hash of addresses, protocol and ports, which is equal for all packets of a flow.
     fn headers_hash(&self) -> u64 {
         const FIELDS: [OxmField; 11] = [
             OxmField::ETH_SRC,
@@ -328,7 +328,8 @@ impl<'a> Walk<'a> {
             OxmField::UDP_DST,
         ];
         let values = FIELDS.iter().filter_map(|field| self.packet.field(*field));
-        // FNV-1a over words, and a last mix, since its low bits depend on low bits alone.
+        // The hash is FNV-1a over words with a final mix, since its low bits would otherwise depend
+        // on low bits only.
         let hash = values.fold(0xcbf2_9ce4_8422_2325_u64, |hash, value| {
             let word = (value >> 64) as u64 ^ value as u64;
             (hash ^ word).wrapping_mul(0x0000_0100_0000_01b3)
@@ -336,7 +337,7 @@ impl<'a> Walk<'a> {
         hash ^ hash >> 32
     }
 
-    /// Whether what a bucket watches is live (5.6.1): ports of emulated switches always are.
+    /// Whether the port or group that a bucket watches is live (5.6.1).
     fn is_live(&self, bucket: &Bucket, depth: u32) -> bool {
         let watches_nothing =
             bucket.watch_port == PortNumber::ANY && bucket.watch_group == GroupId::ANY;
@@ -353,8 +354,8 @@ impl<'a> Walk<'a> {
     }
 }
 
-/// The actions that are executed when the packet leaves the pipeline: one of each type, and for
-/// set-field one of each field (5.10).
+/// The action set, which is executed when the packet leaves the pipeline. It contains one action of
+/// each type, and one set-field for each field (5.10).
 #[derive(Debug, Default)]
 struct ActionSet {
     actions: Vec<Action>,
@@ -379,7 +380,7 @@ impl ActionSet {
     }
 }
 
-/// When an action of a set is executed (5.10).
+/// Returns the position of an action in the execution of a set (5.10).
 fn stage(action: &Action) -> u8 {
     match action {
         Action::CopyTtlIn => 0,

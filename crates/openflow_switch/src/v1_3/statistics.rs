@@ -75,9 +75,9 @@ impl Personality {
             Request::MeterConfig(meter) => Reply::MeterConfig(self.meters.configurations(meter)?),
             Request::MeterFeatures => Reply::MeterFeatures(MeterFeatures {
                 max_meter: options.table_size,
-                // Bits 1 and 2: drop and DSCP remark.
+                // Bits 1 and 2 are drop and DSCP remark.
                 band_types: 0b110,
-                // kb/s, packets/s, burst, statistics.
+                // The bits are kb/s, packets/s, burst, and statistics.
                 capabilities: 0b1111,
                 max_bands: 8,
                 max_color: 0,
@@ -164,7 +164,7 @@ fn describe_port(options: &SwitchOptions, port: PortNumber) -> Port {
     Port {
         curr: speed,
         supported: speed,
-        // In kb/s.
+        // The speeds are in kb/s.
         curr_speed: 10_000_000,
         max_speed: 10_000_000,
         ..Port::new(
