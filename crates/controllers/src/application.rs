@@ -122,7 +122,7 @@ const VLAN_TAGS: [u16; 2] = [0x8100, 0x88a8];
 const DISCOVERY: [u16; 2] = [0x88cc, 0x8942];
 /// The offset of the EtherType in a frame.
 const ETHER_TYPE: usize = 12;
-/// The most VLAN tags that are skipped.
+/// The maximum number of VLAN tags that are skipped.
 const MAX_TAGS: usize = 2;
 /// The addresses 01:80:c2:00:00:0x, to which bridges do not forward (IEEE 802.1Q, table 8-1).
 const RESERVED_GROUP: u64 = 0x0180_c200_0000;

@@ -88,7 +88,7 @@ pub struct Options {
     /// The compiler's output for `programs/l2.p4`, for switches that execute it and do not compile.
     /// If `None`, the source [`crate::pipeline::DEVICE_CONFIG`] is used.
     pub device_config: Option<Bytes>,
-    /// The most switches that are dialled and set up concurrently.
+    /// The maximum number of switches that are dialled and set up concurrently.
     pub parallel_dials: usize,
     /// The longest pause between attempts to reach a switch.
     pub retry: Duration,

@@ -65,7 +65,7 @@ pub struct SwitchOptions {
     pub table_size: u32,
     /// Whether packets that enter a port pass the tables.
     pub flow_tables: FlowTables,
-    /// The most packet-ins that may wait for a rule at a time; 0 if none wait.
+    /// The maximum number of packet-ins that may wait for a rule at a time; 0 if none wait.
     pub awaiting: usize,
 }
 

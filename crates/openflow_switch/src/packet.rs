@@ -16,7 +16,7 @@ const IPV6: u16 = 0x86dd;
 /// The value in place of the Ethernet type of an IEEE 802.3 frame without SNAP header (OpenFlow
 /// 1.0.0, 5.2.3).
 const NO_TYPE: u16 = 0x05ff;
-/// The most extension headers and VLAN tags that are parsed; real packets have fewer.
+/// The maximum number of extension headers and VLAN tags that are parsed; real packets have fewer.
 const MOST_HEADERS: usize = 16;
 
 /// The header behind Ethernet and its tags, with its offset.

@@ -8,8 +8,8 @@ use super::flow_key::FlowKey;
 pub(super) const NO_MATCH: u8 = 0;
 pub(super) const ACTION: u8 = 1;
 
-/// The most actions that are executed for one packet, buckets included. Otherwise a controller
-/// could chain groups so that a packet multiplies without bound.
+/// The maximum number of actions that are executed for one packet, buckets included. Otherwise a
+/// controller could chain groups so that a packet multiplies without bound.
 pub(super) const MOST_ACTIONS: u32 = 4096;
 
 /// The results of passing one packet through the tables.

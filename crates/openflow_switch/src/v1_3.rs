@@ -28,7 +28,7 @@ use meters::Meters;
 /// The number of tables of a switch.
 pub(super) const TABLES: u8 = 64;
 
-/// The most parts of a multipart request.
+/// The maximum number of parts of a multipart request.
 const REQUEST_PARTS: usize = 16;
 
 pub(super) type Entry = FlowEntry<Match, FlowModFlags, Vec<Instruction>>;

@@ -83,7 +83,7 @@ pub struct Point {
     pub rate_per_switch: Option<f64>,
     /// The packet-ins offered per second by all switches; absent unless the mode is open.
     pub offered_rate: Option<f64>,
-    /// The most outstanding packet-ins per switch; absent unless the mode is closed.
+    /// The maximum number of outstanding packet-ins per switch; absent unless the mode is closed.
     pub window: Option<u32>,
     /// The trials, in order.
     pub trials: Vec<Trial>,

@@ -41,7 +41,7 @@ use observation::Vote;
 /// The number of points after which a search ends with what it knows. Twelve doublings, a
 /// measurement, its checks and the search for the maximum take fewer than half of them.
 const MOST_POINTS: usize = 80;
-/// The most repetitions of a disturbed trial.
+/// The maximum number of repetitions of a disturbed trial.
 const MOST_REPEATS: u32 = 3;
 /// The largest distance, as a logarithm, between the rate with the most power and its neighbours.
 /// The power curve is flat at its top, so closer neighbours locate the knee no better.

@@ -30,7 +30,7 @@ use crate::counters::Tally;
 const READ: usize = 256 * 1024;
 /// The number of waiting bytes of answers above which a switch is not read from.
 const HIGH_WATER: usize = 1024 * 1024;
-/// The most events taken from the poller at a time.
+/// The maximum number of events taken from the poller at a time.
 const EVENTS: usize = 256;
 /// The interval at which a standby controller checks whether it must take over.
 const TAKEOVER_LOOK: Duration = Duration::from_millis(2);

@@ -11,9 +11,9 @@ use tokio::sync::{Mutex, Semaphore, SemaphorePermit};
 
 use super::Target;
 
-/// The most switches of one connection. Servers should allow at least 100 concurrent streams (RFC
-/// 9113, section 6.5.2). Half of them are StreamChannels, so that every switch can make one other
-/// call.
+/// The maximum number of switches of one connection. Servers should allow at least 100 concurrent
+/// streams (RFC 9113, section 6.5.2). Half of them are StreamChannels, so that every switch can
+/// make one other call.
 const SHARE: usize = 50;
 
 /// A connector to the server of a switch, which may also serve other switches.

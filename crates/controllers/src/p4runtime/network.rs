@@ -13,8 +13,8 @@ use super::rules::Order;
 use crate::application::paths::{self, Command, SwitchId};
 use crate::application::{Port, Rule};
 
-/// The most tasks that may wait for a switch. Further tasks are dropped, since the next packet of
-/// the flow causes new ones.
+/// The maximum number of tasks that may wait for a switch. Further tasks are dropped, since the
+/// next packet of the flow causes new ones.
 const TASKS: usize = 8192;
 
 /// A task for a switch.

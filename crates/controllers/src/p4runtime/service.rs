@@ -14,8 +14,8 @@ use tokio::time::Instant;
 
 use crate::application::Rule;
 
-/// The most packet-ins of one switch that may wait here; while there are as many, its connection is
-/// not read.
+/// The maximum number of packet-ins of one switch that may wait here; while there are as many, its
+/// connection is not read.
 const MOST_WAITING: usize = 1 << 20;
 
 /// The time that a controller takes for each packet-in, one after the other over all switches. With

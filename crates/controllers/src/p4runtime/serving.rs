@@ -18,7 +18,7 @@ use crate::application::{Application, Decision, Forwarding, Port};
 use crate::counters::Tally;
 use crate::pipeline::FLOOD_PORT;
 
-/// The most messages that are handled before their answers are sent.
+/// The maximum number of messages that are handled before their answers are sent.
 const BATCH: usize = 1024;
 
 /// An order to write a rule, and the packets that wait for it.

@@ -24,8 +24,8 @@ use crate::application::Application;
 
 /// The pause before the second attempt to reach a switch; it doubles with every further attempt.
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
-/// The most orders that may wait to be written. Further orders are dropped, since the next packet
-/// of the flow causes new ones.
+/// The maximum number of orders that may wait to be written. Further orders are dropped, since the
+/// next packet of the flow causes new ones.
 const ORDERS: usize = 8192;
 
 /// The reason why a session ended, or did not begin.

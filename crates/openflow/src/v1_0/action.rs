@@ -40,7 +40,7 @@ pub enum Action {
     Output {
         /// The port.
         port: PortNo,
-        /// The most bytes to send, if the port is the controller.
+        /// The maximum number of bytes to send, if the port is the controller.
         max_len: u16,
     },
     /// Set the VLAN id, adding a tag if there is none.

@@ -62,7 +62,7 @@ impl Match {
     /// Whether every packet that meets `other` meets this match too. Non-strict flow-mods and flow
     /// statistics select entries in this way (section 6.4).
     ///
-    /// Fields that this crate does not know cover only equal bytes.
+    /// A field that this crate does not know covers only an equal field, compared by bytes.
     pub fn covers(&self, other: &Self) -> bool {
         let mut conditions = self.fields.iter().filter_map(Oxm::normalized);
         conditions.all(|condition| other.fields.iter().any(|field| condition.covers(field)))

@@ -165,7 +165,7 @@ macro_rules! oxm_fields {
 
             /// Whether every packet that meets `other` meets this condition too.
             ///
-            /// Raw fields cover only fields with equal bytes.
+            /// A raw field covers only an equal field, compared by bytes.
             pub(super) fn covers(&self, other: &Self) -> bool {
                 match (self, other) {
                     $( (Self::$variant(mine), Self::$variant(theirs)) => mine.covers(theirs), )*

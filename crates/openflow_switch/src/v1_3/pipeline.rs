@@ -19,7 +19,7 @@ use super::super::passage::{ACTION, MOST_ACTIONS, NO_MATCH, Passage, ToControlle
 use super::groups::Groups;
 use super::{Entry, Personality, SwitchOptions};
 
-/// The most groups that a packet may pass in a row; more of them are a loop.
+/// The maximum number of groups that a packet may pass in a row; more of them are a loop.
 const MOST_GROUPS: u32 = 8;
 
 impl Personality {

@@ -38,7 +38,8 @@ pub(crate) struct Course {
     pub(crate) late: u64,
     /// Packet-ins due in intervals that no late burst disturbed.
     pub(crate) due_undisturbed: u64,
-    /// The most packet-ins that the probe held at one time since the queue was last empty.
+    /// The maximum number of packet-ins that the probe held at one time since the queue was last
+    /// empty.
     pub(crate) held_most: u64,
     /// Packet-ins that the probe held at the edges of the window, and packet-ins that connections
     /// refused there.

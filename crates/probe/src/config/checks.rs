@@ -18,8 +18,8 @@ use crate::topology::{SwitchIndex, Topology};
 /// The number of host addresses: those of 10.0.0.0/8 except the first and the last.
 const MOST_HOSTS: u64 = (1 << 24) - 2;
 
-/// The most links of a generated topology, a hundred per switch in the largest run. The limit
-/// bounds memory.
+/// The maximum number of links of a generated topology, a hundred per switch in the largest run.
+/// The limit bounds memory.
 const MOST_LINKS: u64 = 10_000_000;
 
 /// Runs every check.

@@ -94,7 +94,7 @@ pub struct Switches {
     pub flow_tables: FlowTables,
     /// The number of hosts behind each switch, spread over the ports without a link.
     pub hosts: u32,
-    /// The most connection attempts per second.
+    /// The maximum number of connection attempts per second.
     pub connect_rate: f64,
     /// The settings of single switches that differ from the general ones.
     pub overrides: Vec<SwitchOverride>,
@@ -256,8 +256,8 @@ pub struct Traffic {
     pub matching: Matching,
     /// The time after which an answer counts as late; late answers are still counted and timed.
     pub late_after: Duration,
-    /// The most packet-ins that are remembered while they wait for an answer, over all switches.
-    /// Beyond this number the oldest ones are forgotten, which the result reports.
+    /// The maximum number of packet-ins that are remembered while they wait for an answer, over all
+    /// switches. Beyond this number the oldest ones are forgotten, which the result reports.
     pub outstanding_limit: usize,
 }
 
@@ -269,7 +269,7 @@ pub enum Mode {
     /// At most `window` packet-ins per switch wait for an answer, and each answer triggers the next
     /// packet-in. A packet-in without an answer for `give_up` leaves the window and counts as lost.
     Closed {
-        /// The most outstanding packet-ins per switch.
+        /// The maximum number of outstanding packet-ins per switch.
         window: u32,
         /// The time after which an unanswered packet-in is given up.
         give_up: Duration,
@@ -530,9 +530,9 @@ pub struct Rfc8456 {
     pub interval: Duration,
     /// The rate of new paths, and of packets of a stream, per second.
     pub rate: f64,
-    /// The most flows that a trial offers.
+    /// The maximum number of flows that a trial offers.
     pub flows: u32,
-    /// The most switches in tests that search for a capacity.
+    /// The maximum number of switches in tests that search for a capacity.
     pub switches: u32,
     /// The addresses of standby controllers, in the form of [`Controller::address`].
     pub standby: Vec<String>,

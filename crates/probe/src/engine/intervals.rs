@@ -13,7 +13,7 @@ const SHORTEST: u64 = 50_000_000;
 const MOST_IN_WINDOW: u64 = 1_000;
 /// The fewest intervals in the window.
 const LEAST_IN_WINDOW: u64 = 20;
-/// The most intervals of a trial; later events count in the last interval.
+/// The maximum number of intervals of a trial; later events count in the last interval.
 const MOST: usize = 2_000;
 
 /// The counts of one interval.
@@ -29,7 +29,8 @@ pub(crate) struct Interval {
     pub(crate) left: u64,
     /// The number of packet-ins that left late and in a burst.
     pub(crate) late: u64,
-    /// The most packet-ins that had neither left nor been refused when a late one left.
+    /// The maximum number of packet-ins that had neither left nor been refused when a late one
+    /// left.
     pub(crate) held: u64,
     /// Packet-ins that connections had refused when the last of them became due.
     pub(crate) refused: u64,

@@ -20,7 +20,7 @@ const BURST: u64 = 1_000_000;
 struct Disturbance {
     /// The number of packet-ins that were outstanding before the burst.
     before: u64,
-    /// The most packet-ins that the probe held at one time.
+    /// The maximum number of packet-ins that the probe held at one time.
     held: u64,
 }
 

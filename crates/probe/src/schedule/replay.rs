@@ -9,7 +9,7 @@ use packetio::pcap::{self, CaptureReader};
 use super::error::ScheduleError;
 use super::share::{ends_of, gaps_of};
 
-/// The most times read from one file, each of which takes 16 bytes.
+/// The maximum number of times read from one file, each of which takes 16 bytes.
 const MAX_TIMES: usize = 16_000_000;
 /// The longest line that is read, in bytes.
 const MAX_LINE: u64 = 256;

@@ -29,7 +29,7 @@ const MEASURED: f64 = 0.98;
 const OVERLOAD: f64 = 1.1;
 /// The numbers of measuring trials; the first suffices if the interval is narrow enough.
 const TRIALS: [usize; 2] = [5, 10];
-/// The most increases of an offered rate that did not clearly overload the controller.
+/// The maximum number of increases of an offered rate that did not clearly overload the controller.
 const MOST_RAISES: u32 = 3;
 /// The largest distance below the lower end of a measured bracket at which it is checked, as a
 /// share.

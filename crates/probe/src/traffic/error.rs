@@ -107,7 +107,7 @@ pub enum FrameError {
     TooLarge {
         /// The file.
         path: PathBuf,
-        /// The most bytes that are held.
+        /// The maximum number of bytes that are held.
         max: usize,
     },
 }

@@ -15,7 +15,7 @@ use super::id::{PacketId, RunKey};
 use crate::config::Switches;
 use crate::topology::{Port, SwitchIndex, Topology};
 
-/// The most hosts: the addresses of 10.0.0.0/8 without the first and the last.
+/// The maximum number of hosts: the addresses of 10.0.0.0/8 without the first and the last.
 pub(super) const MAX_HOSTS: u32 = (1 << 24) - 2;
 
 const NETWORK: u32 = 0x0a00_0000;

@@ -37,7 +37,7 @@ pub struct PacketId {
 }
 
 impl PacketId {
-    /// The most switches that a tag can distinguish.
+    /// The maximum number of switches that a tag can distinguish.
     pub const MAX_SWITCHES: u32 = 1 << (64 - SEQUENCE_BITS);
 
     /// Returns the id in frames that are no packet-in of the measurement, such as ARP

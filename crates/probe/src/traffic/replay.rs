@@ -16,9 +16,9 @@ use super::id::{PacketId, RunKey, SEARCH, TRAILER};
 use crate::config::MAX_FRAME_BYTES;
 use crate::schedule::{Share, ends_of, gaps_of};
 
-/// The most bytes of frames held in memory.
+/// The maximum number of bytes of frames held in memory.
 const MAX_BYTES: usize = 256 << 20;
-/// The most VLAN tags that are skipped.
+/// The maximum number of VLAN tags that are skipped.
 const MAX_VLAN_TAGS: usize = 4;
 
 const IPV4: u16 = 0x0800;

@@ -20,11 +20,12 @@ use crate::config::ProcessSelector;
 /// The first line of the script's output; the digit is incremented when the format of the lines
 /// changes.
 const GREETING: &str = "planimeter-usage-1";
-/// The most lines of other origin, such as of a login script, that may precede the greeting.
+/// The maximum number of lines of other origin, such as of a login script, that may precede the
+/// greeting.
 const JUNK_LIMIT: usize = 100;
 /// The longest line that is accepted from the other host.
 const LINE_LIMIT: u64 = 16 * 1024;
-/// The most processes of one snapshot.
+/// The maximum number of processes of one snapshot.
 const PROCESS_LIMIT: usize = 100_000;
 /// The number of bytes of standard error that are kept for messages.
 const SAID_LIMIT: usize = 1000;

@@ -18,7 +18,7 @@ const NUMBER_BITS: u32 = 32;
 /// The time-out of the entries in nanoseconds: a day, so that the device itself sends no
 /// notifications about them.
 const IDLE_TIMEOUT: i64 = 24 * 3600 * 1_000_000_000;
-/// The most entries at a time in a table without a declared size.
+/// The maximum number of entries at a time in a table without a declared size.
 const ROOM: u64 = 65_536;
 /// The priority of entries in tables that require one; any value but 0 would serve.
 const PRIORITY: i32 = 1;
@@ -30,7 +30,7 @@ pub(super) struct IdleForm {
     fields: Vec<Field>,
     action: v1::Action,
     needs_priority: bool,
-    /// The most entries at a time; the rest of the table is left to the controller.
+    /// The maximum number of entries at a time; the rest of the table is left to the controller.
     room: u64,
     /// The bits of the key beside the number.
     mark: u128,

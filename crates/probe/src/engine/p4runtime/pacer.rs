@@ -20,7 +20,7 @@ use crate::engine::recorder::ABSENCE;
 
 /// The time between two attempts at streams whose queue was full, in nanoseconds.
 const RETRY: u64 = 1_000_000;
-/// The most messages that wait in a stream's queue; further ones wait as due times.
+/// The maximum number of messages that wait in a stream's queue; further ones wait as due times.
 const HIGH_WATER: usize = 4096;
 
 /// The pacing of one engine thread, which all its connections share.

@@ -27,7 +27,7 @@ pub(in crate::rfc8456) struct Disturbed {
     count: u64,
 }
 
-/// The most events of the disturbance that are made up for after a pause.
+/// The maximum number of events of the disturbance that are made up for after a pause.
 const MOST_AT_ONCE: u32 = 1000;
 
 impl Disturbed {

@@ -189,7 +189,7 @@ fn random_addresses_are_spread_and_independent() {
         );
         fair(
             "consecutive MACs",
-            // The last value has no successor and is compared with nothing.
+            // This compares each value with its successor, so the last one is left out.
             &mut reads.windows(2).map(|pair| at(pair[0].source_mac) == at(pair[1].source_mac)),
         );
     }

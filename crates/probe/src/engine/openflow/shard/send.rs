@@ -11,8 +11,8 @@ use crate::config::Mode;
 use crate::engine::openflow::connection::{HIGH_WATER, State};
 use openflow_switch::{Arriving, Fate};
 
-/// The most packets in a row that the rules of a switch may handle in a closed loop before the
-/// thread turns to its other work.
+/// The maximum number of packets in a row that the rules of a switch may handle in a closed loop
+/// before the thread turns to its other work.
 const MOST_HANDLED: u32 = 64;
 
 impl Shard {
