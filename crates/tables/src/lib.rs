@@ -70,7 +70,6 @@ mod quiescence;
 mod region;
 #[allow(unsafe_code, reason = "instructions that not every processor has")]
 mod search;
-mod selector;
 #[allow(unsafe_code, reason = "values are written and dropped where they are kept")]
 mod slab;
 mod store;
@@ -100,9 +99,6 @@ pub use meter::{Colour, DirectMeters, Meter, MeterConfig};
 pub use model::{Fill, Model};
 pub use probe::Probe;
 pub use region::{LINE, Pages, prefetch, trim_heap};
-pub use selector::{
-    ActionSelector, GroupId, Limits, Member, MemberId, SelectorError, SelectorReader,
-};
 pub use slab::{Kept, Slab};
 pub use store::{BATCH, Hit};
 pub use table::{Entry, EntryError, MemoryUse, Options, Table, TableError, WorkerError};
