@@ -304,6 +304,14 @@ pub enum CompileError {
         /// The bytes that they may take.
         most: u64,
     },
+    /// The entries of a table cannot be kept as its `@tableconfig` asks.
+    #[error("table {table}: {reason}")]
+    Design {
+        /// The name of the table.
+        table: String,
+        /// The reason, and a design that can be had.
+        reason: tables::DesignError,
+    },
     /// Entries that are there already find no room where machine code has them.
     #[error("no memory for the tables of this program in machine code: run it on the interpreter")]
     Memory,

@@ -15,7 +15,7 @@ use crate::externs::hash::HashSettings;
 use crate::externs::{ExternState, FlatArray};
 use crate::layout::Layout;
 use crate::sync::{lock, read, write};
-use crate::table::{EntryChanges, FieldMatch, Natives, Runs, TableState};
+use crate::table::{EntryChanges, FieldMatch, Runs, TableState};
 use crate::value::Value;
 use ir::bits::Bits;
 use ir::{ExternId, TypeId};
@@ -23,6 +23,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, RwLock};
 use std::time::Duration;
+use tables::WorkerGroup;
 
 /// A message that a program sent to the control plane.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -90,7 +91,7 @@ pub(crate) struct State {
     any_waits: AtomicBool,
     alone: Mutex<()>,
     /// What machine code uses of the tables.
-    pub(crate) natives: Arc<Natives>,
+    pub(crate) group: Arc<WorkerGroup>,
     /// What a controller is to make of entries.
     pub(crate) entry_changes: EntryChanges,
 }
@@ -147,7 +148,7 @@ impl State {
             waiting: RwLock::default(),
             any_waits: AtomicBool::new(false),
             alone: Mutex::new(()),
-            natives: Arc::default(),
+            group: Arc::default(),
             entry_changes: EntryChanges::default(),
         })
     }

@@ -123,7 +123,7 @@ impl Core {
     /// number unchanged, even if it is the first packet. Zero on the interpreter.
     #[must_use]
     pub fn packed_changes(&self) -> u64 {
-        self.state.natives.changes()
+        self.state.group.changes()
     }
 
     /// As [`Core::compile`], but whatever its key, a packet gets the same entry of each table whose entries machine code has

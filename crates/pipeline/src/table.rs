@@ -20,9 +20,7 @@ pub use change::{Changed, EntryChange};
 pub(crate) use change::{EntryChanges, Left};
 pub(crate) use entry::fit;
 pub use entry::{ActionCall, EntryAction, FieldMatch, TableEntry, WeightedAction};
-pub(crate) use native::{
-    Chooser, Lookups, Member, NO_ACTION, NativeTable, Natives, Reached, WorkerId,
-};
+pub(crate) use native::{Chooser, Member, NO_ACTION, NativeTable, design};
 pub(crate) use packing::EntryLayout;
 pub use profile::{Group, GroupMember};
 pub(crate) use profile::{Profile, choose};
@@ -48,7 +46,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, RwLock};
 use std::time::Duration;
-use tables::Slab;
+use tables::{Slab, WorkerGroup};
 
 /// Names an entry of a table as long as it is there; never used again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -431,7 +429,7 @@ impl TableState {
     /// If memory does not suffice.
     pub(crate) fn activate(
         &self,
-        natives: &Arc<Natives>,
+        group: &Arc<WorkerGroup>,
         ports_down: &Arc<RwLock<BTreeSet<u32>>>,
     ) -> Result<(), RunError> {
         let Ok(layout) = &self.packing else { return Ok(()) };
@@ -446,9 +444,9 @@ impl TableState {
         let choosing = layout
             .chooses
             .then(|| Choosing::new(self.empty_group_action.clone(), Arc::clone(ports_down)));
-        let (layout, natives) = (Arc::clone(layout), Arc::clone(natives));
-        let native = NativeTable::new(layout, natives, self.storage, size, choosing);
-        entries.native = Some(native.ok_or_else(|| no_memory.clone())?);
+        // Whether the design can be had was found out when the program was compiled.
+        let native = NativeTable::new(Arc::clone(layout), group, self.storage, size, choosing);
+        entries.native = Some(native.map_err(|_| no_memory.clone())?);
         if entries.by_handle.values().all(|entry| entries.pack(entry)) {
             return Ok(());
         }
@@ -479,7 +477,7 @@ impl TableState {
     pub(crate) fn change_default(&self, change: impl FnOnce(&mut DefaultState)) {
         change(&mut self.default());
         if let Some(native) = self.native() {
-            native.default_changed();
+            native.look_again();
         }
     }
 

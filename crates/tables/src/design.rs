@@ -221,6 +221,17 @@ impl Design {
         }
     }
 
+    /// Returns the design for a table whose entries packets only read: no entry is locked, and only the control plane
+    /// changes entries.
+    #[must_use]
+    pub fn without_writers(self) -> Self {
+        let update = match self.synchronisation {
+            Synchronisation::DoubleBuffer { .. } => UpdateMethod::Change,
+            Synchronisation::Optimistic | Synchronisation::Sharded { .. } => UpdateMethod::Pointer,
+        };
+        Self { entry_lock: EntryLock::None, update, ..self }
+    }
+
     /// Whether the parts of the design go together and honour what the program asks.
     pub fn check(&self, asks: Requirements) -> Result<(), DesignError> {
         match self.synchronisation {
@@ -248,6 +259,9 @@ impl Design {
                 if self.entry_lock == EntryLock::PerEntry {
                     return Err(DesignError::ShardsNeedNoLock);
                 }
+                if self.update != UpdateMethod::Pointer {
+                    return Err(DesignError::ShardsNeedPointer { update: self.update });
+                }
             }
             Synchronisation::Optimistic => {
                 if asks.shared_entries && self.entry_lock == EntryLock::None {
@@ -260,6 +274,9 @@ impl Design {
         }
         if asks.shared_entries && self.update != UpdateMethod::Pointer {
             return Err(DesignError::SharedEntriesNeedPointer { update: self.update });
+        }
+        if self.entry_lock == EntryLock::PerEntry && self.update != UpdateMethod::Pointer {
+            return Err(DesignError::LockNeedsPointer { update: self.update });
         }
         Ok(())
     }
@@ -321,6 +338,22 @@ pub enum DesignError {
         "a shard has one worker and needs no entry lock: use entry lock none, or synchronisation optimistic if packets on several cores write the same entry"
     )]
     ShardsNeedNoLock,
+    /// Entries of which each worker has its own, changed for all workers.
+    #[error(
+        "each worker has entries of its own, and update method {update} would change those of all: use synchronisation optimistic or double-buffer, or update method pointer"
+    )]
+    ShardsNeedPointer {
+        /// The method asked for.
+        update: UpdateMethod,
+    },
+    /// A lock that ends before the entry is changed.
+    #[error(
+        "the lock of an entry ends with the action, before update method {update} changes the entry: use entry lock none, or update method pointer"
+    )]
+    LockNeedsPointer {
+        /// The method asked for.
+        update: UpdateMethod,
+    },
     /// A reference parameter with a method that changes its entry after the next packets.
     #[error(
         "what is written to a reference parameter is read by the next packet, and update method digest changes the entry when a message has come back: use update method pointer or change"
@@ -348,7 +381,8 @@ mod tests {
         let error = Design { update: UpdateMethod::Pointer, ..double }.check(asks).unwrap_err();
         assert_eq!(error, DesignError::ReferenceNeedsOneReplica);
         assert!(error.to_string().contains("optimistic or sharded"));
-        let change = Design { update: UpdateMethod::Change, ..Design::shared(Storage::Static) };
+        let one = Design { entry_lock: EntryLock::None, ..Design::shared(Storage::Static) };
+        let change = Design { update: UpdateMethod::Change, ..one };
         let digest = Design { update: UpdateMethod::Digest, ..change };
         assert_eq!(change.check(asks), Ok(()));
         assert_eq!(digest.check(asks), Err(DesignError::ReferenceIsLate));
@@ -374,6 +408,16 @@ mod tests {
             Design { entry_lock: EntryLock::PerEntry, ..Design::sharded(2) }.check(none),
             Err(DesignError::ShardsNeedNoLock)
         );
+        for update in [UpdateMethod::Change, UpdateMethod::Digest] {
+            assert_eq!(
+                Design { update, ..Design::sharded(2) }.check(none),
+                Err(DesignError::ShardsNeedPointer { update })
+            );
+            assert_eq!(
+                Design { update, ..Design::shared(Storage::Inline) }.check(none),
+                Err(DesignError::LockNeedsPointer { update })
+            );
+        }
     }
 
     #[test]

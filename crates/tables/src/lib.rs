@@ -50,6 +50,7 @@ mod exclusive;
 #[allow(unsafe_code, reason = "machine code hands its searcher back")]
 mod finder;
 mod gate;
+mod group;
 mod hash;
 #[allow(unsafe_code, reason = "entries are reached through addresses, and allocated one by one")]
 mod indirect;
@@ -61,6 +62,7 @@ pub mod measure;
 mod memory;
 mod meter;
 mod model;
+mod packed;
 mod packing;
 mod pair;
 mod prefix_trie;
@@ -91,12 +93,16 @@ pub use entry::{ActionId, AddStatus, ExpiryProfile, Position, Tick};
 pub use exact::{ExactTable, ExactTableError};
 pub use finder::{Finder, FinderError, Rebuilt, Searcher, SearcherSource};
 pub use gate::{Gate, Inside, Lane};
+pub use group::{Worker as GroupWorker, WorkerGroup, WorkerId};
 pub use hash::{KeyHash, KeyHasher};
 pub use layout::{Layout, LayoutError, MAX_ACTIONS, MAX_KEY_BITS, MAX_PARAMETER_BYTES, MAX_SIZE};
 pub use match_key::{FieldMatch, MatchError, MatchField, MatchKind};
 pub use match_table::{MatchTable, MatchTableError, MatchWorker};
 pub use meter::{Colour, DirectMeters, Meter, MeterConfig};
 pub use model::{Fill, Model};
+pub use packed::{
+    Keys, Lookups, Match, PackedTable, Reached, TableError as PackedTableError, TableSettings,
+};
 pub use probe::Probe;
 pub use region::{LINE, Pages, prefetch, trim_heap};
 pub use slab::{Kept, Slab};

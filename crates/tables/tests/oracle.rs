@@ -16,7 +16,11 @@ fn designs() -> Vec<Design> {
         let shared = Design::shared(storage);
         designs.push(shared);
         designs.push(Design { entry_lock: EntryLock::None, ..shared });
-        designs.push(Design { update: UpdateMethod::Change, ..shared });
+        designs.push(Design {
+            entry_lock: EntryLock::None,
+            update: UpdateMethod::Change,
+            ..shared
+        });
         designs.push(Design { storage, ..Design::sharded(1) });
         designs.push(Design {
             storage,

@@ -4,11 +4,13 @@ use super::statement::Formal;
 use super::{Binder, Expression, Field, General, Key, Offset, Outcome, Table, TableAction};
 use crate::bound::shape::{DATA, Scalar, Shape, Storage};
 use crate::dialect::Dialect;
+use crate::error::CompileError;
 use crate::layout::{Touched, each_statement_in, field_of_key};
-use crate::table::EntryLayout;
+use crate::table::{EntryLayout, design};
 use ir::{ExpressionKind, ExternCallee, MatchKind, StatementKind, TableId};
 use std::collections::HashSet;
 use std::sync::Arc;
+use tables::Requirements;
 
 impl Binder<'_> {
     pub(super) fn table(&mut self, id: TableId) -> Outcome {
@@ -39,6 +41,10 @@ impl Binder<'_> {
         let packed = EntryLayout::new(layout, table);
         if table.implementation.is_some() && packed.is_err() {
             return self.refuse("a table with an action profile or selector that is not packed");
+        }
+        if let Ok(packed) = &packed {
+            let refused = |reason| CompileError::Design { table: table.name.clone(), reason };
+            design(table.storage, packed).check(Requirements::default()).map_err(refused)?;
         }
         // Externs of such tables ask for the entry, which only packed ones tell.
         let tells =

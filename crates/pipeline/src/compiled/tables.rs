@@ -7,9 +7,9 @@ use super::context::NO_ACTION;
 use crate::bound::Bound;
 use crate::error::RunError;
 use crate::state::State;
-use crate::table::{ActionCall, EntryLayout, Lookups, NativeTable, Natives, Reached, WorkerId};
+use crate::table::{ActionCall, EntryLayout, NativeTable};
 use std::sync::Arc;
-use tables::{Access, Lane, Searcher};
+use tables::{Access, GroupWorker, Lookups, Reached, Searcher};
 
 /// The default action writes its entry: it is fetched and left by call-outs.
 pub(super) const BY_CALL_OUT: u64 = 1 << 33;
@@ -35,9 +35,7 @@ pub(super) struct TableAccess {
 /// A worker that has joined those of a switch's state.
 #[derive(Debug)]
 pub(super) struct Joined {
-    natives: Arc<Natives>,
-    worker: WorkerId,
-    lane: Arc<Lane>,
+    worker: GroupWorker,
     tables: Vec<JoinedTable>,
     made: Made,
     /// As in the bound form.
@@ -56,7 +54,7 @@ struct JoinedTable {
 /// The accesses that a worker uses again and again.
 #[derive(Debug, Default)]
 struct Made {
-    /// Of the natives, when they were made.
+    /// The version of the group when they were made.
     version: Option<u64>,
     accesses: Vec<TableAccess>,
     /// 1 if no other worker was there then, or 0.
@@ -86,9 +84,7 @@ impl Made {
 /// What a worker has while it is inside of the gate.
 #[derive(Debug)]
 pub(super) struct Inside<'j> {
-    natives: &'j Natives,
-    lane: &'j Lane,
-    worker: WorkerId,
+    worker: &'j GroupWorker,
     tables: &'j [JoinedTable],
     made: &'j mut Made,
     samples: bool,
@@ -121,7 +117,7 @@ impl Inside<'_> {
 
     /// Makes the accesses of tables that have changed anew where they are: code that runs has their address.
     fn look_again(&mut self, state: &State) {
-        let now = self.natives.version();
+        let now = self.worker.group().version();
         if self.made.version == Some(now) {
             return;
         }
@@ -132,7 +128,7 @@ impl Inside<'_> {
                 _ => self.made.put(position, reached, self.table_access(table, state)),
             }
         }
-        self.made.is_alone = u64::from(self.natives.has_one_worker());
+        self.made.is_alone = u64::from(self.worker.group().has_one_worker());
         self.made.version = Some(now);
     }
 
@@ -149,7 +145,7 @@ impl Inside<'_> {
     /// Changes tables for the packet at hand; who wants to change others may have their turn. The packet holds no
     /// entry.
     pub(super) fn outside<R>(&mut self, state: &State, work: impl FnOnce() -> R) -> R {
-        let result = self.natives.gate().outside(self.lane, work);
+        let result = self.worker.outside(work);
         self.made.has_left = 1;
         self.look_again(state);
         result
@@ -164,7 +160,7 @@ impl Inside<'_> {
 pub(super) fn activate(bound: &Bound, state: &State) -> Result<(), RunError> {
     for position in &bound.natives {
         let table = state.tables.get(*position).ok_or(RunError::Malformed("a table"))?;
-        table.activate(&state.natives, &state.ports_down)?;
+        table.activate(&state.group, &state.ports_down)?;
     }
     Ok(())
 }
@@ -174,16 +170,15 @@ impl Joined {
     fn new(bound: &Bound, state: &State) -> Result<Self, RunError> {
         // Nothing is left to do if the program was compiled for this state.
         activate(bound, state)?;
-        let natives = Arc::clone(&state.natives);
-        let (worker, lane) = natives.join();
+        let worker = state.group.join();
         let tables = Vec::with_capacity(bound.natives.len());
         let (made, samples) = (Made::default(), bound.samples);
-        let mut joined = Self { natives, worker, lane, tables, made, samples };
+        let mut joined = Self { worker, tables, made, samples };
         for position in &bound.natives {
             let table = state.tables.get(*position);
             let table = table.ok_or(RunError::Malformed("a table"))?;
             let native = table.native().ok_or(RunError::Malformed("a table without entries"))?;
-            let lookups = native.join(worker);
+            let lookups = native.join(&joined.worker);
             let lookups = lookups.map_err(|_| {
                 RunError::Malformed("entries of a worker that memory does not suffice for")
             })?;
@@ -199,7 +194,7 @@ impl Joined {
         state: &State,
     ) -> Result<&'j mut Self, RunError> {
         let is_here = joined.as_ref().is_some_and(|known| {
-            Arc::ptr_eq(&known.natives, &state.natives) && known.samples == bound.samples
+            Arc::ptr_eq(known.worker.group(), &state.group) && known.samples == bound.samples
         });
         if !is_here {
             *joined = None;
@@ -210,10 +205,9 @@ impl Joined {
 
     /// Runs packets inside of the gate, where code may use the accesses.
     pub(super) fn inside<R>(&mut self, state: &State, run: impl FnOnce(&mut Inside<'_>) -> R) -> R {
-        let Self { natives, worker, lane, tables, made, samples } = self;
-        let _inside = natives.gate().enter(lane);
-        let (worker, samples) = (*worker, *samples);
-        let mut inside = Inside { natives, lane, worker, tables, made, samples };
+        let Self { worker, tables, made, samples } = self;
+        let _inside = worker.enter();
+        let mut inside = Inside { worker, tables, made, samples: *samples };
         inside.look_again(state);
         let outcome = run(&mut inside);
         for (table, TableAccess { access, .. }) in tables.iter().zip(&mut made.accesses) {
@@ -230,9 +224,8 @@ impl Joined {
 impl Drop for Joined {
     fn drop(&mut self) {
         for table in &self.tables {
-            table.native.leave_worker(self.worker);
+            table.native.leave(&self.worker);
         }
-        self.natives.leave(&self.lane);
     }
 }
 

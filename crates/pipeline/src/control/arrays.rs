@@ -54,7 +54,7 @@ impl Core {
         let counters = self.counters(id)?;
         check_index(index, counters.size, &counters.name)?;
         // Code that is alone adds to what it has read a moment ago.
-        self.state.natives.alone(|| counters.cells.set(index, Some(value)));
+        self.state.group.alone(|| counters.cells.set(index, Some(value)));
         Ok(())
     }
 

@@ -557,13 +557,13 @@ impl<'a> Writer<'a> {
         let Some(ExternState::Counter(counters)) = self.array(id) else { return Err(no_array()) };
         let value = (cell.data != CounterData::default()).then_some(cell.data);
         // Code that is alone adds to what it has read a moment ago.
-        let natives = &self.shared.core.state.natives;
+        let group = &self.shared.core.state.group;
         let inverse =
-            natives.alone(|| set_cells(&counters.cells, counters.size, cell.index, value))?;
-        let natives = Arc::clone(natives);
+            group.alone(|| set_cells(&counters.cells, counters.size, cell.index, value))?;
+        let group = Arc::clone(group);
         self.undo_in_array(id, move |state| {
             if let ExternState::Counter(counters) = state {
-                natives.alone(|| inverse(&counters.cells));
+                group.alone(|| inverse(&counters.cells));
             }
         });
         Ok(())

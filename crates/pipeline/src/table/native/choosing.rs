@@ -170,7 +170,7 @@ impl NativeTable {
         let Some(choosing) = &self.choosing else { return };
         let mut choosers = lock(&choosing.choosers);
         if let Some((key, identity)) = choosers.entries.remove(&handle) {
-            self.take_out(key);
+            self.entries.take(key);
             choosers.release(identity);
         }
     }
@@ -184,7 +184,7 @@ impl NativeTable {
             return;
         }
         let address = choosers.take(runs, choosing, &self.layout);
-        self.change(key, |position, bytes| {
+        self.entries.change(key, |position, bytes| {
             let mut bytes = bytes.to_vec();
             let place = bytes.get_mut(..address.len())?;
             place.copy_from_slice(&address);
@@ -205,9 +205,10 @@ impl NativeTable {
         }
         let members = |made: &mut &mut Made| choosing.members(&self.layout, &made.runs);
         let members: Vec<Vec<Member>> = changed.iter_mut().map(members).collect();
-        let _closed = self.natives.close();
-        for (made, members) in changed.into_iter().zip(members) {
-            *made.chooser = Chooser::new(members);
-        }
+        self.group().alone(|| {
+            for (made, members) in changed.into_iter().zip(members) {
+                *made.chooser = Chooser::new(members);
+            }
+        });
     }
 }

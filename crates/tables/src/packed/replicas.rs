@@ -15,9 +15,13 @@
 //! shards are made in advance ([`Replicas::reserve`]), while the control plane has time, and wait
 //! for their workers.
 
-use super::WorkerId;
 use std::collections::BTreeMap;
-use tables::{Access, ActionId, ExactTable, ExactTableError, Sharing};
+
+use crate::access::{Access, Sharing};
+use crate::design::Synchronisation;
+use crate::entry::ActionId;
+use crate::exact::{ExactTable, ExactTableError};
+use crate::group::WorkerId;
 
 /// See the module.
 #[derive(Debug)]
@@ -67,21 +71,20 @@ impl Remade {
 impl Replicas {
     /// # Errors
     /// If memory for two replicas does not suffice.
-    pub(super) fn new(home: ExactTable, replicas: ir::Replicas) -> Result<Self, ExactTableError> {
-        let others = match replicas {
-            ir::Replicas::One => Others::Nothing,
-            ir::Replicas::Two => Others::Second(Box::new(home.copied()?), false),
-            ir::Replicas::Sharded => Others::Shards(Shards::default()),
+    pub(super) fn new(
+        home: ExactTable,
+        synchronisation: Synchronisation,
+    ) -> Result<Self, ExactTableError> {
+        let others = match synchronisation {
+            Synchronisation::Optimistic => Others::Nothing,
+            Synchronisation::DoubleBuffer { .. } => Others::Second(Box::new(home.copied()?), false),
+            Synchronisation::Sharded { .. } => Others::Shards(Shards::default()),
         };
         Ok(Self { home, others, divided: 0 })
     }
 
     pub(super) fn is_sharded(&self) -> bool {
         matches!(self.others, Others::Shards(_))
-    }
-
-    pub(super) fn are_two(&self) -> bool {
-        matches!(self.others, Others::Second(..))
     }
 
     fn shards(&self) -> impl Iterator<Item = (&WorkerId, &ExactTable)> {
@@ -232,20 +235,28 @@ impl Replicas {
         self.home.len()
     }
 
-    /// Adds an entry; whether there was room in all.
-    pub(super) fn insert(&mut self, key: u128, action: ActionId, parameters: &[u8]) -> bool {
+    /// Adds an entry to all of them, or to none.
+    ///
+    /// # Errors
+    /// If the key exists, or memory does not suffice.
+    pub(super) fn insert(
+        &mut self,
+        key: u128,
+        action: ActionId,
+        parameters: &[u8],
+    ) -> Result<(), ExactTableError> {
         let mut has = 0;
-        let fits = self.all().all(|table| {
-            let fits = table.insert(key, action, parameters).is_ok();
-            has += usize::from(fits);
-            fits
+        let inserted = self.all().try_for_each(|table| {
+            table.insert(key, action, parameters)?;
+            has += 1;
+            Ok(())
         });
-        if !fits {
+        if inserted.is_err() {
             self.all().take(has).for_each(|table| {
                 table.remove(key);
             });
         }
-        fits
+        inserted
     }
 
     /// Takes an entry out, as packets left it.
@@ -297,13 +308,14 @@ impl Replicas {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::design::Wait;
 
     const WORKERS: [WorkerId; 2] = [WorkerId(1), WorkerId(2)];
 
     fn sharded() -> Replicas {
         let mut table = ExactTable::new(32, 4, 2).expect("a table");
         table.insert(5, ActionId(0), &[1; 4]).expect("an entry");
-        Replicas::new(table, ir::Replicas::Sharded).expect("memory")
+        Replicas::new(table, Synchronisation::sharded(2)).expect("memory")
     }
 
     fn come(replicas: &mut Replicas) {
@@ -351,7 +363,7 @@ mod tests {
     fn a_worker_that_is_expected_copies_nothing_and_finds_what_was_written_before_it_came() {
         let mut replicas = sharded();
         assert_eq!(replicas.reserve(2), Ok(2));
-        assert!(replicas.insert(6, ActionId(0), &[3; 4]));
+        assert_eq!(replicas.insert(6, ActionId(0), &[3; 4]), Ok(()));
         replicas.replace(5, ActionId(1), &[9; 4]);
         assert_eq!(WORKERS.map(|worker| replicas.join(worker)), [Ok(0), Ok(0)]);
         for worker in WORKERS {
@@ -395,7 +407,8 @@ mod tests {
             [Some(vec![9; 4]), Some(vec![9; 4])]
         );
         assert!(
-            replicas.insert(6, ActionId(0), &[3; 4]) && !replicas.insert(6, ActionId(0), &[4; 4])
+            replicas.insert(6, ActionId(0), &[3; 4]).is_ok()
+                && replicas.insert(6, ActionId(0), &[4; 4]) == Err(ExactTableError::Exists)
         );
         assert_eq!(replicas.read(6), Some((ActionId(0), vec![3; 4])));
         write(&mut replicas, WORKERS[1], 8);
@@ -417,12 +430,14 @@ mod tests {
     fn of_two_replicas_one_is_changed_after_the_other_and_both_have_all_entries() {
         let mut table = ExactTable::new(32, 4, 2).expect("a table");
         table.insert(5, ActionId(0), &[1; 4]).expect("an entry");
-        let mut replicas = Replicas::new(table, ir::Replicas::Two).expect("memory");
+        let mut replicas =
+            Replicas::new(table, Synchronisation::DoubleBuffer { wait: Wait::Quiescent })
+                .expect("memory");
         let both = |replicas: &mut Replicas, key| -> Vec<_> {
             let each = replicas.all().map(|table| table.read(key).map(|(_, found)| found[0]));
             each.collect()
         };
-        assert!(replicas.insert(6, ActionId(0), &[2; 4]));
+        assert_eq!(replicas.insert(6, ActionId(0), &[2; 4]), Ok(()));
         assert_eq!(
             (both(&mut replicas, 5), both(&mut replicas, 6)),
             (vec![Some(1); 2], vec![Some(2); 2])

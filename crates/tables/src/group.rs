@@ -1,0 +1,162 @@
+//! The threads that run packets on the same tables, and how others keep them out while they change a table.
+//!
+//! A worker enters the [`Gate`] once for a batch of packets. Whoever changes a table closes the gate for each step, so
+//! that a worker that is alone locks nothing, and workers lock entries against each other only. A worker inside the gate
+//! waits for nobody who may be closing it.
+
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard};
+
+use crate::gate::{Gate, Inside, Lane};
+use crate::sync::lock;
+
+/// Tells the workers of a group apart. No two workers of a group have the same, even if one has gone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct WorkerId(pub(crate) u64);
+
+/// The threads that run packets on the same tables; see the module.
+#[derive(Debug, Default)]
+pub struct WorkerGroup {
+    gate: Gate,
+    /// Held by whoever closes the gate.
+    turn: Mutex<()>,
+    workers: AtomicUsize,
+    /// Grows with the version of each table, so that a worker reads one word to learn whether any table has changed.
+    version: AtomicU64,
+    /// Grows when workers come and go, which changes how they reach every table.
+    membership: AtomicU64,
+    /// The number of workers that ever came.
+    came: AtomicU64,
+    /// See [`WorkerGroup::changes`].
+    changes: AtomicU64,
+}
+
+/// The gate, closed; it is opened when this is dropped.
+pub(crate) struct Closed<'g> {
+    group: &'g WorkerGroup,
+    _turn: MutexGuard<'g, ()>,
+}
+
+impl Drop for Closed<'_> {
+    fn drop(&mut self) {
+        self.group.gate.open();
+    }
+}
+
+impl WorkerGroup {
+    /// Adds a worker, which goes when the result is dropped.
+    #[must_use]
+    pub fn join(self: &Arc<Self>) -> Worker {
+        let closed = self.close_for_workers();
+        self.workers.fetch_add(1, Ordering::Relaxed);
+        let id = WorkerId(self.came.fetch_add(1, Ordering::Relaxed));
+        let lane = self.gate.join();
+        drop(closed);
+        Worker { group: Arc::clone(self), id, lane }
+    }
+
+    /// Calls `work` while no worker is inside the gate.
+    pub fn alone<R>(&self, work: impl FnOnce() -> R) -> R {
+        let _closed = self.close();
+        work()
+    }
+
+    /// Returns whether the group has at most one worker. The answer holds while a worker is inside the gate.
+    #[must_use]
+    pub fn has_one_worker(&self) -> bool {
+        self.workers.load(Ordering::Relaxed) <= 1
+    }
+
+    /// Returns the number of entries that were inserted, changed, removed or copied so far, in all
+    /// tables. A packet that only reads entries leaves the number unchanged, even if it is the
+    /// first packet.
+    #[must_use]
+    pub fn changes(&self) -> u64 {
+        self.changes.load(Ordering::Relaxed)
+    }
+
+    /// Returns a number that is another one once any table of the group is reached in another way. A worker reads it
+    /// inside the gate.
+    #[must_use]
+    pub fn version(&self) -> u64 {
+        self.version.load(Ordering::SeqCst)
+    }
+
+    pub(crate) fn count_changes(&self, entries: usize) {
+        self.changes.fetch_add(entries as u64, Ordering::Relaxed);
+    }
+
+    /// Closes the gate and waits until no worker is inside.
+    pub(crate) fn close(&self) -> Closed<'_> {
+        let turn = lock(&self.turn);
+        self.gate.close();
+        Closed { group: self, _turn: turn }
+    }
+
+    /// Waits for whoever has closed the gate, and keeps others from closing it while the result lives.
+    pub(crate) fn take_turn(&self) -> MutexGuard<'_, ()> {
+        lock(&self.turn)
+    }
+
+    /// Waits until every worker that is inside now has gone outside once.
+    pub(crate) fn wait_for_those_inside(&self) {
+        self.gate.wait_for_those_inside();
+    }
+
+    pub(crate) fn membership(&self) -> u64 {
+        self.membership.load(Ordering::SeqCst)
+    }
+
+    /// Has workers look again at how they reach the tables.
+    pub(crate) fn moved(&self) {
+        self.version.fetch_add(1, Ordering::SeqCst);
+    }
+
+    /// Closes the gate, and has workers look again at how they reach all tables.
+    fn close_for_workers(&self) -> Closed<'_> {
+        let closed = self.close();
+        self.membership.fetch_add(1, Ordering::SeqCst);
+        self.moved();
+        closed
+    }
+}
+
+/// One worker of a group. It goes when this is dropped.
+#[derive(Debug)]
+pub struct Worker {
+    group: Arc<WorkerGroup>,
+    id: WorkerId,
+    lane: Arc<Lane>,
+}
+
+impl Worker {
+    /// Returns the group that the worker joined.
+    #[must_use]
+    pub fn group(&self) -> &Arc<WorkerGroup> {
+        &self.group
+    }
+
+    /// Returns what tells the worker from others.
+    #[must_use]
+    pub fn id(&self) -> WorkerId {
+        self.id
+    }
+
+    /// Enters the gate; waits while it is closed. The worker is outside again when the result is dropped.
+    pub fn enter(&self) -> Inside<'_> {
+        self.group.gate.enter(&self.lane)
+    }
+
+    /// Calls `work` outside the gate, for a worker that is inside: whoever wants to close the gate has their turn.
+    pub fn outside<R>(&self, work: impl FnOnce() -> R) -> R {
+        self.group.gate.outside(&self.lane, work)
+    }
+}
+
+impl Drop for Worker {
+    fn drop(&mut self) {
+        let _closed = self.group.close_for_workers();
+        self.group.workers.fetch_sub(1, Ordering::Relaxed);
+        self.group.gate.leave(&self.lane);
+    }
+}
