@@ -242,11 +242,12 @@ impl Traffic {
 }
 
 /// By hand: the packets that leave one batch, in one buffer.
-fn by_hand(worker: &mut tables::Worker, packets: &[[u8; LENGTH]], out: &mut Vec<u8>) {
-    let mut keys = [0; 4 * BATCH];
-    for (key, packet) in keys.chunks_exact_mut(4).zip(packets) {
+fn by_hand(worker: &mut tables::TableWorker, packets: &[[u8; LENGTH]], out: &mut Vec<u8>) {
+    let mut keys = [[0; 2]; BATCH];
+    for (key, packet) in keys.iter_mut().zip(packets) {
         if packet.len() >= 34 && packet[12..14] == [8, 0] {
-            key.copy_from_slice(&packet[30..34]);
+            let number = packet[30..34].first_chunk().map_or(0, |bytes| u32::from_be_bytes(*bytes));
+            *key = [number.into(), 0];
         }
     }
     out.clear();
@@ -257,25 +258,33 @@ fn by_hand(worker: &mut tables::Worker, packets: &[[u8; LENGTH]], out: &mut Vec<
         out[start + 26..start + 30].copy_from_slice(value);
         value.copy_from_slice(&packets[index][26..30]);
     };
-    let done = worker.apply_batch(&keys, tables::Tick(0), &mut exchange);
-    assert!(done.is_ok(), "keys have four bytes");
+    worker.apply(&keys, &mut exchange);
 }
 
 /// The row of programs that update an entry with each packet.
 fn update(arguments: &Arguments, entries: u32) -> Result<(), String> {
     let mut switch = Switch::new(compile(UPDATE)).map_err(|error| error.to_string())?;
-    let layout = tables::Layout::new(32, 4, entries as usize).map_err(|error| error.to_string())?;
-    let table = tables::Table::new(layout, tables::Design::sharded(1));
-    let table = table.map_err(|error| error.to_string())?;
+    let settings = tables::TableSettings {
+        design: tables::Design::unlocked(tables::Storage::Inline),
+        keys: tables::Keys::Exact { bits: 32 },
+        parameter_bytes: 4,
+        actions: 2,
+        writing: 1,
+        writes_words: true,
+    };
+    let table = tables::PackedTable::new(&std::sync::Arc::default(), &settings);
+    let table = std::sync::Arc::new(table.map_err(|error| error.to_string())?);
     for number in 0..entries {
         let key = FieldMatch::Exact(Bits::unsigned(32, u128::from(number)));
         add(&mut switch, "values", key, "exchange", &[u128::from(number)]);
         let bytes = number.to_be_bytes();
-        table.insert(&bytes, tables::ActionId(0), &bytes).map_err(|error| error.to_string())?;
+        table
+            .insert(tables::Match::Exact(number.into()), tables::ActionId(0), &bytes)
+            .map_err(|error| error.to_string())?;
     }
     let code = Compiled::new(&switch).map_err(|error| error.to_string())?;
     let (mut worker, mut batch) = (Processor::with_seed(0), Batch::default());
-    let mut hand = table.worker().map_err(|error| error.to_string())?;
+    let mut hand = tables::TableWorker::new(&table).map_err(|error| error.to_string())?;
     let mut out = Vec::with_capacity(BATCH * LENGTH);
     let mut run = |traffic: &mut Traffic, batch: &mut Batch| {
         let packets: [(u32, &[u8]); BATCH] =

@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use ::tables::{Design, EntryLock, Placement, Storage, Synchronisation, UpdateMethod, Wait};
+use ::tables::{Design, EntryLock, Storage, Synchronisation, UpdateMethod, Wait};
 use clap::{Arg, ArgMatches, Args, Command, FromArgMatches};
 use ir::{EntryStore, Program, Replicas, TableId};
 use pipeline::Switch;
@@ -141,8 +141,7 @@ fn design_of(program: &Program, id: TableId, words: &str) -> Result<Design, Stri
     if !table.storage.synchronised {
         design.entry_lock = EntryLock::None;
     }
-    // Packets are distributed to workers by their flow, and not by the key of this table.
-    let sharded = Synchronisation::Sharded { shards: 1, placement: Placement::Replicated };
+    let sharded = Synchronisation::sharded(1);
     let double = Synchronisation::DoubleBuffer { wait: Wait::Quiescent };
     design.synchronisation = match table.storage.replicas {
         Replicas::One => Synchronisation::Optimistic,
@@ -184,20 +183,6 @@ fn design_of(program: &Program, id: TableId, words: &str) -> Result<Design, Stri
         UpdateMethod::Pointer | UpdateMethod::Change => {}
     }
     design.check(asks).map_err(|error| error.to_string())?;
-    if design.update != UpdateMethod::Pointer {
-        if let Synchronisation::Sharded { .. } = design.synchronisation {
-            return Err(format!(
-                "each worker has entries of its own, and {} would change those of all: use optimistic or double-buffer",
-                design.update
-            ));
-        }
-        if design.entry_lock == EntryLock::PerEntry {
-            return Err(format!(
-                "the lock of an entry ends with the action, before {} changes it: use unlocked, or pointer",
-                design.update
-            ));
-        }
-    }
     Ok(design)
 }
 

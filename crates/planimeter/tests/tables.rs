@@ -22,7 +22,7 @@ fn wrong_input_fails_with_one_line_of_advice() {
         (&["--key-bits", "0"], "0 bits tells no entries apart"),
         (&["--key-bits", "5000"], "wider than 4096"),
         (&["--parameter-bytes", "4097"], "more than 4096 (one page)"),
-        (&["--size", "2^28", "--parameter-bytes", "4096"], "bytes and"),
+        (&["--size", "2^28", "--parameter-bytes", "4096"], "do not fit a cache line"),
         (&["--size", "2^20", "--key-bits", "8"], "only 256 such keys"),
         (&["--lock", "on", "--sync", "sharded"], "a shard has one worker"),
         (&["--cores", "0"], "'0' for '--cores"),

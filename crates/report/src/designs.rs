@@ -14,7 +14,7 @@ mod terminal;
 use std::fmt;
 
 use ::tables::measure::{Case, Findings, Measured, Operation};
-use ::tables::{EntryLock, Placement, Synchronisation, UpdateMethod, Wait};
+use ::tables::{EntryLock, Synchronisation, UpdateMethod, Wait};
 use hdrhistogram::Histogram;
 use provenance::Provenance;
 use statistics::{Estimate, Unit};
@@ -64,10 +64,7 @@ fn alarms(run: &Run<'_>) -> Vec<Alarm> {
 pub(crate) fn sharing(case: &Case) -> String {
     let name = match case.design.synchronisation {
         Synchronisation::Optimistic => "optimistic".to_owned(),
-        Synchronisation::Sharded { placement: Placement::ByKey, .. } => "sharded".to_owned(),
-        Synchronisation::Sharded { placement: Placement::Replicated, .. } => {
-            "replicated".to_owned()
-        }
+        Synchronisation::Sharded { .. } => "sharded".to_owned(),
         Synchronisation::DoubleBuffer { wait: Wait::Quiescent } => "double-buffer".to_owned(),
         Synchronisation::DoubleBuffer { wait: Wait::Fixed(time) } => {
             format!("double-buffer {}us", time.as_micros())

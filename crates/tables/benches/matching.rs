@@ -14,6 +14,8 @@ mod dpdk;
 #[path = "updates/footprint.rs"]
 #[allow(dead_code, reason = "one part of two benchmarks")]
 mod footprint;
+#[path = "matching/ours.rs"]
+mod ours;
 #[path = "matching/routes.rs"]
 mod routes;
 #[path = "matching/rules.rs"]

@@ -21,6 +21,10 @@ pub(crate) type Find = unsafe extern "C" fn(*mut Access, u64, u64) -> Place;
 pub(crate) type Leave = unsafe extern "C" fn(*mut Access);
 /// Asks the cache for what entries name; see [`Access::ask_for_named`].
 pub(crate) type Name = unsafe fn(&Access, (&[[u64; 2]], &[u64]), usize, (&mut [u64], &mut [u32]));
+/// Writes the hash of each key, or what stands for it where keys are numbers of entries.
+pub(crate) type Hashes = fn(&[[u64; 2]], &mut [u64]);
+/// Writes the place of the entry of each key, given their hashes; see [`Access::locate`].
+pub(crate) type Locate = unsafe fn(&Access, &[[u64; 2]], &[u64], &mut [Place]);
 /// Asks the cache for a bucket.
 pub(crate) type Prefetch = extern "C" fn(*const u8);
 
@@ -71,6 +75,10 @@ pub struct Access {
     /// Lookups that found none.
     pub misses: u64,
     pub(crate) name: Name,
+    pub(crate) hashes: Hashes,
+    pub(crate) locate: Locate,
+    /// Bytes at [`Place::value`].
+    pub(crate) value_bytes: usize,
     pub(crate) body: *const c_void,
     /// A bit for each action that writes its entry.
     pub(crate) writing: u64,
@@ -142,6 +150,25 @@ impl Access {
     #[inline]
     pub fn ask_for_buckets(&self, addresses: impl Iterator<Item = u64>) {
         self.ask_for(addresses.map(|address| address as usize as *const u8));
+    }
+
+    /// Writes the hash of each key to `hashes`, and asks the cache for the keys' buckets.
+    #[inline]
+    pub(crate) fn prefetch_all(&self, keys: &[[u64; 2]], hashes: &mut [u64]) {
+        (self.hashes)(keys, hashes);
+        let bucket = |hash: &u64| self.buckets.wrapping_add((hash & self.mask) as usize * LINE);
+        self.ask_for(hashes.iter().map(|hash| bucket(hash).cast_const()));
+    }
+
+    /// Writes the place of each key's entry in the buckets to `places`. The hashes are those of
+    /// [`Access::prefetch_all`].
+    ///
+    /// # Safety
+    /// The table may be looked into without `find`, is alive, and is as it was when the access was made.
+    #[inline]
+    pub(crate) unsafe fn locate(&self, keys: &[[u64; 2]], hashes: &[u64], places: &mut [Place]) {
+        // SAFETY: as promised to this function; the access was made with the function for its table.
+        unsafe { (self.locate)(self, keys, hashes, places) }
     }
 
     #[inline(always)]
@@ -243,6 +270,11 @@ pub(crate) extern "C" fn fetch(bucket: *const u8) {
 /// Asks the cache for a bucket that is written soon.
 pub(crate) extern "C" fn fetch_to_write(bucket: *const u8) {
     prefetch_to_write(bucket);
+}
+
+/// Entries that are in no bucket have no place in one.
+pub(crate) unsafe fn no_places(_: &Access, _: &[[u64; 2]], _: &[u64], places: &mut [Place]) {
+    places.fill(Place { value: ptr::null_mut(), action: 0 });
 }
 
 /// Of entries that are in no bucket nothing is asked for.

@@ -24,6 +24,6 @@ mod access;
 mod line;
 mod table;
 
-pub(crate) use table::{Buckets, Effect, Found, Full, buckets_for, number_bits, numbered_hash};
+pub(crate) use table::{Buckets, Found, Full, buckets_for, number_bits, numbered_hash};
 
 pub(crate) use line::{Fields, action_bits, max_actions, slots, values_offset};

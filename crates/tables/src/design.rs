@@ -64,17 +64,6 @@ impl Wait {
     pub const PAPER: Self = Self::Fixed(Duration::from_micros(200));
 }
 
-/// Which entries a shard holds.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
-pub enum Placement {
-    /// Each entry is in the shard that [`Table::shard_of`](crate::Table::shard_of) names for its key; packets are
-    /// dispatched the same way. Shards share the declared size out between them, with room for uneven hashing.
-    ByKey,
-    /// The control plane's entries are in every shard, and each shard has room for the declared size. Packets are
-    /// dispatched by something else than the key; what they write stays in their shard.
-    Replicated,
-}
-
 /// How threads that read and write one table at the same time are kept apart.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
 pub enum Synchronisation {
@@ -85,21 +74,19 @@ pub enum Synchronisation {
     },
     /// One replica; readers take no lock, check a version and read again if it moved ("DPDK" in the paper).
     Optimistic,
-    /// A table per worker, which nobody else touches while the worker runs a batch. Its entries have no locks; the table
-    /// has one, taken by a compare-and-exchange for each call of the worker, which nobody contends for but the control
-    /// plane.
+    /// A table per worker, which only the worker's packets read and write, and which has all entries of the control plane;
+    /// nothing is locked. What packets write stays in the worker's table while the worker is there. So packets that
+    /// write one entry must stay with one worker, as those of a flow do.
     Sharded {
-        /// How many workers.
+        /// The number of workers.
         shards: usize,
-        /// Which entries a shard holds.
-        placement: Placement,
     },
 }
 
 impl Synchronisation {
-    /// One table per core, entries placed by key.
+    /// Returns one table per core.
     pub fn sharded(shards: usize) -> Self {
-        Self::Sharded { shards, placement: Placement::ByKey }
+        Self::Sharded { shards }
     }
 }
 
@@ -111,12 +98,7 @@ impl fmt::Display for Synchronisation {
             }
             Self::DoubleBuffer { wait: Wait::Quiescent } => f.pad("double-buffer, quiescent"),
             Self::Optimistic => f.pad("optimistic"),
-            Self::Sharded { shards, placement: Placement::ByKey } => {
-                write!(f, "sharded by {shards}")
-            }
-            Self::Sharded { shards, placement: Placement::Replicated } => {
-                write!(f, "replicated by {shards}")
-            }
+            Self::Sharded { shards } => write!(f, "sharded by {shards}"),
         }
     }
 }
@@ -211,6 +193,11 @@ impl Design {
         }
     }
 
+    /// One table that all workers share, updated in place without entry locks.
+    pub fn unlocked(storage: Storage) -> Self {
+        Self { entry_lock: EntryLock::None, ..Self::shared(storage) }
+    }
+
     /// The paper's base system: two replicas and a wait.
     pub fn double_buffer(storage: Storage, wait: Wait) -> Self {
         Self {
@@ -249,7 +236,7 @@ impl Design {
                     return Err(DesignError::SharedEntriesNeedOneReplica);
                 }
             }
-            Synchronisation::Sharded { shards, .. } => {
+            Synchronisation::Sharded { shards } => {
                 if shards == 0 || shards > MAX_WORKERS {
                     return Err(DesignError::Shards { shards });
                 }

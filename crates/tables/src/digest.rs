@@ -14,7 +14,7 @@ use std::thread::JoinHandle;
 use thiserror::Error;
 
 use crate::entry::ActionId;
-use crate::table::Table;
+use crate::packed::PackedTable;
 
 /// Digests that may be under way at once. With the smallest frames they fit a socket's buffers many times over.
 const UNDER_WAY: u64 = 1024;
@@ -25,8 +25,8 @@ const LONGEST: usize = 1 << 20;
 /// What a worker asks the controller: its entry as the action left it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Digest {
-    /// The key.
-    pub key: Vec<u8>,
+    /// The key under which the entry is stored.
+    pub key: u128,
     /// The action that the entry should run.
     pub action: ActionId,
     /// Its parameters.
@@ -59,7 +59,7 @@ pub struct DigestCounts {
     pub refused: u64,
 }
 
-#[derive(Default)]
+#[derive(Debug, Default)]
 struct Counters {
     sent: AtomicU64,
     dropped: AtomicU64,
@@ -69,6 +69,7 @@ struct Counters {
 }
 
 /// Where a worker sends its digests.
+#[derive(Debug)]
 pub struct DigestSender {
     socket: Mutex<TcpStream>,
     counters: Arc<Counters>,
@@ -105,26 +106,24 @@ pub struct DigestLoop {
 
 impl DigestLoop {
     /// Starts a controller for a table; `decide` may change each digest, and refuses it with `None`.
+    ///
+    /// # Errors
+    /// If the sockets cannot be made.
     pub fn start(
-        table: &Table,
-        decide: impl FnMut(Digest) -> Option<Digest> + Send + 'static,
-    ) -> Result<Self, DigestError> {
-        let (layout, to) = (*table.layout(), table.clone());
-        let widths = (layout.key_bytes(), layout.parameter_bytes());
-        let mut decide = decide;
+        table: &Arc<PackedTable>,
+        mut decide: impl FnMut(Digest) -> Option<Digest> + Send + 'static,
+    ) -> Result<(Self, DigestSender), DigestError> {
         let decided = move |message: &[u8]| {
-            let answer = decide(Digest::from_bytes(widths, message)?)?;
-            let fits = (answer.key.len(), answer.parameters.len()) == widths;
-            fits.then(|| Digest::to_bytes(&answer.key, answer.action, &answer.parameters))
+            decide(Digest::from_bytes(message)?).map(|answer| answer.to_bytes())
         };
-        let (digests, sender) = Self::between(decided, move |message| {
-            let digest = Digest::from_bytes(widths, message);
-            let write =
-                |digest: Digest| to.modify(&digest.key, digest.action, &digest.parameters).ok();
-            digest.and_then(write).map_or(Applied::Refused, |_| Applied::Written)
-        })?;
-        table.inner().digests.set(sender).map_err(|_| DigestError::Started)?;
-        Ok(digests)
+        let table = Arc::clone(table);
+        let write = move |Digest { key, action, parameters }| {
+            table.change(key, |_, _| Some((action, parameters)))
+        };
+        Self::between(decided, move |message| {
+            let written = Digest::from_bytes(message).and_then(&write);
+            written.map_or(Applied::Refused, |_| Applied::Written)
+        })
     }
 
     /// As [`DigestLoop::start`] for entries that lie elsewhere, and messages in whatever form; `apply` writes an answer.
@@ -200,15 +199,16 @@ impl Drop for DigestLoop {
 }
 
 impl Digest {
-    pub(crate) fn to_bytes(key: &[u8], action: ActionId, parameters: &[u8]) -> Vec<u8> {
-        [&action.0.to_be_bytes()[..], key, parameters].concat()
+    pub(crate) fn to_bytes(&self) -> Vec<u8> {
+        let Self { key, action, parameters } = self;
+        [&key.to_be_bytes()[..], &action.0.to_be_bytes(), parameters].concat()
     }
 
-    fn from_bytes((key_bytes, parameter_bytes): (usize, usize), bytes: &[u8]) -> Option<Self> {
-        let (action, rest) = bytes.split_first_chunk()?;
-        let (key, parameters) = rest.split_at_checked(key_bytes)?;
-        (parameters.len() == parameter_bytes).then(|| Self {
-            key: key.to_vec(),
+    fn from_bytes(bytes: &[u8]) -> Option<Self> {
+        let (key, rest) = bytes.split_first_chunk()?;
+        let (action, parameters) = rest.split_first_chunk()?;
+        Some(Self {
+            key: u128::from_be_bytes(*key),
             action: ActionId(u16::from_be_bytes(*action)),
             parameters: parameters.to_vec(),
         })
@@ -242,29 +242,40 @@ pub enum DigestError {
     /// The sockets could not be made.
     #[error("no socket between data plane and controller: {0}")]
     Socket(#[from] io::Error),
-    /// There was one before.
-    #[error("the table has had a controller for its digests already; make a new table")]
-    Started,
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::design::{Design, Storage, UpdateMethod};
-    use crate::entry::Tick;
-    use crate::layout::Layout;
-    use crate::store::Hit;
-    use crate::table::WorkerError;
+    use crate::apply::{Hit, TableWorker, WorkerError};
+    use crate::design::{Design, EntryLock, Storage, UpdateMethod};
+    use crate::group::WorkerGroup;
+    use crate::packed::{Keys, Match, TableSettings};
 
-    fn table() -> Table {
+    /// A table with one entry, whose packets write it by digests.
+    fn table() -> Arc<PackedTable> {
         let design = Design {
             update: UpdateMethod::Digest,
-            entry_lock: crate::design::EntryLock::None,
+            entry_lock: EntryLock::None,
             ..Design::shared(Storage::Static)
         };
-        let table = Table::new(Layout::new(32, 4, 16).unwrap(), design).unwrap();
-        table.insert(&[0, 0, 0, 1], ActionId(0), &[9, 0, 0, 0]).unwrap();
-        table
+        let settings = TableSettings {
+            design,
+            keys: Keys::Exact { bits: 32 },
+            parameter_bytes: 4,
+            actions: 1,
+            writing: 1,
+            writes_words: true,
+        };
+        let table = PackedTable::new(&Arc::new(WorkerGroup::default()), &settings).unwrap();
+        table.insert(Match::Exact(1), ActionId(0), &[9, 0, 0, 0]).unwrap();
+        Arc::new(table)
+    }
+
+    fn write(worker: &mut TableWorker, value: u8) {
+        worker.apply(&[[1, 0]], &mut |_: usize, hit: &mut Hit<'_>| {
+            hit.parameters_mut()[0] = value;
+        });
     }
 
     fn wait_for(controller: &DigestLoop, answered: u64) {
@@ -276,19 +287,16 @@ mod tests {
     #[test]
     fn an_update_goes_to_the_controller_and_comes_back() {
         let table = table();
-        assert_eq!(table.worker().err(), Some(WorkerError::NoController));
-        let controller = DigestLoop::start(&table, |mut digest| {
+        assert_eq!(TableWorker::new(&table).err(), Some(WorkerError::NoController));
+        let (controller, sender) = DigestLoop::start(&table, |mut digest| {
             digest.parameters[3] = 1;
             Some(digest)
         })
         .unwrap();
-        assert!(matches!(DigestLoop::start(&table, Some), Err(DigestError::Started)));
-        let mut worker = table.worker().unwrap();
-        worker
-            .update(&[0, 0, 0, 1], Tick(0), |hit: &mut Hit<'_>| hit.parameters_mut()[0] = 10)
-            .unwrap();
+        let mut worker = TableWorker::with_digests(&table, Arc::new(sender)).unwrap();
+        write(&mut worker, 10);
         wait_for(&controller, 1);
-        assert_eq!(table.read(&[0, 0, 0, 1]).unwrap().parameters, [10, 0, 0, 1]);
+        assert_eq!(table.read(1), Some((ActionId(0), vec![10, 0, 0, 1])));
         assert_eq!(
             controller.counts(),
             DigestCounts { sent: 1, applied: 1, ..DigestCounts::default() }
@@ -298,18 +306,14 @@ mod tests {
     #[test]
     fn a_refused_digest_changes_nothing_and_a_lost_controller_is_counted() {
         let table = table();
-        let controller = DigestLoop::start(&table, |_| None).unwrap();
-        let mut worker = table.worker().unwrap();
-        worker
-            .update(&[0, 0, 0, 1], Tick(0), |hit: &mut Hit<'_>| hit.parameters_mut()[0] = 10)
-            .unwrap();
+        let (controller, sender) = DigestLoop::start(&table, |_| None).unwrap();
+        let mut worker = TableWorker::with_digests(&table, Arc::new(sender)).unwrap();
+        write(&mut worker, 10);
         wait_for(&controller, 1);
-        assert_eq!(table.read(&[0, 0, 0, 1]).unwrap().parameters, [9, 0, 0, 0]);
+        assert_eq!(table.read(1), Some((ActionId(0), vec![9, 0, 0, 0])));
         let counters = Arc::clone(&controller.counters);
         drop(controller);
-        worker
-            .update(&[0, 0, 0, 1], Tick(0), |hit: &mut Hit<'_>| hit.parameters_mut()[0] = 11)
-            .unwrap();
+        write(&mut worker, 11);
         assert_eq!(counters.dropped.load(Ordering::Relaxed), 1);
     }
 }

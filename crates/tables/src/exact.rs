@@ -8,19 +8,17 @@
 //! not write entries in place, the larger table is made beside this one while they go on
 //! ([`ExactTable::with_room_for`]), and replaces this one in a moment.
 
-use std::sync::Arc;
-
 use thiserror::Error;
 
 use crate::access::{Access, Sharing};
-use crate::bucket::{Effect, Full};
+use crate::bucket::Full;
 use crate::design::{EntryLock, Storage};
-use crate::direct::Direct;
 use crate::entry::ActionId;
 use crate::hash::{self, DEFAULT_SEED};
 use crate::indirect::{Indirect, Kind, Parts};
 use crate::layout::{Layout, LayoutError, MAX_SIZE};
-use crate::quiescence::{Domain, Reclaim};
+use crate::memory::MemoryUse;
+use crate::quiescence::Domain;
 use crate::store::{Inline, Shape};
 
 /// Room for entries at first.
@@ -62,7 +60,7 @@ pub enum ExactTableError {
     Layout(#[from] LayoutError),
     /// Key, parameters and actions do not fit a cache line.
     #[error(
-        "keys of {key_bits} bits with {parameter_bytes} B of parameters do not fit a cache line; use a Table"
+        "keys of {key_bits} bits with {parameter_bytes} B of parameters do not fit a cache line, in which machine code keeps entries"
     )]
     TooWide {
         /// Of the key.
@@ -131,11 +129,23 @@ impl ExactTable {
     ) -> Result<Self, ExactTableError> {
         let layout =
             Layout::new(key_bits, parameter_bytes, FIRST_SIZE)?.with_actions(actions.max(1))?;
-        let shape = Shape::of(&layout);
-        let shape = shape.ok_or(ExactTableError::TooWide { key_bits, parameter_bytes })?;
+        let shape = Self::shape(&layout)?;
         let body = Body::new((storage, lock), is_numbered, (shape, &layout), FIRST_SIZE)?;
         let domain = Domain::new();
         Ok(Self { layout, shape, storage, lock, is_numbered, size: FIRST_SIZE, body, domain })
+    }
+
+    /// Checks whether keys and parameters are narrow enough for tables of this kind.
+    ///
+    /// # Errors
+    /// As for [`ExactTable::new`].
+    pub fn check(layout: &Layout) -> Result<(), ExactTableError> {
+        Self::shape(layout).map(|_| ())
+    }
+
+    fn shape(layout: &Layout) -> Result<Shape, ExactTableError> {
+        let (key_bits, parameter_bytes) = (layout.key_bits(), layout.parameter_bytes());
+        Shape::of(layout).ok_or(ExactTableError::TooWide { key_bits, parameter_bytes })
     }
 
     fn body(&self, size: usize) -> Result<Body, ExactTableError> {
@@ -155,10 +165,16 @@ impl ExactTable {
         self.len() == 0
     }
 
-    /// Bytes in use.
+    /// Returns the number of bytes in use.
     #[must_use]
     pub fn bytes(&self) -> usize {
-        self.body.bytes()
+        self.memory().total()
+    }
+
+    /// Returns the number of bytes in use, by part.
+    #[must_use]
+    pub fn memory(&self) -> MemoryUse {
+        self.body.memory()
     }
 
     /// A thread's way in; `writing` has a bit for each action that writes its entry, the first action the lowest.
@@ -222,7 +238,7 @@ impl ExactTable {
     }
 
     fn put(&self, key: u128, action: ActionId, parameters: &[u8]) -> Result<(), Full> {
-        self.body.insert(self.reclaim(), self.key(key).bytes(), action.0, parameters)
+        self.body.insert(&self.domain, self.key(key).bytes(), action.0, parameters)
     }
 
     /// A table with the same entries and room for `size`.
@@ -241,18 +257,18 @@ impl ExactTable {
 
     /// Takes an entry out; whether it was there.
     pub fn remove(&mut self, key: u128) -> bool {
-        self.body.remove(self.reclaim(), self.key(key).bytes())
+        self.body.remove(&self.domain, self.key(key).bytes())
     }
 
     /// Replaces action and parameters of an entry; whether it was there.
     pub fn replace(&mut self, key: u128, action: ActionId, parameters: &[u8]) -> bool {
         let key = self.key(key);
-        let store = |_, value: &mut [u8], _| {
+        let store = |_, value: &mut [u8]| {
             value.fill(0);
             value.iter_mut().zip(parameters).for_each(|(to, from)| *to = *from);
-            (Effect::Store(action.0), ())
+            action.0
         };
-        self.body.update(key.bytes(), self.layout.parameter_bytes(), store).is_some()
+        self.body.update(key.bytes(), self.layout.parameter_bytes(), store)
     }
 
     /// Action and parameters of an entry.
@@ -296,10 +312,6 @@ impl ExactTable {
                 }
             }
         }
-    }
-
-    fn reclaim(&self) -> Reclaim<'_> {
-        Reclaim::of(&self.domain)
     }
 
     fn key(&self, key: u128) -> Key {
@@ -352,7 +364,7 @@ impl Body {
         };
         let layout = Layout::new(8 * shape.key as u32, layout.parameter_bytes(), size)?
             .with_actions(layout.actions())?;
-        let table = Indirect::new(kind, &layout, lock, Arc::new(Direct::default()));
+        let table = Indirect::new(kind, &layout, lock);
         Ok(Self::Indirect(Box::new(table.ok_or_else(none)?)))
     }
 
@@ -370,12 +382,18 @@ impl Body {
         }
     }
 
-    fn bytes(&self) -> usize {
+    fn memory(&self) -> MemoryUse {
         match self {
-            Self::Inline(inline) | Self::Numbered(inline) => inline.bytes(),
+            Self::Inline(inline) | Self::Numbered(inline) => MemoryUse {
+                index: 0,
+                keys: 0,
+                pointers: 0,
+                entries: inline.bytes(),
+                pages: inline.pages(),
+            },
             Self::Indirect(indirect) => {
                 let Parts { index, records, pointers, entries } = indirect.parts();
-                index + records + pointers + entries
+                MemoryUse { index, keys: records, pointers, entries, pages: indirect.pages() }
             }
         }
     }
@@ -402,7 +420,7 @@ impl Body {
 
     fn insert(
         &self,
-        reclaim: Reclaim<'_>,
+        domain: &Domain,
         key: &[u8],
         action: u16,
         parameters: &[u8],
@@ -412,35 +430,26 @@ impl Body {
             Self::Inline(inline) => inline.insert::<true>(hash, key, action, parameters),
             Self::Numbered(inline) => inline.insert_numbered(key, action, parameters),
             Self::Indirect(indirect) => {
-                indirect.insert::<true>(reclaim, hash, key, action, parameters)
+                indirect.insert::<true>(domain, hash, key, action, parameters)
             }
         }
         .map(|_| ())
     }
 
-    fn remove(&self, reclaim: Reclaim<'_>, key: &[u8]) -> bool {
+    fn remove(&self, domain: &Domain, key: &[u8]) -> bool {
         let hash = self.hash(key);
         match self {
-            Self::Inline(inline) | Self::Numbered(inline) => {
-                inline.remove(hash, key, |_| ()).is_some()
-            }
-            Self::Indirect(indirect) => indirect.remove(reclaim, hash, key).is_some(),
+            Self::Inline(inline) | Self::Numbered(inline) => inline.remove(hash, key),
+            Self::Indirect(indirect) => indirect.remove(domain, hash, key).is_some(),
         }
     }
 
-    fn update(
-        &self,
-        key: &[u8],
-        bytes: usize,
-        act: impl FnOnce(u16, &mut [u8], u32) -> (Effect, ()),
-    ) -> Option<()> {
+    fn update(&self, key: &[u8], bytes: usize, act: impl FnOnce(u16, &mut [u8]) -> u16) -> bool {
         let hash = self.hash(key);
         match self {
-            Self::Inline(inline) | Self::Numbered(inline) => {
-                inline.update::<true, ()>(EntryLock::None, hash, key, bytes, act)
-            }
+            Self::Inline(inline) | Self::Numbered(inline) => inline.update(hash, key, bytes, act),
             Self::Indirect(indirect) => {
-                indirect.update::<true, ()>(hash, key, &mut vec![0; bytes], act)
+                indirect.update::<true>(hash, key, &mut vec![0; bytes], act)
             }
         }
     }

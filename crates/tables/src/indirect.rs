@@ -1,7 +1,6 @@
-//! The designs in which a hash leads to an entry somewhere else: original, dynamic and static of the paper, and the
-//! fall-back of inline storage for wide keys and parameters.
+//! The designs in which a hash leads to an entry somewhere else: original, dynamic and static of the paper.
 //!
-//! All four share an index of one-line buckets (a 32-bit tag and a record number for each entry) in the role of
+//! All three share an index of one-line buckets (a 32-bit tag and a record number for each entry) in the role of
 //! rte_hash's buckets, and an array of records, one for each entry of the declared size, that hold the key. They
 //! differ in where the entry, which is action and parameters, lies:
 //!
@@ -24,16 +23,13 @@ mod entry;
 
 use std::alloc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Mutex, PoisonError};
 
-use crate::bucket::{Buckets, Effect, Found, Full};
+use crate::bucket::{Buckets, Found, Full};
 use crate::design::EntryLock;
-use crate::direct::Direct;
-use crate::entry::Position;
-use crate::hash;
 use crate::layout::Layout;
-use crate::quiescence::{Limbo, Reclaim, relax};
-use crate::region::{LINE, Pages, Region, prefetch};
+use crate::quiescence::{Domain, Limbo, relax};
+use crate::region::{LINE, Pages, Region};
 use entry::{Entry, Form};
 
 /// Where the entry of a record lies.
@@ -42,23 +38,11 @@ pub(crate) enum Kind {
     Original,
     Dynamic,
     Static,
-    Beside,
 }
 
-/// Bytes of a record of `kind`.
-pub(crate) const fn record_bytes(
-    kind: Kind,
-    key_bytes: usize,
-    parameter_bytes: usize,
-    locked: bool,
-) -> usize {
-    match kind {
-        Kind::Original | Kind::Dynamic | Kind::Static => (8 + key_bytes).next_multiple_of(16),
-        Kind::Beside => {
-            let tail = entry::tail_bytes(parameter_bytes, locked);
-            (8 + key_bytes.next_multiple_of(8) + tail).next_multiple_of(16)
-        }
-    }
+/// Returns the number of bytes of a record.
+pub(crate) const fn record_bytes(key_bytes: usize) -> usize {
+    (8 + key_bytes).next_multiple_of(16)
 }
 
 /// Bytes of an entry of `kind` outside its record.
@@ -67,7 +51,6 @@ pub(crate) const fn entry_bytes(kind: Kind, parameter_bytes: usize, locked: bool
     match kind {
         Kind::Original | Kind::Dynamic => bytes.next_multiple_of(64),
         Kind::Static => bytes.next_multiple_of(16),
-        Kind::Beside => 0,
     }
 }
 
@@ -103,7 +86,6 @@ pub(crate) struct Indirect {
     /// Static: one entry for each record.
     entries: Option<Region>,
     supply: Mutex<Supply>,
-    direct: Arc<Direct>,
 }
 
 /// The records that no key has.
@@ -119,16 +101,11 @@ struct Supply {
 
 impl Indirect {
     /// An empty table, or `None` where memory does not suffice.
-    pub(crate) fn new(
-        kind: Kind,
-        layout: &Layout,
-        lock: EntryLock,
-        direct: Arc<Direct>,
-    ) -> Option<Self> {
+    pub(crate) fn new(kind: Kind, layout: &Layout, lock: EntryLock) -> Option<Self> {
         let locked = lock == EntryLock::PerEntry;
         let (key_bytes, parameter_bytes, size) =
             (layout.key_bytes(), layout.parameter_bytes(), layout.size());
-        let record_stride = record_bytes(kind, key_bytes, parameter_bytes, locked);
+        let record_stride = record_bytes(key_bytes);
         let entry_stride = entry_bytes(kind, parameter_bytes, locked);
         let array = |stride: usize| Region::new(size.checked_mul(stride)?);
         Some(Self {
@@ -144,7 +121,6 @@ impl Indirect {
             pointers: if kind == Kind::Original { Some(array(8)?) } else { None },
             entries: if kind == Kind::Static { Some(array(entry_stride)?) } else { None },
             supply: Mutex::new(Supply::default()),
-            direct,
         })
     }
 
@@ -152,16 +128,10 @@ impl Indirect {
         self.index.len()
     }
 
-    /// Number of positions: one for each entry of the declared size.
-    pub(crate) fn positions(&self) -> usize {
-        self.size
-    }
-
     pub(crate) fn parts(&self) -> Parts {
         let entries = match self.kind {
             Kind::Original | Kind::Dynamic => self.supply().allocated * self.entry_stride,
             Kind::Static => self.size * self.entry_stride,
-            Kind::Beside => 0,
         };
         Parts {
             index: self.index.bytes(),
@@ -183,51 +153,6 @@ impl Indirect {
     #[inline(always)]
     fn tag(hash: u64) -> [u8; 4] {
         ((hash >> 32) as u32).to_ne_bytes()
-    }
-
-    #[inline(always)]
-    pub(crate) fn prefetch(&self, hash: u64) {
-        self.index.prefetch(hash);
-    }
-
-    /// Hashes keys that lie one behind the other and asks the cache for their index buckets.
-    #[inline(always)]
-    pub(crate) fn ahead(&self, seed: u64, width: usize, keys: &[u8], hashes: &mut [u64]) {
-        for (hash, key) in hashes.iter_mut().zip(keys.chunks_exact(width)) {
-            *hash = hash::bytes(key, seed);
-            self.prefetch(*hash);
-        }
-    }
-
-    /// Asks the cache for the record that `hash` leads to, once its index bucket is there; its number. The tag alone
-    /// decides: a wrong guess costs nothing but the fetch.
-    #[inline(always)]
-    pub(crate) fn prefetch_record(&self, hash: u64) -> Option<u32> {
-        let found = self.index.find::<true>(hash, &Self::tag(hash), |_| true)?;
-        let record = u32::from_ne_bytes(found.value);
-        // Nothing was checked against writers, so the number may be of any moment.
-        if record as usize >= self.size {
-            return None;
-        }
-        prefetch(self.records.at(record as usize * self.record_stride));
-        if let Some(entries) = &self.entries {
-            prefetch(entries.at(record as usize * self.entry_stride));
-        }
-        if let Some(pointers) = &self.pointers {
-            prefetch(pointers.at(record as usize * 8));
-        }
-        Some(record)
-    }
-
-    /// Asks the cache for the allocated entry of a record, once what points to it is there.
-    #[inline(always)]
-    pub(crate) fn prefetch_entry(&self, record: u32) {
-        let pointer = match (self.kind, &self.pointers) {
-            (Kind::Dynamic, _) => self.record_word(record, 0),
-            (Kind::Original, Some(pointers)) => pointers.word(record as usize * 8),
-            _ => return,
-        };
-        prefetch(std::ptr::without_provenance(pointer.load(Ordering::Relaxed) as usize));
     }
 
     #[inline(always)]
@@ -274,11 +199,6 @@ impl Indirect {
     #[inline(always)]
     unsafe fn entry(&self, record: u32) -> Entry<'_> {
         match self.kind {
-            Kind::Beside => {
-                let behind_key = 8 * (1 + self.key_bytes.div_ceil(8));
-                let tail = record as usize * self.record_stride + behind_key;
-                Entry::new(self.record_word(record, 0), self.tail(&self.records, tail))
-            }
             Kind::Static => {
                 let index = self.record_word(record, 0).load(Ordering::Relaxed) as usize;
                 let entries = self.entries.as_ref().unwrap_or(&self.records);
@@ -325,7 +245,6 @@ impl Indirect {
     /// Makes the entry of a record that is about to be used. False where memory does not suffice.
     fn allocate(&self, record: u32) -> bool {
         match self.kind {
-            Kind::Beside => return true,
             Kind::Static => {
                 self.record_word(record, 0).store(u64::from(record), Ordering::Relaxed);
                 return true;
@@ -405,59 +324,34 @@ impl Indirect {
         }
     }
 
-    /// Runs `act` on the entry with this key, if there is one. The caller is pinned.
+    /// Changes the parameters of the entry with this key by `act`, which gets its action and returns the next one. Returns
+    /// whether there is such an entry. The caller is pinned, or nobody takes entries out meanwhile.
     #[inline(always)]
-    pub(crate) fn update<const ALONE: bool, R>(
+    pub(crate) fn update<const ALONE: bool>(
         &self,
         hash: u64,
         key: &[u8],
         parameters: &mut [u8],
-        act: impl FnOnce(u16, &mut [u8], u32) -> (Effect, R),
-    ) -> Option<R> {
+        act: impl FnOnce(u16, &mut [u8]) -> u16,
+    ) -> bool {
         if self.form == Form::Locked && !ALONE {
-            let (record, _) = self.find::<ALONE>(hash, key)?;
+            let Some((record, _)) = self.find::<ALONE>(hash, key) else { return false };
             // SAFETY: just found, and the caller is pinned.
             let mut held = unsafe { self.entry(record) }.lock();
             let action = held.read(parameters);
-            let (effect, result) = act(action, parameters, record);
-            if let Effect::Store(action) = effect {
-                held.write(action, parameters);
-            }
-            return Some(result);
+            let action = act(action, parameters);
+            held.write(action, parameters);
+            return true;
         }
-        let (hit, found) = self.read_found::<ALONE>(hash, key, parameters)?;
-        let (effect, result) = act(hit.action, parameters, hit.position);
-        if let Effect::Store(action) = effect {
+        let Some((hit, found)) = self.read_found::<ALONE>(hash, key, parameters) else {
+            return false;
+        };
+        let action = act(hit.action, parameters);
+        if ALONE || self.form == Form::Short {
             // SAFETY: just found, and the caller is pinned.
-            let entry = unsafe { self.entry(hit.position) };
-            if ALONE || self.form == Form::Short {
-                entry.write(self.form, action, parameters);
-            } else {
-                self.write_long(hash, key, hit.position, found, action, parameters);
-            }
-        }
-        Some(result)
-    }
-
-    /// Gives the entry with this key another action and other parameters, if there is one. The caller is pinned, or nobody
-    /// takes entries out meanwhile.
-    #[inline(always)]
-    pub(crate) fn overwrite<const ALONE: bool>(
-        &self,
-        hash: u64,
-        key: &[u8],
-        action: u16,
-        parameters: &[u8],
-    ) -> bool {
-        let Some((record, found)) = self.find::<ALONE>(hash, key) else { return false };
-        // SAFETY: just found, and the caller is pinned.
-        let entry = unsafe { self.entry(record) };
-        match self.form {
-            Form::Locked if !ALONE => entry.lock().write(action, parameters),
-            Form::Long if !ALONE => {
-                self.write_long(hash, key, record, found, action, parameters);
-            }
-            form => entry.write(form, action, parameters),
+            unsafe { self.entry(hit.position) }.write(self.form, action, parameters);
+        } else {
+            self.write_long(hash, key, hit.position, found, action, parameters);
         }
         true
     }
@@ -491,7 +385,7 @@ impl Indirect {
     /// Adds an entry.
     pub(crate) fn insert<const ALONE: bool>(
         &self,
-        reclaim: Reclaim<'_>,
+        domain: &Domain,
         hash: u64,
         key: &[u8],
         action: u16,
@@ -500,37 +394,12 @@ impl Indirect {
         if self.find::<ALONE>(hash, key).is_some() {
             return Err(Full::Exists);
         }
-        let record = self.take_record(reclaim).ok_or(Full::Full)?;
+        let record = self.take_record(domain).ok_or(Full::Full)?;
         self.insert_at::<ALONE>(record, hash, key, action, parameters)
     }
 
-    /// Adds an entry with the record that another replica of the table uses for it. All insertions of a replica are
-    /// of this kind, or none.
-    pub(crate) fn insert_following(
-        &self,
-        reclaim: Reclaim<'_>,
-        record: u32,
-        hash: u64,
-        key: &[u8],
-        action: u16,
-        parameters: &[u8],
-    ) -> Result<u32, Full> {
-        loop {
-            let mut supply = self.supply();
-            self.collect(&mut supply, reclaim.domain.advance());
-            supply.free.clear();
-            supply.fresh = supply.fresh.max(record + 1);
-            if !supply.limbo.holds(record) {
-                break;
-            }
-            drop(supply);
-            reclaim.synchronise();
-        }
-        self.insert_at::<false>(record, hash, key, action, parameters)
-    }
-
     /// Adds an entry with a record that nobody can see.
-    pub(crate) fn insert_at<const ALONE: bool>(
+    fn insert_at<const ALONE: bool>(
         &self,
         record: u32,
         hash: u64,
@@ -559,13 +428,10 @@ impl Indirect {
     }
 
     /// A record that nobody can see, or `None` if the table is full.
-    pub(crate) fn take_record(&self, reclaim: Reclaim<'_>) -> Option<u32> {
-        let mut spins = 0;
-        loop {
-            let mut supply = self.supply();
-            if supply.free.is_empty() && !supply.limbo.is_empty() {
-                self.collect(&mut supply, reclaim.domain.advance());
-            }
+    fn take_record(&self, domain: &Domain) -> Option<u32> {
+        let mut supply = self.supply();
+        // What was unlinked can be used again two epochs later.
+        for _ in 0..3 {
             if let Some(record) = supply.free.pop() {
                 return Some(record);
             }
@@ -573,40 +439,29 @@ impl Indirect {
                 supply.fresh += 1;
                 return Some(supply.fresh - 1);
             }
-            let waits = !supply.limbo.is_empty();
-            drop(supply);
-            if self.index.len() >= self.size {
-                return None;
-            }
-            if waits {
-                reclaim.synchronise();
-                let mut supply = self.supply();
-                self.collect(&mut supply, reclaim.domain.advance());
-            }
-            // Otherwise another thread is between taking a record and counting it, or giving it back.
-            relax(&mut spins);
+            self.collect(&mut supply, domain.advance());
         }
+        None
     }
 
     fn collect(&self, supply: &mut Supply, epoch: u64) {
         let mut limbo = std::mem::take(&mut supply.limbo);
         limbo.collect(epoch, |record| {
             self.free_entry(supply, record);
-            self.direct.reset(Position(record));
             supply.free.push(record);
         });
         supply.limbo = limbo;
     }
 
     /// Takes the entry with this key out; its position.
-    pub(crate) fn remove(&self, reclaim: Reclaim<'_>, hash: u64, key: &[u8]) -> Option<u32> {
+    pub(crate) fn remove(&self, domain: &Domain, hash: u64, key: &[u8]) -> Option<u32> {
         let verify = |record: &[u8; 4]| self.has_key(u32::from_ne_bytes(*record), key);
-        let removed = self.index.remove(hash, &Self::tag(hash), verify, |_| ())?;
+        let removed = self.index.remove(hash, &Self::tag(hash), verify)?;
         let record = u32::from_ne_bytes(removed.value);
         let mut supply = self.supply();
-        supply.limbo.retire(reclaim.domain, record);
+        supply.limbo.retire(domain, record);
         if supply.limbo.len() >= 64 {
-            self.collect(&mut supply, reclaim.domain.advance());
+            self.collect(&mut supply, domain.advance());
         }
         Some(record)
     }

@@ -54,11 +54,6 @@ impl Layout {
         Ok(Self { actions, ..self })
     }
 
-    /// The same table for another number of entries, at least one and not more than before.
-    pub(crate) fn resized(&self, size: usize) -> Self {
-        Self { size: size.clamp(1, self.size), ..*self }
-    }
-
     /// Width of the key in bits.
     pub fn key_bits(&self) -> u32 {
         self.key_bits

@@ -1,5 +1,8 @@
 //! How fast tables are on this machine: designs side by side, under one load.
 //!
+//! What is measured is what a running program uses: a [`PackedTable`](crate::PackedTable), through the same
+//! [`Access`](crate::Access) as machine code. A program adds its parser, its other tables and what it does with packets.
+//!
 //! A [`Selection`] names what is to be compared and becomes a [`Plan`]: the cases that are measured, and those that no
 //! table can honour, each with the reason. [`run`] measures the plan on a
 //! machine that [`survey`] looked at. Cases of one size take turns within each
@@ -8,7 +11,8 @@
 //! # What a turn does
 //!
 //! Each core of the case has a pinned thread with a worker of its own. All begin together, run untimed to find the
-//! caches, and then for a fixed time call the table with batches of keys that are drawn uniformly from the entries. An
+//! caches, and then for a fixed time call the table with batches of keys that are drawn uniformly from the entries. The
+//! workers of a sharded table, who have all entries each, draw from those of the flows that stay with them. An
 //! update reads a number in the entry and writes the next one, so that at the end the entries tell how many updates
 //! arrived: a measurement of a table that loses what it must not lose is a failure and no figure.
 //!
@@ -40,7 +44,7 @@ use statistics::{Estimate, Ordered};
 use crate::design::{Design, EntryLock, Synchronisation, UpdateMethod};
 use crate::layout::Layout;
 use crate::machine::{Cache, Latency};
-use crate::table::MemoryUse;
+use crate::memory::MemoryUse;
 
 pub use counters::{CounterError, counters_available};
 pub use plan::{NotOffered, Plan, Selection, Sharing};
@@ -77,7 +81,8 @@ impl Case {
         self.operation == Operation::Update
             && match self.design.update {
                 UpdateMethod::Pointer => false,
-                UpdateMethod::Change => double,
+                // A change of the one replica keeps the packets of other cores out.
+                UpdateMethod::Change => double || self.cores > 1,
                 UpdateMethod::Digest => true,
             }
     }
@@ -91,10 +96,7 @@ impl Case {
                         || self.design.entry_lock == EntryLock::PerEntry
                         || matches!(self.design.synchronisation, Synchronisation::Sharded { .. })
                 }
-                UpdateMethod::Change => {
-                    self.cores == 1
-                        || matches!(self.design.synchronisation, Synchronisation::Sharded { .. })
-                }
+                UpdateMethod::Change => self.cores == 1,
                 // A packet may read its entry before the answer to the packet before it is back.
                 UpdateMethod::Digest => false,
             }

@@ -1,29 +1,50 @@
-//! How much memory a table reserves, before it is made.
+//! How much memory a table takes, before it is made and then.
 
 use crate::bucket::buckets_for;
-use crate::design::{Design, EntryLock, Placement, Storage, Synchronisation};
+use crate::design::{Design, EntryLock, Storage, Synchronisation};
 use crate::indirect::{Kind, entry_bytes, record_bytes};
 use crate::layout::Layout;
-use crate::region::LINE;
+use crate::region::{LINE, Pages};
 use crate::store::Shape;
 
-/// The layout of one of `shards` shards. By key, each gets its share and six standard deviations of a binomial
-/// distribution on top, so that keys that hash evenly fill the declared size.
-pub(crate) fn shard_layout(layout: &Layout, shards: usize, placement: Placement) -> Layout {
-    if placement == Placement::Replicated || shards <= 1 {
-        return *layout;
-    }
-    let share = layout.size().div_ceil(shards);
-    layout.resized((share + 6 * (share.isqrt() + 1)).min(layout.size()))
+/// Bytes that a table has allocated, by part, over all replicas and shards. The operating system provides a part of
+/// them only when it is first written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub struct MemoryUse {
+    /// The hash index of original, dynamic and static storage, which the paper's equations leave out.
+    pub index: usize,
+    /// Keys with the words beside them: `s * [8 + k]` to 16 B in the paper.
+    pub keys: usize,
+    /// The pointer array of original storage: `8 B * s`.
+    pub pointers: usize,
+    /// Entries; for inline storage the buckets with all that is in them.
+    pub entries: usize,
+    /// The pages under the larger parts.
+    pub pages: Pages,
 }
 
-/// Number of positions of one store.
-pub(crate) fn positions(layout: &Layout, design: &Design) -> usize {
-    match (design.storage, Shape::of(layout)) {
-        (Storage::Inline, Some(shape)) => {
-            buckets_for(layout.size(), shape.slots()).map_or(0, |buckets| buckets * shape.slots())
+impl MemoryUse {
+    /// Returns the bytes that the paper's equations count.
+    #[must_use]
+    pub fn modelled(&self) -> usize {
+        self.keys + self.pointers + self.entries
+    }
+
+    /// Returns all bytes.
+    #[must_use]
+    pub fn total(&self) -> usize {
+        self.modelled() + self.index
+    }
+
+    /// Returns the bytes of this and another table.
+    pub(crate) fn and(self, other: Self) -> Self {
+        Self {
+            index: self.index + other.index,
+            keys: self.keys + other.keys,
+            pointers: self.pointers + other.pointers,
+            entries: self.entries + other.entries,
+            pages: self.pages.max(other.pages),
         }
-        _ => layout.size(),
     }
 }
 
@@ -32,7 +53,7 @@ fn store_bytes(layout: &Layout, design: &Design) -> usize {
     let locked = design.entry_lock == EntryLock::PerEntry;
     let size = layout.size();
     let indirect = |kind: Kind| {
-        let record = record_bytes(kind, layout.key_bytes(), layout.parameter_bytes(), locked);
+        let record = record_bytes(layout.key_bytes());
         let entry = entry_bytes(kind, layout.parameter_bytes(), locked);
         let pointer = if kind == Kind::Original { 8 } else { 0 };
         let index = buckets_for(size, 7).map_or(usize::MAX, |buckets| buckets.saturating_mul(LINE));
@@ -45,33 +66,19 @@ fn store_bytes(layout: &Layout, design: &Design) -> usize {
         Storage::Inline => match Shape::of(layout) {
             Some(shape) => buckets_for(size, shape.slots())
                 .map_or(usize::MAX, |buckets| buckets.saturating_mul(LINE)),
-            None => indirect(Kind::Beside),
+            None => usize::MAX,
         },
     }
 }
 
-/// Bytes of a full table, over all replicas and shards.
+/// Returns the number of bytes of a full table, over all replicas and shards.
 pub(crate) fn reserved_bytes(layout: &Layout, design: &Design) -> usize {
     match design.synchronisation {
         Synchronisation::Optimistic => store_bytes(layout, design),
         Synchronisation::DoubleBuffer { .. } => store_bytes(layout, design).saturating_mul(2),
-        Synchronisation::Sharded { shards, placement } => {
-            store_bytes(&shard_layout(layout, shards, placement), design).saturating_mul(shards)
+        // Each worker has a shard with all entries, beside those of the control plane.
+        Synchronisation::Sharded { shards } => {
+            store_bytes(layout, design).saturating_mul(shards + 1)
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn shards_hold_their_share_with_room_for_uneven_hashing() {
-        let layout = Layout::new(32, 4, 1 << 20).unwrap();
-        let shard = shard_layout(&layout, 4, Placement::ByKey);
-        assert!(shard.size() > (1 << 18) && shard.size() < (1 << 18) + 4096, "{}", shard.size());
-        assert_eq!(shard_layout(&layout, 4, Placement::Replicated).size(), 1 << 20);
-        let one = Layout::new(32, 4, 1).unwrap();
-        assert_eq!(shard_layout(&one, 4, Placement::ByKey).size(), 1);
     }
 }

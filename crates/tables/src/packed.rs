@@ -26,6 +26,7 @@ use crate::exact::{ExactTable, ExactTableError};
 use crate::finder::{Finder, FinderError, Searcher, SearcherSource};
 use crate::group::{Closed, Worker, WorkerGroup, WorkerId};
 use crate::match_key::{FieldMatch, MatchField};
+use crate::memory::MemoryUse;
 use crate::sync::lock;
 use replicas::{Remade, Replicas};
 
@@ -108,6 +109,8 @@ pub struct PackedTable {
     group: Arc<WorkerGroup>,
     design: Design,
     parameter_bytes: usize,
+    /// Whether keys are matched exactly.
+    is_exact: bool,
     /// A bit for each action that writes its entry in place.
     writing: u64,
     writes_words: bool,
@@ -244,6 +247,7 @@ impl PackedTable {
             group: Arc::clone(group),
             design,
             parameter_bytes,
+            is_exact: matches!(keys, Keys::Exact { .. }),
             writing: if in_place { writing } else { 0 },
             writes_words,
             version: AtomicU64::new(0),
@@ -268,6 +272,11 @@ impl PackedTable {
     #[must_use]
     pub fn parameter_bytes(&self) -> usize {
         self.parameter_bytes
+    }
+
+    /// Returns whether keys are matched exactly.
+    pub(crate) fn is_exact(&self) -> bool {
+        self.is_exact
     }
 
     /// Returns the number of entries.
@@ -333,6 +342,12 @@ impl PackedTable {
     pub fn bytes(&self) -> usize {
         let finder = lock(&self.changing).finder.as_ref().map_or(0, Finder::bytes);
         finder + read(&self.entries).table.bytes()
+    }
+
+    /// Returns the number of bytes that the entries take, by part, over all replicas and shards.
+    #[must_use]
+    pub fn memory(&self) -> MemoryUse {
+        read(&self.entries).table.memory()
     }
 
     /// Returns the number of entries that packets of several workers wrote, as far as workers that have gone can tell:

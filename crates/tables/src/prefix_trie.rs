@@ -355,7 +355,7 @@ impl PrefixTrie {
     ) {
         if length <= self.short_bits {
             // Of packets that have looked into the large array before, none looks into this one from now on.
-            domain.synchronise(None);
+            domain.synchronise();
             return self.fill_short(writer, length, value, result);
         }
         let free = self.array_bits - length;

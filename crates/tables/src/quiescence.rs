@@ -1,13 +1,16 @@
 //! When may memory that readers could still see be used again?
 //!
 //! Workers pin themselves while they run a batch and hold no entry afterwards (epoch-based reclamation, Fraser 2004,
-//! Section 5.2.3). What is unlinked goes into a worker's [`Limbo`] with the epoch of that moment. The epoch advances
-//! when every pinned worker has seen it, and what was unlinked two epochs ago is out of everybody's reach. A writer
-//! can also wait for that point instead of sleeping ([`Domain::synchronise`]).
+//! Section 5.2.3). What is unlinked goes into a [`Limbo`] with the epoch of that moment. The epoch advances when every
+//! pinned worker has seen it, and what was unlinked two epochs ago is out of everybody's reach.
+//!
+//! The tables of programs have a domain without workers, since a gate keeps packets out of them; searches that change
+//! under their readers are tested with workers.
 
-use crate::announcement::Notice;
 use crate::design::MAX_WORKERS;
-use crate::sync::{AtomicBool, AtomicU64, Ordering, fence, spin_loop, yield_now};
+#[cfg(test)]
+use crate::sync::AtomicBool;
+use crate::sync::{AtomicU64, Ordering, fence, spin_loop, yield_now};
 
 /// One worker's announcement, alone in its pair of cache lines (processors fetch lines in pairs).
 #[repr(align(128))]
@@ -15,6 +18,7 @@ use crate::sync::{AtomicBool, AtomicU64, Ordering, fence, spin_loop, yield_now};
 struct Announcement {
     /// The epoch in which the worker is pinned, or 0 while it is not.
     pinned: AtomicU64,
+    #[cfg(test)]
     taken: AtomicBool,
 }
 
@@ -26,7 +30,8 @@ pub(crate) struct Domain {
     seats: AtomicU64,
 }
 
-/// A worker's place in the domain. Given back when dropped by [`Domain::leave`].
+/// A worker's place in the domain, given back by [`Domain::leave`].
+#[cfg(test)]
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Seat(usize);
 
@@ -40,6 +45,7 @@ impl Domain {
     }
 
     /// Takes a seat, or `None` when all are taken.
+    #[cfg(test)]
     pub(crate) fn join(&self) -> Option<Seat> {
         let free = |worker: &Announcement| !worker.taken.swap(true, Ordering::AcqRel);
         let seat = self.workers.iter().position(free)?;
@@ -52,18 +58,14 @@ impl Domain {
         &self.workers[..self.seats.load(Ordering::Acquire) as usize]
     }
 
+    #[cfg(test)]
     pub(crate) fn leave(&self, seat: &Seat) {
         self.unpin(seat);
         self.workers[seat.0].taken.store(false, Ordering::Release);
     }
 
-    /// How many seats are taken.
-    pub(crate) fn members(&self) -> usize {
-        self.seats().iter().filter(|worker| worker.taken.load(Ordering::Acquire)).count()
-    }
-
     /// From here to [`Domain::unpin`] nothing that the worker can reach is used for something else.
-    #[inline]
+    #[cfg(test)]
     pub(crate) fn pin(&self, seat: &Seat) {
         let epoch = self.epoch.load(Ordering::Relaxed);
         self.workers[seat.0].pinned.store(epoch, Ordering::Release);
@@ -71,7 +73,7 @@ impl Domain {
         fence(Ordering::SeqCst);
     }
 
-    #[inline]
+    #[cfg(test)]
     pub(crate) fn unpin(&self, seat: &Seat) {
         self.workers[seat.0].pinned.store(0, Ordering::Release);
     }
@@ -106,81 +108,24 @@ impl Domain {
         epoch >= stamp + 2
     }
 
-    /// Waits until nobody can reach what was unlinked before the call. A pinned caller passes its own seat and must
-    /// hold nothing: it counts as having let go, so that two workers may wait for each other.
-    pub(crate) fn synchronise(&self, own: Option<&Seat>) {
+    /// Waits until nobody can reach what was unlinked before the call. The caller is not pinned.
+    pub(crate) fn synchronise(&self) {
         let stamp = self.now();
         let mut spins = 0_u32;
         while !Self::is_past(stamp, self.advance()) {
-            if let Some(seat) = own {
-                self.repin(seat);
-            }
             relax(&mut spins);
-        }
-        if let Some(seat) = own {
-            self.repin(seat);
-        }
-    }
-
-    fn is_pinned(&self, seat: &Seat) -> bool {
-        self.workers[seat.0].pinned.load(Ordering::Relaxed) != 0
-    }
-
-    /// A pinned worker that holds nothing moves to the current epoch.
-    fn repin(&self, seat: &Seat) {
-        if self.is_pinned(seat) {
-            self.unpin(seat);
-            self.pin(seat);
-        }
-    }
-}
-
-/// What reuse of memory needs to know: who might still see it. A pinned caller passes its seat and holds nothing.
-#[derive(Clone, Copy)]
-pub(crate) struct Reclaim<'a> {
-    pub(crate) domain: &'a Domain,
-    pub(crate) seat: Option<&'a Seat>,
-    /// What the caller has announced, which it takes back before it waits.
-    pub(crate) notice: Option<&'a Notice>,
-}
-
-impl<'a> Reclaim<'a> {
-    /// For a caller who is not pinned.
-    pub(crate) fn of(domain: &'a Domain) -> Self {
-        Self { domain, seat: None, notice: None }
-    }
-
-    /// Waits until nobody can reach what was unlinked before the call.
-    pub(crate) fn synchronise(&self) {
-        self.let_go();
-        self.domain.synchronise(self.seat);
-    }
-
-    /// Runs `wait`, which may block on a thread that itself waits for this one to let go.
-    pub(crate) fn while_waiting<R>(&self, wait: impl FnOnce() -> R) -> R {
-        let Some(seat) = self.seat.filter(|seat| self.domain.is_pinned(seat)) else {
-            return wait();
-        };
-        self.let_go();
-        self.domain.unpin(seat);
-        let result = wait();
-        self.domain.pin(seat);
-        result
-    }
-
-    fn let_go(&self) {
-        if let Some(notice) = self.notice {
-            notice.take_back();
         }
     }
 }
 
 /// Pinned until dropped.
+#[cfg(test)]
 pub(crate) struct Pin<'a> {
     domain: &'a Domain,
     seat: &'a Seat,
 }
 
+#[cfg(test)]
 impl<'a> Pin<'a> {
     #[inline]
     pub(crate) fn new(domain: &'a Domain, seat: &'a Seat) -> Self {
@@ -189,6 +134,7 @@ impl<'a> Pin<'a> {
     }
 }
 
+#[cfg(test)]
 impl Drop for Pin<'_> {
     #[inline]
     fn drop(&mut self) {
@@ -215,6 +161,7 @@ impl<T: Copy + PartialEq> Limbo<T> {
         self.waiting.push_back((domain.now(), record));
     }
 
+    #[cfg(test)]
     pub(crate) fn is_empty(&self) -> bool {
         self.waiting.is_empty()
     }
@@ -222,11 +169,6 @@ impl<T: Copy + PartialEq> Limbo<T> {
     /// Number of records that wait.
     pub(crate) fn len(&self) -> usize {
         self.waiting.len()
-    }
-
-    /// Whether this record waits.
-    pub(crate) fn holds(&self, record: T) -> bool {
-        self.waiting.iter().any(|&(_, waiting)| waiting == record)
     }
 
     /// Hands out what is out of reach at `epoch`.
@@ -260,16 +202,6 @@ mod tests {
         limbo.collect(domain.advance(), |record| reused.push(record));
         assert_eq!(reused, [7]);
         assert!(limbo.is_empty());
-    }
-
-    #[test]
-    fn a_pinned_caller_does_not_wait_for_itself() {
-        let domain = Domain::new();
-        let seat = domain.join().unwrap();
-        domain.pin(&seat);
-        domain.synchronise(Some(&seat));
-        domain.unpin(&seat);
-        domain.synchronise(None);
     }
 
     #[test]

@@ -8,9 +8,7 @@ use crate::match_key::{MatchField, MatchKind, Pattern};
 use crate::packing::{Packed, Packing};
 use crate::prefix_trie::{PrefixTrie, PrefixWriter};
 use crate::quiescence::Domain;
-#[cfg(all(target_arch = "x86_64", not(miri)))]
-use crate::ternary_tree::{Eight, Four};
-use crate::ternary_tree::{FieldRange, Lanes, OneByOne, Rule, TernaryTree, Together, key_words};
+use crate::ternary_tree::{FieldRange, Rule, TernaryTree, key_words};
 
 /// See the module.
 pub(crate) enum Search {
@@ -36,17 +34,6 @@ pub(crate) enum Prepared {
     InPlace,
     /// The tree as it will be.
     Tree(Block),
-}
-
-/// Memory of one thread's searches.
-#[derive(Default)]
-pub(crate) struct Scratch {
-    /// The name of the best entry of each packet, 0 for none.
-    pub(crate) found: Vec<u32>,
-    short: Vec<u64>,
-    medium: Vec<u128>,
-    bytes: Vec<u8>,
-    together: Together,
 }
 
 /// What the processor has that searches gain by.
@@ -227,68 +214,6 @@ impl Search {
         match self {
             Self::Prefix { packing, trie } => trie.suits(packing.bits(), entries),
             Self::Ternary(_) => true,
-        }
-    }
-
-    /// The names of the best entries for these keys, each of `width` bytes, into `scratch.found`.
-    pub(crate) fn find(&self, keys: &[u8], width: usize, scratch: &mut Scratch) {
-        match Processor::here() {
-            Processor::Any => self.find_by(OneByOne, keys, width, scratch),
-            // SAFETY: the processor has the instructions.
-            #[cfg(all(target_arch = "x86_64", not(miri)))]
-            Processor::Four => unsafe { self.find_by_four(keys, width, scratch) },
-            // SAFETY: as above.
-            #[cfg(all(target_arch = "x86_64", not(miri)))]
-            Processor::Eight => unsafe { self.find_by_eight(keys, width, scratch) },
-        }
-    }
-
-    #[cfg(all(target_arch = "x86_64", not(miri)))]
-    #[target_feature(enable = "popcnt,lzcnt,bmi1,bmi2,avx2")]
-    fn find_by_four(&self, keys: &[u8], width: usize, scratch: &mut Scratch) {
-        // SAFETY: this function has AVX2.
-        self.find_by(unsafe { Four::known() }, keys, width, scratch);
-    }
-
-    #[cfg(all(target_arch = "x86_64", not(miri)))]
-    #[target_feature(enable = "popcnt,lzcnt,bmi1,bmi2,avx2,avx512f")]
-    fn find_by_eight(&self, keys: &[u8], width: usize, scratch: &mut Scratch) {
-        // SAFETY: this function has AVX-512 F.
-        self.find_by(unsafe { Eight::known() }, keys, width, scratch);
-    }
-
-    #[inline(always)]
-    fn find_by(&self, lanes: impl Lanes, keys: &[u8], width: usize, scratch: &mut Scratch) {
-        let Scratch { found, short, medium, bytes, together } = scratch;
-        found.clear();
-        let packets = keys.chunks_exact(width);
-        match self {
-            Self::Prefix { packing, trie } => {
-                found.resize(packets.len(), 0);
-                match packing.bits() {
-                    ..=64 => {
-                        short.clear();
-                        packing.pack_short(keys, width, short);
-                        trie.find(short, found);
-                    }
-                    65..=128 => {
-                        medium.clear();
-                        medium.extend(packets.map(|key| packing.pack_medium(key)));
-                        trie.find(medium, found);
-                    }
-                    _ => {
-                        let length = packing.pack_long(packets, bytes);
-                        let keys: Vec<&[u8]> = bytes.chunks_exact(length).collect();
-                        trie.find(&keys, found);
-                    }
-                }
-            }
-            Self::Ternary(tree) => {
-                found.resize(packets.len(), 0);
-                short.clear();
-                packets.for_each(|key| key_words(key, short));
-                tree.find_all(lanes, tree.now(), short, found, together);
-            }
         }
     }
 }

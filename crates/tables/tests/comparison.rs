@@ -16,7 +16,7 @@ use std::fs;
 use std::hash::BuildHasher;
 
 use contenders::{Conditions, Contender, Side, room, scatter};
-use tables::{Design, KeyHash, Pages};
+use tables::{Design, KeyHash, Pages, Storage};
 
 const SIZE: u32 = 1 << 12;
 
@@ -73,7 +73,7 @@ fn every_map_has_the_same_scattered_keys() {
 #[test]
 fn what_is_large_lies_on_huge_pages_on_both_sides_or_on_neither() {
     // Tables ask for themselves, maps get it from the allocator of the benchmark.
-    let table = contenders::filled(Design::sharded(1), 1 << 18);
+    let table = contenders::filled(Design::unlocked(Storage::Inline), 1 << 18);
     let advised = table.memory().pages == Pages::HugeAdvised;
     let map = contenders::Hashbrown::new(1 << 18, (0..1 << 18).map(scatter));
     let block = vec![1u8; 8 << 20];

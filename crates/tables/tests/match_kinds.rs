@@ -1,23 +1,22 @@
 //! Longest prefix, ternary, range, optional and mixed keys against a scan of all entries.
 
+mod fields;
+
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use fields::{has_priorities, key, look_up, table};
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
 use tables::{
-    ActionId, Design, EntryError, EntryLock, FieldMatch, Hit, MatchField, MatchKind, MatchTable,
-    MatchTableError, MatchWorker, Options, Storage, Tick, UpdateMethod, Wait,
+    ActionId, Design, FieldMatch, FinderError, Hit, Keys, Match, MatchField, MatchKind,
+    PackedTable, Storage, TableError, TableSettings, TableWorker, UpdateMethod, Wait,
 };
 
 fn designs() -> [Design; 4] {
     [
         Design::shared(Storage::Inline),
-        Design {
-            entry_lock: EntryLock::None,
-            update: UpdateMethod::Change,
-            ..Design::shared(Storage::Dynamic)
-        },
+        Design { update: UpdateMethod::Change, ..Design::unlocked(Storage::Dynamic) },
         Design::double_buffer(Storage::Static, Wait::Quiescent),
         Design::sharded(2),
     ]
@@ -89,45 +88,31 @@ fn scenario() -> impl Strategy<Value = (Vec<MatchKind>, Vec<Step>)> {
     })
 }
 
-fn found(worker: &mut MatchWorker, key: &[u8]) -> Option<u8> {
-    worker.lookup(key, |hit| hit.parameters()[0])
-}
-
 fn run(design: Design, kinds: &[MatchKind], steps: &[Step]) {
-    const SIZE: usize = 20;
     let fields: Vec<_> = kinds.iter().map(|&kind| MatchField { bits: BITS, kind }).collect();
-    let table = MatchTable::new(&fields, 1, SIZE, design, &Options::default()).unwrap();
-    let mut worker = table.worker().unwrap();
-    // Oldest first.
-    let mut oracle: Vec<Step> = Vec::new();
-    for step in steps {
-        let priority = if table.has_priorities() { step.priority } else { 0 };
+    let has_priorities = has_priorities(&fields);
+    let table = table(design, &fields, 20);
+    let mut worker = TableWorker::new(&table).unwrap();
+    // Oldest first, each with the key under which it is stored.
+    let mut oracle: Vec<(Step, u128)> = Vec::new();
+    for (order, step) in steps.iter().enumerate() {
+        let priority = if has_priorities { step.priority } else { 0 };
         let place = oracle
             .iter()
-            .position(|other| other.matches == step.matches && other.priority == priority);
-        if step.delete {
-            let deleted = table.delete(&step.matches, priority);
-            match place {
-                Some(place) => {
-                    assert_eq!(deleted, Ok(()));
-                    oracle.remove(place);
-                }
-                None => assert_eq!(deleted, Err(MatchTableError::Entry(EntryError::NotFound))),
+            .position(|(other, _)| other.matches == step.matches && other.priority == priority);
+        match place {
+            Some(place) if step.delete => {
+                let (gone, key) = oracle.remove(place);
+                let taken = table.take(key).map(|(_, parameters)| parameters[0]);
+                assert_eq!(taken, Some(gone.value));
             }
-        } else {
-            let inserted = table.insert(&step.matches, priority, ActionId(0), &[step.value], None);
-            match place {
-                Some(_) => assert_eq!(inserted, Err(MatchTableError::Entry(EntryError::Exists))),
-                None if oracle.len() == SIZE => {
-                    assert_eq!(
-                        inserted,
-                        Err(MatchTableError::Entry(EntryError::Full { size: SIZE }))
-                    );
-                }
-                None => {
-                    assert_eq!(inserted, Ok(()));
-                    oracle.push(Step { priority, ..step.clone() });
-                }
+            // The control plane knows whether an entry exists.
+            Some(_) => {}
+            None if step.delete => {}
+            None => {
+                let of = Match::Fields { fields: &step.matches, priority, order: order as u64 };
+                let key = table.insert(of, ActionId(0), &[step.value]).unwrap();
+                oracle.push((Step { priority, ..step.clone() }, key));
             }
         }
         assert_eq!(table.len(), oracle.len());
@@ -136,32 +121,30 @@ fn run(design: Design, kinds: &[MatchKind], steps: &[Step]) {
     let mut expected = Vec::new();
     let mut keys = Vec::new();
     for number in 0..count {
-        let key: Vec<u8> =
+        let values: Vec<u8> =
             (0..kinds.len()).map(|at| (number >> (BITS as usize * at)) as u8 & 0xf).collect();
         let rank = |step: &Step| {
             let prefix = step.matches.iter().find_map(|wanted| match wanted {
                 FieldMatch::Lpm(_, length) => Some(*length),
                 _ => None,
             });
-            if table.has_priorities() { step.priority } else { prefix.unwrap_or(0) }
+            if has_priorities { step.priority } else { prefix.unwrap_or(0) }
         };
-        let hits = oracle.iter().filter(|step| {
+        let hits = oracle.iter().map(|(step, _)| step).filter(|step| {
             step.matches
                 .iter()
                 .zip(&fields)
-                .zip(&key)
+                .zip(&values)
                 .all(|((wanted, field), &value)| matches(field, wanted, value))
         });
         // `max_by_key` takes the last of equals; the oldest counts.
-        let best = hits.rev().max_by_key(|step| rank(step)).map(|step| step.value);
-        assert_eq!(found(&mut worker, &key), best, "{design}: key {key:?}");
+        let best = hits.rev().max_by_key(|step| rank(step)).map(|step| u32::from(step.value));
+        let values: Vec<Vec<u8>> = values.into_iter().map(|value| vec![value]).collect();
+        keys.push(key(&fields, &values));
+        assert_eq!(look_up(&mut worker, &keys[keys.len() - 1..]), [best], "{design}: {values:?}");
         expected.push(best);
-        keys.extend(key);
     }
-    let mut seen = vec![None; expected.len()];
-    let mut act = |packet: usize, hit: &mut Hit<'_>| seen[packet] = Some(hit.parameters()[0]);
-    worker.apply_batch(&keys, Tick(0), &mut act).unwrap();
-    assert_eq!(seen, expected, "{design}");
+    assert_eq!(look_up(&mut worker, &keys), expected, "{design}");
 }
 
 proptest! {
@@ -191,92 +174,94 @@ impl Drop for Done<'_> {
     }
 }
 
-/// Many routes: masks' tables grow while a worker looks up, and it never sees a worse route than the one that is
-/// always there.
+/// Many routes: the search grows while a worker looks up, and the worker never sees a worse route than the one that is always
+/// there.
 #[test]
 fn lookups_while_routes_come_and_go() {
-    let field = MatchField { bits: 32, kind: MatchKind::Lpm };
-    let design = Design::shared(Storage::Inline);
-    let table = MatchTable::new(&[field], 4, 5000, design, &Options::default()).unwrap();
-    table.insert(&route(0x0a00_0000, 8), 0, ActionId(0), &8_u32.to_le_bytes(), None).unwrap();
+    let field = [MatchField { bits: 32, kind: MatchKind::Lpm }];
+    let table = table(Design::shared(Storage::Inline), &field, 5000);
+    let insert = |address: u32, length: u32| {
+        let fields = &route(address, length);
+        let of = Match::Fields { fields, priority: 0, order: 0 };
+        table.insert(of, ActionId(0), &length.to_le_bytes()).unwrap()
+    };
+    insert(0x0a00_0000, 8);
     let routes: u32 = if cfg!(miri) { 20 } else { 1000 };
     let done = AtomicBool::new(false);
     std::thread::scope(|scope| {
         // Also when an assertion below fails.
         let _done = Done(&done);
         scope.spawn(|| {
-            let mut worker = table.worker().unwrap();
+            let mut worker = TableWorker::new(&table).unwrap();
             let mut seen = HashMap::new();
             while !done.load(Ordering::SeqCst) {
-                let key = 0x0a00_0105_u32;
-                let length = worker
-                    .lookup(&key.to_be_bytes(), |hit| hit.parameters()[0])
-                    .expect("a route to 10/8");
-                *seen.entry(length).or_insert(0) += 1;
+                let found = look_up(&mut worker, &[[0x0a00_0105, 0]]);
+                *seen.entry(found[0].expect("a route to 10/8")).or_insert(0) += 1;
                 std::thread::yield_now();
             }
             assert!(seen.keys().all(|length| [8, 24, 32].contains(length)), "{seen:?}");
         });
         for round in 0..3 {
+            let mut inserted = Vec::new();
             for number in 0..routes {
                 let at = 0x0a00_0100 + number;
-                table.insert(&route(at, 32), 0, ActionId(0), &32_u32.to_le_bytes(), None).unwrap();
+                inserted.push(insert(at, 32));
                 if round == 1 && number == 10 {
-                    table
-                        .insert(&route(at, 24), 0, ActionId(0), &24_u32.to_le_bytes(), None)
-                        .unwrap();
+                    insert(at, 24);
                 }
             }
-            for number in 0..routes {
-                table.delete(&route(0x0a00_0100 + number, 32), 0).unwrap();
+            for key in inserted {
+                assert!(table.take(key).is_some());
             }
         }
     });
     assert_eq!(table.len(), 2);
-    let mut worker = table.worker().unwrap();
-    assert_eq!(worker.lookup(&0x0a00_0105_u32.to_be_bytes(), |hit| hit.parameters()[0]), Some(24));
-    assert_eq!(worker.lookup(&0x0b00_0000_u32.to_be_bytes(), |hit| hit.parameters()[0]), None);
+    let mut worker = TableWorker::new(&table).unwrap();
+    let found = look_up(&mut worker, &[[0x0a00_0105, 0], [0x0b00_0000, 0]]);
+    assert_eq!(found, [Some(24), None]);
 }
 
 #[test]
 fn a_packet_writes_the_entry_that_it_matched() {
-    let field = MatchField { bits: 8, kind: MatchKind::Ternary };
-    let table =
-        MatchTable::new(&[field], 4, 8, Design::shared(Storage::Inline), &Options::default())
-            .unwrap();
-    let wanted = [FieldMatch::Ternary(vec![0x10], vec![0xf0])];
-    table.insert(&wanted, 5, ActionId(3), &[], None).unwrap();
-    let mut worker = table.worker().unwrap();
-    worker
-        .apply_batch(&[0x11, 0x12, 0x21], Tick(0), &mut |_: usize, hit: &mut Hit<'_>| {
-            hit.parameters_mut()[0] += 1
-        })
-        .unwrap();
-    assert_eq!(table.read(&wanted, 5).unwrap().parameters, [2, 0, 0, 0]);
-    table.modify(&wanted, 5, ActionId(4), &[7]).unwrap();
-    assert_eq!(table.read(&wanted, 5).unwrap().action, ActionId(4));
-    assert!(worker.apply_batch(&[], Tick(0), &mut |_: usize, _: &mut Hit<'_>| ()).is_ok());
+    let field = [MatchField { bits: 8, kind: MatchKind::Ternary }];
+    let table = table(Design::shared(Storage::Inline), &field, 8);
+    let fields = &[FieldMatch::Ternary(vec![0x10], vec![0xf0])];
+    let of = Match::Fields { fields, priority: 5, order: 0 };
+    let entry = table.insert(of, ActionId(0), &[]).unwrap();
+    let mut worker = TableWorker::new(&table).unwrap();
+    let keys = [0x11, 0x12, 0x21].map(|value| key(&field, &[vec![value]]));
+    worker.apply(&keys, &mut |_: usize, hit: &mut Hit<'_>| hit.parameters_mut()[0] += 1);
+    worker.apply(&[], &mut |_: usize, _: &mut Hit<'_>| ());
+    assert_eq!(table.read(entry), Some((ActionId(0), vec![2, 0, 0, 0])));
+    assert_eq!(table.lookups(), (2, 1));
 }
 
 #[test]
-fn tables_and_entries_that_make_no_sense_are_errors() {
-    let design = Design::shared(Storage::Inline);
-    let table = |fields: &[MatchField]| MatchTable::new(fields, 4, 8, design, &Options::default());
+fn tables_that_make_no_sense_are_errors() {
+    let table = |fields: &[MatchField]| {
+        let settings = TableSettings {
+            design: Design::shared(Storage::Inline),
+            keys: Keys::Fields { fields, size: 8 },
+            parameter_bytes: 4,
+            actions: 1,
+            writing: 1,
+            writes_words: true,
+        };
+        PackedTable::new(&std::sync::Arc::default(), &settings).map(|_| ())
+    };
     let lpm = MatchField { bits: 8, kind: MatchKind::Lpm };
-    assert_eq!(table(&[lpm, lpm]).unwrap_err(), MatchTableError::TwoPrefixes);
-    assert!(matches!(table(&[]).unwrap_err(), MatchTableError::Layout(_)));
-    assert!(matches!(
-        table(&[MatchField { bits: 0, ..lpm }]).unwrap_err(),
-        MatchTableError::Layout(_)
-    ));
-    assert!(matches!(
-        table(&[MatchField { bits: u32::MAX, ..lpm }]).unwrap_err(),
-        MatchTableError::Layout(_)
-    ));
-    let error =
-        table(&[lpm]).unwrap().insert(&[FieldMatch::Any], 1, ActionId(0), &[], None).unwrap_err();
-    assert_eq!(error, MatchTableError::Priority { priority: 1 });
-    let ternary = table(&[MatchField { bits: 8, kind: MatchKind::Ternary }]).unwrap();
-    let error = ternary.insert(&[FieldMatch::Any], 0, ActionId(0), &[], None).unwrap_err();
-    assert_eq!(error, MatchTableError::Priority { priority: 0 });
+    assert_eq!(table(&[lpm]), Ok(()));
+    assert_eq!(table(&[lpm, lpm]), Err(TableError::Search(FinderError::TwoPrefixes)));
+    for fields in
+        [&[][..], &[MatchField { bits: 129, ..lpm }], &[MatchField { bits: u32::MAX, ..lpm }]]
+    {
+        assert_eq!(table(fields), Err(TableError::Search(FinderError::TooWide)));
+    }
+}
+
+#[test]
+fn an_entry_of_another_kind_than_the_keys_is_refused() {
+    let field = [MatchField { bits: 8, kind: MatchKind::Lpm }];
+    let table = table(Design::shared(Storage::Inline), &field, 8);
+    assert_eq!(table.insert(Match::Exact(1), ActionId(0), &[]), Err(TableError::OtherKind));
 }

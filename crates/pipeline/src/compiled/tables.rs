@@ -9,7 +9,7 @@ use crate::error::RunError;
 use crate::state::State;
 use crate::table::{ActionCall, EntryLayout, NativeTable};
 use std::sync::Arc;
-use tables::{Access, GroupWorker, Lookups, Reached, Searcher};
+use tables::{Access, Lookups, Reached, Searcher, Worker};
 
 /// The default action writes its entry: it is fetched and left by call-outs.
 pub(super) const BY_CALL_OUT: u64 = 1 << 33;
@@ -35,7 +35,7 @@ pub(super) struct TableAccess {
 /// A worker that has joined those of a switch's state.
 #[derive(Debug)]
 pub(super) struct Joined {
-    worker: GroupWorker,
+    worker: Worker,
     tables: Vec<JoinedTable>,
     made: Made,
     /// As in the bound form.
@@ -84,7 +84,7 @@ impl Made {
 /// What a worker has while it is inside of the gate.
 #[derive(Debug)]
 pub(super) struct Inside<'j> {
-    worker: &'j GroupWorker,
+    worker: &'j Worker,
     tables: &'j [JoinedTable],
     made: &'j mut Made,
     samples: bool,

@@ -21,8 +21,8 @@ use ir::{ActionId, EntryStore, Replicas, TableStorage, UpdateMethod};
 use std::ops::Deref;
 use std::sync::Arc;
 use tables::{
-    Design, EntryLock, Keys, Match, PackedTable, PackedTableError as TableError, Placement,
-    Storage, Synchronisation, TableSettings, Wait, WorkerGroup,
+    Design, EntryLock, Keys, Match, PackedTable, Storage, Synchronisation, TableError,
+    TableSettings, Wait, WorkerGroup,
 };
 
 /// The entries of one table; see the module.
@@ -154,9 +154,7 @@ pub(crate) fn design(storage: TableStorage, layout: &EntryLayout) -> Design {
     let synchronisation = match replicas {
         Replicas::One => Synchronisation::Optimistic,
         Replicas::Two => Synchronisation::DoubleBuffer { wait: Wait::Quiescent },
-        Replicas::Sharded => {
-            Synchronisation::Sharded { shards: 1, placement: Placement::Replicated }
-        }
+        Replicas::Sharded => Synchronisation::sharded(1),
     };
     let update = match update {
         UpdateMethod::Pointer => tables::UpdateMethod::Pointer,

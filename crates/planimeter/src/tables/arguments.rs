@@ -35,9 +35,8 @@ on the way an update takes. This command measures all of it and says which desig
              static    hash, index, one array of entries at 16 B
              inline    key, action and parameters in the bucket: one cache line for a lookup
   sync       double-buffer  two replicas: write to one, swap, wait, write to the other
-             optimistic     one replica; readers take no lock, check a version and read again
-             sharded        a table for each core, placed by key; no entry locks, one
-                            compare-and-exchange for each call
+             optimistic     one replica for all cores
+             sharded        a table for each core, with all entries; nothing is locked
   lock       on, off   whether an action holds its entry alone from its start to its end
   update     pointer   in place
              change    by a second lookup, as the control plane makes it

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use ::tables::machine::caches;
-use ::tables::{Design, EntryLock, Fill, Layout, Model, Requirements, Storage, Wait};
+use ::tables::{Design, EntryLock, ExactTable, Fill, Layout, Model, Requirements, Storage, Wait};
 use ir::{Action, MatchKind, Program, Table, TableId};
 
 use super::Arguments;
@@ -127,7 +127,7 @@ impl Question {
                 },
             )
         };
-        // A recommendation that this project's own check refuses would be worse than none.
+        // A recommendation that a program would be refused with is worse than none.
         if let Err(error) = design.check(asks) {
             return format!("  No design fits: {error}");
         }
@@ -186,7 +186,7 @@ fn given(arguments: &Arguments) -> Result<Vec<Subject>, Failure> {
         for &bits in &key_bits {
             for &bytes in &bytes {
                 let layout = Layout::new(bits, bytes, size).map_err(Failure::input)?;
-                subjects.push(Subject { name: "table".to_owned(), layout: Ok(layout), asks });
+                subjects.push(Subject { name: "table".to_owned(), layout: packed(layout), asks });
             }
         }
     }
@@ -243,9 +243,16 @@ fn layout(program: &Program, table: &Table) -> Result<Layout, String> {
     let size = table.size.unwrap_or(DEFAULT_SIZE as u64);
     let fits = |number: u64| usize::try_from(number).unwrap_or(usize::MAX);
     let actions = u16::try_from(table.actions.len()).unwrap_or(u16::MAX).max(1);
-    Layout::new(u32::try_from(key_bits).unwrap_or(u32::MAX), fits(parameter_bytes), fits(size))
+    let bits = u32::try_from(key_bits).unwrap_or(u32::MAX);
+    let layout = Layout::new(bits, fits(parameter_bytes), fits(size))
         .and_then(|layout| layout.with_actions(actions))
-        .map_err(|error| error.to_string())
+        .map_err(|error| error.to_string())?;
+    packed(layout)
+}
+
+/// Returns the layout of a table whose entries machine code can keep.
+fn packed(layout: Layout) -> Result<Layout, String> {
+    ExactTable::check(&layout).map(|()| layout).map_err(|error| error.to_string())
 }
 
 fn caches_of(given: Option<usize>) -> Vec<(String, usize)> {

@@ -5,11 +5,9 @@ use std::time::Duration;
 
 use fastrand::Rng;
 use prefix_trie::PrefixMap;
-use tables::{
-    ActionId, Design, EntryLock, FieldMatch, Hit, MatchField, MatchKind, MatchTable, MatchWorker,
-    Options, Storage, Tick,
-};
+use tables::{FieldMatch, MatchField, MatchKind};
 
+use super::ours::{Entry, Ours};
 use super::{OPERATIONS, Search, timed};
 
 /// A prefix: its number is its place in the list.
@@ -25,9 +23,9 @@ pub(crate) fn all(count: usize) -> (String, Vec<Box<dyn Search>>) {
     };
     let keys: Vec<u32> = (0..OPERATIONS).map(|_| draw(&mut random)).collect();
     let mut searches: Vec<Box<dyn Search>> = vec![
-        Box::new(Ours::narrow(&routes, &keys, false)),
-        Box::new(Ours::narrow(&routes, &keys, true)),
-        Box::new(Ours::wide(&routes, &keys)),
+        Box::new(narrow(&routes, &keys, false)),
+        Box::new(narrow(&routes, &keys, true)),
+        Box::new(wide(&routes, &keys)),
         Box::new(Crate::new(&routes, &keys)),
     ];
     #[cfg(feature = "dpdk")]
@@ -68,92 +66,31 @@ fn routes(random: &mut Rng, count: usize) -> Vec<Route> {
     routes
 }
 
-/// A table of this crate, asked for numbers, or for what the entries hold.
-struct Ours {
-    name: &'static str,
-    worker: MatchWorker,
-    keys: Vec<u8>,
-    width: usize,
-    reads: bool,
-    filling: Duration,
-}
-
-impl Ours {
-    fn narrow(routes: &[Route], keys: &[u32], reads: bool) -> Self {
-        let name = if reads {
-            "MatchTable, 32 bits, bulk 32, with entries"
-        } else {
-            "MatchTable, 32 bits, bulk 32"
-        };
-        let bytes = keys.iter().flat_map(|key| key.to_be_bytes()).collect();
-        Self::new(name, routes, bytes, 4, reads)
-    }
-
-    /// The same routes in the last bits of an IPv6 prefix: 2001:db8:aabb:ccdd::/32 and more.
-    fn wide(routes: &[Route], keys: &[u32]) -> Self {
-        let wide = |key: &u32| {
-            let mut bytes = [0; 16];
-            bytes[..4].copy_from_slice(&[0x20, 0x01, 0x0d, 0xb8]);
-            bytes[4..8].copy_from_slice(&key.to_be_bytes());
-            bytes
-        };
-        let bytes = keys.iter().flat_map(wide).collect();
-        Self::new("MatchTable, 128 bits, bulk 32", routes, bytes, 16, false)
-    }
-
-    fn new(name: &'static str, routes: &[Route], keys: Vec<u8>, width: usize, reads: bool) -> Self {
-        let design = Design { entry_lock: EntryLock::None, ..Design::shared(Storage::Inline) };
-        let field = MatchField { bits: 8 * width as u32, kind: MatchKind::Lpm };
-        let table = MatchTable::new(&[field], 4, routes.len(), design, &Options::default())
-            .expect("memory for the benchmark");
-        let prefix = |(address, length): Route| {
-            let mut value = vec![0; width];
-            let (at, before) = if width == 16 { (4, 32) } else { (0, 0) };
-            if width == 16 {
-                value[..4].copy_from_slice(&[0x20, 0x01, 0x0d, 0xb8]);
-            }
-            value[at..at + 4].copy_from_slice(&address.to_be_bytes());
-            [FieldMatch::Lpm(value, before + u32::from(length))]
-        };
-        let ((), filling) = timed(|| {
-            for (number, route) in routes.iter().enumerate() {
-                let value = (number as u32).to_le_bytes();
-                table.insert(&prefix(*route), 0, ActionId(0), &value, None).expect("a new route");
-            }
-        });
-        let worker = table.worker().expect("a first worker");
-        Self { name, worker, keys, width, reads, filling }
+/// A search of this crate, for numbers, or for what the entries hold.
+fn narrow(routes: &[Route], keys: &[u32], reads: bool) -> Ours {
+    let entry = |&(address, length): &Route| -> Entry {
+        (vec![FieldMatch::Lpm(address.to_be_bytes().to_vec(), length.into())], 0)
+    };
+    let entries: Vec<Entry> = routes.iter().map(entry).collect();
+    let keys: Vec<u128> = keys.iter().map(|key| u128::from(*key)).collect();
+    let fields = [MatchField { bits: 32, kind: MatchKind::Lpm }];
+    match reads {
+        true => Ours::entries("PackedTable, 32 bits, bulk 32", &fields, &entries, &keys),
+        false => Ours::numbers("Finder, 32 bits, bulk 32", &fields, &entries, &keys),
     }
 }
 
-impl Search for Ours {
-    fn name(&self) -> &str {
-        self.name
-    }
-
-    fn filling(&self) -> Duration {
-        self.filling
-    }
-
-    fn search(&mut self) -> u64 {
-        let mut sum = 0;
-        for keys in self.keys.chunks(32 * self.width) {
-            if self.reads {
-                let mut act = |_: usize, hit: &mut Hit<'_>| {
-                    let value =
-                        hit.parameters().first_chunk().map(|value| u32::from_le_bytes(*value));
-                    sum += value.map_or(0, |value| u64::from(value) + 1);
-                };
-                self.worker.apply_batch(keys, Tick(0), &mut act).expect("whole keys");
-            } else {
-                let mut look = |_: usize, number: Option<u32>| {
-                    sum += number.map_or(0, |number| u64::from(number) + 1);
-                };
-                self.worker.search_batch(keys, &mut look).expect("whole keys");
-            }
-        }
-        sum
-    }
+/// The same routes in the last bits of an IPv6 prefix: 2001:db8:aabb:ccdd::/32 and more.
+fn wide(routes: &[Route], keys: &[u32]) -> Ours {
+    let wide = |key: u32| 0x2001_0db8_u128 << 96 | u128::from(key) << 64;
+    let entry = |&(address, length): &Route| -> Entry {
+        let value = wide(address).to_be_bytes().to_vec();
+        (vec![FieldMatch::Lpm(value, 32 + u32::from(length))], 0)
+    };
+    let entries: Vec<Entry> = routes.iter().map(entry).collect();
+    let keys: Vec<u128> = keys.iter().map(|key| wide(*key)).collect();
+    let fields = [MatchField { bits: 128, kind: MatchKind::Lpm }];
+    Ours::numbers("Finder, 128 bits, bulk 32", &fields, &entries, &keys)
 }
 
 /// The crate prefix-trie: one thread.

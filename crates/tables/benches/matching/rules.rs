@@ -1,16 +1,13 @@
 //! Rules over protocol, addresses and ports.
 
 use std::collections::HashSet;
-use std::time::Duration;
 
 use fastrand::Rng;
-use tables::{
-    ActionId, Design, EntryLock, FieldMatch, MatchField, MatchKind, MatchTable, MatchWorker,
-    Options, Storage,
-};
+use tables::{FieldMatch, Finder, MatchField, MatchKind};
 
+use super::ours::{Entry, Ours};
 use super::routes::mask;
-use super::{OPERATIONS, Search, timed};
+use super::{OPERATIONS, Search};
 
 /// A rule as the C shim has it; its number is its place in the list.
 #[repr(C)]
@@ -46,7 +43,7 @@ pub(crate) fn all(count: usize) -> (String, Vec<Box<dyn Search>>) {
     let packets: Vec<Packet> = (0..OPERATIONS).map(|_| packet(&mut random, &rules)).collect();
     let masks: HashSet<_> =
         rules.iter().map(|rule| (rule.source_length, rule.destination_length)).collect();
-    let mut searches: Vec<Box<dyn Search>> = vec![Box::new(Ours::new(&rules, &packets))];
+    let mut searches: Vec<Box<dyn Search>> = vec![Box::new(ours(&rules, &packets))];
     #[cfg(feature = "dpdk")]
     searches.extend(super::dpdk::rules(&rules, &packets));
     searches.shrink_to_fit();
@@ -112,72 +109,40 @@ fn packet(random: &mut Rng, rules: &[Rule]) -> Packet {
     packet
 }
 
-struct Ours {
-    worker: MatchWorker,
-    keys: Vec<u8>,
-    filling: Duration,
-}
-
-/// Bytes of a key: protocol, addresses, ports.
-const KEY: usize = 13;
-
-impl Ours {
-    fn new(rules: &[Rule], packets: &[Packet]) -> Self {
-        let design = Design { entry_lock: EntryLock::None, ..Design::shared(Storage::Inline) };
-        let field = |bits, kind| MatchField { bits, kind };
-        let fields = [
-            field(8, MatchKind::Ternary),
-            field(32, MatchKind::Ternary),
-            field(32, MatchKind::Ternary),
-            field(16, MatchKind::Range),
-            field(16, MatchKind::Range),
+/// The search of this crate for the numbers of rules.
+fn ours(rules: &[Rule], packets: &[Packet]) -> Ours {
+    let field = |bits, kind| MatchField { bits, kind };
+    let fields = [
+        field(8, MatchKind::Ternary),
+        field(32, MatchKind::Ternary),
+        field(32, MatchKind::Ternary),
+        field(16, MatchKind::Range),
+        field(16, MatchKind::Range),
+    ];
+    let entry = |rule: &Rule| -> Entry {
+        let address = |value: u32, length| {
+            let (value, mask) = (value.to_be_bytes(), mask(length).to_be_bytes());
+            FieldMatch::Ternary(value.to_vec(), mask.to_vec())
+        };
+        let ports = |[low, high]: [u16; 2]| {
+            FieldMatch::Range(low.to_be_bytes().to_vec(), high.to_be_bytes().to_vec())
+        };
+        let matches = vec![
+            FieldMatch::Ternary(vec![rule.protocol], vec![rule.protocol_mask]),
+            address(rule.source, rule.source_length),
+            address(rule.destination, rule.destination_length),
+            ports(rule.source_ports),
+            ports(rule.destination_ports),
         ];
-        let table = MatchTable::new(&fields, 4, rules.len(), design, &Options::default())
-            .expect("memory for the benchmark");
-        let ((), filling) = timed(|| {
-            for rule in rules {
-                let address = |value: u32, length| {
-                    let (value, mask) = (value.to_be_bytes(), mask(length).to_be_bytes());
-                    FieldMatch::Ternary(value.to_vec(), mask.to_vec())
-                };
-                let ports = |[low, high]: [u16; 2]| {
-                    FieldMatch::Range(low.to_be_bytes().to_vec(), high.to_be_bytes().to_vec())
-                };
-                let matches = [
-                    FieldMatch::Ternary(vec![rule.protocol], vec![rule.protocol_mask]),
-                    address(rule.source, rule.source_length),
-                    address(rule.destination, rule.destination_length),
-                    ports(rule.source_ports),
-                    ports(rule.destination_ports),
-                ];
-                table.insert(&matches, rule.priority, ActionId(0), &[], None).expect("a new rule");
-            }
-        });
-        let key = |packet: &Packet| {
-            std::iter::once(packet[0]).chain(packet[4..].iter().copied()).collect::<Vec<u8>>()
-        };
-        let keys = packets.iter().flat_map(key).collect();
-        Self { worker: table.worker().expect("a first worker"), keys, filling }
-    }
-}
-
-impl Search for Ours {
-    fn name(&self) -> &str {
-        "MatchTable, bulk 32"
-    }
-
-    fn filling(&self) -> Duration {
-        self.filling
-    }
-
-    fn search(&mut self) -> u64 {
-        let mut sum = 0;
-        let mut look = |_: usize, number: Option<u32>| {
-            sum += number.map_or(0, |number| u64::from(number) + 1);
-        };
-        for keys in self.keys.chunks(32 * KEY) {
-            self.worker.search_batch(keys, &mut look).expect("whole keys");
-        }
-        sum
-    }
+        (matches, rule.priority)
+    };
+    let places = Finder::places(&fields).expect("fields of at most 128 bits");
+    let key = |packet: &Packet| {
+        let values = [&packet[..1], &packet[4..8], &packet[8..12], &packet[12..14], &packet[14..]];
+        let number = |value: &[u8]| value.iter().fold(0, |sum, byte| sum << 8 | u128::from(*byte));
+        values.iter().zip(&places).fold(0, |key, (value, place)| key | number(value) << place)
+    };
+    let entries: Vec<Entry> = rules.iter().map(entry).collect();
+    let keys: Vec<u128> = packets.iter().map(key).collect();
+    Ours::numbers("Finder, bulk 32", &fields, &entries, &keys)
 }

@@ -2,11 +2,12 @@
 
 use std::fmt;
 use std::hash::BuildHasher;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use tables::{
-    ActionId, Design, EntryLock, Hit, KeyHash, Layout, Storage, Synchronisation, Table, Tick,
-    Worker,
+    ActionId, Design, EntryLock, Hit, KeyHash, Keys, Match, PackedTable, Storage, Synchronisation,
+    TableSettings, TableWorker,
 };
 
 use super::footprint::Footprint;
@@ -94,17 +95,12 @@ pub(crate) fn scatter(number: u32) -> u32 {
 
 /// Contenders with the memory that making each took.
 pub(crate) fn all(size: u32) -> Vec<(Box<dyn Contender>, Footprint)> {
-    let mut designs = vec![(Design::sharded(1), 256, false), (Design::sharded(1), 32, true)];
-    let unlocked = Design { entry_lock: EntryLock::None, ..Design::shared(Storage::Inline) };
-    designs.extend([(unlocked, 256, false), (Design::shared(Storage::Inline), 256, false)]);
-    for storage in [Storage::Inline, Storage::Static, Storage::Dynamic, Storage::Original] {
-        let locked = Design::shared(storage);
-        designs.extend([
-            (Design { storage, ..Design::sharded(1) }, 32, false),
-            (Design { entry_lock: EntryLock::None, ..locked }, 32, false),
-            (locked, 32, false),
-        ]);
-    }
+    let unlocked = Design::unlocked(Storage::Inline);
+    let mut designs = vec![(unlocked, 256, false), (unlocked, 32, true)];
+    designs.extend(
+        [Storage::Inline, Storage::Static, Storage::Dynamic, Storage::Original]
+            .map(|storage| (Design::unlocked(storage), 32, false)),
+    );
     let keys = || (0..size).map(scatter);
     let mut contenders = Vec::new();
     let mut add = |make: &dyn Fn() -> Box<dyn Contender>| {
@@ -113,10 +109,11 @@ pub(crate) fn all(size: u32) -> Vec<(Box<dyn Contender>, Footprint)> {
     for (design, call, announce) in designs {
         add(&|| Box::new(Ours::new(design, size, call, announce)));
     }
-    // A second worker, though idle, takes away what one alone may do without.
-    let locked = Design::shared(Storage::Inline);
-    for (design, call) in [(unlocked, 32), (locked, 32), (locked, 256)] {
-        add(&|| Box::new(Ours::new(design, size, call, false).beside_another()));
+    // A worker that is alone locks nothing, whatever the design. Beside a second one, though idle, it does.
+    for storage in Storage::ALL {
+        for design in [Design::unlocked(storage), Design::shared(storage)] {
+            add(&|| Box::new(Ours::new(design, size, 32, false).beside_another()));
+        }
     }
     add(&|| Box::new(Hashbrown::new(size, keys())));
     add(&|| Box::new(Papaya::new(size)));
@@ -124,27 +121,41 @@ pub(crate) fn all(size: u32) -> Vec<(Box<dyn Contender>, Footprint)> {
     contenders
 }
 
-/// A table with `size` entries and room for twice as many, filled by the control plane.
-pub(crate) fn filled(design: Design, size: u32) -> Table {
-    let layout = Layout::new(32, 4, room(size)).expect("a layout of the benchmark");
-    let table = Table::new(layout, design).expect("memory for the benchmark");
-    for key in (0..size).map(scatter) {
+/// Returns a table with `size` entries, filled by the control plane. It grew by doubling, as those of programs do.
+pub(crate) fn filled(design: Design, size: u32) -> Arc<PackedTable> {
+    let settings = TableSettings {
+        design,
+        keys: Keys::Exact { bits: 32 },
+        parameter_bytes: 4,
+        actions: 1,
+        writing: 1,
+        writes_words: true,
+    };
+    let table = PackedTable::new(&Arc::default(), &settings).expect("a table of the benchmark");
+    // Every map has room for twice the entries. A table that had one more has that too.
+    for key in (0..=size).map(scatter) {
         table
-            .insert(&key.to_be_bytes(), ActionId(0), &key.to_le_bytes())
-            .expect("room for the declared size");
+            .insert(Match::Exact(key.into()), ActionId(0), &key.to_le_bytes())
+            .expect("memory for the benchmark");
     }
-    table
+    table.take(scatter(size).into()).expect("the last entry");
+    Arc::new(table)
+}
+
+/// Returns the room that a table has which had one more than `size` entries.
+fn grown(size: u32) -> usize {
+    (size as usize + 1).next_power_of_two().max(64)
 }
 
 struct Ours {
     name: String,
     guarantee: Guarantee,
-    worker: Worker,
+    worker: TableWorker,
     /// Does nothing.
-    _other: Option<Worker>,
-    table: Table,
+    _other: Option<TableWorker>,
+    table: Arc<PackedTable>,
     room: usize,
-    /// Keys of one call. Beyond 32, the table fetches ahead without a break.
+    /// Keys of one call. Beyond 32, the table prefetches without a break.
     call: usize,
     /// Each call is preceded by a prefetch of the next one's keys.
     announce: bool,
@@ -153,23 +164,22 @@ struct Ours {
 impl Ours {
     fn new(design: Design, size: u32, call: usize, announce: bool) -> Self {
         let table = filled(design, size);
-        let room = table.layout().size();
-        let worker = table.worker().expect("a first worker");
-        let (sharing, guarantee) = match (design.synchronisation, design.entry_lock) {
-            (Synchronisation::Sharded { .. }, _) => ("sharded".to_owned(), Guarantee::Alone),
-            (synchronisation, EntryLock::None) => {
-                (format!("{synchronisation}, {}", EntryLock::None), Guarantee::Shared)
-            }
-            (synchronisation, lock) => (format!("{synchronisation}, {lock}"), Guarantee::Lossless),
-        };
+        let worker = TableWorker::new(&table).expect("a first worker");
         let ahead = if announce { ", next 32 prefetched" } else { "" };
-        let name = format!("{}, {sharing}, bulk {call}{ahead}", design.storage);
+        let name = format!("{}, bulk {call}{ahead}", design.storage);
+        let (guarantee, room) = (Guarantee::Alone, grown(size));
         Self { name, guarantee, worker, _other: None, table, room, call, announce }
     }
 
     fn beside_another(mut self) -> Self {
-        self._other = Some(self.table.worker().expect("a second worker"));
-        self.name += ", beside another";
+        self._other = Some(TableWorker::new(&self.table).expect("a second worker"));
+        let design = self.table.design();
+        self.guarantee = match (design.synchronisation, design.entry_lock) {
+            (Synchronisation::Sharded { .. }, _) => Guarantee::Alone,
+            (_, EntryLock::None) => Guarantee::Shared,
+            (_, EntryLock::PerEntry) => Guarantee::Lossless,
+        };
+        self.name += &format!(", {}, beside another", design.entry_lock);
         self
     }
 }
@@ -193,27 +203,25 @@ impl Contender for Ours {
 
     fn update(&mut self, keys: &[u32], mask: u32) -> u64 {
         let mut sum = 0;
-        // Writing the keys as packets carry them is part of the work.
-        let mut batches = [[0; 256 * 4]; 2];
-        let write = |batch: &mut [u8], keys: &[u32]| {
-            for (wire, key) in batch.chunks_exact_mut(4).zip(keys) {
-                wire.copy_from_slice(&key.to_be_bytes());
-            }
+        // Writing the keys is part of the work.
+        let mut batches = [[[0; 2]; 256]; 2];
+        let write = |batch: &mut [[u64; 2]], keys: &[u32]| {
+            batch.iter_mut().zip(keys).for_each(|(to, key)| *to = [(*key).into(), 0]);
         };
         let [first, second] = &mut batches;
         let (mut now, mut later) = (first, second);
-        let length = self.call * 4;
-        let mut coming = keys.chunks_exact(self.call);
+        let mut coming = keys.chunks(self.call);
         let mut next = coming.next();
         if let Some(keys) = next {
             write(now, keys);
         }
-        while next.is_some() {
+        while let Some(keys) = next {
+            let length = keys.len();
             next = coming.next();
             if let Some(keys) = next {
                 write(later, keys);
                 if self.announce {
-                    self.worker.prefetch_batch(&later[..length]);
+                    self.worker.prefetch(&later[..keys.len()]);
                 }
             }
             sum += flip(&mut self.worker, &now[..length], mask);
@@ -225,16 +233,15 @@ impl Contender for Ours {
 
 /// One batch of updates.
 #[inline(always)]
-pub(crate) fn flip(worker: &mut Worker, keys: &[u8], mask: u32) -> u64 {
+pub(crate) fn flip(worker: &mut TableWorker, keys: &[[u64; 2]], mask: u32) -> u64 {
     let mut sum = 0;
-    let mut act = |_: usize, hit: &mut Hit<'_>| {
+    worker.apply(keys, &mut |_: usize, hit: &mut Hit<'_>| {
         if let Some(value) = hit.parameters_mut().first_chunk_mut::<4>() {
             let old = u32::from_le_bytes(*value);
             sum += u64::from(old);
             *value = (old ^ mask).to_le_bytes();
         }
-    };
-    worker.apply_batch(keys, Tick(0), &mut act).expect("whole keys");
+    });
     sum
 }
 

@@ -10,9 +10,10 @@
 use std::hint::black_box;
 use std::io;
 use std::path::Path;
+use std::sync::Arc;
 
 use statistics::Estimate;
-use tables::{Design, EntryLock, Storage, Table, UpdateMethod, Wait};
+use tables::{Design, PackedTable, Storage, UpdateMethod, Wait};
 
 use super::contenders::{Contender, Dashmap, Hashbrown, Papaya, filled, scatter};
 #[cfg(feature = "dpdk")]
@@ -125,10 +126,9 @@ impl Subject {
     fn all() -> Vec<Self> {
         let mut all = Vec::new();
         for storage in Storage::ALL {
-            let locked = Design::shared(storage);
             all.extend([
-                Self::Ours(locked),
-                Self::Ours(Design { entry_lock: EntryLock::None, ..locked }),
+                Self::Ours(Design::shared(storage)),
+                Self::Ours(Design::unlocked(storage)),
                 Self::Sharded(storage),
             ]);
         }
@@ -201,18 +201,18 @@ impl Subject {
         match self {
             Self::Ours(design) => {
                 let table = filled(*design, size);
-                let keys: Vec<Vec<[u8; 4]>> = keys(most)
+                let keys: Vec<Vec<[u64; 2]>> = keys(most)
                     .into_iter()
-                    .map(|keys| keys.into_iter().map(u32::to_be_bytes).collect())
+                    .map(|keys| keys.into_iter().map(|key| [key.into(), 0]).collect())
                     .collect();
                 let slow = design.update == UpdateMethod::Change;
                 let length = if slow { SLOW } else { OPERATIONS };
-                let one = |_, core: usize| pass(&table, &keys[core][..length], core, 32);
+                let one = |_, core: usize| pass(&table, &keys[core][..length], 32);
                 Some(turns(cores, repetitions, length, &one))
             }
             Self::Sharded(_) | Self::HashbrownSharded if load == Load::Hot => None,
             Self::Sharded(storage) => {
-                let tables: Vec<(Table, Vec<Vec<[u8; 4]>>)> = cores
+                let tables: Vec<(Arc<PackedTable>, Vec<Vec<[u64; 2]>>)> = cores
                     .1
                     .iter()
                     .map(|&count| {
@@ -224,7 +224,7 @@ impl Subject {
                     .collect();
                 let one = |turn: usize, core: usize| {
                     let (table, keys) = &tables[turn];
-                    pass(table, &keys[core], core, 32)
+                    pass(table, &keys[core], 32)
                 };
                 Some(turns(cores, repetitions, OPERATIONS, &one))
             }

@@ -1,8 +1,9 @@
 //! The paper's update methods (Table 1): in place, by change through two replicas, by digest to a controller.
 
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use tables::{Design, DigestLoop, EntryLock, Storage, Table, UpdateMethod, Wait, Worker};
+use tables::{Design, DigestLoop, PackedTable, Storage, TableWorker, UpdateMethod, Wait};
 
 use super::contenders::{filled, flip};
 use super::{MASK, random_keys};
@@ -16,7 +17,7 @@ pub(crate) fn compare(bits: u32, repetitions: usize) {
     println!(
         "2^{bits} entries, static storage, updates/s by the wall clock, one core, {repetitions} repetitions"
     );
-    let one_replica = Design { entry_lock: EntryLock::None, ..Design::shared(Storage::Static) };
+    let one_replica = Design::unlocked(Storage::Static);
     let double = |wait| Design::double_buffer(Storage::Static, wait);
     report("pointer", repetitions, bits, 1 << 20, &filled(one_replica, 1 << bits));
     let change = Design { update: UpdateMethod::Change, ..one_replica };
@@ -45,9 +46,10 @@ pub(crate) fn compare(bits: u32, repetitions: usize) {
     );
     let digest = filled(Design { update: UpdateMethod::Digest, ..one_replica }, 1 << bits);
     match DigestLoop::start(&digest, Some) {
-        Ok(controller) => {
-            let keys = wire(bits, 1 << 13);
-            let mut worker = digest.worker().expect("a first worker");
+        Ok((controller, sender)) => {
+            let keys = words(bits, 1 << 13);
+            let worker = TableWorker::with_digests(&digest, Arc::new(sender));
+            let mut worker = worker.expect("a first worker");
             let rates: Vec<f64> =
                 (0..repetitions).map(|_| digests(&mut worker, &controller, &keys)).collect();
             println!(
@@ -67,17 +69,17 @@ pub(crate) fn compare(bits: u32, repetitions: usize) {
     println!();
 }
 
-fn wire(bits: u32, count: usize) -> Vec<[u8; 4]> {
-    random_keys(bits, count, 3).into_iter().map(u32::to_be_bytes).collect()
+fn words(bits: u32, count: usize) -> Vec<[u64; 2]> {
+    random_keys(bits, count, 3).into_iter().map(|key| [key.into(), 0]).collect()
 }
 
-fn report(name: &str, repetitions: usize, bits: u32, operations: usize, table: &Table) {
-    let keys = wire(bits, operations);
-    let mut worker = table.worker().expect("a first worker");
+fn report(name: &str, repetitions: usize, bits: u32, operations: usize, table: &Arc<PackedTable>) {
+    let keys = words(bits, operations);
+    let mut worker = TableWorker::new(table).expect("a first worker");
     let mut run = || {
         let begin = Instant::now();
         for batch in keys.chunks(32) {
-            flip(&mut worker, batch.as_flattened(), MASK);
+            flip(&mut worker, batch, MASK);
         }
         operations as f64 / begin.elapsed().as_secs_f64() / 1e3
     };
@@ -87,11 +89,11 @@ fn report(name: &str, repetitions: usize, bits: u32, operations: usize, table: &
 }
 
 /// Thousands of digests per second that went to the controller, came back and were applied.
-fn digests(worker: &mut Worker, controller: &DigestLoop, keys: &[[u8; 4]]) -> f64 {
+fn digests(worker: &mut TableWorker, controller: &DigestLoop, keys: &[[u64; 2]]) -> f64 {
     let begin = Instant::now();
     for window in keys.chunks(WINDOW) {
         for batch in window.chunks(32) {
-            flip(worker, batch.as_flattened(), MASK);
+            flip(worker, batch, MASK);
         }
         let sent = controller.counts().sent;
         while controller.counts().applied + controller.counts().refused < sent {

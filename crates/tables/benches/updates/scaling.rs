@@ -5,10 +5,10 @@
 //! memory bus), and no table can.
 
 use std::hint::black_box;
-use std::sync::Barrier;
+use std::sync::{Arc, Barrier};
 use std::thread;
 
-use tables::{Design, EntryLock, Storage, Synchronisation, Table, machine};
+use tables::{Design, PackedTable, Storage, Synchronisation, TableWorker, machine};
 
 use super::contenders::{Contender, Hashbrown, filled, flip, scatter};
 use super::{MASK, OPERATIONS, random_keys, random_numbers};
@@ -51,43 +51,30 @@ pub(crate) fn scale(
             black_box(map.update(&keys, MASK));
         })
     });
-    // The same program on more cores: each has its part of the entries.
-    let (whole, parts) =
-        (filled(Design::sharded(1), size), filled(Design::sharded(cores.len()), size));
-    let (all_keys, part_keys) = (own_keys(&whole, size, 1), own_keys(&parts, size, cores.len()));
+    // Each core has all entries, and its packets use those of its own flows.
+    let sharded = filled(Design::sharded(cores.len()), size);
+    let part_keys = own_keys(&sharded, size, cores.len());
     for call in [32, 256] {
-        let name = format!("inline, sharded, 2^n entries in all, bulk {call}");
-        let one: Passes<'_, '_> = &|_| pass(&whole, &all_keys[0], 0, call);
-        let all: Passes<'_, '_> = &|core| pass(&parts, &part_keys[core], core, call);
-        cases.compare_two(&name, one, all);
+        let name = format!("inline, sharded, bulk {call}");
+        cases.compare(&name, &|core| pass(&sharded, &part_keys[core], call));
     }
-    // A program that grows with its cores: together they need more of a cache that they share.
-    let grown = filled(Design::sharded(cores.len()), together);
-    let keys = own_keys(&grown, together, cores.len());
-    for call in [32, 256] {
-        let name = format!("inline, sharded, 2^n entries for each core, bulk {call}");
-        cases.compare(&name, &|core| pass(&grown, &keys[core], core, call));
-    }
-    let locked = Design::shared(Storage::Inline);
-    for design in
-        [locked, Design { entry_lock: EntryLock::None, ..locked }, Design::shared(Storage::Static)]
-    {
-        let lock = design.entry_lock;
-        let name = format!("{}, optimistic, {lock}, shared keys, bulk 32", design.storage);
+    let designs = [
+        Design::shared(Storage::Inline),
+        Design::unlocked(Storage::Inline),
+        Design::shared(Storage::Static),
+    ];
+    let hot = vec![[scatter(0).into(), 0]; OPERATIONS];
+    for design in designs {
         let table = filled(design, size);
-        let keys = own_keys(&table, size, cores.len());
-        cases.compare(&name, &|core| pass(&table, &keys[core], core, 32));
-    }
-    // What actions that have their entries alone cost where they announce them, and where workers are too many for that.
-    let table = filled(locked, size);
-    let spread = own_keys(&table, size, cores.len());
-    let hot = vec![scatter(0).to_be_bytes(); OPERATIONS];
-    for (name, keys) in [("shared keys", &spread), ("one hot entry", &vec![hot; cores.len()])] {
-        for (way, idle) in [("announced", 1), ("under locks", 4)] {
-            let _idle: Vec<_> =
-                (0..idle).map(|_| table.worker().expect("an idle worker")).collect();
-            let name = format!("inline, locked, {name}, bulk 32, {way}");
-            cases.compare(&name, &|core| pass(&table, &keys[core], core, 32));
+        let spread = own_keys(&table, size, cores.len());
+        for (load, keys) in
+            [("shared keys", spread), ("one hot entry", vec![hot.clone(); cores.len()])]
+        {
+            let name = format!("{}, optimistic, {}, {load}", design.storage, design.entry_lock);
+            cases.compare(&name, &|core| pass(&table, &keys[core], 32));
+            // Beside another, though idle, a worker does not do without what several need.
+            let _idle = TableWorker::new(&table).expect("an idle worker");
+            cases.compare(&(name + ", beside an idle one"), &|core| pass(&table, &keys[core], 32));
         }
     }
     println!();
@@ -176,32 +163,25 @@ pub(crate) fn run(
     (chosen.len() * count * updates) as f64 / slowest / 1e6
 }
 
-/// For each core, random keys of its shard; of the whole table where it has no shards.
-pub(crate) fn own_keys(table: &Table, size: u32, cores: usize) -> Vec<Vec<[u8; 4]>> {
+/// For each core, random keys of the whole table; of a sharded one those of the core's own flows.
+pub(crate) fn own_keys(table: &PackedTable, size: u32, cores: usize) -> Vec<Vec<[u64; 2]>> {
     let sharded = matches!(table.design().synchronisation, Synchronisation::Sharded { .. });
     (0..cores)
         .map(|core| {
-            let pool: Vec<u32> = (0..size)
-                .map(scatter)
-                .filter(|key| !sharded || table.shard_of(&key.to_be_bytes()) == core)
-                .collect();
+            let is_own = |number: &u32| !sharded || *number as usize % cores == core;
+            let pool: Vec<u32> = (0..size).filter(is_own).map(scatter).collect();
             let draws = random_numbers(32, OPERATIONS, core as u64 + 7);
             let pick = |draw: u32| pool[((u64::from(draw) * pool.len() as u64) >> 32) as usize];
-            draws.into_iter().map(|draw| pick(draw).to_be_bytes()).collect()
+            draws.into_iter().map(|draw| [pick(draw).into(), 0]).collect()
         })
         .collect()
 }
 
-pub(crate) fn pass<'a>(
-    table: &'a Table,
-    keys: &'a [[u8; 4]],
-    core: usize,
-    call: usize,
-) -> Pass<'a> {
-    let mut worker = table.worker_of_shard(core % table.shards()).expect("a worker for each core");
+pub(crate) fn pass<'a>(table: &'a Arc<PackedTable>, keys: &'a [[u64; 2]], call: usize) -> Pass<'a> {
+    let mut worker = TableWorker::new(table).expect("a worker for each core");
     Box::new(move || {
         for batch in keys.chunks(call) {
-            black_box(flip(&mut worker, batch.as_flattened(), MASK));
+            black_box(flip(&mut worker, batch, MASK));
         }
     })
 }

@@ -4,8 +4,8 @@
 use std::ptr;
 
 use super::line::{Header, Held, Line};
-use super::table::{Buckets, Effect, number_bits, numbered_hash};
-use crate::access::{Access, Find, Leave, Place, Sharing, fetch, key, no_names};
+use super::table::{Buckets, number_bits, numbered_hash};
+use crate::access::{Access, Find, Leave, Place, Sharing, fetch, key, no_names, no_places};
 use crate::hash::{DEFAULT_SEED, fixed};
 use crate::probe::Probe;
 use crate::quiescence::relax;
@@ -34,6 +34,9 @@ impl<const K: usize, const V: usize> Buckets<K, V> {
             hits: 0,
             misses: 0,
             name: if leave.is_none() { name::<K, V, NUMBERED> } else { no_names },
+            hashes: hashes::<K, V, NUMBERED>,
+            locate: if leave.is_none() { locate::<K, V, NUMBERED> } else { no_places },
+            value_bytes: V,
             body: ptr::from_ref(self).cast(),
             writing,
             line: ptr::null_mut(),
@@ -81,6 +84,33 @@ unsafe extern "C" fn alone<const K: usize, const V: usize, const NUMBERED: bool>
             access.found(value, found.action)
         }
         None => access.missed(),
+    }
+}
+
+fn hashes<const K: usize, const V: usize, const NUMBERED: bool>(
+    keys: &[[u64; 2]],
+    hashes: &mut [u64],
+) {
+    for ([low, high], to) in keys.iter().zip(hashes) {
+        *to = hash::<K, V, NUMBERED>(&key::<K>(*low, *high));
+    }
+}
+
+/// See [`Access::locate`].
+unsafe fn locate<const K: usize, const V: usize, const NUMBERED: bool>(
+    access: &Access,
+    keys: &[[u64; 2]],
+    hashes: &[u64],
+    places: &mut [Place],
+) {
+    // SAFETY: as promised to this function, the buckets are alive, and this function is for their shape.
+    let buckets = unsafe { &*access.body.cast::<Buckets<K, V>>() };
+    for (([low, high], hash), place) in keys.iter().zip(hashes).zip(places) {
+        let found = buckets.find::<true>(*hash, &key::<K>(*low, *high), |_| true);
+        *place = found.map_or(Place { value: ptr::null_mut(), action: 0 }, |found| Place {
+            value: buckets.line_of(&found).value_address(found.slot()),
+            action: found.action.into(),
+        });
     }
 }
 
@@ -210,9 +240,9 @@ unsafe extern "C" fn write_back<const K: usize, const V: usize, const NUMBERED: 
     let key = key::<K>(access.key[0], access.key[1]);
     let hash = hash::<K, V, NUMBERED>(&key);
     let words = access.value.map(u64::to_ne_bytes);
-    buckets.update::<false, true, ()>(hash, &key, |action, value, _| {
+    buckets.update_locked(hash, &key, |action, value| {
         value.iter_mut().zip(words.as_flattened()).for_each(|(to, from)| *to = *from);
-        (Effect::Store(action), ())
+        action
     });
 }
 

@@ -8,7 +8,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::line::{Header, Held, Line, slots};
 use crate::quiescence::relax;
-use crate::region::{LINE, Pages, Region, prefetch};
+use crate::region::{LINE, Pages, Region};
 
 /// A power of two of buckets.
 pub(crate) struct Buckets<const K: usize, const V: usize> {
@@ -42,18 +42,6 @@ impl<const V: usize> Found<V> {
     }
 }
 
-/// What an update leaves behind.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Effect {
-    /// Nothing changed.
-    Keep,
-    /// The value changed, and the action is this one.
-    Store(u16),
-}
-
-/// Another action for an entry, and its value then.
-pub(crate) type Rewrite<const V: usize> = Option<(u16, [u8; V])>;
-
 /// Why nothing was inserted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Full {
@@ -67,7 +55,6 @@ pub(crate) enum Full {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Removed<const V: usize> {
     pub(crate) value: [u8; V],
-    pub(crate) position: u32,
 }
 
 /// Buckets for `capacity` entries: a power of two, filled to 70 % at most (60 % where a line holds one or two).
@@ -147,12 +134,6 @@ impl<const K: usize, const V: usize> Buckets<K, V> {
     fn line(&self, bucket: usize) -> Line<'_, K, V> {
         // SAFETY: the region has a line for each bucket, and there is one more than the mask.
         unsafe { Line::new(&self.region, bucket & self.mask) }
-    }
-
-    /// Asks the cache for the bucket of `hash`.
-    #[inline(always)]
-    pub(crate) fn prefetch(&self, hash: u64) {
-        prefetch(self.line(self.home(hash)).address());
     }
 
     /// Where the first bucket is, and the bits of a hash that name one.
@@ -251,83 +232,45 @@ impl<const K: usize, const V: usize> Buckets<K, V> {
         Some(write())
     }
 
-    /// Runs `act` on the entry with this key, if there is one.
-    ///
-    /// `LOCK`: the bucket is held from before `act` to the end of its effect. Otherwise the effect alone is under the
-    /// lock: it is whole, but overwrites what another thread wrote since `act` was given its copy.
+    /// Changes the value of the entry with this key by `act`, which gets its action and returns the next one; for a caller
+    /// that is alone. Returns whether there is such an entry.
     #[inline(always)]
-    pub(crate) fn update<const ALONE: bool, const LOCK: bool, R>(
+    pub(crate) fn update_alone(
         &self,
         hash: u64,
         key: &[u8; K],
-        act: impl FnOnce(u16, &mut [u8; V], u32) -> (Effect, R),
-    ) -> Option<R> {
-        let mut spins = 0;
-        loop {
-            let mut found = self.find::<ALONE>(hash, key, |_| true)?;
-            let line = self.line(found.bucket);
-            if ALONE {
-                let (effect, result) = act(found.action, &mut found.value, found.position);
-                if let Effect::Store(action) = effect {
-                    line.set_value(found.slot, &found.value);
-                    if action != found.action {
-                        let header = Line::<'_, K, V>::with_action(
-                            found.header,
-                            found.slot,
-                            u64::from(action) + 1,
-                        );
-                        line.set_header(header);
-                    }
-                }
-                return Some(result);
-            }
-            if LOCK {
-                let Some(mut held) = line.try_lock(found.header) else {
-                    relax(&mut spins);
-                    continue;
-                };
-                let (effect, result) = act(found.action, &mut found.value, found.position);
-                if let Effect::Store(action) = effect {
-                    Self::overwrite(&mut held, found.slot, action, &found.value);
-                }
-                return Some(result);
-            }
-            let (effect, result) = act(found.action, &mut found.value, found.position);
-            if let Effect::Store(action) = effect {
-                let mut held = line.lock();
-                // The slot may have been given to another key; then the entry is gone and the write with it.
-                if Line::<'_, K, V>::action(held.header(), found.slot) != 0
-                    && line.key(found.slot) == *key
-                {
-                    Self::overwrite(&mut held, found.slot, action, &found.value);
-                }
-            }
-            return Some(result);
+        act: impl FnOnce(u16, &mut [u8; V]) -> u16,
+    ) -> bool {
+        let Some(mut found) = self.find::<true>(hash, key, |_| true) else { return false };
+        let line = self.line(found.bucket);
+        let action = act(found.action, &mut found.value);
+        line.set_value(found.slot, &found.value);
+        if action != found.action {
+            let action = u64::from(action) + 1;
+            line.set_header(Line::<'_, K, V>::with_action(found.header, found.slot, action));
         }
+        true
     }
 
-    /// Runs `act` on the entry with this key where entries neither go nor change their action meanwhile
-    /// ([`Calm`](crate::calm::Calm)), and where a value is one word, which is stored whole. If the action is to change,
-    /// nothing is written, and what was to be is given back.
+    /// As [`Buckets::update_alone`], beside others: the bucket is held from before `act` until its result is stored.
     #[inline(always)]
-    pub(crate) fn update_word<R>(
+    pub(crate) fn update_locked(
         &self,
         hash: u64,
         key: &[u8; K],
-        act: impl FnOnce(u16, &mut [u8; V], u32) -> (Effect, R),
-    ) -> Option<(R, Rewrite<V>)> {
-        const { assert!(V == 4 || V == 8) };
-        let mut found = self.find::<true>(hash, key, |_| true)?;
-        let (effect, result) = act(found.action, &mut found.value, found.position);
-        let changed = match effect {
-            Effect::Store(action) if action == found.action => {
-                self.line(found.bucket).set_value(found.slot, &found.value);
-                None
-            }
-            Effect::Store(action) => Some((action, found.value)),
-            Effect::Keep => None,
-        };
-        Some((result, changed))
+        act: impl FnOnce(u16, &mut [u8; V]) -> u16,
+    ) -> bool {
+        let mut spins = 0;
+        loop {
+            let Some(mut found) = self.find::<false>(hash, key, |_| true) else { return false };
+            let Some(mut held) = self.line(found.bucket).try_lock(found.header) else {
+                relax(&mut spins);
+                continue;
+            };
+            let action = act(found.action, &mut found.value);
+            Self::overwrite(&mut held, found.slot, action, &found.value);
+            return true;
+        }
     }
 
     #[inline(always)]
@@ -435,19 +378,18 @@ impl<const K: usize, const V: usize> Buckets<K, V> {
         }
     }
 
-    /// Takes the entry with this key out. `vacate` runs with its position before another entry can have it.
+    /// Takes the entry with this key out.
     pub(crate) fn remove(
         &self,
         hash: u64,
         key: &[u8; K],
         verify: impl Fn(&[u8; V]) -> bool,
-        vacate: impl FnOnce(u32),
     ) -> Option<Removed<V>> {
         let home = self.home(hash);
         {
             let mut held = self.line(home).lock();
             if let Some(slot) = Self::slot_of(&held, key, &verify) {
-                return Some(self.clear(&mut held, home, slot, vacate));
+                return Some(self.clear(&mut held, slot));
             }
             if !held.header().overflowed() {
                 return None;
@@ -458,7 +400,7 @@ impl<const K: usize, const V: usize> Buckets<K, V> {
         let removed = loop {
             let mut held = self.line(bucket).lock();
             if let Some(slot) = Self::slot_of(&held, key, &verify) {
-                break self.clear(&mut held, bucket, slot, vacate);
+                break self.clear(&mut held, slot);
             }
             if !held.header().overflowed() {
                 return None;
@@ -517,18 +459,11 @@ impl<const K: usize, const V: usize> Buckets<K, V> {
         held.change(Line::<'_, K, V>::with_action(held.header(), slot, u64::from(action) + 1));
     }
 
-    fn clear(
-        &self,
-        held: &mut Held<'_, K, V>,
-        bucket: usize,
-        slot: usize,
-        vacate: impl FnOnce(u32),
-    ) -> Removed<V> {
+    fn clear(&self, held: &mut Held<'_, K, V>, slot: usize) -> Removed<V> {
         let value = held.line().value(slot);
-        vacate(self.position(bucket, slot));
         held.change(Line::<'_, K, V>::with_action(held.header(), slot, 0));
         self.len.fetch_sub(1, Ordering::Relaxed);
-        Removed { value, position: self.position(bucket, slot) }
+        Removed { value }
     }
 
     /// The entry at a position: key, action and value that belong together.
@@ -571,9 +506,9 @@ mod tests {
         for key in (0..40_u32).rev() {
             let found = buckets.find::<false>(3, &key.to_be_bytes(), any).unwrap();
             assert_eq!(found.value, key.to_be_bytes());
-            assert!(buckets.remove(3, &key.to_be_bytes(), any, |_| ()).is_some());
+            assert!(buckets.remove(3, &key.to_be_bytes(), any).is_some());
             assert!(buckets.find::<true>(3, &key.to_be_bytes(), any).is_none());
-            assert!(buckets.remove(3, &key.to_be_bytes(), any, |_| ()).is_none());
+            assert!(buckets.remove(3, &key.to_be_bytes(), any).is_none());
         }
         assert_eq!(buckets.len(), 0);
     }
@@ -584,7 +519,7 @@ mod tests {
         let position = buckets.insert::<true>(1, &[7; 8], 9, &[5; 16], |_| true).unwrap();
         assert_eq!(buckets.at(position), Some(([7; 8], 9, [5; 16])));
         assert!((position as usize) < buckets.positions());
-        buckets.remove(1, &[7; 8], |_| true, |_| ()).unwrap();
+        buckets.remove(1, &[7; 8], |_| true).unwrap();
         assert_eq!(buckets.at(position), None);
         assert_eq!(buckets.at(u32::MAX), None);
     }
@@ -607,8 +542,7 @@ mod tests {
         }
         // Those that come in another order than those before went have their own slots again.
         for number in [7, 6, 64, 5] {
-            let removed =
-                buckets.remove(hash(number), &number.to_le_bytes(), |_| true, |_| ()).unwrap();
+            let removed = buckets.remove(hash(number), &number.to_le_bytes(), |_| true).unwrap();
             assert_eq!(removed.value, [number as u8; 8]);
         }
         for number in [5, 6, 7, 64_u32] {

@@ -9,8 +9,7 @@ use std::ptr;
 
 use super::entry::{Form, Held};
 use super::{Hit, Indirect};
-use crate::access::{Access, Find, Leave, Place, Sharing, fetch, key, no_names};
-use crate::bucket::Effect;
+use crate::access::{Access, Find, Leave, Place, Sharing, fetch, key, no_names, no_places};
 use crate::hash::{self, DEFAULT_SEED};
 
 /// Most bytes of parameters.
@@ -48,6 +47,9 @@ impl Indirect {
             hits: 0,
             misses: 0,
             name: no_names,
+            hashes: hashes::<K>,
+            locate: no_places,
+            value_bytes: MOST,
             body: ptr::from_ref(self).cast(),
             writing,
             line: ptr::null_mut(),
@@ -62,6 +64,12 @@ impl Indirect {
     fn length(&self) -> usize {
         let tail = 8 * self.tail_words;
         MOST.min(if self.form == Form::Locked { tail } else { tail + 4 })
+    }
+}
+
+fn hashes<const K: usize>(keys: &[[u64; 2]], hashes: &mut [u64]) {
+    for ([low, high], to) in keys.iter().zip(hashes) {
+        *to = hash::bytes(&key::<K>(*low, *high), DEFAULT_SEED);
     }
 }
 
@@ -140,9 +148,9 @@ unsafe extern "C" fn write_back<const K: usize>(access: *mut Access) {
     let key = key::<K>(access.key[0], access.key[1]);
     let (_, _, bytes) = left(access);
     let hash = hash::bytes(&key, DEFAULT_SEED);
-    table.update::<false, ()>(hash, &key, &mut [0; MOST][..table.length()], |action, value, _| {
+    table.update::<false>(hash, &key, &mut [0; MOST][..table.length()], |action, value| {
         value.iter_mut().zip(bytes).for_each(|(to, from)| *to = from);
-        (Effect::Store(action), ())
+        action
     });
 }
 

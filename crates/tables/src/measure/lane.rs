@@ -5,11 +5,9 @@ use std::sync::Barrier;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use crate::apply::{Hit, TableWorker};
 use crate::digest::DigestLoop;
-use crate::entry::{ActionId, Tick};
 use crate::machine;
-use crate::store::Hit;
-use crate::worker::Worker;
 
 use super::Operation;
 use super::counters::CacheMisses;
@@ -24,12 +22,11 @@ const SINGLES: usize = 20_000;
 
 /// What a thread needs to run a lane.
 pub(super) struct Lane<'a> {
-    pub(super) worker: Worker,
+    pub(super) worker: &'a mut TableWorker,
     /// Numbers of the entries to meet, over and over.
     pub(super) draws: &'a [u32],
     /// Where among them to begin.
     pub(super) at: usize,
-    pub(super) key_bytes: usize,
     pub(super) batch: usize,
     pub(super) operation: Operation,
     pub(super) announce: bool,
@@ -69,14 +66,14 @@ impl Lane<'_> {
     pub(super) fn turn(mut self, phases: Phases, start: &Barrier) -> LaneTurn {
         let mut turn = LaneTurn::default();
         let mut misses = CacheMisses::of_this_thread().ok();
-        let mut now = vec![0; self.batch * self.key_bytes];
+        let mut now = vec![[0; 2]; self.batch];
         let mut next = now.clone();
         self.write_keys(&mut now);
         let stride = if self.slow { 1 } else { STRIDE };
         let mut call = |lane: &mut Self| {
             lane.write_keys(&mut next);
             if lane.announce {
-                lane.worker.prefetch_batch(&next);
+                lane.worker.prefetch(&next);
             }
             lane.run(&now);
             std::mem::swap(&mut now, &mut next);
@@ -119,7 +116,7 @@ impl Lane<'_> {
         turn.single = Samples::with_capacity(SINGLES);
         let end = Instant::now() + phases.single;
         while turn.single.len() < SINGLES {
-            let key = &mut now[..self.key_bytes];
+            let key = &mut now[..1];
             self.write_keys(key);
             let before = Instant::now();
             self.run(key);
@@ -141,11 +138,11 @@ impl Lane<'_> {
         self.interrupt.load(Ordering::Relaxed)
     }
 
-    /// Writes the next keys as packets carry them, which is part of the work.
+    /// Writes the next keys, which is part of the work.
     #[inline(always)]
-    fn write_keys(&mut self, keys: &mut [u8]) {
-        for key in keys.chunks_exact_mut(self.key_bytes) {
-            write_key(key, self.draws[self.at]);
+    fn write_keys(&mut self, keys: &mut [[u64; 2]]) {
+        for key in keys {
+            *key = [u64::from(self.draws[self.at]), 0];
             self.at += 1;
             if self.at == self.draws.len() {
                 self.at = 0;
@@ -155,30 +152,23 @@ impl Lane<'_> {
 
     /// One call of the table.
     #[inline(always)]
-    fn run(&mut self, keys: &[u8]) {
+    fn run(&mut self, keys: &[[u64; 2]]) {
         match self.operation {
             Operation::Update => {
-                // The keys are as long as the table's, so there is no error.
-                let _ =
-                    self.worker.apply_batch(keys, Tick(0), &mut |_: usize, hit: &mut Hit<'_>| {
-                        next_value(hit)
-                    });
+                self.worker.apply(keys, &mut |_: usize, hit: &mut Hit<'_>| next_value(hit));
                 if let Some(controller) = self.controller {
                     let counts = controller.counts();
                     let under_way = counts.sent.saturating_sub(counts.applied + counts.refused);
-                    if under_way + (keys.len() / self.key_bytes) as u64 > WINDOW {
+                    if under_way + keys.len() as u64 > WINDOW {
                         self.drain();
                     }
                 }
             }
             Operation::Read => {
                 let mut sum = 0_u64;
-                let mut look = |_: usize, hit: Option<&Hit<'_>>| {
-                    if let Some(hit) = hit {
-                        sum += value(hit.parameters());
-                    }
-                };
-                let _ = self.worker.lookup_batch(keys, &mut look);
+                self.worker.apply(keys, &mut |_: usize, hit: &mut Hit<'_>| {
+                    sum += value(hit.parameters());
+                });
                 black_box(sum);
             }
         }
@@ -199,19 +189,6 @@ impl Lane<'_> {
     }
 }
 
-/// A number as a key: most significant byte first, zeros in front.
-#[inline(always)]
-pub(super) fn write_key(key: &mut [u8], number: u32) {
-    let bytes = number.to_be_bytes();
-    match key.last_chunk_mut::<4>() {
-        Some(last) => *last = bytes,
-        None => {
-            let width = key.len();
-            key.copy_from_slice(&bytes[4 - width..]);
-        }
-    }
-}
-
 /// Bytes of the number in an entry.
 pub(super) const NUMBER: usize = 4;
 
@@ -224,7 +201,7 @@ pub(super) fn value(parameters: &[u8]) -> u64 {
     }
 }
 
-/// Reads the number in the entry and writes the next one. An entry without parameters changes its action.
+/// Reads the number in the entry and writes the next one.
 #[inline(always)]
 pub(super) fn next_value(hit: &mut Hit<'_>) {
     let parameters = hit.parameters_mut();
@@ -232,8 +209,6 @@ pub(super) fn next_value(hit: &mut Hit<'_>) {
         *number = u32::from_le_bytes(*number).wrapping_add(1).to_le_bytes();
     } else if let Some(byte) = parameters.first_mut() {
         *byte = byte.wrapping_add(1);
-    } else {
-        hit.set_action(ActionId(hit.action().0 ^ 1));
     }
 }
 
@@ -242,29 +217,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_become_keys_of_every_width() {
-        let key = |width| {
-            let mut key = vec![0; width];
-            write_key(&mut key, 0x0102_0304);
-            key
-        };
-        assert_eq!(key(1), [4]);
-        assert_eq!(key(3), [2, 3, 4]);
-        assert_eq!(key(4), [1, 2, 3, 4]);
-        assert_eq!(key(6), [0, 0, 1, 2, 3, 4]);
-    }
-
-    #[test]
     fn an_update_is_the_next_number() {
         let next = |mut parameters: Vec<u8>| {
-            let mut hit = Hit::new(2, &mut parameters, 0);
-            next_value(&mut hit);
-            let action = hit.action();
-            (action, parameters)
+            next_value(&mut Hit::of(&mut parameters));
+            parameters
         };
-        assert_eq!(next(vec![255, 0, 0, 0, 9]), (ActionId(2), vec![0, 1, 0, 0, 9]));
-        assert_eq!(next(vec![255, 7]), (ActionId(2), vec![0, 7]));
-        assert_eq!(next(vec![]), (ActionId(3), vec![]));
+        assert_eq!(next(vec![255, 0, 0, 0, 9]), vec![0, 1, 0, 0, 9]);
+        assert_eq!(next(vec![255, 7]), vec![0, 7]);
         assert_eq!(value(&[1, 1, 0, 0]), 257);
     }
 }

@@ -6,8 +6,9 @@ use std::collections::HashSet;
 use std::fmt;
 
 use crate::design::{
-    Design, EntryLock, Placement, Requirements, Storage, Synchronisation, UpdateMethod, Wait,
+    Design, EntryLock, Requirements, Storage, Synchronisation, UpdateMethod, Wait,
 };
+use crate::exact::ExactTable;
 use crate::layout::{Layout, LayoutError};
 
 use super::{Case, Operation};
@@ -19,7 +20,7 @@ pub enum Sharing {
     DoubleBuffer(Wait),
     /// One replica, readers that check versions.
     Optimistic,
-    /// A table per core.
+    /// A table per core, each with all entries.
     Sharded,
 }
 
@@ -29,9 +30,7 @@ impl Sharing {
         match self {
             Self::DoubleBuffer(wait) => Synchronisation::DoubleBuffer { wait },
             Self::Optimistic => Synchronisation::Optimistic,
-            Self::Sharded => {
-                Synchronisation::Sharded { shards: cores, placement: Placement::ByKey }
-            }
+            Self::Sharded => Synchronisation::sharded(cores),
         }
     }
 }
@@ -215,6 +214,18 @@ fn refusal(case: &Case, sharing: Sharing, asks: Requirements) -> Option<NotOffer
         let reason = "all cores share one controller and its socket, so that the digests of one could not be told \
                       from those of the others: measure it on one core";
         return refused(format!("digest on {cores} cores"), reason.to_owned());
+    }
+    let shape = format!(
+        "keys of {} bits with {} B of parameters",
+        layout.key_bits(),
+        layout.parameter_bytes()
+    );
+    if let Err(error) = ExactTable::check(layout) {
+        return refused(shape, error.to_string());
+    }
+    if case.operation == Operation::Update && layout.parameter_bytes() == 0 {
+        let reason = "packets have nothing to write in entries without parameters: measure reads";
+        return refused(format!("updates of {shape}"), reason.to_owned());
     }
     let bits = layout.key_bits();
     if bits < usize::BITS && layout.size() > 1 << bits {

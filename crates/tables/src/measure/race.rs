@@ -6,16 +6,17 @@ use std::thread;
 
 use thiserror::Error;
 
+use crate::apply::{Hit, TableWorker, WorkerError};
 use crate::design::{Design, EntryLock, Storage};
-use crate::entry::{ActionId, Tick};
+use crate::entry::ActionId;
 use crate::layout::{Layout, LayoutError};
 use crate::machine;
-use crate::store::Hit;
-use crate::table::{Table, TableError};
+use crate::packed::{Match, TableError};
 
+use super::Operation;
 use super::keys::Random;
-use super::lane::{next_value, write_key};
-use super::subject::sum;
+use super::lane::next_value;
+use super::subject::{sum, table};
 
 /// Updates between two looks at the interrupt.
 const BURST: u64 = 1 << 16;
@@ -57,6 +58,9 @@ pub enum RaceError {
     /// No table.
     #[error(transparent)]
     Table(#[from] TableError),
+    /// No worker.
+    #[error(transparent)]
+    Worker(#[from] WorkerError),
 }
 
 /// Lets a thread per core make `updates` updates together in a table of `entries` entries, half of them to one entry,
@@ -80,37 +84,37 @@ pub fn race(
         return Err(RaceError::TooFew { threads: cores.len() });
     }
     let design = Design { entry_lock: lock, ..Design::shared(storage) };
-    let table = Table::new(Layout::new(32, 4, entries.max(1) as usize)?, design)?;
+    let layout = Layout::new(32, 4, entries.max(1) as usize)?;
+    let table = table(&layout, design, Operation::Update)?;
     for number in 0..entries.max(1) {
-        // The table has room for as many.
-        let _ = table.insert(&number.to_be_bytes(), ActionId(0), &[]);
+        table.insert(Match::Exact(number.into()), ActionId(0), &[])?;
     }
+    let workers: Result<Vec<_>, _> = cores.iter().map(|_| TableWorker::new(&table)).collect();
+    let workers = workers?;
     let made = AtomicU64::new(0);
     let start = Barrier::new(cores.len());
     thread::scope(|scope| {
-        for (thread, &core) in cores.iter().enumerate() {
+        for (thread, (&core, mut worker)) in cores.iter().zip(workers).enumerate() {
             let share = updates / cores.len() as u64
                 + u64::from((thread as u64) < updates % cores.len() as u64);
-            let (table, made, start) = (&table, &made, &start);
+            let (made, start) = (&made, &start);
             scope.spawn(move || {
                 let _ = machine::pin_to(core);
-                let worker = table.worker();
                 start.wait();
-                let Ok(mut worker) = worker else { return };
                 let mut random = Random::new(seed, thread as u64);
-                let mut keys = [0; CALL * 4];
+                let mut keys = [[0; 2]; CALL];
                 let mut left = share;
                 while left > 0 && !interrupt.load(Ordering::Relaxed) {
                     let burst = left.min(BURST);
                     let mut todo = burst;
                     while todo > 0 {
                         let call = todo.min(CALL as u64) as usize;
-                        for key in keys[..call * 4].chunks_exact_mut(4) {
+                        for key in &mut keys[..call] {
                             let drawn = random.below(2 * entries.max(1));
-                            write_key(key, if drawn < entries { drawn } else { 0 });
+                            *key = [if drawn < entries { drawn.into() } else { 0 }, 0];
                         }
                         let mut act = |_: usize, hit: &mut Hit<'_>| next_value(hit);
-                        let _ = worker.apply_batch(&keys[..call * 4], Tick(0), &mut act);
+                        worker.apply(&keys[..call], &mut act);
                         todo -= call as u64;
                     }
                     left -= burst;

@@ -265,8 +265,8 @@ mod tests {
         let two = Selection {
             cores: vec![2],
             updates: vec![UpdateMethod::Pointer],
-            key_bits: vec![9, 129],
-            parameter_bytes: vec![0, 40],
+            key_bits: vec![9, 128],
+            parameter_bytes: vec![1, 32],
             ..one.clone()
         };
         let plan = Plan::new(&[one, two]).unwrap();
@@ -315,20 +315,5 @@ mod tests {
         assert!(findings.interrupted);
         assert_eq!(findings.measured.len(), 3);
         assert_eq!(findings.unfinished.len(), plan.cases.len() - 3);
-    }
-
-    #[test]
-    fn what_memory_does_not_hold_has_its_reason() {
-        let large = Selection {
-            sizes: vec![crate::MAX_SIZE],
-            parameter_bytes: vec![4096],
-            ..everything_alone()
-        };
-        let plan = Plan::new(&[large]).unwrap();
-        let findings = run(&plan, &settings(1), machine(), &AtomicBool::new(false), &mut |_| {});
-        assert!(findings.measured.is_empty());
-        let reasons: Vec<_> =
-            findings.not_offered.iter().filter(|not| not.reason.contains("bytes")).collect();
-        assert_eq!(reasons.len(), plan.cases.len(), "{reasons:?}");
     }
 }

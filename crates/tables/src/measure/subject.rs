@@ -6,15 +6,18 @@ use std::sync::{Arc, Barrier};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::design::{Synchronisation, UpdateMethod};
+use crate::apply::TableWorker;
+use crate::design::{Design, Synchronisation, UpdateMethod};
 use crate::digest::{DigestError, DigestLoop};
 use crate::entry::ActionId;
+use crate::group::WorkerGroup;
+use crate::layout::Layout;
 use crate::machine;
-use crate::store::Hit;
-use crate::table::{EntryError, Table, TableError, WorkerError};
+use crate::memory;
+use crate::packed::{Keys, Match, PackedTable, TableError, TableSettings};
 
 use super::keys::draws;
-use super::lane::{Lane, LaneTurn, NUMBER, Phases, value, write_key};
+use super::lane::{Lane, LaneTurn, NUMBER, Phases, value};
 use super::samples::{Clock, Samples};
 use super::{Case, Measured, Operation, Percentiles, Settings, Turn};
 
@@ -50,7 +53,9 @@ fn look(number: u32, interrupt: &AtomicBool) -> Result<(), NoSubject> {
 
 pub(super) struct Subject {
     pub(super) case: Case,
-    table: Table,
+    table: Arc<PackedTable>,
+    /// One for each core.
+    workers: Vec<TableWorker>,
     controller: Option<DigestLoop>,
     filled: u32,
     lanes: Vec<(Arc<Vec<u32>>, usize)>,
@@ -69,48 +74,35 @@ impl Subject {
         interrupt: &AtomicBool,
     ) -> Result<Self, NoSubject> {
         let filled = filled(&case, settings.fill);
-        let table =
-            Table::new(case.layout, case.design).map_err(|error: TableError| error.to_string())?;
-        let mut key = vec![0; case.layout.key_bytes()];
+        let needs = memory::reserved_bytes(&case.layout, &case.design);
+        refuse_beyond(needs, machine::available_memory())?;
+        let table = table(&case.layout, case.design, case.operation);
+        let table = table.map_err(|error| error.to_string())?;
         for number in 0..filled {
             look(number, interrupt)?;
-            write_key(&mut key, number);
-            table.insert(&key, ActionId(0), &[]).map_err(|error: EntryError| error.to_string())?;
+            let inserted = table.insert(Match::Exact(number.into()), ActionId(0), &[]);
+            inserted.map_err(|error| error.to_string())?;
         }
-        let sharded = matches!(case.design.synchronisation, Synchronisation::Sharded { .. });
-        let lanes = if sharded && case.cores > 1 {
-            let mut pools = vec![Vec::new(); case.cores];
-            for number in 0..filled {
-                look(number, interrupt)?;
-                write_key(&mut key, number);
-                pools[table.shard_of(&key)].push(number);
+        let lanes = lanes(&case, settings, filled, shared)?;
+        let (controller, digests) = match (case.design.update, case.operation) {
+            (UpdateMethod::Digest, Operation::Update) => {
+                let started = DigestLoop::start(&table, Some);
+                let (controller, sender) =
+                    started.map_err(|error: DigestError| error.to_string())?;
+                (Some(controller), Some(Arc::new(sender)))
             }
-            if let Some(empty) = pools.iter().position(Vec::is_empty) {
-                return Err(NoSubject::Refused(format!(
-                    "none of {filled} entries falls to core {empty} of {}, which would have nothing to do",
-                    case.cores
-                )));
-            }
-            let lane = |(lane, pool): (usize, &Vec<u32>)| {
-                (Arc::new(draws(settings.seed, lane as u64, filled, Some(pool))), 0)
-            };
-            pools.iter().enumerate().map(lane).collect()
-        } else {
-            let mut lane = |lane: usize| {
-                let draw = || Arc::new(draws(settings.seed, lane as u64, filled, None));
-                (Arc::clone(shared.entry((filled, lane)).or_insert_with(draw)), 0)
-            };
-            (0..case.cores).map(&mut lane).collect()
+            _ => (None, None),
         };
-        let controller = match (case.design.update, case.operation) {
-            (UpdateMethod::Digest, Operation::Update) => Some(
-                DigestLoop::start(&table, Some).map_err(|error: DigestError| error.to_string())?,
-            ),
-            _ => None,
+        let worker = |_| match &digests {
+            Some(digests) => TableWorker::with_digests(&table, Arc::clone(digests)),
+            None => TableWorker::new(&table),
         };
+        let workers: Result<Vec<_>, _> = (0..case.cores).map(worker).collect();
+        let workers = workers.map_err(|error| error.to_string())?;
         Ok(Self {
             case,
             table,
+            workers,
             controller,
             filled,
             lanes,
@@ -136,16 +128,11 @@ impl Subject {
         };
         let start = Barrier::new(self.case.cores);
         let mut lanes = Vec::new();
-        for (number, (draws, at)) in self.lanes.iter().enumerate() {
-            let worker = self
-                .table
-                .worker_of_shard(number % self.table.shards())
-                .map_err(|error: WorkerError| error.to_string())?;
+        for (worker, (draws, at)) in self.workers.iter_mut().zip(&self.lanes) {
             lanes.push(Lane {
                 worker,
                 draws,
                 at: *at,
-                key_bytes: self.case.layout.key_bytes(),
                 batch: settings.batch,
                 operation: self.case.operation,
                 announce: settings.announce,
@@ -222,6 +209,67 @@ impl Subject {
     }
 }
 
+/// Returns an empty table as a program has it whose packets do this.
+pub(super) fn table(
+    layout: &Layout,
+    design: Design,
+    operation: Operation,
+) -> Result<Arc<PackedTable>, TableError> {
+    let settings = TableSettings {
+        design,
+        keys: Keys::Exact { bits: layout.key_bits() },
+        parameter_bytes: layout.parameter_bytes(),
+        actions: layout.actions(),
+        // All entries have the first action.
+        writing: match operation {
+            Operation::Update => 1,
+            Operation::Read => 0,
+        },
+        writes_words: true,
+    };
+    Ok(Arc::new(PackedTable::new(&Arc::new(WorkerGroup::default()), &settings)?))
+}
+
+/// Refuses a table that needs more bytes than the system has.
+fn refuse_beyond(needs: usize, available: Option<usize>) -> Result<(), NoSubject> {
+    match available {
+        Some(available) if needs > available => Err(NoSubject::Refused(format!(
+            "the table needs {needs} bytes and {available} are available: make it smaller or choose a storage design with \
+             smaller entries"
+        ))),
+        _ => Ok(()),
+    }
+}
+
+/// The entries that each core meets, and where among them it begins.
+fn lanes(
+    case: &Case,
+    settings: &Settings,
+    filled: u32,
+    shared: &mut Draws,
+) -> Result<Vec<(Arc<Vec<u32>>, usize)>, NoSubject> {
+    let sharded = matches!(case.design.synchronisation, Synchronisation::Sharded { .. });
+    if !sharded || case.cores <= 1 {
+        let lane = |lane: usize| {
+            let draw = || Arc::new(draws(settings.seed, lane as u64, filled, None));
+            (Arc::clone(shared.entry((filled, lane)).or_insert_with(draw)), 0)
+        };
+        return Ok((0..case.cores).map(lane).collect());
+    }
+    // The flows of an entry stay with one worker.
+    let lane = |lane: usize| {
+        let pool: Vec<u32> = (0..filled).skip(lane).step_by(case.cores).collect();
+        if pool.is_empty() {
+            return Err(NoSubject::Refused(format!(
+                "none of {filled} entries falls to core {lane} of {}, which would have nothing to do",
+                case.cores
+            )));
+        }
+        Ok((Arc::new(draws(settings.seed, lane as u64, filled, Some(&pool))), 0))
+    };
+    (0..case.cores).map(lane).collect()
+}
+
 /// Entries of a case.
 fn filled(case: &Case, fill: f64) -> u32 {
     let size = case.layout.size();
@@ -229,28 +277,16 @@ fn filled(case: &Case, fill: f64) -> u32 {
 }
 
 /// Returns the sum over the numbers in all entries; nothing if that takes longer than until the deadline.
-pub(super) fn sum(table: &Table, filled: u32, deadline: Option<Instant>) -> Option<u64> {
-    const CALL: u32 = 1024;
-    let width = table.layout().key_bytes();
+pub(super) fn sum(table: &PackedTable, filled: u32, deadline: Option<Instant>) -> Option<u64> {
+    const BETWEEN_LOOKS: u32 = 1024;
     let mut sum = 0_u64;
-    for shard in 0..table.shards() {
-        let mut worker = table.worker_of_shard(shard).ok()?;
-        let mut keys = Vec::with_capacity(CALL as usize * width);
-        for first in (0..filled).step_by(CALL as usize) {
-            if deadline.is_some_and(|deadline| Instant::now() > deadline) {
-                return None;
-            }
-            keys.clear();
-            for number in first..filled.min(first + CALL) {
-                let at = keys.len();
-                keys.resize(at + width, 0);
-                write_key(&mut keys[at..], number);
-            }
-            let mut add = |_: usize, hit: Option<&Hit<'_>>| {
-                sum = sum.wrapping_add(hit.map_or(0, |hit| value(hit.parameters())));
-            };
-            worker.lookup_batch(&keys, &mut add).ok()?;
+    for number in 0..filled {
+        let looks = number.is_multiple_of(BETWEEN_LOOKS);
+        if looks && deadline.is_some_and(|deadline| Instant::now() > deadline) {
+            return None;
         }
+        let entry = table.read(number.into());
+        sum = sum.wrapping_add(entry.map_or(0, |(_, parameters)| value(&parameters)));
     }
     Some(sum)
 }
@@ -272,5 +308,19 @@ fn together(lanes: &[LaneTurn]) -> Turn {
         share: (total(|lane| lane.processor) / total(|lane| lane.wall).max(1e-9)).min(1.0),
         misses: misses.map(|misses| misses as f64 / operations.max(1) as f64),
         single: Percentiles::default(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_memory_does_not_hold_has_its_reason() {
+        assert!(refuse_beyond(1 << 30, None).is_ok() && refuse_beyond(9, Some(9)).is_ok());
+        let Err(NoSubject::Refused(reason)) = refuse_beyond(10, Some(9)) else {
+            panic!("not refused");
+        };
+        assert!(reason.contains("needs 10 bytes and 9 are available"), "{reason}");
     }
 }

@@ -22,6 +22,7 @@ use crate::design::Synchronisation;
 use crate::entry::ActionId;
 use crate::exact::{ExactTable, ExactTableError};
 use crate::group::WorkerId;
+use crate::memory::MemoryUse;
 
 /// See the module.
 #[derive(Debug)]
@@ -228,6 +229,14 @@ impl Replicas {
     /// The bytes that all of them take.
     pub(super) fn bytes(&self) -> usize {
         self.all_now().map(ExactTable::bytes).sum()
+    }
+
+    /// The bytes that all of them take, by part.
+    pub(super) fn memory(&self) -> MemoryUse {
+        self.all_now()
+            .map(ExactTable::memory)
+            .reduce(MemoryUse::and)
+            .unwrap_or_else(|| self.home.memory())
     }
 
     /// The number of entries.

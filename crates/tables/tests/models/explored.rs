@@ -7,12 +7,9 @@ use loom::thread;
 
 use super::entry::{Entry, Form, Held};
 use super::line::Line;
-use crate::announcement::{Announcements, Place};
 use crate::arena::{Arena, Root, Writer};
-use crate::calm::{Calm, Standing, Way};
-use crate::exclusive::Exclusive;
 use crate::prefix_trie::PrefixTrie;
-use crate::quiescence::{Domain, Reclaim};
+use crate::quiescence::Domain;
 use crate::region::{LINE, Region};
 use crate::sync::{AtomicU64, Ordering};
 
@@ -188,7 +185,7 @@ fn reader_met_reused_memory(waits: bool) -> bool {
             let (domain, index, records) = &*shared;
             index.store(1, Ordering::Release);
             if waits {
-                domain.synchronise(None);
+                domain.synchronise();
             }
             records[0].store(REUSED, Ordering::Relaxed);
         })
@@ -209,222 +206,6 @@ fn a_record_is_used_again_only_when_nobody_sees_it() {
     assert!(
         count(|| reader_met_reused_memory(false)) > 0,
         "without the wait the reader must be seen to fail"
-    );
-}
-
-/// A change through two replicas: write to the passive one, swap, wait, write to the other. Whether a worker read a
-/// replica in the middle of being written.
-fn reader_met_half_a_change(waits: bool) -> bool {
-    let replica = || [AtomicU64::new(1), AtomicU64::new(1)];
-    let shared = Arc::new((Domain::new(), AtomicU64::new(0), [replica(), replica()]));
-    let writer = {
-        let shared = Arc::clone(&shared);
-        thread::spawn(move || {
-            let (domain, active, replicas) = &*shared;
-            let write = |replica: &[AtomicU64; 2]| {
-                for word in replica {
-                    word.store(2, Ordering::Relaxed);
-                }
-            };
-            write(&replicas[1]);
-            active.store(1, Ordering::SeqCst);
-            if waits {
-                domain.synchronise(None);
-            }
-            write(&replicas[0]);
-        })
-    };
-    let (domain, active, replicas) = &*shared;
-    let seat = domain.join().unwrap();
-    domain.pin(&seat);
-    let replica = &replicas[active.load(Ordering::Acquire) as usize];
-    let read = [replica[0].load(Ordering::Relaxed), replica[1].load(Ordering::Relaxed)];
-    domain.unpin(&seat);
-    writer.join().unwrap();
-    read[0] != read[1]
-}
-
-#[test]
-fn a_double_buffer_with_quiescence_shows_no_half_change() {
-    assert_eq!(count(|| reader_met_half_a_change(true)), 0);
-    assert!(
-        count(|| reader_met_half_a_change(false)) > 0,
-        "without the wait the reader must be seen to fail"
-    );
-}
-
-/// A worker's batch and a change of the control plane on one shard.
-fn shard_lost_an_update(holds: bool) -> bool {
-    let shard = Arc::new(Exclusive::new(AtomicU64::new(0)));
-    let add = move |shard: &Exclusive<AtomicU64>| {
-        let held = holds.then(|| shard.hold());
-        let value = shard.shared().load(Ordering::Relaxed);
-        shard.shared().store(value + 1, Ordering::Relaxed);
-        drop(held);
-    };
-    let other = {
-        let shard = Arc::clone(&shard);
-        thread::spawn(move || add(&shard))
-    };
-    add(&shard);
-    other.join().unwrap();
-    shard.shared().load(Ordering::Relaxed) != 2
-}
-
-#[test]
-fn a_shard_is_handed_over_whole() {
-    assert_eq!(count(|| shard_lost_an_update(true)), 0);
-    assert!(
-        count(|| shard_lost_an_update(false)) > 0,
-        "without holding it an update must be seen to be lost"
-    );
-}
-
-/// A bucket of a calm table, whose packets write without a lock.
-struct CalmTable {
-    domain: Domain,
-    calm: Calm,
-    region: Region,
-}
-
-impl CalmTable {
-    fn new(key: u64, value: u64) -> Arc<Self> {
-        let region = Region::new(LINE).unwrap();
-        put(&region, key, value);
-        Arc::new(Self { domain: Domain::new(), calm: Calm::new(), region })
-    }
-
-    fn reclaim(&self) -> Reclaim<'_> {
-        Reclaim::of(&self.domain)
-    }
-
-    /// A batch of one packet that adds one to the entry with this key, as `Buckets::update_word` does or under the lock.
-    fn add_one(&self, key: u64, place: Option<Place>) {
-        let line = line(&self.region);
-        let seat = self.domain.join().unwrap();
-        self.domain.pin(&seat);
-        let next = || (u64::from_ne_bytes(line.value(0)) + 1).to_ne_bytes();
-        let notice = place.map(|place| self.calm.notice(place));
-        let reclaim = Reclaim { domain: &self.domain, seat: Some(&seat), notice };
-        let way = self.calm.begin(&mut Standing::default(), place, reclaim);
-        if let Way::Locked = way {
-            let mut held = line.lock();
-            if Line::<'_, 8, 8>::action(held.header(), 0) != 0 && line.key(0) == key.to_ne_bytes() {
-                line.set_value(0, &next());
-                held.change(held.header());
-            }
-        } else {
-            if let Way::Announced(turn) = &way {
-                turn.announce(&[key << 48]);
-            }
-            let header = line.peek();
-            if Line::<'_, 8, 8>::action(header, 0) != 0 && line.key(0) == key.to_ne_bytes() {
-                line.set_value(0, &next());
-            }
-        }
-        drop(way);
-        self.domain.unpin(&seat);
-        self.domain.leave(&seat);
-    }
-}
-
-/// Puts an entry into the bucket's slot.
-fn put(region: &Region, key: u64, value: u64) {
-    let line = line(region);
-    let mut held = line.lock();
-    line.set_key(0, &key.to_ne_bytes());
-    line.set_value(0, &value.to_ne_bytes());
-    held.change(Line::<'_, 8, 8>::with_action(held.header(), 0, 1));
-}
-
-/// An entry is taken out and its slot given to another while a packet writes it; whether the packet wrote the other.
-fn packet_wrote_another_entry(disturbs: bool) -> bool {
-    let table = CalmTable::new(1, 10);
-    let changes = {
-        let table = Arc::clone(&table);
-        thread::spawn(move || {
-            let disturbance = disturbs.then(|| table.calm.disturb(table.reclaim()));
-            let line = line(&table.region);
-            let mut held = line.lock();
-            held.change(Line::<'_, 8, 8>::with_action(held.header(), 0, 0));
-            drop(held);
-            drop(disturbance);
-            put(&table.region, 2, 20);
-        })
-    };
-    table.add_one(1, None);
-    changes.join().unwrap();
-    line(&table.region).value(0) != 20_u64.to_ne_bytes()
-}
-
-#[test]
-fn a_packet_writes_no_entry_that_took_the_place_of_its_own() {
-    assert_eq!(count(|| packet_wrote_another_entry(true)), 0);
-    assert!(
-        count(|| packet_wrote_another_entry(false)) > 0,
-        "without a disturbance the other entry must be seen to be written"
-    );
-}
-
-/// Two workers add one to an entry that an action has alone; whether an update is lost.
-fn worker_lost_an_update(joins: bool) -> bool {
-    let table = CalmTable::new(1, 0);
-    let work = move |table: &CalmTable| {
-        let seating = joins.then(|| table.calm.join());
-        table.add_one(1, seating.and_then(|seating| seating.place()));
-        if let Some(seating) = seating {
-            table.calm.leave(seating);
-        }
-    };
-    let other = {
-        let table = Arc::clone(&table);
-        thread::spawn(move || work(&table))
-    };
-    work(&table);
-    other.join().unwrap();
-    line(&table.region).value(0) != 2_u64.to_ne_bytes()
-}
-
-#[test]
-fn a_second_worker_of_a_calm_table_loses_no_update() {
-    assert_eq!(count(|| worker_lost_an_update(true)), 0);
-    assert!(
-        count(|| worker_lost_an_update(false)) > 0,
-        "where the second does not say that it is there an update must be seen to be lost"
-    );
-}
-
-/// Two workers add one to two entries, in two windows of one entry each, and in the order that makes each wait for the other if
-/// any does; whether an update is lost.
-fn announced_window_lost_an_update(announces: bool) -> bool {
-    let shared = Arc::new((Announcements::new(), [AtomicU64::new(0), AtomicU64::new(0)]));
-    let work = move |shared: &(Announcements, [AtomicU64; 2]), order: [usize; 2]| {
-        let (announcements, entries) = shared;
-        let place = announcements.join().unwrap();
-        let turn = announcements.turn(place);
-        for entry in order {
-            if announces {
-                turn.announce(&[(entry as u64) << 48]);
-            }
-            let value = entries[entry].load(Ordering::Relaxed);
-            entries[entry].store(value + 1, Ordering::Relaxed);
-        }
-    };
-    let other = {
-        let shared = Arc::clone(&shared);
-        thread::spawn(move || work(&shared, [1, 0]))
-    };
-    work(&shared, [0, 1]);
-    other.join().unwrap();
-    shared.1.iter().any(|entry| entry.load(Ordering::Relaxed) != 2)
-}
-
-#[test]
-fn announced_windows_lose_no_update() {
-    assert_eq!(count(|| announced_window_lost_an_update(true)), 0);
-    assert!(
-        count(|| announced_window_lost_an_update(false)) > 0,
-        "where nothing is announced an update must be seen to be lost"
     );
 }
 

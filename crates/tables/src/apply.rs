@@ -1,0 +1,445 @@
+//! Batches of packets on one table, from Rust: what machine code does, for whoever measures tables or has no code.
+//!
+//! A [`TableWorker`] enters the gate once for each batch. The buckets of the next [`BATCH`] keys are prefetched while the
+//! packets before them are acted on. Where entries are in their buckets and nobody else writes more than one number of
+//! them, all entries of a part are found first; else each entry is found, and locked or copied, for its packet alone, by
+//! the functions that machine code calls.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+
+use thiserror::Error;
+
+use crate::access::{Access, Place};
+use crate::design::UpdateMethod;
+use crate::digest::{Digest, DigestSender};
+use crate::entry::ActionId;
+use crate::exact::ExactTableError;
+use crate::finder::Searcher;
+use crate::group::Worker;
+use crate::packed::{Lookups, PackedTable, Reached};
+use crate::store::BATCH;
+
+/// The words of the parameters of an entry.
+const WORDS: usize = 4;
+
+/// What packets do with a table.
+///
+/// An action must use the table through its entry alone, and must not wait for a thread that changes the table.
+pub trait Actions {
+    /// Runs the action of the packet at `packet` in the batch on the entry that it matched.
+    fn hit(&mut self, packet: usize, entry: &mut Hit<'_>);
+
+    /// Runs the default action for a packet that matched no entry.
+    fn miss(&mut self, packet: usize) {
+        let _ = packet;
+    }
+}
+
+impl<F: FnMut(usize, &mut Hit<'_>)> Actions for F {
+    #[inline(always)]
+    fn hit(&mut self, packet: usize, entry: &mut Hit<'_>) {
+        self(packet, entry);
+    }
+}
+
+/// An entry as the action of a packet sees it: a copy of its parameters, which are written back if the action wrote them.
+#[derive(Debug)]
+pub struct Hit<'e> {
+    action: ActionId,
+    parameters: &'e mut [u8],
+    is_written: bool,
+}
+
+impl<'e> Hit<'e> {
+    #[cfg(test)]
+    pub(crate) fn of(parameters: &'e mut [u8]) -> Self {
+        Self { action: ActionId(0), parameters, is_written: false }
+    }
+}
+
+impl Hit<'_> {
+    /// Returns the action of the entry.
+    #[must_use]
+    pub fn action(&self) -> ActionId {
+        self.action
+    }
+
+    /// Returns the parameters of the entry.
+    #[must_use]
+    pub fn parameters(&self) -> &[u8] {
+        self.parameters
+    }
+
+    /// Returns the parameters of the entry, to be written.
+    pub fn parameters_mut(&mut self) -> &mut [u8] {
+        self.is_written = true;
+        self.parameters
+    }
+}
+
+/// The reason why a thread cannot run packets on a table.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum WorkerError {
+    /// There is no memory for the entries that the worker has for itself.
+    #[error(transparent)]
+    Entries(#[from] ExactTableError),
+    /// Digests would go nowhere.
+    #[error("update method digest needs a controller; start one for the table first")]
+    NoController,
+}
+
+/// A thread that runs batches of packets on one table.
+#[derive(Debug)]
+pub struct TableWorker {
+    table: Arc<PackedTable>,
+    worker: Worker,
+    lookups: Arc<Lookups>,
+    digests: Option<Arc<DigestSender>>,
+    way: Option<Way>,
+}
+
+/// How a worker reaches its table, as long as that is reached so.
+#[derive(Debug)]
+struct Way {
+    version: u64,
+    reached: Reached,
+    access: Access,
+    /// Finds the numbers of entries, unless keys are matched exactly.
+    searcher: Option<Searcher>,
+}
+
+impl TableWorker {
+    /// Joins the workers of a table whose packets do not change entries by digests.
+    ///
+    /// # Errors
+    /// See [`WorkerError`].
+    pub fn new(table: &Arc<PackedTable>) -> Result<Self, WorkerError> {
+        match table.design().update {
+            UpdateMethod::Digest => Err(WorkerError::NoController),
+            UpdateMethod::Pointer | UpdateMethod::Change => Self::joined(table, None),
+        }
+    }
+
+    /// Joins the workers of a table whose packets send digests to a controller.
+    ///
+    /// # Errors
+    /// See [`WorkerError`].
+    pub fn with_digests(
+        table: &Arc<PackedTable>,
+        digests: Arc<DigestSender>,
+    ) -> Result<Self, WorkerError> {
+        Self::joined(table, Some(digests))
+    }
+
+    fn joined(
+        table: &Arc<PackedTable>,
+        digests: Option<Arc<DigestSender>>,
+    ) -> Result<Self, WorkerError> {
+        let worker = table.group().join();
+        let lookups = table.join(&worker)?;
+        Ok(Self { table: Arc::clone(table), worker, lookups, digests, way: None })
+    }
+
+    /// Prefetches the buckets of the keys of packets that come next. It changes nothing but how long their batch takes.
+    pub fn prefetch(&self, keys: &[[u64; 2]]) {
+        let Some(Way { access, .. }) = &self.way else { return };
+        for keys in keys.chunks(BATCH) {
+            access.prefetch_all(keys, &mut [0; BATCH][..keys.len()]);
+        }
+    }
+
+    /// Runs a batch of packets in arrival order. What one packet writes, the next sees, unless the table is changed by
+    /// digests. A key is its number, the low word first.
+    pub fn apply<A: Actions>(&mut self, keys: &[[u64; 2]], actions: &mut A) {
+        let Self { table, worker, lookups, digests, way } = self;
+        let _inside = worker.enter();
+        match table.design().update {
+            UpdateMethod::Pointer => {
+                let way = look_again(way, table, worker);
+                // SAFETY: the worker is inside the gate, so the table is as it was when the access was made.
+                unsafe { way.run(keys, table.parameter_bytes(), actions) };
+                way.count_in(lookups);
+            }
+            UpdateMethod::Change | UpdateMethod::Digest => {
+                let changes = Changes { table, worker, lookups, digests: digests.as_deref() };
+                changes.run(way, keys, actions);
+            }
+        }
+    }
+}
+
+/// A worker whose packets write a copy of their entry, which is changed in the table afterwards.
+struct Changes<'w> {
+    table: &'w PackedTable,
+    worker: &'w Worker,
+    lookups: &'w Lookups,
+    /// Where what is to be changed is sent, if a controller changes it.
+    digests: Option<&'w DigestSender>,
+}
+
+impl Changes<'_> {
+    fn run<A: Actions>(self, way: &mut Option<Way>, keys: &[[u64; 2]], actions: &mut A) {
+        let Self { table, worker, lookups, digests } = self;
+        let length = table.parameter_bytes();
+        for (chunk, keys) in keys.chunks(BATCH).enumerate() {
+            let way_in = look_again(way, table, worker);
+            way_in.access.prefetch_all(keys, &mut [0; BATCH][..keys.len()]);
+            for (index, key) in keys.iter().enumerate() {
+                let way_in = look_again(way, table, worker);
+                // SAFETY: the worker is inside the gate, and looked at the table since it came.
+                let (place, number) = unsafe { way_in.find(*key) };
+                way_in.count_in(lookups);
+                let packet = chunk * BATCH + index;
+                if place.value.is_null() {
+                    actions.miss(packet);
+                    continue;
+                }
+                let mut copy = [0; WORDS * 8];
+                // SAFETY: as for `find`; the value has as many bytes as the access says.
+                unsafe { Value::of(&way_in.access, place).read(&mut copy) };
+                let action = ActionId(place.action as u16);
+                let parameters = copy.get_mut(..length).unwrap_or_default();
+                let mut hit = Hit { action, parameters, is_written: false };
+                actions.hit(packet, &mut hit);
+                if !hit.is_written {
+                    continue;
+                }
+                let key = u128::from(number[1]) << 64 | u128::from(number[0]);
+                let parameters = hit.parameters.to_vec();
+                match digests {
+                    Some(digests) => digests.send(&Digest { key, action, parameters }.to_bytes()),
+                    None => {
+                        worker.outside(|| table.change(key, |_, _| Some((action, parameters))));
+                    }
+                }
+            }
+        }
+    }
+}
+
+impl Drop for TableWorker {
+    fn drop(&mut self) {
+        if let Some(way) = &mut self.way {
+            // An action that panicked may hold its entry.
+            way.access.abandon();
+        }
+        self.table.leave(&self.worker);
+    }
+}
+
+/// Returns how the table is reached now, for a worker that is inside the gate.
+#[inline]
+fn look_again<'w>(way: &'w mut Option<Way>, table: &PackedTable, worker: &Worker) -> &'w mut Way {
+    let version = worker.group().version();
+    let is_current = |known: &Way| known.version == version || known.reached == table.reached();
+    if !way.as_ref().is_some_and(is_current) {
+        *way = None;
+    }
+    let way = way.get_or_insert_with(|| {
+        let reached = table.reached();
+        let (access, searcher) = table.access(worker);
+        Way { version, reached, access, searcher: (!table.is_exact()).then_some(searcher) }
+    });
+    way.version = version;
+    way
+}
+
+impl Way {
+    /// Adds the hits and misses since the last call to those of the worker.
+    fn count_in(&mut self, lookups: &Lookups) {
+        let Access { hits, misses, .. } = &mut self.access;
+        lookups.count(std::mem::take(hits), std::mem::take(misses));
+    }
+
+    /// Runs packets whose actions write their entries in place.
+    ///
+    /// # Safety
+    /// The caller is inside the gate, and has looked at the table since it came.
+    #[inline]
+    unsafe fn run<A: Actions>(&mut self, keys: &[[u64; 2]], length: usize, actions: &mut A) {
+        let Some(searcher) = &mut self.searcher else {
+            // SAFETY: as promised to this function.
+            return unsafe { run(&mut self.access, keys, (0, length), actions) };
+        };
+        let mut numbers = [[0; 2]; BATCH];
+        for (chunk, keys) in keys.chunks(BATCH).enumerate() {
+            let mut found = [0; BATCH];
+            let (found, numbers) = (&mut found[..keys.len()], &mut numbers[..keys.len()]);
+            // SAFETY: as promised to this function, nobody changes the finder.
+            unsafe {
+                searcher.ask_for(keys);
+                searcher.find_all(keys, found);
+            }
+            numbers.iter_mut().zip(found).for_each(|(to, found)| *to = [u64::from(*found), 0]);
+            // SAFETY: as promised to this function.
+            unsafe { run(&mut self.access, numbers, (chunk * BATCH, length), actions) };
+        }
+    }
+
+    /// Returns the place of the entry of a key, and the key under which it is stored.
+    ///
+    /// # Safety
+    /// As for [`Way::run`].
+    unsafe fn find(&mut self, key: [u64; 2]) -> (Place, [u64; 2]) {
+        let Self { access, searcher, .. } = self;
+        let key = match searcher {
+            // SAFETY: as promised to this function, nobody changes the finder.
+            Some(searcher) => [unsafe { (searcher.find)(searcher, key[0], key[1]) }, 0],
+            None => key,
+        };
+        // SAFETY: as promised to this function.
+        (unsafe { (access.find)(access, key[0], key[1]) }, key)
+    }
+}
+
+/// Runs packets on the entries of an access; `first` is the number of the first packet, `length` that of bytes of parameters.
+///
+/// # Safety
+/// As for [`Way::run`].
+#[inline]
+unsafe fn run<A: Actions>(
+    access: &mut Access,
+    keys: &[[u64; 2]],
+    (first, length): (usize, usize),
+    actions: &mut A,
+) {
+    let mut hashes = [[0; BATCH]; 2];
+    let mut chunks = keys.chunks(BATCH);
+    let mut next = chunks.next();
+    if let Some(keys) = next {
+        access.prefetch_all(keys, &mut hashes[0][..keys.len()]);
+    }
+    let mut packet = first;
+    while let Some(keys) = next {
+        next = chunks.next();
+        if let Some(keys) = next {
+            access.prefetch_all(keys, &mut hashes[1][..keys.len()]);
+        }
+        if access.in_place == 1 {
+            let mut places = [Place { value: std::ptr::null_mut(), action: 0 }; BATCH];
+            let places = &mut places[..keys.len()];
+            // SAFETY: as promised to this function, and entries are in the buckets.
+            unsafe { access.locate(keys, &hashes[0], places) };
+            for place in places {
+                if place.value.is_null() {
+                    access.misses += 1;
+                    actions.miss(packet);
+                } else {
+                    access.hits += 1;
+                    // SAFETY: the place was found by this access.
+                    unsafe { act(access, *place, (packet, length), actions) };
+                }
+                packet += 1;
+            }
+        } else {
+            for key in keys {
+                // SAFETY: as promised to this function.
+                let place = unsafe { (access.find)(access, key[0], key[1]) };
+                if place.value.is_null() {
+                    actions.miss(packet);
+                } else {
+                    // SAFETY: the place was found by this access.
+                    unsafe { act(access, place, (packet, length), actions) };
+                    let writes = access.writing >> place.action & 1 == 1;
+                    if let Some(leave) = access.leave.filter(|_| writes) {
+                        // SAFETY: the entry was found last, and its action writes.
+                        unsafe { leave(access) };
+                    }
+                }
+                packet += 1;
+            }
+        }
+        hashes.swap(0, 1);
+    }
+}
+
+/// Runs the action of one packet on its entry, and writes back what the action wrote.
+///
+/// # Safety
+/// The place was found by this access under the contract of `find`, and the entry has not been left.
+#[inline(always)]
+unsafe fn act<A: Actions>(
+    access: &Access,
+    place: Place,
+    (packet, length): (usize, usize),
+    actions: &mut A,
+) {
+    let action = ActionId(place.action as u16);
+    // SAFETY: the value has as many bytes as the access says, in words that all threads reach as atomic ones.
+    match unsafe { Value::of(access, place) } {
+        Value::Half(half) => {
+            let mut bytes = half.load(Ordering::Relaxed).to_ne_bytes();
+            let parameters = bytes.get_mut(..length).unwrap_or_default();
+            let mut hit = Hit { action, parameters, is_written: false };
+            actions.hit(packet, &mut hit);
+            if hit.is_written {
+                half.store(u32::from_ne_bytes(bytes), Ordering::Relaxed);
+            }
+        }
+        Value::Words(words) => {
+            let mut copy = [0; WORDS * 8];
+            let before = read_words(words, &mut copy);
+            let parameters = copy.get_mut(..length).unwrap_or_default();
+            let mut hit = Hit { action, parameters, is_written: false };
+            actions.hit(packet, &mut hit);
+            if hit.is_written {
+                // Beside others who write other words of the entry, only those are written that changed.
+                for ((word, before), bytes) in words.iter().zip(before).zip(copy.as_chunks::<8>().0)
+                {
+                    let now = u64::from_ne_bytes(*bytes);
+                    if now != before {
+                        word.store(now, Ordering::Relaxed);
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// The parameters of an entry, in the words in which all threads reach them.
+enum Value<'v> {
+    /// Four bytes.
+    Half(&'v AtomicU32),
+    /// Up to [`WORDS`] words.
+    Words(&'v [AtomicU64]),
+}
+
+impl<'v> Value<'v> {
+    /// # Safety
+    /// The place was found by this access, and the entry is there and has not been left while the result lives.
+    #[inline(always)]
+    unsafe fn of(access: &Access, place: Place) -> Self {
+        if access.value_bytes == size_of::<u32>() {
+            // SAFETY: the value has four bytes, at a multiple of four.
+            return Self::Half(unsafe { AtomicU32::from_ptr(place.value.cast()) });
+        }
+        let count = (access.value_bytes / size_of::<u64>()).min(WORDS);
+        // SAFETY: values of more bytes are whole words, at a multiple of eight.
+        Self::Words(unsafe { std::slice::from_raw_parts(place.value.cast::<AtomicU64>(), count) })
+    }
+
+    /// Copies the value to the front of `copy`.
+    fn read(&self, copy: &mut [u8; WORDS * 8]) {
+        match self {
+            Self::Half(half) => {
+                copy[..4].copy_from_slice(&half.load(Ordering::Relaxed).to_ne_bytes());
+            }
+            Self::Words(words) => {
+                read_words(words, copy);
+            }
+        }
+    }
+}
+
+/// Copies words to the front of `copy`, and returns them.
+#[inline(always)]
+fn read_words(words: &[AtomicU64], copy: &mut [u8; WORDS * 8]) -> [u64; WORDS] {
+    let mut read = [0; WORDS];
+    for ((word, to), bytes) in words.iter().zip(&mut read).zip(copy.as_chunks_mut::<8>().0) {
+        *to = word.load(Ordering::Relaxed);
+        *bytes = to.to_ne_bytes();
+    }
+    read
+}
