@@ -162,6 +162,24 @@ fn entries_change_under_packets_as_with_the_interpreter_in_every_storage() {
     }
 }
 
+/// A table that packets write cannot have shards and locks, or two replicas: it gets no other design in silence.
+#[test]
+fn a_design_that_packets_cannot_have_is_refused_with_advice() {
+    let refusal = |replicas, locked| {
+        let mut program = compile(&program().text());
+        for table in &mut program.tables {
+            (table.storage.replicas, table.storage.synchronised) = (replicas, locked);
+        }
+        let switch = Switch::new(program).expect("a program that the interpreter runs");
+        Compiled::new(&switch).err().map(|error| error.to_string())
+    };
+    let sharded = refusal(ir::Replicas::Sharded, true).expect("a refusal");
+    assert!(sharded.contains("a shard has one worker and needs no entry lock"), "{sharded}");
+    let two = refusal(ir::Replicas::Two, false).expect("a refusal");
+    assert!(two.contains("use update method change or digest"), "{two}");
+    assert_eq!(refusal(ir::Replicas::One, true), None);
+}
+
 /// Two workers of one switch take turns, each with flows of its own, while entries come, go and change: outputs and entries are
 /// those of the interpreter, which has one worker for all. Workers also go, and others come.
 #[test]

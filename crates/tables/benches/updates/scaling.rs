@@ -63,7 +63,7 @@ pub(crate) fn scale(
         Design::unlocked(Storage::Inline),
         Design::shared(Storage::Static),
     ];
-    let hot = vec![[scatter(0).into(), 0]; OPERATIONS];
+    let hot: Vec<[u64; 2]> = vec![[scatter(0).into(), 0]; OPERATIONS];
     for design in designs {
         let table = filled(design, size);
         let spread = own_keys(&table, size, cores.len());
