@@ -1,11 +1,11 @@
 //! Searches per second for longest prefixes and for rules with masks and ranges, beside what a user would pick instead,
 //! in one run.
 //!
-//!     cargo bench -p planimeter-tables --bench matching [--features dpdk] -- [--routes N ...] [--rules N ...] [--repetitions N]
+//!     cargo bench -p planimeter-tables --bench matching [--features dpdk] -- [--routes N ...] [--rules N ...] [--nested N ...] [--repetitions N]
 //!
 //! Routes have lengths as those of the Internet have (six in ten are /24); addresses are drawn from the routes, uniformly.
 //! Rules have protocol, two addresses under hundreds of pairs of masks, and ports as numbers or ranges; nine packets in
-//! ten are drawn from rules. Contenders take turns within each repetition; rates are per second of the thread's
+//! ten are drawn from rules. Nested rules have ranges of a port inside one another, which no cut divides. Contenders take turns within each repetition; rates are per second of the thread's
 //! processor time, and ratios are within a repetition. All must find the same entries, or the run fails.
 
 #[cfg(feature = "dpdk")]
@@ -41,11 +41,13 @@ trait Search {
 struct Arguments {
     routes: Vec<usize>,
     rules: Vec<usize>,
+    nested: Vec<usize>,
     repetitions: usize,
 }
 
 fn arguments() -> Result<Arguments, String> {
-    let mut parsed = Arguments { routes: Vec::new(), rules: Vec::new(), repetitions: 7 };
+    let mut parsed =
+        Arguments { routes: Vec::new(), rules: Vec::new(), nested: Vec::new(), repetitions: 7 };
     let mut arguments = std::env::args().skip(1);
     while let Some(name) = arguments.next() {
         // What cargo passes.
@@ -57,11 +59,12 @@ fn arguments() -> Result<Arguments, String> {
         match name.as_str() {
             "--routes" => parsed.routes.push(number),
             "--rules" => parsed.rules.push(number),
+            "--nested" => parsed.nested.push(number),
             "--repetitions" => parsed.repetitions = number.max(3),
-            _ => return Err(format!("{name} is not --routes, --rules or --repetitions")),
+            _ => return Err(format!("{name} is not --routes, --rules, --nested or --repetitions")),
         }
     }
-    if parsed.routes.is_empty() && parsed.rules.is_empty() {
+    if parsed.routes.is_empty() && parsed.rules.is_empty() && parsed.nested.is_empty() {
         parsed.routes = vec![1 << 16, 1_000_000];
         parsed.rules = vec![1000, 4000, 10_000];
     }
@@ -69,7 +72,7 @@ fn arguments() -> Result<Arguments, String> {
 }
 
 fn main() {
-    let Arguments { routes, rules, repetitions } = match arguments() {
+    let Arguments { routes, rules, nested, repetitions } = match arguments() {
         Ok(arguments) => arguments,
         Err(error) => {
             eprintln!("matching: {error}");
@@ -91,6 +94,10 @@ fn main() {
     }
     for count in rules {
         let (what, searches) = rules::all(count);
+        compare(&what, count, searches, repetitions);
+    }
+    for count in nested {
+        let (what, searches) = rules::nested(count);
         compare(&what, count, searches, repetitions);
     }
 }

@@ -19,6 +19,10 @@ const FIRST: usize = if cfg!(loom) { 8 } else { 4096 };
 const SEGMENTS: usize = (31 - FIRST.ilog2()) as usize;
 /// Replaced blocks that wait before it is tried to use them again.
 const WAITING: usize = if cfg!(loom) { 1 } else { 256 };
+/// The words of replaced blocks that may wait, however few the blocks are.
+const WAITING_WORDS: usize = FIRST;
+/// Blocks of up to this number of words are exactly as long as their contents.
+const EXACT: usize = 64;
 
 /// Where a block begins, in words. Nothing lies at 0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -87,29 +91,47 @@ fn place(at: usize) -> (usize, usize) {
     (segment, from_first - (FIRST << segment))
 }
 
+/// Returns the length of the block that holds this number of words. Longer blocks have only eight
+/// lengths between a power of two and the next, so that a block whose contents grow and shrink is
+/// used again instead of one of each length being kept.
+fn block_length(words: usize) -> usize {
+    if words <= EXACT { words } else { words.next_multiple_of(1 << (words.ilog2() - 3)) }
+}
+
 /// What the one writer of an arena knows.
 #[derive(Default)]
 pub(crate) struct Writer {
     /// Words from here on were never used.
     fresh: usize,
+    /// Blocks without contents, by their length.
     free: BTreeMap<u32, Vec<Block>>,
+    /// The words of the blocks in `limbo`.
+    waiting: usize,
     limbo: Limbo<(Block, u32)>,
     /// Blocks of the change under way that nobody sees yet.
     made: Vec<(Block, u32)>,
     /// Blocks that the change under way replaces.
     dropped: Vec<(Block, u32)>,
+    /// The words of all blocks that were made.
+    #[cfg(test)]
+    pub(crate) written: u64,
 }
 
 impl Writer {
     /// A new block with these words, or `None` where memory does not suffice.
     pub(crate) fn make(&mut self, arena: &Arena, words: &[u64]) -> Option<Block> {
-        let count = u32::try_from(words.len()).ok()?;
+        let length = block_length(words.len());
+        let count = u32::try_from(length).ok()?;
         let block = match self.free.get_mut(&count).and_then(Vec::pop) {
             Some(block) => block,
-            None => self.fresh(arena, words.len())?,
+            None => self.fresh(arena, length)?,
         };
         for (word, value) in arena.words(block).iter().zip(words) {
             word.store(*value, Ordering::Relaxed);
+        }
+        #[cfg(test)]
+        {
+            self.written += words.len() as u64;
         }
         self.made.push((block, count));
         Some(block)
@@ -137,7 +159,7 @@ impl Writer {
     /// Says that the change under way replaces a block of so many words.
     pub(crate) fn drop_block(&mut self, block: Block, words: usize) {
         if !block.is_none() {
-            self.dropped.push((block, words as u32));
+            self.dropped.push((block, block_length(words) as u32));
         }
     }
 
@@ -145,9 +167,10 @@ impl Writer {
     pub(crate) fn commit(&mut self, domain: &Domain) {
         self.made.clear();
         for block in self.dropped.drain(..) {
+            self.waiting += block.1 as usize;
             self.limbo.retire(domain, block);
         }
-        if self.limbo.len() >= WAITING {
+        if self.limbo.len() >= WAITING || self.waiting >= WAITING_WORDS {
             self.collect(domain);
         }
     }
@@ -161,8 +184,9 @@ impl Writer {
     }
 
     fn collect(&mut self, domain: &Domain) {
-        let free = &mut self.free;
-        self.limbo.collect(domain.advance(), |(block, words)| {
+        let Self { free, waiting, limbo, .. } = self;
+        limbo.collect(domain.advance(), |(block, words)| {
+            *waiting -= words as usize;
             free.entry(words).or_default().push(block);
         });
     }

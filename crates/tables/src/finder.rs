@@ -260,10 +260,9 @@ impl Finder {
         }
         let (search, mut writer) = Search::new(&self.fields, entries)?;
         let domain = Domain::new();
-        for (number, link) in self.links.all() {
-            if !search.add(&mut writer, &domain, link, number - 1) {
-                return None;
-            }
+        let links = self.links.all().map(|(number, link)| (number - 1, link));
+        if !search.add_all(&mut writer, &domain, links) {
+            return None;
         }
         let body = Box::new(Body { search, few: Few::default() });
         self.links.show_few(&body.few);

@@ -144,6 +144,26 @@ impl Search {
         }
     }
 
+    /// Lets packets find all these entries, in a search that has none. Returns false if memory does
+    /// not suffice.
+    pub(crate) fn add_all<'a>(
+        &self,
+        writer: &mut SearchWriter,
+        domain: &Domain,
+        mut links: impl Iterator<Item = (u32, &'a Link)>,
+    ) -> bool {
+        if let (Self::Ternary(tree), SearchWriter::Ternary(writer)) = (self, &mut *writer) {
+            // Built at once: additions one by one would leave blocks behind that they replaced.
+            let rule = |link: &Link| match link {
+                Link::Rule(rule) => Some(Rule::clone(rule)),
+                Link::Prefix { .. } => None,
+            };
+            let rules: Option<Vec<Rule>> = links.map(|(_, link)| rule(link)).collect();
+            return rules.is_some_and(|rules| tree.fill(writer, domain, rules));
+        }
+        links.all(|(number, link)| self.add(writer, domain, link, number))
+    }
+
     /// Lets no packet find an entry any more. False where memory does not suffice: then it is as it was.
     pub(crate) fn remove(&self, writer: &mut SearchWriter, domain: &Domain, link: &Link) -> bool {
         match (self, writer, link) {

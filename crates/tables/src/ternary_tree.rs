@@ -21,7 +21,7 @@ mod together;
 use crate::arena::{Arena, Block, Root, Writer, half, halves};
 use crate::quiescence::Domain;
 use crate::sync::{AtomicU64, Ordering};
-use cut::{Cut, Window, choose};
+use cut::{Cut, Rank, Window, choose, halve};
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 pub(crate) use lanes::{Eight, Four};
 pub(crate) use lanes::{Lanes, OneByOne};
@@ -31,6 +31,10 @@ pub(crate) use together::Together;
 
 /// Entries of a leaf that is not divided, whatever they are: as many as are compared at once.
 const LEAF: usize = lanes::TOGETHER;
+
+/// The largest number of entries in a leaf. Those that no cut divides are halved by rank until
+/// they fit, so that an insertion writes this many entries at most.
+const LARGEST_LEAF: usize = 128;
 
 /// Appends a key in words, most significant byte first, and a word of zeros behind.
 pub(crate) fn key_words(key: &[u8], words: &mut Vec<u64>) {
@@ -190,7 +194,8 @@ impl TernaryTree {
         }
     }
 
-    /// Where a key goes on from a node, and the child for rules that its cut leaves open.
+    /// The two children of a node that a key visits: its side, and the child for rules that the cut
+    /// leaves open; of a rank's node both sides.
     #[inline(always)]
     fn go_on(&self, head: &Head, words: &[AtomicU64], key: &[u64]) -> (Block, Block) {
         match head.kind {
@@ -198,6 +203,7 @@ impl TernaryTree {
             Kind::Byte => at_byte(head, words, key),
             Kind::Bytes => at_bytes(head, words, key),
             Kind::Number => at_number(head, words, key),
+            Kind::Rank => at_rank(words),
         }
     }
 
@@ -214,6 +220,12 @@ impl TernaryTree {
         let root = self.now();
         let changed = self.with(writer, root, rule);
         self.publish(writer, domain, changed)
+    }
+
+    /// Puts all these rules into the tree, which has none. Returns false if memory does not suffice.
+    pub(crate) fn fill(&self, writer: &mut Writer, domain: &Domain, rules: Vec<Rule>) -> bool {
+        let root = self.build(writer, rules);
+        self.publish(writer, domain, root)
     }
 
     /// Takes a rule out. False where memory does not suffice; then it is still there.
@@ -330,7 +342,11 @@ impl TernaryTree {
     /// A tree of these rules.
     fn build(&self, writer: &mut Writer, rules: Vec<Rule>) -> Option<Block> {
         let cut = (rules.len() > LEAF).then(|| choose(&rules, self.key_bytes, &self.windows));
-        let Some(cut) = cut.flatten() else { return self.leaf(writer, rules) };
+        let cut = match cut.flatten() {
+            Some(cut) => cut,
+            None if rules.len() > LARGEST_LEAF => halve(&rules),
+            None => return self.leaf(writer, rules),
+        };
         let count = rules.len() as u32;
         let highest = rules.iter().map(|rule| rule.priority).max().unwrap_or(0);
         let mut node =
@@ -354,7 +370,7 @@ impl TernaryTree {
         if rules.is_empty() {
             return Some(Block::NONE);
         }
-        rules.sort_by_key(|rule| (!rule.priority, rule.order));
+        rules.sort_by_key(Rank::of);
         let mut words = vec![
             Head { kind: Kind::Leaf, at: 0, length: 0, highest: rules[0].priority }.encode(),
             self.leaf_words(&rules) as u64 | (rules.len() as u64) << 32,
@@ -408,6 +424,15 @@ impl TernaryTree {
                 let window = Window { at: head.at, length: head.length };
                 node(Cut::Number { window, threshold: word(2) }, sides, NUMBER_OPEN)
             }
+            Kind::Rank => {
+                let side = |side: u64| {
+                    let block = Block::from_bits(half(words, RANK_SIDES + side as usize));
+                    (!block.is_none()).then_some((side, block))
+                };
+                let sides = (0..2).filter_map(side).collect();
+                let last = Rank { lowness: word(3) as u32, order: word(2) };
+                node(Cut::Rank(last), sides, RANK_OPEN)
+            }
         }
     }
 }
@@ -420,6 +445,8 @@ enum Kind {
     Number,
     /// A byte of many values.
     Bytes,
+    /// The rank of entries.
+    Rank,
 }
 
 /// The first word of a block.
@@ -441,6 +468,7 @@ impl Head {
                 1 => Kind::Byte,
                 2 => Kind::Number,
                 3 => Kind::Bytes,
+                4 => Kind::Rank,
                 _ => Kind::Leaf,
             },
             at: (word >> 8) as usize & 0xffff,
@@ -467,6 +495,10 @@ const MANY: usize = 64;
 /// The sides of a number's node, behind head, counts and threshold.
 const NUMBER_SIDES: usize = 6;
 const NUMBER_OPEN: usize = 8;
+/// The sides of a rank's node, behind head, counts, order and priority. Its open child is always
+/// none.
+const RANK_SIDES: usize = 8;
+const RANK_OPEN: usize = 10;
 
 /// Where a key goes on from a node that divides by a byte, and the child for rules that leave it open.
 #[inline(always)]
@@ -490,6 +522,13 @@ fn at_number(head: &Head, words: &[AtomicU64], key: &[u64]) -> (Block, Block) {
     let side = usize::from(number_at(key, head.at, head.length) >= threshold);
     let child = Block::from_bits(half(words, NUMBER_SIDES + side));
     (child, Block::from_bits(half(words, NUMBER_OPEN)))
+}
+
+/// Both sides of a node that divides by rank.
+#[inline(always)]
+fn at_rank(words: &[AtomicU64]) -> (Block, Block) {
+    let side = |side| Block::from_bits(half(words, RANK_SIDES + side));
+    (side(0), side(1))
 }
 
 #[inline(always)]
@@ -592,6 +631,13 @@ impl Inner {
                 let children = [side(0), side(1), self.open.bits()];
                 let mut words = vec![head.encode(), counts, threshold];
                 words.extend(halves(children.into_iter()));
+                words
+            }
+            Cut::Rank(last) => {
+                let head = Head { kind: Kind::Rank, at: 0, length: 0, highest: self.highest };
+                let side = |side| self.child(Some(side)).bits();
+                let mut words = vec![head.encode(), counts, last.order, last.lowness.into()];
+                words.extend(halves([side(0), side(1), 0].into_iter()));
                 words
             }
         }
@@ -722,6 +768,67 @@ mod tests {
             assert!(tree.remove(&mut writer, &domain, rule));
         }
         assert_eq!(shape(&tree, tree.now()), (1, 8), "what shrinks becomes a leaf again");
+    }
+
+    /// Ranges inside one another: every byte and every threshold leaves all of them open.
+    #[test]
+    fn entries_that_no_cut_divides_take_memory_and_writes_in_proportion() {
+        let count: u32 = if cfg!(miri) { 300 } else { 2500 };
+        let mut random = fastrand::Rng::with_seed(0x51_7cc1_b727_220a);
+        let mut shuffled: Vec<u32> = (1..=count).collect();
+        random.shuffle(&mut shuffled);
+        let priorities: [(&str, Box<dyn Fn(u32) -> u32>); 4] = [
+            ("ascending", Box::new(|number| 1 + number)),
+            ("descending", Box::new(|number| count - number)),
+            ("shuffled", Box::new(|number| shuffled[number as usize])),
+            ("equal", Box::new(|_| 7)),
+        ];
+        for (name, priority) in priorities {
+            let tree = TernaryTree::new([2].into_iter());
+            let (mut writer, domain) = (Writer::default(), Domain::new());
+            let nested = |number: u32| {
+                let (low, high) = (number as u16, u16::MAX - number as u16);
+                Rule { priority: priority(number), ..ports(number, low, high) }
+            };
+            let mut known: Vec<Rule> = (0..count).map(nested).collect();
+            for rule in &known {
+                assert!(tree.insert(&mut writer, &domain, rule));
+            }
+            let (depth, leaf) = shape(&tree, tree.now());
+            assert!(depth <= 16 && leaf <= LARGEST_LEAF, "{name}: {depth} deep, {leaf} in a leaf");
+            let (bytes, written) = (tree.bytes(), writer.written / u64::from(count));
+            println!("{name}: {bytes} bytes, {written} words written an insertion");
+            // A rule takes 8 words of a leaf. A segment of the arena doubles what there was.
+            assert!(bytes <= 2 << 20, "{name}: {bytes} bytes");
+            assert!(written <= 8 * 3 * LARGEST_LEAF as u64, "{name}: {written} words an insertion");
+            let check = |known: &[Rule]| {
+                let mut stack = Vec::new();
+                for port in (0..=u16::MAX).step_by(1009) {
+                    let key = [u64::from(port) << 48, 0];
+                    let found = tree.find(OneByOne, tree.now(), &key, &mut stack).name;
+                    assert_eq!(found, best(known, &key), "{name}: port {port}");
+                }
+            };
+            check(&known);
+            // The same rules again and again must not add to it either.
+            writer.written = 0;
+            for round in 0..count / 4 {
+                let place = random.usize(..known.len());
+                let rule = known.swap_remove(place);
+                assert!(tree.remove(&mut writer, &domain, &rule));
+                assert!(tree.insert(&mut writer, &domain, &rule), "round {round}");
+                known.push(rule);
+            }
+            let (again, written) = (tree.bytes(), writer.written / u64::from(count / 4));
+            assert!(again <= 2 * bytes, "{name}: {again} bytes after {bytes}");
+            assert!(written <= 8 * 6 * LARGEST_LEAF as u64, "{name}: {written} words a change");
+            known.sort_by_key(|rule| rule.number);
+            for rule in known.drain(8..) {
+                assert!(tree.remove(&mut writer, &domain, &rule));
+            }
+            assert_eq!(shape(&tree, tree.now()), (1, 8), "{name}");
+            check(&known);
+        }
     }
 
     /// Hundreds of masks: a packet meets few rules, where a search by mask would probe hundreds of tables.

@@ -30,7 +30,32 @@ pub(crate) type Packet = [u8; 16];
 /// Contenders with the same rules.
 pub(crate) fn all(count: usize) -> (String, Vec<Box<dyn Search>>) {
     let mut random = Rng::with_seed(0x2545_f491_4f6c_dd1d);
-    let mut rules: Vec<Rule> = (0..count).map(|_| rule(&mut random)).collect();
+    let rules = (0..count).map(|_| rule(&mut random)).collect();
+    contenders(rules, &mut random)
+}
+
+/// Contenders with rules whose ranges of a port lie inside one another.
+pub(crate) fn nested(count: usize) -> (String, Vec<Box<dyn Search>>) {
+    let nested = |number: usize| {
+        let low = (number % (1 << 15)) as u16;
+        Rule {
+            source: 0,
+            destination: 0,
+            source_ports: [low, u16::MAX - low],
+            destination_ports: [0, u16::MAX],
+            source_length: 0,
+            destination_length: 0,
+            protocol: 0,
+            protocol_mask: 0,
+            priority: 0,
+        }
+    };
+    let mut random = Rng::with_seed(0x2545_f491_4f6c_dd1d);
+    contenders((0..count).map(nested).collect(), &mut random)
+}
+
+fn contenders(mut rules: Vec<Rule>, random: &mut Rng) -> (String, Vec<Box<dyn Search>>) {
+    let count = rules.len();
     // Priorities in random order and each once, so that all sides mean the same.
     for (place, rule) in rules.iter_mut().enumerate() {
         rule.priority = place as u32 + 1;
@@ -40,7 +65,7 @@ pub(crate) fn all(count: usize) -> (String, Vec<Box<dyn Search>>) {
         let (one, two) = (rules[place].priority, rules[other].priority);
         (rules[place].priority, rules[other].priority) = (two, one);
     }
-    let packets: Vec<Packet> = (0..OPERATIONS).map(|_| packet(&mut random, &rules)).collect();
+    let packets: Vec<Packet> = (0..OPERATIONS).map(|_| packet(random, &rules)).collect();
     let masks: HashSet<_> =
         rules.iter().map(|rule| (rule.source_length, rule.destination_length)).collect();
     let mut searches: Vec<Box<dyn Search>> = vec![Box::new(ours(&rules, &packets))];

@@ -18,6 +18,24 @@ pub(super) enum Cut {
     Byte { at: usize },
     /// Side 0 below the threshold, side 1 from it on.
     Number { window: Window, threshold: u64 },
+    /// Side 0 for the rule of this rank and those before it, side 1 for those behind it. Every key
+    /// visits both sides, the better one first: this cut only bounds what an insertion writes.
+    Rank(Rank),
+}
+
+/// The place of a rule among all: rules of high priority come first, and of equal priorities the
+/// lowest order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Rank {
+    /// The complement of the priority.
+    pub(super) lowness: u32,
+    pub(super) order: u64,
+}
+
+impl Rank {
+    pub(super) fn of(rule: &Rule) -> Self {
+        Self { lowness: !rule.priority, order: rule.order }
+    }
 }
 
 impl Cut {
@@ -37,6 +55,7 @@ impl Cut {
                     None
                 }
             }
+            Self::Rank(last) => Some(u64::from(Rank::of(rule) > last)),
         }
     }
 }
@@ -83,6 +102,14 @@ pub(super) fn choose(rules: &[Rule], key_bytes: usize, windows: &[Window]) -> Op
     let (cost, cut) = bytes.chain(numbers).min_by_key(|(cost, _)| *cost)?;
     let undivided = STEP + COMPARISON * rules.len().div_ceil(TOGETHER) as u64;
     (cost < undivided).then_some(cut)
+}
+
+/// The cut that halves rules which no other cut divides; at least two of them.
+pub(super) fn halve(rules: &[Rule]) -> Cut {
+    let mut ranks: Vec<Rank> = rules.iter().map(Rank::of).collect();
+    let middle = ranks.len() / 2 - 1;
+    let (_, &mut last, _) = ranks.select_nth_unstable(middle);
+    Cut::Rank(last)
 }
 
 /// What a search takes behind a cut that leaves some rules open and divides the others so. Packets come to a side as often
