@@ -193,7 +193,7 @@ pub(crate) enum Statement {
         update: Block,
         body: Block,
     },
-    /// So many statements of the program are run next.
+    /// The packet is charged these units of work, and stopped if it may not take them.
     Charge(u32),
     Break,
     Continue,
@@ -562,8 +562,10 @@ pub(crate) struct Bound {
     pub(crate) frame: u32,
     /// What is cleared when a pass begins; before it are the parameters of the package's blocks.
     pub(crate) locals: u32,
-    /// Whether steps are counted.
+    /// Whether blocks have charges.
     pub(crate) counts: bool,
+    /// The units of work that one packet may take.
+    pub(crate) packet_work: u32,
     /// Most bytes that a deparser emits.
     pub(crate) emitted: u32,
     /// Types of the parameters of the package's blocks.
@@ -661,8 +663,6 @@ pub(crate) struct Binder<'p> {
     /// Where the sums of instances of `InternetChecksum` are that code has.
     sums: HashMap<ExternId, Option<Field>>,
     messages: Vec<Move>,
-    /// Whether a packet can come to the limit of steps: the program has loops, or packets go through it again.
-    counts: bool,
     /// Next indexes of stacks, while a parser is bound for which they are known.
     next: Option<unrolled::NextIndexes>,
     /// The last refusal is one that the interpreter cannot help with.
@@ -695,7 +695,6 @@ impl Bound {
             missed: None,
             directs: HashMap::new(),
             messages: Vec::new(),
-            counts: can_repeat(program),
             next: None,
             is_final: std::cell::Cell::new(false),
         };
@@ -719,7 +718,8 @@ impl Bound {
         Ok(Self {
             frame: binder.frame,
             locals,
-            counts: binder.counts,
+            counts: layout.costs.has_charges(),
+            packet_work: layout.packet_work,
             emitted: emitted as u32,
             types,
             tables: binder.tables.into_iter().map(Option::unwrap_or_default).collect(),
@@ -759,38 +759,4 @@ impl ParameterType {
     pub(crate) fn fields(&self) -> &[Option<Field>] {
         &self.fields
     }
-}
-
-/// Whether a packet can run more statements than the program has: there are loops, or it can go through blocks again.
-/// Copies for ports are as many as the control plane says, and few statements run for each.
-fn can_repeat(program: &ir::Program) -> bool {
-    if program.architecture != ir::Architecture::V1model {
-        return true;
-    }
-    let mut repeats = program.parsers.iter().any(|parser| {
-        // A state that leads to itself or to one before it.
-        parser.states.iter().enumerate().any(|(position, state)| {
-            let leads_back = |target: &ir::Target| match target {
-                ir::Target::State(id) => id.index() <= position,
-                ir::Target::Accept | ir::Target::Reject => false,
-            };
-            match &state.transition {
-                ir::Transition::Direct(target) => leads_back(target),
-                ir::Transition::Select { cases, .. } => {
-                    cases.iter().any(|case| leads_back(&case.target))
-                }
-            }
-        })
-    });
-    crate::layout::each_statement(program, &mut |statement| {
-        use ir::{ExternCallee, StatementKind};
-        repeats |= match &statement.kind {
-            StatementKind::For { .. } => true,
-            StatementKind::CallExtern { callee: ExternCallee::Function(function), .. } => {
-                function.asks_for_another_pass()
-            }
-            _ => false,
-        };
-    });
-    repeats
 }

@@ -4,9 +4,8 @@
 //! Both run on the state of one [`Core`]: what the control plane writes there, packets find whichever way they go.
 //! Programs that the compiled path does not have everything for are refused when they are loaded.
 //!
-//! Budgets end what does not end by itself, as in the interpreter: states of a parser and statements are counted as
-//! there (statements not in programs where nothing runs twice). The interpreter's limits for copies and for depth have
-//! no counterpart: code neither allocates nor recurses.
+//! A packet has one budget of work, which both ways charge the same (`layout::costs`). The interpreter's limit for depth has
+//! no counterpart: code does not recurse.
 //!
 //! Tables whose entries can be packed are used natively (`tables`). Other tables, counters and registers are call-outs into
 //! the interpreter's state (`host`), and rare steps are the interpreter's own (`step`, [`Compiled::interpreted`]). The

@@ -23,7 +23,7 @@ pub use self::ports::{PacketCounts, Ports, TableUsage, Worker};
 use self::read::View;
 use self::write::{Writer, replace};
 use crate::error::LoadError;
-use crate::layout::DROP_PORT;
+use crate::layout::{DROP_PORT, PACKET_WORK};
 use crate::switch::{Core, Path};
 use crate::sync::lock;
 use crate::table::Ageing;
@@ -52,6 +52,7 @@ pub struct InterpreterTarget {
     v1model: V1ModelSettings,
     searched_entries: u64,
     state_limit: u64,
+    packet_work: u32,
 }
 
 /// The number of entries of a table with a ternary, range or optional field, unless another is
@@ -86,6 +87,7 @@ impl InterpreterTarget {
             v1model: V1ModelSettings::default(),
             searched_entries: SEARCHED_ENTRIES,
             state_limit: u64::MAX,
+            packet_work: PACKET_WORK,
         }
     }
 
@@ -119,6 +121,12 @@ impl InterpreterTarget {
     #[must_use]
     pub fn with_state_limit(self, bytes: u64) -> Self {
         Self { state_limit: bytes, ..self }
+    }
+
+    /// Lets a packet take this number of units of work, as [`Core::set_packet_work`] does.
+    #[must_use]
+    pub fn with_packet_work(self, units: u32) -> Self {
+        Self { packet_work: units, ..self }
     }
 
     /// Where packets come in.
@@ -168,6 +176,7 @@ impl InterpreterTarget {
         })?;
         core.set_drop_port(self.v1model.drop_port);
         core.set_priority_queues(self.v1model.priority_queues);
+        core.set_packet_work(self.packet_work);
         if self.path == Path::Compiled {
             core.compile().map_err(|error| EntityError::unimplemented(error.to_string()))?;
         }

@@ -99,14 +99,15 @@ pub enum RunError {
         /// `assert` or `assume`.
         function: String,
     },
-    /// A loop that does not end.
-    #[error("more than {0} statements for one packet: does a loop end?")]
-    StepLimit(u64),
-    /// Values that are too large are copied too often.
+    /// More work than one packet may take, with all its passes and copies.
     #[error(
-        "more than {0} values copied or compared for one packet: are large stacks or structs copied in a loop?"
+        "one packet would take more than {0} units of work: does a loop end, does the program stop to recirculate, \
+         are large values copied in a loop?"
     )]
     WorkLimit(u64),
+    /// The worker is to end.
+    #[error("the packet was dropped since its worker ends")]
+    Stopped,
     /// Recirculation, resubmission or cloning that does not end.
     #[error(
         "one packet became more than {0} passes: does the program stop to recirculate, resubmit and clone?"
@@ -132,10 +133,10 @@ pub enum RunError {
 }
 
 impl RunError {
-    /// Whether the packet was stopped since it would never have ended, as far as its budget of statements and passes tells.
+    /// Whether the packet was stopped since it would never have ended, as far as its budget of work and passes tells.
     #[must_use]
     pub fn is_endless(&self) -> bool {
-        matches!(self, Self::StepLimit(_) | Self::PassLimit(_))
+        matches!(self, Self::WorkLimit(_) | Self::PassLimit(_))
     }
 
     /// What it is in one word, to be counted by.
@@ -143,8 +144,8 @@ impl RunError {
     pub fn kind(&self) -> &'static str {
         match self {
             Self::Assertion { .. } => "assertion",
-            Self::StepLimit(_) => "step_limit",
             Self::WorkLimit(_) => "work_limit",
+            Self::Stopped => "stopped",
             Self::PassLimit(_) => "pass_limit",
             Self::Depth(_) => "depth",
             Self::Malformed(_) => "malformed",

@@ -373,7 +373,6 @@ impl<'p> Machine<'p> {
                 match self.peek_validity(place) {
                     Some((_, true)) if leaves_out => {}
                     Some((value, _)) => {
-                        self.charge(self.layout.size(expression.type_id))?;
                         value.each_pattern(&mut append);
                     }
                     None if leaves_out && self.is_in_invalid_header(place)? => {}

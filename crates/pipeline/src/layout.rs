@@ -4,18 +4,21 @@
 //! IR file that was edited by hand makes an error, not a panic.
 
 mod alone;
+mod costs;
 mod head;
 mod names;
 mod queue_depth;
 mod touched;
 
 use alone::Alone;
+use costs::Costs;
+pub(crate) use costs::{LARGE, UNROLLED};
 use names::Names;
 pub(crate) use names::{CoreError, Member, MetadataField, PacketPath};
 pub(crate) use touched::Touched;
 
 use crate::dialect::Dialect;
-use crate::error::LoadError;
+use crate::error::{LoadError, RunError};
 use crate::machine::Stop;
 use crate::value::Value;
 use ir::bits::Bits;
@@ -30,6 +33,8 @@ use std::collections::HashMap;
 /// Most single values (fields, elements) that the variables of a program may hold together: some
 /// hundred megabytes.
 const MAXIMUM_CELLS: u64 = 1 << 22;
+/// The units of work that one packet may take, if nobody says otherwise.
+pub const PACKET_WORK: u32 = 1 << 22;
 /// The port that drops, if nobody says otherwise (`--drop-port` of simple_switch).
 pub(crate) const DROP_PORT: u16 = 511;
 
@@ -47,7 +52,7 @@ pub(crate) fn initial_egress_spec(drop_port: u64) -> u64 {
 pub(crate) struct Layout {
     pub(crate) program: Program,
     types: Vec<Type>,
-    /// How many single values a value of each type has; see [`Value::cells`].
+    /// How many single values a value of each type has, those of wide numbers in parts.
     sizes: Vec<u64>,
     /// Of all variables together.
     pub(crate) frame_size: u64,
@@ -66,6 +71,9 @@ pub(crate) struct Layout {
     /// Variables that are not parameters.
     locals: Vec<VariableId>,
     alone: Alone,
+    pub(crate) costs: Costs,
+    /// The units of work that one packet may take, with all its passes and copies; see [`Costs`].
+    pub(crate) packet_work: u32,
     /// v1model: the program looks at how long queues are.
     pub(crate) reads_queue_depth: bool,
     /// The largest number of leading bytes of a packet that the program reads, if there is one
@@ -107,6 +115,8 @@ impl Layout {
             added_arguments: added_arguments(&program),
             locals: locals(&program),
             alone: Alone::new(&program),
+            costs: Costs::default(),
+            packet_work: PACKET_WORK,
             types,
             sizes: sizes.into_iter().map(Option::unwrap_or_default).collect(),
             frame_size,
@@ -118,6 +128,8 @@ impl Layout {
             .map(|position| layout.build(TypeId(position as u32)))
             .collect::<Option<Vec<_>>>();
         layout.initials = initials.ok_or(LoadError::Malformed("type"))?;
+        let costs = ir::with_large_stack(|| Costs::new(&layout));
+        layout.costs = costs.map_err(|_| LoadError::Malformed("a thread to measure it"))?;
         Ok(layout)
     }
 
@@ -279,6 +291,11 @@ impl Layout {
             (Type::Enum(id), Value::Enum(position)) => self.names.member(id, *position),
             _ => None,
         }
+    }
+
+    /// The error of a packet that would take more work than it may.
+    pub(crate) fn work_limit(&self) -> RunError {
+        RunError::WorkLimit(self.packet_work.into())
     }
 
     /// Rejects with an error of the language's own.

@@ -74,6 +74,7 @@ pub use dialect::Dialect;
 pub use error::{CompileError, ControlError, LoadError, RunError};
 pub use externs::meter::{Color, MeterConfig};
 pub use externs::{crc::CrcParameters, hash::internet_checksum};
+pub use layout::PACKET_WORK;
 pub use state::{CloneSession, Digest, Replica};
 pub use switch::{Core, Heads, Path, Processor, Switch};
 pub use table::{

@@ -14,6 +14,7 @@ mod statement;
 
 pub(crate) use scratch::Scratch;
 
+use crate::bound::Callee;
 use crate::dialect::Dialect;
 use crate::error::RunError;
 use crate::layout::Layout;
@@ -30,13 +31,6 @@ use std::cell::Cell;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Statements that one packet may run.
-const MAXIMUM_STEPS: u64 = 1_000_000;
-/// Single values that may be copied or compared for one packet: some seconds. A statement takes as
-/// long as what it copies, and copies of a packet take memory until their turn comes.
-const MAXIMUM_WORK: u64 = 1 << 26;
-/// Bytes of a packet that count as one single value.
-const WORK_BYTES: u64 = 16;
 /// States that one parser may go through; then its error is `ParserTimeout`.
 const MAXIMUM_STATES: u64 = 65_536;
 /// How deep calls, blocks and expressions may nest together. A level takes up to some kilobytes of
@@ -152,8 +146,8 @@ pub(crate) struct Machine<'p> {
     in_parser: bool,
     /// Bytes by which headers that became valid or invalid change the packet.
     length_change: i64,
-    steps: u64,
-    work: Cell<u64>,
+    /// Units of work that the packet may still take.
+    work_left: Cell<u64>,
     depth: Cell<u32>,
 }
 
@@ -184,15 +178,13 @@ impl<'p> Machine<'p> {
             from_accelerator: false,
             in_parser: false,
             length_change: 0,
-            steps: 0,
-            work: Cell::new(0),
+            work_left: Cell::new(layout.packet_work.into()),
             depth: Cell::new(0),
         })
     }
 
     /// Forgets all of the pass before but what the switch remembers. Parameters are set before they are read.
     pub(crate) fn begin_pass(&mut self, received_length: u64) -> Result<(), RunError> {
-        self.charge(self.layout.frame_size)?;
         for variable in self.layout.locals() {
             let type_id = self.layout.program.variables.get(variable.index());
             let initial = type_id.and_then(|variable| self.layout.initial(variable.type_id));
@@ -220,8 +212,7 @@ impl<'p> Machine<'p> {
         self.begin_pass_of_code(received_length);
         self.clear_checksums();
         self.scratch.lookups.clear();
-        self.steps = 0;
-        self.work.set(0);
+        self.work_left.set(self.layout.packet_work.into());
         self.depth.set(0);
     }
 
@@ -321,10 +312,12 @@ impl<'p> Machine<'p> {
         self.event(|_| Event::Block { name: parser.name.clone() });
         let state = self.state;
         let _alone = layout.runs_alone_parser(id).then(|| state.alone());
+        self.begin_block(Callee::Parser(id))?;
         self.copy_in(&parser.parameters, arguments)?;
         self.clear_checksums();
         self.in_parser = true;
-        let outcome = self.parse(parser);
+        let outcome = self.enter(Callee::Parser(id)).map_err(Stop::Fault);
+        let outcome = outcome.and_then(|()| self.parse(parser));
         self.in_parser = false;
         let outcome = match outcome {
             Ok(_) => ParserOutcome { accepted: true, error: 0 },
@@ -360,8 +353,10 @@ impl<'p> Machine<'p> {
         self.event(|_| Event::Block { name: control.name.clone() });
         let state = self.state;
         let _alone = layout.runs_alone(id).then(|| state.alone());
+        self.begin_block(Callee::Control(id))?;
         self.copy_in(&control.parameters, arguments)?;
         self.clear_checksums();
+        self.enter(Callee::Control(id))?;
         match self.block(&control.body) {
             Ok(_) => {}
             Err(Stop::Reject(_)) => return Err(RunError::Malformed("parser error in a control")),
@@ -388,8 +383,6 @@ impl<'p> Machine<'p> {
         arguments: &mut [Value],
     ) -> Result<(), RunError> {
         for (parameter, argument) in parameters.iter().zip(arguments) {
-            // Also for the way out.
-            self.charge(2 * self.layout.size(parameter.type_id))?;
             let variable = self.scratch.frame.get_mut(parameter.variable.index());
             let variable = variable.ok_or(RunError::Malformed("variable"))?;
             // psa_switch says in the caller what an `out` parameter holds at first.
@@ -412,7 +405,6 @@ impl<'p> Machine<'p> {
     }
 
     pub(crate) fn initial(&self, type_id: ir::TypeId) -> Result<Value, RunError> {
-        self.charge(self.layout.size(type_id))?;
         self.layout.initial(type_id).cloned().ok_or(RunError::Malformed("type"))
     }
 
@@ -421,7 +413,6 @@ impl<'p> Machine<'p> {
         let Some(mut value) = self.scratch.take_spare(type_id) else {
             return self.initial(type_id);
         };
-        self.charge(self.layout.size(type_id))?;
         value.copy_from(self.layout.initial(type_id).ok_or(RunError::Malformed("type"))?);
         Ok(value)
     }
@@ -446,7 +437,6 @@ impl<'p> Machine<'p> {
 
     fn statements(&mut self, block: &Block) -> Result<Flow, Stop> {
         for statement in block {
-            self.count_step()?;
             match self.statement(statement)? {
                 Flow::Next => {}
                 other => return Ok(other),
@@ -455,16 +445,43 @@ impl<'p> Machine<'p> {
         Ok(Flow::Next)
     }
 
-    /// Counts the work of so many single values.
-    pub(crate) fn charge(&self, cells: u64) -> Result<(), RunError> {
-        let work = self.work.get().saturating_add(cells);
-        self.work.set(work);
-        if work > MAXIMUM_WORK { Err(RunError::WorkLimit(MAXIMUM_WORK)) } else { Ok(()) }
+    /// Takes units of work from what the packet may take.
+    pub(crate) fn charge(&self, units: u64) -> Result<(), RunError> {
+        if self.scratch.is_stopped() {
+            return Err(RunError::Stopped);
+        }
+        match self.work_left.get().checked_sub(units) {
+            Some(left) => {
+                self.work_left.set(left);
+                Ok(())
+            }
+            None => Err(self.layout.work_limit()),
+        }
     }
 
-    /// Counts the work of so many bytes of packets.
-    pub(crate) fn charge_bytes(&self, bytes: usize) -> Result<(), RunError> {
-        self.charge(1 + bytes as u64 / WORK_BYTES)
+    /// Charges for another pass or a copy of a packet of this length.
+    pub(crate) fn charge_copy(&self, bytes: usize) -> Result<(), RunError> {
+        self.charge(self.layout.costs.of_copy(bytes))
+    }
+
+    /// Charges for a block of the package, which runs next.
+    pub(crate) fn begin_block(&self, block: Callee) -> Result<(), RunError> {
+        self.charge(self.layout.costs.of_block(block))
+    }
+
+    /// Charges for a callee whose body runs next, if its callers were not charged for it.
+    fn enter(&self, callee: Callee) -> Result<(), RunError> {
+        self.charge(self.layout.costs.of_entry(callee).map_or(0, u64::from))
+    }
+
+    /// The units of work that the packet may still take, for machine code to count on.
+    pub(crate) fn work_left(&self) -> u64 {
+        self.work_left.get()
+    }
+
+    /// Goes on counting where machine code stopped.
+    pub(crate) fn set_work_left(&self, units: u64) {
+        self.work_left.set(units);
     }
 
     /// One level deeper in calls, blocks and expressions; [`Machine::shallower`] goes back.

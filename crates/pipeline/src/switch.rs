@@ -14,6 +14,7 @@ use crate::trace::Trace;
 use ir::{Architecture, CompileLimits, Program, StatementKind};
 use std::ops::Deref;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 /// How packets go through a program.
@@ -354,6 +355,16 @@ impl Switch {
     /// As [`Core::compile`].
     pub fn compile_without_lookups(&mut self) -> Result<&Compiled, CompileError> {
         self.core.compile_without_lookups()
+    }
+
+    /// Drops packets, as [`RunError::Stopped`], once `stop` is true; until [`Switch::reset`].
+    pub fn end_with(&mut self, stop: Arc<AtomicBool>) {
+        self.scratch.stop = Some(Arc::new(stop));
+    }
+
+    /// Sets the work that a packet may take, as [`Core::set_packet_work`] does.
+    pub fn set_packet_work(&mut self, units: u32) {
+        self.core.set_packet_work(units);
     }
 
     /// Sets the drop port, as [`Core::set_drop_port`] does.

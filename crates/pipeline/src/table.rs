@@ -537,33 +537,30 @@ impl TableState {
         true
     }
 
-    /// The entry that a packet with these key values hits, and what it cost to find it.
-    pub(crate) fn lookup(&self, keys: &[Bits], now: Duration) -> (Option<Arc<Stored>>, u64) {
-        let mut cost = 0;
+    /// The entry that a packet with these key values hits.
+    pub(crate) fn lookup(&self, keys: &[Bits], now: Duration) -> Option<Arc<Stored>> {
         loop {
-            let (found, compared) = self.best(keys);
-            cost += compared;
-            match found {
+            match self.best(keys) {
                 Some(found) if self.is_gone(&found, now) => {
                     self.unlink(&found);
                 }
                 found => {
                     let count = if found.is_some() { &self.hits } else { &self.misses };
                     count.fetch_add(1, Ordering::Relaxed);
-                    return (found, cost);
+                    return found;
                 }
             }
         }
     }
 
-    fn best(&self, keys: &[Bits]) -> (Option<Arc<Stored>>, u64) {
+    fn best(&self, keys: &[Bits]) -> Option<Arc<Stored>> {
         // BMv2 finds an entry without key in a table without key.
         if self.keys.is_empty() && !self.is_of_switches {
-            return (None, 1);
+            return None;
         }
         let entries = read(&self.entries);
-        let (found, compared) = entries.search.best(keys);
-        (found.cloned(), compared)
+        let (found, _) = entries.search.best(keys);
+        found.cloned()
     }
 
     /// Whether an entry has timed out in a table that deletes such entries: it is there no more,

@@ -50,22 +50,6 @@ pub enum Value {
 pub(crate) const CELL_BITS: u64 = 128;
 
 impl Value {
-    /// How many single values this is, those of what is long in parts: what it costs to copy it.
-    pub(crate) fn cells(&self) -> u64 {
-        match self {
-            Self::Bits(bits) | Self::Varbits(bits) => 1 + u64::from(bits.width()) / CELL_BITS,
-            Self::Integer(number) => 1 + number.bits() / CELL_BITS,
-            Self::String(text) => 1 + text.len() as u64 * 8 / CELL_BITS,
-            Self::Bool(_) | Self::Error(_) | Self::Enum(_) => 1,
-            Self::Struct(values)
-            | Self::Union(values)
-            | Self::Header { fields: values, .. }
-            | Self::Stack { elements: values, .. } => {
-                1 + values.iter().map(Self::cells).sum::<u64>()
-            }
-        }
-    }
-
     /// A composite of these fields; a header with this validity.
     pub(crate) fn composite(kind: CompositeKind, valid: bool, fields: Vec<Self>) -> Self {
         match kind {

@@ -80,9 +80,6 @@ pub(crate) trait Engine<'p>: DerefMut<Target = Machine<'p>> {
         id: ControlId,
         arguments: &mut [Self::Value],
     ) -> Result<(), RunError>;
-
-    /// Single values of a value, if copies of it are counted.
-    fn cells(&self, value: &Self::Value) -> u64;
 }
 
 /// The interpreter as an engine.
@@ -177,10 +174,6 @@ impl<'p> Engine<'p> for Interpreter<'_, 'p> {
         arguments: &mut [Value],
     ) -> Result<(), RunError> {
         self.0.run_control_and(id, arguments, Machine::send_digest)
-    }
-
-    fn cells(&self, value: &Value) -> u64 {
-        value.cells()
     }
 }
 

@@ -94,6 +94,9 @@ impl Blocks {
         let length = packet.len();
         machine.event(|_| Event::Pass { pipeline: "main", port, length, path });
         machine.begin_pass(length as u64)?;
+        if generation > 0 {
+            machine.charge_copy(length)?;
+        }
         let from_host = machine.state.is_host_port(port);
         let direction = machine.layout.names.direction(from_host);
         let now = microseconds(machine);
@@ -187,6 +190,7 @@ impl Blocks {
             let replicas: Vec<_> = config.replicas.iter().chain(group.iter()).copied().collect();
             let most = config.packet_length.and_then(|most| usize::try_from(most).ok());
             for replica in replicas {
+                machine.charge_copy(received.len().max(packet.len()))?;
                 let contents = if config.before_main_control { &received } else { &packet };
                 let mut copy = contents.clone();
                 copy.truncate(most.unwrap_or(usize::MAX));

@@ -185,6 +185,9 @@ impl Blocks {
         let length = packet.len();
         machine.event(|_| Event::Pass { pipeline: "ingress", port, length, path: path.name() });
         machine.begin_pass(counted_length)?;
+        if generation > 0 {
+            machine.charge_copy(length)?;
+        }
         let Pipeline { parser, control, .. } = &self.ingress;
         let layout = machine.layout;
         let follows = machine.layout.dialect == Dialect::PsaSwitch;
@@ -301,6 +304,9 @@ impl Blocks {
         let shared = shared.without_headers(machine);
         let stays = control.types.get(1) == self.egress.parser.types.get(1);
         for replica in replicas {
+            if path == PacketPath::NormalMulticast {
+                machine.charge_copy(modified.len())?;
+            }
             let mut pass = self.egress_pass(machine, modified.clone(), path, generation)?;
             pass.port = replica.port;
             pass.instance = replica.instance;
@@ -342,6 +348,7 @@ impl Blocks {
             let mut copy = packet.to_vec();
             copy.truncate(most(config.packet_length));
             for replica in replicas(machine, &config) {
+                machine.charge_copy(copy.len())?;
                 let mut pass = self.egress_pass(machine, copy.clone(), path, generation + 1)?;
                 pass.port = replica.port;
                 pass.instance = replica.instance;

@@ -246,7 +246,9 @@ impl Blocks {
         let length = packet.len() as u64 + machine.beyond;
         machine.event(|_| Event::Pass { pipeline: "ingress", port, length: packet.len(), path });
         machine.begin_pass(length)?;
-        machine.charge_bytes(usize::try_from(length).unwrap_or(usize::MAX))?;
+        if generation > 0 {
+            machine.charge_copy(usize::try_from(length).unwrap_or(usize::MAX))?;
+        }
         self.set(machine, &mut standard, MetadataField::PacketLength, u128::from(length))?;
         if generation == 0 {
             let now = microseconds(machine);
@@ -471,7 +473,7 @@ impl Blocks {
         queue: &mut Queue<E::Value>,
     ) -> Result<(), RunError> {
         for replica in replicas {
-            passing.charge(machine)?;
+            machine.charge_copy(passing.payload.len() + machine.beyond as usize)?;
             let mut copy = passing.copied(machine);
             copy.port = replica.port;
             let instance = u128::from(replica.instance);
@@ -526,7 +528,6 @@ impl Blocks {
         let length = usize::try_from(pass.length).unwrap_or(usize::MAX);
         machine.event(|_| Event::Pass { pipeline: "egress", port, length, path });
         machine.begin_pass(pass.received_length)?;
-        machine.charge_bytes(payload.len() + machine.beyond as usize)?;
         let now = microseconds(machine);
         self.set(machine, &mut standard, MetadataField::EgressGlobalTimestamp, now)?;
         self.set(machine, &mut standard, MetadataField::DeqTimedelta, 0)?;
@@ -564,8 +565,6 @@ impl Blocks {
                 continue;
             }
             machine.event(|_| Event::Copy { kind: "clone from egress to egress" });
-            machine.charge(machine.cells(&headers))?;
-            machine.charge_bytes(machine.packet().len())?;
             let (clone_metadata, clone_standard) =
                 self.preserved(machine, &kept, &effects.clone_preserves(), EGRESS_CLONE)?;
             let copy = Egress {
@@ -634,7 +633,6 @@ impl Blocks {
         match preserved {
             Preserved::Nothing => {}
             Preserved::FieldList(list) => {
-                machine.charge(layout.size(self.type_of(1)?))?;
                 let [of_user, of_switch] = &self.field_lists;
                 for path in of_user.of(*list) {
                     machine.copy_part(self.type_of(1)?, path, kept.metadata, &mut metadata);
@@ -697,13 +695,6 @@ fn bytes(most: Option<u64>) -> usize {
 }
 
 impl<V> Egress<V> {
-    /// Counts the work of a copy, which also waits in a queue until its turn comes.
-    fn charge<'p>(&self, machine: &impl Engine<'p, Value = V>) -> Result<(), RunError> {
-        let values = [&self.headers, &self.metadata, &self.standard];
-        machine.charge(4 * values.iter().map(|value| machine.cells(value)).sum::<u64>())?;
-        machine.charge_bytes(4 * (self.payload.len() + machine.beyond as usize))
-    }
-
     fn copied<'p>(&self, machine: &impl Engine<'p, Value = V>) -> Self {
         Self {
             headers: machine.copy(&self.headers),

@@ -193,6 +193,17 @@ impl Binder<'_> {
                 None => return self.refuse("a function that is not there"),
             },
         };
+        let body = match (layout.costs.of_entry(callee), body) {
+            (Some(cost), Body::Block(mut block)) => {
+                block.insert(0, super::Statement::Charge(cost));
+                Body::Block(block)
+            }
+            (Some(cost), Body::Parser(mut parser)) => {
+                parser.prologue.insert(0, super::Statement::Charge(cost));
+                Body::Parser(parser)
+            }
+            (None, body) => body,
+        };
         (self.in_parser, self.in_action, self.returns) = outer;
         self.bodies.push(callee, body);
         Ok(())
@@ -209,11 +220,19 @@ impl Binder<'_> {
         let mut states = Vec::with_capacity(parser.states.len());
         for state in &parser.states {
             self.here = state.location.or(self.here);
-            let body = self.block(&state.body)?;
+            let body = self.state_body(state)?;
             self.here = state.location.or(self.here);
             states.push(self.transition(body, &state.transition)?);
         }
         Ok(Parser { prologue, states, start: parser.start.0 })
+    }
+
+    /// The statements of a state.
+    pub(super) fn state_body(&mut self, state: &ir::State) -> Outcome<super::Block> {
+        let visit = self.layout.costs.of_state(state).map(super::Statement::Charge);
+        let mut body: super::Block = visit.into_iter().collect();
+        body.extend(self.block(&state.body)?);
+        Ok(body)
     }
 
     pub(super) fn transition(

@@ -16,16 +16,9 @@ use ir::{ExternCallee, ExternFunction, Place, StatementKind, SwitchCase};
 impl Binder<'_> {
     pub(super) fn block(&mut self, block: &ir::Block) -> Outcome<Block> {
         let mut bound = Vec::with_capacity(block.len());
-        // Statements after which control goes on anyway are counted together.
-        let mut steps = 0;
         for statement in block {
             ir::meter::count(1);
             self.here = statement.location.or(self.here);
-            steps += 1;
-            if self.counts && !goes_on(&statement.kind) {
-                bound.push(Statement::Charge(steps));
-                steps = 0;
-            }
             let length = bound.len();
             let Err(error) = self.statement(&statement.kind, &mut bound) else { continue };
             let why = self.soft(error)?;
@@ -35,9 +28,6 @@ impl Binder<'_> {
             self.here = statement.location.or(self.here);
             bound.truncate(length);
             self.interpreted(statement, why, &mut bound)?;
-        }
-        if self.counts && steps > 0 {
-            bound.push(Statement::Charge(steps));
         }
         Ok(bound)
     }
@@ -75,7 +65,9 @@ impl Binder<'_> {
                 return self.switch(subject, cases, default, out);
             }
             StatementKind::For { before_condition, condition, update, body } => {
-                let mut before = self.block(before_condition)?;
+                let turn = self.layout.costs.of_turn(statement).map(Statement::Charge);
+                let mut before: Block = turn.into_iter().collect();
+                before.extend(self.block(before_condition)?);
                 let condition = self.computed(condition, &mut before)?;
                 let (body, update) = (self.block(body)?, self.block(update)?);
                 Statement::Loop { before, condition, update, body }
@@ -419,17 +411,4 @@ fn is_step(statement: &StatementKind) -> bool {
 /// Ones below a width of at most 64.
 pub(crate) fn mask(width: u32) -> u64 {
     if width >= 64 { u64::MAX } else { (1 << width) - 1 }
-}
-
-/// Whether the statement behind it always comes next.
-fn goes_on(statement: &StatementKind) -> bool {
-    matches!(
-        statement,
-        StatementKind::Assign { .. }
-            | StatementKind::Reset(_)
-            | StatementKind::Emit(_)
-            | StatementKind::SetValidity { .. }
-            | StatementKind::PushFront { .. }
-            | StatementKind::PopFront { .. }
-    )
 }

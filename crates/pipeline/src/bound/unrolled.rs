@@ -13,7 +13,7 @@ use ir::{Direction, Projection};
 use std::collections::BTreeMap;
 
 /// Most states that a parser may become.
-const MAXIMUM_STATES: usize = 256;
+const MAXIMUM_STATES: usize = crate::layout::UNROLLED as usize;
 
 /// Next indexes by the offset of the stack.
 pub(super) type NextIndexes = BTreeMap<Offset, u32>;
@@ -113,7 +113,7 @@ impl Binder<'_> {
             }
             self.here = of.location.or(self.here);
             self.next = Some(next.clone());
-            let body = self.block(&of.body)?;
+            let body = self.state_body(of)?;
             self.here = of.location.or(self.here);
             let bound = self.transition(body, &of.transition)?;
             let Some(after) = self.next.clone() else { return Ok(None) };

@@ -555,6 +555,7 @@ impl Run<'_, '_> {
         let length_change = std::mem::take(&mut self.context.length_change);
         let payload = packet.get(cursor..).unwrap_or(&[]);
         let length = packet.len() as u64 + self.beyond(self.packet);
+        self.charge(self.straight.costs[0])?;
         self.multicast(length, length_change, payload)
     }
 
@@ -612,6 +613,8 @@ impl Run<'_, '_> {
                 machine.load_packet(payload.unwrap_or(&[]).to_vec());
             }
         }
+        let left = u64::try_from(context.work_left).unwrap_or(0);
+        machine.set_work_left(left.saturating_sub(straight.costs[position]));
         let places: &[(u32, u32)] = &straight.parameters[position];
         let [headers, metadata, standard] = places else {
             return Err(RunError::Malformed("parameters of a block"));

@@ -11,6 +11,7 @@ use crate::machine::Machine;
 use crate::table::{Account, DirectAccount, Stored, Timer};
 use std::ffi::c_void;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 /// How a block of code ended.
@@ -25,7 +26,7 @@ pub(super) mod flow {
 }
 
 /// The fault of a loop that does not end; the others are numbers of assertions.
-pub(super) const STEP_LIMIT: u64 = u64::MAX;
+pub(super) const WORK_LIMIT: u64 = u64::MAX;
 
 /// A fault that the host has.
 pub(super) const HOST_FAULT: u64 = u64::MAX - 1;
@@ -59,8 +60,12 @@ pub(super) struct Context {
     pub(super) cursor: u64,
     pub(super) emitted: *mut u8,
     pub(super) emitted_length: u64,
-    /// Steps of loops that are left.
-    pub(super) steps: i64,
+    /// Units of work that the packet may still take.
+    pub(super) work_left: i64,
+    /// Units that are not in `work_left`, so that code looks at `stop` before it gets them.
+    held: u64,
+    /// Whether the worker is to end, or null.
+    stop: *const AtomicBool,
     pub(super) error: u64,
     pub(super) fault: u64,
     /// Bytes by which headers that became valid or invalid change the packet.
@@ -93,6 +98,9 @@ pub(super) struct Context {
     machine: *mut c_void,
 }
 
+/// The units of work after which code looks whether the worker is to end.
+const SLICE: u64 = 1 << 16;
+
 /// A worker outside of the gate cannot tell whether it is alone.
 static NOBODY_KNOWS: u64 = 0;
 
@@ -104,14 +112,16 @@ pub(super) type Code = unsafe extern "C" fn(*mut u8, *mut Context) -> i64;
 
 impl Context {
     /// For one packet, without a host, with where [`crate::state::State`] has arrays.
-    pub(super) fn new(steps: i64, now: Duration, arrays: &[u64]) -> Self {
+    pub(super) fn new(work_left: u32, now: Duration, arrays: &[u64]) -> Self {
         Self {
             packet: std::ptr::null(),
             length: 0,
             cursor: 0,
             emitted: std::ptr::null_mut(),
             emitted_length: 0,
-            steps,
+            work_left: work_left.into(),
+            held: 0,
+            stop: std::ptr::null(),
             error: 0,
             fault: 0,
             length_change: 0,
@@ -130,6 +140,21 @@ impl Context {
             host: std::ptr::null_mut(),
             machine: std::ptr::null_mut(),
         }
+    }
+
+    /// Lets code take this number of units of work, and look whether the worker is to end before it takes more than a slice
+    /// of them. The flag must live until code returns.
+    pub(super) fn begin_work(&mut self, units: u64, stop: Option<&AtomicBool>) {
+        let slice = units.min(SLICE);
+        (self.work_left, self.held) = (slice.cast_signed(), units - slice);
+        self.stop = stop.map_or(std::ptr::null(), std::ptr::from_ref);
+    }
+
+    /// Returns the units that code left.
+    pub(super) fn end_work(&mut self) -> u64 {
+        self.stop = std::ptr::null();
+        let held = std::mem::take(&mut self.held);
+        u64::try_from(self.work_left).map_or(0, |left| left + held)
     }
 
     /// Says how tables are reached until it is said again.
@@ -158,6 +183,21 @@ impl Context {
     pub(super) fn set_machine(&mut self, machine: &mut Machine<'_>) {
         self.machine = std::ptr::from_mut(machine).cast();
     }
+}
+
+/// Lets code have another slice of what the packet may take; gives what it has then, less than none if the packet ends.
+pub(super) unsafe extern "C" fn refill(context: *mut Context) -> i64 {
+    // SAFETY: code calls this with its own context, which nothing else uses during the call.
+    let context = unsafe { &mut *context };
+    // SAFETY: `Context::begin_work` was given the flag for as long as code runs, or it is null.
+    let stop = unsafe { context.stop.as_ref() };
+    if stop.is_none_or(|stop| !stop.load(Ordering::Relaxed)) {
+        let missing = context.work_left.min(0).unsigned_abs();
+        let more = context.held.min(missing + SLICE);
+        context.held -= more;
+        context.work_left += more.cast_signed();
+    }
+    context.work_left
 }
 
 /// The host of a context.

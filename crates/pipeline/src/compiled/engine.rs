@@ -4,7 +4,7 @@
 //! blocks that it goes through next have the same place, so that nothing is moved for a packet that goes straight
 //! through. Only what has to outlast another packet's blocks is copied.
 
-use super::context::{Context, HOST_FAULT, STEP_LIMIT, flow};
+use super::context::{Context, HOST_FAULT, WORK_LIMIT, flow};
 use super::host::{Host, read, write};
 use super::step::Steps;
 use super::tables::Joined;
@@ -21,9 +21,6 @@ use crate::switch::{Core, Processor};
 use ir::{ControlId, Direction, ParserId, Projection, TypeId};
 use std::ops::{Deref, DerefMut};
 use std::time::Duration;
-
-/// Steps that one packet may take, as in the interpreter.
-pub(super) const MAXIMUM_STEPS: i64 = 1_000_000;
 
 /// A packet on its way through the blocks.
 pub(super) struct Run<'a, 'r> {
@@ -101,7 +98,7 @@ impl Compiled {
         frame.resize((self.bound.frame as usize).div_ceil(8), 0);
         let mut machine = Machine::new(&core.layout, &core.state, scratch, None, now)?;
         let mut host = Host::new(&self.bound, core, now, (key, data));
-        let mut context = Context::new(MAXIMUM_STEPS, now, &core.state.arrays);
+        let mut context = Context::new(core.layout.packet_work, now, &core.state.arrays);
         let mut run = Run {
             code: self,
             core,
@@ -201,6 +198,7 @@ impl Run<'_, '_> {
         let position = position.ok_or(RunError::Malformed("block"))?;
         let block = blocks.get(position).ok_or(RunError::Malformed("block"))?;
         let is_parser = matches!(callee, Callee::Parser(_));
+        self.machine.begin_block(callee)?;
         self.copy_in(&block.parameters, arguments);
         self.machine.clear_checksums();
         self.machine.set_in_parser(is_parser);
@@ -215,6 +213,8 @@ impl Run<'_, '_> {
         self.context.cursor = self.machine.cursor_bytes();
         self.context.set_host(self.host);
         self.context.set_machine(self.machine);
+        let (work, stop) = (self.machine.work_left(), self.machine.scratch.stop.clone());
+        self.context.begin_work(work, stop.as_deref().map(|stop| &**stop));
         let frame = self.frame.as_mut_ptr().cast();
         // SAFETY: the frame is as long as the bound form says, of words; the packet is the machine's, which nothing
         // changes while a block runs; the room for output was just made; the host is this run's, and used by nobody
@@ -238,8 +238,9 @@ impl Run<'_, '_> {
         let emitted = emitted.min(room.capacity());
         // SAFETY: code wrote the bytes up to `emitted_length`, for which the room was made.
         unsafe { room.set_len(emitted) };
-        if self.context.steps < 0 {
-            return Err(RunError::StepLimit(MAXIMUM_STEPS.unsigned_abs()));
+        self.machine.set_work_left(self.context.end_work());
+        if how == flow::FAULT && self.machine.scratch.is_stopped() {
+            return Err(RunError::Stopped);
         }
         let outcome = match how {
             flow::NEXT | flow::EXIT => ParserOutcome { accepted: true, error: 0 },
@@ -268,8 +269,8 @@ impl Run<'_, '_> {
 /// Why code ended with a fault.
 pub(super) fn fault(code: &Compiled, context: &Context, host: &mut Host<'_>) -> RunError {
     let number = context.fault;
-    if number == STEP_LIMIT {
-        return RunError::StepLimit(MAXIMUM_STEPS.unsigned_abs());
+    if number == WORK_LIMIT {
+        return RunError::WorkLimit(code.bound.packet_work.into());
     }
     if number == HOST_FAULT {
         return host.fault.take().unwrap_or(RunError::Malformed("fault"));
@@ -408,11 +409,6 @@ impl<'r> Engine<'r> for Run<'_, 'r> {
         arguments: &mut [Image],
     ) -> Result<(), RunError> {
         self.block(Callee::Control(id), arguments, true).map(|_| ())
-    }
-
-    /// Copies of bytes are cheap, and how many there may be is limited by the passes.
-    fn cells(&self, _: &Image) -> u64 {
-        0
     }
 }
 

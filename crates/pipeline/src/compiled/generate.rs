@@ -54,7 +54,7 @@ mod context_offset {
     pub(super) const CURSOR: usize = offset_of!(Context, cursor);
     pub(super) const EMITTED: usize = offset_of!(Context, emitted);
     pub(super) const EMITTED_LENGTH: usize = offset_of!(Context, emitted_length);
-    pub(super) const STEPS: usize = offset_of!(Context, steps);
+    pub(super) const WORK_LEFT: usize = offset_of!(Context, work_left);
     pub(super) const ERROR: usize = offset_of!(Context, error);
     pub(super) const FAULT: usize = offset_of!(Context, fault);
     pub(super) const LENGTH_CHANGE: usize = offset_of!(Context, length_change);
@@ -72,7 +72,7 @@ mod context_offset {
 }
 
 /// Call-outs: name, pointer, parameters, whether they give something.
-fn call_outs() -> [(&'static str, *const u8, usize, bool); 19] {
+fn call_outs() -> [(&'static str, *const u8, usize, bool); 20] {
     [
         ("apply", context::apply as *const u8, 4, true),
         ("default_action", context::default_action as *const u8, 3, true),
@@ -93,6 +93,7 @@ fn call_outs() -> [(&'static str, *const u8, usize, bool); 19] {
         ("add_entry", added::add_entry as *const u8, 2, true),
         ("count_entry", meters_of_host::count_entry as *const u8, 4, false),
         ("defer", context::defer as *const u8, 5, false),
+        ("refill", context::refill as *const u8, 1, true),
     ]
 }
 
@@ -117,6 +118,7 @@ enum CallOut {
     AddEntry,
     CountEntry,
     Defer,
+    Refill,
 }
 
 /// The code of a program.
@@ -457,19 +459,24 @@ impl<'f, 'm> Function<'f, 'm> {
         });
     }
 
-    /// Takes steps from what the packet may take; gives what is left. Whether that is less than none is asked where
-    /// control comes back to, and at the end of the package's block.
-    fn charge(&mut self, steps: u32) -> Value {
-        let left = self.context_field(context_offset::STEPS);
-        let left = self.builder.ins().iadd_imm_s(left, -i64::from(steps));
-        self.set_context_field(context_offset::STEPS, left);
-        left
-    }
-
-    fn charge_and_check(&mut self, steps: u32) {
-        let left = self.charge(steps);
-        let is_left = self.builder.ins().icmp_imm_s(IntCC::SignedGreaterThanOrEqual, left, 0);
-        self.fault_unless(is_left, context::STEP_LIMIT);
+    /// Takes units of work from what the packet may take, and ends the packet if they are not left.
+    fn charge(&mut self, units: u32) {
+        let left = self.context_field(context_offset::WORK_LEFT);
+        let left = self.builder.ins().iadd_imm_s(left, -i64::from(units));
+        self.set_context_field(context_offset::WORK_LEFT, left);
+        // A packet of a burst may take all that one pass through the program does.
+        if self.places.is_none() {
+            let is_left = self.builder.ins().icmp_imm_s(IntCC::SignedGreaterThanOrEqual, left, 0);
+            let (refills, goes_on) = (self.builder.create_block(), self.builder.create_block());
+            self.builder.set_cold_block(refills);
+            self.builder.ins().brif(is_left, goes_on, &[], refills, &[]);
+            self.builder.switch_to_block(refills);
+            let left = self.call_out(CallOut::Refill, &[self.context]).unwrap_or(left);
+            let is_left = self.builder.ins().icmp_imm_s(IntCC::SignedGreaterThanOrEqual, left, 0);
+            self.fault_unless(is_left, context::WORK_LIMIT);
+            self.builder.ins().jump(goes_on, &[]);
+            self.builder.switch_to_block(goes_on);
+        }
     }
 
     fn call_out(&mut self, call_out: CallOut, arguments: &[Value]) -> Option<Value> {

@@ -127,7 +127,7 @@ impl<'s> Host<'s> {
             return NO_ACTION;
         };
         self.unpack(bound, key);
-        let (entry, _) = state.lookup(self.key, self.now);
+        let entry = state.lookup(self.key, self.now);
         let cell = match &entry {
             Some(entry) => self.hit(entry, state.ageing == Ageing::Notify),
             None => {

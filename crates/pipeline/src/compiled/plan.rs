@@ -61,7 +61,7 @@ pub(super) struct Plan {
     pub(super) cursor: Offset,
     pub(super) error: Offset,
     pub(super) length_change: Offset,
-    pub(super) steps: Offset,
+    pub(super) work_left: Offset,
     /// Which of the burst's columns native tables have whose keys are not exact: keys are left there, and what was found.
     pub(super) ahead: BTreeMap<u32, usize>,
     /// Which of them native tables of exact keys have whose entries have counters or timers: keys are left there.
@@ -865,7 +865,7 @@ impl Walk<'_> {
             header.pointer = place();
         }
         (plan.cursor, plan.error) = (place(), place());
-        (plan.length_change, plan.steps) = (place(), place());
+        (plan.length_change, plan.work_left) = (place(), place());
         let has = |what: &dyn Fn(&EntryLayout) -> bool| {
             let mut layouts = bound.tables.iter().filter_map(|table| table.native.as_ref());
             layouts.any(|(_, layout)| what(layout))

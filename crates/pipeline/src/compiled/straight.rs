@@ -20,7 +20,7 @@ pub(super) use self::run::Run;
 use super::plan::{Plan, Refusal};
 use crate::bound::{Body, Bound, Callee, Field, Offset, PackageBlock};
 use crate::dialect::Dialect;
-use crate::layout::{Layout, MetadataField as Of};
+use crate::layout::{LARGE, Layout, MetadataField as Of};
 use ir::ExternType;
 
 /// Positions in the package.
@@ -70,6 +70,8 @@ pub(super) struct Straight {
     /// Headers, metadata and standard metadata of ingress, then of egress: offset and size. Of PSA and PNA, headers,
     /// metadata and what the control said of the packet.
     pub(super) parameters: [Vec<(u32, u32)>; 2],
+    /// What a packet was charged at the end of ingress, and of egress, for blocks that have no charges in code.
+    pub(super) costs: [u64; 2],
     /// How packets go in bursts, or why they do not.
     pub(super) plan: Result<Plan, Refusal>,
     pub(super) drop_port: u64,
@@ -113,7 +115,22 @@ impl Straight {
         if blocks.any(|block| block.emits && !deparsers.contains(&block.callee)) {
             return Err("a block emits that is no deparser");
         }
-        straight.plan = Plan::new(bound, &straight);
+        // Code of bursts does not ask whether work is left.
+        let most = layout.costs.of_pass(bound.blocks.iter().map(|block| block.callee));
+        let before = match straight.kind {
+            Kind::V1model => [3, 4],
+            Kind::Psa => [2, 5],
+            Kind::Pna => [2, 3],
+        };
+        straight.costs = before.map(|count| {
+            let blocks = bound.blocks.iter().take(count);
+            blocks.map(|block| layout.costs.of_block(block.callee)).fold(0, u64::saturating_add)
+        });
+        // No packet of a burst looks whether the worker is to end.
+        let fits = most.is_some_and(|most| most <= LARGE.min(layout.packet_work.into()));
+        let plan = Plan::new(bound, &straight);
+        let refusal = "one pass may take too much work";
+        straight.plan = if fits { plan } else { plan.and(Err(refusal)) };
         if let Ok(plan) = &straight.plan {
             let offset = |(given, field): &(Given, Field)| (*given, field.address.offset);
             let known = straight.received.iter().map(offset);
@@ -202,6 +219,7 @@ impl Straight {
             runs,
             is_codes_alone,
             parameters: [places(bound, INGRESS), places(bound, EGRESS)],
+            costs: [0; 2],
             plan: Err(MISSING),
             drop_port: layout.drop_port.into(),
             psa: None,
@@ -257,6 +275,7 @@ impl Straight {
             runs,
             is_codes_alone: false,
             parameters: [places(bound, 2), Vec::new()],
+            costs: [0; 2],
             plan: Err(MISSING),
             drop_port: 0,
             psa: None,

@@ -60,6 +60,17 @@ impl Core {
         }
     }
 
+    /// Sets the units of work that one packet may take, with all its passes and copies; 4,194,304 at
+    /// first. A unit is a statement, a comparison, or 16 bytes that are moved. A packet that would
+    /// take more is dropped with [`RunError::WorkLimit`](crate::RunError::WorkLimit). Code that was
+    /// compiled for another number is given up, as by [`Core::set_drop_port`].
+    pub fn set_packet_work(&mut self, units: u32) {
+        if self.layout.packet_work != units {
+            self.layout.packet_work = units;
+            self.code = None;
+        }
+    }
+
     /// Sets the members of a parser value set: for each one match per field, by its match kind.
     ///
     /// # Errors

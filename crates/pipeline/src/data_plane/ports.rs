@@ -12,7 +12,7 @@ use crate::trace::Trace;
 use entities::Data;
 use entities::schema::{DigestId, TableId};
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
@@ -98,7 +98,15 @@ impl Ports {
         if let Some(shared) = self.running() {
             shared.core.reserve_workers(workers.counts.len());
         }
-        Worker { ports: self.clone(), number, version: 0, runs: None, has_digests: false, counts }
+        Worker {
+            ports: self.clone(),
+            number,
+            version: 0,
+            runs: None,
+            has_digests: false,
+            counts,
+            stop: None,
+        }
     }
 
     /// Processes a packet as [`crate::Switch::process`] does; nothing leaves while no pipeline runs.
@@ -246,6 +254,8 @@ pub struct Worker {
     /// Messages were kept since somebody asked.
     has_digests: bool,
     counts: Arc<Counts>,
+    /// Whether the worker is to end.
+    stop: Option<Arc<AtomicBool>>,
 }
 
 /// A pipeline as one worker has it.
@@ -263,6 +273,15 @@ impl Worker {
     pub fn take_entry_changes(&self) -> Vec<EntryChange> {
         let running = self.runs.as_ref();
         running.map_or_else(Vec::new, |running| running.shared.core.take_entry_changes())
+    }
+
+    /// Drops the packets at hand, as [`RunError::Stopped`], soon after `stop` is true: so a thread
+    /// ends in time whatever work packets take.
+    pub fn end_with(&mut self, stop: Arc<AtomicBool>) {
+        if let Some(running) = &mut self.runs {
+            running.scratch.stop = Some(Arc::new(Arc::clone(&stop)));
+        }
+        self.stop = Some(stop);
     }
 
     /// Whether packets of this worker have sent something since this was asked last that [`Ports::take_digests`] gives.
@@ -424,10 +443,12 @@ impl Worker {
         }
         let runs = lock(&self.ports.0.runs);
         self.version = self.ports.0.version.load(Ordering::Acquire);
+        let mut scratch = Scratch::new(self.number);
+        scratch.stop = self.stop.clone().map(Arc::new);
         self.runs = runs.as_ref().map(|shared| Running {
             lane: shared.gate.join(),
             shared: Arc::clone(shared),
-            scratch: Scratch::new(self.number),
+            scratch,
         });
     }
 

@@ -139,7 +139,6 @@ impl Machine<'_> {
         }
         let mut data = self.input_data(call, 1)?;
         if payload {
-            self.charge_bytes(self.payload().len())?;
             data.extend_from_slice(self.payload());
         }
         let algorithm = self.input_member(call, 3)?.algorithm.clone();

@@ -2,6 +2,7 @@
 
 use super::statement::Formal;
 use super::{Flow, Lookup, Machine, Stop, damaged};
+use crate::bound::Callee;
 use crate::error::RunError;
 use crate::externs::ExternState;
 use crate::externs::hash::Algorithm;
@@ -80,8 +81,7 @@ impl<'p> Machine<'p> {
         self.event(|_| Event::Table { table: table.name.clone(), keys: shown });
 
         let state = self.table_state(id)?;
-        let (found, compared) = state.lookup(&keys, self.now);
-        self.charge(compared)?;
+        let found = state.lookup(&keys, self.now);
         let is_hit = found.is_some();
         if let Some(trace) = &mut self.trace {
             trace.lookup(id, &keys, is_hit);
@@ -248,6 +248,7 @@ impl<'p> Machine<'p> {
                 name: action.name.clone(),
                 arguments: machine.action_arguments(action),
             });
+            machine.enter(Callee::Action(id))?;
             machine.block(&action.body)
         })?;
         if writes(&call) {

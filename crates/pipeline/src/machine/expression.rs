@@ -14,11 +14,9 @@ impl Machine<'_> {
             ExpressionKind::Constant(constant) => {
                 let value = self.layout.constant(expression.type_id, constant);
                 let value = value.ok_or_else(|| damaged("constant"))?;
-                self.charge(value.cells())?;
                 Ok(value)
             }
             ExpressionKind::Read(place) => {
-                self.charge(self.layout.size(expression.type_id))?;
                 if let Some(value) = self.peek_fields(place) {
                     return Ok(value.clone());
                 }
@@ -26,7 +24,6 @@ impl Machine<'_> {
                 self.read(&place, expression.type_id)
             }
             _ => {
-                self.charge(self.layout.size(expression.type_id))?;
                 self.deeper()?;
                 let value = self.evaluate_operation(expression);
                 self.shallower();
@@ -72,13 +69,6 @@ impl Machine<'_> {
     ) -> Result<Value, Stop> {
         let left = self.evaluate(left)?;
         let right = self.evaluate(right)?;
-        if matches!(
-            operator,
-            BinaryOperator::Multiply | BinaryOperator::Divide | BinaryOperator::Modulo
-        ) {
-            // Each part of one number meets each part of the other.
-            self.charge(left.cells() * right.cells())?;
-        }
         binary(operator, &left, &right).ok_or_else(|| damaged("operands"))
     }
 

@@ -19,8 +19,8 @@ impl Machine<'_> {
         }
         let mut state_id = parser.start;
         for _ in 0..MAXIMUM_STATES {
-            self.count_step()?;
             let state = parser.states.get(state_id.index()).ok_or_else(|| damaged("state"))?;
+            self.charge(self.layout.costs.of_state(state).map_or(0, u64::from))?;
             self.event(|_| Event::State { parser: parser.name.clone(), state: state.name.clone() });
             if let Flow::Exit = self.block(&state.body)? {
                 return Ok(Flow::Exit);
@@ -129,7 +129,6 @@ impl Machine<'_> {
     fn in_value_set(&self, values: &[Value], position: usize) -> Result<bool, Stop> {
         let members = self.state.value_sets.get(position).ok_or_else(|| damaged("value set"))?;
         let members = Arc::clone(&read(members));
-        self.charge(members.len() as u64)?;
         let mut patterns = Vec::new();
         for value in values {
             value.each_pattern(&mut |bits| patterns.push(bits.clone()));
@@ -145,7 +144,7 @@ impl Machine<'_> {
         varbit_width: Option<&Expression>,
     ) -> Result<(), Stop> {
         if let (Some(place), None) = (header, varbit_width)
-            && let Some(outcome) = self.extract_in_place(place, header_type)
+            && let Some(outcome) = self.extract_in_place(place)
         {
             return outcome;
         }
@@ -157,7 +156,6 @@ impl Machine<'_> {
         if varbits.is_some_and(|width| width % 8 != 0) {
             return Err(self.layout.reject(CoreError::ParserInvalidArgument));
         }
-        self.charge(self.layout.size(header_type))?;
         let mut cursor = self.cursor;
         let value = self.read_packet(header_type, &mut cursor, varbits.unwrap_or(0))?;
         if varbits.is_some_and(|width| width > self.largest_varbit(header_type)) {
@@ -182,7 +180,7 @@ impl Machine<'_> {
     }
 
     /// Extracts a header of plain fields into the memory that it has; `None`, with nothing done, for others.
-    fn extract_in_place(&mut self, place: &Place, header_type: TypeId) -> Option<Result<(), Stop>> {
+    fn extract_in_place(&mut self, place: &Place) -> Option<Result<(), Stop>> {
         let (mut cursor, length) = (self.cursor, self.scratch.packet.len() as u64 * 8);
         let Value::Header { fields, .. } = self.fields_mut(place)? else { return None };
         let widths = fields.iter().map(|field| match field {
@@ -191,9 +189,6 @@ impl Machine<'_> {
             _ => None,
         });
         let width: u64 = widths.sum::<Option<u64>>()?;
-        if let Err(fault) = self.charge(self.layout.size(header_type)) {
-            return Some(Err(fault.into()));
-        }
         if cursor.checked_add(width).is_none_or(|end| end > length) {
             return Some(Err(self.layout.reject(CoreError::PacketTooShort)));
         }
@@ -284,7 +279,6 @@ impl Machine<'_> {
     }
 
     pub(super) fn lookahead(&mut self, result: &Place, type_id: TypeId) -> Result<(), Stop> {
-        self.charge(self.layout.size(type_id))?;
         let mut cursor = self.cursor;
         let value = self.read_packet(type_id, &mut cursor, 0)?;
         let result = self.resolve(result)?;

@@ -8,6 +8,8 @@ use ir::{ExternId, TypeId};
 use rand::rngs::ChaCha8Rng;
 use rand::{RngExt, SeedableRng};
 use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Values that are kept for the next packets: those of a few blocks.
 const SPARE_VALUES: usize = 8;
@@ -35,6 +37,9 @@ pub(crate) struct Scratch {
     /// The number of bytes that the packet at hand has behind those that are given, as
     /// [`crate::Worker::process_heads`] has it.
     pub(crate) beyond: u64,
+    /// Whether the worker is to end; looked at while a packet works. The outer `Arc` is the worker's own, so that to clone it
+    /// writes nothing that other workers read.
+    pub(crate) stop: Option<Arc<Arc<AtomicBool>>>,
     /// Of machine code, where the program has it.
     pub(crate) compiled: Option<Box<crate::compiled::Memory>>,
 }
@@ -53,8 +58,14 @@ impl Scratch {
             drawn: 0,
             spare: Vec::new(),
             beyond: 0,
+            stop: None,
             compiled: None,
         }
+    }
+
+    /// Whether the worker is to end.
+    pub(crate) fn is_stopped(&self) -> bool {
+        self.stop.as_ref().is_some_and(|stop| stop.load(Ordering::Relaxed))
     }
 
     /// Keeps a value that is needed no more.

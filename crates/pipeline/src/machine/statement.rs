@@ -2,7 +2,7 @@
 
 use super::place::Resolved;
 use super::{Flow, Machine, Stop, damaged};
-use crate::error::RunError;
+use crate::bound::Callee;
 use crate::trace::Event;
 use crate::value::Value;
 use ir::{
@@ -52,7 +52,8 @@ impl Machine<'_> {
             }
             StatementKind::For { before_condition, condition, update, body } => {
                 let side = |machine: &mut Self, side| machine.decided(statement, side);
-                self.repeat((before_condition, condition, update, body), &side)
+                let turn = self.layout.costs.of_turn(&statement.kind).map_or(1, u64::from);
+                self.repeat((before_condition, condition, update, body), turn, &side)
             }
             StatementKind::ApplyTable { table, hit, action_run } => {
                 self.apply_table(*table, hit.as_ref(), action_run.as_ref())
@@ -84,7 +85,6 @@ impl Machine<'_> {
                 self.write(&place, value)?;
             }
             StatementKind::Reset(place) => {
-                self.charge_place(place)?;
                 let place = self.resolve(place)?;
                 self.update(&place, Value::clear)?;
             }
@@ -120,12 +120,10 @@ impl Machine<'_> {
             }
             StatementKind::SetValidity { header, valid } => self.set_validity(header, *valid)?,
             StatementKind::PushFront { stack, count } => {
-                self.charge_place(stack)?;
                 let stack = self.resolve(stack)?;
                 self.update(&stack, |stack| push_front(stack, *count))?;
             }
             StatementKind::PopFront { stack, count } => {
-                self.charge_place(stack)?;
                 let stack = self.resolve(stack)?;
                 self.update(&stack, |stack| pop_front(stack, *count))?;
             }
@@ -137,15 +135,12 @@ impl Machine<'_> {
     fn emit(&mut self, expression: &Expression) -> Result<(), Stop> {
         let mut emitted = std::mem::take(&mut self.scratch.emitted);
         let mut used = self.emitted_used;
-        // What was emitted stays until the packet has left.
-        let cost = 4 * self.layout.size(expression.type_id);
         let place = match &expression.kind {
             ExpressionKind::Read(place) if !self.is_traced() => self.peek_fields(place),
             _ => None,
         };
         match place {
             Some(value) => {
-                self.charge(self.layout.size(expression.type_id) + cost)?;
                 value.emit(&mut emitted, &mut used);
             }
             None => {
@@ -153,7 +148,6 @@ impl Machine<'_> {
                 self.event(|machine| Event::Emit {
                     value: machine.layout.render(&value, expression.type_id),
                 });
-                self.charge(cost)?;
                 value.emit(&mut emitted, &mut used);
             }
         }
@@ -162,7 +156,6 @@ impl Machine<'_> {
     }
 
     fn set_validity(&mut self, header: &Place, valid: bool) -> Result<(), Stop> {
-        self.charge_place(header)?;
         let header = self.resolve(header)?;
         let mut change = 0;
         self.update(&header, |header| {
@@ -184,6 +177,7 @@ impl Machine<'_> {
                 name: action.name.clone(),
                 arguments: machine.action_arguments(action),
             });
+            machine.enter(Callee::Action(id))?;
             machine.block(&action.body)
         })?;
         Ok(after_call(flow).0)
@@ -200,8 +194,10 @@ impl Machine<'_> {
             layout.program.functions.get(id.index()).ok_or_else(|| damaged("function"))?;
         let result = result.map(|place| self.resolve(place)).transpose()?;
         let mut formals = function.parameters.iter().map(Formal::from);
-        let flow =
-            self.call(&mut formals, arguments, &mut |machine| machine.block(&function.body))?;
+        let flow = self.call(&mut formals, arguments, &mut |machine| {
+            machine.enter(Callee::Function(id))?;
+            machine.block(&function.body)
+        })?;
         let (flow, value) = after_call(flow);
         if let (Some(place), Some(value)) = (result, value) {
             self.write(&place, value)?;
@@ -213,8 +209,10 @@ impl Machine<'_> {
         let layout = self.layout;
         let control = layout.program.controls.get(id.index()).ok_or_else(|| damaged("control"))?;
         let mut formals = control.parameters.iter().map(Formal::from);
-        let flow =
-            self.call(&mut formals, arguments, &mut |machine| machine.block(&control.body))?;
+        let flow = self.call(&mut formals, arguments, &mut |machine| {
+            machine.enter(Callee::Control(id))?;
+            machine.block(&control.body)
+        })?;
         Ok(after_call(flow).0)
     }
 
@@ -222,7 +220,10 @@ impl Machine<'_> {
         let layout = self.layout;
         let parser = layout.program.parsers.get(id.index()).ok_or_else(|| damaged("parser"))?;
         let mut formals = parser.parameters.iter().map(Formal::from);
-        let flow = self.call(&mut formals, arguments, &mut |machine| machine.parse(parser))?;
+        let flow = self.call(&mut formals, arguments, &mut |machine| {
+            machine.enter(Callee::Parser(id))?;
+            machine.parse(parser)
+        })?;
         Ok(after_call(flow).0)
     }
 
@@ -250,7 +251,6 @@ impl Machine<'_> {
         let found = self.evaluate(subject)?;
         for (position, case) in cases.iter().enumerate() {
             for value in &case.values {
-                self.charge(self.layout.size(subject.type_id))?;
                 let wanted = self.layout.constant(subject.type_id, value);
                 if wanted.ok_or_else(|| damaged("case"))?.language_equal(&found) {
                     return Ok(Some(position));
@@ -263,10 +263,11 @@ impl Machine<'_> {
     fn repeat(
         &mut self,
         (before_condition, condition, update, body): (&Block, &Expression, &Block, &Block),
+        turn: u64,
         decided: &dyn Fn(&mut Self, usize),
     ) -> Result<Flow, Stop> {
         loop {
-            self.count_step()?;
+            self.charge(turn)?;
             match self.block(before_condition)? {
                 Flow::Next => {}
                 other => return Ok(other),
@@ -320,7 +321,6 @@ impl Machine<'_> {
                 Argument::In(expression) => self.evaluate(expression)?,
                 Argument::InOut(place) => {
                     let place = self.resolve(place)?;
-                    self.charge(self.layout.size(formal.type_id))?;
                     let value = self.read(&place, formal.type_id)?;
                     outputs.push(CopyOut { rank, variable: formal.variable, place });
                     value
@@ -356,8 +356,6 @@ impl Machine<'_> {
 
     fn copy_arguments_out(&mut self, outputs: Vec<CopyOut>) -> Result<(), Stop> {
         for CopyOut { variable, place, .. } in outputs {
-            let parameter = self.layout.program.variables.get(variable.index());
-            self.charge(parameter.map_or(1, |variable| self.layout.size(variable.type_id)))?;
             let value = self.variable(variable)?.clone();
             self.write(&place, value)?;
         }
@@ -374,19 +372,6 @@ impl Machine<'_> {
                 Some((parameter.name.clone(), self.layout.render(value, parameter.type_id)))
             })
             .collect()
-    }
-
-    /// Counts the work of changing all of a place.
-    fn charge_place(&self, place: &Place) -> Result<(), RunError> {
-        self.charge(self.place_type(place).map_or(1, |type_id| self.layout.size(type_id)))
-    }
-
-    pub(super) fn count_step(&mut self) -> Result<(), RunError> {
-        self.steps += 1;
-        if self.steps > super::MAXIMUM_STEPS {
-            return Err(RunError::StepLimit(super::MAXIMUM_STEPS));
-        }
-        Ok(())
     }
 }
 

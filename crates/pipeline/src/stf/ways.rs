@@ -49,7 +49,7 @@ impl fmt::Display for Disagreement {
 pub fn disagreements(runs: &[Ran]) -> Vec<Failure> {
     let mut failures = Vec::new();
     for together in [false, true] {
-        // Work and depth are limits of the interpreter alone.
+        // The depth is a limit of the interpreter alone.
         let mut complete =
             runs.iter().filter(|ran| ran.together == together && !met_limit(&ran.report));
         let Some(reference) = complete.next() else { continue };
@@ -80,9 +80,8 @@ pub fn disagreements(runs: &[Ran]) -> Vec<Failure> {
 }
 
 fn met_limit(report: &Report) -> bool {
-    let is_limit = |failure: &Failure| {
-        matches!(failure, Failure::Run { error: RunError::WorkLimit(_) | RunError::Depth(_), .. })
-    };
+    let is_limit =
+        |failure: &Failure| matches!(failure, Failure::Run { error: RunError::Depth(_), .. });
     report.failures.iter().any(is_limit)
 }
 
@@ -165,7 +164,7 @@ mod tests {
     #[test]
     fn a_limit_of_the_interpreter_is_no_difference() {
         let mut limited = ran(Way::Interpreter, false, &[]);
-        limited.report.failures.push(Failure::Run { line: 1, error: RunError::WorkLimit(1) });
+        limited.report.failures.push(Failure::Run { line: 1, error: RunError::Depth(1) });
         let one = ran(Way::Driver, false, &[(1, 1, 1)]);
         let other = ran(Way::Stages, false, &[(1, 1, 1)]);
         assert_eq!(sentences(&[limited.clone(), one.clone(), other]), [""; 0]);

@@ -229,7 +229,7 @@ fn a_loop_without_end_is_a_fault_in_both() {
     let mut packet = [0; 22];
     assert_eq!(both.packet(0, &packet).expect("outputs").len(), 1);
     packet[18] = 1;
-    assert_eq!(both.packet(0, &packet), Err(RunError::StepLimit(1_000_000)));
+    assert_eq!(both.packet(0, &packet), Err(RunError::WorkLimit(1 << 22)));
     packet[18] = 9;
     assert!(matches!(both.packet(0, &packet), Err(RunError::Assertion { .. })));
 }
@@ -361,12 +361,12 @@ fn a_loop_ends_at_the_same_step_in_both() {
         match code.process(1, &packet(middle), Duration::ZERO) {
             Ok(_) => ends = middle,
             Err(error) => {
-                assert_eq!(error, RunError::StepLimit(1_000_000));
+                assert_eq!(error, RunError::WorkLimit(1 << 22));
                 fails = middle;
             }
         }
     }
     assert!(ends > 100_000, "{ends} turns");
     assert_eq!(both.packet(1, &packet(ends)).map(|outputs| outputs.len()), Ok(1));
-    assert_eq!(both.packet(1, &packet(fails)), Err(RunError::StepLimit(1_000_000)));
+    assert_eq!(both.packet(1, &packet(fails)), Err(RunError::WorkLimit(1 << 22)));
 }

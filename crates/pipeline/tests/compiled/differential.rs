@@ -5,7 +5,7 @@
 pub(crate) mod grammar;
 
 #[path = "differential/state.rs"]
-mod state;
+pub(crate) mod state;
 
 use crate::apart::Apart;
 use grammar::{Choices, Source};
@@ -61,13 +61,18 @@ pub(crate) struct Case {
     pub(crate) inputs: Vec<Input>,
     /// Most packets that come together.
     batch: usize,
+    /// The work that a packet may take, if it is little.
+    work: Option<u32>,
 }
 
 impl Case {
     pub(crate) fn new(choose: &mut Choices<'_>, inputs: usize) -> Self {
         let source = Source::new(choose);
         let batch = [1, 2, 40][choose(3) as usize % 3];
-        Self { source, inputs: (0..inputs).map(|_| Input::new(choose)).collect(), batch }
+        let inputs = (0..inputs).map(|_| Input::new(choose)).collect();
+        // Many packets then end somewhere on their way.
+        let work = (choose(4) == 0).then(|| 1 << choose(13));
+        Self { source, inputs, batch, work }
     }
 
     /// Compares the interpreter with every way of machine code.
@@ -78,9 +83,7 @@ impl Case {
         let (mut interpreted, mut compiled) = (self.load(), self.load());
         compiled.compile().map_err(|error| error.to_string())?;
         state::prepare(&mut interpreted);
-        let expected = self.run(&mut interpreted, &[], usize::MAX);
-        // Work and depth are limits of the interpreter alone.
-        let is_complete = !expected.iter().flat_map(|burst| &burst.outcomes).any(is_limit);
+        let expected = self.run(&mut interpreted, &[]);
         let left_behind = state::observed(&mut interpreted);
         let ways: Vec<Way> = compiled.ways().into_iter().skip(1).collect();
         let each = ways.iter().map(|way| vec![*way]);
@@ -88,23 +91,21 @@ impl Case {
         let mixed = (ways.len() > 1).then(|| compiled.ways());
         for these in each.chain(mixed) {
             let named = these.iter().map(Way::to_string).collect::<Vec<_>>().join(", then ");
+            let named = self.work.map_or(named.clone(), |units| format!("{named}, {units} units"));
             compiled.reset().expect("it was loaded once");
             compiled.follow_psa_switch(self.source.follows);
             state::prepare(&mut compiled);
-            let bursts = if is_complete { usize::MAX } else { expected.len().saturating_sub(1) };
-            let found = self.run(&mut compiled, &these, bursts);
+            let found = self.run(&mut compiled, &these);
             for (expected, found) in expected.iter().zip(&found) {
                 expected.same(found).map_err(|told| format!("{named}: {told}"))?;
             }
-            if is_complete {
-                let found = state::observed(&mut compiled);
-                let mut parts = left_behind.iter().zip(&found);
-                if let Some((one, other)) = parts.find(|(one, other)| one != other) {
-                    return Err(format!("{named}: left behind\n  {one}\n  {other}"));
-                }
-                if left_behind.len() != found.len() {
-                    return Err(format!("{named}: left behind\n  {left_behind:?}\n  {found:?}"));
-                }
+            let found = state::observed(&mut compiled);
+            let mut parts = left_behind.iter().zip(&found);
+            if let Some((one, other)) = parts.find(|(one, other)| one != other) {
+                return Err(format!("{named}: left behind\n  {one}\n  {other}"));
+            }
+            if left_behind.len() != found.len() {
+                return Err(format!("{named}: left behind\n  {left_behind:?}\n  {found:?}"));
             }
         }
         let left = expected.iter().flat_map(|burst| &burst.outcomes).flatten().map(Vec::len).sum();
@@ -114,13 +115,15 @@ impl Case {
     fn load(&self) -> Switch {
         let switch = Switch::with_seed(compile(&self.source.text()), SEED);
         let mut switch = switch.expect("a program that can be run");
+        if let Some(units) = self.work {
+            switch.set_packet_work(units);
+        }
         switch.follow_psa_switch(self.source.follows);
         switch
     }
 
-    /// Runs the inputs until a number of bursts or a limit of the interpreter is reached. Bursts
-    /// take the ways in turn.
-    fn run(&self, switch: &mut Switch, ways: &[Way], most: usize) -> Vec<Burst> {
+    /// Runs the inputs. Bursts take the ways in turn.
+    fn run(&self, switch: &mut Switch, ways: &[Way]) -> Vec<Burst> {
         let (mut bursts, mut now) = (Vec::new(), Duration::from_secs(1));
         let mut inputs = self.inputs.as_slice();
         while let Some(input) = inputs.first() {
@@ -131,7 +134,6 @@ impl Case {
             let (these, rest) = inputs.split_at(together.max(1));
             inputs = rest;
             match input {
-                Input::Packet(..) if bursts.len() >= most => break,
                 Input::Packet(..) => {
                     let packets = these.iter().filter_map(|input| match input {
                         Input::Packet(port, packet) => Some((*port, packet.clone())),
@@ -140,9 +142,6 @@ impl Case {
                     let way = ways.get(bursts.len() % ways.len().max(1)).copied();
                     switch.choose_way(way);
                     bursts.push(Burst::of(switch, packets.collect(), now));
-                    if bursts.iter().flat_map(|burst| &burst.outcomes).any(is_limit) {
-                        break;
-                    }
                 }
                 Input::Add(numbers) => state::add(switch, *numbers, now),
                 Input::Remove(table, position) => state::remove(switch, *table, *position),
@@ -293,11 +292,6 @@ fn in_batch(
         }
     }
     found
-}
-
-/// Work and depth are limits of the interpreter alone.
-fn is_limit(outcome: &Result<Vec<Output>, RunError>) -> bool {
-    matches!(outcome, Err(RunError::WorkLimit(_) | RunError::Depth(_)))
 }
 
 fn compile(text: &str) -> Program {

@@ -33,3 +33,4 @@ mod sought;
 mod unsought;
 mod ways;
 mod wide;
+mod work;

@@ -18,7 +18,6 @@ use crate::compiled::burst::{
     ASKED_IN_EGRESS, ASKED_IN_INGRESS, Burst, MULTICAST, Owned, Owner, Packet, Sought,
 };
 use crate::compiled::context::{ASKED, NEW_PACKET, NOWHERE};
-use crate::compiled::engine::MAXIMUM_STEPS;
 use crate::compiled::plan::{Plan, PlannedHeader};
 use crate::compiled::straight::{EGRESS, Given, INGRESS, Kind, PARSER, Straight, UPDATE, VERIFY};
 use crate::layout::{MetadataField as Of, initial_egress_spec};
@@ -264,8 +263,8 @@ impl<'m> Function<'_, 'm> {
         ] {
             self.set_context_field(field, value);
         }
-        let steps = self.number(MAXIMUM_STEPS.cast_unsigned());
-        self.set_context_field(field::STEPS, steps);
+        let work = self.number(self.bound.packet_work.into());
+        self.set_context_field(field::WORK_LEFT, work);
     }
 
     /// Numbers are zero and headers in the frame.
@@ -374,8 +373,8 @@ impl<'m> Function<'_, 'm> {
         let change = self.context_field(context_offset::LENGTH_CHANGE);
         self.set_word(self.frame, plan.length_change as usize, change);
         if self.bound.counts {
-            let steps = self.context_field(context_offset::STEPS);
-            self.set_word(self.frame, plan.steps as usize, steps);
+            let left = self.context_field(context_offset::WORK_LEFT);
+            self.set_word(self.frame, plan.work_left as usize, left);
         }
     }
 
@@ -397,8 +396,8 @@ impl<'m> Function<'_, 'm> {
         let change = self.word(self.frame, plan.length_change as usize);
         self.set_context_field(context_offset::LENGTH_CHANGE, change);
         if self.bound.counts {
-            let steps = self.word(self.frame, plan.steps as usize);
-            self.set_context_field(context_offset::STEPS, steps);
+            let left = self.word(self.frame, plan.work_left as usize);
+            self.set_context_field(context_offset::WORK_LEFT, left);
         }
         self.word(self.frame, plan.error as usize)
     }
@@ -506,7 +505,7 @@ impl<'m> Function<'_, 'm> {
             field::LENGTH_CHANGE,
             field::TRUNCATE,
             field::DESTINATION,
-            field::STEPS,
+            field::WORK_LEFT,
         ] {
             let value = self.context_field(field);
             self.set_word(self.context, field, value);

@@ -26,14 +26,6 @@ impl Function<'_, '_> {
             if let Some(counter) = counter {
                 self.count_state(counter);
             }
-            match (self.bound.counts, self.places.is_some()) {
-                (false, _) => {}
-                // Without loops the limit is far.
-                (true, true) => {
-                    self.charge(1);
-                }
-                (true, false) => self.charge_and_check(1),
-            }
             let end = self.builder.create_block();
             self.state_end = Some(end);
             if !self.block(&state.body) {

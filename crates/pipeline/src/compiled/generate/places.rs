@@ -113,7 +113,7 @@ const FIELDS: [usize; 11] = [
     context_offset::LENGTH_CHANGE,
     context_offset::TRUNCATE,
     context_offset::DESTINATION,
-    context_offset::STEPS,
+    context_offset::WORK_LEFT,
     context_offset::TABLES,
 ];
 

@@ -168,9 +168,7 @@ impl Function<'_, '_> {
                 let after = self.sum_with(*gather, before, *subtracts);
                 self.store_field(*sum, after);
             }
-            Statement::Charge(steps) => {
-                self.charge(*steps);
-            }
+            Statement::Charge(units) => self.charge(*units),
             Statement::Clear { at, bytes } => {
                 if !self.move_variables(at.offset, None, *bytes) {
                     let at = self.pointer(*at);
@@ -633,7 +631,6 @@ impl Function<'_, '_> {
         let (again, end) = (self.builder.create_block(), self.builder.create_block());
         self.builder.ins().jump(head, &[]);
         self.builder.switch_to_block(head);
-        self.charge_and_check(1);
         let ended = self.block(before);
         if !ended {
             let condition = self.expression(condition);

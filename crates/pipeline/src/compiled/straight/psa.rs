@@ -118,6 +118,7 @@ impl Straight {
             runs,
             is_codes_alone: false,
             parameters: [said(INGRESS_CONTROL), said(EGRESS_CONTROL)],
+            costs: [0; 2],
             plan: Err(MISSING),
             drop_port: 0,
             psa: Some(Box::new(psa)),

@@ -6,7 +6,7 @@ use crate::architecture::MAXIMUM_PASSES;
 use crate::architecture::decision::Fate;
 use crate::compiled::burst::Column;
 use crate::compiled::context::{Context, flow};
-use crate::compiled::engine::{MAXIMUM_STEPS, fault};
+use crate::compiled::engine::fault;
 use crate::compiled::host::{Host, read, write};
 use crate::compiled::tables::Inside;
 use crate::compiled::{Compiled, Timed};
@@ -15,7 +15,8 @@ use crate::layout::{MetadataField as Of, initial_egress_spec};
 use crate::machine::{Effects, Machine};
 use crate::state::Replica;
 use crate::switch::Core;
-use std::sync::atomic::Ordering;
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// `instance_type` of a packet that was replicated.
 const REPLICATED: u64 = 5;
@@ -47,6 +48,15 @@ pub(in crate::compiled) struct Run<'r, 'b> {
     /// all bytes are given.
     pub(in crate::compiled) beyond: &'b [u64],
     pub(in crate::compiled) timed: &'b mut Option<Timed>,
+    /// Whether the worker is to end.
+    pub(in crate::compiled) stop: Option<&'b AtomicBool>,
+}
+
+/// The queue of a port to which replicas go.
+#[derive(Clone, Copy, Default)]
+struct Queued {
+    all: u64,
+    left: u64,
 }
 
 /// What egress is told about a packet.
@@ -111,7 +121,8 @@ impl Run<'_, '_> {
     ) -> Result<u64, RunError> {
         self.frame().fill(0);
         let length = packet.len() as u64 + self.beyond(self.packet);
-        self.context = Context::new(MAXIMUM_STEPS, self.host.now, &self.core.state.arrays);
+        self.context =
+            Context::new(self.core.layout.packet_work, self.host.now, &self.core.state.arrays);
         if let Some(inside) = inside {
             self.context.set_tables(inside);
         }
@@ -172,10 +183,14 @@ impl Run<'_, '_> {
 
     fn for_group(&mut self, group: u32, passing: Passing<'_>, queues: u64) -> Result<(), RunError> {
         self.set(Of::InstanceType, REPLICATED);
+        let replicas = self.host.state.replicas(group);
+        // All copies are made before the first of them leaves.
+        let bytes = passing.payload.len() as u64 + self.beyond(self.packet);
+        let copy = self.core.layout.costs.of_copy(bytes as usize);
+        self.charge(copy.saturating_mul(replicas.len() as u64))?;
         if self.get(Of::Priority) >= queues {
             return Ok(());
         }
-        let replicas = self.host.state.replicas(group);
         // BMv2 keeps the length with the packet, and a replica is a new packet without it.
         self.replicate(&replicas, Passing { truncated: u64::MAX, ..passing })
     }
@@ -223,18 +238,24 @@ impl Run<'_, '_> {
 
     /// Runs a block; gives the parser's error.
     fn block(&mut self, block: usize) -> Result<u64, RunError> {
+        if let Some(callee) = self.straight.blocks.get(block) {
+            self.charge(self.core.layout.costs.of_block(*callee))?;
+        }
         if !self.straight.runs.get(block).copied().unwrap_or(false) {
             return Ok(0);
         }
         self.call_outs();
+        let left = u64::try_from(self.context.work_left).unwrap_or(0);
+        self.context.begin_work(left, self.stop);
         let frame = self.frame().as_mut_ptr().cast();
         // SAFETY: the frame was made as long as the bound form says, of words; `load_packet` set the packet, which the
         // caller of `Compiled::process_batch` lends for the call; `deparse` makes the room for output, and no other
         // block emits (the bound form refuses that); the host is this run's, and used by nobody but call-outs until the
         // code returns; the accesses were given for the batch, in the gate.
         let how = unsafe { self.code.machine.run(block, frame, &mut self.context) };
-        if self.context.steps < 0 {
-            return Err(RunError::StepLimit(MAXIMUM_STEPS.unsigned_abs()));
+        self.context.work_left = self.context.end_work().cast_signed();
+        if how == flow::FAULT && self.is_stopped() {
+            return Err(RunError::Stopped);
         }
         match how {
             flow::NEXT | flow::EXIT => Ok(0),
@@ -242,6 +263,21 @@ impl Run<'_, '_> {
             flow::REJECT => Err(RunError::Malformed("parser error in a control")),
             _ => Err(fault(self.code, &self.context, &mut self.host)),
         }
+    }
+
+    fn is_stopped(&self) -> bool {
+        self.stop.is_some_and(|stop| stop.load(Ordering::Relaxed))
+    }
+
+    /// Takes units of work from what the packet may take.
+    pub(in crate::compiled) fn charge(&mut self, units: u64) -> Result<(), RunError> {
+        if self.is_stopped() {
+            return Err(RunError::Stopped);
+        }
+        let left = u64::try_from(self.context.work_left).ok();
+        let left = left.and_then(|left| left.checked_sub(units));
+        self.context.work_left = left.ok_or_else(|| self.core.layout.work_limit())?.cast_signed();
+        Ok(())
     }
 
     /// As simple_switch: multicast before unicast and drop.
@@ -262,21 +298,25 @@ impl Run<'_, '_> {
         let begin = self.at * self.words;
         self.saved.clear();
         self.saved.extend_from_slice(&self.frames[begin..begin + self.words]);
+        // The packets in the queue of each port, and how many of them have left.
+        let mut queues: HashMap<u32, Queued> = HashMap::new();
+        for replica in replicas {
+            queues.entry(replica.port).or_default().all += 1;
+        }
         for (position, replica) in replicas.iter().enumerate() {
             if position as u64 + 1 >= MAXIMUM_PASSES {
                 return Err(RunError::PassLimit(MAXIMUM_PASSES));
             }
             self.frames[begin..begin + self.words].copy_from_slice(self.saved);
             // All wait before the first leaves.
-            let (before, after) = replicas.split_at(position);
-            let depth = |others: &[Replica]| {
-                others.iter().filter(|other| other.port == replica.port).count() as u64
-            };
+            let queue = queues.entry(replica.port).or_default();
+            let before = queue.left;
+            queue.left += 1;
+            let waiting = queue.all.saturating_sub(queue.left);
             self.set(Of::EgressRid, u64::from(replica.instance));
             self.set(Of::EnqTimestamp, passing.now);
             let behind = self.behind(replica.port);
-            self.set(Of::EnqQdepth, depth(before) + behind);
-            let waiting = depth(after).saturating_sub(1);
+            self.set(Of::EnqQdepth, before + behind);
             self.egress(replica.port, passing, waiting)?;
         }
         Ok(())
@@ -304,6 +344,8 @@ impl Run<'_, '_> {
             if self.get(Of::EgressSpec) == self.straight.drop_port {
                 return Ok(());
             }
+        } else {
+            self.block(EGRESS)?;
         }
         self.block(UPDATE)?;
         self.deparse(port, passing.payload, most)

@@ -5,7 +5,6 @@ use super::{Batch, Run, Straight};
 use crate::architecture::Output;
 use crate::compiled::burst::{Column, Stages};
 use crate::compiled::context::Context;
-use crate::compiled::engine::MAXIMUM_STEPS;
 use crate::compiled::host::Host;
 use crate::compiled::plan::Plan;
 use crate::compiled::tables::{Inside, Joined};
@@ -171,6 +170,7 @@ impl Compiled {
         };
         // Taken before the gate: whoever closes that may be waited for here.
         let _alone = self.runs_alone.then(|| core.state.alone());
+        let stop = scratch.stop.clone();
         // Most programs have no steps for it, and to make it takes longer than some packets.
         let interprets =
             bursts.as_ref().is_some_and(|(plan, _)| plan.interprets || straight.psa.is_some());
@@ -187,7 +187,7 @@ impl Compiled {
             words,
             at: 0,
             saved,
-            context: Context::new(MAXIMUM_STEPS, now, &core.state.arrays),
+            context: Context::new(core.layout.packet_work, now, &core.state.arrays),
             host: Host::new(&self.bound, core, now, (key, data)),
             machine: machine.as_mut(),
             batch,
@@ -195,6 +195,7 @@ impl Compiled {
             near: *near,
             beyond,
             timed,
+            stop: stop.as_deref().map(|stop| &**stop),
         };
         let mut all = |inside: Option<&mut Inside<'_>>| match bursts {
             Some((plan, stages)) => run.bursts((plan, stages), inside, packets),

@@ -13,7 +13,7 @@ use std::time::Duration;
 const ELEMENTS: u64 = 4;
 
 /// Sets groups, sessions, members, entries and rates of a switch that was just loaded.
-pub(super) fn prepare(switch: &mut Switch) {
+pub(crate) fn prepare(switch: &mut Switch) {
     let replicas = [(1, 1), (3, 2), (1, 3)].map(|(port, instance)| Replica { port, instance });
     switch.set_multicast_group(4, replicas.to_vec());
     for (session, port, length) in [(5, 2, Some(40)), (6, 3, None)] {
@@ -162,7 +162,7 @@ pub(super) fn remove(switch: &mut Switch, table: u32, position: u32) {
 }
 
 /// Returns everything that packets changed in a switch: messages, registers, counters, entries.
-pub(super) fn observed(switch: &mut Switch) -> Vec<String> {
+pub(crate) fn observed(switch: &mut Switch) -> Vec<String> {
     let mut parts = vec![format!("messages {:?}", switch.take_digests())];
     let program = switch.program();
     for (position, instance) in program.externs.iter().enumerate() {

@@ -13,13 +13,8 @@ use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{InstBuilder, Value, types};
 use std::mem::offset_of;
 
-/// What a deparser does that only emits.
-struct Emits {
-    /// With the bytes of each, and the most that a varbit adds to them.
-    headers: Vec<(Address, u32, u32)>,
-    /// Steps that are counted for it.
-    steps: u32,
-}
+/// The headers of a deparser that only emits, with the bytes of each and the most that a varbit adds to them.
+type Emits = Vec<(Address, u32, u32)>;
 
 impl Function<'_, '_> {
     /// Emits the headers of a packet and sends it: to a port, or where blocks said that it goes.
@@ -44,22 +39,20 @@ impl Function<'_, '_> {
     /// Runs a deparser for the packet at hand, which begins there; gives where it begins then.
     pub(super) fn emitted(&mut self, looped: Loop<'_>, deparser: Callee, packet: Value) -> Value {
         let emits = self.only_emits(deparser);
-        if let Some(Emits { headers, steps }) = &emits
+        if let Some(headers) = &emits
             && self.lie_in_place(headers)
         {
-            self.charge(*steps);
             return packet;
         }
         let cursor = self.context_field(context_offset::CURSOR);
         let payload = self.builder.ins().iadd(packet, cursor);
         let join = self.builder.create_block();
         let start = self.builder.append_block_param(join, types::I64);
-        if let Some(Emits { headers, steps }) = emits {
+        if let Some(headers) = emits {
             let differs = self.differs(&headers, packet, payload);
             let (anew, same) = (self.builder.create_block(), self.builder.create_block());
             self.builder.ins().brif(differs, anew, &[], same, &[]);
             self.builder.switch_to_block(same);
-            self.charge(steps);
             self.builder.ins().jump(join, &[packet.into()]);
             self.builder.switch_to_block(anew);
         }
@@ -126,13 +119,12 @@ impl Function<'_, '_> {
         let bound = self.bound;
         let Some(Body::Block(block)) = bound.bodies.get(deparser) else { return None };
         let block: &Statements = block;
-        let mut emits = Emits { headers: Vec::new(), steps: 0 };
+        let mut emits = Emits::new();
         for statement in block {
             match statement {
                 Statement::Emit { header, bytes, tail } => {
-                    emits.headers.push((*header, *bytes, *tail));
+                    emits.push((*header, *bytes, *tail));
                 }
-                Statement::Charge(steps) => emits.steps += steps,
                 _ => return None,
             }
         }
