@@ -32,6 +32,7 @@ pub(crate) struct Header {
     milliseconds: u64,
     memory: u64,
     state: u64,
+    packet_work: u32,
     type_depth: u32,
     call_depth: u32,
     parts: u64,
@@ -49,6 +50,7 @@ impl Header {
             milliseconds: u64::try_from(limits.time.as_millis()).unwrap_or(u64::MAX),
             memory: limits.memory,
             state: limits.state,
+            packet_work: limits.packet_work,
             type_depth: limits.compile.type_depth,
             call_depth: limits.compile.call_depth,
             parts: limits.compile.parts,
@@ -68,6 +70,7 @@ impl Header {
             time: Duration::from_millis(self.milliseconds),
             memory: self.memory,
             state: self.state,
+            packet_work: self.packet_work,
         };
         let (drop_port, priority_queues) = (self.drop_port, self.priority_queues);
         let path = if self.is_compiled { Path::Compiled } else { Path::Interpreter };
@@ -142,7 +145,7 @@ mod tests {
     fn a_child_has_the_settings_of_its_parent() {
         let compile = CompileLimits::default().with_type_depth(3).expect("it is possible");
         let time = Duration::from_millis(1500);
-        let limits = LoadLimits { compile, time, memory: 7, state: 8 };
+        let limits = LoadLimits { compile, time, memory: 7, state: 8, packet_work: 9 };
         let v1model = V1ModelSettings { drop_port: 9, priority_queues: 3 };
         for path in [Path::Interpreter, Path::Compiled] {
             let settings = Settings { limits, path, v1model };

@@ -24,7 +24,7 @@ use std::time::Duration;
 use ir::CompileLimits;
 use p4lang::device_config::from_device_config_within;
 use p4runtime::session::DeviceOptions;
-use pipeline::{InterpreterTarget, Path, V1ModelSettings};
+use pipeline::{InterpreterTarget, PACKET_WORK, Path, V1ModelSettings};
 
 pub use child::serve;
 pub use rehearsal::{Executable, RehearsalError, Rehearsals};
@@ -43,6 +43,8 @@ pub struct LoadLimits {
     /// loaded. Entries, and arrays of more than 2^24 elements, allocate memory when they are used,
     /// and do not count.
     pub state: u64,
+    /// The units of work that a packet may take in a pipeline.
+    pub packet_work: u32,
 }
 
 impl Default for LoadLimits {
@@ -52,6 +54,7 @@ impl Default for LoadLimits {
             time: Duration::from_secs(30),
             memory: 2 << 30,
             state: 1 << 30,
+            packet_work: PACKET_WORK,
         }
     }
 }
@@ -104,6 +107,7 @@ impl Settings {
             .on(self.path)
             .with_v1model(self.v1model)
             .with_state_limit(self.limits.state)
+            .with_packet_work(self.limits.packet_work)
     }
 
     /// Returns `options` with the load time of these settings.

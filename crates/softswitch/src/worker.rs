@@ -79,6 +79,9 @@ struct Attached {
 
 impl Worker {
     pub(crate) fn run(mut self) {
+        for lane in &mut self.lanes {
+            lane.program.end_with(Arc::clone(&self.stop));
+        }
         let mut burst = Burst::new(BURST);
         let mut idle = 0;
         while !self.stop.load(Ordering::Relaxed) {

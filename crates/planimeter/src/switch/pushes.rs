@@ -68,6 +68,15 @@ pub(crate) struct PushArguments {
     /// they are used and are not counted. The program at the start is held to this limit as well.
     #[arg(long, value_name = "BYTES", default_value = "1G", value_parser = bytes, help_heading = HEADING)]
     pipeline_memory: u64,
+
+    /// The most work of a packet, with all its passes and copies
+    ///
+    /// The most work of a packet, with all its passes and copies, in units of one statement, one
+    /// comparison, or 16 bytes that are moved. A packet that would take more is dropped, and counted
+    /// as an error. The program at the start is held to this limit as well.
+    #[arg(long, value_name = "UNITS", default_value_t = LoadLimits::default().packet_work,
+        value_parser = clap::value_parser!(u32).range(1..=1 << 31), help_heading = HEADING)]
+    packet_work: u32,
 }
 
 /// The place where a pushed pipeline is loaded first.
@@ -91,6 +100,7 @@ impl PushArguments {
             time: Duration::from_secs(self.push_seconds.into()),
             memory: self.push_memory,
             state: self.pipeline_memory,
+            packet_work: self.packet_work,
         };
         let isolation = match self.push_isolation {
             Place::Process => Isolation::Process(super::loader()),
@@ -151,11 +161,12 @@ mod tests {
     #[test]
     fn every_flag_sets_its_limit() {
         let line = "--push-type-depth 3 --push-call-depth 4 --push-parts 5 --push-seconds 6 \
-                    --push-memory 7M --pipeline-memory 8K --push-isolation thread";
+                    --push-memory 7M --pipeline-memory 8K --packet-work 9 --push-isolation thread";
         let pushes = pushes(line).expect("nothing is wrong");
-        let LoadLimits { compile, time, memory, state } = pushes.limits;
+        let LoadLimits { compile, time, memory, state, packet_work } = pushes.limits;
         assert_eq!((compile.type_depth, compile.call_depth, compile.parts), (3, 4, 5));
         assert_eq!((time, memory, state), (Duration::from_secs(6), 7 << 20, 8 << 10));
+        assert_eq!(packet_work, 9);
         assert!(matches!(pushes.isolation, Isolation::Thread));
     }
 
@@ -170,6 +181,7 @@ mod tests {
             "--push-memory 2T",
             "--push-memory 99999999999G",
             "--pipeline-memory G",
+            "--packet-work 0",
         ] {
             let refused = pushes(line).expect_err(line);
             let flag = line.split(' ').next().expect("it has one");
