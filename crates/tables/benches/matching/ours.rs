@@ -21,7 +21,10 @@ const CALL: usize = 32;
 /// What finds numbers, or reads entries.
 enum Way {
     /// The searcher of a finder, which is alive and does not change.
-    Numbers(Searcher, Finder),
+    Numbers {
+        searcher: Searcher,
+        _finder: Finder,
+    },
     Entries(TableWorker),
 }
 
@@ -46,7 +49,12 @@ impl Ours {
                 finder.insert(matches, *priority, order as u64).expect("a new entry");
             }
         });
-        Self { name, way: Way::Numbers(finder.searcher(), finder), keys: words(keys), filling }
+        Self {
+            name,
+            way: Way::Numbers { searcher: finder.searcher(), _finder: finder },
+            keys: words(keys),
+            filling,
+        }
     }
 
     /// Returns a search that reads what the best entries hold, which is their number.
@@ -95,7 +103,7 @@ impl Search for Ours {
         let mut sum = 0;
         for keys in self.keys.chunks(CALL) {
             match &mut self.way {
-                Way::Numbers(searcher, _) => {
+                Way::Numbers { searcher, .. } => {
                     let mut found = [0; CALL];
                     let found = &mut found[..keys.len()];
                     // SAFETY: the finder is alive, and nobody changes it.

@@ -110,6 +110,9 @@ fn text(line: &Line) -> String {
     format!("{:44} {}", line.name, points.join("  "))
 }
 
+/// A table, and the keys of each core.
+type TableAndKeys = (Arc<PackedTable>, Vec<Vec<[u64; 2]>>);
+
 /// What is measured.
 enum Subject {
     Ours(Design),
@@ -212,7 +215,7 @@ impl Subject {
             }
             Self::Sharded(_) | Self::HashbrownSharded if load == Load::Hot => None,
             Self::Sharded(storage) => {
-                let tables: Vec<(Arc<PackedTable>, Vec<Vec<[u64; 2]>>)> = cores
+                let tables: Vec<TableAndKeys> = cores
                     .1
                     .iter()
                     .map(|&count| {

@@ -42,7 +42,6 @@ pub(crate) fn scale(
         "2^{bits} entries, M updates/s of all cores together, {repetitions} repetitions of {PASSES} passes, 95 % confidence"
     );
     let size = 1_u32 << bits;
-    let together = size * cores.len() as u32;
     cases.compare("control: arithmetic, no memory", &|_| Box::new(calculate));
     cases.compare("control: hashbrown, a map for each core", &|core| {
         let mut map = Hashbrown::new(size, (0..size).map(scatter));

@@ -27,6 +27,9 @@ const SINGLE_SHARE: u32 = 4;
 /// Draws by entries and lane, which all tables that share them use.
 pub(super) type Draws = HashMap<(u32, usize), Arc<Vec<u32>>>;
 
+/// The entries that a core meets, and where among them it begins.
+type Drawn = (Arc<Vec<u32>>, usize);
+
 /// Why there is no subject.
 #[derive(Debug)]
 pub(super) enum NoSubject {
@@ -58,7 +61,7 @@ pub(super) struct Subject {
     workers: Vec<TableWorker>,
     controller: Option<DigestLoop>,
     filled: u32,
-    lanes: Vec<(Arc<Vec<u32>>, usize)>,
+    lanes: Vec<Drawn>,
     turns: Vec<Turn>,
     call: Samples,
     single: Samples,
@@ -241,13 +244,13 @@ fn refuse_beyond(needs: usize, available: Option<usize>) -> Result<(), NoSubject
     }
 }
 
-/// The entries that each core meets, and where among them it begins.
+/// Returns what each core draws.
 fn lanes(
     case: &Case,
     settings: &Settings,
     filled: u32,
     shared: &mut Draws,
-) -> Result<Vec<(Arc<Vec<u32>>, usize)>, NoSubject> {
+) -> Result<Vec<Drawn>, NoSubject> {
     let sharded = matches!(case.design.synchronisation, Synchronisation::Sharded { .. });
     if !sharded || case.cores <= 1 {
         let lane = |lane: usize| {
