@@ -5,14 +5,15 @@
 //! so outputs come in a fixed order.
 
 pub(crate) mod bpf;
-pub(crate) mod decision;
 pub(crate) mod engine;
+pub(crate) mod glue;
 mod other;
 mod pna;
 mod psa;
 pub(crate) mod v1model;
 
 use self::engine::{Engine, Interpreter};
+use self::glue::{Inputs, Set};
 use crate::error::{LoadError, RunError};
 use crate::layout::Layout;
 use crate::machine::Machine;
@@ -129,8 +130,8 @@ impl PassBudget {
 }
 
 /// Microseconds, the unit of BMv2's timestamps.
-fn microseconds(machine: &Machine<'_>) -> u128 {
-    machine.now.as_micros()
+fn microseconds(machine: &Machine<'_>) -> u64 {
+    machine.now.as_micros() as u64
 }
 
 /// Begins the pass of a packet through a package of one pass.
@@ -155,6 +156,36 @@ fn output(
 ) {
     machine.event(|_| Event::Output { port, length: packet.len() });
     outputs.push(Output { port, packet, generation });
+}
+
+/// The error of a package whose blocks have other parameters than the architecture's.
+const PARAMETERS: RunError = RunError::Malformed("parameters of a block");
+/// The error of glue that asks for a pass which its architecture does not have there.
+const NO_PASS: RunError = RunError::Malformed("a pass of the architecture");
+
+/// Returns metadata with the assignments of the glue; all other fields are zero.
+fn filled<'p, E: Engine<'p>>(
+    machine: &mut E,
+    type_id: Option<&TypeId>,
+    sets: &[Set],
+    inputs: &Inputs<u64>,
+) -> Result<E::Value, RunError> {
+    let type_id = *type_id.ok_or(PARAMETERS)?;
+    let mut value = machine.initial(type_id)?;
+    assign(machine, (&mut value, type_id), sets, inputs);
+    Ok(value)
+}
+
+/// Runs assignments of the glue on a value.
+fn assign<'p, E: Engine<'p>>(
+    machine: &mut E,
+    (value, type_id): (&mut E::Value, TypeId),
+    sets: &[Set],
+    inputs: &Inputs<u64>,
+) {
+    for (field, input) in sets {
+        machine.set_field(value, type_id, *field, inputs.number(*input).into());
+    }
 }
 
 /// A parser or control and the types of its parameters.

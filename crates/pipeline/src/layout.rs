@@ -38,15 +38,6 @@ pub const PACKET_WORK: u32 = 1 << 22;
 /// The port that drops, if nobody says otherwise (`--drop-port` of simple_switch).
 pub(crate) const DROP_PORT: u16 = 511;
 
-/// Returns the `egress_spec` that v1model's egress begins with, in 64 bits; the field keeps the low
-/// ones.
-///
-/// BMv2 (`targets/simple_switch/simple_switch.cpp`) chooses the number behind the drop port, so
-/// that a packet whose egress leaves the field alone is not dropped.
-pub(crate) fn initial_egress_spec(drop_port: u64) -> u64 {
-    drop_port.wrapping_add(1)
-}
-
 /// A program and what was worked out about it.
 #[derive(Debug)]
 pub(crate) struct Layout {

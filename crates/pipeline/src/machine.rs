@@ -99,6 +99,12 @@ impl Effects {
         other_pass || digest.is_some() || !mirrors.is_empty()
     }
 
+    /// Returns the sessions that copy the packet, in v1model and PNA.
+    pub(crate) fn sessions(&self) -> Vec<u32> {
+        let clone = self.clone.iter().map(|(session, _)| *session);
+        clone.chain(self.mirrors.iter().map(|(_, session)| *session)).collect()
+    }
+
     /// What copies of the last `clone` keep.
     pub(crate) fn clone_preserves(&self) -> Preserved {
         self.clone.as_ref().map_or(Preserved::Nothing, |(_, preserved)| preserved.clone())

@@ -2,14 +2,14 @@
 //! deparser, then recirculation, output or drop. A packet that was sent nowhere is dropped. The pre
 //! control was taken out in version 0.7; programs of the time before bring it and its types along.
 
-use super::decision::{Decision, Fate};
 use super::engine::Engine;
+use super::glue::{Fate, Inputs, Known, PNA, Packet};
 use super::{
-    Bound, Output, PassBudget, bound_control, bound_parser, drop_packet, microseconds, output,
+    Bound, NO_PASS, Output, PARAMETERS, PassBudget, bound_control, bound_parser, drop_packet,
+    filled, microseconds, output,
 };
 use crate::error::{LoadError, RunError};
-use crate::layout::{Layout, MetadataField};
-use crate::machine::Effects;
+use crate::layout::Layout;
 use crate::trace::Event;
 use ir::{ControlId, ParserId, TypeId};
 
@@ -98,37 +98,26 @@ impl Blocks {
             machine.charge_copy(length)?;
         }
         let from_host = machine.state.is_host_port(port);
-        let direction = machine.layout.names.direction(from_host);
-        let now = microseconds(machine);
-
-        let describe = |machine: &mut E, type_id: Option<&TypeId>, error: u32| {
-            let type_id = *type_id.ok_or(RunError::Malformed("parameters of a block"))?;
-            let mut value = machine.initial(type_id)?;
-            for (field, number) in [
-                (MetadataField::Direction, u128::from(direction)),
-                (MetadataField::Pass, u128::from(generation)),
-                (MetadataField::Recirculated, u128::from(generation > 0)),
-                (MetadataField::InputPort, u128::from(port)),
-                (MetadataField::Timestamp, now),
-                (MetadataField::ParserError, u128::from(error)),
-            ] {
-                machine.set_field(&mut value, type_id, field, number);
-            }
-            Ok::<E::Value, RunError>(value)
-        };
+        let inputs = Inputs::all(0)
+            .with(Known::Port, port.into())
+            .with(Known::Direction, machine.layout.names.direction(from_host).into())
+            .with(Known::Now, microseconds(machine))
+            .with(Known::Generation, generation.into())
+            .with(Known::IsRecirculated, (generation > 0).into());
         let initial = |machine: &mut E, type_id: Option<&TypeId>| {
-            machine.initial(*type_id.ok_or(RunError::Malformed("parameters of a block"))?)
+            machine.initial(*type_id.ok_or(PARAMETERS)?)
         };
 
         let types = &self.parser.types;
         let mut arguments = [
             initial(machine, types.first())?,
             initial(machine, types.get(1))?,
-            describe(machine, types.get(2), 0)?,
+            filled(machine, types.get(2), PNA.before_parser, &inputs)?,
         ];
         machine.load_packet(packet);
         let outcome = machine.run_parser(self.parser.id, &mut arguments)?;
         let [headers, metadata, _] = arguments;
+        let inputs = inputs.with(Known::ParserError, outcome.error.into());
 
         let mut metadata = metadata;
         if let Some(pre) = &self.pre {
@@ -139,7 +128,7 @@ impl Blocks {
             let mut arguments = [
                 if same(0) { machine.copy(&headers) } else { initial(machine, types.first())? },
                 if same(1) { machine.copy(&metadata) } else { initial(machine, types.get(1))? },
-                describe(machine, types.get(2), outcome.error)?,
+                filled(machine, types.get(2), PNA.before_ingress, &inputs)?,
                 initial(machine, types.get(3))?,
             ];
             machine.run_control(pre.id, &mut arguments)?;
@@ -153,7 +142,7 @@ impl Blocks {
         let mut arguments = [
             headers,
             metadata,
-            describe(machine, types.get(2), outcome.error)?,
+            filled(machine, types.get(2), PNA.before_ingress, &inputs)?,
             initial(machine, types.get(3))?,
         ];
         machine.run_control(self.control.id, &mut arguments)?;
@@ -179,7 +168,13 @@ impl Blocks {
             let text = "an inline accelerator is enabled; the packet passes it as it is".to_owned();
             machine.event(|_| Event::Log { text });
         }
-        let decision = decided(&effects);
+        let decision = PNA.after_ingress.decide(&Packet {
+            effects: Some(&effects),
+            number: |_| 0,
+            port: effects.destination,
+            drop_port: 0,
+            queues: 0,
+        });
         for session in decision.copies {
             let Some(config) = machine.state.clone_session(session) else {
                 continue;
@@ -203,20 +198,9 @@ impl Blocks {
                 return Ok(Some(packet));
             }
             Fate::Unicast { port } => output(machine, outputs, port, packet, generation),
-            Fate::Drop | Fate::Resubmit | Fate::Multicast { .. } => {
-                drop_packet(machine, "at the end of the main control");
-            }
+            Fate::Drop { reason } => drop_packet(machine, reason),
+            Fate::Resubmit | Fate::Multicast { .. } => return Err(NO_PASS),
         }
         Ok(None)
     }
-}
-
-/// Mirrors, then recirculation, output or drop; the last call of `send_to_port` or `drop_packet` counts.
-fn decided(effects: &Effects) -> Decision {
-    let fate = match (&effects.recirculate, effects.destination) {
-        (Some(_), _) => Fate::Recirculate,
-        (None, Some(port)) => Fate::Unicast { port },
-        (None, None) => Fate::Drop,
-    };
-    Decision { copies: effects.mirrors.iter().map(|(_, session)| *session).collect(), fate }
 }

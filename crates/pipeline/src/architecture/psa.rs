@@ -9,12 +9,12 @@
 mod shared;
 
 use self::shared::Shared;
-use super::decision::{Decision, Fate};
 use super::engine::Engine;
+use super::glue::{Decision, Fate, Inputs, Known, PSA, Packet, Rules};
 use super::v1model::Behind;
 use super::{
-    Bound, Output, PSA_PORT_RECIRCULATE, PassBudget, bound_control, bound_parser, drop_packet,
-    microseconds, output,
+    Bound, NO_PASS, Output, PARAMETERS, PassBudget, bound_control, bound_parser, drop_packet,
+    filled, microseconds, output,
 };
 use crate::dialect::Dialect;
 use crate::error::{LoadError, RunError};
@@ -59,7 +59,7 @@ struct Egress<V> {
     port: u32,
     path: PacketPath,
     instance: u16,
-    class_of_service: u128,
+    class_of_service: u64,
     /// User-defined metadata at first.
     metadata: V,
     normal: V,
@@ -193,14 +193,13 @@ impl Blocks {
         let follows = machine.layout.dialect == Dialect::PsaSwitch;
         let mut shared = Shared::default();
         // psa_switch forgets the port of a resubmitted packet.
-        let shown_port = if follows && path == PacketPath::Resubmit { 0 } else { u128::from(port) };
-        let path = u128::from(layout.names.packet_path(path));
+        let shown_port = if follows && path == PacketPath::Resubmit { 0 } else { port };
+        let inputs = Inputs::all(0)
+            .with(Known::Port, shown_port.into())
+            .with(Known::Path, layout.names.packet_path(path).into())
+            .with(Known::Now, microseconds(machine));
 
-        let input = filled(
-            machine,
-            parser.types.get(2),
-            &[(MetadataField::IngressPort, shown_port), (MetadataField::PacketPath, path)],
-        )?;
+        let input = filled(machine, parser.types.get(2), PSA.before_parser, &inputs)?;
         let headers = initial(machine, &parser.types, 0)?;
         let metadata = initial(machine, &parser.types, 1)?;
         machine.load_packet(packet);
@@ -211,18 +210,9 @@ impl Blocks {
         }
         let [headers, metadata, ..] = arguments;
 
-        let now = microseconds(machine);
-        let input = filled(
-            machine,
-            control.types.get(2),
-            &[
-                (MetadataField::IngressPort, shown_port),
-                (MetadataField::PacketPath, path),
-                (MetadataField::IngressTimestamp, now),
-                (MetadataField::ParserError, u128::from(outcome.error)),
-            ],
-        )?;
-        let output = filled(machine, control.types.get(3), &[(MetadataField::Drop, 1)])?;
+        let inputs = inputs.with(Known::ParserError, outcome.error.into());
+        let input = filled(machine, control.types.get(2), PSA.before_ingress, &inputs)?;
+        let output = filled(machine, control.types.get(3), PSA.ingress_says, &inputs)?;
         let mut arguments = [headers, metadata, input, output];
         machine.run_control(control.id, &mut arguments)?;
         if follows {
@@ -245,9 +235,9 @@ impl Blocks {
         let Pipeline { parser, control, deparser } = &self.ingress;
         let follows = machine.layout.dialect == Dialect::PsaSwitch;
         let type_id = *control.types.get(3).ok_or(PARAMETERS)?;
-        let number = |field| machine.field_number(&decisions, type_id, field);
-        let decision = decided_at_ingress(number);
-        let class_of_service = number(MetadataField::ClassOfService);
+        let decision = decided(machine, &PSA.after_ingress, (&decisions, type_id), None);
+        let class_of_service =
+            machine.field_number(&decisions, type_id, MetadataField::ClassOfService) as u64;
 
         let mut arguments = [
             initial(machine, &deparser.types, 0)?,
@@ -260,7 +250,7 @@ impl Blocks {
         // In psa_switch, a packet that does not go on is not deparsed.
         if !follows {
             machine.run_control(deparser.id, &mut arguments)?;
-        } else if !matches!(decision.fate, Fate::Drop | Fate::Resubmit) {
+        } else if !matches!(decision.fate, Fate::Drop { .. } | Fate::Resubmit) {
             shared.fill(machine, &mut arguments, &deparser.types, &[0, 1, 2])?;
             machine.run_control(deparser.id, &mut arguments)?;
             shared.take(machine, &arguments, &deparser.types, &[0, 1, 2])?;
@@ -293,10 +283,11 @@ impl Blocks {
                 }));
                 return Ok(());
             }
-            Fate::Drop | Fate::Recirculate => {
-                drop_packet(machine, "at the end of ingress");
+            Fate::Drop { reason } => {
+                drop_packet(machine, reason);
                 return Ok(());
             }
+            Fate::Recirculate => return Err(NO_PASS),
         };
         if replicas.is_empty() {
             drop_packet(machine, "the multicast group has no members");
@@ -352,7 +343,7 @@ impl Blocks {
                 let mut pass = self.egress_pass(machine, copy.clone(), path, generation + 1)?;
                 pass.port = replica.port;
                 pass.instance = replica.instance;
-                pass.class_of_service = u128::from(config.class_of_service);
+                pass.class_of_service = u64::from(config.class_of_service);
                 if follows {
                     pass.counted_length = counted_length;
                 } else if is_of_ingress {
@@ -403,14 +394,14 @@ impl Blocks {
         machine.begin_pass(counted_length)?;
         let Pipeline { parser, control, .. } = &self.egress;
         let layout = machine.layout;
-        let path = u128::from(layout.names.packet_path(path));
+        let inputs = Inputs::all(0)
+            .with(Known::Port, port.into())
+            .with(Known::Path, layout.names.packet_path(path).into())
+            .with(Known::Instance, pass.instance.into())
+            .with(Known::ClassOfService, pass.class_of_service)
+            .with(Known::Now, microseconds(machine));
 
-        let egress_port = (MetadataField::EgressPort, u128::from(port));
-        let input = filled(
-            machine,
-            parser.types.get(2),
-            &[egress_port, (MetadataField::PacketPath, path)],
-        )?;
+        let input = filled(machine, parser.types.get(2), PSA.before_egress_parser, &inputs)?;
         let headers = initial(machine, &parser.types, 0)?;
         let metadata = pass.metadata;
         machine.load_packet(packet);
@@ -420,19 +411,8 @@ impl Blocks {
         let outcome = machine.run_parser(parser.id, &mut arguments)?;
         let [headers, metadata, ..] = arguments;
 
-        let now = microseconds(machine);
-        let input = filled(
-            machine,
-            control.types.get(2),
-            &[
-                (MetadataField::ClassOfService, pass.class_of_service),
-                egress_port,
-                (MetadataField::PacketPath, path),
-                (MetadataField::Instance, u128::from(pass.instance)),
-                (MetadataField::EgressTimestamp, now),
-                (MetadataField::ParserError, u128::from(outcome.error)),
-            ],
-        )?;
+        let inputs = inputs.with(Known::ParserError, outcome.error.into());
+        let input = filled(machine, control.types.get(2), PSA.before_egress, &inputs)?;
         let decisions = initial(machine, &control.types, 3)?;
         let mut arguments = [headers, metadata, input, decisions];
         machine.run_control(control.id, &mut arguments)?;
@@ -452,12 +432,11 @@ impl Blocks {
     ) -> Result<(), RunError> {
         let Pipeline { control, deparser, .. } = &self.egress;
         let follows = machine.layout.dialect == Dialect::PsaSwitch;
-        let egress_port = (MetadataField::EgressPort, u128::from(port));
         let type_id = *control.types.get(3).ok_or(PARAMETERS)?;
-        let number = |field| machine.field_number(&decisions, type_id, field);
-        let decision = decided_at_egress(number, port);
+        let decision = decided(machine, &PSA.after_egress, (&decisions, type_id), Some(port));
 
-        let input = filled(machine, deparser.types.get(5), &[egress_port])?;
+        let inputs = Inputs::all(0).with(Known::Port, port.into());
+        let input = filled(machine, deparser.types.get(5), PSA.before_egress_deparser, &inputs)?;
         let mut arguments = [
             initial(machine, &deparser.types, 0)?,
             initial(machine, &deparser.types, 1)?,
@@ -472,8 +451,8 @@ impl Blocks {
 
         let copied = Copied { counted_length, generation, path: PacketPath::CloneE2e };
         self.copies(machine, (decision.copies, &modified), copied, &cloned_meta, queue)?;
-        if decision.fate == Fate::Drop {
-            drop_packet(machine, "at the end of egress");
+        if let Fate::Drop { reason } = decision.fate {
+            drop_packet(machine, reason);
         } else if decision.fate == Fate::Recirculate {
             machine.event(|_| Event::Copy { kind: "recirculate" });
             let cleared = initial(machine, &self.ingress.parser.types, 4)?;
@@ -494,36 +473,15 @@ impl Blocks {
     }
 }
 
-/// The order of the specification: clone, drop, resubmission, multicast, unicast (section 6.2).
-fn decided_at_ingress(number: impl Fn(MetadataField) -> u128) -> Decision {
-    let group = number(MetadataField::MulticastGroup) as u32;
-    let fate = if number(MetadataField::Drop) != 0 {
-        Fate::Drop
-    } else if number(MetadataField::Resubmit) != 0 {
-        Fate::Resubmit
-    } else if group != 0 {
-        Fate::Multicast { group }
-    } else {
-        Fate::Unicast { port: number(MetadataField::EgressPort) as u32 }
-    };
-    Decision { copies: copies(&number), fate }
-}
-
-/// The order of the specification: clone, drop, recirculation, output (section 6.5).
-fn decided_at_egress(number: impl Fn(MetadataField) -> u128, port: u32) -> Decision {
-    let fate = if number(MetadataField::Drop) != 0 {
-        Fate::Drop
-    } else if u64::from(port) == PSA_PORT_RECIRCULATE {
-        Fate::Recirculate
-    } else {
-        Fate::Unicast { port }
-    };
-    Decision { copies: copies(&number), fate }
-}
-
-fn copies(number: impl Fn(MetadataField) -> u128) -> Vec<u32> {
-    let session = number(MetadataField::CloneSessionId) as u32;
-    (number(MetadataField::Clone) != 0).then_some(session).into_iter().collect()
+/// Runs rules of the glue for a packet of which a control says this.
+fn decided<'p, E: Engine<'p>>(
+    machine: &E,
+    rules: &Rules,
+    (says, type_id): (&E::Value, TypeId),
+    port: Option<u32>,
+) -> Decision {
+    let number = |field| machine.field_number(says, type_id, field);
+    rules.decide(&Packet { effects: None, number, port, drop_port: 0, queues: 0 })
 }
 
 impl Pipeline {
@@ -539,22 +497,6 @@ impl Pipeline {
             deparser: bound_control(program, package, 2, "deparser", deparser)?,
         })
     }
-}
-
-const PARAMETERS: RunError = RunError::Malformed("parameters of a block");
-
-/// A metadata struct with these fields; the others are zero.
-fn filled<'p, E: Engine<'p>>(
-    machine: &mut E,
-    type_id: Option<&TypeId>,
-    fields: &[(MetadataField, u128)],
-) -> Result<E::Value, RunError> {
-    let type_id = *type_id.ok_or(PARAMETERS)?;
-    let mut value = machine.initial(type_id)?;
-    for (field, number) in fields {
-        machine.set_field(&mut value, type_id, *field, *number);
-    }
-    Ok(value)
 }
 
 fn initial<'p, E: Engine<'p>>(

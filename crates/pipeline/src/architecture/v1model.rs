@@ -16,26 +16,22 @@ mod queue;
 
 use self::field_lists::FieldLists;
 use self::queue::{Pass, Queue};
-use super::decision::{Decision, Fate};
 use super::engine::Engine;
+use super::glue::{
+    AT_INGRESS, Decision, Fate, Input, Inputs, Known, Packet, REPLICA, Rules, Set, TO_GROUP,
+    TO_PORT, V1MODEL, behind_drop_port, instance,
+};
 use super::{
-    Bound, Output, PassBudget, bound_control, bound_parser, drop_packet, microseconds, output,
+    Bound, NO_PASS, Output, PassBudget, assign, bound_control, bound_parser, drop_packet,
+    microseconds, output,
 };
 use crate::error::{LoadError, RunError};
-use crate::layout::{Layout, MetadataField, initial_egress_spec};
+use crate::layout::{Layout, MetadataField};
 use crate::machine::{Effects, Preserved};
 use crate::state::Replica;
 use crate::trace::Event;
 use ir::{ControlId, ParserId, TypeId};
 use std::sync::atomic::Ordering;
-
-/// `instance_type` (PktInstanceType of simple_switch).
-const NORMAL: u128 = 0;
-const INGRESS_CLONE: u128 = 1;
-const EGRESS_CLONE: u128 = 2;
-const RECIRCULATED: u128 = 4;
-const REPLICATED: u128 = 5;
-const RESUBMITTED: u128 = 6;
 
 #[derive(Clone, Debug)]
 pub(crate) struct Blocks {
@@ -145,8 +141,8 @@ impl Blocks {
     ) -> Result<(), RunError> {
         let metadata = machine.initial(self.type_of(1)?)?;
         let mut standard = machine.initial(self.type_of(2)?)?;
-        self.set(machine, &mut standard, MetadataField::IngressPort, u128::from(port))?;
-        self.set(machine, &mut standard, MetadataField::InstanceType, NORMAL)?;
+        let inputs = self.inputs(machine).with(Known::Port, port.into());
+        self.assign(machine, &mut standard, V1MODEL.received, &inputs)?;
         let first = Ingress {
             packet: packet.to_vec(),
             port,
@@ -216,15 +212,37 @@ impl Blocks {
         Ok(())
     }
 
-    fn set<'p, E: Engine<'p>>(
+    /// Runs assignments of the glue on standard metadata.
+    fn assign<'p, E: Engine<'p>>(
         &self,
         machine: &mut E,
         standard: &mut E::Value,
-        field: MetadataField,
-        number: u128,
+        sets: &[Set],
+        inputs: &Inputs<u64>,
     ) -> Result<(), RunError> {
-        machine.set_field(standard, self.type_of(2)?, field, number);
+        assign(machine, (standard, self.type_of(2)?), sets, inputs);
         Ok(())
+    }
+
+    fn inputs<'p, E: Engine<'p>>(&self, machine: &E) -> Inputs<u64> {
+        let drop_port = machine.layout.drop_port;
+        let inputs = Inputs::all(0).with(Known::Now, microseconds(machine));
+        inputs.with(Known::BehindDropPort, behind_drop_port(drop_port.into()))
+    }
+
+    /// Runs rules of the glue for a packet with these effects and standard metadata.
+    fn decide<'p, E: Engine<'p>>(
+        &self,
+        machine: &E,
+        rules: &Rules,
+        (effects, standard): (Option<&Effects>, &E::Value),
+        port: Option<u32>,
+    ) -> Result<Decision, RunError> {
+        let type_id = self.type_of(2)?;
+        let number = |field| machine.field_number(standard, type_id, field);
+        let drop_port = machine.layout.drop_port;
+        let queues = machine.state.priority_queues.load(Ordering::Relaxed);
+        Ok(rules.decide(&Packet { effects, number, port, drop_port, queues }))
     }
 
     fn number<'p, E: Engine<'p>>(
@@ -249,11 +267,8 @@ impl Blocks {
         if generation > 0 {
             machine.charge_copy(usize::try_from(length).unwrap_or(usize::MAX))?;
         }
-        self.set(machine, &mut standard, MetadataField::PacketLength, u128::from(length))?;
-        if generation == 0 {
-            let now = microseconds(machine);
-            self.set(machine, &mut standard, MetadataField::IngressGlobalTimestamp, now)?;
-        }
+        let inputs = self.inputs(machine).with(Known::Length, length);
+        self.assign(machine, &mut standard, V1MODEL.before_parser, &inputs)?;
 
         let mut arguments = self.parse(machine, packet, metadata, standard)?;
         machine.run_control_and_send_digest(self.ingress, &mut arguments)?;
@@ -274,7 +289,8 @@ impl Blocks {
         let length_in_egress = length.saturating_add_signed(machine.take_length_change());
         let [mut headers, mut metadata, mut standard] = arguments;
 
-        let decision = self.decided_at_ingress(machine, &effects, &standard)?;
+        let left = (Some(&effects), &standard);
+        let decision = self.decide(machine, &V1MODEL.after_ingress, left, None)?;
         if !decision.copies.is_empty() {
             // The copies are parsed.
             for value in [&mut headers, &mut metadata, &mut standard] {
@@ -294,22 +310,23 @@ impl Blocks {
                 machine.event(|_| Event::Copy { kind: "resubmit" });
                 let preserved = effects.resubmit.unwrap_or(Preserved::Nothing);
                 let (metadata, standard) =
-                    self.preserved(machine, &kept, &preserved, RESUBMITTED)?;
+                    self.preserved(machine, &kept, &preserved, instance::RESUBMITTED)?;
                 let generation = generation + 1;
                 let path = "resubmitted";
                 let pass = Ingress { packet, port, metadata, standard, path, generation };
                 queue.push(Pass::Ingress(pass));
                 return Ok(());
             }
-            Fate::Drop | Fate::Recirculate => {
-                drop_packet(machine, "at the end of ingress");
+            Fate::Drop { reason } => {
+                drop_packet(machine, reason);
                 return Ok(());
             }
+            Fate::Recirculate => return Err(NO_PASS),
         };
         packet.drain(..packet.len().saturating_sub(payload_length));
         let payload = packet;
-        let instance_type = if multicast.is_some() { REPLICATED } else { NORMAL };
-        self.set(machine, &mut standard, MetadataField::InstanceType, instance_type)?;
+        let sets = if multicast.is_some() { TO_GROUP } else { TO_PORT };
+        self.assign(machine, &mut standard, sets, &Inputs::all(0))?;
         let passing = Egress {
             port: destination,
             headers,
@@ -332,44 +349,6 @@ impl Blocks {
         }
     }
 
-    /// In the order of simple_switch: clone, resubmission, multicast, unicast or drop.
-    fn decided_at_ingress<'p, E: Engine<'p>>(
-        &self,
-        machine: &mut E,
-        effects: &Effects,
-        standard: &E::Value,
-    ) -> Result<Decision, RunError> {
-        let group = self.number(machine, standard, MetadataField::McastGrp)?;
-        let destination = self.number(machine, standard, MetadataField::EgressSpec)?;
-        let drop_port = machine.layout.drop_port.into();
-        let fate = match (effects.resubmit.is_some(), group, destination) {
-            (true, ..) => Fate::Resubmit,
-            (false, 0, port) if port == drop_port => Fate::Drop,
-            (false, 0, port) => Fate::Unicast { port: port as u32 },
-            (false, group, _) => Fate::Multicast { group: group as u32 },
-        };
-        Ok(Decision { copies: effects.clone.iter().map(|(session, _)| *session).collect(), fate })
-    }
-
-    /// In the order of simple_switch: clone, drop, recirculation, output.
-    fn decided_at_egress<'p, E: Engine<'p>>(
-        &self,
-        machine: &mut E,
-        effects: &Effects,
-        standard: &E::Value,
-        port: u32,
-    ) -> Result<Decision, RunError> {
-        let destination = self.number(machine, standard, MetadataField::EgressSpec)?;
-        let fate = if destination == machine.layout.drop_port.into() {
-            Fate::Drop
-        } else if effects.recirculate.is_some() {
-            Fate::Recirculate
-        } else {
-            Fate::Unicast { port }
-        };
-        Ok(Decision { copies: effects.clone.iter().map(|(session, _)| *session).collect(), fate })
-    }
-
     /// Parser and checksum verification.
     fn parse<'p, E: Engine<'p>>(
         &self,
@@ -383,13 +362,13 @@ impl Blocks {
         let mut arguments = [headers, metadata, standard];
         let outcome = machine.run_parser(self.parser.id, &mut arguments)?;
         let [headers, metadata, mut standard] = arguments;
-        self.set(machine, &mut standard, MetadataField::ParserError, u128::from(outcome.error))?;
-
         let mut verified = [headers, metadata];
         machine.run_control(self.verify, &mut verified)?;
-        let failed = u128::from(machine.effects.checksum_error);
-        self.set(machine, &mut standard, MetadataField::ChecksumError, failed)?;
         let [headers, metadata] = verified;
+        let inputs = Inputs::all(0)
+            .with(Known::ParserError, outcome.error.into())
+            .with(Known::ChecksumFailed, machine.effects.checksum_error.into());
+        self.assign(machine, &mut standard, V1MODEL.before_ingress, &inputs)?;
         Ok([headers, metadata, standard])
     }
 
@@ -407,13 +386,15 @@ impl Blocks {
         }
         machine.event(|_| Event::Copy { kind: "clone from ingress to egress" });
         let mut standard = machine.initial(self.type_of(2)?)?;
-        self.set(machine, &mut standard, MetadataField::IngressPort, u128::from(copy.port))?;
+        let inputs = Inputs::all(0).with(Known::Port, copy.port.into());
+        self.assign(machine, &mut standard, AT_INGRESS, &inputs)?;
         let fresh = machine.initial(self.type_of(1)?)?;
         let [headers, _, _] = self.parse(machine, packet.to_vec(), fresh, standard)?;
         machine.effects = Effects::default();
         machine.take_length_change();
         let payload = machine.payload().to_vec();
-        let (metadata, standard) = self.preserved(machine, kept, &copy.preserved, INGRESS_CLONE)?;
+        let (metadata, standard) =
+            self.preserved(machine, kept, &copy.preserved, instance::INGRESS_CLONE)?;
         let length = packet.len() as u64 + machine.beyond;
         let passing = Egress {
             port: 0,
@@ -476,8 +457,8 @@ impl Blocks {
             machine.charge_copy(passing.payload.len() + machine.beyond as usize)?;
             let mut copy = passing.copied(machine);
             copy.port = replica.port;
-            let instance = u128::from(replica.instance);
-            self.set(machine, &mut copy.standard, MetadataField::EgressRid, instance)?;
+            let inputs = Inputs::all(0).with(Known::Instance, replica.instance.into());
+            self.assign(machine, &mut copy.standard, REPLICA, &inputs)?;
             self.enqueue(machine, copy, queue)?;
         }
         Ok(())
@@ -489,16 +470,17 @@ impl Blocks {
         mut passing: Egress<E::Value>,
         queue: &mut Queue<E::Value>,
     ) -> Result<(), RunError> {
-        passing.priority = self.number(machine, &passing.standard, MetadataField::Priority)?;
-        let queues = machine.state.priority_queues.load(Ordering::Relaxed);
-        if passing.priority >= u128::from(queues) {
-            drop_packet(machine, "the port has no queue of this priority");
+        let left = (None, &passing.standard);
+        let decision = self.decide(machine, &V1MODEL.before_queue, left, Some(passing.port))?;
+        if let Fate::Drop { reason } = decision.fate {
+            drop_packet(machine, reason);
             return Ok(());
         }
-        let now = microseconds(machine);
-        self.set(machine, &mut passing.standard, MetadataField::EnqTimestamp, now)?;
-        let depth = queue.depth(passing.port, passing.priority) + behind(machine, passing.port);
-        self.set(machine, &mut passing.standard, MetadataField::EnqQdepth, depth)?;
+        passing.priority = self.number(machine, &passing.standard, MetadataField::Priority)?;
+        let queue_depth =
+            queue.depth(passing.port, passing.priority) + behind(machine, passing.port);
+        let inputs = self.inputs(machine).with(Known::QueueDepth, queue_depth);
+        self.assign(machine, &mut passing.standard, V1MODEL.queued, &inputs)?;
         if !queue.is_empty() {
             for value in [&mut passing.headers, &mut passing.metadata, &mut passing.standard] {
                 machine.keep(value);
@@ -528,15 +510,13 @@ impl Blocks {
         let length = usize::try_from(pass.length).unwrap_or(usize::MAX);
         machine.event(|_| Event::Pass { pipeline: "egress", port, length, path });
         machine.begin_pass(pass.received_length)?;
-        let now = microseconds(machine);
-        self.set(machine, &mut standard, MetadataField::EgressGlobalTimestamp, now)?;
-        self.set(machine, &mut standard, MetadataField::DeqTimedelta, 0)?;
-        let depth = queue.depth(port, pass.priority) + behind(machine, port);
-        self.set(machine, &mut standard, MetadataField::DeqQdepth, depth)?;
-        self.set(machine, &mut standard, MetadataField::EgressPort, u128::from(port))?;
-        let spec = initial_egress_spec(machine.layout.drop_port.into());
-        self.set(machine, &mut standard, MetadataField::EgressSpec, spec.into())?;
-        self.set(machine, &mut standard, MetadataField::PacketLength, u128::from(pass.length))?;
+        let queue_depth = queue.depth(port, pass.priority) + behind(machine, port);
+        let inputs = self
+            .inputs(machine)
+            .with(Known::Port, port.into())
+            .with(Known::Length, pass.length)
+            .with(Known::QueueDepth, queue_depth);
+        self.assign(machine, &mut standard, V1MODEL.before_egress, &inputs)?;
 
         // The payload is what checksums over it and the deparser see.
         machine.load_packet(payload);
@@ -559,14 +539,15 @@ impl Blocks {
         let [headers, metadata, standard] = arguments;
 
         let kept = Kept { control: self.egress, metadata: &metadata, standard: &standard };
-        let decision = self.decided_at_egress(machine, &effects, &standard, port)?;
+        let left = (Some(&effects), &standard);
+        let decision = self.decide(machine, &V1MODEL.after_egress, left, Some(port))?;
         for session in decision.copies {
             if machine.state.clone_session(session).is_none() {
                 continue;
             }
             machine.event(|_| Event::Copy { kind: "clone from egress to egress" });
             let (clone_metadata, clone_standard) =
-                self.preserved(machine, &kept, &effects.clone_preserves(), EGRESS_CLONE)?;
+                self.preserved(machine, &kept, &effects.clone_preserves(), instance::EGRESS_CLONE)?;
             let copy = Egress {
                 port: 0,
                 headers: machine.copy(&headers),
@@ -584,8 +565,8 @@ impl Blocks {
             };
             self.clone_to(machine, copy, session, queue)?;
         }
-        if decision.fate == Fate::Drop {
-            drop_packet(machine, "at the end of egress");
+        if let Fate::Drop { reason } = decision.fate {
+            drop_packet(machine, reason);
             return Ok(());
         }
 
@@ -603,7 +584,8 @@ impl Blocks {
             let preserved = effects.recirculate.unwrap_or(Preserved::Nothing);
             machine.event(|_| Event::Copy { kind: "recirculate" });
             let kept = Kept { control: self.egress, metadata: &metadata, standard: &standard };
-            let (metadata, standard) = self.preserved(machine, &kept, &preserved, RECIRCULATED)?;
+            let (metadata, standard) =
+                self.preserved(machine, &kept, &preserved, instance::RECIRCULATED)?;
             let port = pass.ingress_port;
             let generation = generation + 1;
             let path = "recirculated";
@@ -625,7 +607,7 @@ impl Blocks {
         machine: &mut E,
         kept: &Kept<'_, E::Value>,
         preserved: &Preserved,
-        instance_type: u128,
+        instance_type: u64,
     ) -> Result<(E::Value, E::Value), RunError> {
         let layout = machine.layout;
         let mut metadata = machine.initial(self.type_of(1)?)?;
@@ -665,7 +647,8 @@ impl Blocks {
                 }
             }
         }
-        self.set(machine, &mut standard, MetadataField::InstanceType, instance_type)?;
+        let sets = [(MetadataField::InstanceType, Input::Number(instance_type))];
+        self.assign(machine, &mut standard, &sets, &Inputs::all(0))?;
         Ok((metadata, standard))
     }
 }
@@ -686,7 +669,7 @@ struct Copy {
 }
 
 /// Packets that wait for a port behind this switch.
-fn behind<'p, E: Engine<'p>>(machine: &E, port: u32) -> u128 {
+fn behind<'p, E: Engine<'p>>(machine: &E, port: u32) -> u64 {
     machine.state.waiting(port).into()
 }
 

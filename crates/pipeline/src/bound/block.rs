@@ -6,45 +6,9 @@ use super::{
     Address, Binder, BlockParameter, Body, Callee, Case, Expression, Field, Offset, Outcome,
     PackageBlock, ParameterType, Parser, Set, State, Subject, Target,
 };
+use crate::architecture::glue::{Glue, Role};
 use crate::layout::{CoreError, MetadataField};
-use ir::{Architecture, KeySet, Package, PackageValue, Transition, TypeId};
-
-/// Parameters of the same role have one place if they are of one type: what one block leaves there is what the next
-/// block finds. `None`: a place of its own.
-type Roles = [Option<u32>];
-
-const V1MODEL: [&Roles; 6] = [
-    &[Some(0), Some(1), Some(2)],
-    &[Some(0), Some(1)],
-    &[Some(0), Some(1), Some(2)],
-    &[Some(0), Some(1), Some(2)],
-    &[Some(0), Some(1)],
-    &[Some(0)],
-];
-
-/// Ingress, then egress: headers, metadata, and what a control says of the packet.
-const PSA: [&Roles; 6] = [
-    &[Some(0), Some(1), None, None, None],
-    &[Some(0), Some(1), None, Some(2)],
-    &[None, None, None, Some(0), Some(1), Some(2)],
-    &[Some(3), Some(4), None, None, None, None],
-    &[Some(3), Some(4), None, Some(5)],
-    &[None, None, Some(3), Some(4), Some(5), None],
-];
-
-const PNA: [&Roles; 3] =
-    [&[Some(0), Some(1), None], &[Some(0), Some(1), None, Some(2)], &[Some(0), Some(1), Some(2)]];
-
-/// The same with a pre control, which has copies.
-const PNA_WITH_PRE: [&Roles; 4] = [
-    &[Some(0), Some(1), None],
-    &[None, None, None, None],
-    &[Some(0), Some(1), None, Some(2)],
-    &[Some(0), Some(1), Some(2)],
-];
-
-/// Most roles of an architecture.
-const ROLES: usize = 6;
+use ir::{KeySet, Package, PackageValue, Transition, TypeId};
 
 impl Binder<'_> {
     /// Parsers and controls of the package in its order.
@@ -69,32 +33,31 @@ impl Binder<'_> {
         &mut self,
         blocks: &[Callee],
     ) -> Outcome<(Vec<PackageBlock>, Vec<ParameterType>)> {
-        let roles: &[&Roles] = match (&self.layout.program.architecture, blocks.len()) {
-            (Architecture::V1model, 6) => &V1MODEL,
-            (Architecture::Psa, 6) => &PSA,
-            (Architecture::Pna, 3) => &PNA,
-            (Architecture::Pna, 4) => &PNA_WITH_PRE,
-            (Architecture::Other(_), _) => return self.refuse("a package of the program's own"),
-            _ => return self.refuse("a package without all blocks of its architecture"),
+        let Some(glue) = Glue::of(&self.layout.program.architecture) else {
+            return self.refuse("a package of the program's own");
         };
-        let mut shared: [Option<(TypeId, Offset)>; ROLES] = [None; ROLES];
+        let Some(package) = glue.package(blocks.len()) else {
+            return self.refuse("a package without all blocks of its architecture");
+        };
+        let mut shared: Vec<(Role, TypeId, Offset)> = Vec::new();
         let (mut places, mut types) = (Vec::new(), Vec::new());
-        for (callee, roles) in blocks.iter().zip(roles) {
+        for (callee, block) in blocks.iter().zip(package.blocks) {
+            let roles = block.parameters;
             let parameters = self.parameters(*callee).to_vec();
             if parameters.len() != roles.len() {
                 return self.refuse("a block with other parameters than its architecture gives");
             }
             let mut placed = Vec::with_capacity(parameters.len());
-            for (parameter, role) in parameters.iter().zip(*roles) {
+            for (parameter, role) in parameters.iter().zip(roles) {
                 self.parameter_type(parameter.type_id, &mut types);
-                let known = role.and_then(|role| shared.get(role as usize).copied().flatten());
+                let first = shared.iter().find(|(known, ..)| known == role).copied();
                 let shape = self.shape(parameter.type_id);
-                let offset = match known.filter(|(type_id, _)| *type_id == parameter.type_id) {
-                    Some((_, offset)) => offset,
-                    None => self.allocate(&shape)?,
+                let offset = match first {
+                    Some((_, type_id, offset)) if type_id == parameter.type_id => offset,
+                    _ => self.allocate(&shape)?,
                 };
-                if let Some(slot) = role.and_then(|role| shared.get_mut(role as usize)) {
-                    slot.get_or_insert((parameter.type_id, offset));
+                if role.is_shared() && first.is_none() {
+                    shared.push((*role, parameter.type_id, offset));
                 }
                 match self.places.get_mut(parameter.variable.index()) {
                     // Programs of BMv2 JSON have one variable for a role in all blocks.

@@ -11,7 +11,7 @@ use super::context::{Context, NEW_PACKET, direct_account};
 use super::engine::{self, Image, fault};
 use super::plan::Plan;
 use super::step::Steps;
-use super::straight::{Run, Sent};
+use super::straight::{Kind, Run, Sent};
 use super::tables::{Inside, TableAccess};
 use crate::architecture::v1model::Behind;
 use crate::error::RunError;
@@ -28,14 +28,12 @@ pub(super) const BURST: usize = 64;
 /// many lines as a core can wait for at a time.
 const STEP: usize = 16;
 
-/// The bit of what the second stage gives that says that the packet goes to a group.
-pub(super) const MULTICAST: u64 = 1 << 32;
+/// The bit of a stage's result that says that the packet leaves the burst behind ingress.
+pub(super) const LEAVES_IN_INGRESS: u64 = 1 << 32;
 
-/// The bit that says that it asked in ingress for more than to leave.
-pub(super) const ASKED_IN_INGRESS: u64 = 1 << 33;
-
-/// The bit that says that it did in egress; its port is where the parser's error was.
-pub(super) const ASKED_IN_EGRESS: u64 = 1 << 34;
+/// The bit that says that the packet leaves the burst behind egress. The frame has its port where
+/// the error of the parser was.
+pub(super) const LEAVES_IN_EGRESS: u64 = 1 << 33;
 
 /// Bytes behind a packet that a word which begins in it may reach.
 const SLACK: usize = 8;
@@ -422,7 +420,7 @@ impl Run<'_, '_> {
                 let count = usize::try_from(burst.sent.offset_from(begin)).unwrap_or(0);
                 sent.set_len(before + count);
             }
-            let at = (came_to & (MULTICAST - 1)) as usize;
+            let at = (came_to & (LEAVES_IN_INGRESS - 1)) as usize;
             if at >= end {
                 from = end;
                 continue;
@@ -430,18 +428,18 @@ impl Run<'_, '_> {
             self.at = at;
             self.packet = burst.first as usize + at;
             let (port, packet) = packets[at];
-            let outcome = match came_to & !(MULTICAST - 1) {
+            let is_of_v1model = self.straight.kind == Kind::V1model;
+            let outcome = match came_to & !(LEAVES_IN_INGRESS - 1) {
                 0 => Err(fault(self.code, &self.context, &mut self.host)),
-                MULTICAST if !plan.interprets => self.replicated(packet),
-                MULTICAST | ASKED_IN_INGRESS => {
-                    self.goes_on((Behind::Ingress, plan.interprets), port, packet)
-                }
+                // No block calls for anything, so the packet goes to a group.
+                LEAVES_IN_INGRESS if is_of_v1model && !plan.interprets => self.replicated(packet),
+                LEAVES_IN_INGRESS => self.goes_on((Behind::Ingress, plan.interprets), port, packet),
                 _ => {
                     let to = self.frame().get(plan.error as usize / 8).copied().unwrap_or(0);
                     self.goes_on((Behind::Egress(to as u32), plan.interprets), port, packet)
                 }
             };
-            if came_to >= MULTICAST {
+            if came_to >= LEAVES_IN_INGRESS {
                 // No header of the next packet may find what this one left.
                 self.frame().fill(0);
             }

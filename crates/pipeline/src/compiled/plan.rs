@@ -7,7 +7,8 @@
 //! (`bound::unrolled`), are left to the blocks of code over the frame.
 
 use super::burst::Owner;
-use super::straight::{Deciding, DecidingPlace, Straight};
+use super::straight::{Deciding, Straight};
+use crate::architecture::glue::Place;
 use crate::bound::gather::Piece;
 use crate::bound::moves::{Step, StepKind};
 use crate::bound::shape::{DATA, Shape, Storage, TAIL};
@@ -36,8 +37,8 @@ pub(super) struct Plan {
     pub(super) wide: BTreeMap<Offset, u32>,
     /// Slots that the parser leaves to the blocks behind it.
     pub(super) saved: BTreeSet<Offset>,
-    /// Packets may go to a group.
-    pub(super) replicates: bool,
+    /// Slots that may become something else than zero.
+    pub(super) changed: BTreeSet<Offset>,
     /// The interpreter has steps, or looks up tables.
     pub(super) interprets: bool,
     /// A step may ask for a copy, for another pass or for a message.
@@ -127,11 +128,12 @@ impl Plan {
         let mut moves = straight.psa.iter().flat_map(|psa| &psa.moves);
         moves.try_for_each(|moves| walk.block(moves))?;
         let deciding = straight.deciding();
-        for Deciding { field, place } in &deciding {
+        for Deciding { field, place, is_set } in &deciding {
             match place {
-                DecidingPlace::Zero => walk.field(*field, Use::Read)?,
-                DecidingPlace::Set => walk.field(*field, Use::Write)?,
-                DecidingPlace::IfTouched => {}
+                Place::Always => {
+                    walk.field(*field, if *is_set { Use::Write } else { Use::Read })?;
+                }
+                Place::IfTouched => {}
             }
         }
         // Who goes on with a packet that asks runs the deparser.
@@ -147,7 +149,6 @@ impl Plan {
         }
         walk.spread();
         walk.keep_for_the_architecture(&deciding);
-        walk.plan.replicates = straight.group().is_some_and(|group| walk.changed.contains(&group));
         walk.finish()
     }
 
@@ -845,7 +846,8 @@ impl Walk<'_> {
     }
 
     fn finish(self) -> Result<Plan, Refusal> {
-        let Self { bound, mut plan, left, parsed, later, .. } = self;
+        let Self { bound, mut plan, left, parsed, later, changed, .. } = self;
+        plan.changed = changed;
         let mut end = 0;
         let mut numbers: Vec<_> = plan.slots.iter().chain(&plan.wide).collect();
         numbers.sort_unstable();

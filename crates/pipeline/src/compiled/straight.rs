@@ -18,10 +18,11 @@ pub(super) use self::psa::Psa;
 pub(super) use self::run::Run;
 
 use super::plan::{Plan, Refusal};
-use crate::bound::{Body, Bound, Callee, Field, Offset, PackageBlock};
+use crate::architecture::glue::{Glue, Input, Known, Package, Place, Role, Set, Stage};
+use crate::bound::{BlockParameter, Body, Bound, Callee, Field};
 use crate::dialect::Dialect;
-use crate::layout::{LARGE, Layout, MetadataField as Of};
-use ir::ExternType;
+use crate::layout::{LARGE, Layout};
+use ir::{ExternType, TypeId};
 
 /// Positions in the package.
 pub(super) const PARSER: usize = 0;
@@ -39,27 +40,16 @@ pub(super) enum Kind {
     Pna,
 }
 
-/// What is known of a packet when it comes in.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Given {
-    Port,
-    Length,
-    Now,
-    /// From host to network, or the other way.
-    Direction,
-    /// The same for all packets.
-    Number(u64),
-}
-
 /// Where the straight way finds things.
 #[derive(Debug)]
 pub(super) struct Straight {
     pub(super) kind: Kind,
+    pub(super) glue: &'static Glue,
     /// Of v1model's standard metadata, or what PSA's ingress or PNA's main control is given of a packet, by the number of
     /// the field.
     pub(super) standard: Vec<Option<Field>>,
-    /// Where blocks find what is known when a packet comes in.
-    pub(super) received: Vec<(Given, Field)>,
+    /// Fields of the metadata that blocks are given whose numbers are known on receipt.
+    pub(super) received: Vec<(Known, Field)>,
     /// Blocks want to know the direction.
     pub(super) tells_direction: bool,
     pub(super) blocks: [Callee; 6],
@@ -83,18 +73,9 @@ pub(super) struct Straight {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Deciding {
     pub(super) field: Field,
-    pub(super) place: DecidingPlace,
-}
-
-/// When a field that decides where a packet goes has a place in a plan.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum DecidingPlace {
-    /// Always; the architecture starts it as zero.
-    Zero,
-    /// Always; the architecture starts it as another value.
-    Set,
-    /// Only if the program touches it: zero decides nothing.
-    IfTouched,
+    pub(super) place: Place,
+    /// Whether the architecture starts it as another number than zero.
+    pub(super) is_set: bool,
 }
 
 const MISSING: Refusal = "a block of the architecture is missing";
@@ -103,10 +84,10 @@ impl Straight {
     /// Or why no packet of the program can go there.
     pub(super) fn new(layout: &Layout, bound: &Bound) -> Result<Self, Refusal> {
         let mut straight = match layout.dialect {
-            Dialect::SimpleSwitch => Self::of_v1model(layout, bound),
-            Dialect::Pna => Self::of_pna(layout, bound),
-            Dialect::PsaSwitch | Dialect::Psa => Self::of_psa(layout, bound),
-            Dialect::Other => Err("the architecture is of the user's"),
+            Dialect::SimpleSwitch => Self::of(layout, bound, Kind::V1model),
+            Dialect::Pna => Self::of(layout, bound, Kind::Pna),
+            Dialect::PsaSwitch | Dialect::Psa => Self::of(layout, bound, Kind::Psa),
+            Dialect::Other => Err(OF_THE_USER),
         }?;
         let psa = straight.psa.as_deref();
         let deparsers = [straight.blocks[DEPARSER]].into_iter();
@@ -132,115 +113,56 @@ impl Straight {
         let refusal = "one pass may take too much work";
         straight.plan = if fits { plan } else { plan.and(Err(refusal)) };
         if let Ok(plan) = &straight.plan {
-            let offset = |(given, field): &(Given, Field)| (*given, field.address.offset);
-            let known = straight.received.iter().map(offset);
-            straight.tells_direction = known
-                .filter(|(given, _)| *given == Given::Direction)
-                .any(|(_, offset)| plan.slots.contains_key(&offset));
+            let known = straight.received.iter().filter(|(known, _)| *known == Known::Direction);
+            let mut offsets = known.map(|(_, field)| field.address.offset);
+            straight.tells_direction = offsets.any(|offset| plan.slots.contains_key(&offset));
         }
         Ok(straight)
     }
 
-    /// Returns the offset of v1model's multicast group.
-    pub(super) fn group(&self) -> Option<Offset> {
-        let group = self.standard.get(Of::McastGrp as usize).copied().flatten();
-        group.map(|field| field.address.offset)
-    }
-
-    /// Returns the fields that generated code reads to decide where a packet goes. Each has a place
-    /// in a plan, even if the program never touches it.
+    /// Returns the fields that generated code reads to decide where a packet goes.
     pub(super) fn deciding(&self) -> Vec<Deciding> {
-        use DecidingPlace::{IfTouched, Set, Zero};
+        let Glue { ingress_says, after_ingress, before_queue, before_egress, after_egress, .. } =
+            self.glue;
+        // v1model says what it decides in the metadata that egress is told of too.
         let (ingress, egress): (&[Option<Field>], &[Option<Field>]) = match &self.psa {
             Some(psa) => (&psa.at_ingress, &psa.at_egress),
-            None => (&self.standard, &[]),
+            None => (&self.standard, &self.standard),
         };
-        let known: &[(&[Option<Field>], Of, DecidingPlace)] = match self.kind {
-            Kind::V1model => &[
-                (ingress, Of::EgressSpec, Zero),
-                (ingress, Of::McastGrp, Zero),
-                (ingress, Of::Priority, IfTouched),
-            ],
-            Kind::Psa => &[
-                (ingress, Of::ClassOfService, Zero),
-                (ingress, Of::Clone, Zero),
-                (ingress, Of::CloneSessionId, Zero),
-                (ingress, Of::Drop, Set),
-                (ingress, Of::Resubmit, Zero),
-                (ingress, Of::MulticastGroup, Zero),
-                (ingress, Of::EgressPort, Zero),
-                (egress, Of::Clone, Zero),
-                (egress, Of::CloneSessionId, Zero),
-                (egress, Of::Drop, Zero),
-            ],
-            Kind::Pna => &[],
-        };
-        let found = known.iter().filter_map(|(fields, of, place)| {
-            let field = fields.get(*of as usize).copied().flatten()?;
-            Some(Deciding { field, place: *place })
+        let starts = if self.psa.is_none() { before_egress } else { &[][..] };
+        let rules = [
+            (after_ingress, ingress, *ingress_says),
+            (before_queue, ingress, &[][..]),
+            (after_egress, egress, starts),
+        ];
+        let found = rules.iter().flat_map(|(rules, fields, starts)| {
+            let decides = rules.fields().into_iter();
+            decides.filter_map(|(of, place)| {
+                let field = fields.get(of as usize).copied().flatten()?;
+                let is_set = starts.iter().any(|(set, _)| *set == of);
+                Some(Deciding { field, place, is_set })
+            })
         });
         found.collect()
     }
 
-    fn of_v1model(layout: &Layout, bound: &Bound) -> Result<Self, Refusal> {
-        let is_codes_alone = bound.steps.is_empty()
-            && bound.messages.is_empty()
-            // These read the payload.
-            && bound.gathers.iter().all(|gather| !gather.payload)
-            && bound.tables.iter().all(|table| table.general.is_none());
-        let parser = bound.blocks.first().filter(|_| bound.blocks.len() == 6).ok_or(MISSING)?;
-        // Headers, metadata and standard metadata stay where they are.
-        for block in &bound.blocks {
-            let mut together = block.parameters.iter().zip(&parser.parameters);
-            if together.any(|(one, other)| one.offset != other.offset) {
-                return Err(MOVED);
-            }
-        }
-        let standard = fields_of(layout, bound, PARSER, 2)?;
-        let given = [
-            (Given::Port, Of::IngressPort),
-            (Given::Length, Of::PacketLength),
-            (Given::Now, Of::IngressGlobalTimestamp),
-        ];
-        let received =
-            given.iter().filter_map(|(given, of)| Some((*given, standard[*of as usize]?)));
-        let received = received.collect();
-        let mut blocks = [parser.callee; 6];
-        let mut runs = [true; 6];
-        for ((runs, callee), block) in runs.iter_mut().zip(&mut blocks).zip(&bound.blocks) {
-            (*callee, *runs) = (block.callee, !is_empty(bound, block.callee));
-        }
-        Ok(Self {
-            kind: Kind::V1model,
-            standard,
-            received,
-            tells_direction: false,
-            blocks,
-            runs,
-            is_codes_alone,
-            parameters: [places(bound, INGRESS), places(bound, EGRESS)],
-            costs: [0; 2],
-            plan: Err(MISSING),
-            drop_port: layout.drop_port.into(),
-            psa: None,
-        })
-    }
-
-    /// Parser, main control and deparser have the places of v1model's parser, ingress and deparser here.
-    fn of_pna(layout: &Layout, bound: &Bound) -> Result<Self, Refusal> {
-        let [parser, control, deparser] = bound.blocks.as_slice() else {
+    /// Finds the blocks of a package and what they are told and say.
+    fn of(layout: &Layout, bound: &Bound, kind: Kind) -> Result<Self, Refusal> {
+        let glue = Glue::of(&layout.program.architecture).ok_or(OF_THE_USER)?;
+        let package = glue.package(bound.blocks.len()).ok_or(MISSING)?;
+        if package.position(Stage::Pre).is_some() {
             return Err("there is a pre control");
-        };
-        let offset = |block: &PackageBlock, position: usize| {
-            block.parameters.get(position).map(|parameter| parameter.offset)
-        };
-        // Headers, metadata, and what the control says of the packet.
-        let stays = [0, 1].iter().all(|position| {
-            let places = [parser, control, deparser].map(|block| offset(block, *position));
-            places[0] == places[1] && places[1] == places[2]
-        });
-        if !stays || offset(control, 3) != offset(deparser, 2) {
-            return Err(MOVED);
+        }
+        let mut shared: Vec<(Role, u32)> = Vec::new();
+        for (block, roles) in bound.blocks.iter().zip(package.blocks) {
+            for (parameter, role) in block.parameters.iter().zip(roles.parameters) {
+                match shared.iter().find(|(known, _)| known == role) {
+                    Some((_, offset)) if *offset != parameter.offset => return Err(MOVED),
+                    Some(_) => {}
+                    None if role.is_shared() => shared.push((*role, parameter.offset)),
+                    None => {}
+                }
+            }
         }
         let is_accelerator = |instance: &ir::ExternInstance| {
             let kind = &instance.extern_type;
@@ -249,69 +171,119 @@ impl Straight {
         if layout.program.externs.iter().any(is_accelerator) {
             return Err("an inline accelerator is used");
         }
-        let given = [
-            (Given::Port, Of::InputPort),
-            (Given::Now, Of::Timestamp),
-            (Given::Direction, Of::Direction),
-        ];
+        let is_codes_alone = kind == Kind::V1model
+            && bound.steps.is_empty()
+            && bound.messages.is_empty()
+            // These read the payload.
+            && bound.gathers.iter().all(|gather| !gather.payload)
+            && bound.tables.iter().all(|table| table.general.is_none());
+        let places = Places { layout, bound, package };
         let mut received = Vec::new();
-        for block in [0, 1] {
-            let fields = fields_of(layout, bound, block, 2)?;
-            let known =
-                given.iter().filter_map(|(given, of)| Some((*given, fields[*of as usize]?)));
-            received.extend(known);
+        for (stage, sets) in [
+            (Stage::Parser, glue.received),
+            (Stage::Parser, glue.before_parser),
+            (Stage::Ingress, glue.before_ingress),
+        ] {
+            received.extend(known_on_receipt(sets, &places.fields(stage, TOLD)?));
         }
-        let mut blocks = [parser.callee; 6];
-        (blocks[INGRESS], blocks[DEPARSER]) = (control.callee, deparser.callee);
-        let mut runs = [false; 6];
-        (runs[PARSER], runs[DEPARSER]) = (true, true);
-        runs[INGRESS] = !is_empty(bound, control.callee);
+        let block = |stage| package.position(stage).and_then(|at| bound.blocks.get(at));
+        let parser = block(Stage::Parser).ok_or(MISSING)?.callee;
+        let callee = |stage| block(stage).map(|block| block.callee);
+        // In the order of the positions above.
+        let stages = [
+            Stage::Parser,
+            Stage::Verify,
+            Stage::Ingress,
+            Stage::Egress,
+            Stage::Update,
+            Stage::Deparser,
+        ];
         Ok(Self {
-            kind: Kind::Pna,
-            standard: fields_of(layout, bound, 1, 2)?,
+            kind,
+            glue,
+            standard: places.fields(Stage::Ingress, TOLD)?,
             received,
             tells_direction: false,
-            blocks,
-            runs,
-            is_codes_alone: false,
-            parameters: [places(bound, 2), Vec::new()],
+            blocks: stages.map(|stage| callee(stage).unwrap_or(parser)),
+            runs: stages.map(|stage| callee(stage).is_some_and(|callee| !is_empty(bound, callee))),
+            is_codes_alone,
+            parameters: [Stage::Ingress, Stage::Egress].map(|stage| places.shared(stage)),
             costs: [0; 2],
             plan: Err(MISSING),
-            drop_port: 0,
-            psa: None,
+            drop_port: layout.drop_port.into(),
+            psa: match kind {
+                Kind::Psa => Some(Box::new(Psa::new(&places)?)),
+                Kind::V1model | Kind::Pna => None,
+            },
         })
     }
 }
 
+const OF_THE_USER: Refusal = "the architecture is of the user's";
 const MOVED: Refusal = "blocks have headers or metadata of different types";
 
-/// Fields that the architecture knows of a parameter of a block, where they are in the frame; by their numbers.
-fn fields_of(
-    layout: &Layout,
-    bound: &Bound,
-    block: usize,
-    position: usize,
-) -> Result<Vec<Option<Field>>, Refusal> {
-    let block = bound.blocks.get(block).ok_or(MISSING)?;
-    let place = block.parameters.get(position).ok_or(MISSING)?;
-    let program = &layout.program;
-    let parameters = match block.callee {
-        Callee::Parser(id) => program.parsers.get(id.index()).map(|one| &one.parameters),
-        Callee::Control(id) => program.controls.get(id.index()).map(|one| &one.parameters),
-        Callee::Action(_) | Callee::Function(_) => None,
-    };
-    let parameter = parameters.and_then(|parameters| parameters.get(position)).ok_or(MISSING)?;
-    let known = bound.parameter_type(parameter.type_id).ok_or(MISSING)?;
-    let in_frame = |field: Field| Field { address: field.address.plus(place.offset), ..field };
-    Ok(known.fields().iter().map(|field| field.map(in_frame)).collect())
+/// Returns the fields among those of a struct to which the glue assigns numbers that are known on
+/// receipt.
+fn known_on_receipt(
+    sets: &'static [Set],
+    fields: &[Option<Field>],
+) -> impl Iterator<Item = (Known, Field)> {
+    sets.iter().filter_map(|(of, input)| match input {
+        Input::Known(known) if known.is_known_on_receipt() => {
+            Some((*known, fields.get(*of as usize).copied().flatten()?))
+        }
+        Input::Known(_) | Input::Number(_) => None,
+    })
+}
+
+/// The roles of what a block is told of the packet.
+const TOLD: &[Role] = &[Role::Told, Role::Standard];
+
+/// The package of a program and the places of its parameters.
+struct Places<'p> {
+    layout: &'p Layout,
+    bound: &'p Bound,
+    package: &'static Package,
+}
+
+impl Places<'_> {
+    /// Returns the fields of a parameter that the architecture knows, where they are in the frame, by
+    /// their numbers.
+    fn fields(&self, stage: Stage, roles: &[Role]) -> Result<Vec<Option<Field>>, Refusal> {
+        let (block, position) = self.package.parameter(stage, roles).ok_or(MISSING)?;
+        let (type_id, place) = self.parameter(block, position).ok_or(MISSING)?;
+        let known = self.bound.parameter_type(type_id).ok_or(MISSING)?;
+        let in_frame = |field: Field| Field { address: field.address.plus(place.offset), ..field };
+        Ok(known.fields().iter().map(|field| field.map(in_frame)).collect())
+    }
+
+    /// Returns the type and the place of a parameter of a block.
+    fn parameter(&self, block: usize, position: usize) -> Option<(TypeId, BlockParameter)> {
+        let Self { layout, bound, .. } = self;
+        let block = bound.blocks.get(block)?;
+        let place = block.parameters.get(position)?;
+        let parameters = match block.callee {
+            Callee::Parser(id) => &layout.program.parsers.get(id.index())?.parameters,
+            Callee::Control(id) => &layout.program.controls.get(id.index())?.parameters,
+            Callee::Action(_) | Callee::Function(_) => return None,
+        };
+        Some((parameters.get(position)?.type_id, *place))
+    }
+
+    /// Returns offset and size of the parameters of a stage that other blocks share; none if there
+    /// is no such stage.
+    fn shared(&self, stage: Stage) -> Vec<(u32, u32)> {
+        let Some(position) = self.package.position(stage) else { return Vec::new() };
+        let (block, roles) = (self.bound.blocks.get(position), self.package.blocks.get(position));
+        let parameters = block
+            .zip(roles)
+            .into_iter()
+            .flat_map(|(block, roles)| block.parameters.iter().zip(roles.parameters));
+        let shared = parameters.filter(|(_, role)| role.is_shared());
+        shared.map(|(parameter, _)| (parameter.offset, parameter.size)).collect()
+    }
 }
 
 fn is_empty(bound: &Bound, callee: Callee) -> bool {
     matches!(bound.bodies.get(callee), Some(Body::Block(block)) if block.is_empty())
-}
-
-/// Offset and size of a block's parameters.
-fn places(bound: &Bound, block: usize) -> Vec<(u32, u32)> {
-    let parameters = bound.blocks.get(block).map_or(&[][..], |block| &block.parameters);
-    parameters.iter().map(|parameter| (parameter.offset, parameter.size)).collect()
 }

@@ -31,6 +31,7 @@ mod random;
 mod searched;
 mod sought;
 mod unsought;
+mod unwritten;
 mod ways;
 mod wide;
 mod work;

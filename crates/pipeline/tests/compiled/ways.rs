@@ -7,13 +7,13 @@ use pipeline::{Batch, Switch, Way};
 use std::time::Duration;
 
 /// The packets that leave for one packet: port and bytes.
-type Left = Vec<(u32, Vec<u8>)>;
+pub(crate) type Left = Vec<(u32, Vec<u8>)>;
 
 /// Runs packets on every way of a program, alone and in one burst. Returns the packets that leave,
 /// and the ways.
 ///
 /// Panics if two ways differ.
-fn on_every_way(
+pub(crate) fn on_every_way(
     program: &Program,
     follows: bool,
     prepare: &dyn Fn(&mut Switch),

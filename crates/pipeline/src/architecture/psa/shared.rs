@@ -6,7 +6,7 @@
 //! (`targets/psa_switch/psa_switch.cpp`). So what reaches the next block depends on types, not on the names of
 //! parameters: metadata of a clone are zero, and those of egress are what ingress left in the same type.
 
-use super::PARAMETERS;
+use crate::architecture::PARAMETERS;
 use crate::architecture::engine::Engine;
 use crate::error::RunError;
 use ir::TypeId;

@@ -21,7 +21,7 @@ pub(super) struct Queue<V> {
     /// What waits for each port: the largest priority first, then in order.
     ports: BTreeMap<u32, BTreeSet<(Reverse<u128>, u64)>>,
     /// How many wait in each queue of a port.
-    depths: BTreeMap<(u32, u128), u128>,
+    depths: BTreeMap<(u32, u128), u64>,
 }
 
 impl<V> Default for Queue<V> {
@@ -86,9 +86,9 @@ impl<V> Queue<V> {
     }
 
     /// Packets that wait in a queue of a port.
-    pub(super) fn depth(&self, port: u32, priority: u128) -> u128 {
+    pub(super) fn depth(&self, port: u32, priority: u128) -> u64 {
         if let Some(Pass::Egress(only)) = &self.only {
-            return u128::from((only.port, only.priority) == (port, priority));
+            return u64::from((only.port, only.priority) == (port, priority));
         }
         self.depths.get(&(port, priority)).copied().unwrap_or(0)
     }

@@ -7,20 +7,23 @@
 pub(super) mod ask;
 mod copy;
 mod deparse;
+mod glue;
 mod psa;
 pub(super) mod whole;
 
+use self::glue::Says;
 use super::memory::Pointer;
 use super::{Function, context_offset};
+use crate::architecture::glue::{Inputs, Known, TO_PORT, behind_drop_port};
 use crate::bound::shape::DATA;
 use crate::bound::{Bound, Callee, Expression, Field, Offset, Table};
 use crate::compiled::burst::{
-    ASKED_IN_EGRESS, ASKED_IN_INGRESS, Burst, MULTICAST, Owned, Owner, Packet, Sought,
+    Burst, LEAVES_IN_EGRESS, LEAVES_IN_INGRESS, Owned, Owner, Packet, Sought,
 };
-use crate::compiled::context::{ASKED, NEW_PACKET, NOWHERE};
+use crate::compiled::context::{NEW_PACKET, NOWHERE};
 use crate::compiled::plan::{Plan, PlannedHeader};
-use crate::compiled::straight::{EGRESS, Given, INGRESS, Kind, PARSER, Straight, UPDATE, VERIFY};
-use crate::layout::{MetadataField as Of, initial_egress_spec};
+use crate::compiled::straight::{EGRESS, INGRESS, Kind, PARSER, Straight, UPDATE, VERIFY};
+use crate::layout::MetadataField as Of;
 use crate::table::EntryLayout;
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{Block, InstBuilder, Value, types};
@@ -109,9 +112,8 @@ impl<'m> Function<'_, 'm> {
         (output, lengths): (Value, Lengths),
     ) {
         let straight = looped.straight;
-        let length = lengths.given;
+        let (glue, length) = (straight.glue, lengths.given);
         self.set_word(self.context, context_offset::RECEIVED_LENGTH, lengths.received);
-        self.set(straight, Of::ParserError, error);
         let zero = self.number(0);
         let is_verified = plan.interprets
             || self.bound.gathers.iter().any(|gather| gather.verifies)
@@ -125,14 +127,15 @@ impl<'m> Function<'_, 'm> {
             self.set_word(self.context, context_offset::ASKED, new);
         }
         self.run_block(looped, VERIFY);
-        let is_wrong = match is_verified {
+        let checksum_failed = match is_verified {
             true => self.context_field(context_offset::CHECKSUM_ERROR),
             false => zero,
         };
-        self.set(straight, Of::ChecksumError, is_wrong);
+        let inputs = self.inputs(looped, lengths.received).with(Known::ParserError, error);
+        let inputs = inputs.with(Known::ChecksumFailed, checksum_failed);
+        self.set_all(&straight.standard, glue.before_ingress, &inputs);
         if let Some(psa) = &straight.psa {
-            let drops = self.number(1);
-            self.set_in(&psa.at_ingress, Of::Drop, drops);
+            self.set_all(&psa.at_ingress, glue.ingress_says, &inputs);
         }
         self.run_block(looped, INGRESS);
         if let Some(psa) = &straight.psa {
@@ -140,10 +143,11 @@ impl<'m> Function<'_, 'm> {
             self.builder.ins().jump(looped.next, &[]);
             return;
         }
-        self.hand_over_if_asked(looped, plan, ASKED_IN_INGRESS);
+        let says = Says { fields: &straight.standard, port: None };
+        self.leave_by(looped, plan, (&glue.after_ingress, says), LEAVES_IN_INGRESS);
         let port = match straight.kind {
             Kind::V1model => {
-                let port = self.decide(looped, plan);
+                let port = self.enter_queue(looped, plan);
                 self.egress(looped, plan, (port, lengths.received));
                 self.run_block(looped, UPDATE);
                 Some(port)
@@ -165,7 +169,10 @@ impl<'m> Function<'_, 'm> {
         self.use_plan(plan, fault);
         self.set_columns(burst, index);
         // The interpreter has the whole of the standard metadata.
-        if self.standard(straight, Of::ChecksumError).is_none() && !plan.interprets && !plan.asks {
+        if self.known(&straight.standard, Of::ChecksumError).is_none()
+            && !plan.interprets
+            && !plan.asks
+        {
             self.ignore_verification();
         }
         let [context, count, packets, frames, bytes, next_sent] = [
@@ -310,19 +317,28 @@ impl<'m> Function<'_, 'm> {
 
     /// What the architecture says of a packet that came in.
     fn received(&mut self, looped: Loop<'_>, length: Value) {
+        let inputs = self.inputs(looped, length);
+        for (known, field) in &looped.straight.received {
+            self.set_slot(*field, inputs.of(*known));
+        }
+    }
+
+    /// Returns the numbers of a packet that came in with this length. It is in its first pass, and no
+    /// packet waits for a port while packets go in bursts: all others are zero.
+    fn inputs(&mut self, looped: Loop<'_>, length: Value) -> Inputs<Value> {
         let [port, direction] = [offset_of!(Packet, port), offset_of!(Packet, direction)]
             .map(|part| self.load_input(Pointer { base: looped.packet, offset: part as i32 }, 4));
-        let now = self.now(looped);
-        for (given, field) in &looped.straight.received {
-            let value = match given {
-                Given::Port => port,
-                Given::Length => length,
-                Given::Now => now,
-                Given::Direction => direction,
-                Given::Number(number) => self.number(*number),
-            };
-            self.set_slot(*field, value);
-        }
+        let path = looped.straight.psa.as_ref().map_or(0, |psa| psa.paths[0]);
+        let path = self.number(path);
+        let inputs = self.inputs_of_all(looped).with(Known::Port, port).with(Known::Path, path);
+        inputs.with(Known::Length, length).with(Known::Direction, direction)
+    }
+
+    /// Returns the numbers that all packets of a burst have.
+    fn inputs_of_all(&mut self, looped: Loop<'_>) -> Inputs<Value> {
+        let (zero, now) = (self.number(0), self.now(looped));
+        let behind = self.number(behind_drop_port(looped.straight.drop_port));
+        Inputs::all(zero).with(Known::Now, now).with(Known::BehindDropPort, behind)
     }
 
     /// The error of the parser.
@@ -430,60 +446,18 @@ impl<'m> Function<'_, 'm> {
         self.builder.switch_to_block(goes_on);
     }
 
-    /// Where a packet goes behind ingress: control goes on for one port, which is given.
-    fn decide(&mut self, looped: Loop<'_>, plan: &Plan) -> Value {
-        let straight = looped.straight;
-        if plan.replicates {
-            let group = self.get(straight, Of::McastGrp);
-            let (many, one) = (self.builder.create_block(), self.builder.create_block());
-            self.builder.set_cold_block(many);
-            self.builder.ins().brif(group, many, &[], one, &[]);
-            self.builder.switch_to_block(many);
-            self.hand_over(looped, plan, MULTICAST);
-            self.builder.switch_to_block(one);
-        }
-        let port = self.get(straight, Of::EgressSpec);
-        self.next_if_dropped(looped, port);
-        let (now, zero) = (self.now(looped), self.number(0));
-        self.set(straight, Of::InstanceType, zero);
-        // A port has at least one queue, which is that of packets without a priority.
-        if let Some((_, priority)) = self.standard(straight, Of::Priority) {
-            let priority = self.builder.use_var(priority);
-            let queues = self.word(looped.burst, offset_of!(Burst, queues));
-            let fits = self.builder.ins().icmp(IntCC::UnsignedLessThan, priority, queues);
-            let goes_on = self.builder.create_block();
-            self.builder.ins().brif(fits, goes_on, &[], looped.next, &[]);
-            self.builder.switch_to_block(goes_on);
-        }
-        self.set(straight, Of::EnqTimestamp, now);
-        self.set(straight, Of::EnqQdepth, zero);
+    /// Brings a packet of v1model from ingress to the queue of a port, which is returned. Control goes
+    /// on unless the packet is dropped.
+    fn enter_queue(&mut self, looped: Loop<'_>, plan: &Plan) -> Value {
+        let Straight { glue, standard, .. } = looped.straight;
+        let says = Says { fields: standard, port: None };
+        self.drop_by(looped, plan, (&glue.after_ingress, says));
+        let port = self.port_by(&glue.after_ingress, says);
+        let inputs = self.inputs_of_all(looped).with(Known::Port, port);
+        self.set_all(standard, TO_PORT, &inputs);
+        self.drop_by(looped, plan, (&glue.before_queue, Says { port: Some(port), ..says }));
+        self.set_all(standard, glue.queued, &inputs);
         port
-    }
-
-    fn next_if_dropped(&mut self, looped: Loop<'_>, port: Value) {
-        let drops = self.builder.ins().icmp_imm_s(
-            IntCC::Equal,
-            port,
-            looped.straight.drop_port.cast_signed(),
-        );
-        let goes_on = self.builder.create_block();
-        self.builder.ins().brif(drops, looped.next, &[], goes_on, &[]);
-        self.builder.switch_to_block(goes_on);
-    }
-
-    /// Ends the function with a packet that asked for more than to leave.
-    fn hand_over_if_asked(&mut self, looped: Loop<'_>, plan: &Plan, what: u64) {
-        if !plan.asks {
-            return;
-        }
-        let asked = self.word(self.context, context_offset::ASKED);
-        let asked = self.builder.ins().band_imm_u(asked, ASKED.cast_signed());
-        let (asks, goes_on) = (self.builder.create_block(), self.builder.create_block());
-        self.builder.set_cold_block(asks);
-        self.builder.ins().brif(asked, asks, &[], goes_on, &[]);
-        self.builder.switch_to_block(asks);
-        self.hand_over(looped, plan, what);
-        self.builder.switch_to_block(goes_on);
     }
 
     /// Leaves all values in frame and context, for a packet that leaves the burst, and ends the function.
@@ -523,31 +497,18 @@ impl<'m> Function<'_, 'm> {
         if !straight.runs[EGRESS] {
             return;
         }
-        let zero = self.number(0);
-        let spec = self.number(initial_egress_spec(straight.drop_port));
-        let now = self.now(looped);
         let change = self.context_field(context_offset::LENGTH_CHANGE);
         let length = self.builder.ins().iadd(length, change);
-        for (field, value) in [
-            (Of::EgressGlobalTimestamp, now),
-            (Of::DeqTimedelta, zero),
-            (Of::DeqQdepth, zero),
-            (Of::EgressPort, port),
-            (Of::EgressSpec, spec),
-            (Of::PacketLength, length),
-        ] {
-            self.set(straight, field, value);
-        }
+        let inputs = self.inputs_of_all(looped).with(Known::Port, port).with(Known::Length, length);
+        self.set_all(&straight.standard, straight.glue.before_egress, &inputs);
         self.run_block(looped, EGRESS);
         if plan.asks {
             self.set_word(self.frame, plan.error as usize, port);
         }
-        self.hand_over_if_asked(looped, plan, ASKED_IN_EGRESS);
-        // A field that no block of the program touches keeps the value that egress begins with.
-        if let Some((_, port)) = self.standard(straight, Of::EgressSpec) {
-            let port = self.builder.use_var(port);
-            self.next_if_dropped(looped, port);
-        }
+        let says = Says { fields: &straight.standard, port: Some(port) };
+        let rules = (&straight.glue.after_egress, says);
+        self.leave_by(looped, plan, rules, LEAVES_IN_EGRESS);
+        self.drop_by(looped, plan, rules);
     }
 
     /// Egress begins without what ingress left in variables.
@@ -567,26 +528,10 @@ impl<'m> Function<'_, 'm> {
         }
     }
 
-    fn standard(&self, straight: &Straight, field: Of) -> Option<(Field, Variable)> {
-        self.known(&straight.standard, field)
-    }
-
     /// A field of a struct whose fields are given by their numbers, if the program touches it.
     fn known(&self, fields: &[Option<Field>], field: Of) -> Option<(Field, Variable)> {
         let field = fields.get(field as usize).copied().flatten()?;
         self.slot(field.address.offset).map(|variable| (field, variable))
-    }
-
-    /// A field of the standard metadata, if the program touches it.
-    fn set(&mut self, straight: &Straight, field: Of, value: Value) {
-        self.set_in(&straight.standard, field, value);
-    }
-
-    /// As [`Self::set`] in another struct.
-    fn set_in(&mut self, fields: &[Option<Field>], field: Of, value: Value) {
-        if let Some((field, _)) = self.known(fields, field) {
-            self.set_slot(field, value);
-        }
     }
 
     fn set_slot(&mut self, field: Field, value: Value) {
@@ -594,12 +539,6 @@ impl<'m> Function<'_, 'm> {
             let value = self.masked(value, field.scalar.width);
             self.builder.def_var(variable, value);
         }
-    }
-
-    /// Returns a field of the standard metadata that decides where a packet goes; see
-    /// [`Self::value_in`].
-    fn get(&mut self, straight: &Straight, field: Of) -> Value {
-        self.value_in(&straight.standard, field)
     }
 
     /// Returns a field that decides where a packet goes ([`Straight::deciding`]), or zero if the

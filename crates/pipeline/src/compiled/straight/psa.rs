@@ -3,20 +3,18 @@
 //! Both halves have their parameters' places in one frame, and what goes from one to the other is moved there. Copies,
 //! resubmission, recirculation and packets for groups are for the driver.
 
-use super::{Given, Kind, MISSING, Straight, fields_of, is_empty, places};
+use super::{MISSING, Places};
+use crate::architecture::glue::{Role, Stage};
 use crate::bound::shape::Shape;
 use crate::bound::{Address, Block, Bound, Callee, Field, Offset, Statement};
 use crate::compiled::plan::Refusal;
 use crate::dialect::Dialect;
-use crate::layout::{Layout, MetadataField as Of, PacketPath};
+use crate::layout::PacketPath;
 
 /// Blocks of the package in its order.
-const INGRESS_PARSER: usize = 0;
 const INGRESS_CONTROL: usize = 1;
 const INGRESS_DEPARSER: usize = 2;
 const EGRESS_PARSER: usize = 3;
-const EGRESS_CONTROL: usize = 4;
-const EGRESS_DEPARSER: usize = 5;
 
 /// What a packet of PSA has beside what others have; fields are by their numbers.
 #[derive(Debug)]
@@ -33,8 +31,8 @@ pub(in crate::compiled) struct Psa {
     pub(in crate::compiled) told: [Vec<Option<Field>>; 3],
     /// What egress says of the packet.
     pub(in crate::compiled) at_egress: Vec<Option<Field>>,
-    /// The number of the path of packets that go to one port.
-    pub(in crate::compiled) unicast: u64,
+    /// The numbers of the paths of packets that come in, and of packets that go to one port.
+    pub(in crate::compiled) paths: [u64; 2],
     /// What is moved before the ingress deparser runs, then behind it.
     pub(in crate::compiled) moves: [Block; 2],
     /// From here on there are places of egress, up to those of variables.
@@ -42,86 +40,30 @@ pub(in crate::compiled) struct Psa {
     pub(in crate::compiled) locals: Offset,
 }
 
-impl Straight {
-    pub(super) fn of_psa(layout: &Layout, bound: &Bound) -> Result<Self, Refusal> {
-        let [parser, control, ingress_deparser, egress_parser, egress, deparser] =
-            bound.blocks.as_slice()
-        else {
-            return Err(MISSING);
+impl Psa {
+    pub(super) fn new(places: &Places<'_>) -> Result<Self, Refusal> {
+        let Places { layout, bound, package } = *places;
+        let callee = |stage| {
+            let block = package.position(stage).and_then(|position| bound.blocks.get(position));
+            block.map(|block| block.callee).ok_or(MISSING)
         };
-        let offset = |block: usize, position: usize| {
-            let block = bound.blocks.get(block)?;
-            block.parameters.get(position).map(|parameter| parameter.offset)
-        };
-        let stays = |places: &[(usize, usize)]| {
-            let mut offsets = places.iter().map(|(block, position)| offset(*block, *position));
-            let first = offsets.next();
-            offsets.all(|offset| Some(offset) == first)
-        };
-        let together: [&[(usize, usize)]; 6] = [
-            &[(INGRESS_PARSER, 0), (INGRESS_CONTROL, 0), (INGRESS_DEPARSER, 3)],
-            &[(INGRESS_PARSER, 1), (INGRESS_CONTROL, 1), (INGRESS_DEPARSER, 4)],
-            &[(INGRESS_CONTROL, 3), (INGRESS_DEPARSER, 5)],
-            &[(EGRESS_PARSER, 0), (EGRESS_CONTROL, 0), (EGRESS_DEPARSER, 2)],
-            &[(EGRESS_PARSER, 1), (EGRESS_CONTROL, 1), (EGRESS_DEPARSER, 3)],
-            &[(EGRESS_CONTROL, 3), (EGRESS_DEPARSER, 4)],
-        ];
-        if !together.into_iter().all(stays) {
-            return Err(super::MOVED);
-        }
-        let fields = |block, position| fields_of(layout, bound, block, position);
-        let received = |block, given: &[(Given, Of)]| {
-            let fields = fields(block, 2)?;
-            let known = given.iter().map(|(given, of)| Some((*given, fields[*of as usize]?)));
-            Ok::<_, Refusal>(known.flatten().collect::<Vec<_>>())
-        };
-        let normal = Given::Number(layout.names.packet_path(PacketPath::Normal).into());
-        let (port, path) = ((Given::Port, Of::IngressPort), (normal, Of::PacketPath));
-        let now = (Given::Now, Of::IngressTimestamp);
-        let mut known = received(INGRESS_PARSER, &[port, path])?;
-        known.extend(received(INGRESS_CONTROL, &[port, path, now])?);
+        let told = |stage| places.fields(stage, &[Role::Told]);
         let follows = layout.dialect == Dialect::PsaSwitch;
-        let psa = Psa {
-            ingress_deparser: ingress_deparser.callee,
-            egress_parser: egress_parser.callee,
-            drops_early: follows || only_emits(bound, ingress_deparser.callee),
-            keeps_length: follows,
-            at_ingress: fields(INGRESS_CONTROL, 3)?,
-            told: [
-                fields(EGRESS_PARSER, 2)?,
-                fields(EGRESS_CONTROL, 2)?,
-                fields(EGRESS_DEPARSER, 5)?,
-            ],
-            at_egress: fields(EGRESS_CONTROL, 3)?,
-            unicast: layout.names.packet_path(PacketPath::NormalUnicast).into(),
-            moves: handed_over(layout, bound, follows)?,
-            egress: offset(EGRESS_PARSER, 0).ok_or(MISSING)?,
-            locals: bound.locals,
-        };
-        let mut blocks = [parser.callee; 6];
-        (blocks[super::INGRESS], blocks[super::EGRESS]) = (control.callee, egress.callee);
-        blocks[super::DEPARSER] = deparser.callee;
-        let mut runs = [false; 6];
-        (runs[super::PARSER], runs[super::DEPARSER]) = (true, true);
-        runs[super::INGRESS] = !is_empty(bound, control.callee);
-        runs[super::EGRESS] = !is_empty(bound, egress.callee);
-        let said = |block| {
-            let all = places(bound, block);
-            [0, 1, 3].iter().filter_map(|position| all.get(*position).copied()).collect()
-        };
+        let ingress_deparser = callee(Stage::IngressDeparser)?;
+        let (_, egress) = places.parameter(EGRESS_PARSER, 0).ok_or(MISSING)?;
         Ok(Self {
-            kind: Kind::Psa,
-            standard: fields(INGRESS_CONTROL, 2)?,
-            received: known,
-            tells_direction: false,
-            blocks,
-            runs,
-            is_codes_alone: false,
-            parameters: [said(INGRESS_CONTROL), said(EGRESS_CONTROL)],
-            costs: [0; 2],
-            plan: Err(MISSING),
-            drop_port: 0,
-            psa: Some(Box::new(psa)),
+            ingress_deparser,
+            egress_parser: callee(Stage::EgressParser)?,
+            drops_early: follows || only_emits(bound, ingress_deparser),
+            keeps_length: follows,
+            at_ingress: places.fields(Stage::Ingress, &[Role::Says])?,
+            told: [told(Stage::EgressParser)?, told(Stage::Egress)?, told(Stage::Deparser)?],
+            at_egress: places.fields(Stage::Egress, &[Role::EgressSays])?,
+            paths: [PacketPath::Normal, PacketPath::NormalUnicast]
+                .map(|path| layout.names.packet_path(path).into()),
+            moves: handed_over(places, follows)?,
+            egress: egress.offset,
+            locals: bound.locals,
         })
     }
 }
@@ -153,21 +95,9 @@ fn only_emits(bound: &Bound, deparser: Callee) -> bool {
 ///
 /// By the specification these are the metadata that the deparser gives for it, and, as in the driver, the user's
 /// metadata if both halves have one type for them. psa_switch keeps metadata by their types; see the driver.
-fn handed_over(layout: &Layout, bound: &Bound, follows: bool) -> Result<[Block; 2], Refusal> {
-    let of = |block: usize, position: usize| {
-        let place = bound.blocks.get(block)?.parameters.get(position)?;
-        let type_id = match bound.blocks.get(block)?.callee {
-            Callee::Parser(id) => {
-                layout.program.parsers.get(id.index())?.parameters.get(position)?.type_id
-            }
-            Callee::Control(id) => {
-                layout.program.controls.get(id.index())?.parameters.get(position)?.type_id
-            }
-            Callee::Action(_) | Callee::Function(_) => return None,
-        };
-        Some((type_id, *place))
-    };
-    let place = |block, position| of(block, position).ok_or(MISSING);
+fn handed_over(places: &Places<'_>, follows: bool) -> Result<[Block; 2], Refusal> {
+    let bound = places.bound;
+    let place = |block, position| places.parameter(block, position).ok_or(MISSING);
     let moved =
         |from: Offset, to: Offset, bytes| Statement::Move { to, from: Address::fixed(from), bytes };
     let (mut before, mut behind) = (Vec::new(), Vec::new());

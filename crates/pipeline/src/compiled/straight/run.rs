@@ -3,7 +3,9 @@
 use super::batch::{IN_BYTES, Sent};
 use super::{Batch, DEPARSER, EGRESS, INGRESS, PARSER, Straight, UPDATE, VERIFY};
 use crate::architecture::MAXIMUM_PASSES;
-use crate::architecture::decision::Fate;
+use crate::architecture::glue::{
+    Fate, Inputs, Known, Packet, REPLICA, Rules, Set, TO_GROUP, TO_PORT, V1MODEL,
+};
 use crate::compiled::burst::Column;
 use crate::compiled::context::{Context, flow};
 use crate::compiled::engine::fault;
@@ -11,15 +13,12 @@ use crate::compiled::host::{Host, read, write};
 use crate::compiled::tables::Inside;
 use crate::compiled::{Compiled, Timed};
 use crate::error::RunError;
-use crate::layout::{MetadataField as Of, initial_egress_spec};
+use crate::layout::MetadataField as Of;
 use crate::machine::{Effects, Machine};
 use crate::state::Replica;
 use crate::switch::Core;
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
-
-/// `instance_type` of a packet that was replicated.
-const REPLICATED: u64 = 5;
 
 /// A batch on its way.
 pub(in crate::compiled) struct Run<'r, 'b> {
@@ -50,6 +49,8 @@ pub(in crate::compiled) struct Run<'r, 'b> {
     pub(in crate::compiled) timed: &'b mut Option<Timed>,
     /// Whether the worker is to end.
     pub(in crate::compiled) stop: Option<&'b AtomicBool>,
+    /// The numbers of the packet for the glue.
+    pub(super) inputs: Inputs<u64>,
 }
 
 /// The queue of a port to which replicas go.
@@ -63,11 +64,7 @@ struct Queued {
 #[derive(Clone, Copy)]
 struct Passing<'p> {
     payload: &'p [u8],
-    /// Bytes as counted for `packet_length`.
-    length: u64,
     truncated: u64,
-    /// Microseconds.
-    now: u64,
 }
 
 impl Run<'_, '_> {
@@ -77,12 +74,11 @@ impl Run<'_, '_> {
         mut inside: Option<&mut Inside<'_>>,
         packets: &[(u32, &[u8])],
     ) {
-        let queues = u64::from(self.host.state.priority_queues.load(Ordering::Relaxed));
         for (position, packet) in packets.iter().enumerate() {
             self.packet = position;
             let before = self.batch.sent.len();
             let outcome = self.parse(inside.as_deref_mut(), *packet);
-            if let Err(error) = outcome.and_then(|error| self.pass(packet.1, error, queues)) {
+            if let Err(error) = outcome.and_then(|error| self.pass(packet.1, error)) {
                 self.failed(inside.as_deref_mut(), before, error);
             }
         }
@@ -127,42 +123,42 @@ impl Run<'_, '_> {
             self.context.set_tables(inside);
         }
         self.context.received_length = length;
-        let now = self.host.now.as_micros() as u64;
-        self.set(Of::IngressPort, u64::from(port));
-        self.set(Of::PacketLength, length);
-        self.set(Of::IngressGlobalTimestamp, now);
+        self.inputs.set(Known::Port, port.into());
+        self.inputs.set(Known::Length, length);
+        self.assign(V1MODEL.received);
+        self.assign(V1MODEL.before_parser);
         self.load_packet(packet);
         self.block(PARSER)
     }
 
     /// From what the parser left to the output.
-    fn pass(&mut self, packet: &[u8], parser_error: u64, queues: u64) -> Result<(), RunError> {
-        let now = self.host.now.as_micros() as u64;
-        self.set(Of::ParserError, parser_error);
+    fn pass(&mut self, packet: &[u8], parser_error: u64) -> Result<(), RunError> {
         self.block(VERIFY)?;
-        let is_wrong = std::mem::take(&mut self.context.checksum_error);
-        self.set(Of::ChecksumError, is_wrong);
+        let checksum_failed = std::mem::take(&mut self.context.checksum_error);
+        self.inputs.set(Known::ParserError, parser_error);
+        self.inputs.set(Known::ChecksumFailed, checksum_failed);
+        self.assign(V1MODEL.before_ingress);
         self.block(INGRESS)?;
 
         let start = usize::try_from(self.context.cursor).unwrap_or(usize::MAX);
         let length = packet.len() as u64 + self.beyond(self.packet);
+        let length = length.saturating_add_signed(std::mem::take(&mut self.context.length_change));
+        self.inputs.set(Known::Length, length);
         let passing = Passing {
             payload: packet.get(start..).unwrap_or(&[]),
-            length: length.saturating_add_signed(std::mem::take(&mut self.context.length_change)),
             truncated: std::mem::replace(&mut self.context.truncate, u64::MAX),
-            now,
         };
-        match self.decided() {
+        match self.decided(&V1MODEL.after_ingress, 0) {
             Fate::Unicast { port } => {
-                self.set(Of::InstanceType, 0);
-                if self.get(Of::Priority) < queues {
-                    self.set(Of::EnqTimestamp, now);
-                    self.set(Of::EnqQdepth, self.behind(port));
+                self.assign(TO_PORT);
+                if let Fate::Unicast { .. } = self.decided(&V1MODEL.before_queue, port) {
+                    self.inputs.set(Known::QueueDepth, self.behind(port));
+                    self.assign(V1MODEL.queued);
                     self.egress(port, passing, 0)?;
                 }
             }
-            Fate::Multicast { group } => self.for_group(group, passing, queues)?,
-            Fate::Drop | Fate::Resubmit | Fate::Recirculate => {}
+            Fate::Multicast { group } => self.for_group(group, passing)?,
+            Fate::Drop { .. } | Fate::Resubmit | Fate::Recirculate => {}
         }
         Ok(())
     }
@@ -174,25 +170,32 @@ impl Run<'_, '_> {
         length_change: i64,
         payload: &[u8],
     ) -> Result<(), RunError> {
-        let queues = u64::from(self.host.state.priority_queues.load(Ordering::Relaxed));
-        let now = self.host.now.as_micros() as u64;
         let length = length.saturating_add_signed(length_change);
         let group = self.get(Of::McastGrp) as u32;
-        self.for_group(group, Passing { payload, length, truncated: u64::MAX, now }, queues)
+        self.inputs.set(Known::Length, length);
+        self.for_group(group, Passing { payload, truncated: u64::MAX })
     }
 
-    fn for_group(&mut self, group: u32, passing: Passing<'_>, queues: u64) -> Result<(), RunError> {
-        self.set(Of::InstanceType, REPLICATED);
+    fn for_group(&mut self, group: u32, passing: Passing<'_>) -> Result<(), RunError> {
+        self.assign(TO_GROUP);
         let replicas = self.host.state.replicas(group);
         // All copies are made before the first of them leaves.
         let bytes = passing.payload.len() as u64 + self.beyond(self.packet);
         let copy = self.core.layout.costs.of_copy(bytes as usize);
         self.charge(copy.saturating_mul(replicas.len() as u64))?;
-        if self.get(Of::Priority) >= queues {
+        if let Fate::Drop { .. } = self.decided(&V1MODEL.before_queue, 0) {
             return Ok(());
         }
         // BMv2 keeps the length with the packet, and a replica is a new packet without it.
         self.replicate(&replicas, Passing { truncated: u64::MAX, ..passing })
+    }
+
+    /// The frame of the packet, as bytes.
+    fn bytes(&self) -> &[u8] {
+        let begin = self.at * self.words;
+        let frame = &self.frames[begin..begin + self.words];
+        // SAFETY: the words are as many bytes, every pattern of which is a number; the borrow is of `self`.
+        unsafe { std::slice::from_raw_parts(frame.as_ptr().cast(), frame.len() * 8) }
     }
 
     /// The frame of the packet.
@@ -201,21 +204,26 @@ impl Run<'_, '_> {
         &mut self.frames[begin..begin + self.words]
     }
 
-    fn bytes(&mut self) -> &mut [u8] {
+    fn bytes_mut(&mut self) -> &mut [u8] {
         let frame = self.frame();
         let length = frame.len() * 8;
         // SAFETY: the words are as many bytes, every pattern of which is a number; the borrow is of `self`.
         unsafe { std::slice::from_raw_parts_mut(frame.as_mut_ptr().cast(), length) }
     }
 
-    fn set(&mut self, field: Of, number: u64) {
-        if let Some(Some(field)) = self.straight.standard.get(field as usize) {
-            write(self.bytes(), *field, number);
+    /// Runs assignments of the glue on the standard metadata.
+    #[inline(always)]
+    fn assign(&mut self, sets: &[Set]) {
+        for (field, input) in sets {
+            if let Some(Some(field)) = self.straight.standard.get(*field as usize) {
+                let number = self.inputs.number(*input);
+                write(self.bytes_mut(), *field, number);
+            }
         }
     }
 
     /// A field of the standard metadata; zero if there is none.
-    fn get(&mut self, field: Of) -> u64 {
+    fn get(&self, field: Of) -> u64 {
         match self.straight.standard.get(field as usize) {
             Some(Some(field)) => read(self.bytes(), *field),
             _ => 0,
@@ -280,13 +288,17 @@ impl Run<'_, '_> {
         Ok(())
     }
 
-    /// As simple_switch: multicast before unicast and drop.
-    fn decided(&mut self) -> Fate {
-        match (self.get(Of::McastGrp), self.get(Of::EgressSpec)) {
-            (0, port) if port == self.straight.drop_port => Fate::Drop,
-            (0, port) => Fate::Unicast { port: port as u32 },
-            (group, _) => Fate::Multicast { group: group as u32 },
-        }
+    /// Runs rules of the glue on the standard metadata.
+    #[inline(always)]
+    fn decided(&self, rules: &Rules, port: u32) -> Fate {
+        let packet = Packet {
+            effects: None,
+            number: |field| self.get(field).into(),
+            port: Some(port),
+            drop_port: self.core.layout.drop_port,
+            queues: self.host.state.priority_queues.load(Ordering::Relaxed),
+        };
+        rules.decide(&packet).fate
     }
 
     /// Packets that wait for a port outside.
@@ -313,10 +325,10 @@ impl Run<'_, '_> {
             let before = queue.left;
             queue.left += 1;
             let waiting = queue.all.saturating_sub(queue.left);
-            self.set(Of::EgressRid, u64::from(replica.instance));
-            self.set(Of::EnqTimestamp, passing.now);
-            let behind = self.behind(replica.port);
-            self.set(Of::EnqQdepth, before + behind);
+            self.inputs.set(Known::Instance, replica.instance.into());
+            self.inputs.set(Known::QueueDepth, before + self.behind(replica.port));
+            self.assign(REPLICA);
+            self.assign(V1MODEL.queued);
             self.egress(replica.port, passing, waiting)?;
         }
         Ok(())
@@ -332,16 +344,14 @@ impl Run<'_, '_> {
         let mut most = passing.truncated;
         // Neither checksum update nor deparser see the standard metadata.
         if self.straight.runs[EGRESS] {
-            self.set(Of::EgressGlobalTimestamp, passing.now);
-            self.set(Of::DeqTimedelta, 0);
-            self.set(Of::DeqQdepth, waiting + self.behind(port));
-            self.set(Of::EgressPort, u64::from(port));
-            self.set(Of::EgressSpec, initial_egress_spec(self.straight.drop_port));
-            self.set(Of::PacketLength, passing.length);
+            let queue_depth = waiting + self.behind(port);
+            self.inputs.set(Known::Port, port.into());
+            self.inputs.set(Known::QueueDepth, queue_depth);
+            self.assign(V1MODEL.before_egress);
             self.context.truncate = u64::MAX;
             self.block(EGRESS)?;
             most = most.min(self.context.truncate);
-            if self.get(Of::EgressSpec) == self.straight.drop_port {
+            if let Fate::Drop { .. } = self.decided(&V1MODEL.after_egress, port) {
                 return Ok(());
             }
         } else {

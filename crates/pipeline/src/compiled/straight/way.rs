@@ -3,6 +3,7 @@
 use super::batch::GENERATION;
 use super::{Batch, Run, Straight};
 use crate::architecture::Output;
+use crate::architecture::glue::{Inputs, Known, behind_drop_port};
 use crate::compiled::burst::{Column, Stages};
 use crate::compiled::context::Context;
 use crate::compiled::host::Host;
@@ -196,6 +197,9 @@ impl Compiled {
             beyond,
             timed,
             stop: stop.as_deref().map(|stop| &**stop),
+            inputs: Inputs::all(0)
+                .with(Known::Now, now.as_micros() as u64)
+                .with(Known::BehindDropPort, behind_drop_port(straight.drop_port)),
         };
         let mut all = |inside: Option<&mut Inside<'_>>| match bursts {
             Some((plan, stages)) => run.bursts((plan, stages), inside, packets),

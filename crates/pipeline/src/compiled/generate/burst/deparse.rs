@@ -1,15 +1,14 @@
 //! The end of a packet: its headers are emitted, unless they lie where they leave from, and it is written down.
 
 use super::Loop;
+use super::glue::Says;
 use crate::bound::{Address, Block as Statements, Body, Callee, Statement};
 use crate::compiled::burst::Burst;
-use crate::compiled::context::NOWHERE;
 use crate::compiled::generate::memory::Pointer;
 use crate::compiled::generate::places::Known;
 use crate::compiled::generate::{Function, context_offset};
 use crate::compiled::plan::Plan;
 use crate::compiled::straight::{DEPARSER, Sent};
-use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{InstBuilder, Value, types};
 use std::mem::offset_of;
 
@@ -28,10 +27,10 @@ impl Function<'_, '_> {
         let deparser = looped.straight.blocks[DEPARSER];
         if port.is_none() && self.only_emits(deparser).is_some() {
             // What leaves nowhere need not be made.
-            port = Some(self.destination(looped));
+            port = Some(self.destination(looped, plan));
         }
         let start = self.emitted(looped, deparser, output);
-        let port = port.unwrap_or_else(|| self.destination(looped));
+        let port = port.unwrap_or_else(|| self.destination(looped, plan));
         let end = self.builder.ins().iadd(output, length);
         self.send(looped, plan, port, (start, end));
     }
@@ -105,12 +104,10 @@ impl Function<'_, '_> {
     }
 
     /// Where blocks said that the packet goes; control goes on unless that is nowhere.
-    fn destination(&mut self, looped: Loop<'_>) -> Value {
+    fn destination(&mut self, looped: Loop<'_>, plan: &Plan) -> Value {
         let to = self.context_field(context_offset::DESTINATION);
-        let leaves = self.builder.ins().icmp_imm_s(IntCC::NotEqual, to, NOWHERE.cast_signed());
-        let goes_on = self.builder.create_block();
-        self.builder.ins().brif(leaves, goes_on, &[], looped.next, &[]);
-        self.builder.switch_to_block(goes_on);
+        let says = Says { fields: &looped.straight.standard, port: Some(to) };
+        self.drop_by(looped, plan, (&looped.straight.glue.after_ingress, says));
         to
     }
 

@@ -4,15 +4,14 @@
 //! leaves the burst.
 
 use super::Loop;
-use crate::architecture::PSA_PORT_RECIRCULATE;
-use crate::bound::Field;
-use crate::compiled::burst::{ASKED_IN_EGRESS, ASKED_IN_INGRESS};
+use super::glue::Says;
+use crate::architecture::glue::Known;
+use crate::compiled::burst::{LEAVES_IN_EGRESS, LEAVES_IN_INGRESS};
 use crate::compiled::context::NEW_PACKET;
 use crate::compiled::generate::{Function, context_offset};
 use crate::compiled::plan::Plan;
 use crate::compiled::straight::{DEPARSER, EGRESS, Psa};
 use crate::layout::MetadataField as Of;
-use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{InstBuilder, Value};
 
 impl Function<'_, '_> {
@@ -24,82 +23,43 @@ impl Function<'_, '_> {
         psa: &Psa,
         (output, length): (Value, Value),
     ) {
-        let said = &psa.at_ingress;
-        let drops = self.value_in(said, Of::Drop);
-        let group = self.value_in(said, Of::MulticastGroup);
-        let resubmits = self.value_in(said, Of::Resubmit);
-        let more = self.builder.ins().bor(group, resubmits);
-        self.hand_over_if_more(looped, plan, (more, drops, said), ASKED_IN_INGRESS);
+        let glue = looped.straight.glue;
+        let says = Says { fields: &psa.at_ingress, port: None };
+        let rules = (&glue.after_ingress, says);
+        self.leave_by(looped, plan, rules, LEAVES_IN_INGRESS);
         if psa.drops_early {
-            self.next_if(looped, drops);
+            self.drop_by(looped, plan, rules);
         }
         let [before, behind] = &psa.moves;
         self.block(before);
         let start = self.emitted(looped, psa.ingress_deparser, output);
         if !psa.drops_early {
-            self.next_if(looped, drops);
+            self.drop_by(looped, plan, rules);
         }
-        let port = self.value_in(said, Of::EgressPort);
-        let class = self.value_in(said, Of::ClassOfService);
+        let port = self.port_by(&glue.after_ingress, says);
+        let class_of_service = self.value_in(&psa.at_ingress, Of::ClassOfService);
         self.clear_locals(plan);
         self.block(behind);
         let end = self.builder.ins().iadd(output, length);
         let bytes = self.builder.ins().isub(end, start);
         self.begin_egress_packet(plan, psa, (start, bytes));
-        let unicast = self.number(psa.unicast);
+        let path = self.number(psa.paths[1]);
+        let inputs = self.inputs_of_all(looped).with(Known::Port, port).with(Known::Path, path);
+        let inputs = inputs.with(Known::ClassOfService, class_of_service);
         let [of_parser, of_control, of_deparser] = &psa.told;
-        for (field, value) in [(Of::EgressPort, port), (Of::PacketPath, unicast)] {
-            self.set_in(of_parser, field, value);
-        }
+        self.set_all(of_parser, glue.before_egress_parser, &inputs);
         let error = self.parse(psa.egress_parser);
-        let now = self.now(looped);
-        for (field, value) in [
-            (Of::ClassOfService, class),
-            (Of::EgressPort, port),
-            (Of::PacketPath, unicast),
-            (Of::EgressTimestamp, now),
-            (Of::ParserError, error),
-        ] {
-            self.set_in(of_control, field, value);
-        }
+        let inputs = inputs.with(Known::ParserError, error);
+        self.set_all(of_control, glue.before_egress, &inputs);
         self.run_block(looped, EGRESS);
         self.set_word(self.frame, plan.error as usize, port);
-        let said = &psa.at_egress;
-        let drops = self.value_in(said, Of::Drop);
-        let again =
-            self.builder.ins().icmp_imm_s(IntCC::Equal, port, PSA_PORT_RECIRCULATE.cast_signed());
-        let again = self.builder.ins().uextend(cranelift_codegen::ir::types::I64, again);
-        self.hand_over_if_more(looped, plan, (again, drops, said), ASKED_IN_EGRESS);
-        self.set_in(of_deparser, Of::EgressPort, port);
+        let says = Says { fields: &psa.at_egress, port: Some(port) };
+        let rules = (&glue.after_egress, says);
+        self.leave_by(looped, plan, rules, LEAVES_IN_EGRESS);
+        self.set_all(of_deparser, glue.before_egress_deparser, &inputs);
         let first = self.emitted(looped, looped.straight.blocks[DEPARSER], start);
-        self.next_if(looped, drops);
+        self.drop_by(looped, plan, rules);
         self.send(looped, plan, port, (first, end));
-    }
-
-    /// Ends the function with a packet that is copied, or for which there is more to do and which is not dropped.
-    fn hand_over_if_more(
-        &mut self,
-        looped: Loop<'_>,
-        plan: &Plan,
-        (more, drops, said): (Value, Value, &[Option<Field>]),
-        what: u64,
-    ) {
-        let none = self.number(0);
-        let more = self.builder.ins().select(drops, none, more);
-        let copies = self.value_in(said, Of::Clone);
-        let more = self.builder.ins().bor(more, copies);
-        let (leaves, goes_on) = (self.builder.create_block(), self.builder.create_block());
-        self.builder.set_cold_block(leaves);
-        self.builder.ins().brif(more, leaves, &[], goes_on, &[]);
-        self.builder.switch_to_block(leaves);
-        self.hand_over(looped, plan, what);
-        self.builder.switch_to_block(goes_on);
-    }
-
-    fn next_if(&mut self, looped: Loop<'_>, drops: Value) {
-        let goes_on = self.builder.create_block();
-        self.builder.ins().brif(drops, looped.next, &[], goes_on, &[]);
-        self.builder.switch_to_block(goes_on);
     }
 
     /// The packet that egress parses lies where it leaves from, and what may be read of it is what is written.

@@ -1,0 +1,50 @@
+//! The glue of PNA (Portable NIC Architecture, version 0.7). Its main control stands for ingress.
+
+use super::package::Role::{Headers, Metadata, Own, Says, Told};
+use super::package::{Block, Package, Stage};
+use super::{Condition, Copies, Glue, Input, Known, NO_RULES, Outcome, Port, Request, Rules, Set};
+use crate::layout::MetadataField as Of;
+
+/// Assigned to what each block is told of the packet.
+const TOLD: &[Set] = &[
+    (Of::Direction, Input::Known(Known::Direction)),
+    (Of::Pass, Input::Known(Known::Generation)),
+    (Of::Recirculated, Input::Known(Known::IsRecirculated)),
+    (Of::InputPort, Input::Known(Known::Port)),
+    (Of::Timestamp, Input::Known(Known::Now)),
+    (Of::ParserError, Input::Known(Known::ParserError)),
+];
+
+const PARSER: Block = Block { stage: Stage::Parser, parameters: &[Headers, Metadata, Told] };
+/// The pre control has copies.
+const PRE: Block = Block { stage: Stage::Pre, parameters: &[Own, Own, Told, Own] };
+const MAIN: Block = Block { stage: Stage::Ingress, parameters: &[Headers, Metadata, Told, Says] };
+const DEPARSER: Block = Block { stage: Stage::Deparser, parameters: &[Headers, Metadata, Says] };
+
+/// See the module.
+pub(crate) const PNA: Glue = Glue {
+    packages: &[
+        Package { blocks: &[PARSER, MAIN, DEPARSER] },
+        Package { blocks: &[PARSER, PRE, MAIN, DEPARSER] },
+    ],
+    received: &[],
+    before_parser: TOLD,
+    before_ingress: TOLD,
+    ingress_says: &[],
+    // The last call of `send_to_port` or `drop_packet` says where the packet goes.
+    after_ingress: Rules {
+        copies: Copies::Requested,
+        cases: &[
+            (Condition::Requests(Request::Recirculate), Outcome::Recirculate),
+            (Condition::GoesNowhere, Outcome::Drop("at the end of the main control")),
+        ],
+        otherwise: Port::Own,
+        carries: &[],
+    },
+    before_queue: NO_RULES,
+    queued: &[],
+    before_egress_parser: &[],
+    before_egress: &[],
+    before_egress_deparser: &[],
+    after_egress: NO_RULES,
+};

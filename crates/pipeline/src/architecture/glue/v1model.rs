@@ -1,0 +1,96 @@
+//! The glue of v1model, as BMv2's simple_switch has it (`targets/simple_switch/simple_switch.cpp`).
+
+use super::package::{Block, Package, Role, Stage};
+use super::{Condition, Copies, Glue, Input, Known, NO_RULES, Outcome, Port, Request, Rules, Set};
+use crate::layout::MetadataField as Of;
+
+/// `instance_type` (`PktInstanceType` of simple_switch).
+pub(crate) mod instance {
+    pub(crate) const NORMAL: u64 = 0;
+    pub(crate) const INGRESS_CLONE: u64 = 1;
+    pub(crate) const EGRESS_CLONE: u64 = 2;
+    pub(crate) const RECIRCULATED: u64 = 4;
+    pub(crate) const REPLICATED: u64 = 5;
+    pub(crate) const RESUBMITTED: u64 = 6;
+}
+
+/// Assigned to the metadata of a clone that is parsed again.
+pub(crate) const AT_INGRESS: &[Set] = &[(Of::IngressPort, Input::Known(Known::Port))];
+
+/// Assigned to the metadata of a packet that goes from ingress to one port.
+pub(crate) const TO_PORT: &[Set] = &[(Of::InstanceType, Input::Number(instance::NORMAL))];
+
+/// Assigned to the metadata of a packet that goes from ingress to a group.
+pub(crate) const TO_GROUP: &[Set] = &[(Of::InstanceType, Input::Number(instance::REPLICATED))];
+
+/// Assigned to the metadata of a replica.
+pub(crate) const REPLICA: &[Set] = &[(Of::EgressRid, Input::Known(Known::Instance))];
+
+/// The parameters of blocks that have the standard metadata.
+const WITH_STANDARD: &[Role] = &[Role::Headers, Role::Metadata, Role::Standard];
+
+/// See the module.
+pub(crate) const V1MODEL: Glue = Glue {
+    packages: &[Package {
+        blocks: &[
+            Block { stage: Stage::Parser, parameters: WITH_STANDARD },
+            Block { stage: Stage::Verify, parameters: &[Role::Headers, Role::Metadata] },
+            Block { stage: Stage::Ingress, parameters: WITH_STANDARD },
+            Block { stage: Stage::Egress, parameters: WITH_STANDARD },
+            Block { stage: Stage::Update, parameters: &[Role::Headers, Role::Metadata] },
+            Block { stage: Stage::Deparser, parameters: &[Role::Headers] },
+        ],
+    }],
+    received: &[
+        (Of::IngressPort, Input::Known(Known::Port)),
+        (Of::InstanceType, Input::Number(instance::NORMAL)),
+        (Of::IngressGlobalTimestamp, Input::Known(Known::Now)),
+    ],
+    before_parser: &[(Of::PacketLength, Input::Known(Known::Length))],
+    before_ingress: &[
+        (Of::ParserError, Input::Known(Known::ParserError)),
+        (Of::ChecksumError, Input::Known(Known::ChecksumFailed)),
+    ],
+    ingress_says: &[],
+    after_ingress: Rules {
+        copies: Copies::Requested,
+        cases: &[
+            (Condition::Requests(Request::Resubmit), Outcome::Resubmit),
+            (Condition::IsSet(Of::McastGrp), Outcome::Replicate(Of::McastGrp)),
+            (Condition::IsDropPort(Of::EgressSpec), Outcome::Drop("at the end of ingress")),
+        ],
+        otherwise: Port::In(Of::EgressSpec),
+        carries: &[],
+    },
+    before_queue: Rules {
+        cases: &[(
+            Condition::HasNoQueue(Of::Priority),
+            Outcome::Drop("the port has no queue of this priority"),
+        )],
+        ..NO_RULES
+    },
+    queued: &[
+        (Of::EnqTimestamp, Input::Known(Known::Now)),
+        (Of::EnqQdepth, Input::Known(Known::QueueDepth)),
+    ],
+    before_egress_parser: &[],
+    before_egress: &[
+        (Of::EgressGlobalTimestamp, Input::Known(Known::Now)),
+        (Of::DeqTimedelta, Input::Number(0)),
+        (Of::DeqQdepth, Input::Known(Known::QueueDepth)),
+        (Of::EgressPort, Input::Known(Known::Port)),
+        // So a packet whose egress leaves the field alone is not dropped.
+        (Of::EgressSpec, Input::Known(Known::BehindDropPort)),
+        (Of::PacketLength, Input::Known(Known::Length)),
+    ],
+    before_egress_deparser: &[],
+    after_egress: Rules {
+        copies: Copies::Requested,
+        cases: &[
+            (Condition::IsDropPort(Of::EgressSpec), Outcome::Drop("at the end of egress")),
+            (Condition::Requests(Request::Recirculate), Outcome::Recirculate),
+        ],
+        otherwise: Port::Own,
+        carries: &[],
+    },
+};

@@ -1,0 +1,170 @@
+//! The glue of the architecture in machine code: see [`crate::architecture::glue`].
+
+use super::Loop;
+use crate::architecture::glue::{Condition, Copies, Inputs, Outcome, Port, Rules, Set};
+use crate::bound::Field;
+use crate::compiled::burst::Burst;
+use crate::compiled::context::{ASKED, NOWHERE};
+use crate::compiled::generate::{Function, context_offset};
+use crate::compiled::plan::Plan;
+use cranelift_codegen::ir::condcodes::IntCC;
+use cranelift_codegen::ir::{InstBuilder, Value, types};
+use std::mem::offset_of;
+
+/// The metadata that rules read, and the port that the packet has, if it has one already.
+#[derive(Clone, Copy)]
+pub(super) struct Says<'f> {
+    pub(super) fields: &'f [Option<Field>],
+    pub(super) port: Option<Value>,
+}
+
+impl Function<'_, '_> {
+    /// Runs assignments on the metadata with these fields.
+    pub(super) fn set_all(
+        &mut self,
+        fields: &[Option<Field>],
+        sets: &[Set],
+        inputs: &Inputs<Value>,
+    ) {
+        for (of, input) in sets {
+            if let Some((field, _)) = self.known(fields, *of) {
+                let number = inputs.get(*input).unwrap_or_else(|number| self.number(number));
+                self.set_slot(field, number);
+            }
+        }
+    }
+
+    /// Ends the function with a packet for which rules have more than to end or to go to one port.
+    pub(super) fn leave_by(
+        &mut self,
+        looped: Loop<'_>,
+        plan: &Plan,
+        (rules, says): (&Rules, Says<'_>),
+        seam: u64,
+    ) {
+        // The driver decides about a packet for which blocks called.
+        let mut calls = matches!(rules.copies, Copies::Requested);
+        let mut leaves: Option<Value> = None;
+        for (condition, outcome) in rules.cases.iter().rev() {
+            if let Condition::Requests(_) = condition {
+                calls = true;
+                continue;
+            }
+            let is_further = match outcome {
+                Outcome::Resubmit | Outcome::Recirculate | Outcome::Replicate(_) => true,
+                Outcome::Drop(_) => false,
+            };
+            // An earlier case that drops the packet only matters if a later one would not.
+            if !is_further && leaves.is_none() {
+                continue;
+            }
+            let Some(holds) = self.condition(looped, plan, *condition, says) else { continue };
+            leaves = match leaves {
+                Some(leaves) if is_further => {
+                    let holds = self.as_word(holds);
+                    Some(self.builder.ins().bor(leaves, holds))
+                }
+                Some(leaves) => {
+                    let none = self.number(0);
+                    Some(self.builder.ins().select(holds, none, leaves))
+                }
+                None => Some(self.as_word(holds)),
+            };
+        }
+        if let Copies::ToField(when, _) = rules.copies {
+            let copies = self.condition(looped, plan, Condition::IsSet(when), says);
+            leaves = self.either(leaves, copies);
+        }
+        if calls && plan.asks {
+            let asked = self.word(self.context, context_offset::ASKED);
+            let asked = self.builder.ins().band_imm_u(asked, ASKED.cast_signed());
+            leaves = self.either(leaves, Some(asked));
+        }
+        let Some(leaves) = leaves else { return };
+        let (leaving, goes_on) = (self.builder.create_block(), self.builder.create_block());
+        self.builder.set_cold_block(leaving);
+        self.builder.ins().brif(leaves, leaving, &[], goes_on, &[]);
+        self.builder.switch_to_block(leaving);
+        self.hand_over(looped, plan, seam);
+        self.builder.switch_to_block(goes_on);
+    }
+
+    /// Goes on with the next packet if rules drop this one.
+    pub(super) fn drop_by(
+        &mut self,
+        looped: Loop<'_>,
+        plan: &Plan,
+        (rules, says): (&Rules, Says<'_>),
+    ) {
+        for (condition, outcome) in rules.cases {
+            match outcome {
+                Outcome::Drop(_) => {}
+                // Such packets have left.
+                Outcome::Resubmit | Outcome::Recirculate | Outcome::Replicate(_) => continue,
+            }
+            let Some(drops) = self.condition(looped, plan, *condition, says) else { continue };
+            let goes_on = self.builder.create_block();
+            self.builder.ins().brif(drops, looped.next, &[], goes_on, &[]);
+            self.builder.switch_to_block(goes_on);
+        }
+    }
+
+    /// Returns the port of a packet for which rules have nothing else.
+    pub(super) fn port_by(&mut self, rules: &Rules, Says { fields, port }: Says<'_>) -> Value {
+        match (rules.otherwise, port) {
+            (Port::In(field), _) => self.value_in(fields, field),
+            (Port::Own, Some(port)) => port,
+            (Port::Own, None) => self.number(0),
+        }
+    }
+
+    /// Returns a number that is not zero if the condition holds, or nothing if it never does.
+    fn condition(
+        &mut self,
+        looped: Loop<'_>,
+        plan: &Plan,
+        condition: Condition,
+        Says { fields, port }: Says<'_>,
+    ) -> Option<Value> {
+        match condition {
+            Condition::IsSet(of) => {
+                let field = fields.get(of as usize).copied().flatten()?;
+                let may_be = plan.changed.contains(&field.address.offset);
+                may_be.then(|| self.value_in(fields, of))
+            }
+            Condition::IsDropPort(of) => {
+                let port = self.value_in(fields, of);
+                Some(self.is_number(port, looped.straight.drop_port))
+            }
+            Condition::HasNoQueue(of) => {
+                // A port has at least one queue, which is that of packets without a priority.
+                let (_, priority) = self.known(fields, of)?;
+                let priority = self.builder.use_var(priority);
+                let queues = self.word(looped.burst, offset_of!(Burst, queues));
+                let compared = IntCC::UnsignedGreaterThanOrEqual;
+                Some(self.builder.ins().icmp(compared, priority, queues))
+            }
+            Condition::GoesTo(to) => port.map(|port| self.is_number(port, to)),
+            Condition::GoesNowhere => port.map(|port| self.is_number(port, NOWHERE)),
+            Condition::Requests(_) => None,
+        }
+    }
+
+    fn is_number(&mut self, value: Value, number: u64) -> Value {
+        self.builder.ins().icmp_imm_s(IntCC::Equal, value, number.cast_signed())
+    }
+
+    fn either(&mut self, one: Option<Value>, other: Option<Value>) -> Option<Value> {
+        match (one, other) {
+            (Some(one), Some(other)) => Some(self.builder.ins().bor(one, other)),
+            (one, other) => one.or(other),
+        }
+    }
+
+    fn as_word(&mut self, value: Value) -> Value {
+        match self.builder.func.dfg.value_type(value) {
+            types::I64 => value,
+            _ => self.builder.ins().uextend(types::I64, value),
+        }
+    }
+}
