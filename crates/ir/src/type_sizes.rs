@@ -26,12 +26,12 @@ struct Size {
     parts: u64,
 }
 
-/// The progress of computing a type's size. A type that is needed while it is `InProgress`
+/// The progress of computing a type's size. A type that is needed while it is `Started`
 /// contains itself.
 #[derive(Clone, Copy)]
 enum Progress {
     Untouched,
-    InProgress,
+    Started,
     Known(Size),
 }
 
@@ -58,12 +58,12 @@ impl<'t> TypeSizes<'t> {
     fn size(&mut self, id: TypeId, level: u32) -> Result<Size, Unmeasured> {
         match self.sizes.get(id.index()).copied() {
             Some(Progress::Known(size)) => return Ok(size),
-            Some(Progress::InProgress) => return Err(Unmeasured::Recursive),
+            Some(Progress::Started) => return Err(Unmeasured::Recursive),
             Some(Progress::Untouched) | None => {}
         }
         super::meter::count(1);
         self.limits.admit(Limit::TypeDepth, level.into())?;
-        self.note(id, Progress::InProgress);
+        self.note(id, Progress::Started);
         let types = self.types;
         let mut inner = Size { depth: 0, parts: 0 };
         match types.get(id) {

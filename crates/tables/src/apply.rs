@@ -151,7 +151,8 @@ impl TableWorker {
     }
 
     /// Runs a batch of packets in arrival order. What one packet writes, the next sees, unless the table is changed by
-    /// digests. A key is its number, the low word first.
+    /// digests. A key is a number of two words, the low word first: the exact key, or the values of the fields, each shifted
+    /// to its place ([`Finder::places`](crate::Finder::places)).
     pub fn apply<A: Actions>(&mut self, keys: &[[u64; 2]], actions: &mut A) {
         let Self { table, worker, lookups, digests, way } = self;
         let _inside = worker.enter();

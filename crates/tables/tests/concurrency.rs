@@ -262,11 +262,13 @@ fn churn(design: Design, parameter_bytes: usize) {
     const KEYS: u32 = 300;
     let table = table(design, parameter_bytes, false);
     let changes = scaled(20_000, 300, 20);
-    let workers = AtomicUsize::new(2);
+    // Changes go on until both workers met an entry, but not for ever.
+    let most = if cfg!(miri) { changes } else { changes * 1000 };
+    let (workers, met) = (AtomicUsize::new(2), AtomicUsize::new(0));
     let stop = AtomicBool::new(false);
     thread::scope(|scope| {
         for number in 0..2_u64 {
-            let (table, stop, workers) = (&table, &stop, &workers);
+            let (table, stop, workers, met) = (&table, &stop, &workers, &met);
             scope.spawn(move || {
                 let _done = Done(workers);
                 let mut worker = TableWorker::new(table).unwrap();
@@ -277,6 +279,7 @@ fn churn(design: Design, parameter_bytes: usize) {
                         (0..40).map(|_| [random.u32(..KEYS).into(), 0]).collect();
                     let mut packets = Churn { keys: &keys, random: random.fork(), hits: 0 };
                     worker.apply(&keys, &mut packets);
+                    met.fetch_add(usize::from(hits == 0 && packets.hits > 0), Ordering::Relaxed);
                     hits += packets.hits;
                     if random.u8(..16) == 0 {
                         drop(worker);
@@ -288,7 +291,10 @@ fn churn(design: Design, parameter_bytes: usize) {
             });
         }
         let mut random = Rng::with_seed(99);
-        for change in 0..changes {
+        for change in 0..most {
+            if change >= changes && met.load(Ordering::Relaxed) == 2 {
+                break;
+            }
             // Entries come first, and then go.
             let comes = change % 200 < 100;
             let (key, number) = (random.u32(..KEYS), random.u32(..));

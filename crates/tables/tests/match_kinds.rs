@@ -186,6 +186,7 @@ fn lookups_while_routes_come_and_go() {
         table.insert(of, ActionId(0), &length.to_le_bytes()).unwrap()
     };
     insert(0x0a00_0000, 8);
+    let packet = |address: u32| key(&field, &[address.to_be_bytes().to_vec()]);
     let routes: u32 = if cfg!(miri) { 20 } else { 1000 };
     let done = AtomicBool::new(false);
     std::thread::scope(|scope| {
@@ -195,7 +196,7 @@ fn lookups_while_routes_come_and_go() {
             let mut worker = TableWorker::new(&table).unwrap();
             let mut seen = HashMap::new();
             while !done.load(Ordering::SeqCst) {
-                let found = look_up(&mut worker, &[[0x0a00_0105, 0]]);
+                let found = look_up(&mut worker, &[packet(0x0a00_0105)]);
                 *seen.entry(found[0].expect("a route to 10/8")).or_insert(0) += 1;
                 std::thread::yield_now();
             }
@@ -217,7 +218,7 @@ fn lookups_while_routes_come_and_go() {
     });
     assert_eq!(table.len(), 2);
     let mut worker = TableWorker::new(&table).unwrap();
-    let found = look_up(&mut worker, &[[0x0a00_0105, 0], [0x0b00_0000, 0]]);
+    let found = look_up(&mut worker, &[packet(0x0a00_0105), packet(0x0b00_0000)]);
     assert_eq!(found, [Some(24), None]);
 }
 
