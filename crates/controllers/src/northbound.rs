@@ -212,8 +212,8 @@ mod tests {
         assert_eq!(rules(&network, SwitchId(11)), None);
         let (_, rule) = rule_of(ENTRY.as_bytes()).expect("a rule");
         assert!(network.install(SwitchId(10), rule).is_some());
-        let told = rules(&network, SwitchId(10)).expect("it is there");
-        assert_eq!(told["10"][0]["match"]["dl_dst"], "02:00:00:00:00:1f");
-        assert_eq!(told["10"].as_array().map(Vec::len), Some(1));
+        let listed = rules(&network, SwitchId(10)).expect("it is there");
+        assert_eq!(listed["10"][0]["match"]["dl_dst"], "02:00:00:00:00:1f");
+        assert_eq!(listed["10"].as_array().map(Vec::len), Some(1));
     }
 }

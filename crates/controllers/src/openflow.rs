@@ -133,18 +133,18 @@ struct Shared {
 }
 
 /// The network, and the worker that carries out its decisions.
-struct Told {
+struct NorthboundPaths {
     network: Arc<Mutex<Network>>,
     worker: Slot,
 }
 
-impl Told {
+impl NorthboundPaths {
     fn lock(&self) -> MutexGuard<'_, Network> {
         self.network.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Paths for Told {
+impl Paths for NorthboundPaths {
     fn look(&self, look: &mut dyn FnMut(&Network)) {
         look(&self.lock());
     }
@@ -247,8 +247,9 @@ impl Controller {
             if let (Some(northbound), Some(network), Some(worker)) =
                 (&self.northbound, &shared.network, slots.first())
             {
-                let told = Arc::new(Told { network: network.clone(), worker: worker.clone() });
-                let serve = move || northbound.serve(told, || ended.load(Ordering::Relaxed));
+                let paths =
+                    Arc::new(NorthboundPaths { network: network.clone(), worker: worker.clone() });
+                let serve = move || northbound.serve(paths, || ended.load(Ordering::Relaxed));
                 threads.push(scope.spawn(serve));
             }
             let mut turn = slots.iter().cycle();

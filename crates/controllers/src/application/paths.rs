@@ -83,7 +83,7 @@ pub struct Network {
     /// The rules of the path of each pair.
     paths: HashMap<Pair, Vec<(SwitchId, Rule)>>,
     /// The rules that clients of the northbound interface installed, by switch.
-    told: BTreeMap<SwitchId, HashMap<Flow, Rule>>,
+    northbound_rules: BTreeMap<SwitchId, HashMap<Flow, Rule>>,
 }
 
 impl Network {
@@ -117,7 +117,7 @@ impl Network {
         self.switches.get(&switch)?;
         let of_paths = self.paths.values().flatten().filter(|(at, _)| *at == switch);
         let mut rules: HashMap<Flow, Rule> = of_paths.map(|(_, rule)| (rule.flow, *rule)).collect();
-        rules.extend(self.told.get(&switch).into_iter().flatten());
+        rules.extend(self.northbound_rules.get(&switch).into_iter().flatten());
         Some(rules.into_values().collect())
     }
 
@@ -125,7 +125,7 @@ impl Network {
     /// links change. Returns `None` if the switch is not connected.
     pub fn install(&mut self, switch: SwitchId, rule: Rule) -> Option<Vec<Command>> {
         self.switches.get(&switch)?;
-        self.told.entry(switch).or_default().insert(rule.flow, rule);
+        self.northbound_rules.entry(switch).or_default().insert(rule.flow, rule);
         Some(vec![Command::Install { switch, rule }])
     }
 
@@ -146,7 +146,7 @@ impl Network {
         if self.switches.remove(&switch).is_none() {
             return Vec::new();
         }
-        self.told.remove(&switch);
+        self.northbound_rules.remove(&switch);
         self.links.retain(|(from, _), (to, _)| *from != switch && *to != switch);
         self.hosts.retain(|_, (of, _)| *of != switch);
         self.reroute(|hop| hop == switch)

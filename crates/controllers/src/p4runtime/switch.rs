@@ -56,12 +56,12 @@ pub(super) async fn keep(connector: Connector, shared: Arc<Shared>, is_connected
     let target = connector.target();
     let journal = &shared.options.journal;
     let mut pause = FIRST_PAUSE;
-    let mut told = String::new();
+    let mut reported = String::new();
     loop {
         match Session::open(&connector, &shared).await {
             Ok(session) => {
                 pause = shared.options.redial;
-                told.clear();
+                reported.clear();
                 journal.note(format_args!("{target} is connected"));
                 let counted = Counted::new(&shared.counters);
                 is_connected.store(true, Ordering::Relaxed);
@@ -79,9 +79,9 @@ pub(super) async fn keep(connector: Connector, shared: Arc<Shared>, is_connected
                     shared.counters.failed();
                 }
                 let text = problem.to_string();
-                if told != text {
+                if reported != text {
                     journal.note(format_args!("{target}: {text}; trying again"));
-                    told = text;
+                    reported = text;
                 }
             }
         }

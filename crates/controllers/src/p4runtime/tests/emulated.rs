@@ -116,14 +116,14 @@ impl Emulated {
         // Clients that stay are disconnected immediately.
         let options = ServerOptions { grace: Duration::ZERO, ..options };
         let server = Server::new(devices, options).unwrap();
-        let (told, bound) = channel();
+        let (bound_sender, bound) = channel();
         let (stop, stopped) = oneshot::channel();
         let thread = std::thread::spawn(move || {
             let runtime =
                 tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
             runtime.block_on(async {
                 let listener = listen(address);
-                told.send(listener.local_addr().unwrap()).unwrap();
+                bound_sender.send(listener.local_addr().unwrap()).unwrap();
                 let shutdown = async {
                     let _ = stopped.await;
                 };
