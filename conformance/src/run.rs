@@ -51,7 +51,7 @@ impl ProbeRun {
             interrupt: interrupt.clone(),
         };
         let thread = std::thread::spawn(move || {
-            probe::run(&resolved.config, context, &mut Nobody).map_err(|error| error.to_string())
+            probe::run(&resolved.config, context, &mut NoWatcher).map_err(|error| error.to_string())
         });
         Self { thread, live, interrupt }
     }
@@ -139,7 +139,7 @@ pub fn rfc8456(settings: &[(&str, &str)]) -> BenchmarkResult {
         live: Arc::new(Live::default()),
         interrupt: Arc::new(AtomicBool::new(false)),
     };
-    match probe::rfc8456::run(&resolved.config, tests, context, None, &mut Nobody) {
+    match probe::rfc8456::run(&resolved.config, tests, context, None, &mut NoWatcher) {
         Ok(result) => result,
         Err(error) => panic!("the run failed: {error}"),
     }
@@ -160,14 +160,14 @@ fn resolve(file: Option<&Path>, settings: &[(&str, &str)]) -> Resolved {
 }
 
 /// A watcher that ignores all events.
-struct Nobody;
+struct NoWatcher;
 
-impl Watcher for Nobody {
+impl Watcher for NoWatcher {
     fn trial_begins(&mut self, _: u32, _: Option<u32>, _: &str) {}
     fn trial_ended(&mut self, _: &Trial, _: &RunResult) {}
 }
 
-impl BenchmarkWatcher for Nobody {
+impl BenchmarkWatcher for NoWatcher {
     fn trial_begins(&mut self, _: &str) {}
     fn trial_ended(&mut self, _: &BenchmarkResult) {}
 }

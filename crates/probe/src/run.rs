@@ -32,7 +32,7 @@ use crate::outcome::{
 use crate::search::{LossFreeSearch, Range};
 use crate::summary::summarize;
 use crate::thresholds::{self, Threshold};
-use crate::trial::together::Word;
+use crate::trial::together::RankMessage;
 use crate::trial::{self, Concluded, TrialError, TrialSetting};
 use crate::usage::{Sampler, UsageError};
 pub use serve::serve;
@@ -157,9 +157,9 @@ pub fn lead(
     config.p4runtime.ranks = hosts_of_ranks(&config, group, &context.interrupt);
     let result = run_all(&config, context, watcher, Some(&mut *group));
     if let Err(error) = &result {
-        group.send_all(&Word::Cancel(error.to_string()));
+        group.send_all(&RankMessage::Cancel(error.to_string()));
     }
-    group.send_all(&Word::End);
+    group.send_all(&RankMessage::End);
     result
 }
 
@@ -182,28 +182,28 @@ pub fn follow(
     let _ports = match HeldPorts::take(config, false).map_err(RunError::from).and_then(in_order) {
         Ok(ports) => ports,
         Err(error) => {
-            group.send(Rank::FIRST, &Word::Failed(error.to_string()));
+            group.send(Rank::FIRST, &RankMessage::Failed(error.to_string()));
             return Err(error);
         }
     };
-    group.send(Rank::FIRST, &Word::Here(engine::p4runtime::advertised(config)));
+    group.send(Rank::FIRST, &RankMessage::Here(engine::p4runtime::advertised(config)));
     let precedence = config.isolate.then(Precedence::take);
     // A command between trials may take a while.
     let deadline = |from: Instant| from + Duration::from_secs(600);
     let mut heard = Instant::now();
     loop {
         match group.receive(Duration::from_millis(50)) {
-            Received::Message(Rank::FIRST, Word::Trial(setting)) => {
+            Received::Message(Rank::FIRST, RankMessage::Trial(setting)) => {
                 match trial::run(config, setting, live, interrupt, Some(group)) {
                     Ok(Concluded::Over) => break,
                     Ok(_) => heard = Instant::now(),
                     Err(error) => {
-                        group.send(Rank::FIRST, &Word::Failed(error.to_string()));
+                        group.send(Rank::FIRST, &RankMessage::Failed(error.to_string()));
                         return Err(error.into());
                     }
                 }
             }
-            Received::Message(Rank::FIRST, Word::End) => break,
+            Received::Message(Rank::FIRST, RankMessage::End) => break,
             // This message belongs to a trial that is over.
             Received::Message(..) => {}
             Received::Lost(_) => {}
@@ -242,8 +242,8 @@ fn hosts_of_ranks(config: &Config, group: &mut Group, interrupt: &AtomicBool) ->
     let is_over = || interrupt.load(atomic::Ordering::Relaxed);
     let heard = group.hear_all(PATIENCE, is_over, |group, rank, word| {
         match word {
-            Word::Here(address) => drop(hosts.insert(rank, address)),
-            Word::Failed(reason) => group.give_up(rank, reason),
+            RankMessage::Here(address) => drop(hosts.insert(rank, address)),
+            RankMessage::Failed(reason) => group.give_up(rank, reason),
             _ => return Ok::<bool, Infallible>(false),
         }
         Ok(true)
@@ -440,7 +440,7 @@ impl Runner<'_> {
         };
         let context = &self.context;
         if let Some(group) = self.group.as_deref_mut() {
-            group.send_all(&Word::Trial(setting));
+            group.send_all(&RankMessage::Trial(setting));
         }
         let outcome = trial::run(
             self.config,

@@ -718,7 +718,7 @@ mod tests {
         let setting = TrialSetting { switches: 50, rate: 1.0, repetition: 1, seed: 1 };
         let plan = plan(config, setting, None).expect("a plan");
         assert_eq!(plan.introductions(), nanos(Duration::from_secs(1)));
-        let mut told = Vec::new();
+        let mut introduced = Vec::new();
         for thread in 0..2 {
             let records: Vec<SwitchRecord> = plan
                 .members(thread)
@@ -728,12 +728,12 @@ mod tests {
             for at in (0..=100).map(|step| begin + step * 10_000_000) {
                 let due = introductions.due(&plan, &records, at);
                 assert!(due.len() <= 2, "{due:?}");
-                told.extend(due.iter().map(|(place, host)| (records[*place].index, *host)));
+                introduced.extend(due.iter().map(|(place, host)| (records[*place].index, *host)));
             }
         }
-        told.sort_unstable();
+        introduced.sort_unstable();
         let all: Vec<_> = (0..50).flat_map(|switch| [(switch, 0), (switch, 1)]).collect();
-        assert_eq!(told, all);
+        assert_eq!(introduced, all);
     }
 
     /// The rest of a flood would delay the first answers.

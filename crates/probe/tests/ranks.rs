@@ -14,9 +14,9 @@ use probe::outcome::{Completion, Counts, RunResult, Saturated, Trial};
 use probe::{Live, RunContext, Watcher};
 use ranks::{Event, Group, Link, MemoryLink, Rank, in_memory};
 
-struct Nobody;
+struct NoWatcher;
 
-impl Watcher for Nobody {
+impl Watcher for NoWatcher {
     fn trial_begins(&mut self, _: u32, _: Option<u32>, _: &str) {}
     fn trial_ended(&mut self, _: &Trial, _: &RunResult) {}
 }
@@ -94,7 +94,7 @@ fn together(resolved: &Resolved, size: u32) -> RunResult {
             let config = &resolved.config;
             scope.spawn(move || follow(config, Group::from(link)));
         }
-        probe::lead(&resolved.config, context(resolved), &mut Nobody, &mut first)
+        probe::lead(&resolved.config, context(resolved), &mut NoWatcher, &mut first)
     })
     .unwrap_or_else(|error| panic!("{error}"))
 }
@@ -125,7 +125,7 @@ fn assert_same_decisions(alone: &Trial, shared: &Trial) {
 fn four_ranks_count_what_one_process_counts() {
     let alone = beside_controller(|address| {
         let resolved = configuration(address, &[("plan.repetitions", "2")]);
-        probe::run(&resolved.config, context(&resolved), &mut Nobody).expect("a result")
+        probe::run(&resolved.config, context(&resolved), &mut NoWatcher).expect("a result")
     });
     let shared = run_with(4, &[("plan.repetitions", "2")]);
     assert_eq!(shared.completion, Completion::Complete, "{:?}", shared.notes);
@@ -174,7 +174,7 @@ fn a_rank_that_dies_ends_the_run_with_what_is_there() {
                 });
                 let _ = probe::follow(config, &live, &dies, &mut Group::from(bad));
             });
-            probe::lead(config, context(&resolved), &mut Nobody, &mut first)
+            probe::lead(config, context(&resolved), &mut NoWatcher, &mut first)
         })
         .expect("a result");
         // The interrupted rank handed over its record, and was lost then.
@@ -274,7 +274,7 @@ fn with_a_fate(fate: Fate) -> RunResult {
                 let mut group = Group::new(Box::new(fated));
                 let _ = probe::follow(config, &live, &interrupt, &mut group);
             });
-            let result = probe::lead(config, context(&resolved), &mut Nobody, &mut first);
+            let result = probe::lead(config, context(&resolved), &mut NoWatcher, &mut first);
             is_over.store(true, Ordering::Relaxed);
             result.expect("a result")
         })
@@ -322,7 +322,7 @@ fn what_ranks_cannot_share_is_said() {
     let address = ([127, 0, 0, 1], 9).into();
     let resolved = configuration(address, &[("plan.kind", "rfc8456:5.1.1")]);
     let mut group = Group::from(in_memory(1).remove(0));
-    let error = probe::lead(&resolved.config, context(&resolved), &mut Nobody, &mut group);
+    let error = probe::lead(&resolved.config, context(&resolved), &mut NoWatcher, &mut group);
     let error = error.expect_err("no");
     assert!(error.is_input() && error.to_string().contains("the tests of RFC 8456"), "{error}");
 }
@@ -333,7 +333,7 @@ fn what_ranks_cannot_share_is_said() {
 fn four_ranks_count_what_one_process_counts_over_p4runtime() {
     let alone = beside_p4runtime_controller(|settings| {
         let resolved = configuration(([127, 0, 0, 1], 9).into(), settings);
-        probe::run(&resolved.config, context(&resolved), &mut Nobody).expect("a result")
+        probe::run(&resolved.config, context(&resolved), &mut NoWatcher).expect("a result")
     });
     let shared = beside_p4runtime_controller(|settings| {
         let resolved = configuration(([127, 0, 0, 1], 9).into(), settings);

@@ -97,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn a_silent_peer_is_asked_and_then_given_up() {
+    fn a_silent_peer_gets_an_echo_request_and_is_then_given_up() {
         let (mut keepalive, mut out) = (keepalive(), Vec::new());
         let mut poll = |now| (keepalive.poll(Version::V1_3, ms(now), &mut out), out.len());
         assert_eq!(poll(200), (Liveness::Alive { next: ms(1100) }, 0));

@@ -503,14 +503,14 @@ fn p4runtime(draft: &Draft, report: &mut Report<'_>) {
             },
         );
     }
-    let told = own.advertise.0.unwrap_or(own.listen.0);
+    let advertised = own.advertise.0.unwrap_or(own.listen.0);
     let tells = draft.controller.onos_rest.0.is_some()
         || draft.controller.netcfg_file.0.is_some()
         || draft.controller.list_file.0.is_some();
-    if told.is_unspecified() && (tells || own.advertise.0.is_some()) {
+    if advertised.is_unspecified() && (tells || own.advertise.0.is_some()) {
         report.conflict(
             &["p4runtime.advertise", "p4runtime.listen"],
-            format!("{told} is no address that a controller can dial"),
+            format!("{advertised} is no address that a controller can dial"),
             "p4runtime.advertise = \"ADDRESS\", one of this host's own".to_owned(),
         );
     }

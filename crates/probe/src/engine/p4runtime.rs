@@ -37,7 +37,7 @@ use crate::ledger::Tally;
 use load::Form;
 use pacer::Pacing;
 pub use ports::{HeldPorts, PortsError};
-use thread::{Doorman, Member, Observer, Shared, ThreadState};
+use thread::{ListenerObserver, Member, Observer, Shared, ThreadState};
 
 /// The reason why the engine could not start.
 #[derive(Debug, thiserror::Error)]
@@ -287,10 +287,11 @@ fn run(
         let mut tasks = tokio::task::JoinSet::new();
         for listening in servers {
             let to = listening.from + listening.devices.len();
-            let doorman = Doorman { thread: thread.clone(), from: listening.from, to };
+            let listener_observer =
+                ListenerObserver { thread: thread.clone(), from: listening.from, to };
             let options = ServerOptions {
                 tls: tls.clone(),
-                observer: Some(Arc::new(doorman)),
+                observer: Some(Arc::new(listener_observer)),
                 urgency: Some(pacing.clone()),
                 // The trial is over by then, and controllers often keep streams open.
                 grace: Duration::from_millis(100),

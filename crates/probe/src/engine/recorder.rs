@@ -419,7 +419,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pause_while_asleep_is_time_in_which_nobody_listened() {
+    fn a_pause_while_asleep_is_an_absence() {
         let mut recorder = recorder();
         // The thread was to sleep for 20 ms and slept until after the window.
         let until = 2 * SECOND + 20_000_000;

@@ -233,7 +233,7 @@ fn in_order_matching_takes_the_oldest() {
 /// The times in the window include answers to earlier packet-ins and exclude answers after the
 /// window.
 #[test]
-fn times_of_answers_in_the_window_are_exact_once_the_books_are_closed() {
+fn times_of_answers_in_the_window_are_exact_once_the_record_is_closed() {
     let (mut tally, mut ledger) = (tally(), SwitchLedger::default());
     let Window { from, to } = tally.window();
     let mut answer = |due: u64, after: u64| {

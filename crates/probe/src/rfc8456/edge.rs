@@ -31,7 +31,7 @@ const LOOK: u64 = 50_000_000;
 const DESK_LOOK: u64 = 200_000;
 
 /// The protocol-independent parts of an edge.
-pub(super) struct Company<'a> {
+pub(super) struct EdgeContext<'a> {
     pub(super) clock: Clock,
     pub(super) interrupt: &'a AtomicBool,
     desk: Desk,
@@ -39,7 +39,7 @@ pub(super) struct Company<'a> {
     counts_flows: bool,
 }
 
-impl<'a> Company<'a> {
+impl<'a> EdgeContext<'a> {
     pub(super) fn new(
         northbound: Option<super::northbound::Northbound>,
         fail: Option<String>,

@@ -107,7 +107,7 @@ impl Runner<'_> {
     fn test(&mut self, test: Test) -> Result<(), RunError> {
         if let Some(reason) = not_possible(self.config, test) {
             let mut outcome = empty_outcome(test, None, test.unit());
-            outcome.trials.push(told(Measured::failed(reason)));
+            outcome.trials.push(trial_outcome(Measured::failed(reason)));
             self.result.tests.push(outcome);
             return Ok(());
         }
@@ -209,7 +209,7 @@ impl Runner<'_> {
             let measured = trial(self)?;
             self.note_reach(&measured);
             if let Some(outcome) = self.result.tests.get_mut(place) {
-                outcome.trials.push(told(measured));
+                outcome.trials.push(trial_outcome(measured));
                 outcome.summarize();
             }
             self.result.provenance = self.began.provenance();
@@ -285,7 +285,7 @@ impl Runner<'_> {
             live: self.context.live.clone(),
             interrupt: self.context.interrupt.clone(),
         };
-        crate::run::run(&config, context, &mut Nobody)
+        crate::run::run(&config, context, &mut NoWatcher)
     }
 
     /// Measures section 5.2.1 over P4Runtime: the number of switches with which the controller
@@ -488,7 +488,7 @@ fn least_switches(config: &Config) -> u32 {
     }
 }
 
-fn told(measured: Measured) -> TrialOutcome {
+fn trial_outcome(measured: Measured) -> TrialOutcome {
     let figure =
         |(name, value, unit): (&str, f64, Unit)| Figure { name: name.to_owned(), value, unit };
     TrialOutcome {
@@ -560,9 +560,9 @@ fn empty_result(
 }
 
 /// A watcher that ignores the trials of a search, since the enclosing run is watched.
-struct Nobody;
+struct NoWatcher;
 
-impl Watcher for Nobody {
+impl Watcher for NoWatcher {
     fn trial_begins(&mut self, _: u32, _: Option<u32>, _: &str) {}
     fn trial_ended(&mut self, _: &Trial, _: &RunResult) {}
 }

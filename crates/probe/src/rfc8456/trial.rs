@@ -9,8 +9,8 @@ use ::p4runtime::session::Rehearsal;
 use super::Test;
 use super::bench::{Bench, Measured, Preparation, Procedure};
 use super::edge::{
-    Announce, Company, Events, Kind, OpenFlowDevice, OpenFlowEdge, P4RuntimeDevice, P4RuntimeEdge,
-    Programs,
+    Announce, EdgeContext, Events, Kind, OpenFlowDevice, OpenFlowEdge, P4RuntimeDevice,
+    P4RuntimeEdge, Programs,
 };
 use super::emulator::Emulator;
 use super::northbound::Northbound;
@@ -54,7 +54,7 @@ pub(super) fn run(
     let plan = Plan::new(config, setting)?;
     let northbound = Northbound::of(config).map_err(TrialError::Engine)?;
     let procedure = plan.procedure(config, northbound.is_some());
-    let company = Company::new(northbound, config.rfc8456.fail.clone(), interrupt);
+    let context = EdgeContext::new(northbound, config.rfc8456.fail.clone(), interrupt);
     match config.protocol {
         Protocol::OpenFlow10 | Protocol::OpenFlow13 => {
             let addresses = std::iter::once(&config.controller.address);
@@ -71,21 +71,21 @@ pub(super) fn run(
                 .collect();
             let bench = Bench::new(plan.emulator(devices), procedure, plan.preparation(lines));
             let failed = |error: &dyn std::fmt::Display| TrialError::Engine(error.to_string());
-            let edge = OpenFlowEdge::new(bench, company, diallers, one_at_a_time)
+            let edge = OpenFlowEdge::new(bench, context, diallers, one_at_a_time)
                 .map_err(|error| failed(&error))?;
             if let Some(announce) = announce {
                 announce()?;
             }
             Ok(edge.run().map_err(|error| failed(&error))?)
         }
-        Protocol::P4Runtime => over_p4runtime(&plan, procedure, company, rehearsal, announce),
+        Protocol::P4Runtime => over_p4runtime(&plan, procedure, context, rehearsal, announce),
     }
 }
 
 fn over_p4runtime(
     plan: &Plan,
     procedure: Box<dyn Procedure>,
-    company: Company<'_>,
+    context: EdgeContext<'_>,
     rehearsal: Option<&Arc<dyn Rehearsal>>,
     announce: Option<Announce<'_>>,
 ) -> Result<Measured, RunError> {
@@ -99,7 +99,7 @@ fn over_p4runtime(
         bypass: plan.tables == FlowTables::Bypass,
     };
     let addresses = p4runtime::addresses(&plan.config);
-    let events = Events::new(company.clock);
+    let events = Events::new(context.clock);
     let devices = (0..).zip(&addresses);
     let devices = devices
         .map(|(index, address)| P4RuntimeDevice::new(&kind, index, address, &events))
@@ -108,7 +108,7 @@ fn over_p4runtime(
     // Standby controllers dial as well, and election ids decide which session counts.
     let bench = Bench::new(plan.emulator(devices), procedure, plan.preparation(1));
     let tls = p4runtime::server_tls(&plan.config).map_err(|error| failed(&error))?;
-    let edge = P4RuntimeEdge::new(bench, company, plan.key, tls, events, addresses);
+    let edge = P4RuntimeEdge::new(bench, context, plan.key, tls, events, addresses);
     Ok(edge.run(announce)?)
 }
 

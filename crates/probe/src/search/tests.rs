@@ -381,7 +381,7 @@ fn maximum(answered: impl Fn(f64) -> f64) -> (Option<f64>, f64, f64) {
 }
 
 #[test]
-fn the_maximum_is_sought_beyond_the_loss_free_rate() {
+fn the_maximum_is_searched_for_beyond_the_loss_free_rate() {
     // The controller loses one packet-in in a hundred above 380 per second, and answers up to
     // 3,500.
     let (free, most, at) = maximum(|rate| match rate {

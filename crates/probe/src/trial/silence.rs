@@ -138,7 +138,7 @@ mod tests {
     };
 
     #[test]
-    fn a_controller_that_stopped_is_told_from_others() {
+    fn a_controller_that_stopped_is_distinguished_from_others() {
         assert!(OS_KEN.is_for_good());
         // ONOS over P4Runtime with 50 switches at 50/s: overloaded, and answering until the end.
         let slow = Seen {

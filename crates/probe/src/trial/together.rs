@@ -35,7 +35,7 @@ const LOOK: Duration = Duration::from_millis(5);
 
 /// A message between the ranks of a run.
 #[derive(Debug, Serialize, Deserialize)]
-pub(crate) enum Word {
+pub(crate) enum RankMessage {
     /// A rank is ready, and its switches are found at this address.
     Here(IpAddr),
     /// The first rank's request to run a trial.
@@ -59,7 +59,7 @@ pub(crate) enum Word {
     /// A note for the switch of another rank.
     Note(Note),
     /// The measurements of a rank, for the first rank.
-    Books(Box<RankBooks>),
+    Books(Box<RankRecord>),
     /// A rank could not set up the trial.
     Failed(String),
 }
@@ -74,7 +74,7 @@ pub(crate) enum Phase {
 
 /// The record that a rank hands over at the end.
 #[derive(Debug, Serialize, Deserialize)]
-pub(crate) struct RankBooks {
+pub(crate) struct RankRecord {
     pub(super) books: Vec<Books>,
     pub(super) usage: UsageSeries,
     pub(super) seen: Vec<Seen>,
@@ -98,9 +98,9 @@ pub(super) struct Together<'a> {
     /// The offsets of the other clocks before traffic, at the first rank.
     before: BTreeMap<Rank, ClockOffset>,
     after: BTreeMap<Rank, ClockOffset>,
-    words: VecDeque<(Rank, Word)>,
+    words: VecDeque<(Rank, RankMessage)>,
     /// The records of ranks that have handed them over.
-    books: BTreeMap<Rank, RankBooks>,
+    books: BTreeMap<Rank, RankRecord>,
     /// Whether the run is over.
     is_over: bool,
     cancelled: Option<String>,
@@ -146,24 +146,24 @@ impl<'a> Together<'a> {
         while let Some(note) = self.outbound.take() {
             match self.is_first() {
                 true => self.carry(plan, note),
-                false => self.group.send(Rank::FIRST, &Word::Note(note)),
+                false => self.group.send(Rank::FIRST, &RankMessage::Note(note)),
             }
         }
         let mut patience = patience;
         loop {
             match self.group.receive(patience) {
-                Received::Message(from, Word::Note(note)) => {
+                Received::Message(from, RankMessage::Note(note)) => {
                     let note = self.as_of(from, note);
                     self.carry(plan, note);
                 }
-                Received::Message(Rank::FIRST, Word::Cancel(reason)) => {
+                Received::Message(Rank::FIRST, RankMessage::Cancel(reason)) => {
                     self.cancelled.get_or_insert(reason);
                 }
-                Received::Message(Rank::FIRST, Word::End) => {
+                Received::Message(Rank::FIRST, RankMessage::End) => {
                     self.is_over = true;
                     self.cancelled.get_or_insert("the run is over".to_owned());
                 }
-                Received::Message(from, Word::Books(books)) => {
+                Received::Message(from, RankMessage::Books(books)) => {
                     self.books.insert(from, *books);
                 }
                 Received::Message(from, word) => self.words.push_back((from, word)),
@@ -195,12 +195,12 @@ impl<'a> Together<'a> {
             if let (Note::Answered { at, .. }, Some(offset)) = (&mut note, self.before.get(&rank)) {
                 *at = offset.there(*at);
             }
-            self.group.send(rank, &Word::Note(note));
+            self.group.send(rank, &RankMessage::Note(note));
         }
     }
 
     /// Returns the next message of the first rank that is not a note; waits for at most `patience`.
-    fn of_first(&mut self, plan: &TrialPlan, patience: Duration) -> Result<Word, String> {
+    fn of_first(&mut self, plan: &TrialPlan, patience: Duration) -> Result<RankMessage, String> {
         let deadline = Instant::now() + patience;
         loop {
             if let Some((_, word)) = self.words.pop_front() {
@@ -231,11 +231,11 @@ impl<'a> Together<'a> {
         interrupted: &dyn Fn() -> bool,
     ) -> Result<(), Completion> {
         if !self.is_first() {
-            self.group.send(Rank::FIRST, &Word::Reached(phase, mine.clone()));
+            self.group.send(Rank::FIRST, &RankMessage::Reached(phase, mine.clone()));
             mine?;
             // The first rank waits for the others one after the other.
             return match self.of_first(plan, patience + 2 * PATIENCE) {
-                Ok(Word::Proceed(reached)) if reached == phase => Ok(()),
+                Ok(RankMessage::Proceed(reached)) if reached == phase => Ok(()),
                 Ok(_) => Err(failed("rank 0 went on without this one".to_owned())),
                 Err(reason) => Err(failed(reason)),
             };
@@ -246,12 +246,12 @@ impl<'a> Together<'a> {
         loop {
             while let Some((from, word)) = self.words.pop_front() {
                 match word {
-                    Word::Reached(reached, outcome) if reached == phase => {
+                    RankMessage::Reached(reached, outcome) if reached == phase => {
                         awaited.retain(|rank| *rank != from);
                         let Err(completion) = outcome else { continue };
                         trouble.get_or_insert_with(|| of_rank(from, completion));
                     }
-                    Word::Failed(reason) => {
+                    RankMessage::Failed(reason) => {
                         awaited.retain(|rank| *rank != from);
                         trouble.get_or_insert_with(|| failed(format!("{from}: {reason}")));
                         self.group.give_up(from, reason);
@@ -281,7 +281,7 @@ impl<'a> Together<'a> {
         }
         match trouble {
             None => {
-                self.group.send_all(&Word::Proceed(phase));
+                self.group.send_all(&RankMessage::Proceed(phase));
                 Ok(())
             }
             Some(completion) => {
@@ -298,7 +298,7 @@ impl<'a> Together<'a> {
     /// Ends the trial for the other ranks.
     pub(super) fn cancel(&mut self, reason: &str) {
         if self.is_first() {
-            self.group.send_all(&Word::Cancel(reason.to_owned()));
+            self.group.send_all(&RankMessage::Cancel(reason.to_owned()));
         }
     }
 
@@ -307,13 +307,13 @@ impl<'a> Together<'a> {
     pub(super) fn begin(&mut self, plan: &TrialPlan, at: u64) -> Result<u64, Completion> {
         if !self.is_first() {
             return match self.of_first(plan, 2 * PATIENCE) {
-                Ok(Word::Begin(at)) => Ok(at),
+                Ok(RankMessage::Begin(at)) => Ok(at),
                 Ok(_) => Err(failed("rank 0 did not say when traffic begins".to_owned())),
                 Err(reason) => Err(failed(reason)),
             };
         }
         for (rank, offset) in &self.before {
-            self.group.send(*rank, &Word::Begin(offset.there(at)));
+            self.group.send(*rank, &RankMessage::Begin(offset.there(at)));
         }
         Ok(at)
     }
@@ -337,8 +337,8 @@ impl<'a> Together<'a> {
     }
 
     /// Hands this rank's record to the first rank.
-    pub(super) fn hand_over(&mut self, books: RankBooks) {
-        self.group.send(Rank::FIRST, &Word::Books(Box::new(books)));
+    pub(super) fn hand_over(&mut self, books: RankRecord) {
+        self.group.send(Rank::FIRST, &RankMessage::Books(Box::new(books)));
     }
 
     /// Collects the records of the other ranks, and returns the outcome of each of them.
@@ -346,7 +346,7 @@ impl<'a> Together<'a> {
         &mut self,
         plan: &TrialPlan,
         interrupted: bool,
-    ) -> (Vec<RankBooks>, Vec<RankOutcome>) {
+    ) -> (Vec<RankRecord>, Vec<RankOutcome>) {
         let hurries = interrupted && !self.group.notices_loss();
         let patience = if hurries { IN_HASTE } else { PATIENCE };
         let deadline = Instant::now() + patience;
@@ -487,7 +487,7 @@ mod tests {
     }
 
     #[test]
-    fn the_time_of_an_answer_is_told_on_the_clock_of_who_reads_it() {
+    fn the_time_of_an_answer_is_converted_to_the_clock_of_its_reader() {
         let mut group = Group::from(in_memory(2).remove(0));
         let plan = plan_of(Rank::FIRST, 2);
         let (_, outbound) = mailbox().expect("a mailbox");

@@ -206,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn our_own_sockets_are_nobody_elses() {
+    fn own_sockets_are_not_those_of_others() {
         let _turn = turn();
         let listener = TcpListener::bind("127.0.0.1:0").expect("bound");
         let address = listener.local_addr().expect("an address");
@@ -217,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn a_port_that_nobody_listens_on_is_named() {
+    fn a_port_without_listener_is_named() {
         let _turn = turn();
         let address = {
             let listener = TcpListener::bind("127.0.0.1:0").expect("bound");

@@ -111,7 +111,7 @@ fn every_digest_that_is_acknowledged_is_answered() {
 }
 
 #[test]
-fn digests_that_nobody_acknowledges_are_unanswered() {
+fn unacknowledged_digests_are_unanswered() {
     let (trial, lists) = with_controller(Behaviour { enables: true, acknowledges: 0 }, &[]);
     let counts = trial.counts;
     assert_eq!((counts.due, counts.sent), (30, 30), "{counts:?}");
@@ -139,7 +139,7 @@ fn acknowledgements_set_the_pace_of_a_closed_loop() {
 }
 
 #[test]
-fn a_controller_that_does_not_enable_the_digest_is_told_of() {
+fn a_controller_that_does_not_enable_the_digest_is_reported() {
     let behaviour = Behaviour { enables: false, acknowledges: 1 };
     let (trial, lists) = with_controller(behaviour, &[("timing.connect-timeout", "1s")]);
     let Completion::Failed { reason } = &trial.completion else { panic!("{:?}", trial.completion) };

@@ -127,7 +127,7 @@ fn an_idle_entry_is_answered_by_its_deletion_or_by_setting_it_again() {
 }
 
 #[test]
-fn idle_entries_that_nobody_writes_are_unanswered_and_make_room() {
+fn idle_entries_without_an_update_are_unanswered_and_make_room() {
     let (trial, entries, _) = with_controller(Answer::Nothing, &[]);
     let counts = trial.counts;
     assert_eq!((counts.due, counts.sent), (30, 30), "{counts:?}");

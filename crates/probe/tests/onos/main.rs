@@ -16,9 +16,9 @@ use probe::{Live, RunContext, RunError, Watcher};
 
 use server::Onos;
 
-struct Nobody;
+struct NoWatcher;
 
-impl Watcher for Nobody {
+impl Watcher for NoWatcher {
     fn trial_begins(&mut self, _: u32, _: Option<u32>, _: &str) {}
     fn trial_ended(&mut self, _: &Trial, _: &RunResult) {}
 }
@@ -55,7 +55,7 @@ fn run(onos: &Onos, more: &[(&str, &str)]) -> Result<RunResult, RunError> {
         live: Arc::new(Live::default()),
         interrupt: Arc::new(AtomicBool::new(false)),
     };
-    probe::run(&resolved.config, context, &mut Nobody)
+    probe::run(&resolved.config, context, &mut NoWatcher)
 }
 
 fn reason(result: &RunResult) -> String {
@@ -97,7 +97,7 @@ fn openflow_needs_an_application_too() {
 }
 
 #[test]
-fn devices_that_onos_knows_or_made_nothing_of_are_told_apart() {
+fn known_and_ignored_devices_are_distinguished() {
     let onos = Onos::with(&ACTIVE);
     onos.device("device:bmv2:s1", false, "bmv2:org.onosproject.pipelines.basic");
     let reason = reason(&run(&onos, &[]).expect("a result"));

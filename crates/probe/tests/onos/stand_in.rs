@@ -14,7 +14,7 @@ use probe::rfc8456::outcome::BenchmarkResult;
 use probe::{Live, RunContext};
 use serde_json::Value;
 
-use crate::{Nobody, free_port};
+use crate::{NoWatcher, free_port};
 
 const BASIC: &str = "org.onosproject.pipelines.basic";
 const TUTORIAL: &str = "p4-tutorial-pipeconf";
@@ -58,7 +58,7 @@ impl StandIn {
             ("controller.onos-rest", &self.base),
         ];
         let resolved = resolved(&[&usual[..], more].concat());
-        probe::run(&resolved.config, context(&resolved), &mut Nobody).expect("a result")
+        probe::run(&resolved.config, context(&resolved), &mut NoWatcher).expect("a result")
     }
 
     /// Returns the number of devices that it reports, or the status of its error.
@@ -190,8 +190,8 @@ fn a_saturated_controller_shows_its_backlog_and_the_next_command() {
 /// Each trial of the plan makes ONOS forget the previous trial, and no state is left behind.
 #[test]
 fn the_tests_of_rfc_8456_have_onos_forget_the_switches() {
-    struct Nobody;
-    impl BenchmarkWatcher for Nobody {
+    struct NoWatcher;
+    impl BenchmarkWatcher for NoWatcher {
         fn trial_begins(&mut self, _: &str) {}
         fn trial_ended(&mut self, _: &BenchmarkResult) {}
     }
@@ -215,7 +215,7 @@ fn the_tests_of_rfc_8456_have_onos_forget_the_switches() {
         let resolved = resolved(&settings);
         let PlanKind::Rfc8456(tests) = resolved.config.plan.kind else { panic!("another plan") };
         let result =
-            probe::rfc8456::run(&resolved.config, tests, context(&resolved), None, &mut Nobody)
+            probe::rfc8456::run(&resolved.config, tests, context(&resolved), None, &mut NoWatcher)
                 .expect("a result");
         assert_eq!(result.completion, Completion::Complete, "{result:?}");
         let time = result.tests[0].value.as_ref().expect("a time").mean;

@@ -20,9 +20,9 @@ use probe::rfc8456::outcome::{BenchmarkResult, TestOutcome};
 use probe::rfc8456::{BenchmarkWatcher, Test};
 use probe::{Live, RunContext};
 
-struct Nobody;
+struct NoWatcher;
 
-impl BenchmarkWatcher for Nobody {
+impl BenchmarkWatcher for NoWatcher {
     fn trial_begins(&mut self, _: &str) {}
     fn trial_ended(&mut self, _: &BenchmarkResult) {}
 }
@@ -41,7 +41,7 @@ const SHORT: &[(&str, &str)] = &[
 ];
 
 fn run(settings: &[(&str, &str)]) -> BenchmarkResult {
-    run_watched(settings, &mut Nobody)
+    run_watched(settings, &mut NoWatcher)
 }
 
 fn run_watched(settings: &[(&str, &str)], watcher: &mut dyn BenchmarkWatcher) -> BenchmarkResult {

@@ -14,7 +14,7 @@ use p4runtime::proto::v1;
 use probe::rfc8456::Test;
 use probe::rfc8456::outcome::BenchmarkResult;
 
-use super::{Nobody, figure, mean, of, run_rehearsed};
+use super::{NoWatcher, figure, mean, of, run_rehearsed};
 
 /// The number of switches of the largest trial; see `super::SHORT`.
 const SWITCHES: u16 = 12;
@@ -57,7 +57,7 @@ fn run_rehearsed_against(
 ) -> BenchmarkResult {
     let first = first_port.to_string();
     let own = [("protocol", "p4runtime"), ("p4runtime.first-port", first.as_str())];
-    run_rehearsed(&[&own[..], settings].concat(), rehearsal, &mut Nobody)
+    run_rehearsed(&[&own[..], settings].concat(), rehearsal, &mut NoWatcher)
 }
 
 /// A rehearsal in which every pipeline fails.
@@ -150,7 +150,7 @@ fn a_disturbance_is_counted_and_compared() {
 }
 
 #[test]
-fn a_standby_controller_takes_over_when_nobody_is_primary() {
+fn a_standby_controller_takes_over_when_no_controller_is_primary() {
     let first_port = free_ports();
     let (active, standby) = (controller(first_port, 7, false), controller(first_port, 1, true));
     let folder = tempfile::tempdir().expect("a folder");

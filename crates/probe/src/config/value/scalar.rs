@@ -376,7 +376,7 @@ mod tests {
     }
 
     #[test]
-    fn a_duration_without_unit_is_told_which_units_there_are() {
+    fn the_error_of_a_duration_without_unit_lists_the_units() {
         let rejection = parse_duration("10").expect_err("no unit");
         assert_eq!(rejection.message, "\"10\" has no unit");
         assert!(rejection.remedy("").is_some_and(|remedy| remedy.contains("10ms")));

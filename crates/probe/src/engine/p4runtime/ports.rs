@@ -83,19 +83,19 @@ impl HeldPorts {
     /// Reserves the ports of every switch of any trial; none unless the protocol is P4Runtime.
     ///
     /// Ports in use are passed over if the controller learns the addresses of the switches: from a
-    /// file or a request of the run, or, with `told`, from the caller, who must call
+    /// file or a request of the run, or, with `caller_announces`, from the caller, who must call
     /// [`HeldPorts::apply`] before it passes them on. Otherwise the controller expects consecutive
     /// ports, and a port in use is an error.
     ///
     /// # Errors
     ///
     /// Returns an error if the system refuses a port, or if too few ports are free.
-    pub fn take(config: &Config, told: bool) -> Result<Self, PortsError> {
+    pub fn take(config: &Config, caller_announces: bool) -> Result<Self, PortsError> {
         if config.protocol != Protocol::P4Runtime {
             return Ok(Self::default());
         }
         let (own, controller) = (&config.p4runtime, &config.controller);
-        let told = told
+        let announces = caller_announces
             || controller.onos_rest.is_some()
             || controller.netcfg_file.is_some()
             || controller.list_file.is_some();
@@ -106,9 +106,9 @@ impl HeldPorts {
                 break;
             }
             let address = SocketAddr::new(own.listen, port);
-            match hold(address, told) {
+            match hold(address, announces) {
                 Ok(socket) => held.sockets.push(socket),
-                Err(cause) if told && cause.kind() == io::ErrorKind::AddrInUse => {
+                Err(cause) if announces && cause.kind() == io::ErrorKind::AddrInUse => {
                     held.passed_over.push(port);
                 }
                 Err(cause) => return Err(PortsError::Listen { address, cause }),
@@ -263,7 +263,7 @@ mod tests {
     }
 
     #[test]
-    fn ports_in_use_are_passed_over_where_the_controller_is_told() {
+    fn ports_in_use_are_passed_over_where_the_controller_learns_the_addresses() {
         let first = free_ports(6);
         let taken = [first + 1, first + 2].map(|port| TcpListener::bind(("127.0.0.1", port)));
         let ports = |config: &Config| -> Vec<u16> {

@@ -608,13 +608,13 @@ impl DeviceObserver for Observer {
 }
 
 /// The observer of the connections to one listener, which serves the thread's switches `from..to`.
-pub(super) struct Doorman {
+pub(super) struct ListenerObserver {
     pub(super) thread: Arc<ThreadState>,
     pub(super) from: usize,
     pub(super) to: usize,
 }
 
-impl ConnectionObserver for Doorman {
+impl ConnectionObserver for ListenerObserver {
     fn connection_opened(&self, _peer: std::net::SocketAddr) {
         let mut books = self.thread.books();
         if let Some(members) = books.members.get_mut(self.from..self.to) {
@@ -633,7 +633,7 @@ impl ConnectionObserver for Doorman {
     }
 }
 
-impl Doorman {
+impl ListenerObserver {
     fn met(&self, error: &str) {
         let mut books = self.thread.books();
         if let Some(members) = books.members.get_mut(self.from..self.to) {

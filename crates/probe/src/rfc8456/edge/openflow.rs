@@ -6,7 +6,7 @@ use std::os::fd::OwnedFd;
 
 use rustix::event::{Timespec, epoll};
 
-use super::{Company, OpenFlowDevice};
+use super::{EdgeContext, OpenFlowDevice};
 use crate::engine::openflow::Dialler;
 use crate::engine::openflow::connection::{Connection, State};
 use crate::rfc8456::bench::{Bench, Measured};
@@ -27,7 +27,7 @@ pub(crate) struct StartError(#[from] io::Error);
 /// The edge of a trial over OpenFlow.
 pub(crate) struct OpenFlowEdge<'a> {
     bench: Bench<OpenFlowDevice>,
-    company: Company<'a>,
+    context: EdgeContext<'a>,
     diallers: Vec<Dialler>,
     /// The number of simultaneous sessions of a switch: one with each controller, or one in total.
     lines: usize,
@@ -45,7 +45,7 @@ impl<'a> OpenFlowEdge<'a> {
     /// with the first controller, and with the next one when it loses that session.
     pub(crate) fn new(
         bench: Bench<OpenFlowDevice>,
-        company: Company<'a>,
+        context: EdgeContext<'a>,
         diallers: Vec<Dialler>,
         one_at_a_time: bool,
     ) -> Result<Self, StartError> {
@@ -54,7 +54,7 @@ impl<'a> OpenFlowEdge<'a> {
         let epoll = epoll::create(epoll::CreateFlags::CLOEXEC).map_err(io::Error::from)?;
         Ok(Self {
             bench,
-            company,
+            context,
             diallers,
             lines,
             connections: (0..switches * lines).map(|_| Connection::new()).collect(),
@@ -72,21 +72,21 @@ impl<'a> OpenFlowEdge<'a> {
         let mut buffer = vec![0; READ];
         let mut events = [MaybeUninit::<epoll::Event>::uninit(); 256];
         loop {
-            for order in self.company.turn(&mut self.bench) {
+            for order in self.context.turn(&mut self.bench) {
                 self.carry_out(order);
             }
             if let Some(measured) = self.bench.measured() {
                 return Ok(measured.clone());
             }
-            if self.company.is_interrupted() {
+            if self.context.is_interrupted() {
                 return Ok(Measured::failed("interrupted"));
             }
-            let now = self.company.clock.now();
+            let now = self.context.clock.now();
             if now >= self.next_tick {
                 self.tick(now);
             }
             self.flush();
-            let sleep = self.company.sleep(&self.bench).min(TICK);
+            let sleep = self.context.sleep(&self.bench).min(TICK);
             let timeout = Timespec { tv_sec: 0, tv_nsec: sleep.min(999_999_999) as i64 };
             let ready = match epoll::wait(&self.epoll, &mut events, Some(&timeout)) {
                 Ok((ready, _)) => ready,
@@ -137,7 +137,7 @@ impl<'a> OpenFlowEdge<'a> {
     }
 
     fn dial(&mut self, index: usize) {
-        let now = self.company.clock.now();
+        let now = self.context.clock.now();
         let wanted = self.wanted.get(index / self.lines).copied().unwrap_or_default();
         let Some(connection) = self.connections.get_mut(index) else { return };
         if !wanted || !matches!(connection.state, State::Idle { retry_at } if retry_at <= now) {
@@ -166,7 +166,7 @@ impl<'a> OpenFlowEdge<'a> {
         buffer: &mut [u8],
     ) -> Result<(), String> {
         let failed = epoll::EventFlags::ERR | epoll::EventFlags::HUP;
-        let now = self.company.clock.now();
+        let now = self.context.clock.now();
         let (switch, line) = (index / self.lines, index % self.lines);
         let Some(connection) = self.connections.get_mut(index) else { return Ok(()) };
         if let State::Connecting { transport, .. } = &connection.state {
@@ -203,7 +203,7 @@ impl<'a> OpenFlowEdge<'a> {
             Err(error) if error.kind() == io::ErrorKind::Interrupted => return Ok(()),
             Err(error) => return Err(error.to_string()),
         };
-        let now = self.company.clock.now();
+        let now = self.context.clock.now();
         let mut framer = std::mem::take(&mut connection.framer);
         let mut outcome = Ok(());
         for frame in framer.frames(buffer.get(..count).unwrap_or_default()) {
@@ -284,7 +284,7 @@ impl<'a> OpenFlowEdge<'a> {
     fn disconnect(&mut self, index: usize, reason: String) {
         let was_ready = self.close(index);
         let (switch, controller) = ((index / self.lines) as u32, index % self.lines);
-        let now = self.company.clock.now();
+        let now = self.context.clock.now();
         let what = What::Lost { switch, controller, was_ready, reason };
         self.bench.emulator.note(now, what);
         let one_of_several = self.lines == 1 && self.diallers.len() > 1;
@@ -302,7 +302,7 @@ impl<'a> OpenFlowEdge<'a> {
 
     /// Closes a connection, which also removes the socket from the poller.
     fn close(&mut self, index: usize) -> bool {
-        let now = self.company.clock.now();
+        let now = self.context.clock.now();
         let (switch, line) = (index / self.lines, index % self.lines);
         if let Some(connection) = self.connections.get_mut(index) {
             connection.reset(now);

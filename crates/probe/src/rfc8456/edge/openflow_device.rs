@@ -153,7 +153,7 @@ impl Device for OpenFlowDevice {
         let mut packet_ins = Vec::new();
         let fate = self.switch.packet(Arriving::aside(port.into(), frame), now, &mut packet_ins);
         left.append(&mut self.switch.take_left());
-        let mut told = false;
+        let mut went_to_controller = false;
         if !packet_ins.is_empty() {
             for controller in 0..self.lines.len() {
                 self.turn_to(controller);
@@ -162,24 +162,24 @@ impl Device for OpenFlowDevice {
                     self.lines.get_mut(controller).filter(|line| line.is_ready && wants)
                 {
                     line.out.extend_from_slice(&packet_ins);
-                    told = true;
+                    went_to_controller = true;
                 }
             }
         }
-        told && fate == Fate::ToController
+        went_to_controller && fate == Fate::ToController
     }
 
     fn set_link(&mut self, port: u16, is_up: bool, _: u64) -> bool {
         self.switch.set_link(port, is_up);
-        let mut told = false;
+        let mut notified = false;
         for controller in 0..self.lines.len() {
             self.turn_to(controller);
             let Self { switch, lines, .. } = self;
             if let Some(line) = lines.get_mut(controller).filter(|line| line.is_ready) {
-                told |= switch.port_status(port, &mut line.out);
+                notified |= switch.port_status(port, &mut line.out);
             }
         }
-        told
+        notified
     }
 
     fn entries(&self) -> usize {

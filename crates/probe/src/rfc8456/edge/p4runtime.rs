@@ -12,8 +12,8 @@ use p4runtime::server::{Limits, Server, ServerOptions, ServerTls};
 use tokio::task::JoinHandle;
 
 use super::p4runtime_device::P4RuntimeDevice;
-use super::p4runtime_events::{Event, Events, Told};
-use super::{Announce, Company};
+use super::p4runtime_events::{Event, EventKind, Events};
+use super::{Announce, EdgeContext};
 use crate::config::DeviceAddress;
 use crate::engine::p4runtime::listen;
 use crate::engine::p4runtime::timer::Timer;
@@ -25,7 +25,7 @@ use crate::trial::TrialError;
 /// The edge of a trial over P4Runtime.
 pub(crate) struct P4RuntimeEdge<'a> {
     bench: Bench<P4RuntimeDevice>,
-    company: Company<'a>,
+    context: EdgeContext<'a>,
     key: RunKey,
     tls: Option<ServerTls>,
     events: Arc<Events>,
@@ -40,14 +40,14 @@ impl<'a> P4RuntimeEdge<'a> {
     /// controllers do to the devices of the bench.
     pub(crate) fn new(
         bench: Bench<P4RuntimeDevice>,
-        company: Company<'a>,
+        context: EdgeContext<'a>,
         key: RunKey,
         tls: Option<ServerTls>,
         events: Arc<Events>,
         addresses: Vec<DeviceAddress>,
     ) -> Self {
         let serving = addresses.iter().map(|_| None).collect();
-        Self { bench, company, key, tls, events, addresses, serving }
+        Self { bench, context, key, tls, events, addresses, serving }
     }
 
     /// Runs the trial to its end. The switches are announced to the controller once they listen.
@@ -62,7 +62,7 @@ impl<'a> P4RuntimeEdge<'a> {
         let failed = |error: io::Error| TrialError::Engine(error.to_string());
         let timer = Timer::new().map_err(failed)?;
         loop {
-            for order in self.company.turn(&mut self.bench) {
+            for order in self.context.turn(&mut self.bench) {
                 self.carry_out(order);
             }
             if let Some(announce) = announce.take() {
@@ -71,10 +71,10 @@ impl<'a> P4RuntimeEdge<'a> {
             if let Some(measured) = self.bench.measured() {
                 return Ok(measured.clone());
             }
-            if self.company.is_interrupted() {
+            if self.context.is_interrupted() {
                 return Ok(Measured::failed("interrupted"));
             }
-            match self.company.sleep(&self.bench) {
+            match self.context.sleep(&self.bench) {
                 0 => tokio::task::yield_now().await,
                 sleep => tokio::select! {
                     () = self.events.happened() => {}
@@ -130,25 +130,25 @@ impl<'a> P4RuntimeEdge<'a> {
             }
             Err(reason) => {
                 let what = What::Lost { switch, controller: 0, was_ready: false, reason };
-                self.bench.emulator.note(self.company.clock.now(), what);
+                self.bench.emulator.note(self.context.clock.now(), what);
             }
         }
     }
 
-    fn happened(&mut self, Event { at, switch, told }: Event) {
+    fn happened(&mut self, Event { at, switch, kind }: Event) {
         let emulator = &mut self.bench.emulator;
         let Some(device) = emulator.devices.get_mut(switch as usize) else { return };
-        let changed = match told {
-            Told::Primary(has_primary) => device.set_primary(has_primary),
-            Told::Pipeline(pipeline) => device.set_pipeline(pipeline),
-            Told::Refused(reason) => {
+        let changed = match kind {
+            EventKind::Primary(has_primary) => device.set_primary(has_primary),
+            EventKind::Pipeline(pipeline) => device.set_pipeline(pipeline),
+            EventKind::Refused(reason) => {
                 let what = What::Lost { switch, controller: 0, was_ready: false, reason };
                 return emulator.note(at, what);
             }
-            Told::Rules { installed, removed, refused } => {
+            EventKind::Rules { installed, removed, refused } => {
                 return emulator.note(at, What::Rules { installed, removed, refused });
             }
-            Told::PacketOuts(packets) => {
+            EventKind::PacketOuts(packets) => {
                 for packet in packets {
                     let what = What::of_packet_out(switch, &packet.payload, self.key);
                     let mut left = Vec::new();

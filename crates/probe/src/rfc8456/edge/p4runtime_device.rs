@@ -17,7 +17,7 @@ use pipeline::{InterpreterTarget, Output};
 
 use crate::config::{Config, DeviceAddress};
 use crate::engine::p4runtime::{device_options, ports};
-use crate::rfc8456::edge::p4runtime_events::{Events, Told};
+use crate::rfc8456::edge::p4runtime_events::{EventKind, Events};
 use crate::rfc8456::emulator::Device;
 use crate::rfc8456::invalid;
 
@@ -76,7 +76,7 @@ impl Rehearsal for Reported {
     fn rehearse(&self, config: &v1::ForwardingPipelineConfig) -> Result<(), EntityError> {
         let outcome = self.inner.rehearse(config);
         if let Err(error) = &outcome {
-            self.events.tell(self.index, Told::Refused(error.message().to_owned()));
+            self.events.tell(self.index, EventKind::Refused(error.message().to_owned()));
         }
         outcome
     }
@@ -120,11 +120,11 @@ impl P4RuntimeDevice {
         let (mut session, plane) = match kind.bypass {
             true => (Session::new(address.device_id, options, registry), None),
             false => {
-                let (programs, told) = (kind.programs.clone(), events.clone());
+                let (programs, reporter) = (kind.programs.clone(), events.clone());
                 let compile = move |device_config: &[u8]| {
                     let program = programs.compile(device_config);
                     if let Err(error) = &program {
-                        told.tell(index, Told::Refused(error.message().to_owned()));
+                        reporter.tell(index, EventKind::Refused(error.message().to_owned()));
                     }
                     program
                 };
@@ -206,15 +206,15 @@ impl P4RuntimeDevice {
         // A packet that the program cannot process to completion is dropped, as a switch would do.
         let _ = plane.worker.process(port, packet, Duration::from_nanos(since), &mut plane.outputs);
         let outputs = std::mem::take(&mut plane.outputs);
-        let mut told = false;
+        let mut went_to_controller = false;
         for Output { port, packet, .. } in outputs {
             if port == self.cpu_port || port == PSA_PORT_CPU {
-                told |= self.packet_in(packet.into());
+                went_to_controller |= self.packet_in(packet.into());
             } else if let Ok(port) = u16::try_from(port) {
                 left.push(Left { port, frame: packet });
             }
         }
-        told
+        went_to_controller
     }
 
     /// Sends a packet that the program directed to the CPU port to the controller.

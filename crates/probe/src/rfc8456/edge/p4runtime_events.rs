@@ -20,11 +20,11 @@ pub(super) struct Event {
     /// The time of the event, in nanoseconds on the trial's clock.
     pub(super) at: u64,
     pub(super) switch: u32,
-    pub(super) told: Told,
+    pub(super) kind: EventKind,
 }
 
 /// The kind of an event.
-pub(super) enum Told {
+pub(super) enum EventKind {
     /// A controller became primary, or there is no primary any more.
     Primary(bool),
     /// The switch runs this pipeline.
@@ -54,8 +54,8 @@ impl Events {
         Arc::new(Observer { switch, events: self.clone() })
     }
 
-    pub(super) fn tell(&self, switch: u32, told: Told) {
-        let event = Event { at: self.clock.now(), switch, told };
+    pub(super) fn tell(&self, switch: u32, kind: EventKind) {
+        let event = Event { at: self.clock.now(), switch, kind };
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner).push(event);
         self.wake.notify_one();
     }
@@ -79,12 +79,12 @@ struct Observer {
 impl DeviceObserver for Observer {
     fn primary_changed(&self, _: &DeviceHandle, role: &RoleKey, stream: Option<StreamId>) {
         if *role == RoleKey::Default {
-            self.events.tell(self.switch, Told::Primary(stream.is_some()));
+            self.events.tell(self.switch, EventKind::Primary(stream.is_some()));
         }
     }
 
     fn pipeline_committed(&self, _: &DeviceHandle, pipeline: &Arc<Pipeline>) {
-        self.events.tell(self.switch, Told::Pipeline(pipeline.clone()));
+        self.events.tell(self.switch, EventKind::Pipeline(pipeline.clone()));
     }
 
     fn written(
@@ -103,12 +103,12 @@ impl DeviceObserver for Observer {
             }
         }
         if installed + removed + refused > 0 {
-            self.events.tell(self.switch, Told::Rules { installed, removed, refused });
+            self.events.tell(self.switch, EventKind::Rules { installed, removed, refused });
         }
     }
 
     fn packet_outs(&self, _: &DeviceHandle, _: StreamId, packets: &mut Vec<v1::PacketOut>) {
-        self.events.tell(self.switch, Told::PacketOuts(std::mem::take(packets)));
+        self.events.tell(self.switch, EventKind::PacketOuts(std::mem::take(packets)));
     }
 }
 

@@ -36,10 +36,10 @@ struct Table {
     down: BTreeSet<u16>,
     bypass: bool,
     /// The messages to the controller, which the simulation takes.
-    told: Vec<Told>,
+    sent: Vec<SwitchMessage>,
 }
 
-enum Told {
+enum SwitchMessage {
     PacketIn { port: u16, frame: Vec<u8> },
     PortStatus,
     Invalid,
@@ -55,7 +55,7 @@ impl Device for Table {
                 false
             }
             _ => {
-                self.told.push(Told::PacketIn { port, frame: frame.to_vec() });
+                self.sent.push(SwitchMessage::PacketIn { port, frame: frame.to_vec() });
                 true
             }
         }
@@ -67,7 +67,7 @@ impl Device for Table {
         } else {
             self.down.insert(port)
         };
-        self.told.push(Told::PortStatus);
+        self.sent.push(SwitchMessage::PortStatus);
         true
     }
 
@@ -76,7 +76,7 @@ impl Device for Table {
     }
 
     fn send_invalid(&mut self, _: u64, _: u64) -> bool {
-        self.told.push(Told::Invalid);
+        self.sent.push(SwitchMessage::Invalid);
         true
     }
 }
@@ -142,7 +142,7 @@ enum Act {
     Repair,
     Refuse { switch: u32 },
     Ready { switch: u32 },
-    Told { flow: u32, asked_at: u64, path: Vec<Hop> },
+    SwitchMessage { flow: u32, asked_at: u64, path: Vec<Hop> },
 }
 
 struct Simulation {
@@ -303,7 +303,7 @@ impl Simulation {
             Order::Provision { flow, path } => {
                 self.busy_until = self.now.max(self.busy_until) + self.known.telling;
                 let asked_at = self.now;
-                self.at(self.busy_until, Act::Told { flow, asked_at, path });
+                self.at(self.busy_until, Act::SwitchMessage { flow, asked_at, path });
             }
             Order::Fail => {
                 self.away_until = self.now + self.known.failover;
@@ -323,24 +323,24 @@ impl Simulation {
     /// Lets the controller process the messages of the switches.
     fn listen(&mut self) {
         for switch in 0..self.bench.emulator.devices.len() {
-            let told = std::mem::take(&mut self.bench.emulator.devices[switch].told);
-            for told in told {
+            let sent = std::mem::take(&mut self.bench.emulator.devices[switch].sent);
+            for message in sent {
                 let switch = switch as u32;
                 let begin = self.now.max(self.busy_until);
-                match told {
-                    Told::PacketIn { frame, .. } if is_discovery(&frame) => {}
+                match message {
+                    SwitchMessage::PacketIn { frame, .. } if is_discovery(&frame) => {}
                     _ if self.now < self.away_until => {}
-                    Told::PacketIn { port, frame } => {
+                    SwitchMessage::PacketIn { port, frame } => {
                         self.busy_until = begin + self.known.service;
                         let at = self.busy_until + self.known.delay;
                         self.at(at, Act::Answer { switch, port, frame });
                     }
-                    Told::PortStatus if !self.known.reacts => {}
-                    Told::PortStatus => {
+                    SwitchMessage::PortStatus if !self.known.reacts => {}
+                    SwitchMessage::PortStatus => {
                         self.at(begin + self.known.delay, Act::Rediscover { switch });
                         self.at(begin + self.known.delay, Act::Repair);
                     }
-                    Told::Invalid => self.busy_until = begin + self.known.invalid,
+                    SwitchMessage::Invalid => self.busy_until = begin + self.known.invalid,
                 }
             }
         }
@@ -390,7 +390,7 @@ impl Simulation {
                 }
             }
             Act::Answer { switch, port, frame } => self.answer(switch, port, frame),
-            Act::Told { flow, asked_at, path } => {
+            Act::SwitchMessage { flow, asked_at, path } => {
                 emulator.note(now, What::Provisioned { flow, asked_at, outcome: Ok(()) });
                 for hop in path {
                     let table = &mut emulator.devices[hop.switch as usize];
@@ -787,7 +787,7 @@ fn invalid_messages_show_in_what_they_cost() {
 }
 
 #[test]
-fn a_failover_is_as_long_as_nobody_answers() {
+fn a_failover_lasts_while_no_controller_answers() {
     let scene = scene(4, &TopologySource::Linear);
     for failover in [50, 300, 1000] {
         let known = Known { failover: failover * MILLISECOND, ..KNOWN };

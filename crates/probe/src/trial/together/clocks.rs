@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use ranks::{ClockOffset, Exchange, Rank};
 
-use super::{PATIENCE, Together, Word};
+use super::{PATIENCE, RankMessage, Together};
 use crate::engine::TrialPlan;
 
 /// The number of round trips per rank; the quickest one counts.
@@ -23,7 +23,7 @@ impl Together<'_> {
         for rank in there {
             let exchanges: Vec<Exchange> =
                 (0..EXCHANGES).map_while(|_| self.exchange(plan, rank)).collect();
-            self.group.send(rank, &Word::Compared);
+            self.group.send(rank, &RankMessage::Compared);
             if let Some(offset) = ClockOffset::of(exchanges) {
                 let offsets = if is_before { &mut self.before } else { &mut self.after };
                 offsets.insert(rank, offset);
@@ -33,17 +33,17 @@ impl Together<'_> {
 
     fn exchange(&mut self, plan: &TrialPlan, rank: Rank) -> Option<Exchange> {
         let left = self.clock.now();
-        self.group.send(rank, &Word::Clock);
+        self.group.send(rank, &RankMessage::Clock);
         let deadline = left.saturating_add(crate::engine::nanos(EACH));
         loop {
             let found = self.words.iter().position(|(from, word)| {
-                *from == rank && matches!(word, Word::Shows(_) | Word::Failed(_))
+                *from == rank && matches!(word, RankMessage::Shows(_) | RankMessage::Failed(_))
             });
             match found.and_then(|index| self.words.remove(index)) {
-                Some((_, Word::Shows(there))) => {
+                Some((_, RankMessage::Shows(there))) => {
                     return Some(Exchange { left, there, back: self.clock.now() });
                 }
-                Some((_, Word::Failed(reason))) => self.group.give_up(rank, reason),
+                Some((_, RankMessage::Failed(reason))) => self.group.give_up(rank, reason),
                 _ => {}
             }
             if self.group.lost().contains_key(&rank) {
@@ -61,8 +61,8 @@ impl Together<'_> {
     fn show_clock(&mut self, plan: &TrialPlan) {
         // The first rank compares other clocks before, and their ranks may be gone.
         let patience = PATIENCE + EACH * self.group.size();
-        while let Ok(Word::Clock) = self.of_first(plan, patience) {
-            self.group.send(Rank::FIRST, &Word::Shows(self.clock.now()));
+        while let Ok(RankMessage::Clock) = self.of_first(plan, patience) {
+            self.group.send(Rank::FIRST, &RankMessage::Shows(self.clock.now()));
         }
     }
 }

@@ -3,7 +3,7 @@
 use provenance::Host;
 use ranks::Rank;
 
-use super::{Phase, RankBooks, Together, lost, of_rank};
+use super::{Phase, RankRecord, Together, lost, of_rank};
 use crate::engine::TrialPlan;
 use crate::outcome::{Completion, RankOutcome};
 use crate::trial::assemble::{self, Parts};
@@ -58,7 +58,7 @@ impl Together<'_> {
         };
         let Parts { completion, books, usage, seen, ready_after, ready_at_end } = parts;
         let mine =
-            RankBooks { books, usage, seen, ready_after, ready_at_end, notes, process, outcome };
+            RankRecord { books, usage, seen, ready_after, ready_at_end, notes, process, outcome };
         if !self.is_first() {
             self.hand_over(mine);
             return if self.is_over { Concluded::Over } else { Concluded::HandedOver };
@@ -93,11 +93,11 @@ fn together(
     plan: &TrialPlan,
     setting: TrialSetting,
     completion: Completion,
-    mine: RankBooks,
-    others: Vec<RankBooks>,
+    mine: RankRecord,
+    others: Vec<RankRecord>,
     outcomes: Vec<RankOutcome>,
 ) -> Outcome {
-    let RankBooks {
+    let RankRecord {
         mut books,
         mut usage,
         mut seen,
