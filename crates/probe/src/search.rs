@@ -218,8 +218,8 @@ impl LossFreeSearch {
         (below.max(above) > NEAR).then(|| f64::midpoint(top.rate.exp(), neighbour.rate.exp()))
     }
 
-    /// Returns the observations of passed trials at passed rates up to the loss-free one. The
-    /// requested rates are multiplied by `times`.
+    /// Returns the observations of the trials that passed, at the rates that passed, up to the
+    /// loss-free rate. The offered rate of each is the requested rate times `times`.
     fn loss_free_observations(&self, times: f64) -> impl Iterator<Item = Observation> {
         let most = self.bracket.free().unwrap_or(0.0) * (1.0 + f64::EPSILON);
         let rates = self.tallies.iter().filter(move |tally| tally.passed() && tally.rate <= most);

@@ -44,8 +44,8 @@ pub enum TopologySource {
     Links(PathBuf),
 }
 
-/// Returns the number of ports below which every port of any switch may carry a link; higher ports
-/// are free at every switch. Returns 0 for a file that cannot be read.
+/// Returns the highest port number that may carry a link; higher ports are free at every switch.
+/// Returns 0 for a file that cannot be read.
 pub(crate) fn ports_for_links(source: &TopologySource, switch_count: u32) -> usize {
     let others = switch_count.saturating_sub(1) as usize;
     match source {

@@ -15,7 +15,7 @@ const WAITING: f64 = 2.0;
 /// Packet-ins whose predecessors were answered together leave together and wait for each other,
 /// which alone shows no limit.
 const MOST_WAIT: f64 = 0.5;
-/// The share of the time for which the connections of a flood must be blocked if the probe is not
+/// The least share of the time for which the connections of a flood are blocked if the probe is not
 /// the limit.
 const BLOCKED: f64 = 0.5;
 /// The least number of packet-ins that a switch must have sent to be reported as never answered.

@@ -32,7 +32,7 @@ pub(crate) struct Summary {
     pub(crate) written: u64,
     pub(crate) read: u64,
     /// The sums over all samples of bytes that were never sent: bytes that the peers' receive
-    /// windows kept back, and other bytes.
+    /// windows kept back, and bytes that were delayed for other reasons.
     pub(crate) kept_back: u64,
     pub(crate) delayed: u64,
     /// The time for which the peers' receive windows kept data back, in nanoseconds, over all

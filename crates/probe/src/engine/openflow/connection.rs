@@ -8,8 +8,9 @@ use openflow::framing::Framer;
 
 use super::transport::Transport;
 
-/// The number of buffered bytes above which no packet-in is written into the buffer. A connection
-/// that the controller does not read thus costs a due time per packet-in, not a frame.
+/// The number of buffered bytes above which no packet-in is written into the buffer; further ones
+/// wait as due times. A connection that the controller does not read therefore costs a few bytes
+/// per packet-in instead of a frame.
 pub(crate) const HIGH_WATER: usize = 256 * 1024;
 
 /// A packet-in in the outgoing bytes.
