@@ -268,7 +268,7 @@ fn targets(flags: &arguments::P4Runtime) -> Result<Vec<Target>, Failure> {
 }
 
 fn journal(arguments: &Arguments) -> Journal {
-    if arguments.verbose { Journal::new(tell) } else { Journal::default() }
+    if arguments.verbose { Journal::new(print_note) } else { Journal::default() }
 }
 
 fn server_tls(flags: &arguments::Tls) -> Result<Option<openflow::ServerTls>, Failure> {

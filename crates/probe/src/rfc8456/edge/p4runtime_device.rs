@@ -279,7 +279,7 @@ impl LinkedPorts {
         let Some(port) = ports.iter_mut().find(|port| port.number == number) else { return false };
         let before = port.clone();
         port.up = is_up;
-        before != *port && self.watchers.tell(Some(&before), Some(port), wall_clock()) > 0
+        before != *port && self.watchers.notify(Some(&before), Some(port), wall_clock()) > 0
     }
 
     fn lock(&self) -> MutexGuard<'_, Vec<Port>> {
