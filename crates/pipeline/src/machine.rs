@@ -12,7 +12,7 @@ mod place;
 mod scratch;
 mod statement;
 
-pub(crate) use scratch::Scratch;
+pub(crate) use scratch::{Scratch, Stop};
 
 use crate::bound::Callee;
 use crate::dialect::Dialect;

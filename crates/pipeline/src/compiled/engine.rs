@@ -214,7 +214,7 @@ impl Run<'_, '_> {
         self.context.set_host(self.host);
         self.context.set_machine(self.machine);
         let (work, stop) = (self.machine.work_left(), self.machine.scratch.stop.clone());
-        self.context.begin_work(work, stop.as_deref().map(|stop| &**stop));
+        self.context.begin_work(work, stop.as_deref().map(|stop| &*stop.flag));
         let frame = self.frame.as_mut_ptr().cast();
         // SAFETY: the frame is as long as the bound form says, of words; the packet is the machine's, which nothing
         // changes while a block runs; the room for output was just made; the host is this run's, and used by nobody

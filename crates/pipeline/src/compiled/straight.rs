@@ -9,6 +9,7 @@
 
 mod batch;
 mod psa;
+mod resolved;
 mod run;
 mod way;
 
@@ -17,6 +18,7 @@ pub(super) use self::batch::Sent;
 pub(super) use self::psa::Psa;
 pub(super) use self::run::Run;
 
+use self::resolved::Resolved;
 use super::plan::{Plan, Refusal};
 use crate::architecture::glue::{Glue, Input, Known, Package, Place, Role, Set, Stage};
 use crate::bound::{BlockParameter, Body, Bound, Callee, Field};
@@ -65,6 +67,8 @@ pub(super) struct Straight {
     /// How packets go in bursts, or why they do not.
     pub(super) plan: Result<Plan, Refusal>,
     pub(super) drop_port: u64,
+    /// The glue with the places of its fields, for packets of v1model that go block by block.
+    resolved: Box<Resolved>,
     /// What only packets of PSA have.
     pub(super) psa: Option<Box<Psa>>,
 }
@@ -198,10 +202,13 @@ impl Straight {
             Stage::Update,
             Stage::Deparser,
         ];
+        let standard = places.fields(Stage::Ingress, TOLD)?;
+        let resolved = Box::new(Resolved::new(glue, &standard));
         Ok(Self {
             kind,
             glue,
-            standard: places.fields(Stage::Ingress, TOLD)?,
+            standard,
+            resolved,
             received,
             tells_direction: false,
             blocks: stages.map(|stage| callee(stage).unwrap_or(parser)),

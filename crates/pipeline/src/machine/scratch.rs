@@ -37,11 +37,17 @@ pub(crate) struct Scratch {
     /// The number of bytes that the packet at hand has behind those that are given, as
     /// [`crate::Worker::process_heads`] has it.
     pub(crate) beyond: u64,
-    /// Whether the worker is to end; looked at while a packet works. The outer `Arc` is the worker's own, so that to clone it
-    /// writes nothing that other workers read.
-    pub(crate) stop: Option<Arc<Arc<AtomicBool>>>,
+    /// Says whether the worker is to end, also while it runs a packet.
+    pub(crate) stop: Option<Arc<Stop>>,
     /// Of machine code, where the program has it.
     pub(crate) compiled: Option<Box<crate::compiled::Memory>>,
+}
+
+/// The flag that ends several workers. Each worker has a `Stop` of its own, so that cloning its
+/// `Arc` writes nothing that other workers read.
+#[derive(Debug)]
+pub(crate) struct Stop {
+    pub(crate) flag: Arc<AtomicBool>,
 }
 
 impl Scratch {
@@ -65,7 +71,7 @@ impl Scratch {
 
     /// Whether the worker is to end.
     pub(crate) fn is_stopped(&self) -> bool {
-        self.stop.as_ref().is_some_and(|stop| stop.load(Ordering::Relaxed))
+        self.stop.as_ref().is_some_and(|stop| stop.flag.load(Ordering::Relaxed))
     }
 
     /// Keeps a value that is needed no more.

@@ -7,8 +7,8 @@
 //!
 //! * Deficit round robin: after p complete turns with quantum Q, x >= p Q - d, where d bounds what
 //!   is left of a quantum at the end of a turn. It is less than the largest packet L, so d = L - 1
-//!   bit if quanta are whole bits. Other classes have at most p + 1 turns, in which they send (p +
-//!   1) Q_j + d_j. So psi(x) = x + the sum over the others of (floor((x + d) / Q) + 1) Q_j + d_j.
+//!   bit if quanta are whole bits. Other classes have at most p + 1 turns, in which they send
+//!   (p + 1) Q_j + d_j. So psi(x) = x + the sum over the others of (floor((x + d) / Q) + 1) Q_j + d_j.
 //!   This is the service curve of Tabatabaee and Le Boudec ("Deficit round-robin: a second network
 //!   calculus analysis", RTAS 2021, theorem 1), which is nowhere below that of Boyer, Stea and
 //!   Sofack ("Deficit round robin with network calculus", VALUETOOLS 2012).

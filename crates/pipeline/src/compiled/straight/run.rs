@@ -1,15 +1,14 @@
 //! Packets one after the other, a block of code at a time over one frame, and copies for a group.
 
 use super::batch::{IN_BYTES, Sent};
+use super::resolved::{Assignments, Decision};
 use super::{Batch, DEPARSER, EGRESS, INGRESS, PARSER, Straight, UPDATE, VERIFY};
 use crate::architecture::MAXIMUM_PASSES;
-use crate::architecture::glue::{
-    Fate, Inputs, Known, Packet, REPLICA, Rules, Set, TO_GROUP, TO_PORT, V1MODEL,
-};
+use crate::architecture::glue::{Fate, Inputs, Known};
 use crate::compiled::burst::Column;
 use crate::compiled::context::{Context, flow};
 use crate::compiled::engine::fault;
-use crate::compiled::host::{Host, read, write};
+use crate::compiled::host::{Host, read};
 use crate::compiled::tables::Inside;
 use crate::compiled::{Compiled, Timed};
 use crate::error::RunError;
@@ -125,8 +124,7 @@ impl Run<'_, '_> {
         self.context.received_length = length;
         self.inputs.set(Known::Port, port.into());
         self.inputs.set(Known::Length, length);
-        self.assign(V1MODEL.received);
-        self.assign(V1MODEL.before_parser);
+        self.assign(&self.straight.resolved.received);
         self.load_packet(packet);
         self.block(PARSER)
     }
@@ -137,7 +135,7 @@ impl Run<'_, '_> {
         let checksum_failed = std::mem::take(&mut self.context.checksum_error);
         self.inputs.set(Known::ParserError, parser_error);
         self.inputs.set(Known::ChecksumFailed, checksum_failed);
-        self.assign(V1MODEL.before_ingress);
+        self.assign(&self.straight.resolved.before_ingress);
         self.block(INGRESS)?;
 
         let start = usize::try_from(self.context.cursor).unwrap_or(usize::MAX);
@@ -148,12 +146,14 @@ impl Run<'_, '_> {
             payload: packet.get(start..).unwrap_or(&[]),
             truncated: std::mem::replace(&mut self.context.truncate, u64::MAX),
         };
-        match self.decided(&V1MODEL.after_ingress, 0) {
+        match self.decided(&self.straight.resolved.after_ingress, 0) {
             Fate::Unicast { port } => {
-                self.assign(TO_PORT);
-                if let Fate::Unicast { .. } = self.decided(&V1MODEL.before_queue, port) {
+                self.assign(&self.straight.resolved.to_port);
+                if let Fate::Unicast { .. } =
+                    self.decided(&self.straight.resolved.before_queue, port)
+                {
                     self.inputs.set(Known::QueueDepth, self.behind(port));
-                    self.assign(V1MODEL.queued);
+                    self.assign(&self.straight.resolved.queued);
                     self.egress(port, passing, 0)?;
                 }
             }
@@ -177,13 +177,13 @@ impl Run<'_, '_> {
     }
 
     fn for_group(&mut self, group: u32, passing: Passing<'_>) -> Result<(), RunError> {
-        self.assign(TO_GROUP);
+        self.assign(&self.straight.resolved.to_group);
         let replicas = self.host.state.replicas(group);
         // All copies are made before the first of them leaves.
         let bytes = passing.payload.len() as u64 + self.beyond(self.packet);
         let copy = self.core.layout.costs.of_copy(bytes as usize);
         self.charge(copy.saturating_mul(replicas.len() as u64))?;
-        if let Fate::Drop { .. } = self.decided(&V1MODEL.before_queue, 0) {
+        if let Fate::Drop { .. } = self.decided(&self.straight.resolved.before_queue, 0) {
             return Ok(());
         }
         // BMv2 keeps the length with the packet, and a replica is a new packet without it.
@@ -212,14 +212,10 @@ impl Run<'_, '_> {
     }
 
     /// Runs assignments of the glue on the standard metadata.
-    #[inline(always)]
-    fn assign(&mut self, sets: &[Set]) {
-        for (field, input) in sets {
-            if let Some(Some(field)) = self.straight.standard.get(*field as usize) {
-                let number = self.inputs.number(*input);
-                write(self.bytes_mut(), *field, number);
-            }
-        }
+    #[inline]
+    fn assign(&mut self, assignments: &Assignments) {
+        let inputs = self.inputs;
+        assignments.run(&inputs, self.bytes_mut());
     }
 
     /// A field of the standard metadata; zero if there is none.
@@ -288,17 +284,11 @@ impl Run<'_, '_> {
         Ok(())
     }
 
-    /// Runs rules of the glue on the standard metadata.
-    #[inline(always)]
-    fn decided(&self, rules: &Rules, port: u32) -> Fate {
-        let packet = Packet {
-            effects: None,
-            number: |field| self.get(field).into(),
-            port: Some(port),
-            drop_port: self.core.layout.drop_port,
-            queues: self.host.state.priority_queues.load(Ordering::Relaxed),
-        };
-        rules.decide(&packet).fate
+    /// Decides by the standard metadata about a packet that goes to `port`.
+    #[inline]
+    fn decided(&self, decision: &Decision, port: u32) -> Fate {
+        let queues = self.host.state.priority_queues.load(Ordering::Relaxed);
+        decision.decide(self.bytes(), port, self.straight.drop_port, queues.into())
     }
 
     /// Packets that wait for a port outside.
@@ -327,8 +317,8 @@ impl Run<'_, '_> {
             let waiting = queue.all.saturating_sub(queue.left);
             self.inputs.set(Known::Instance, replica.instance.into());
             self.inputs.set(Known::QueueDepth, before + self.behind(replica.port));
-            self.assign(REPLICA);
-            self.assign(V1MODEL.queued);
+            self.assign(&self.straight.resolved.replica);
+            self.assign(&self.straight.resolved.queued);
             self.egress(replica.port, passing, waiting)?;
         }
         Ok(())
@@ -347,11 +337,11 @@ impl Run<'_, '_> {
             let queue_depth = waiting + self.behind(port);
             self.inputs.set(Known::Port, port.into());
             self.inputs.set(Known::QueueDepth, queue_depth);
-            self.assign(V1MODEL.before_egress);
+            self.assign(&self.straight.resolved.before_egress);
             self.context.truncate = u64::MAX;
             self.block(EGRESS)?;
             most = most.min(self.context.truncate);
-            if let Fate::Drop { .. } = self.decided(&V1MODEL.after_egress, port) {
+            if let Fate::Drop { .. } = self.decided(&self.straight.resolved.after_egress, port) {
                 return Ok(());
             }
         } else {

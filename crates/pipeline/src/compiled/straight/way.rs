@@ -196,7 +196,7 @@ impl Compiled {
             near: *near,
             beyond,
             timed,
-            stop: stop.as_deref().map(|stop| &**stop),
+            stop: stop.as_deref().map(|stop| &*stop.flag),
             inputs: Inputs::all(0)
                 .with(Known::Now, now.as_micros() as u64)
                 .with(Known::BehindDropPort, behind_drop_port(straight.drop_port)),

@@ -9,8 +9,8 @@
 //! Evaluation 153, 2022, section 5).
 //!
 //! It is solved in parts. Any multipliers of the program of one burst prove that the burst is at
-//! most a + g x for *all* x, with non-negative a and g. One such line for each burst yields x <= a
-//! + G x. If some y > 0 has a + G y <= y for a > 0, then x <= y: otherwise let s > 1 be the largest
+//! most a + g x for *all* x, with non-negative a and g. One such line for each burst yields
+//! x <= a + G x. If some y > 0 has a + G y <= y for a > 0, then x <= y: otherwise let s > 1 be the largest
 //! ratio x/y; there x = s y <= a + s G y <= a + s (y - a) < s y. The lines are those that touch H
 //! at the last y, so that y decreases from round to round towards the largest fixed point (Newton's
 //! method for a concave function). The condition a + G y <= y is checked in exact arithmetic; y
