@@ -33,14 +33,13 @@ mod wide;
 
 pub(crate) use bodies::Bodies;
 
+pub(crate) use crate::callee::Callee;
 use crate::error::CompileError;
 use crate::externs::FlatArray;
 use crate::layout::{CoreError, Layout, MetadataField};
 use crate::table::EntryLayout;
 use gather::Gather;
-use ir::{
-    ActionId, ControlId, Direction, ExternId, FunctionId, Location, ParserId, TableId, TypeId,
-};
+use ir::{ActionId, Direction, ExternId, FunctionId, Location, TableId, TypeId};
 use moves::{Move, Step};
 use shape::{Scalar, Shape, Shapes};
 pub(crate) use statement::mask;
@@ -362,15 +361,6 @@ pub(crate) struct Missed {
     pub(crate) table: Field,
     pub(crate) low: Field,
     pub(crate) high: Field,
-}
-
-/// What can be called; each is one function of machine code.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) enum Callee {
-    Parser(ParserId),
-    Control(ControlId),
-    Action(ActionId),
-    Function(FunctionId),
 }
 
 /// A block that can be called.

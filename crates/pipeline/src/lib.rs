@@ -46,6 +46,7 @@
 mod architecture;
 mod array;
 mod bound;
+mod callee;
 mod compiled;
 mod control;
 mod coverage;

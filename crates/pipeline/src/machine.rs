@@ -12,9 +12,9 @@ mod place;
 mod scratch;
 mod statement;
 
-pub(crate) use scratch::{Scratch, Stop};
+pub(crate) use scratch::{EndFlag, Scratch};
 
-use crate::bound::Callee;
+use crate::callee::Callee;
 use crate::dialect::Dialect;
 use crate::error::RunError;
 use crate::layout::Layout;

@@ -6,7 +6,7 @@ use crate::dialect::Dialect;
 use crate::error::{CompileError, LoadError, RunError};
 use crate::externs;
 use crate::layout::{Layout, each_statement};
-use crate::machine::{Machine, Scratch, Stop};
+use crate::machine::{EndFlag, Machine, Scratch};
 use crate::state::{Digest, PSA_CLONE_SESSION_TO_CPU, State};
 use crate::sync::write;
 use crate::table::TableState;
@@ -359,7 +359,7 @@ impl Switch {
 
     /// Drops packets, as [`RunError::Stopped`], once `stop` is true; until [`Switch::reset`].
     pub fn end_with(&mut self, stop: Arc<AtomicBool>) {
-        self.scratch.stop = Some(Arc::new(Stop { flag: stop }));
+        self.scratch.stop = Some(Arc::new(EndFlag { flag: stop }));
     }
 
     /// Sets the work that a packet may take, as [`Core::set_packet_work`] does.

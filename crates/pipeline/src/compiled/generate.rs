@@ -10,6 +10,7 @@ mod burst;
 mod checksum;
 mod cold;
 mod crc;
+mod effort;
 mod expression;
 mod members;
 mod memory;
@@ -23,6 +24,7 @@ mod table;
 mod timers;
 
 use self::assemble::Made;
+use self::effort::Effort;
 use self::places::Places;
 pub use self::stack::WORKER_STACK_BYTES;
 use super::added;
@@ -36,8 +38,7 @@ use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{
     self as clif, AbiParam, InstBuilder, MemFlagsData, Signature, UserFuncName, Value, types,
 };
-use cranelift_codegen::isa::{OwnedTargetIsa, TargetFrontendConfig};
-use cranelift_codegen::settings::{self, Configurable};
+use cranelift_codegen::isa::TargetFrontendConfig;
 use cranelift_frontend::{FunctionBuilder, FunctionBuilderContext};
 use cranelift_jit::{JITBuilder, JITModule};
 use cranelift_module::{FuncId, Linkage, Module, default_libcall_names};
@@ -163,43 +164,9 @@ impl Drop for Machine {
     }
 }
 
-/// How much time the code generator takes for better code.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Effort {
-    /// Optimises, and allocates registers with backtracking. The time grows faster than the function.
-    Full,
-    /// Allocates registers in one pass and optimises nothing. The time grows with the function's size.
-    Little,
-}
-
-/// Returns the code generator for this machine's processor.
-fn isa(effort: Effort) -> Result<OwnedTargetIsa, CompileError> {
-    // Tests have the generated code verified.
-    let verifies = if cfg!(debug_assertions) { "true" } else { "false" };
-    let (optimisation, registers) = match effort {
-        Effort::Full => ("speed", "backtracking"),
-        Effort::Little => ("none", "single_pass"),
-    };
-    let mut flags = settings::builder();
-    for (name, value) in [
-        ("use_colocated_libcalls", "false"),
-        ("is_pic", "false"),
-        ("opt_level", optimisation),
-        ("regalloc_algorithm", registers),
-        // A frame that is larger than the guard page must not step over it.
-        ("enable_probestack", "true"),
-        ("probestack_strategy", "inline"),
-        ("enable_verifier", verifies),
-    ] {
-        flags.set(name, value).map_err(CompileError::generator)?;
-    }
-    let isa = cranelift_native::builder().map_err(CompileError::generator)?;
-    isa.finish(settings::Flags::new(flags)).map_err(CompileError::generator)
-}
-
 impl Machine {
     pub(super) fn new(bound: &Bound, straight: Option<&Straight>) -> Result<Self, CompileError> {
-        let isa = isa(Effort::Full)?;
+        let isa = Effort::Full.isa()?;
         let mut builder = JITBuilder::with_isa(isa, default_libcall_names());
         for (name, pointer, _, _) in call_outs() {
             builder.symbol(format!("planimeter_{name}"), pointer);

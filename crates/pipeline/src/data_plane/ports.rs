@@ -4,7 +4,7 @@ use super::Shared;
 use crate::architecture::Output;
 use crate::compiled::{Batch, Compiled};
 use crate::error::RunError;
-use crate::machine::{Scratch, Stop};
+use crate::machine::{EndFlag, Scratch};
 use crate::switch::{Core, Heads};
 use crate::sync::{lock, write};
 use crate::table::EntryChange;
@@ -279,7 +279,7 @@ impl Worker {
     /// ends in time whatever work packets take.
     pub fn end_with(&mut self, stop: Arc<AtomicBool>) {
         if let Some(running) = &mut self.runs {
-            running.scratch.stop = Some(Arc::new(Stop { flag: Arc::clone(&stop) }));
+            running.scratch.stop = Some(Arc::new(EndFlag { flag: Arc::clone(&stop) }));
         }
         self.stop = Some(stop);
     }
@@ -444,7 +444,7 @@ impl Worker {
         let runs = lock(&self.ports.0.runs);
         self.version = self.ports.0.version.load(Ordering::Acquire);
         let mut scratch = Scratch::new(self.number);
-        scratch.stop = self.stop.clone().map(|flag| Arc::new(Stop { flag }));
+        scratch.stop = self.stop.clone().map(|flag| Arc::new(EndFlag { flag }));
         self.runs = runs.as_ref().map(|shared| Running {
             lane: shared.gate.join(),
             shared: Arc::clone(shared),

@@ -13,7 +13,7 @@
 //! branches of which packets take one.
 
 use super::Layout;
-use crate::bound::Callee;
+use crate::callee::Callee;
 use ir::{
     ActionId, Argument, BinaryOperator, Block, ControlId, Expression, ExpressionKind, ExternCallee,
     ExternFunction, FunctionId, KeySet, MatchKind, Parser, ParserId, Place, Projection, State,

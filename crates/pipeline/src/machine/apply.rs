@@ -2,7 +2,7 @@
 
 use super::statement::Formal;
 use super::{Flow, Lookup, Machine, Stop, damaged};
-use crate::bound::Callee;
+use crate::callee::Callee;
 use crate::error::RunError;
 use crate::externs::ExternState;
 use crate::externs::hash::Algorithm;

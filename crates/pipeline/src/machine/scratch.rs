@@ -38,15 +38,15 @@ pub(crate) struct Scratch {
     /// [`crate::Worker::process_heads`] has it.
     pub(crate) beyond: u64,
     /// Says whether the worker is to end, also while it runs a packet.
-    pub(crate) stop: Option<Arc<Stop>>,
+    pub(crate) stop: Option<Arc<EndFlag>>,
     /// Of machine code, where the program has it.
     pub(crate) compiled: Option<Box<crate::compiled::Memory>>,
 }
 
-/// The flag that ends several workers. Each worker has a `Stop` of its own, so that cloning its
+/// The flag that ends several workers. Each worker has an `EndFlag` of its own, so that cloning its
 /// `Arc` writes nothing that other workers read.
 #[derive(Debug)]
-pub(crate) struct Stop {
+pub(crate) struct EndFlag {
     pub(crate) flag: Arc<AtomicBool>,
 }
 

@@ -2,7 +2,7 @@
 
 use super::place::Resolved;
 use super::{Flow, Machine, Stop, damaged};
-use crate::bound::Callee;
+use crate::callee::Callee;
 use crate::trace::Event;
 use crate::value::Value;
 use ir::{

@@ -2,7 +2,8 @@
 //! as many threads as there are cores. Pages are written by one thread, in the order in which the functions were made, so that
 //! the code is the same whatever their number.
 
-use super::{Effort, isa, stack};
+use super::effort::Effort;
+use super::stack;
 use crate::error::CompileError;
 use crate::sync::lock;
 use cranelift_codegen::Context;
@@ -53,7 +54,7 @@ impl Made {
     }
 
     fn compile(&mut self, module: &JITModule) -> Result<(), CompileError> {
-        let (full, little) = (module.isa(), isa(Effort::Little)?);
+        let (full, little) = (module.isa(), Effort::Little.isa()?);
         let threads = thread::available_parallelism().map_or(1, usize::from);
         let threads = threads.min(MAXIMUM_THREADS).min(self.functions.len());
         let mut functions: Vec<&mut Context> =

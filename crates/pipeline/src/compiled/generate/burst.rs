@@ -11,7 +11,6 @@ mod glue;
 mod psa;
 pub(super) mod whole;
 
-use self::glue::Says;
 use super::memory::Pointer;
 use super::{Function, context_offset};
 use crate::architecture::glue::{Inputs, Known, TO_PORT, behind_drop_port};
@@ -30,6 +29,13 @@ use cranelift_codegen::ir::{Block, InstBuilder, Value, types};
 use cranelift_frontend::Variable;
 use cranelift_module::Module;
 use std::mem::offset_of;
+
+/// The metadata that rules read, and the port that the packet has, if it has one already.
+#[derive(Clone, Copy)]
+struct Says<'f> {
+    fields: &'f [Option<Field>],
+    port: Option<Value>,
+}
 
 /// The loop over the packets of a burst, and the packet at hand.
 #[derive(Clone, Copy)]

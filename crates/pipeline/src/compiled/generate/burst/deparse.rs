@@ -1,7 +1,7 @@
 //! The end of a packet: its headers are emitted, unless they lie where they leave from, and it is written down.
 
 use super::Loop;
-use super::glue::Says;
+use super::Says;
 use crate::bound::{Address, Block as Statements, Body, Callee, Statement};
 use crate::compiled::burst::Burst;
 use crate::compiled::generate::memory::Pointer;

@@ -1,6 +1,6 @@
 //! The glue of the architecture in machine code: see [`crate::architecture::glue`].
 
-use super::Loop;
+use super::{Loop, Says};
 use crate::architecture::glue::{Condition, Copies, Inputs, Outcome, Port, Rules, Set};
 use crate::bound::Field;
 use crate::compiled::burst::Burst;
@@ -10,13 +10,6 @@ use crate::compiled::plan::Plan;
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{InstBuilder, Value, types};
 use std::mem::offset_of;
-
-/// The metadata that rules read, and the port that the packet has, if it has one already.
-#[derive(Clone, Copy)]
-pub(super) struct Says<'f> {
-    pub(super) fields: &'f [Option<Field>],
-    pub(super) port: Option<Value>,
-}
 
 impl Function<'_, '_> {
     /// Runs assignments on the metadata with these fields.

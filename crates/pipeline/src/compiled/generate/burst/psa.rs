@@ -4,7 +4,7 @@
 //! leaves the burst.
 
 use super::Loop;
-use super::glue::Says;
+use super::Says;
 use crate::architecture::glue::Known;
 use crate::compiled::burst::{LEAVES_IN_EGRESS, LEAVES_IN_INGRESS};
 use crate::compiled::context::NEW_PACKET;
