@@ -777,18 +777,18 @@ mod tests {
         let mut random = fastrand::Rng::with_seed(0x51_7cc1_b727_220a);
         let mut shuffled: Vec<u32> = (1..=count).collect();
         random.shuffle(&mut shuffled);
-        let priorities: [(&str, Box<dyn Fn(u32) -> u32>); 4] = [
-            ("ascending", Box::new(|number| 1 + number)),
-            ("descending", Box::new(|number| count - number)),
-            ("shuffled", Box::new(|number| shuffled[number as usize])),
-            ("equal", Box::new(|_| 7)),
+        let priorities = [
+            ("ascending", (1..=count).collect()),
+            ("descending", (1..=count).rev().collect()),
+            ("shuffled", shuffled),
+            ("equal", vec![7; count as usize]),
         ];
-        for (name, priority) in priorities {
+        for (name, priorities) in priorities {
             let tree = TernaryTree::new([2].into_iter());
             let (mut writer, domain) = (Writer::default(), Domain::new());
             let nested = |number: u32| {
                 let (low, high) = (number as u16, u16::MAX - number as u16);
-                Rule { priority: priority(number), ..ports(number, low, high) }
+                Rule { priority: priorities[number as usize], ..ports(number, low, high) }
             };
             let mut known: Vec<Rule> = (0..count).map(nested).collect();
             for rule in &known {
