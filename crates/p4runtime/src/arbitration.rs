@@ -139,7 +139,7 @@ pub enum ArbitrationError {
         /// The limit.
         limit: usize,
     },
-    /// The device already remembers the election ids of [`MAX_ROLES`] roles.
+    /// The device already remembers the election ids of `MAX_ROLES` roles.
     #[error("The device already knows {MAX_ROLES} roles and takes no further one.")]
     TooManyRoles,
 }
