@@ -1,12 +1,17 @@
-//! A thread's way into a table for machine code: functions of the C calling convention, one set for each shape and storage.
+//! The interface of a table for machine code: one [`Access`] for each thread and table, whose
+//! functions have the C calling convention and are specialised for the shape of the key and the
+//! storage.
 //!
-//! The caller packs a key into two words, gets the address of the entry's parameters and their action, reads and
-//! writes them there, and calls `leave` if there is one. The ways, chosen by whoever makes the [`Access`]:
-//! * alone, or apart: nothing is locked, nothing is checked twice.
-//! * words: as alone, beside others who do the same; what an action writes is one word, stored whole.
-//! * shared: the address is of a copy that belongs together; `leave` writes it back whole. Of two threads at once on
-//!   one entry, one may be lost.
-//! * held: for actions that write, the entry (in inline storage its bucket) is locked until `leave`.
+//! The caller packs a key into two words, receives the address of the entry's parameters and the
+//! entry's action, reads and writes the parameters there, and finally calls `leave` if there is
+//! one. Whoever makes the [`Access`] chooses how threads share the table ([`Sharing`]):
+//! * alone or apart: no lock is taken and no read is repeated.
+//! * words: no lock is taken either; other threads write entries too, but an action writes one
+//!   word, by one store.
+//! * unlocked: the caller receives a consistent copy, and `leave` writes the whole copy back. If
+//!   two threads write one entry at the same time, one of the writes may be lost.
+//! * locked: for actions that write, the entry (in inline storage its bucket) is locked until
+//!   `leave`.
 
 use std::ffi::c_void;
 use std::ptr;
@@ -15,30 +20,31 @@ use crate::probe::Probe;
 use crate::region::{LINE, Words, prefetch, prefetch_to_write};
 use crate::sync::Ordering;
 
-/// Finds an entry by its key, the low word first.
+/// Finds an entry by its key, whose low word comes first.
 pub(crate) type Find = unsafe extern "C" fn(*mut Access, u64, u64) -> Place;
-/// Ends the use of the entry that was found last, if its action writes.
+/// Ends the use of the entry that was found last, if the entry's action writes.
 pub(crate) type Leave = unsafe extern "C" fn(*mut Access);
-/// Asks the cache for what entries name; see [`Access::ask_for_named`].
+/// Prefetches the memory that entries point to; see [`Access::ask_for_named`].
 pub(crate) type Name = unsafe fn(&Access, (&[[u64; 2]], &[u64]), usize, (&mut [u64], &mut [u32]));
-/// Writes the hash of each key, or what stands for it where keys are numbers of entries.
+/// Writes the hash of each key. If keys are entry numbers, writes the number of the bucket instead.
 pub(crate) type Hashes = fn(&[[u64; 2]], &mut [u64]);
-/// Writes the place of the entry of each key, given their hashes; see [`Access::locate`].
+/// Writes the place of the entry of each key, given the hashes of the keys; see [`Access::locate`].
 pub(crate) type Locate = unsafe fn(&Access, &[[u64; 2]], &[u64], &mut [Place]);
-/// Asks the cache for a bucket.
+/// Prefetches a bucket.
 pub(crate) type Prefetch = extern "C" fn(*const u8);
 
-/// What a lookup gives.
+/// The result of a lookup.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub struct Place {
-    /// Where the action's parameters are, as many bytes as the table was made for; null if there is no such entry.
+    /// The address of the action's parameters, whose size was chosen when the table was made; null
+    /// if the table has no entry with this key.
     pub value: *mut u8,
-    /// The entry's action; 0 if there is no such entry.
+    /// The entry's action; 0 if the table has no entry with this key.
     pub action: u64,
 }
 
-/// The address of what stands for the bucket of a key that is not known: it has no entry.
+/// Returns the address of an empty bucket, which stands for the bucket of an unknown key.
 #[must_use]
 pub fn no_bucket() -> u64 {
     #[repr(align(64))]
@@ -47,83 +53,91 @@ pub fn no_bucket() -> u64 {
     EMPTY.0.as_ptr().expose_provenance() as u64
 }
 
-/// One thread's way into an [`ExactTable`](crate::ExactTable). Machine code calls what it points to.
+/// One thread's handle of an [`ExactTable`](crate::ExactTable). Machine code reads its fields and
+/// calls its functions.
 #[derive(Debug)]
 #[repr(C)]
 pub struct Access {
-    /// Finds an entry.
+    /// The function that finds an entry.
     pub find: Find,
-    /// Asks the cache for the bucket at an address.
+    /// The function that prefetches the bucket at an address.
     pub prefetch: Prefetch,
-    /// To be called after an action that writes its entry; nothing where the caller is alone.
+    /// The function to call after an action that writes its entry; `None` if no cleanup is needed.
     pub leave: Option<Leave>,
-    /// The first bucket; see [`Probe`](crate::Probe).
+    /// The address of the first bucket; see [`Probe`](crate::Probe).
     pub buckets: *mut u8,
-    /// Bits of a hash that name a bucket.
+    /// The mask that selects the bucket's number from a hash.
     pub mask: u64,
-    /// Of the number of an entry, the lowest bits that do not name a bucket, where entries have numbers.
+    /// The number of low bits of an entry number that select a slot rather than a bucket, if keys
+    /// are entry numbers.
     pub(crate) number_bits: u64,
-    /// 1 if entries are in the table's buckets and may be found and written there without `find`, since nobody else
-    /// writes more than a word of them; or 0.
+    /// 1 if entries are in the table's buckets and may be found and written there without `find`,
+    /// because other threads write at most one word of an entry; otherwise 0.
     pub in_place: u64,
-    /// 1 if nobody else uses the table, or 0.
+    /// 1 if no other thread uses the table, otherwise 0.
     pub is_alone: u64,
-    /// Buckets are asked for to be written, as others write them too.
+    /// Whether buckets are prefetched for writing, because other threads write them too.
     pub asks_to_write: bool,
-    /// Lookups that found an entry.
+    /// The number of lookups that found an entry.
     pub hits: u64,
-    /// Lookups that found none.
+    /// The number of lookups that found no entry.
     pub misses: u64,
     pub(crate) name: Name,
     pub(crate) hashes: Hashes,
     pub(crate) locate: Locate,
-    /// Bytes at [`Place::value`].
+    /// The number of bytes at [`Place::value`].
     pub(crate) value_bytes: usize,
     pub(crate) body: *const c_void,
     /// A bit for each action that writes its entry.
     pub(crate) writing: u64,
-    /// The line that is locked until `leave`; anything but null for an entry that lies elsewhere.
+    /// The line that is locked until `leave`, or another non-null value if the entry in use is not
+    /// in a bucket; null if no entry is in use.
     pub(crate) line: *mut c_void,
     pub(crate) key: [u64; 2],
     pub(crate) value: [u64; 4],
-    /// Record and action of the entry that was found, where it lies behind an index.
+    /// The record and the action of the entry that was found, if the storage has an index.
     pub(crate) entry: u64,
 }
 
-// SAFETY: the pointers are to a table that threads may share, and to a line of it which this access holds; whoever
-// uses an access keeps the table alive.
+// SAFETY: the pointers lead to a table that threads may share and to a line of the table that this
+// access has locked; the user of an access keeps the table alive.
 unsafe impl Send for Access {}
-// SAFETY: all that changes needs `&mut`, and what the pointers are to is reached by the functions alone.
+// SAFETY: every field that changes is changed through `&mut` only, and the memory behind the
+// pointers is reached only by the access's functions.
 unsafe impl Sync for Access {}
 
-/// How threads that use one table are kept apart.
+/// How the threads that use one table are kept apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sharing {
-    /// There is one thread.
+    /// Only one thread uses the table.
     Alone,
-    /// There are several, and none writes what another uses.
+    /// Several threads use the table, and none writes an entry that another thread uses.
     Apart,
-    /// What an action writes of its entry is at most one number of 1, 2, 4 or 8 bytes, which is read and written in its
-    /// place by one instruction each; of two actions at once on one entry, one may be lost. Entries that do not lie in
-    /// their bucket are used as with [`Sharing::Unlocked`].
+    /// An action writes at most one number of 1, 2, 4 or 8 bytes of its entry, which is read and
+    /// written in place by one instruction each. If two actions write one entry at the same time,
+    /// one of the writes may be lost. Entries that do not lie in their bucket are used as with
+    /// [`Sharing::Unlocked`].
     Words,
-    /// Entries are read and written whole; of two actions at once on one entry, one may be lost.
+    /// Entries are read and written whole. If two actions write one entry at the same time, one of
+    /// the writes may be lost.
     Unlocked,
-    /// An action that writes its entry has it alone.
+    /// An action that writes its entry holds a lock on the entry.
     Locked,
 }
 
 impl Access {
-    /// Lets go of what an action that did not end holds.
+    /// Releases the lock held for an action that did not end.
     pub fn abandon(&mut self) {
         if let Some(leave) = self.leave.filter(|_| !self.line.is_null()) {
-            // SAFETY: the line is only set while the table that it belongs to is in use, under the contract of `find`.
+            // SAFETY: `line` is non-null only while its table is in use, and the caller of `find`
+            // guarantees that this table is alive until `leave`.
             unsafe { leave(self) };
         }
     }
 
-    /// Asks the cache for the buckets of entries by their numbers ([`ExactTable::numbered`](crate::ExactTable::numbered)), if
-    /// the table may be looked into without `find`.
+    /// Prefetches the buckets of entries, given by their numbers
+    /// ([`ExactTable::numbered`](crate::ExactTable::numbered)). Does nothing if the table may not
+    /// be accessed without `find`.
     #[inline]
     pub fn ask_for_numbers(&self, numbers: &[u32]) {
         if self.in_place == 1 {
@@ -137,8 +151,10 @@ impl Access {
         self.buckets.wrapping_add(bucket as usize * LINE)
     }
 
-    /// The same way into a table of which most packets write the entry that they find. Where other threads do so too, the cache is
-    /// asked for a line as one that is written: asked for as one that is read, it would have to be asked of them twice.
+    /// Returns this access for a table in which most packets write the entry that they find. If
+    /// other threads write entries too, lines are prefetched for writing, because a line that was
+    /// prefetched for reading would have to be requested from the other cores a second time for the
+    /// write.
     #[must_use]
     pub fn for_writers(mut self) -> Self {
         self.asks_to_write = true;
@@ -146,13 +162,13 @@ impl Access {
         self
     }
 
-    /// Asks the cache for buckets of this table by their addresses; whatever else is there is not looked at.
+    /// Prefetches buckets of this table, given by their addresses. Does not read the memory there.
     #[inline]
     pub fn ask_for_buckets(&self, addresses: impl Iterator<Item = u64>) {
         self.ask_for(addresses.map(|address| address as usize as *const u8));
     }
 
-    /// Writes the hash of each key to `hashes`, and asks the cache for the keys' buckets.
+    /// Writes the hash of each key to `hashes`, and prefetches the buckets of the keys.
     #[inline]
     pub(crate) fn prefetch_all(&self, keys: &[[u64; 2]], hashes: &mut [u64]) {
         (self.hashes)(keys, hashes);
@@ -160,14 +176,15 @@ impl Access {
         self.ask_for(hashes.iter().map(|hash| bucket(hash).cast_const()));
     }
 
-    /// Writes the place of each key's entry in the buckets to `places`. The hashes are those of
+    /// Writes the place of each key's entry in the buckets to `places`. The hashes must be those of
     /// [`Access::prefetch_all`].
     ///
     /// # Safety
-    /// The table may be looked into without `find`, is alive, and is as it was when the access was made.
+    /// The table must be alive and unchanged since this access was made, and `in_place` must be 1.
     #[inline]
     pub(crate) unsafe fn locate(&self, keys: &[[u64; 2]], hashes: &[u64], places: &mut [Place]) {
-        // SAFETY: as promised to this function; the access was made with the function for its table.
+        // SAFETY: the caller guarantees that the table is alive and may be accessed in place, and
+        // the function was chosen for this table's shape.
         unsafe { (self.locate)(self, keys, hashes, places) }
     }
 
@@ -180,30 +197,38 @@ impl Access {
         }
     }
 
-    /// Asks the cache for the buckets behind those with these addresses that were full when an entry came which belongs
-    /// there: where a line has room for two or three entries, a tenth of them lie further on.
+    /// Prefetches the bucket after each of those with these addresses that are marked as
+    /// overflowed. An entry whose bucket was full when it was inserted is in a later bucket; if a
+    /// line has room for two or three entries, this is true of a tenth of the entries.
     ///
     /// # Safety
-    /// The addresses are of buckets of tables that are alive and may be looked into without `find`, or [`no_bucket`].
+    /// Each address must be that of a bucket of a table that is alive and may be accessed without
+    /// `find`, or [`no_bucket`].
     #[inline]
     pub unsafe fn ask_behind_buckets(addresses: &[u64]) {
         for address in addresses {
             let bucket = ptr::with_exposed_provenance_mut::<u8>(*address as usize);
-            // SAFETY: as promised to this function.
+            // SAFETY: the caller guarantees that the address is that of a bucket of a table that is
+            // alive.
             let header = unsafe { Words::at(bucket) }.word64(0).load(Ordering::Relaxed);
             let is_full = header & Probe::OVERFLOW != 0;
-            // Behind the last bucket is nothing of interest, and asking for it does nothing.
+            // The address after the last bucket is invalid, but a prefetch of it has no effect.
             prefetch(bucket.wrapping_add(LINE * usize::from(is_full)));
         }
     }
 
-    /// Asks the cache for the lines of memory whose addresses are at a `place` in the values of the entries of keys, in bytes and
-    /// a multiple of 8, and puts those addresses into `named`, one for each key. For a key without an entry, or whose entry is neither in its bucket nor
-    /// in the one behind that, it is zero. `told` has the addresses of the buckets of as many keys as are known. `found` gets for
-    /// each key what [`Probe::FOUND`] says of its entry, or zero, as for keys that are numbers of entries.
+    /// Prefetches the memory that the entries of `keys` point to.
+    ///
+    /// The value of each entry holds an address at offset `place`, in bytes and a multiple of 8.
+    /// For each key, the address is written to `named` and its line is prefetched. The address is
+    /// zero if the key has no entry, or if the entry is neither in its bucket nor in the bucket
+    /// after that. `told` holds the bucket addresses of the first keys, as far as they are known.
+    /// `found` receives for each key the position of its entry, encoded as [`Probe::FOUND`] says,
+    /// or zero if there is none or if keys are entry numbers.
     ///
     /// # Safety
-    /// The table is alive, and as the access was made for it: no entry was put into it or taken out since. The addresses are of
+    /// The table must be alive, and no entry may have been inserted or removed since this access
+    /// was made. Each address must be that of one of the table's buckets, or [`no_bucket`].
     /// its buckets, or [`no_bucket`].
     #[inline]
     pub unsafe fn ask_for_named(
@@ -212,24 +237,26 @@ impl Access {
         place: usize,
         (named, found): (&mut [u64], &mut [u32]),
     ) {
-        // SAFETY: as promised to this function; the access was made with the function for its table.
+        // SAFETY: the caller guarantees that the table is alive and unchanged and that the
+        // addresses are of its buckets; the function was chosen for this table's shape.
         unsafe { (self.name)(self, (keys, told), place, (named, found)) }
     }
 
-    /// Counts a hit on an entry whose value is not in this access.
+    /// Counts a hit on an entry whose value stays where it is.
     #[inline(always)]
     pub(crate) fn found(&mut self, value: *mut u8, action: u16) -> Place {
         self.hits += 1;
         Place { value, action: u64::from(action) }
     }
 
-    /// Counts a hit on an entry, and keeps a copy of its value in the access for as long as the action uses it.
+    /// Counts a hit on an entry, and copies the entry's value into the access, where the action
+    /// uses it.
     ///
-    /// The copy's address is derived from `access` itself and not from a reference, which would end with this
-    /// function and the address with it.
+    /// The address of the copy is derived from the pointer `access` and not from a reference, whose
+    /// provenance would end with this function.
     ///
     /// # Safety
-    /// `access` is valid, and no reference to it is used after this call.
+    /// `access` must be valid, and no reference to it may be used after this call.
     #[inline(always)]
     pub(crate) unsafe fn found_copy<const V: usize>(
         access: *mut Self,
@@ -237,12 +264,14 @@ impl Access {
         action: u16,
     ) -> Place {
         const { assert!(V <= size_of::<[u64; 4]>()) };
-        // SAFETY: the access is valid, and nobody else uses it during the call of a function of an access.
+        // SAFETY: the caller guarantees that `access` is valid; no other code uses an access during
+        // a call of one of its functions.
         let bytes = unsafe {
             (*access).hits += 1;
             (&raw mut (*access).value).cast::<u8>()
         };
-        // SAFETY: a value is at most as long as the room for it; the value lies outside of the access.
+        // SAFETY: `V` is at most the size of the access's `value`, and the source lies outside the
+        // access.
         unsafe { ptr::copy_nonoverlapping(value.as_ptr(), bytes, V) };
         Place { value: bytes, action: u64::from(action) }
     }
@@ -262,22 +291,22 @@ pub(crate) fn key<const K: usize>(low: u64, high: u64) -> [u8; K] {
     key
 }
 
-/// Asks the cache for a bucket.
+/// Prefetches a bucket.
 pub(crate) extern "C" fn fetch(bucket: *const u8) {
     prefetch(bucket);
 }
 
-/// Asks the cache for a bucket that is written soon.
+/// Prefetches a bucket for writing.
 pub(crate) extern "C" fn fetch_to_write(bucket: *const u8) {
     prefetch_to_write(bucket);
 }
 
-/// Entries that are in no bucket have no place in one.
+/// Writes null places: in this storage, no entry is in a bucket.
 pub(crate) unsafe fn no_places(_: &Access, _: &[[u64; 2]], _: &[u64], places: &mut [Place]) {
     places.fill(Place { value: ptr::null_mut(), action: 0 });
 }
 
-/// Of entries that are in no bucket nothing is asked for.
+/// Writes zeros and prefetches nothing: in this storage, no entry is in a bucket.
 pub(crate) unsafe fn no_names(
     _: &Access,
     _: (&[[u64; 2]], &[u64]),

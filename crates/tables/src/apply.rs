@@ -1,9 +1,11 @@
-//! Batches of packets on one table, from Rust: what machine code does, for whoever measures tables or has no code.
+//! Batches of packets on one table, from Rust. Measurements, and programs without generated code,
+//! use this in place of machine code.
 //!
-//! A [`TableWorker`] enters the gate once for each batch. The buckets of the next [`BATCH`] keys are prefetched while the
-//! packets before them are acted on. Where entries are in their buckets and nobody else writes more than one number of
-//! them, all entries of a part are found first; else each entry is found, and locked or copied, for its packet alone, by
-//! the functions that machine code calls.
+//! A [`TableWorker`] enters the gate once for each batch. The buckets of the next [`BATCH`] keys
+//! are prefetched while the actions of the packets before them run. If entries are in their buckets
+//! and no other thread writes more than one number of an entry, all entries of a chunk of [`BATCH`]
+//! packets are found first. Otherwise each entry is found, and locked or copied, for one packet at
+//! a time, by the functions that machine code calls.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
@@ -20,12 +22,10 @@ use crate::group::Worker;
 use crate::packed::{Lookups, PackedTable, Reached};
 use crate::store::BATCH;
 
-/// The words of the parameters of an entry.
+/// The largest number of words of the parameters of an entry.
 const WORDS: usize = 4;
 
-/// What packets do with a table.
-///
-/// An action must use the table through its entry alone, and must not wait for a thread that changes the table.
+/// The actions of the packets of a table.
 pub trait Actions {
     /// Runs the action of the packet at `packet` in the batch on the entry that it matched.
     fn hit(&mut self, packet: usize, entry: &mut Hit<'_>);
@@ -43,7 +43,8 @@ impl<F: FnMut(usize, &mut Hit<'_>)> Actions for F {
     }
 }
 
-/// An entry as the action of a packet sees it: a copy of its parameters, which are written back if the action wrote them.
+/// An entry as the action of a packet sees it: a copy of its parameters, which is written back if
+/// the action wrote it.
 #[derive(Debug)]
 pub struct Hit<'e> {
     action: ActionId,
@@ -71,21 +72,21 @@ impl Hit<'_> {
         self.parameters
     }
 
-    /// Returns the parameters of the entry, to be written.
+    /// Returns the parameters of the entry for writing.
     pub fn parameters_mut(&mut self) -> &mut [u8] {
         self.is_written = true;
         self.parameters
     }
 }
 
-/// The reason why a thread cannot run packets on a table.
+/// An error from making a worker of a table.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum WorkerError {
-    /// There is no memory for the entries that the worker has for itself.
+    /// Memory for the worker's own entries does not suffice.
     #[error(transparent)]
     Entries(#[from] ExactTableError),
-    /// Digests would go nowhere.
+    /// The table changes entries by digests, but no controller receives them.
     #[error("update method digest needs a controller; start one for the table first")]
     NoController,
 }
@@ -100,7 +101,8 @@ pub struct TableWorker {
     way: Option<Way>,
 }
 
-/// How a worker reaches its table, as long as that is reached so.
+/// The means by which a worker accesses its table, valid while `reached` is the table's current
+/// value.
 #[derive(Debug)]
 struct Way {
     version: u64,
@@ -125,7 +127,7 @@ impl TableWorker {
     /// Joins the workers of a table whose packets send digests to a controller.
     ///
     /// # Errors
-    /// See [`WorkerError`].
+    /// Returns an error if memory does not suffice.
     pub fn with_digests(
         table: &Arc<PackedTable>,
         digests: Arc<DigestSender>,
@@ -142,7 +144,8 @@ impl TableWorker {
         Ok(Self { table: Arc::clone(table), worker, lookups, digests, way: None })
     }
 
-    /// Prefetches the buckets of the keys of packets that come next. It changes nothing but how long their batch takes.
+    /// Prefetches the buckets of the keys of the packets that come next. This only affects how long
+    /// their batch takes.
     pub fn prefetch(&self, keys: &[[u64; 2]]) {
         let Some(Way { access, .. }) = &self.way else { return };
         for keys in keys.chunks(BATCH) {
@@ -150,16 +153,18 @@ impl TableWorker {
         }
     }
 
-    /// Runs a batch of packets in arrival order. What one packet writes, the next sees, unless the table is changed by
-    /// digests. A key is a number of two words, the low word first: the exact key, or the values of the fields, each shifted
-    /// to its place ([`Finder::places`](crate::Finder::places)).
+    /// Runs a batch of packets in arrival order. Each packet sees what the packets before it wrote,
+    /// unless the table is changed by digests. A key is a number of two words, low word first:
+    /// either the exact key, or the values of the fields, each shifted to its place
+    /// ([`Finder::places`](crate::Finder::places)).
     pub fn apply<A: Actions>(&mut self, keys: &[[u64; 2]], actions: &mut A) {
         let Self { table, worker, lookups, digests, way } = self;
         let _inside = worker.enter();
         match table.design().update {
             UpdateMethod::Pointer => {
                 let way = look_again(way, table, worker);
-                // SAFETY: the worker is inside the gate, so the table is as it was when the access was made.
+                // SAFETY: the worker is inside the gate, so the table has not changed since the
+                // access was made.
                 unsafe { way.run(keys, table.parameter_bytes(), actions) };
                 way.count_in(lookups);
             }
@@ -171,12 +176,13 @@ impl TableWorker {
     }
 }
 
-/// A worker whose packets write a copy of their entry, which is changed in the table afterwards.
+/// A worker whose packets write a copy of their entry. The entry is changed in the table
+/// afterwards.
 struct Changes<'w> {
     table: &'w PackedTable,
     worker: &'w Worker,
     lookups: &'w Lookups,
-    /// Where what is to be changed is sent, if a controller changes it.
+    /// The sender of changes, if a controller makes them.
     digests: Option<&'w DigestSender>,
 }
 
@@ -189,7 +195,7 @@ impl Changes<'_> {
             way_in.access.prefetch_all(keys, &mut [0; BATCH][..keys.len()]);
             for (index, key) in keys.iter().enumerate() {
                 let way_in = look_again(way, table, worker);
-                // SAFETY: the worker is inside the gate, and looked at the table since it came.
+                // SAFETY: the worker is inside the gate, and renewed its access after it entered.
                 let (place, number) = unsafe { way_in.find(*key) };
                 way_in.count_in(lookups);
                 let packet = chunk * BATCH + index;
@@ -198,7 +204,8 @@ impl Changes<'_> {
                     continue;
                 }
                 let mut copy = [0; WORDS * 8];
-                // SAFETY: as for `find`; the value has as many bytes as the access says.
+                // SAFETY: the worker is inside the gate, so the entry exists, and the value has as
+                // many bytes as the access says.
                 unsafe { Value::of(&way_in.access, place).read(&mut copy) };
                 let action = ActionId(place.action as u16);
                 let parameters = copy.get_mut(..length).unwrap_or_default();
@@ -223,14 +230,14 @@ impl Changes<'_> {
 impl Drop for TableWorker {
     fn drop(&mut self) {
         if let Some(way) = &mut self.way {
-            // An action that panicked may hold its entry.
+            // An action that panicked may still hold the lock of its entry.
             way.access.abandon();
         }
         self.table.leave(&self.worker);
     }
 }
 
-/// Returns how the table is reached now, for a worker that is inside the gate.
+/// Returns the current way to access the table, for a worker that is inside the gate.
 #[inline]
 fn look_again<'w>(way: &'w mut Option<Way>, table: &PackedTable, worker: &Worker) -> &'w mut Way {
     let version = worker.group().version();
@@ -248,7 +255,7 @@ fn look_again<'w>(way: &'w mut Option<Way>, table: &PackedTable, worker: &Worker
 }
 
 impl Way {
-    /// Adds the hits and misses since the last call to those of the worker.
+    /// Adds the hits and misses since the last call to the worker's counters.
     fn count_in(&mut self, lookups: &Lookups) {
         let Access { hits, misses, .. } = &mut self.access;
         lookups.count(std::mem::take(hits), std::mem::take(misses));
@@ -257,48 +264,52 @@ impl Way {
     /// Runs packets whose actions write their entries in place.
     ///
     /// # Safety
-    /// The caller is inside the gate, and has looked at the table since it came.
+    /// The caller must be inside the gate, and must have renewed this since it entered.
     #[inline]
     unsafe fn run<A: Actions>(&mut self, keys: &[[u64; 2]], length: usize, actions: &mut A) {
         let Some(searcher) = &mut self.searcher else {
-            // SAFETY: as promised to this function.
+            // SAFETY: the caller guarantees that it is inside the gate and that the access is
+            // current.
             return unsafe { run(&mut self.access, keys, (0, length), actions) };
         };
         let mut numbers = [[0; 2]; BATCH];
         for (chunk, keys) in keys.chunks(BATCH).enumerate() {
             let mut found = [0; BATCH];
             let (found, numbers) = (&mut found[..keys.len()], &mut numbers[..keys.len()]);
-            // SAFETY: as promised to this function, nobody changes the finder.
+            // SAFETY: the caller is inside the gate, so no thread changes the finder.
             unsafe {
                 searcher.ask_for(keys);
                 searcher.find_all(keys, found);
             }
             numbers.iter_mut().zip(found).for_each(|(to, found)| *to = [u64::from(*found), 0]);
-            // SAFETY: as promised to this function.
+            // SAFETY: the caller guarantees that it is inside the gate and that the access is
+            // current.
             unsafe { run(&mut self.access, numbers, (chunk * BATCH, length), actions) };
         }
     }
 
-    /// Returns the place of the entry of a key, and the key under which it is stored.
+    /// Returns the place of the entry of a key, and the key under which the entry is stored.
     ///
     /// # Safety
-    /// As for [`Way::run`].
+    /// The caller must be inside the gate, and must have renewed this since it entered.
     unsafe fn find(&mut self, key: [u64; 2]) -> (Place, [u64; 2]) {
         let Self { access, searcher, .. } = self;
         let key = match searcher {
-            // SAFETY: as promised to this function, nobody changes the finder.
+            // SAFETY: the caller is inside the gate, so no thread changes the finder.
             Some(searcher) => [unsafe { (searcher.find)(searcher, key[0], key[1]) }, 0],
             None => key,
         };
-        // SAFETY: as promised to this function.
+        // SAFETY: the caller guarantees that it is inside the gate and that the access is current.
         (unsafe { (access.find)(access, key[0], key[1]) }, key)
     }
 }
 
-/// Runs packets on the entries of an access; `first` is the number of the first packet, `length` that of bytes of parameters.
+/// Runs packets on the entries of an access. `first` is the number of the first packet; `length` is
+/// the number of bytes of the parameters.
 ///
 /// # Safety
-/// As for [`Way::run`].
+/// The caller must be inside the gate, and must have made the access since it entered, or the table
+/// must not have changed since.
 #[inline]
 unsafe fn run<A: Actions>(
     access: &mut Access,
@@ -321,7 +332,8 @@ unsafe fn run<A: Actions>(
         if access.in_place == 1 {
             let mut places = [Place { value: std::ptr::null_mut(), action: 0 }; BATCH];
             let places = &mut places[..keys.len()];
-            // SAFETY: as promised to this function, and entries are in the buckets.
+            // SAFETY: the caller guarantees that the access is current, and entries are in the
+            // buckets.
             unsafe { access.locate(keys, &hashes[0], places) };
             for place in places {
                 if place.value.is_null() {
@@ -329,23 +341,26 @@ unsafe fn run<A: Actions>(
                     actions.miss(packet);
                 } else {
                     access.hits += 1;
-                    // SAFETY: the place was found by this access.
+                    // SAFETY: the place was found by this access, and entries in buckets are never
+                    // left.
                     unsafe { act(access, *place, (packet, length), actions) };
                 }
                 packet += 1;
             }
         } else {
             for key in keys {
-                // SAFETY: as promised to this function.
+                // SAFETY: the caller guarantees that it is inside the gate and that the access is
+                // current.
                 let place = unsafe { (access.find)(access, key[0], key[1]) };
                 if place.value.is_null() {
                     actions.miss(packet);
                 } else {
-                    // SAFETY: the place was found by this access.
+                    // SAFETY: the place was found by this access, and `leave` has not been called
+                    // since.
                     unsafe { act(access, place, (packet, length), actions) };
                     let writes = access.writing >> place.action & 1 == 1;
                     if let Some(leave) = access.leave.filter(|_| writes) {
-                        // SAFETY: the entry was found last, and its action writes.
+                        // SAFETY: this entry was found last, and its action writes.
                         unsafe { leave(access) };
                     }
                 }
@@ -359,7 +374,8 @@ unsafe fn run<A: Actions>(
 /// Runs the action of one packet on its entry, and writes back what the action wrote.
 ///
 /// # Safety
-/// The place was found by this access under the contract of `find`, and the entry has not been left.
+/// The place must have been found by this access under the contract of `find`, and `leave` must not
+/// have been called since.
 #[inline(always)]
 unsafe fn act<A: Actions>(
     access: &Access,
@@ -368,7 +384,8 @@ unsafe fn act<A: Actions>(
     actions: &mut A,
 ) {
     let action = ActionId(place.action as u16);
-    // SAFETY: the value has as many bytes as the access says, in words that all threads reach as atomic ones.
+    // SAFETY: the value has as many bytes as the access says, and all threads access its words as
+    // atomics.
     match unsafe { Value::of(access, place) } {
         Value::Half(half) => {
             let mut bytes = half.load(Ordering::Relaxed).to_ne_bytes();
@@ -386,7 +403,8 @@ unsafe fn act<A: Actions>(
             let mut hit = Hit { action, parameters, is_written: false };
             actions.hit(packet, &mut hit);
             if hit.is_written {
-                // Beside others who write other words of the entry, only those are written that changed.
+                // Other threads may write other words of the entry, so only the words that changed
+                // are written.
                 for ((word, before), bytes) in words.iter().zip(before).zip(copy.as_chunks::<8>().0)
                 {
                     let now = u64::from_ne_bytes(*bytes);
@@ -399,29 +417,30 @@ unsafe fn act<A: Actions>(
     }
 }
 
-/// The parameters of an entry, in the words in which all threads reach them.
+/// The parameters of an entry, in the units in which all threads access them.
 enum Value<'v> {
-    /// Four bytes.
+    /// A value of four bytes.
     Half(&'v AtomicU32),
-    /// Up to [`WORDS`] words.
+    /// A value of up to [`WORDS`] words.
     Words(&'v [AtomicU64]),
 }
 
 impl<'v> Value<'v> {
     /// # Safety
-    /// The place was found by this access, and the entry is there and has not been left while the result lives.
+    /// The place must have been found by this access. The entry must exist, and `leave` must not be
+    /// called, while the result lives.
     #[inline(always)]
     unsafe fn of(access: &Access, place: Place) -> Self {
         if access.value_bytes == size_of::<u32>() {
-            // SAFETY: the value has four bytes, at a multiple of four.
+            // SAFETY: the value has four bytes and is aligned to four.
             return Self::Half(unsafe { AtomicU32::from_ptr(place.value.cast()) });
         }
         let count = (access.value_bytes / size_of::<u64>()).min(WORDS);
-        // SAFETY: values of more bytes are whole words, at a multiple of eight.
+        // SAFETY: a longer value consists of whole words and is aligned to eight bytes.
         Self::Words(unsafe { std::slice::from_raw_parts(place.value.cast::<AtomicU64>(), count) })
     }
 
-    /// Copies the value to the front of `copy`.
+    /// Copies the value to the beginning of `copy`.
     fn read(&self, copy: &mut [u8; WORDS * 8]) {
         match self {
             Self::Half(half) => {
@@ -434,7 +453,7 @@ impl<'v> Value<'v> {
     }
 }
 
-/// Copies words to the front of `copy`, and returns them.
+/// Copies words to the beginning of `copy`, and returns them.
 #[inline(always)]
 fn read_words(words: &[AtomicU64], copy: &mut [u8; WORDS * 8]) -> [u64; WORDS] {
     let mut read = [0; WORDS];

@@ -1,10 +1,12 @@
-//! Memory of the trees that packets search while the control plane changes them.
+//! The memory of the search trees ([`PrefixTrie`](crate::prefix_trie) and
+//! [`TernaryTree`](crate::ternary_tree)), which packets read while the control plane changes them.
 //!
-//! A tree is made of blocks of words that do not change once a packet can reach them (but for one by [`replace_half`]). A change writes the blocks on the
-//! way from the root to where it happens anew, next to the old ones, and makes them seen by one store of the word that
-//! leads to them ([`Root`]). So a packet that loads that word once sees the tree as it was at one moment, and an entry
-//! that is added before another is taken out leaves no gap. Blocks that were replaced are used again when no packet
-//! sees them any more, which [`Domain`] tells.
+//! A tree consists of blocks of words. Once packets can reach a block, its words do not change,
+//! except by [`replace_half`]. A change copies the blocks on the path from the root to the changed
+//! place, and publishes the copies by one store to the word that leads to them ([`Root`]). A packet
+//! that loads that word once therefore sees the tree as it was at one moment, and replacing one
+//! entry by another leaves no gap between the two. Replaced blocks are reused when no packet can
+//! reach them any more, which [`Domain`] determines.
 
 use std::collections::BTreeMap;
 use std::sync::OnceLock;
@@ -13,18 +15,21 @@ use crate::quiescence::{Domain, Limbo};
 use crate::region::{Region, prefetch};
 use crate::sync::{AtomicU64, Ordering};
 
-/// Words of the first segment; each further one is twice as large as the one before.
+/// The number of words of the first segment. Each further segment is twice as large as the one
+/// before.
 const FIRST: usize = if cfg!(loom) { 8 } else { 4096 };
-/// As many as 31 bits can name.
+/// The number of segments, all of whose words can be named by 31 bits.
 const SEGMENTS: usize = (31 - FIRST.ilog2()) as usize;
-/// Replaced blocks that wait before it is tried to use them again.
+/// The number of replaced blocks that wait before the writer tries to reuse them.
 const WAITING: usize = if cfg!(loom) { 1 } else { 256 };
-/// The words of replaced blocks that may wait, however few the blocks are.
+/// The number of words in waiting blocks from which the writer tries to reuse them, even if the
+/// blocks are few.
 const WAITING_WORDS: usize = FIRST;
-/// Blocks of up to this number of words are exactly as long as their contents.
+/// The largest block, in words, that is exactly as long as its contents.
 const EXACT: usize = 64;
 
-/// Where a block begins, in words. Nothing lies at 0.
+/// The position of a block's first word in the arena. No block begins at position 0, which stands
+/// for no block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Block(u32);
 
@@ -45,7 +50,7 @@ impl Block {
     }
 }
 
-/// The memory of blocks, for anybody who reads them.
+/// The memory of the blocks, which the writer and all readers share.
 pub(crate) struct Arena {
     segments: [OnceLock<Region>; SEGMENTS],
 }
@@ -55,7 +60,8 @@ impl Arena {
         Self { segments: [const { OnceLock::new() }; SEGMENTS] }
     }
 
-    /// The words from a block's first one on, to the end of its segment. Of no block there are none.
+    /// Returns the words from the block's first word to the end of its segment. The slice is empty
+    /// if the segment is not allocated.
     #[inline(always)]
     pub(crate) fn words(&self, block: Block) -> &[AtomicU64] {
         let (segment, word) = place(block.0 as usize);
@@ -65,7 +71,7 @@ impl Arena {
         }
     }
 
-    /// Asks the cache for the beginning of a block.
+    /// Prefetches the beginning of a block.
     #[inline(always)]
     pub(crate) fn prefetch(&self, block: Block) {
         let (segment, word) = place(block.0 as usize);
@@ -74,7 +80,7 @@ impl Arena {
         }
     }
 
-    /// Bytes of all segments there are.
+    /// Returns the number of bytes of all allocated segments.
     pub(crate) fn bytes(&self) -> usize {
         (0..SEGMENTS)
             .filter(|&at| self.segments[at].get().is_some())
@@ -83,7 +89,7 @@ impl Arena {
     }
 }
 
-/// Segment, and word in it.
+/// Returns the number of the segment that holds a word, and the word's index in the segment.
 #[inline(always)]
 fn place(at: usize) -> (usize, usize) {
     let from_first = at + FIRST;
@@ -98,27 +104,28 @@ fn block_length(words: usize) -> usize {
     if words <= EXACT { words } else { words.next_multiple_of(1 << (words.ilog2() - 3)) }
 }
 
-/// What the one writer of an arena knows.
+/// The state of the single writer of an arena: free blocks, and the blocks of the change in
+/// progress.
 #[derive(Default)]
 pub(crate) struct Writer {
-    /// Words from here on were never used.
+    /// The first word that has never been used.
     fresh: usize,
-    /// Blocks without contents, by their length.
+    /// The free blocks, by their length.
     free: BTreeMap<u32, Vec<Block>>,
-    /// The words of the blocks in `limbo`.
+    /// The number of words in the blocks in `limbo`.
     waiting: usize,
     limbo: Limbo<(Block, u32)>,
-    /// Blocks of the change under way that nobody sees yet.
+    /// The blocks made by the change in progress, which no packet sees yet.
     made: Vec<(Block, u32)>,
-    /// Blocks that the change under way replaces.
+    /// The blocks that the change in progress replaces.
     dropped: Vec<(Block, u32)>,
-    /// The words of all blocks that were made.
+    /// The total number of words of all blocks that were made.
     #[cfg(test)]
     pub(crate) written: u64,
 }
 
 impl Writer {
-    /// A new block with these words, or `None` where memory does not suffice.
+    /// Makes a block with these words. Returns `None` if memory does not suffice.
     pub(crate) fn make(&mut self, arena: &Arena, words: &[u64]) -> Option<Block> {
         let length = block_length(words.len());
         let count = u32::try_from(length).ok()?;
@@ -138,7 +145,7 @@ impl Writer {
     }
 
     fn fresh(&mut self, arena: &Arena, count: usize) -> Option<Block> {
-        // Nothing lies at 0.
+        // Position 0 stands for no block.
         self.fresh = self.fresh.max(1);
         loop {
             let (segment, word) = place(self.fresh);
@@ -156,14 +163,15 @@ impl Writer {
         }
     }
 
-    /// Says that the change under way replaces a block of so many words.
+    /// Records that the change in progress replaces a block of `words` words.
     pub(crate) fn drop_block(&mut self, block: Block, words: usize) {
         if !block.is_none() {
             self.dropped.push((block, block_length(words) as u32));
         }
     }
 
-    /// The change has been made seen: what it replaced may be used again once nobody sees it.
+    /// Ends a change that has been published: the blocks that it replaced may be reused once no
+    /// packet can reach them.
     pub(crate) fn commit(&mut self, domain: &Domain) {
         self.made.clear();
         for block in self.dropped.drain(..) {
@@ -175,7 +183,8 @@ impl Writer {
         }
     }
 
-    /// The change is not made: nobody has seen its blocks.
+    /// Ends a change that was not published, and frees the blocks made for it. No packet has seen
+    /// them.
     pub(crate) fn roll_back(&mut self) {
         self.dropped.clear();
         for (block, words) in self.made.drain(..) {
@@ -192,7 +201,7 @@ impl Writer {
     }
 }
 
-/// The word that leads to a tree: a block, and what is found where there is none.
+/// The word that leads to a tree: its root block, and the value of a lookup if there is no block.
 pub(crate) struct Root<'a>(&'a AtomicU64);
 
 impl<'a> Root<'a> {
@@ -200,27 +209,29 @@ impl<'a> Root<'a> {
         Self(word)
     }
 
-    /// What was there at some moment. The caller is pinned for as long as it looks at the block.
+    /// Returns the value and the block. The caller must stay pinned while it reads the block.
     #[inline(always)]
     pub(crate) fn load(&self) -> (u32, Block) {
         let word = self.0.load(Ordering::Acquire);
         (word as u32, Block((word >> 32) as u32))
     }
 
-    /// Makes a tree seen with everything written before.
+    /// Publishes a tree together with everything written before.
     pub(crate) fn store(&self, value: u32, block: Block) {
         self.0.store(u64::from(value) | u64::from(block.0) << 32, Ordering::Release);
     }
 }
 
-/// The half of a word with this number, counted from the first word.
+/// Returns the 32-bit half with this index; each word holds two halves, the low one first. Returns
+/// 0 beyond the end.
 #[inline(always)]
 pub(crate) fn half(words: &[AtomicU64], index: usize) -> u32 {
     let word = words.get(index / 2).map_or(0, |word| word.load(Ordering::Acquire));
     (word >> (32 * (index % 2))) as u32
 }
 
-/// Gives a half of a word, which packets may be reading, another value; the one writer does.
+/// Replaces the 32-bit half with this index. Packets may be reading the word, so only the single
+/// writer may call this.
 pub(crate) fn replace_half(words: &[AtomicU64], index: usize, value: u32) {
     if let Some(word) = words.get(index / 2) {
         let above = 32 * (index % 2);
@@ -229,7 +240,7 @@ pub(crate) fn replace_half(words: &[AtomicU64], index: usize, value: u32) {
     }
 }
 
-/// Halves as words.
+/// Packs 32-bit values into words, two in each word, the low half first.
 pub(crate) fn halves(values: impl Iterator<Item = u32>) -> Vec<u64> {
     let mut words = Vec::new();
     for (index, value) in values.enumerate() {

@@ -5,20 +5,23 @@
 //!        version  meta     N keys         N values                    padding
 //! ```
 //!
-//! The header is one 64-bit word. Its low half is a version: odd while a writer holds the bucket, two higher after
-//! each change, so that readers need no lock. Its high half has four bits that count the entries which found the
-//! bucket full and lie further on (15 stands for "at least 15" and stays), then the action of each slot, 0 for an
-//! empty one. With keys and values of 4 bytes there are seven slots and four bits for an action.
+//! The header is one 64-bit word. Its low half is a version, which is odd while a writer holds the
+//! bucket and grows by two with each change, so that readers need no lock. The lowest four bits of
+//! its high half count the entries that belong to the bucket but are in a later one because it was
+//! full; 15 stands for "at least 15" and never decreases. The action of each slot follows, 0 for an
+//! empty slot. With keys and values of 4 bytes, there are seven slots and four bits for an action.
 //!
-//! An entry that finds its home bucket full goes to the next bucket with room. Entries never move, which is what
-//! makes a lock-free miss right: a key that was there throughout is found, whatever happens around it.
+//! An entry whose home bucket is full goes to the next bucket with room. Entries never move, so a
+//! lock-free lookup that finds nothing is correct: a key that is in the table throughout the lookup
+//! is found, whatever other threads change.
 //!
-//! Buckets may be made for the numbers of entries instead of keys: then a number says bucket and slot by itself, and nothing
-//! overflows.
+//! Buckets may be made for entry numbers instead of keys. A number then encodes the bucket and the
+//! slot, and no bucket overflows.
 //!
-//! All access is by atomics (relaxed ones cost nothing), so that no sequence of calls is a data race, and a reader
-//! that loses against a writer finds the version changed and reads again. Lock order: whoever holds more than one
-//! bucket holds `overflow`; so nobody waits for a bucket while holding one unless everyone else will let go.
+//! All accesses are atomic (a relaxed one costs nothing extra), so no sequence of calls is a data
+//! race; a reader that overlaps with a writer finds the version changed and reads again. Lock
+//! order: a thread that holds more than one bucket holds `overflow`, so a thread waits for a bucket
+//! while it holds another only if all other threads will release theirs.
 
 mod access;
 mod line;

@@ -1,31 +1,33 @@
-//! Arrays of numbers that packets read, write and add to by an index: registers and counters of a program.
+//! Arrays of numbers that packets read, write and add to by an index: the registers and counters of
+//! a program.
 //!
-//! All cells lie one behind the other, so that machine code reaches one by its address; memory is taken when a cell is first
-//! touched. Each operation is on one cell and whole; several are not.
+//! The cells are contiguous, so machine code computes the address of each. A page of memory is
+//! allocated when a cell of the page is first accessed. Each operation on one cell is atomic; a
+//! sequence of operations is not.
 
 use std::fmt;
 use std::sync::atomic::Ordering;
 
 use crate::region::Region;
 
-/// See the module. All cells are zero at first.
+/// An array of numbers, all zero at first; see the module.
 pub struct Cells {
     region: Region,
     width: CellWidth,
     count: usize,
 }
 
-/// Bytes of a cell.
+/// The width of a cell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CellWidth {
-    /// Numbers of up to 32 bits.
+    /// Four bytes, for numbers of up to 32 bits.
     Four,
-    /// Numbers of up to 64 bits.
+    /// Eight bytes, for numbers of up to 64 bits.
     Eight,
 }
 
 impl CellWidth {
-    /// How many.
+    /// Returns the width in bytes.
     #[must_use]
     pub fn bytes(self) -> usize {
         match self {
@@ -36,20 +38,20 @@ impl CellWidth {
 }
 
 impl Cells {
-    /// As many cells, or `None` where the system has no more memory.
+    /// Allocates `count` cells. Returns `None` if the system has no more memory.
     #[must_use]
     pub fn new(count: usize, width: CellWidth) -> Option<Self> {
         let region = Region::new(count.checked_mul(width.bytes())?)?;
         Some(Self { region, width, count })
     }
 
-    /// How many there are.
+    /// Returns the number of cells.
     #[must_use]
     pub fn count(&self) -> usize {
         self.count
     }
 
-    /// What a cell holds; zero beyond the end.
+    /// Returns the value of a cell, or zero beyond the end.
     #[must_use]
     pub fn load(&self, index: usize) -> u64 {
         if index >= self.count {
@@ -61,7 +63,7 @@ impl Cells {
         }
     }
 
-    /// Sets a cell, to as many low bits as it has; does nothing beyond the end.
+    /// Sets a cell to the low bits of `value` that fit. Does nothing beyond the end.
     pub fn store(&self, index: usize, value: u64) {
         if index >= self.count {
             return;
@@ -72,7 +74,8 @@ impl Cells {
         }
     }
 
-    /// Adds to a cell, so that nothing that others add is lost; does nothing beyond the end.
+    /// Adds to a cell atomically, so that no thread's addition is lost. Does nothing beyond the
+    /// end.
     pub fn add(&self, index: usize, by: u64) {
         if index >= self.count {
             return;
@@ -87,7 +90,8 @@ impl Cells {
         }
     }
 
-    /// The address of the first cell, for code that keeps to the operations of this type.
+    /// Returns the address of the first cell, for machine code. It must access the cells only as
+    /// this type does.
     #[must_use]
     pub fn address(&self) -> *const u8 {
         self.region.at(0)

@@ -1,32 +1,34 @@
-//! How a table is stored, kept consistent and updated; which combinations make sense; what a program may ask.
-//!
-//! The choice is plain data. [`Design::check`] is the one place that knows which designs can honour which
-//! [`Requirements`], and every refusal names a design that would.
+//! The design of a table: how it is stored, kept consistent and updated. Everything that makes a
+//! table takes its [`Design`].
 
 use std::fmt;
 use std::time::Duration;
 
 use thiserror::Error;
 
-/// How an entry is found and where it lies.
+/// How an entry is found, and where it is stored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
 pub enum Storage {
-    /// Hash to index, index to pointer array, pointer to a 64 B aligned entry (paper, Fig. 3 black, eq. 1).
+    /// A hash leads to an index, the index to an array of pointers, and the pointer to a 64 B
+    /// aligned entry (paper, Fig. 3 black, eq. 1).
     Original,
-    /// Hash to pointer to a 64 B aligned entry that is allocated on insertion (paper, Fig. 3 red, eq. 2 and 3).
+    /// A hash leads to a pointer to a 64 B aligned entry that is allocated on insertion (paper,
+    /// Fig. 3 red, eq. 2 and 3).
     Dynamic,
-    /// Hash to index into one array of 16 B aligned entries (paper, Fig. 7, eq. 4 and 5).
+    /// A hash leads to an index into one array of 16 B aligned entries (paper, Fig. 7, eq. 4 and
+    /// 5).
     Static,
-    /// Key, action and parameters in the bucket: one cache line for a lookup where key and parameters take at most
-    /// 16 and 32 bytes. Wider ones lie, key beside parameters, in a record that the bucket points to: one line more.
+    /// Key, action and parameters lie in the bucket. A lookup reads one cache line if the key takes
+    /// at most 16 bytes and the parameters at most 32. Wider keys and parameters lie side by side
+    /// in a record that the bucket points to, so that a lookup reads at least one line more.
     Inline,
 }
 
 impl Storage {
-    /// All of them, in the order of the paper, ours last.
+    /// All storages, in the order of the paper; `Inline`, which is not in the paper, is last.
     pub const ALL: [Self; 4] = [Self::Original, Self::Dynamic, Self::Static, Self::Inline];
 
-    /// As flags, `@tableconfig` and results call it.
+    /// Returns the name used in flags, in `@tableconfig` and in results.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -37,7 +39,7 @@ impl Storage {
         }
     }
 
-    /// The storage that is called so.
+    /// Returns the storage with this name.
     #[must_use]
     pub fn named(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|storage| storage.name() == name)
@@ -50,12 +52,14 @@ impl fmt::Display for Storage {
     }
 }
 
-/// How a writer of a double-buffered table waits until nobody reads the replica that has become passive.
+/// How a writer of a double-buffered table waits until no reader uses the replica that has become
+/// passive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
 pub enum Wait {
-    /// For a fixed time. It guarantees nothing when a reader is held up for longer (paper, Section 3).
+    /// The writer waits for a fixed time. This guarantees nothing if a reader is delayed for longer
+    /// (paper, Section 3).
     Fixed(Duration),
-    /// Until every worker has passed a point at which it holds no entry.
+    /// The writer waits until every worker has passed a point at which it holds no entry.
     Quiescent,
 }
 
@@ -67,16 +71,19 @@ impl Wait {
 /// How threads that read and write one table at the same time are kept apart.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
 pub enum Synchronisation {
-    /// Two replicas: write to the passive one, swap, wait, write to the other ("t4p4s" in the paper).
+    /// There are two replicas. A writer changes the passive one, swaps the two, waits, and changes
+    /// the other one ("t4p4s" in the paper).
     DoubleBuffer {
         /// What the writer waits for.
         wait: Wait,
     },
-    /// One replica; readers take no lock, check a version and read again if it moved ("DPDK" in the paper).
+    /// There is one replica. Readers take no lock; they check a version, and read again if it has
+    /// changed ("DPDK" in the paper).
     Optimistic,
-    /// A table per worker, which only the worker's packets read and write, and which has all entries of the control plane;
-    /// nothing is locked. What packets write stays in the worker's table while the worker is there. So packets that
-    /// write one entry must stay with one worker, as those of a flow do.
+    /// Each worker has a table of its own, which contains all entries of the control plane and
+    /// which only the packets of this worker read and write. No lock is taken. Values that packets
+    /// write stay in the worker's table as long as the worker exists, so all packets that write one
+    /// entry must be processed by one worker, such as the packets of one flow.
     Sharded {
         /// The number of workers.
         shards: usize,
@@ -84,7 +91,7 @@ pub enum Synchronisation {
 }
 
 impl Synchronisation {
-    /// Returns one table per core.
+    /// Returns the synchronisation with one table for each of `shards` workers.
     pub fn sharded(shards: usize) -> Self {
         Self::Sharded { shards }
     }
@@ -103,15 +110,17 @@ impl fmt::Display for Synchronisation {
     }
 }
 
-/// Whether an action holds its entry alone from its start to its end (paper, Section 6.1, "synced").
+/// Whether an action has exclusive use of its entry from its start to its end (paper, Section 6.1,
+/// "synced").
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, Hash, Default, serde::Serialize, serde::Deserialize,
 )]
 pub enum EntryLock {
-    /// It does not. Entries are never seen half written, but of two actions at once on one entry, one may be lost.
+    /// The entry is not locked. No thread sees a partially written entry, but if two actions write
+    /// one entry at the same time, one of the writes may be lost.
     #[default]
     None,
-    /// A spin lock in each entry, taken when its action starts and released when it ends.
+    /// Each entry has a spin lock, taken when its action starts and released when the action ends.
     PerEntry,
 }
 
@@ -129,12 +138,12 @@ impl fmt::Display for EntryLock {
     Debug, Clone, Copy, PartialEq, Eq, Hash, Default, serde::Serialize, serde::Deserialize,
 )]
 pub enum UpdateMethod {
-    /// In place.
+    /// The action writes the entry in place.
     #[default]
     Pointer,
-    /// By a second lookup and a modification as the control plane makes it.
+    /// The action looks the entry up again and modifies it as the control plane would.
     Change,
-    /// By a message to a controller, which modifies the entry.
+    /// The action sends a message to a controller, which modifies the entry.
     Digest,
 }
 
@@ -148,32 +157,33 @@ impl fmt::Display for UpdateMethod {
     }
 }
 
-/// How a table is built. See [`Design::check`] for what goes together.
+/// The design of a table. See [`Design::check`] for the valid combinations.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
 pub struct Design {
-    /// How an entry is found and where it lies.
+    /// How an entry is found, and where it is stored.
     pub storage: Storage,
     /// How threads are kept apart.
     pub synchronisation: Synchronisation,
-    /// Whether an action holds its entry alone.
+    /// Whether an action has exclusive use of its entry.
     pub entry_lock: EntryLock,
     /// How an action changes its entry.
     pub update: UpdateMethod,
 }
 
-/// What a program asks of a table.
+/// The properties of a table that a program requires.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct Requirements {
-    /// An action parameter is a reference into the entry (`@__ref`): what the action writes, the next packet reads.
+    /// Whether an action parameter is a reference into the entry (`@__ref`): the next packet reads
+    /// the value that the action wrote.
     pub reference_parameters: bool,
-    /// Packets of flows on different cores write the same entry, and no write may be lost.
+    /// Whether packets on different cores write the same entry and no write may be lost.
     pub shared_entries: bool,
-    /// The data plane adds entries on a miss (PNA 0.7, `add_on_miss`).
+    /// Whether the data plane adds entries on a miss (PNA 0.7, `add_on_miss`).
     pub add_on_miss: bool,
 }
 
 impl Design {
-    /// The fastest: inline storage, one table per core.
+    /// Returns the fastest design: inline storage, one table per core.
     pub fn sharded(shards: usize) -> Self {
         Self {
             storage: Storage::Inline,
@@ -183,7 +193,7 @@ impl Design {
         }
     }
 
-    /// One table that all workers share, updated in place under entry locks.
+    /// Returns the design of one table that all workers share, updated in place under entry locks.
     pub fn shared(storage: Storage) -> Self {
         Self {
             storage,
@@ -193,12 +203,13 @@ impl Design {
         }
     }
 
-    /// One table that all workers share, updated in place without entry locks.
+    /// Returns the design of one table that all workers share, updated in place without entry
+    /// locks.
     pub fn unlocked(storage: Storage) -> Self {
         Self { entry_lock: EntryLock::None, ..Self::shared(storage) }
     }
 
-    /// The paper's base system: two replicas and a wait.
+    /// Returns the design of the paper's base system: two replicas and a wait.
     pub fn double_buffer(storage: Storage, wait: Wait) -> Self {
         Self {
             storage,
@@ -219,7 +230,8 @@ impl Design {
         Self { entry_lock: EntryLock::None, update, ..self }
     }
 
-    /// Whether the parts of the design go together and honour what the program asks.
+    /// Checks that the parts of the design are compatible with each other and provide what the
+    /// program requires.
     pub fn check(&self, asks: Requirements) -> Result<(), DesignError> {
         match self.synchronisation {
             Synchronisation::DoubleBuffer { .. } => {
@@ -278,80 +290,81 @@ impl fmt::Display for Design {
 /// The largest number of workers (and so of shards) of one table.
 pub(crate) const MAX_WORKERS: usize = 256;
 
-/// Why a design does not do what is asked of it. Each message names one that does.
+/// An error from [`Design::check`]. Each message names a design that would be valid.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum DesignError {
-    /// A reference parameter on a table with two replicas.
+    /// A program requires reference parameters of a table with two replicas.
     #[error(
         "a reference parameter is written in place with update method pointer, and double-buffer must not change the replica that is read: use update method change, or synchronisation optimistic or sharded"
     )]
     ReferenceNeedsOneReplica,
-    /// Writing in place on a table with two replicas.
+    /// Actions would write in place in a table with two replicas.
     #[error(
         "update method pointer writes in place, and double-buffer must not change the replica that is read: use update method change or digest, or synchronisation optimistic or sharded"
     )]
     PointerNeedsOneReplica,
-    /// A lock in an entry that exists twice.
+    /// Entries that exist in two replicas would have locks.
     #[error(
         "an entry lock cannot guard an entry that exists in two replicas: use synchronisation optimistic with entry lock per-entry"
     )]
     LockNeedsOneReplica,
-    /// Entries that several cores write, in two replicas.
+    /// Packets on several cores would write entries of a table with two replicas.
     #[error(
         "entries that packets on several cores write lose updates in double-buffer, where the action ends before its change begins: use synchronisation optimistic with entry lock per-entry and update method pointer"
     )]
     SharedEntriesNeedOneReplica,
-    /// Entries that several cores write, in shards.
+    /// Packets on several cores would write one entry of a sharded table.
     #[error(
         "entries that packets on several cores write cannot be sharded, as each core has its own: use synchronisation optimistic with entry lock per-entry"
     )]
     ShardsShareNothing,
-    /// Entries that several cores write, without a lock.
+    /// Packets on several cores would write entries without a lock.
     #[error(
         "entries that packets on several cores write lose updates without a lock: use entry lock per-entry"
     )]
     SharedEntriesNeedLock,
-    /// Entries that several cores write, but not in place.
+    /// Packets on several cores would write entries, but not in place.
     #[error(
         "entries that packets on several cores write lose updates with update method {update}, where the lock does not last until the change: use update method pointer"
     )]
     SharedEntriesNeedPointer {
-        /// The method asked for.
+        /// The requested update method.
         update: UpdateMethod,
     },
-    /// A lock that nobody contends.
+    /// The entries of a shard, which only one worker uses, would have locks.
     #[error(
         "a shard has one worker and needs no entry lock: use entry lock none, or synchronisation optimistic if packets on several cores write the same entry"
     )]
     ShardsNeedNoLock,
-    /// Entries of which each worker has its own, changed for all workers.
+    /// A sharded table would be changed for all workers by a packet of one worker.
     #[error(
         "each worker has entries of its own, and update method {update} would change those of all: use synchronisation optimistic or double-buffer, or update method pointer"
     )]
     ShardsNeedPointer {
-        /// The method asked for.
+        /// The requested update method.
         update: UpdateMethod,
     },
-    /// A lock that ends before the entry is changed.
+    /// The lock would be released before the entry is changed.
     #[error(
         "the lock of an entry ends with the action, before update method {update} changes the entry: use entry lock none, or update method pointer"
     )]
     LockNeedsPointer {
-        /// The method asked for.
+        /// The requested update method.
         update: UpdateMethod,
     },
-    /// A reference parameter with a method that changes its entry after the next packets.
+    /// A program requires reference parameters, but the update method changes entries only after
+    /// the next packets.
     #[error(
         "what is written to a reference parameter is read by the next packet, and update method digest changes the entry when a message has come back: use update method pointer or change"
     )]
     ReferenceIsLate,
-    /// No shards, or more than workers can exist.
+    /// The number of shards is zero or larger than the number of workers can be.
     #[error(
         "a table has between 1 and {MAX_WORKERS} shards, not {shards}: use one per core that runs packets"
     )]
     Shards {
-        /// The number asked for.
+        /// The requested number of shards.
         shards: usize,
     },
 }

@@ -1,9 +1,11 @@
-//! Updates by way of a controller: a digest goes out through a socket, an entry comes back and is written.
+//! Updates through a controller: a worker sends a digest of an entry through a socket, and the
+//! controller's answer is written to the table.
 //!
-//! The paper's third update method (Section 5.1). As there, controller and data plane are separate and talk over
-//! loopback TCP: a worker writes a digest to the socket, a controller thread reads it, decides and answers, and a
-//! third thread applies the answer as the control plane does. What the paper's base system got wrong is not repeated:
-//! the number of digests under way is bounded, and one that finds no room is dropped and counted.
+//! This is the paper's third update method (Section 5.1). As in the paper, controller and data
+//! plane are separate and communicate over loopback TCP: a worker writes a digest to the socket, a
+//! controller thread reads it, decides and answers, and a third thread applies the answer as the
+//! control plane would. Unlike the paper's base system, the number of unanswered digests is
+//! bounded, and a digest above the bound is dropped and counted.
 
 use std::io::{self, Read, Write};
 use std::net::{Ipv4Addr, Shutdown, TcpListener, TcpStream};
@@ -16,46 +18,49 @@ use thiserror::Error;
 use crate::entry::ActionId;
 use crate::packed::PackedTable;
 
-/// Digests that may be under way at once. With the smallest frames they fit a socket's buffers many times over.
+/// The largest number of unanswered digests. With the smallest frames, they fit into a socket's
+/// buffers many times over.
 const UNDER_WAY: u64 = 1024;
 
-/// Bytes of a message, more than any entry has.
+/// The largest number of bytes of a message, more than any entry has.
 const LONGEST: usize = 1 << 20;
 
-/// What a worker asks the controller: its entry as the action left it.
+/// A worker's request to the controller: the entry as the action left it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Digest {
     /// The key under which the entry is stored.
     pub key: u128,
     /// The action that the entry should run.
     pub action: ActionId,
-    /// Its parameters.
+    /// The parameters of the entry.
     pub parameters: Vec<u8>,
 }
 
-/// What became of an entry that a controller answered.
+/// The result of applying a controller's answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Applied {
-    /// It is what the answer says.
+    /// The entry has been written as the answer says.
     Written,
-    /// The same, and it had been something else than the digest told: that is lost.
+    /// The entry has been written as the answer says, but it had changed since the digest was sent,
+    /// and that change is lost.
     Overwritten,
-    /// There is no such entry.
+    /// The table has no such entry.
     Refused,
 }
 
-/// How many digests went which way.
+/// The numbers of digests, by what happened to them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct DigestCounts {
-    /// Written to the socket.
+    /// The number of digests that were written to the socket.
     pub sent: u64,
-    /// Not sent, because as many as allowed were under way or the controller was gone.
+    /// The number of digests that were not sent, because too many were unanswered or the controller
+    /// had ended.
     pub dropped: u64,
-    /// Come back and written to the table.
+    /// The number of answers that were written to the table.
     pub applied: u64,
-    /// Of these, written over something else than they told.
+    /// The number of those answers that overwrote another change.
     pub overwritten: u64,
-    /// Come back as a refusal, or for an entry that was gone.
+    /// The number of digests that the controller refused, or whose entry no longer existed.
     pub refused: u64,
 }
 
@@ -68,7 +73,7 @@ struct Counters {
     refused: AtomicU64,
 }
 
-/// Where a worker sends its digests.
+/// The worker's end of the connection to a controller.
 #[derive(Debug)]
 pub struct DigestSender {
     socket: Mutex<TcpStream>,
@@ -76,7 +81,7 @@ pub struct DigestSender {
 }
 
 impl DigestSender {
-    /// How many more may be under way at the moment.
+    /// Returns the number of digests that can be sent now without being dropped.
     #[must_use]
     pub fn room(&self) -> u64 {
         let Counters { sent, applied, refused, .. } = &*self.counters;
@@ -97,7 +102,7 @@ impl DigestSender {
     }
 }
 
-/// A controller and the thread that applies its answers. Both end when this is dropped.
+/// A controller and the thread that applies its answers. Both threads end when this is dropped.
 pub struct DigestLoop {
     sockets: [TcpStream; 2],
     threads: Vec<JoinHandle<()>>,
@@ -105,10 +110,11 @@ pub struct DigestLoop {
 }
 
 impl DigestLoop {
-    /// Starts a controller for a table; `decide` may change each digest, and refuses it with `None`.
+    /// Starts a controller for a table. `decide` returns the answer to a digest, or `None` to
+    /// refuse it.
     ///
     /// # Errors
-    /// If the sockets cannot be made.
+    /// Returns an error if the sockets cannot be created.
     pub fn start(
         table: &Arc<PackedTable>,
         mut decide: impl FnMut(Digest) -> Option<Digest> + Send + 'static,
@@ -126,10 +132,11 @@ impl DigestLoop {
         })
     }
 
-    /// As [`DigestLoop::start`] for entries that lie elsewhere, and messages in whatever form; `apply` writes an answer.
+    /// Starts a controller for entries of any kind, with messages in any format. `decide` returns
+    /// the answer to a message, or `None` to refuse it; `apply` writes an answer.
     ///
     /// # Errors
-    /// If the sockets cannot be made.
+    /// Returns an error if the sockets cannot be created.
     pub fn between(
         mut decide: impl FnMut(&[u8]) -> Option<Vec<u8>> + Send + 'static,
         mut apply: impl FnMut(&[u8]) -> Applied + Send + 'static,
@@ -171,7 +178,7 @@ impl DigestLoop {
         Ok((Self { sockets, threads: vec![control, apply], counters }, sender))
     }
 
-    /// What has happened so far.
+    /// Returns the numbers of digests so far.
     pub fn counts(&self) -> DigestCounts {
         let Counters { sent, dropped, applied, overwritten, refused } = &*self.counters;
         let (applied, refused) = (applied.load(Ordering::Acquire), refused.load(Ordering::Acquire));
@@ -188,11 +195,11 @@ impl DigestLoop {
 impl Drop for DigestLoop {
     fn drop(&mut self) {
         for socket in &self.sockets {
-            // A socket that is closed already is as good.
+            // An error means that the socket has been closed already.
             let _ = socket.shutdown(Shutdown::Both);
         }
         for thread in self.threads.drain(..) {
-            // If the decision panicked, the panic has been reported by its thread.
+            // If `decide` or `apply` panicked, the thread has reported the panic.
             let _ = thread.join();
         }
     }
@@ -215,13 +222,13 @@ impl Digest {
     }
 }
 
-/// A message with its length in front, and whether it is accepted.
+/// Encodes a message, preceded by its length and by whether it is accepted.
 fn framed(accepted: bool, message: &[u8]) -> Vec<u8> {
     let length = u32::try_from(message.len()).unwrap_or(u32::MAX);
     [&length.to_be_bytes()[..], &[u8::from(accepted)], message].concat()
 }
 
-/// Reads one frame: whether it was accepted, and the message.
+/// Reads one frame, and returns whether it is accepted, and the message.
 fn receive(socket: &mut TcpStream) -> io::Result<(bool, Vec<u8>)> {
     let mut head = [0; 5];
     socket.read_exact(&mut head)?;
@@ -235,11 +242,11 @@ fn receive(socket: &mut TcpStream) -> io::Result<(bool, Vec<u8>)> {
     Ok((accepted != 0, message))
 }
 
-/// Why no controller was started.
+/// An error from starting a controller.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum DigestError {
-    /// The sockets could not be made.
+    /// The sockets could not be created.
     #[error("no socket between data plane and controller: {0}")]
     Socket(#[from] io::Error),
 }

@@ -1,12 +1,14 @@
-//! An exact table for machine code: of any storage, it grows, and its users keep apart by a [`Gate`](crate::Gate).
+//! A table with exact keys for machine code, in any storage. It grows on demand, and a
+//! [`Gate`](crate::Gate) keeps its users and its writer apart.
 //!
-//! Threads of the data plane have an [`Access`] each and use it inside of the gate; whatever has `&mut` here (insertion,
-//! deletion, change) is done while the gate is closed. So a deletion needs no epochs, and a table may grow under its
-//! users. Keys are numbers; parameters are bytes as the caller packs them.
+//! Each thread of the data plane has an [`Access`] and uses it inside the gate. Functions that take
+//! `&mut` (insertion, removal, change) are called while the gate is closed, so a removal needs no
+//! epochs and a table may grow between two uses. Keys are numbers; parameters are bytes as the
+//! caller packs them.
 //!
-//! Growing takes time in proportion to the entries, and users would wait meanwhile. Where users do
-//! not write entries in place, the larger table is made beside this one while they go on
-//! ([`ExactTable::with_room_for`]), and replaces this one in a moment.
+//! Growing takes time proportional to the number of entries, during which users would wait. If
+//! users do not write entries in place, the larger table is built while they continue to use this
+//! one ([`ExactTable::with_room_for`]), and then replaces this one in constant time.
 
 use thiserror::Error;
 
@@ -21,7 +23,7 @@ use crate::memory::MemoryUse;
 use crate::quiescence::Domain;
 use crate::store::{Inline, Shape};
 
-/// Room for entries at first.
+/// The number of entries for which a new table has room.
 const FIRST_SIZE: usize = 64;
 
 /// The largest table that is never made smaller.
@@ -30,7 +32,7 @@ const SMALLEST_SHRUNK: usize = 512;
 /// The largest number of bytes of parameters.
 const MOST_PARAMETERS: usize = 32;
 
-/// See the module.
+/// A table with exact keys; see the module.
 pub struct ExactTable {
     layout: Layout,
     shape: Shape,
@@ -39,51 +41,54 @@ pub struct ExactTable {
     is_numbered: bool,
     size: usize,
     body: Body,
-    /// Users are kept out by the gate.
+    /// A domain without workers, since the gate keeps users out while entries are removed.
     domain: Domain,
 }
 
-/// The address of what holds the entries is known to accesses: it must not change when the table is moved.
+/// The storage of the entries. Each variant is boxed, because accesses hold its address, which must
+/// not change when the table is moved.
 enum Body {
     Inline(Box<Inline>),
-    /// Keys are numbers of entries.
+    /// Inline storage whose keys are entry numbers.
     Numbered(Box<Inline>),
     Indirect(Box<Indirect>),
 }
 
-/// Why a table cannot be, or cannot take an entry.
+/// An error from making a table or from inserting an entry.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum ExactTableError {
-    /// Such a layout there is not.
+    /// The layout is invalid.
     #[error(transparent)]
     Layout(#[from] LayoutError),
-    /// Key, parameters and actions do not fit a cache line.
+    /// The key, the parameters and the action do not fit into a cache line.
     #[error(
         "keys of {key_bits} bits with {parameter_bytes} B of parameters do not fit a cache line, in which machine code keeps entries"
     )]
     TooWide {
-        /// Of the key.
+        /// The width of the key in bits.
         key_bits: u32,
-        /// Of the action with most.
+        /// The size of the largest action's parameters in bytes.
         parameter_bytes: usize,
     },
-    /// Memory does not suffice, or there are as many entries as there can be.
+    /// Memory does not suffice, or the table has the largest possible number of entries.
     #[error("no memory for {entries} entries")]
     Memory {
-        /// How many there would be.
+        /// The number of entries that memory was needed for.
         entries: usize,
     },
-    /// The key is there already.
+    /// An entry with this key exists.
     #[error("an entry with this key is there already")]
     Exists,
 }
 
 impl ExactTable {
-    /// An empty table in inline storage for keys of `key_bits` bits, parameters of `parameter_bytes` and so many actions.
+    /// Creates an empty table in inline storage for keys of `key_bits` bits, parameters of
+    /// `parameter_bytes` bytes and `actions` actions.
     ///
     /// # Errors
-    /// If that does not fit a cache line: keys of at most 128 bits, parameters of at most 32 bytes.
+    /// Returns an error if an entry does not fit into a cache line: the largest key has 128 bits,
+    /// and the largest parameters have 32 bytes.
     pub fn new(
         key_bits: u32,
         parameter_bytes: usize,
@@ -92,11 +97,12 @@ impl ExactTable {
         Self::stored(Storage::Inline, EntryLock::None, key_bits, parameter_bytes, actions)
     }
 
-    /// As [`ExactTable::new`] for any storage. Entries that lie behind an index can be locked ([`Sharing::Locked`]) only if
-    /// they have a lock each; buckets of inline storage always have one.
+    /// Creates an empty table in any storage; see [`ExactTable::new`] for the sizes. In storages
+    /// with an index, entries can be locked ([`Sharing::Locked`]) only if `lock` is
+    /// [`EntryLock::PerEntry`]; the buckets of inline storage always have a lock.
     ///
     /// # Errors
-    /// As for [`ExactTable::new`].
+    /// Returns an error in the cases of [`ExactTable::new`].
     pub fn stored(
         storage: Storage,
         lock: EntryLock,
@@ -107,11 +113,12 @@ impl ExactTable {
         Self::made((storage, lock), false, (key_bits, parameter_bytes, actions))
     }
 
-    /// As [`ExactTable::stored`] for keys that are numbers from 1 on, nearly all of which are there: in inline storage a
-    /// number says where its entry is.
+    /// Creates an empty table, as [`ExactTable::stored`] does, for keys that are consecutive
+    /// numbers from 1 on, with few gaps. In inline storage, the number of an entry determines its
+    /// position.
     ///
     /// # Errors
-    /// As for [`ExactTable::new`].
+    /// Returns an error in the cases of [`ExactTable::new`].
     pub fn numbered(
         storage: Storage,
         lock: EntryLock,
@@ -138,7 +145,7 @@ impl ExactTable {
     /// Checks whether keys and parameters are narrow enough for tables of this kind.
     ///
     /// # Errors
-    /// As for [`ExactTable::new`].
+    /// Returns an error in the cases of [`ExactTable::new`].
     pub fn check(layout: &Layout) -> Result<(), ExactTableError> {
         Self::shape(layout).map(|_| ())
     }
@@ -153,13 +160,13 @@ impl ExactTable {
         Body::new(design, self.is_numbered, (self.shape, &self.layout), size)
     }
 
-    /// Number of entries.
+    /// Returns the number of entries.
     #[must_use]
     pub fn len(&self) -> usize {
         self.body.len()
     }
 
-    /// Whether there is no entry.
+    /// Returns whether the table has no entries.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
@@ -177,19 +184,21 @@ impl ExactTable {
         self.body.memory()
     }
 
-    /// A thread's way in; `writing` has a bit for each action that writes its entry, the first action the lowest.
+    /// Returns the access of one thread. `writing` has a bit for each action that writes its entry;
+    /// the first action has the lowest bit.
     ///
-    /// It may be used (its functions called) as long as the table is alive and has not been changed since: whoever
-    /// changes it sees to it that accesses are made anew.
+    /// The functions of the access may be called while the table is alive and unchanged. After a
+    /// change, the caller must make new accesses.
     #[must_use]
     pub fn access(&self, sharing: Sharing, writing: u64) -> Access {
         self.body.access(sharing, writing)
     }
 
-    /// Adds an entry; the table grows where it must. Shorter parameters are filled up with zeros.
+    /// Adds an entry. The table grows if it is full. Parameters that are too short are padded with
+    /// zeros.
     ///
     /// # Errors
-    /// If the key is there, or memory does not suffice; then all is as before.
+    /// Returns an error if the key exists or memory does not suffice; then the table is unchanged.
     pub fn insert(
         &mut self,
         key: u128,
@@ -213,10 +222,10 @@ impl ExactTable {
     }
 
     /// Returns a table with the same entries and room for one more with this key, or `None` if this
-    /// table has room. Users may read entries of this table meanwhile, but not write them.
+    /// table has room. During the call, users may read entries of this table, but not write them.
     ///
     /// # Errors
-    /// If memory does not suffice.
+    /// Returns an error if memory does not suffice.
     pub fn with_room_for(&self, key: u128) -> Result<Option<Self>, ExactTableError> {
         match self.body.has_room_for(key, self.size) {
             true => Ok(None),
@@ -224,16 +233,16 @@ impl ExactTable {
         }
     }
 
-    /// Returns a table with the same entries that takes less memory, if so few entries are left
-    /// that this is worth its time: at most an eighth of those for which there is room. Users may
-    /// read entries of this table meanwhile, but not write them.
+    /// Returns a smaller table with the same entries, or `None` if shrinking is not worth its time:
+    /// unless at most an eighth of the room is in use. During the call, users may read entries of
+    /// this table, but not write them.
     #[must_use]
     pub fn shrunk(&self) -> Option<Self> {
         if self.size <= SMALLEST_SHRUNK || self.body.needed() > self.size / 8 {
             return None;
         }
         let size = (2 * self.body.needed()).next_power_of_two().max(FIRST_SIZE);
-        // Memory that does not suffice for less is no reason to stop.
+        // If memory does not suffice for the smaller table, this table remains in use.
         self.with_size(size).ok()
     }
 
@@ -241,7 +250,7 @@ impl ExactTable {
         self.body.insert(&self.domain, self.key(key).bytes(), action.0, parameters)
     }
 
-    /// A table with the same entries and room for `size`.
+    /// Returns a table with the same entries and room for `size` entries.
     fn with_size(&self, size: usize) -> Result<Self, ExactTableError> {
         if size > MAX_SIZE {
             return Err(ExactTableError::Memory { entries: size });
@@ -255,12 +264,12 @@ impl ExactTable {
         if no_room { Err(ExactTableError::Memory { entries: size }) } else { Ok(next) }
     }
 
-    /// Takes an entry out; whether it was there.
+    /// Removes an entry, and returns whether it existed.
     pub fn remove(&mut self, key: u128) -> bool {
         self.body.remove(&self.domain, self.key(key).bytes())
     }
 
-    /// Replaces action and parameters of an entry; whether it was there.
+    /// Replaces the action and the parameters of an entry, and returns whether the entry existed.
     pub fn replace(&mut self, key: u128, action: ActionId, parameters: &[u8]) -> bool {
         let key = self.key(key);
         let store = |_, value: &mut [u8]| {
@@ -271,7 +280,7 @@ impl ExactTable {
         self.body.update(key.bytes(), self.layout.parameter_bytes(), store)
     }
 
-    /// Action and parameters of an entry.
+    /// Returns the action and the parameters of an entry.
     #[must_use]
     pub fn read(&self, key: u128) -> Option<(ActionId, Vec<u8>)> {
         let key = self.key(key);
@@ -280,15 +289,15 @@ impl ExactTable {
         Some((ActionId(action), parameters))
     }
 
-    /// Another table with the same entries.
+    /// Returns a copy of this table.
     ///
     /// # Errors
-    /// If memory does not suffice.
+    /// Returns an error if memory does not suffice.
     pub fn copied(&self) -> Result<Self, ExactTableError> {
         self.with_size(self.size)
     }
 
-    /// Shows each entry: key, action and parameters.
+    /// Calls `visit` with the key, the action and the parameters of each entry.
     pub fn for_each(&self, mut visit: impl FnMut(u128, ActionId, &[u8])) {
         let mut key = Key { bytes: [0; 16], length: self.shape.key };
         let mut values = [0; MOST_PARAMETERS];
@@ -319,7 +328,7 @@ impl ExactTable {
     }
 }
 
-/// A key as the storage has it, the lowest byte first.
+/// A key as it is stored, least significant byte first.
 struct Key {
     bytes: [u8; 16],
     length: usize,
@@ -454,8 +463,8 @@ impl Body {
         }
     }
 
-    /// Whether a table for `size` entries has room for an entry with this key. A full table has
-    /// none even if it contains the key, unless its keys are numbers of entries.
+    /// Returns whether a table for `size` entries has room for an entry with this key. A full table
+    /// has none even if it contains the key, unless its keys are entry numbers.
     fn has_room_for(&self, key: u128, size: usize) -> bool {
         match self {
             Self::Numbered(_) => key <= size as u128,
@@ -464,10 +473,10 @@ impl Body {
         }
     }
 
-    /// The number of entries that there must be room for.
+    /// Returns the number of entries for which the table needs room.
     fn needed(&self) -> usize {
         match self {
-            // The place of an entry is its number.
+            // The position of an entry is its number, so the largest number determines the room.
             Self::Numbered(inline) => {
                 let mut positions = (0..inline.positions() as u32).rev();
                 let (mut key, mut values) = ([0; 16], [0; MOST_PARAMETERS]);

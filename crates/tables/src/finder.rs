@@ -1,14 +1,17 @@
-//! Finds entries for machine code whose keys are not matched exactly: longest prefix, ternary, range, optional.
+//! Finds entries whose keys are not all matched exactly: by longest prefix, ternary, range or
+//! optional fields. Machine code and [`TableWorker`](crate::TableWorker) call it.
 //!
-//! What is found is a number, the key of the entry in an [`ExactTable`](crate::ExactTable) of 32 bits beside this; so
-//! what that promises to threads holds here too. Threads of the data plane have a [`Searcher`] each and use it inside of
-//! a [`Gate`](crate::Gate); whatever has `&mut` here is done while the gate is closed.
+//! The result of a search is a number, which is the key of the entry in an
+//! [`ExactTable`](crate::ExactTable) with 32-bit keys; the rules for threads that use that table
+//! apply here too. Each thread of the data plane has a [`Searcher`] and uses it inside a
+//! [`Gate`](crate::Gate). Unless documented otherwise, functions that take `&mut` are called while
+//! the gate is closed.
 //!
-//! An insertion may take long, since a part of the tree that has grown is rebuilt. So a change is
-//! prepared while threads search ([`Finder::prepare_insertion`]), and threads are kept out only for
-//! the moment in which the change becomes visible ([`Finder::publish`]).
+//! An insertion may take long, since a part of the tree that has grown is rebuilt. Therefore a
+//! change is prepared while threads search ([`Finder::prepare_insertion`]), and threads are kept
+//! out only for the short time in which it becomes visible ([`Finder::publish`]).
 //!
-//! Code packs a key of up to 128 bits into one number of one word, or of two where it has more than 64 bits, and
+//! Callers pack a key of up to 64 bits into one word, and one of up to 128 bits into two.
 //! [`Finder::places`] says where each field goes.
 
 mod few;
@@ -30,20 +33,20 @@ use crate::ternary_tree::{Lanes, OneByOne, Together, Waiting};
 use few::Few;
 use links::Links;
 
-/// Most bits of a packed key.
+/// The largest number of bits of a packed key.
 const MAXIMUM_KEY: u32 = 128;
 
 /// The peak number of entries up to which a search is not rebuilt to save memory while it has an
 /// entry. For a search without entries, an eighth of this number applies.
 const SMALLEST_REBUILT: usize = 512;
 
-/// See the module.
+/// A set of entries that are found by the fields of a key; see the module.
 pub struct Finder {
     fields: Vec<MatchField>,
-    // Its address is known to searchers: it must not change when this is moved.
+    // Searchers hold the address of the body, which must not change when the finder is moved.
     body: Box<Body>,
     writer: SearchWriter,
-    /// Readers are kept out by the gate.
+    /// A domain without readers, since the gate keeps them out.
     domain: Domain,
     links: Links,
     pending: Option<Pending>,
@@ -53,14 +56,14 @@ pub struct Finder {
     most: usize,
 }
 
-/// What searchers look into.
+/// The data that searchers read.
 struct Body {
     search: Search,
-    /// The same entries, where they are few prefixes.
+    /// All entries once more, if they are few prefixes.
     few: Few,
 }
 
-/// A change that was prepared.
+/// A change that was prepared and is not yet visible.
 struct Pending {
     prepared: Prepared,
     link: Link,
@@ -68,10 +71,11 @@ struct Pending {
     adds: bool,
 }
 
-/// One thread's way to search. Machine code calls what it points to.
+/// One thread's handle for searching. Machine code calls its functions.
 #[repr(C)]
 pub struct Searcher {
-    /// Finds the number of the best entry for a key, the low word first; 0 if there is none.
+    /// The function that returns the number of the best entry for a key, whose low word comes
+    /// first, or 0 if there is none.
     pub find: unsafe extern "C" fn(*mut Searcher, u64, u64) -> u64,
     all: FindAll,
     body: *const c_void,
@@ -79,34 +83,37 @@ pub struct Searcher {
     together: Together,
 }
 
-// SAFETY: the pointer is to what threads may share; whoever uses a searcher keeps the finder alive.
+// SAFETY: the pointer leads to data that threads may share; the user of a searcher keeps the finder
+// alive.
 unsafe impl Send for Searcher {}
-// SAFETY: all that changes needs `&mut`.
+// SAFETY: every field that changes is changed through `&mut` only.
 unsafe impl Sync for Searcher {}
 
-/// Why entries of a table cannot be found this way, or one not be added.
+/// An error from making a finder or from adding an entry.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum FinderError {
-    /// Fields that take too many bits.
+    /// The fields take more than 128 bits.
     #[error("keys take more than {MAXIMUM_KEY} bits; use a MatchTable")]
     TooWide,
-    /// More than one longest-prefix field, and none that needs a priority.
+    /// The key has more than one longest-prefix field, and no field that needs a priority.
     #[error("a key has at most one lpm field; match the others as ternary")]
     TwoPrefixes,
-    /// An entry's match.
+    /// The match of an entry does not fit the fields.
     #[error(transparent)]
     Match(#[from] MatchError),
-    /// Nothing has changed.
+    /// Memory does not suffice. Nothing has changed.
     #[error("no memory for finding the entry; make the table smaller")]
     Memory,
 }
 
 impl Finder {
-    /// For keys of these fields, in a table made for so many entries: it may get more, but is not laid out for them.
+    /// Creates a finder for keys of these fields, laid out for `entries` entries. More entries can
+    /// be added, but searches may then be slower.
     ///
     /// # Errors
-    /// If keys are too wide, or two of the fields are prefixes, or memory does not suffice.
+    /// Returns an error if keys are too wide, if two of the fields are prefixes, or if memory does
+    /// not suffice.
     pub fn new(fields: &[MatchField], entries: usize) -> Result<Self, FinderError> {
         Self::places(fields).ok_or(FinderError::TooWide)?;
         let prefixes = fields.iter().filter(|field| field.kind == MatchKind::Lpm).count();
@@ -126,9 +133,10 @@ impl Finder {
         })
     }
 
-    /// How far the lowest bit of each field lies above the lowest bit of a packed key; nothing if keys are too wide. The
-    /// first bit of a key is the highest of its words; where a field needs a priority all begin at whole bytes, else the
-    /// exact ones come first.
+    /// Returns the position of each field in a packed key, as the distance between the lowest bit
+    /// of the key and that of the field. Returns `None` if keys are too wide. Fields are placed
+    /// from the highest bit of the key downwards. If a field needs a priority, all fields begin at
+    /// whole bytes; otherwise the exact ones come first.
     #[must_use]
     pub fn places(fields: &[MatchField]) -> Option<Vec<u32>> {
         let bytewise = has_priorities(fields);
@@ -153,12 +161,14 @@ impl Finder {
         Some(places)
     }
 
-    /// Adds an entry; gives its number. Of those that match, that with the highest priority is found, or where none of
-    /// the fields needs one that with the longest prefix; of equal priorities that with the lowest `order`. Two entries
-    /// without priorities differ in their matches.
+    /// Adds an entry, and returns its number. Among the entries that match a key, the one with the
+    /// highest priority is found; among equal priorities, the one with the lowest `order`. If none
+    /// of the fields needs a priority, the entry with the longest prefix is found. Two entries
+    /// without priorities must differ in their matches.
     ///
     /// # Errors
-    /// If the matches do not fit the fields, or memory does not suffice; then all is as before.
+    /// Returns an error if the matches do not fit the fields or memory does not suffice; then
+    /// nothing has changed.
     pub fn insert(
         &mut self,
         matches: &[FieldMatch],
@@ -170,18 +180,18 @@ impl Finder {
         Ok(number)
     }
 
-    /// Removes the entry with this number. If memory does not suffice for that, the number is not
-    /// used again before the search is rebuilt.
+    /// Removes the entry with this number. If memory does not suffice, the number is not reused
+    /// before the search is rebuilt.
     pub fn remove(&mut self, number: u32) {
         self.prepare_removal(number);
         let _ = self.publish();
     }
 
-    /// Prepares what [`Finder::insert`] does, while threads may search. The next call is
-    /// [`Finder::publish`] or [`Finder::abandon`].
+    /// Prepares an insertion, as made by [`Finder::insert`], while threads may search, and returns
+    /// the number of the entry. The next call must be [`Finder::publish`] or [`Finder::abandon`].
     ///
     /// # Errors
-    /// As for [`Finder::insert`].
+    /// Returns an error in the cases of [`Finder::insert`].
     pub fn prepare_insertion(
         &mut self,
         matches: &[FieldMatch],
@@ -191,7 +201,8 @@ impl Finder {
         self.abandon();
         let pattern = Pattern::new(&self.fields, matches)?;
         let number = self.links.free_number().ok_or(FinderError::Memory)?;
-        // What is found is one more, and 0 is nobody's.
+        // The search stores the number less one and returns it plus one, since 0 means that no
+        // entry was found.
         let link = self.body.search.link(&pattern, priority, order, number - 1);
         let prepared = self.body.search.prepare(&mut self.writer, &link, true);
         let prepared = prepared.ok_or(FinderError::Memory)?;
@@ -200,8 +211,8 @@ impl Finder {
         Ok(number)
     }
 
-    /// Prepares what [`Finder::remove`] does, while threads may search. The next call is
-    /// [`Finder::publish`].
+    /// Prepares a removal, as made by [`Finder::remove`], while threads may search. The next call
+    /// must be [`Finder::publish`] or [`Finder::abandon`].
     pub fn prepare_removal(&mut self, number: u32) {
         self.abandon();
         let Some(link) = self.links.take(number) else { return };
@@ -209,15 +220,16 @@ impl Finder {
             Some(prepared) => {
                 self.pending = Some(Pending { prepared, link, number, adds: false });
             }
-            // It is still found; so its number must stay its own.
+            // The search still finds the number, so no other entry may get it.
             None => self.links.lose(number),
         }
     }
 
-    /// Lets threads find what was prepared. None may search meanwhile; it takes a moment.
+    /// Makes the prepared change visible to searching threads. No thread may search during the
+    /// call, which takes constant time for rules and short time for prefixes.
     ///
     /// # Errors
-    /// If memory does not suffice; then all is as before.
+    /// Returns an error if memory does not suffice; then nothing has changed.
     pub fn publish(&mut self) -> Result<(), FinderError> {
         let Some(Pending { prepared, link, number, adds }) = self.pending.take() else {
             return Ok(());
@@ -245,9 +257,10 @@ impl Finder {
         }
     }
 
-    /// Returns the same entries in a new search, for [`Finder::adopt`], if the entries need another
-    /// layout by now, or if this search takes much more memory than they need: at most an eighth of
-    /// the former entries are left. Threads may search meanwhile. No change may be pending.
+    /// Returns a new search with the same entries, for [`Finder::adopt`], if the number of entries
+    /// now requires another layout, or if this search takes much more memory than needed because at
+    /// most an eighth of the former entries are left. Threads may search meanwhile. No change may
+    /// be pending.
     #[must_use]
     pub fn rebuilt(&self) -> Option<Rebuilt> {
         let count = self.links.len();
@@ -269,9 +282,9 @@ impl Finder {
         Some(Rebuilt { body, writer, domain })
     }
 
-    /// Lets threads search in what [`Finder::rebuilt`] made from these entries. Searchers must be
-    /// made again, and the search that is returned must be kept until no earlier searcher is used
-    /// any more.
+    /// Replaces the search by one that [`Finder::rebuilt`] made from the current entries. The
+    /// caller must make new searchers, and must keep the returned old search until no earlier
+    /// searcher is in use.
     pub fn adopt(&mut self, rebuilt: Rebuilt) -> Rebuilt {
         let Rebuilt { body, writer, domain } = rebuilt;
         self.most = self.links.len();
@@ -283,12 +296,13 @@ impl Finder {
         }
     }
 
-    /// Frees memory that only changes need. Threads may search meanwhile.
+    /// Frees memory that only changes need. Threads may search during the call.
     pub fn shrink(&mut self) {
         self.links.shrink();
     }
 
-    /// Bytes that finding entries takes, without what only the control plane needs.
+    /// Returns the number of bytes that searches use, without the data that only the control plane
+    /// needs.
     #[must_use]
     pub fn bytes(&self) -> usize {
         self.body.search.bytes()
@@ -342,7 +356,7 @@ impl fmt::Debug for Finder {
     }
 }
 
-/// A search for a [`Finder`] in place of the one that it has.
+/// A new search that replaces the one of a [`Finder`].
 pub struct Rebuilt {
     body: Box<Body>,
     writer: SearchWriter,
@@ -356,7 +370,7 @@ impl fmt::Debug for Rebuilt {
 }
 
 impl Searcher {
-    /// Finds nothing; for tables whose keys are exact.
+    /// Returns a searcher that finds nothing, for tables whose keys are exact.
     #[must_use]
     pub fn none() -> Self {
         Self {
@@ -368,14 +382,15 @@ impl Searcher {
         }
     }
 
-    /// Asks the cache for what the searches for these keys look into first, where that is likely to be far. Something else may be
-    /// done before [`Searcher::find_all`].
+    /// Prefetches the memory that the searches for these keys read first, if it is likely not to be
+    /// in the cache. The caller may do other work before it calls [`Searcher::find_all`].
     ///
     /// # Safety
-    /// As for `find`: the finder is alive, and nobody changes it.
+    /// The finder must be alive, and no thread may change it during the call.
     #[inline]
     pub unsafe fn ask_for(&self, keys: &[[u64; 2]]) {
-        // SAFETY: as promised to this function; the body of a searcher is nothing, or that of its finder, in a box of its own.
+        // SAFETY: the caller guarantees that the finder is alive and unchanged; the body of a
+        // searcher is null or points to its finder's body, in a box of its own.
         let body = unsafe { self.body.cast::<Body>().as_ref() };
         if let Some(Body { search: Search::Prefix { packing, trie }, few }) = body
             && packing.bits() <= 64
@@ -385,13 +400,14 @@ impl Searcher {
         }
     }
 
-    /// What `find` gives for each key, the low word first, with the searches side by side, so that the memory which one waits
-    /// for does not keep the others. Best if the cache was asked for them before ([`Searcher::ask_for`]).
+    /// Writes to `found` the result of `find` for each key, whose low word comes first. The
+    /// searches are interleaved, so that a cache miss of one does not delay the others. Searches
+    /// are fastest if the keys were prefetched before ([`Searcher::ask_for`]).
     ///
     /// # Safety
-    /// As for `find`: the finder is alive, and nobody changes it.
+    /// The finder must be alive, and no thread may change it during the call.
     pub unsafe fn find_all(&mut self, keys: &[[u64; 2]], found: &mut [u32]) {
-        // SAFETY: as promised to this function.
+        // SAFETY: the caller guarantees that the finder is alive and unchanged.
         unsafe { (self.all)(self, keys, found) }
     }
 }
@@ -427,7 +443,8 @@ impl Search {
     }
 }
 
-/// A search by rules, or by prefixes of keys of one word, or of two.
+/// The kind of a search: by rules, by prefixes of keys of one word, or by prefixes of keys of two
+/// words.
 const RULES: u8 = 0;
 const SHORT: u8 = 1;
 const MEDIUM: u8 = 2;
@@ -441,45 +458,51 @@ unsafe fn nothing_at_all(_: &mut Searcher, _: &[[u64; 2]], found: &mut [u32]) {
 }
 
 unsafe extern "C" fn plain<const HOW: u8>(searcher: *mut Searcher, low: u64, high: u64) -> u64 {
-    // SAFETY: as promised to this function.
+    // SAFETY: the caller guarantees that the searcher is valid and its finder is alive and
+    // unchanged.
     unsafe { find::<HOW>(OneByOne, searcher, low, high) }
 }
 
 unsafe fn all_plain<const HOW: u8>(searcher: &mut Searcher, keys: &[[u64; 2]], found: &mut [u32]) {
-    // SAFETY: as promised to this function.
+    // SAFETY: the caller guarantees that the searcher's finder is alive and unchanged.
     unsafe { find_all::<HOW>(OneByOne, searcher, keys, found) }
 }
 
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 #[target_feature(enable = "popcnt,lzcnt,bmi1,bmi2,avx2")]
 unsafe extern "C" fn four<const HOW: u8>(searcher: *mut Searcher, low: u64, high: u64) -> u64 {
-    // SAFETY: as promised to this function, which has AVX2.
+    // SAFETY: the caller guarantees that the searcher is valid and its finder is alive and
+    // unchanged; this function has AVX2 enabled.
     unsafe { find::<HOW>(Four::known(), searcher, low, high) }
 }
 
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 #[target_feature(enable = "popcnt,lzcnt,bmi1,bmi2,avx2")]
 unsafe fn all_four<const HOW: u8>(searcher: &mut Searcher, keys: &[[u64; 2]], found: &mut [u32]) {
-    // SAFETY: as promised to this function, which has AVX2.
+    // SAFETY: the caller guarantees that the searcher's finder is alive and unchanged; this
+    // function has AVX2 enabled.
     unsafe { find_all::<HOW>(Four::known(), searcher, keys, found) }
 }
 
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 #[target_feature(enable = "popcnt,lzcnt,bmi1,bmi2,avx2,avx512f")]
 unsafe extern "C" fn eight<const HOW: u8>(searcher: *mut Searcher, low: u64, high: u64) -> u64 {
-    // SAFETY: as promised to this function, which has AVX-512 F.
+    // SAFETY: the caller guarantees that the searcher is valid and its finder is alive and
+    // unchanged; this function has AVX-512 F enabled.
     unsafe { find::<HOW>(Eight::known(), searcher, low, high) }
 }
 
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 #[target_feature(enable = "popcnt,lzcnt,bmi1,bmi2,avx2,avx512f")]
 unsafe fn all_eight<const HOW: u8>(searcher: &mut Searcher, keys: &[[u64; 2]], found: &mut [u32]) {
-    // SAFETY: as promised to this function, which has AVX-512 F.
+    // SAFETY: the caller guarantees that the searcher's finder is alive and unchanged; this
+    // function has AVX-512 F enabled.
     unsafe { find_all::<HOW>(Eight::known(), searcher, keys, found) }
 }
 
 /// # Safety
-/// As for [`find`], and nobody changes the finder.
+/// `searcher` must have been made by [`Finder::searcher`] of a finder that is alive and that no
+/// thread changes.
 #[inline(always)]
 unsafe fn find_all<const HOW: u8>(
     lanes: impl Lanes,
@@ -488,7 +511,7 @@ unsafe fn find_all<const HOW: u8>(
     found: &mut [u32],
 ) {
     let Searcher { together, body, .. } = searcher;
-    // SAFETY: as in `find`.
+    // SAFETY: the searcher's body points to the body of its finder, which is alive and unchanged.
     let Body { search, few } = unsafe { &*body.cast::<Body>() };
     if HOW == SHORT && few.has_all() {
         return few.find_all(keys, found);
@@ -503,7 +526,7 @@ unsafe fn find_all<const HOW: u8>(
                 trie.find(&medium[..keys.len()], found);
             }
             Search::Ternary(tree) if HOW == RULES => {
-                // Each with a word of zeros behind.
+                // Each key is followed by a word of zeros.
                 let mut words = [0; 3 * BATCH];
                 let own = if tree.key_words() == 1 {
                     let own = words.as_chunks_mut::<2>().0.iter_mut().zip(keys);
@@ -522,7 +545,8 @@ unsafe fn find_all<const HOW: u8>(
 }
 
 /// # Safety
-/// `searcher` was made by [`Finder::searcher`] of a finder that is alive, and nobody else uses it.
+/// `searcher` must have been made by [`Finder::searcher`] of a finder that is alive and that no
+/// thread changes, and no other thread may use the searcher.
 #[inline(always)]
 unsafe fn find<const HOW: u8>(
     lanes: impl Lanes,
@@ -530,11 +554,11 @@ unsafe fn find<const HOW: u8>(
     low: u64,
     high: u64,
 ) -> u64 {
-    // SAFETY: the searcher is valid and nobody else uses it. What its body points to is outside of it: the finder has that
-    // in a box of its own, and is alive.
+    // SAFETY: the searcher is valid and no other thread uses it. Its body points outside of it, to
+    // a box that the finder owns.
     let Searcher { stack, body, .. } = unsafe { &mut *searcher };
     debug_assert!(!body.is_null());
-    // SAFETY: as above.
+    // SAFETY: the body is in a box of the finder, which is alive and which no thread changes.
     let Body { search, .. } = unsafe { &*body.cast::<Body>() };
     let found = match search {
         Search::Prefix { trie, .. } if HOW == SHORT => trie.find_one(low),

@@ -1,25 +1,28 @@
-//! Keeps packets out while the control plane changes several things that they must see as a whole.
+//! A gate that keeps packets out while the control plane makes several changes that packets must
+//! see as one.
 //!
-//! Each worker has a lane of its own and says there that a packet is inside, so that packets of different
-//! workers touch no common line of memory but one that only batches write. Whoever closes the gate says so
-//! and then looks into all lanes; a packet says that it is inside and then looks whether the gate is closed. All four
-//! steps are sequentially consistent, so that at least one of them sees the other. Every
-//! interleaving is explored in `tests/models.rs`.
+//! Each worker has a lane of its own, in which it announces that a packet is inside, so workers
+//! write no common cache line. A thread that closes the gate announces that and then reads all
+//! lanes; a packet announces that it is inside and then reads whether the gate is closed. All four
+//! steps are sequentially consistent, so at least one of the two sides sees the announcement of the
+//! other. `tests/models.rs` explores every interleaving.
 //!
-//! Packets come and go with each batch, and the gate is seldom closed: so a packet that leaves wakes nobody, and whoever
-//! closes the gate looks again until all are out.
+//! Packets enter and leave with each batch, while the gate is closed rarely. Therefore a packet
+//! that leaves wakes no thread, and the thread that closes the gate polls the lanes until all
+//! packets are out.
 
 use crate::quiescence::relax;
 use crate::sync::{
     Arc, AtomicBool, AtomicU64, Condvar, Mutex, Ordering, fence_of_models, lock, wait,
 };
 
-/// Keeps packets out while the control plane changes several things that they must see as a whole; see the module.
+/// A gate that keeps packets out while the control plane makes several changes that packets must
+/// see as one; see the module.
 #[derive(Debug)]
 pub struct Gate {
     closed: AtomicBool,
     lanes: Mutex<Lanes>,
-    /// The gate was opened.
+    /// The condition that the gate has been opened.
     opened: Condvar,
 }
 
@@ -31,27 +34,28 @@ struct Lanes {
     waiting: usize,
 }
 
-/// A worker's way through the gate. Two workers' lanes are on no common line, nor on lines that are fetched in pairs.
+/// A worker's announcement of whether it is inside. Its alignment keeps the lanes of two workers
+/// out of one cache line, and out of one pair of lines that the processor fetches together.
 #[derive(Debug)]
 #[repr(align(128))]
 pub struct Lane {
-    /// Odd while a packet is inside; grows each time that one comes or goes.
+    /// A counter of entries and exits, which is odd while a packet is inside.
     steps: AtomicU64,
 }
 
 impl Lane {
-    /// The worker of this lane alone takes steps.
+    /// Returns the next value of the counter. Only the worker of this lane changes it.
     fn next(&self) -> u64 {
         self.steps.load(Ordering::Relaxed).wrapping_add(1)
     }
 }
 
-/// Whether a packet is inside of a lane that has taken so many steps.
+/// Returns whether a packet is inside, given the counter of its lane.
 fn is_inside(steps: u64) -> bool {
     steps & 1 == 1
 }
 
-/// A packet inside; it is out when this is dropped.
+/// A guard for a packet inside the gate. The packet leaves when the guard is dropped.
 #[derive(Debug)]
 #[must_use = "the packet is out when this is dropped"]
 pub struct Inside<'g> {
@@ -59,7 +63,7 @@ pub struct Inside<'g> {
 }
 
 impl Gate {
-    /// An open gate.
+    /// Returns an open gate.
     #[must_use]
     pub fn new() -> Self {
         Self {
@@ -69,22 +73,22 @@ impl Gate {
         }
     }
 
-    /// A lane for one worker.
+    /// Adds a lane for one worker.
     pub fn join(&self) -> Arc<Lane> {
         let lane = Arc::new(Lane { steps: AtomicU64::new(0) });
         lock(&self.lanes).all.push(Arc::clone(&lane));
         lane
     }
 
-    /// The worker of this lane goes.
+    /// Removes the lane of a worker that ends.
     pub fn leave(&self, lane: &Arc<Lane>) {
         lock(&self.lanes).all.retain(|known| !Arc::ptr_eq(known, lane));
     }
 
-    /// Lets a packet in; waits while the gate is closed.
+    /// Lets a packet in, after waiting until the gate is open.
     pub fn enter<'g>(&'g self, lane: &'g Lane) -> Inside<'g> {
         loop {
-            // An exchange costs less than a store with a fence behind it.
+            // An atomic exchange costs less than a store followed by a fence.
             lane.steps.swap(lane.next(), Ordering::SeqCst);
             fence_of_models();
             let inside = Inside { lane };
@@ -101,8 +105,9 @@ impl Gate {
         }
     }
 
-    /// Does something for a packet that is inside while it is not: whoever closes the gate has their turn. The caller has
-    /// what [`Gate::enter`] gave for this lane.
+    /// Calls `work` outside the gate for a packet that is inside, so that a thread that is waiting
+    /// to close the gate can do so. The caller must hold the guard that [`Gate::enter`] returned
+    /// for this lane.
     pub fn outside<R>(&self, lane: &Lane, work: impl FnOnce() -> R) -> R {
         drop(Inside { lane });
         let result = work();
@@ -110,21 +115,22 @@ impl Gate {
         result
     }
 
-    /// Closes the gate and waits until no packet is inside. One at a time may close it.
+    /// Closes the gate and waits until no packet is inside. Only one thread at a time may close it.
     pub fn close(&self) {
         self.closed.store(true, Ordering::SeqCst);
         fence_of_models();
         let mut spins = 0;
-        // Workers may come and go meanwhile, and do so with the lock.
+        // Workers may join and leave during the wait; they take the lock to do so.
         while lock(&self.lanes).all.iter().any(|lane| is_inside(lane.steps.load(Ordering::SeqCst)))
         {
             relax(&mut spins);
         }
     }
 
-    /// Waits until every packet that is inside now has gone; others may come meanwhile. What the caller stored before, with
-    /// sequential consistency, is seen by all packets that are inside when this is over, if they look for it in that order
-    /// too.
+    /// Waits until every packet that is inside now has left; other packets may enter meanwhile. If
+    /// the caller stored a value with sequential consistency before this call, and packets load it
+    /// with sequential consistency after they enter, then all packets that are inside when this
+    /// returns see that value.
     pub fn wait_for_those_inside(&self) {
         fence_of_models();
         let inside = |lane: &Arc<Lane>| {

@@ -1,8 +1,10 @@
-//! The threads that run packets on the same tables, and how others keep them out while they change a table.
+//! The threads that run packets on the same tables, and the means to keep them out while a table is
+//! changed.
 //!
-//! A worker enters the [`Gate`] once for a batch of packets. Whoever changes a table closes the gate for each step, so
-//! that a worker that is alone locks nothing, and workers lock entries against each other only. A worker inside the gate
-//! waits for nobody who may be closing it.
+//! A worker enters the [`Gate`] once for a batch of packets. A thread that changes a table closes
+//! the gate for each step. A single worker therefore takes no locks, and several workers lock
+//! entries only against each other. A worker inside the gate never waits for a thread that may be
+//! closing it.
 
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -10,7 +12,8 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use crate::gate::{Gate, Inside, Lane};
 use crate::sync::lock;
 
-/// Tells the workers of a group apart. No two workers of a group have the same, even if one has gone.
+/// The identity of a worker in its group. No identity is used twice, even after its worker has
+/// left.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct WorkerId(pub(crate) u64);
 
@@ -18,20 +21,22 @@ pub struct WorkerId(pub(crate) u64);
 #[derive(Debug, Default)]
 pub struct WorkerGroup {
     gate: Gate,
-    /// Held by whoever closes the gate.
+    /// A lock held by the thread that closes the gate.
     turn: Mutex<()>,
     workers: AtomicUsize,
-    /// Grows with the version of each table, so that a worker reads one word to learn whether any table has changed.
+    /// A counter that grows with the version of each table, so that a worker reads one word to
+    /// learn whether any table has changed.
     version: AtomicU64,
-    /// Grows when workers come and go, which changes how they reach every table.
+    /// A counter that grows when a worker joins or leaves, which changes how workers access every
+    /// table.
     membership: AtomicU64,
-    /// The number of workers that ever came.
+    /// The number of workers that have ever joined.
     came: AtomicU64,
-    /// See [`WorkerGroup::changes`].
+    /// The value of [`WorkerGroup::changes`].
     changes: AtomicU64,
 }
 
-/// The gate, closed; it is opened when this is dropped.
+/// A guard for the closed gate, which opens the gate when it is dropped.
 pub(crate) struct Closed<'g> {
     group: &'g WorkerGroup,
     _turn: MutexGuard<'g, ()>,
@@ -44,7 +49,7 @@ impl Drop for Closed<'_> {
 }
 
 impl WorkerGroup {
-    /// Adds a worker, which goes when the result is dropped.
+    /// Adds a worker, which leaves the group when the result is dropped.
     #[must_use]
     pub fn join(self: &Arc<Self>) -> Worker {
         let closed = self.close_for_workers();
@@ -75,8 +80,8 @@ impl WorkerGroup {
         self.changes.load(Ordering::Relaxed)
     }
 
-    /// Returns a number that is another one once any table of the group is reached in another way. A worker reads it
-    /// inside the gate.
+    /// Returns a number that changes whenever the way to access any table of the group changes. A
+    /// worker reads it inside the gate.
     #[must_use]
     pub fn version(&self) -> u64 {
         self.version.load(Ordering::SeqCst)
@@ -93,12 +98,13 @@ impl WorkerGroup {
         Closed { group: self, _turn: turn }
     }
 
-    /// Waits for whoever has closed the gate, and keeps others from closing it while the result lives.
+    /// Waits until the gate is not closed, and keeps other threads from closing it while the result
+    /// lives.
     pub(crate) fn take_turn(&self) -> MutexGuard<'_, ()> {
         lock(&self.turn)
     }
 
-    /// Waits until every worker that is inside now has gone outside once.
+    /// Waits until every worker that is inside the gate now has been outside once.
     pub(crate) fn wait_for_those_inside(&self) {
         self.gate.wait_for_those_inside();
     }
@@ -107,12 +113,12 @@ impl WorkerGroup {
         self.membership.load(Ordering::SeqCst)
     }
 
-    /// Has workers look again at how they reach the tables.
+    /// Advances the version, so that workers look up again how they access the tables.
     pub(crate) fn moved(&self) {
         self.version.fetch_add(1, Ordering::SeqCst);
     }
 
-    /// Closes the gate, and has workers look again at how they reach all tables.
+    /// Closes the gate, and has workers look up again how they access all tables.
     fn close_for_workers(&self) -> Closed<'_> {
         let closed = self.close();
         self.membership.fetch_add(1, Ordering::SeqCst);
@@ -121,7 +127,7 @@ impl WorkerGroup {
     }
 }
 
-/// One worker of a group. It goes when this is dropped.
+/// One worker of a group. Dropping it removes the worker from the group.
 #[derive(Debug)]
 pub struct Worker {
     group: Arc<WorkerGroup>,
@@ -136,18 +142,20 @@ impl Worker {
         &self.group
     }
 
-    /// Returns what tells the worker from others.
+    /// Returns the worker's identity.
     #[must_use]
     pub fn id(&self) -> WorkerId {
         self.id
     }
 
-    /// Enters the gate; waits while it is closed. The worker is outside again when the result is dropped.
+    /// Enters the gate, after waiting until it is open. The worker leaves the gate when the result
+    /// is dropped.
     pub fn enter(&self) -> Inside<'_> {
         self.group.gate.enter(&self.lane)
     }
 
-    /// Calls `work` outside the gate, for a worker that is inside: whoever wants to close the gate has their turn.
+    /// Calls `work` outside the gate, for a worker that is inside, so that a thread that is waiting
+    /// to close the gate can do so.
     pub fn outside<R>(&self, work: impl FnOnce() -> R) -> R {
         self.group.gate.outside(&self.lane, work)
     }

@@ -1,25 +1,27 @@
-//! The hash of a key: one 64 by 64 bit multiplication per eight bytes, both halves folded together.
+//! The hash of a key: one 64 by 64 bit multiplication for each eight bytes, whose two halves are
+//! exclusive-ored.
 //!
-//! Every bit of the key reaches every bit of the result, at the cost of a few cycles, so that tables may take their
-//! bucket from the low bits and a tag from the high ones. The seed is part of the table: a sender who does not know
-//! it cannot aim packets at one bucket. It has a fixed default, so that runs repeat.
+//! Every bit of the key affects every bit of the result at the cost of a few cycles, so tables may
+//! take the bucket from the low bits and a tag from the high ones. The seed is part of the table: a
+//! sender who does not know it cannot direct packets to one bucket. The default seed is fixed, so
+//! that runs are repeatable.
 
 use std::hash::{BuildHasher, Hasher};
 
 /// An odd number whose bits look random.
 pub(crate) const MULTIPLIER: u64 = 0xa076_1d64_78bd_642f;
 
-/// The seed that tables start with.
+/// The default seed of tables.
 pub(crate) const DEFAULT_SEED: u64 = 0x2d35_8dcc_aa6c_78a5;
 
-/// Multiplies to 128 bits and folds the halves.
+/// Multiplies to 128 bits and returns the exclusive or of the halves.
 #[inline(always)]
 fn fold(a: u64, b: u64) -> u64 {
     let product = u128::from(a) * u128::from(b);
     (product as u64) ^ ((product >> 64) as u64)
 }
 
-/// Hash of a key of fixed size, a multiple of four bytes.
+/// Returns the hash of a key of fixed size, a multiple of four bytes.
 #[inline(always)]
 pub(crate) fn fixed<const K: usize>(key: &[u8; K], seed: u64) -> u64 {
     if let Some(bytes) = key.first_chunk::<4>()
@@ -30,8 +32,8 @@ pub(crate) fn fixed<const K: usize>(key: &[u8; K], seed: u64) -> u64 {
     bytes(key, seed)
 }
 
-/// Hash of a key of any size. Keys that differ only in trailing zero bytes must not meet in one table; all keys of a
-/// table have the same length.
+/// Returns the hash of a key of any size. All keys of a table must have the same length, because
+/// keys that differ only in trailing zero bytes may have the same hash.
 #[inline(always)]
 pub(crate) fn bytes(key: &[u8], seed: u64) -> u64 {
     let (words, rest) = key.as_chunks::<8>();
@@ -47,11 +49,12 @@ pub(crate) fn bytes(key: &[u8], seed: u64) -> u64 {
     state
 }
 
-/// The hash of tables for maps of other makers, so that a comparison is one of maps and not of hashes.
+/// The hash of this crate's tables for other crates' hash maps, so that a benchmark compares the
+/// maps and not their hashes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct KeyHash;
 
-/// One key on its way through [`KeyHash`].
+/// The state of one computation of [`KeyHash`].
 #[derive(Debug, Clone, Copy)]
 pub struct KeyHasher(u64);
 

@@ -1,9 +1,10 @@
-//! The designs in which a hash leads to an entry somewhere else: original, dynamic and static of the paper.
+//! The storages in which a hash leads to an entry through an index: original, dynamic and static
+//! storage of the paper. [`ExactTable`](crate::ExactTable) uses them.
 //!
-//! All three share an index of one-line buckets (a 32-bit tag and a record number for each entry) in the role of
-//! rte_hash's buckets, and an array of records, one for each entry of the declared size, that hold the key. They
-//! differ in where the entry, which is action and parameters, lies:
-//!
+//! All three have an index of one-line buckets, which corresponds to the buckets of rte_hash and
+//! holds a 32-bit tag and a record number for each entry. They also have an array of records, one
+//! for each entry of the declared size, which hold the keys. They differ in where the entry, that
+//! is the action and the parameters, lies:
 //! | kind | record | entry |
 //! | --- | --- | --- |
 //! | original | `[8 + k]` to 16 B | index, pointer array, allocated `[4 + A]` to 64 B |
@@ -11,12 +12,13 @@
 //! | static | `[8 + k]` to 16 B | index into one array of `[4 + A]` to 16 B |
 //! | beside | `[8 + k + A]` to 16 B, `k` and `A` to 8 | in the record |
 //!
-//! With entry locks an entry begins with a lock word, which makes it 4 bytes longer, as in the paper.
+//! With entry locks, an entry begins with a lock word, which makes it 4 bytes longer, as in the
+//! paper.
 //!
-//! A record that was unlinked is used again only when no worker can see it, so its key never changes under a reader.
-//! What does change under readers is the entry: parameters of up to 4 bytes and the action are one atomic word;
-//! longer ones are guarded by the entry's lock word as a version, or, without locks, by the version of the index
-//! bucket.
+//! A record that was unlinked is reused only when no worker can see it, so its key never changes
+//! while a reader uses it. Entries do change under readers: an action with parameters of up to 4
+//! bytes is one atomic word; longer entries are guarded by a version, which is in the entry's lock
+//! word or, without locks, in the index bucket.
 
 mod access;
 mod entry;
@@ -32,7 +34,7 @@ use crate::quiescence::{Domain, Limbo, relax};
 use crate::region::{LINE, Pages, Region};
 use entry::{Entry, Form};
 
-/// Where the entry of a record lies.
+/// The location of the entry of a record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
     Original,
@@ -45,7 +47,7 @@ pub(crate) const fn record_bytes(key_bytes: usize) -> usize {
     (8 + key_bytes).next_multiple_of(16)
 }
 
-/// Bytes of an entry of `kind` outside its record.
+/// Returns the number of bytes of an entry of `kind` outside its record.
 pub(crate) const fn entry_bytes(kind: Kind, parameter_bytes: usize, locked: bool) -> usize {
     let bytes = 4 + parameter_bytes + if locked { 4 } else { 0 };
     match kind {
@@ -54,14 +56,14 @@ pub(crate) const fn entry_bytes(kind: Kind, parameter_bytes: usize, locked: bool
     }
 }
 
-/// Action and position of what was found; the parameters are in the caller's scratch memory.
+/// The action and the position of a matching entry. The parameters are in the caller's buffer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Hit {
     pub(crate) action: u16,
     pub(crate) position: u32,
 }
 
-/// Bytes in use, by part.
+/// The number of bytes in use, by part.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Parts {
     pub(crate) index: usize,
@@ -74,33 +76,33 @@ pub(crate) struct Indirect {
     kind: Kind,
     key_bytes: usize,
     form: Form,
-    /// Words behind the head of an entry.
+    /// The number of words after the head of an entry.
     tail_words: usize,
     size: usize,
     record_stride: usize,
     entry_stride: usize,
     index: Buckets<4, 4>,
     records: Region,
-    /// Original: one pointer for each record.
+    /// The pointers of original storage, one for each record.
     pointers: Option<Region>,
-    /// Static: one entry for each record.
+    /// The entries of static storage, one for each record.
     entries: Option<Region>,
     supply: Mutex<Supply>,
 }
 
-/// The records that no key has.
+/// The records that are not in use.
 #[derive(Default)]
 struct Supply {
-    /// Records from here on were never used.
+    /// The first record that has never been used.
     fresh: u32,
     free: Vec<u32>,
     limbo: Limbo,
-    /// Entries allocated one by one.
+    /// The number of entries that were allocated one by one.
     allocated: usize,
 }
 
 impl Indirect {
-    /// An empty table, or `None` where memory does not suffice.
+    /// Creates an empty table. Returns `None` if memory does not suffice.
     pub(crate) fn new(kind: Kind, layout: &Layout, lock: EntryLock) -> Option<Self> {
         let locked = lock == EntryLock::PerEntry;
         let (key_bytes, parameter_bytes, size) =
@@ -146,7 +148,8 @@ impl Indirect {
     }
 
     fn supply(&self) -> std::sync::MutexGuard<'_, Supply> {
-        // Each change to the supply is complete before anything can panic.
+        // The lock may be poisoned, because each change to the supply is complete before anything
+        // can panic.
         self.supply.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -179,7 +182,8 @@ impl Indirect {
         }
     }
 
-    /// The key of a record, into `key`; of no meaning if the record is not in use.
+    /// Copies the key of a record to `key`; the bytes are meaningless if the record is not in use.
+    /// Returns false if there is no such record.
     pub(crate) fn key_at(&self, position: u32, key: &mut [u8]) -> bool {
         if position as usize >= self.size {
             return false;
@@ -191,11 +195,12 @@ impl Indirect {
         true
     }
 
-    /// The entry of a record.
+    /// Returns the entry of a record.
     ///
     /// # Safety
-    /// [`Indirect::allocate`] was called for the record, and nobody frees its entry for as long as the result is used:
-    /// the caller found the record in the index and is pinned, or nobody else knows of the record yet.
+    /// [`Indirect::allocate`] must have been called for the record, and its entry must not be freed
+    /// while the result is used: either the caller found the record in the index and is pinned, or
+    /// no other thread knows the record yet.
     #[inline(always)]
     unsafe fn entry(&self, record: u32) -> Entry<'_> {
         match self.kind {
@@ -205,44 +210,48 @@ impl Indirect {
                 let offset = index * self.entry_stride;
                 Entry::new(entries.word(offset), self.tail(entries, offset + 8))
             }
-            // SAFETY: as promised to this function.
+            // SAFETY: the caller guarantees that the entry is allocated and not freed while the
+            // result is used.
             Kind::Dynamic => unsafe { self.allocated_entry(self.record_word(record, 0)) },
             Kind::Original => {
                 let index = self.record_word(record, 0).load(Ordering::Relaxed) as usize;
                 let pointers = self.pointers.as_ref().unwrap_or(&self.records);
-                // SAFETY: as promised to this function.
+                // SAFETY: the caller guarantees that the entry is allocated and not freed while the
+                // result is used.
                 unsafe { self.allocated_entry(pointers.word(index * 8)) }
             }
         }
     }
 
-    /// The words behind an entry's head.
+    /// Returns the words after an entry's head.
     #[inline(always)]
     fn tail<'a>(&self, region: &'a Region, offset: usize) -> &'a [AtomicU64] {
-        // Without a tail the offset may be that of the region's end.
+        // If entries have no tail, the offset may be the region's end.
         if self.tail_words == 0 { &[] } else { region.words(offset, self.tail_words) }
     }
 
-    /// The entry that a pointer of this table leads to.
+    /// Returns the entry that a pointer of this table leads to.
     ///
     /// # Safety
-    /// As for [`Indirect::entry`].
+    /// The entry must be allocated, and must not be freed while the result is used.
     #[inline(always)]
     unsafe fn allocated_entry(&self, pointer: &AtomicU64) -> Entry<'_> {
         let address = pointer.load(Ordering::Acquire) as usize;
         let head: *const AtomicU64 = std::ptr::with_exposed_provenance(address);
-        // SAFETY: by the promise, the pointer is that of an entry from `allocate`, zeroed there, that nobody frees. The
-        // allocation covers the head and as many words behind it.
+        // SAFETY: the caller guarantees that the pointer leads to an entry from `allocate`, which
+        // zeroed it, and that the entry is not freed. The allocation covers the head and
+        // `tail_words` words after it.
         unsafe { Entry::new(&*head, std::slice::from_raw_parts(head.add(1), self.tail_words)) }
     }
 
     fn allocation(&self) -> alloc::Layout {
-        // The numbers were valid for a table of this size, and rounding cannot reach the limit of `isize`.
+        // The numbers were valid for a table of this size, so rounding cannot exceed `isize::MAX`.
         alloc::Layout::from_size_align(self.entry_stride.max(LINE), LINE)
             .unwrap_or(alloc::Layout::new::<[u64; 8]>())
     }
 
-    /// Makes the entry of a record that is about to be used. False where memory does not suffice.
+    /// Allocates the entry of a record that is about to be used. Returns false if memory does not
+    /// suffice.
     fn allocate(&self, record: u32) -> bool {
         match self.kind {
             Kind::Static => {
@@ -251,7 +260,7 @@ impl Indirect {
             }
             Kind::Original | Kind::Dynamic => {}
         }
-        // SAFETY: the layout's size is at least one line.
+        // SAFETY: the size of the layout is at least one line.
         let entry = unsafe { alloc::alloc_zeroed(self.allocation()) };
         if entry.is_null() {
             return false;
@@ -268,7 +277,7 @@ impl Indirect {
         true
     }
 
-    /// Frees the entry of a record that nobody can see.
+    /// Frees the entry of a record that no thread can see.
     fn free_entry(&self, supply: &mut Supply, record: u32) {
         let pointer = match (self.kind, &self.pointers) {
             (Kind::Original, Some(pointers)) => pointers.word(record as usize * 8),
@@ -278,7 +287,8 @@ impl Indirect {
         let address = pointer.swap(0, Ordering::AcqRel) as usize;
         if address != 0 {
             supply.allocated -= 1;
-            // SAFETY: allocated by `allocate` with this layout; the pointer was just taken out, so it is freed once.
+            // SAFETY: the entry was allocated by `allocate` with this layout; the swap has removed
+            // its pointer, so it is freed only once.
             unsafe {
                 alloc::dealloc(std::ptr::with_exposed_provenance_mut(address), self.allocation())
             };
@@ -292,7 +302,8 @@ impl Indirect {
         Some((u32::from_ne_bytes(found.value), found))
     }
 
-    /// Reads the entry with this key; its parameters go to `parameters`. The caller is pinned.
+    /// Reads the entry with this key, and copies its parameters to `parameters`. The caller must be
+    /// pinned.
     #[inline(always)]
     pub(crate) fn read<const ALONE: bool>(
         &self,
@@ -312,7 +323,7 @@ impl Indirect {
     ) -> Option<(Hit, Found<4>)> {
         loop {
             let (record, found) = self.find::<ALONE>(hash, key)?;
-            // SAFETY: just found, and the caller is pinned.
+            // SAFETY: the record was found in the index, and the caller is pinned.
             let entry = unsafe { self.entry(record) };
             let action = match self.form {
                 Form::Locked if !ALONE => entry.read_whole(parameters),
@@ -324,8 +335,9 @@ impl Indirect {
         }
     }
 
-    /// Changes the parameters of the entry with this key by `act`, which gets its action and returns the next one. Returns
-    /// whether there is such an entry. The caller is pinned, or nobody takes entries out meanwhile.
+    /// Changes the entry with this key by `act`, which is called with the action and the parameters
+    /// and returns the new action. Returns whether there is such an entry. The caller must be
+    /// pinned, unless no thread removes entries during the call.
     #[inline(always)]
     pub(crate) fn update<const ALONE: bool>(
         &self,
@@ -336,7 +348,7 @@ impl Indirect {
     ) -> bool {
         if self.form == Form::Locked && !ALONE {
             let Some((record, _)) = self.find::<ALONE>(hash, key) else { return false };
-            // SAFETY: just found, and the caller is pinned.
+            // SAFETY: the record was found in the index, and the caller is pinned.
             let mut held = unsafe { self.entry(record) }.lock();
             let action = held.read(parameters);
             let action = act(action, parameters);
@@ -348,7 +360,7 @@ impl Indirect {
         };
         let action = act(hit.action, parameters);
         if ALONE || self.form == Form::Short {
-            // SAFETY: just found, and the caller is pinned.
+            // SAFETY: the record was found in the index, and the caller is pinned.
             unsafe { self.entry(hit.position) }.write(self.form, action, parameters);
         } else {
             self.write_long(hash, key, hit.position, found, action, parameters);
@@ -356,7 +368,8 @@ impl Indirect {
         true
     }
 
-    /// Writes an entry that is longer than a word, under its index bucket. If the entry is gone, so is the write.
+    /// Writes an entry that is longer than a word, while its index bucket is locked. If the entry
+    /// has been removed, nothing is written.
     fn write_long(
         &self,
         hash: u64,
@@ -369,7 +382,8 @@ impl Indirect {
         let mut found = found;
         let mut spins = 0;
         loop {
-            // SAFETY: found by the caller or below, which is pinned.
+            // SAFETY: the record was found in the index, by the caller or below, and the caller is
+            // pinned.
             let write = || unsafe { self.entry(record) }.write(self.form, action, parameters);
             if self.index.hold(&found, write).is_some() {
                 return;
@@ -382,7 +396,7 @@ impl Indirect {
         }
     }
 
-    /// Adds an entry.
+    /// Adds an entry, and returns its position.
     pub(crate) fn insert<const ALONE: bool>(
         &self,
         domain: &Domain,
@@ -398,7 +412,7 @@ impl Indirect {
         self.insert_at::<ALONE>(record, hash, key, action, parameters)
     }
 
-    /// Adds an entry with a record that nobody can see.
+    /// Adds an entry with a record that no other thread can see.
     fn insert_at<const ALONE: bool>(
         &self,
         record: u32,
@@ -412,13 +426,13 @@ impl Indirect {
             return Err(Full::Full);
         }
         self.set_key(record, key);
-        // SAFETY: just allocated, and nobody knows of the record.
+        // SAFETY: the entry has just been allocated, and no other thread knows the record.
         unsafe { self.entry(record) }.initialise(self.form, action, parameters);
         let verify = |other: &[u8; 4]| self.has_key(u32::from_ne_bytes(*other), key);
         let inserted =
             self.index.insert::<ALONE>(hash, &Self::tag(hash), 0, &record.to_ne_bytes(), verify);
         if let Err(full) = inserted {
-            // Nobody has seen the record.
+            // No thread has seen the record, so it is freed at once.
             let mut supply = self.supply();
             self.free_entry(&mut supply, record);
             supply.free.push(record);
@@ -427,10 +441,10 @@ impl Indirect {
         Ok(record)
     }
 
-    /// A record that nobody can see, or `None` if the table is full.
+    /// Takes a record that no thread can see. Returns `None` if the table is full.
     fn take_record(&self, domain: &Domain) -> Option<u32> {
         let mut supply = self.supply();
-        // What was unlinked can be used again two epochs later.
+        // A record that was unlinked can be reused two epochs later.
         for _ in 0..3 {
             if let Some(record) = supply.free.pop() {
                 return Some(record);
@@ -453,7 +467,7 @@ impl Indirect {
         supply.limbo = limbo;
     }
 
-    /// Takes the entry with this key out; its position.
+    /// Removes the entry with this key, and returns its position.
     pub(crate) fn remove(&self, domain: &Domain, hash: u64, key: &[u8]) -> Option<u32> {
         let verify = |record: &[u8; 4]| self.has_key(u32::from_ne_bytes(*record), key);
         let removed = self.index.remove(hash, &Self::tag(hash), verify)?;
@@ -466,7 +480,7 @@ impl Indirect {
         Some(record)
     }
 
-    /// Record numbers of what the index holds now.
+    /// Returns the numbers of the records that are in the index now.
     pub(crate) fn occupied(&self) -> impl Iterator<Item = u32> {
         (0..self.index.positions() as u32)
             .filter_map(|at| Some(u32::from_ne_bytes(self.index.at(at)?.2)))
@@ -485,7 +499,7 @@ impl Drop for Indirect {
     }
 }
 
-/// Up to eight bytes as a word, zeros behind them.
+/// Returns up to eight bytes as a word, padded with zeros at the end.
 #[inline(always)]
 fn padded(bytes: &[u8]) -> u64 {
     let mut word = [0; 8];

@@ -1,20 +1,23 @@
-//! What a table holds: the width of its key, the space for action parameters, and how many entries.
+//! The dimensions of a table: key width, space for action parameters, and number of entries. Every
+//! storage design reads them from a [`Layout`].
 //!
-//! A [`Layout`] exists only if every number in it is usable, so that no storage design has to check again.
+//! A [`Layout`] can only be constructed from valid numbers, so no storage design checks them again.
 
 use thiserror::Error;
 
-/// The widest key, in bits. P4 programs match on headers; 4,096 bits are 512 bytes, beyond any header stack in use.
+/// The widest key, in bits. P4 programs match on headers; 4,096 bits are 512 bytes, more than any
+/// header stack in use.
 pub const MAX_KEY_BITS: u32 = 4096;
 /// The largest parameter block of an action, in bytes: one page of 4 KiB.
 pub const MAX_PARAMETER_BYTES: usize = 4096;
-/// The largest number of entries. Positions of entries are 32-bit numbers and sparse designs need several per entry.
+/// The largest number of entries. Entries are numbered in 32 bits, and sparse designs need several
+/// positions for each entry.
 pub const MAX_SIZE: usize = 1 << 28;
 /// The largest number of different actions in one table.
 pub const MAX_ACTIONS: u16 = 1 << 14;
 
-/// What a table holds. `A` of the paper's equations is [`Layout::parameter_bytes`], `k` is [`Layout::key_bytes`] and
-/// `s` is [`Layout::size`].
+/// The dimensions of a table. [`Layout::parameter_bytes`] is `A` in the paper's equations,
+/// [`Layout::key_bytes`] is `k`, and [`Layout::size`] is `s`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
 pub struct Layout {
     key_bits: u32,
@@ -24,8 +27,9 @@ pub struct Layout {
 }
 
 impl Layout {
-    /// A table of at most `size` entries with keys of `key_bits` bits and up to `parameter_bytes` bytes of action
-    /// parameters (of the action with most). It starts with room for 15 actions, see [`Layout::with_actions`].
+    /// Returns the layout of a table of at most `size` entries with keys of `key_bits` bits.
+    /// `parameter_bytes` is the size of the largest action's parameters. The layout allows 15
+    /// actions; see [`Layout::with_actions`].
     pub fn new(key_bits: u32, parameter_bytes: usize, size: usize) -> Result<Self, LayoutError> {
         if key_bits == 0 {
             return Err(LayoutError::NoKey);
@@ -45,8 +49,9 @@ impl Layout {
         Ok(Self { key_bits, parameter_bytes, size, actions: 15 })
     }
 
-    /// The same table for `actions` different actions. Inline storage packs action identifiers into the bucket's
-    /// header; more than 15 leave room for fewer entries in each cache line.
+    /// Returns this layout with `actions` different actions. Inline storage packs action
+    /// identifiers into the bucket's header; with more than 15 actions, fewer entries fit into a
+    /// cache line.
     pub fn with_actions(self, actions: u16) -> Result<Self, LayoutError> {
         if actions == 0 || actions > MAX_ACTIONS {
             return Err(LayoutError::Actions { actions });
@@ -54,70 +59,72 @@ impl Layout {
         Ok(Self { actions, ..self })
     }
 
-    /// Width of the key in bits.
+    /// Returns the width of the key in bits.
     pub fn key_bits(&self) -> u32 {
         self.key_bits
     }
 
-    /// Bytes that a key takes, most significant byte first, padded with zero bits at the front.
+    /// Returns the number of bytes of a key. A key is stored most significant byte first and padded
+    /// with zero bits at the front.
     pub fn key_bytes(&self) -> usize {
         self.key_bits.div_ceil(8) as usize
     }
 
-    /// Bytes of the largest action's parameters (`A` in the paper).
+    /// Returns the number of bytes of the largest action's parameters (`A` in the paper).
     pub fn parameter_bytes(&self) -> usize {
         self.parameter_bytes
     }
 
-    /// The largest number of entries (`s` in the paper).
+    /// Returns the largest number of entries (`s` in the paper).
     pub fn size(&self) -> usize {
         self.size
     }
 
-    /// The number of different actions; action identifiers are smaller.
+    /// Returns the number of different actions. Every action identifier is smaller than this
+    /// number.
     pub fn actions(&self) -> u16 {
         self.actions
     }
 }
 
-/// Why a table cannot have such a layout.
+/// An error from constructing a [`Layout`].
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum LayoutError {
-    /// A key of no bits.
+    /// The key has no bits.
     #[error(
         "a key of 0 bits tells no entries apart; a table without a key has only its default action and needs no storage"
     )]
     NoKey,
-    /// A key that no header fills.
+    /// The key is wider than [`MAX_KEY_BITS`].
     #[error(
         "a key of {bits} bits is wider than {MAX_KEY_BITS}; match on a hash of the fields instead"
     )]
     KeyTooWide {
-        /// The width asked for.
+        /// The requested width in bits.
         bits: u32,
     },
-    /// Parameters larger than a page.
+    /// The action parameters are larger than [`MAX_PARAMETER_BYTES`].
     #[error(
         "{bytes} bytes of action parameters are more than {MAX_PARAMETER_BYTES} (one page); keep them beside the table and store an index"
     )]
     ParametersTooLarge {
-        /// The bytes asked for.
+        /// The requested size in bytes.
         bytes: usize,
     },
-    /// A table that holds nothing.
+    /// The table holds no entries.
     #[error("a table of size 0 holds no entry; give it at least 1")]
     NoEntries,
-    /// A table that no position reaches.
+    /// The table is larger than [`MAX_SIZE`].
     #[error("a table of {size} entries is larger than {MAX_SIZE}; split it")]
     TooManyEntries {
-        /// The size asked for.
+        /// The requested number of entries.
         size: usize,
     },
-    /// No action at all, or more than an entry can name.
+    /// The number of actions is zero or larger than [`MAX_ACTIONS`].
     #[error("a table has between 1 and {MAX_ACTIONS} actions, not {actions}")]
     Actions {
-        /// The number asked for.
+        /// The requested number of actions.
         actions: u16,
     },
 }

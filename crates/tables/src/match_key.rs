@@ -1,33 +1,35 @@
-//! Keys of several fields, each matched in its own way, and what entries ask of them.
+//! Keys of several fields, each matched in its own way, and the patterns by which entries match
+//! them. A [`Finder`](crate::Finder) stores entries by their patterns.
 //!
-//! A packet's key is its fields one behind the other, each most significant byte first and padded to whole bytes. Every
-//! match kind but one becomes a value under a mask: an exact field has a full mask, a longest-prefix field a prefix, an
-//! optional one a full mask or none. A range is two bounds, with the bits that they share under the mask; one that is a
-//! prefix is only that.
+//! A packet's key is the concatenation of its fields, each most significant byte first and padded
+//! to whole bytes. Every match kind except range becomes a value under a mask: an exact field has a
+//! full mask, a longest-prefix field the mask of its prefix, an optional field a full mask or an
+//! empty one. A range becomes two bounds, and a mask of the leading bits that the bounds share; a
+//! range that equals a prefix needs no bounds.
 
 use thiserror::Error;
 
 /// How a field is matched (P4Runtime 1.4, Section 9.1.1).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum MatchKind {
-    /// All bits equal.
+    /// All bits must be equal.
     Exact,
-    /// The first bits equal; among matches the longest prefix wins.
+    /// The leading bits must be equal. The longest matching prefix wins.
     Lpm,
-    /// The bits under a mask equal; among matches the highest priority wins.
+    /// The bits under a mask must be equal. The match with the highest priority wins.
     Ternary,
-    /// Between two bounds, both included.
+    /// The field must lie between two bounds, both inclusive.
     Range,
-    /// All bits equal, or anything.
+    /// All bits must be equal, or the field is ignored.
     Optional,
 }
 
 /// A field of a table's key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct MatchField {
-    /// Its width.
+    /// The width in bits.
     pub bits: u32,
-    /// How it is matched.
+    /// The way in which the field is matched.
     pub kind: MatchKind,
 }
 
@@ -37,34 +39,36 @@ impl MatchField {
     }
 }
 
-/// What an entry says of one field. Values have as many bytes as the field.
+/// An entry's match for one field. Values have the same number of bytes as the field.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum FieldMatch {
-    /// This value; for exact and optional fields.
+    /// A value that the field must equal, for exact and optional fields.
     Exact(Vec<u8>),
-    /// This many first bits of this value; for longest-prefix fields.
+    /// A value and the number of its leading bits that the field must equal, for longest-prefix
+    /// fields.
     Lpm(Vec<u8>, u32),
-    /// This value in the bits that the mask has; for ternary fields.
+    /// A value and the mask of the bits in which the field must equal the value, for ternary
+    /// fields.
     Ternary(Vec<u8>, Vec<u8>),
-    /// From the first to the second value; for range fields.
+    /// The lower and the upper bound of the field, both inclusive, for range fields.
     Range(Vec<u8>, Vec<u8>),
-    /// Anything; for all but exact fields.
+    /// A match with every value, for all fields except exact ones.
     Any,
 }
 
-/// What an entry asks of a key.
+/// An entry's match for a whole key.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct Pattern {
-    /// Over all fields: the bits that must be as in `value`.
+    /// The bits of the key that must equal those of `value`.
     pub(crate) mask: Vec<u8>,
     pub(crate) value: Vec<u8>,
-    /// Fields that must lie between bounds.
+    /// The fields that must lie between bounds.
     pub(crate) ranges: Vec<Bounds>,
     /// The length of the prefix, if there is a longest-prefix field.
     pub(crate) prefix: u32,
 }
 
-/// A field from byte `at` on, between two bounds, both included.
+/// The bounds of the field that begins at byte `at`, both inclusive.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Bounds {
     pub(crate) at: usize,
@@ -73,7 +77,7 @@ pub(crate) struct Bounds {
 }
 
 impl Pattern {
-    /// What an entry asks of keys with these fields.
+    /// Combines the matches of the fields of one entry.
     pub(crate) fn new(fields: &[MatchField], matches: &[FieldMatch]) -> Result<Self, MatchError> {
         if fields.len() != matches.len() {
             return Err(MatchError::Fields { given: matches.len(), expected: fields.len() });
@@ -132,7 +136,7 @@ impl Pattern {
                 let mask = prefix_mask(field, shared_bits(field, low, high));
                 let value: Vec<u8> =
                     low.iter().zip(&mask).map(|(byte, mask)| byte & mask).collect();
-                // One number, or all that have a prefix in common, need no bounds.
+                // A range of one value, or of all values with one prefix, needs no bounds.
                 let last = full.iter().zip(&mask).zip(&value);
                 let last = last.map(|((full, mask), value)| value | full & !mask);
                 if value != *low || !last.eq(high.iter().copied()) {
@@ -146,8 +150,8 @@ impl Pattern {
             ) => (vec![0; field.bytes()], vec![0; field.bytes()]),
             _ => return Err(MatchError::Kind { field: number, kind: field.kind }),
         };
-        // Bits that do not matter must be zero, or two entries could be equal and look different (P4Runtime 1.4,
-        // Section 8.3).
+        // Bits outside the mask must be zero; otherwise two equal entries could have different
+        // values (P4Runtime 1.4, Section 8.3).
         if value.iter().zip(&mask).any(|(byte, mask)| byte & !mask != 0) {
             return Err(MatchError::NotMasked { field: number });
         }
@@ -157,7 +161,7 @@ impl Pattern {
     }
 }
 
-/// The mask of a field's first `length` bits.
+/// Returns the mask of a field's first `length` bits.
 fn prefix_mask(field: &MatchField, length: u32) -> Vec<u8> {
     let padding = field.bytes() as u32 * 8 - field.bits;
     let ones = padding..padding + length;
@@ -169,7 +173,7 @@ fn prefix_mask(field: &MatchField, length: u32) -> Vec<u8> {
         .collect()
 }
 
-/// How many first bits of a field two values have in common.
+/// Returns the number of leading bits of a field that two values share.
 fn shared_bits(field: &MatchField, one: &[u8], other: &[u8]) -> u32 {
     let padding = field.bytes() as u32 * 8 - field.bits;
     let differs = one.iter().zip(other).position(|(one, other)| one != other);
@@ -179,51 +183,51 @@ fn shared_bits(field: &MatchField, one: &[u8], other: &[u8]) -> u32 {
     shared - padding
 }
 
-/// Why an entry's match does not fit the table's key.
+/// An error from matching an entry's fields with those of the table's key.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum MatchError {
-    /// Too few or too many fields.
+    /// The entry has too few or too many fields.
     #[error("the entry has {given} fields and the table's key has {expected}")]
     Fields {
-        /// Fields of the entry.
+        /// The number of fields of the entry.
         given: usize,
-        /// Fields of the key.
+        /// The number of fields of the key.
         expected: usize,
     },
-    /// A field matched in another way.
+    /// The match of a field is not of the field's kind.
     #[error("field {field} is matched as {kind:?}; give it that kind of match")]
     Kind {
         /// The field, counted from 0.
         field: usize,
-        /// Its kind.
+        /// The kind of the field.
         kind: MatchKind,
     },
-    /// A value that does not fit.
+    /// The value does not fit into the field.
     #[error("field {field}: the value does not fit {bits} bits in whole bytes, zeros in front")]
     Value {
         /// The field, counted from 0.
         field: usize,
-        /// Its width.
+        /// The width of the field in bits.
         bits: u32,
     },
-    /// A prefix longer than the field.
+    /// The prefix is longer than the field.
     #[error("field {field}: a prefix of {length} bits is longer than the field's {bits}")]
     Prefix {
         /// The field, counted from 0.
         field: usize,
-        /// The prefix length.
+        /// The length of the prefix in bits.
         length: u32,
-        /// The field's width.
+        /// The width of the field in bits.
         bits: u32,
     },
-    /// Bits that are set and do not matter.
+    /// The value has bits outside the mask.
     #[error("field {field}: the value has bits outside its mask; set them to zero")]
     NotMasked {
         /// The field, counted from 0.
         field: usize,
     },
-    /// A range whose end comes before its beginning.
+    /// The upper bound of the range is below the lower one.
     #[error("field {field}: the range is empty; give the lower bound first")]
     EmptyRange {
         /// The field, counted from 0.

@@ -1,4 +1,4 @@
-//! How much memory a table takes, before it is made and then.
+//! The memory that a table takes, predicted from its layout or reported by the table itself.
 
 use crate::bucket::buckets_for;
 use crate::design::{Design, EntryLock, Storage, Synchronisation};
@@ -7,19 +7,20 @@ use crate::layout::Layout;
 use crate::region::{LINE, Pages};
 use crate::store::Shape;
 
-/// Bytes that a table has allocated, by part, over all replicas and shards. The operating system provides a part of
-/// them only when it is first written.
+/// The bytes that a table has allocated, by part, over all replicas and shards. The operating
+/// system provides a page of them only when the page is first written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct MemoryUse {
-    /// The hash index of original, dynamic and static storage, which the paper's equations leave out.
+    /// The bytes of the hash index of original, dynamic and static storage, which the paper's
+    /// equations omit.
     pub index: usize,
-    /// Keys with the words beside them: `s * [8 + k]` to 16 B in the paper.
+    /// The bytes of keys and the words beside them: `s * [8 + k]`, aligned to 16 B, in the paper.
     pub keys: usize,
-    /// The pointer array of original storage: `8 B * s`.
+    /// The bytes of the pointer array of original storage: `8 B * s`.
     pub pointers: usize,
-    /// Entries; for inline storage the buckets with all that is in them.
+    /// The bytes of entries. In inline storage, the bytes of the buckets with everything in them.
     pub entries: usize,
-    /// The pages under the larger parts.
+    /// The kind of pages under the larger parts.
     pub pages: Pages,
 }
 
@@ -36,7 +37,7 @@ impl MemoryUse {
         self.modelled() + self.index
     }
 
-    /// Returns the bytes of this and another table.
+    /// Returns the sum of the bytes of this table and another one.
     pub(crate) fn and(self, other: Self) -> Self {
         Self {
             index: self.index + other.index,
@@ -48,7 +49,7 @@ impl MemoryUse {
     }
 }
 
-/// Bytes of a full store.
+/// Returns the number of bytes of one replica or shard with all its entries.
 fn store_bytes(layout: &Layout, design: &Design) -> usize {
     let locked = design.entry_lock == EntryLock::PerEntry;
     let size = layout.size();
@@ -76,7 +77,7 @@ pub(crate) fn reserved_bytes(layout: &Layout, design: &Design) -> usize {
     match design.synchronisation {
         Synchronisation::Optimistic => store_bytes(layout, design),
         Synchronisation::DoubleBuffer { .. } => store_bytes(layout, design).saturating_mul(2),
-        // Each worker has a shard with all entries, beside those of the control plane.
+        // Each worker has a shard with all entries, in addition to the shard of the control plane.
         Synchronisation::Sharded { shards } => {
             store_bytes(layout, design).saturating_mul(shards + 1)
         }

@@ -1,9 +1,11 @@
-//! How much memory a table takes and how many of its entries a cache holds, by arithmetic alone.
+//! A model of the memory that a table takes and of the number of its entries that a cache holds, by
+//! arithmetic alone.
 //!
-//! For the paper's three storages these are its equations 1 to 5, which count keys, pointers and entries, not the hash
-//! index; [`MemoryUse`](crate::MemoryUse) reports the index apart. Inline storage has no equation in the paper: it is a
-//! power of two of cache lines. All are for the declared size. The table of a running program begins with room for 64
-//! entries and doubles that when it is full.
+//! For the paper's three storages the model is its equations 1 to 5, which count keys, pointers and
+//! entries but not the hash index; [`MemoryUse`](crate::MemoryUse) reports the index separately.
+//! Inline storage has no equation in the paper: its size is a power of two of cache lines. All
+//! results are for the declared size. The table of a running program starts with room for 64
+//! entries and doubles when it is full.
 
 use crate::design::{Design, EntryLock, Storage, Synchronisation, UpdateMethod};
 use crate::layout::Layout;
@@ -20,13 +22,13 @@ pub struct Model {
 pub struct Fill(f64);
 
 impl Fill {
-    /// A share from 0 to 1; `None` for anything else.
+    /// Returns a fill for a share from 0 to 1, and `None` for any other number.
     #[must_use]
     pub fn new(share: f64) -> Option<Self> {
         (0.0..=1.0).contains(&share).then_some(Self(share))
     }
 
-    /// The share.
+    /// Returns the share.
     #[must_use]
     pub fn share(self) -> f64 {
         self.0
@@ -34,13 +36,14 @@ impl Fill {
 }
 
 impl Model {
-    /// The model of tables with this layout.
+    /// Returns the model of tables with this layout.
     #[must_use]
     pub fn new(layout: Layout) -> Self {
         Self { layout }
     }
 
-    /// Bytes of one replica with `filled` entries, at most the table's size.
+    /// Returns the number of bytes of one replica with `filled` entries. A larger number than the
+    /// table's size counts as the size.
     #[must_use]
     pub fn memory(&self, storage: Storage, filled: usize) -> usize {
         let (size, filled) = (self.layout.size(), filled.min(self.layout.size()));
@@ -52,8 +55,9 @@ impl Model {
         }
     }
 
-    /// The number of entries of which a full table is no larger than a cache of `bytes` (equations 1, 3 and 5). For
-    /// inline storage the largest declared size whose buckets fit.
+    /// Returns the largest number of entries for which a full table fits into a cache of `bytes`
+    /// (equations 1, 3 and 5). For inline storage, returns the largest declared size whose buckets
+    /// fit.
     #[must_use]
     pub fn entries_in_cache(&self, storage: Storage, bytes: usize) -> usize {
         match storage {
@@ -64,24 +68,26 @@ impl Model {
         }
     }
 
-    /// The fill from which static storage takes no more memory than dynamic storage: an array for every entry against
-    /// larger entries for those that are there (end of the paper's section 6.2).
+    /// Returns the fill from which static storage takes no more memory than dynamic storage. Static
+    /// storage has an array with a place for every entry; dynamic storage has larger entries, but
+    /// only for those that exist (end of the paper's section 6.2).
     #[must_use]
     pub fn break_even_fill(&self) -> Fill {
         Fill(self.entry(16) as f64 / self.entry(64) as f64)
     }
 
-    /// `[8 + k]` aligned to 16 B.
+    /// Returns the size of a key, `[8 + k]` aligned to 16 B.
     fn key(&self) -> usize {
         (8 + self.layout.key_bytes()).next_multiple_of(16)
     }
 
-    /// `[4 B + A]`, aligned.
+    /// Returns the size of an entry, `[4 B + A]` aligned to `alignment`.
     fn entry(&self, alignment: usize) -> usize {
         (4 + self.layout.parameter_bytes()).next_multiple_of(alignment)
     }
 
-    /// Buckets grow with the declared size, so that the largest that fits is found by bisection.
+    /// Returns the largest size whose buckets fit into `bytes`. The number of buckets grows with
+    /// the size, so bisection finds it.
     fn inline_entries_in(&self, bytes: usize) -> usize {
         let fits = |size: usize| {
             Layout::new(self.layout.key_bits(), self.layout.parameter_bytes(), size)
@@ -97,7 +103,7 @@ impl Model {
     }
 }
 
-/// What one replica with inline storage reserves.
+/// Returns the number of bytes that one replica with inline storage reserves.
 fn inline_bytes(layout: &Layout) -> usize {
     let design = Design {
         storage: Storage::Inline,

@@ -1,14 +1,15 @@
-//! A table of packed entries that machine code reads and writes, in the storage and with the replicas that a program
-//! asks for.
+//! A table of packed entries that machine code reads and writes, with the storage and the replicas
+//! that a program configures. The control plane inserts, changes and removes its entries.
 //!
-//! Where keys are not matched exactly, entries are stored by number, and a [`Finder`] leads from a packet's key to the
-//! number of the best entry.
+//! If keys are not matched exactly, entries are stored by number, and a [`Finder`] maps a packet's
+//! key to the number of the best entry.
 //!
-//! Workers use entries inside the gate of their [`WorkerGroup`]. They lock entries against each other only, and not at all
-//! where that cannot be told from outside: where packets only read, and where what they write of an entry is one number.
-//! Packets wait while the gate is closed, so work in proportion to the entries is done before that: a table that must
-//! grow or may shrink is copied, and a search is rebuilt, while packets use the present ones ([`Changing`]). Only entries
-//! that packets write in place are copied with the gate closed.
+//! Workers use entries inside the gate of their [`WorkerGroup`]. They lock entries only against
+//! each other. They take no lock if that makes no observable difference: if packets only read, or
+//! if each action writes at most one number of an entry. Packets wait while the gate is closed, so
+//! work proportional to the number of entries is done before that: a table that must grow or may
+//! shrink is copied, and a search is rebuilt, while packets use the current ones ([`Changing`]).
+//! Only entries that packets write in place are copied while the gate is closed.
 
 mod replicas;
 
@@ -33,52 +34,54 @@ use replicas::{Remade, Replicas};
 /// The least number of removals after which a table is shrunk, unless no entry is left.
 const TAKEN_AT_ONCE: usize = 256;
 
-/// What a table holds, how it is stored, and what packets do with its entries.
+/// The settings of a table: what it holds, how it is stored, and what packets do with its entries.
 #[derive(Debug, Clone, Copy)]
 pub struct TableSettings<'s> {
     /// How the table is stored, kept consistent and updated.
     pub design: Design,
-    /// What packets are matched by.
+    /// The keys that packets are matched by.
     pub keys: Keys<'s>,
     /// The number of bytes of the parameters of an entry.
     pub parameter_bytes: usize,
-    /// The number of actions; action identifiers are smaller.
+    /// The number of actions. Every action identifier is smaller than this number.
     pub actions: u16,
-    /// A bit for each action that writes the parameters of its entry, the first action the lowest.
+    /// A bit for each action that writes the parameters of its entry. The first action has the
+    /// lowest bit.
     pub writing: u64,
     /// Whether each action that writes its entry writes at most one number of 1, 2, 4 or 8 bytes.
     pub writes_words: bool,
 }
 
-/// What the packets of a table are matched by.
+/// The keys of a table.
 #[derive(Debug, Clone, Copy)]
 pub enum Keys<'s> {
-    /// A number of this many bits, matched exactly.
+    /// Numbers of a fixed width, matched exactly.
     Exact {
         /// The number of bits.
         bits: u32,
     },
-    /// Fields that are matched in any way.
+    /// Fields, each of which may be matched in any way.
     Fields {
         /// The fields.
         fields: &'s [MatchField],
-        /// The number of entries that are expected.
+        /// The expected number of entries.
         size: usize,
     },
 }
 
-/// What an entry is matched by.
+/// The match of one entry.
 #[derive(Debug, Clone, Copy)]
 pub enum Match<'m> {
-    /// The key, where keys are matched exactly.
+    /// The key, for a table whose keys are matched exactly.
     Exact(u128),
-    /// What each field is compared with.
+    /// The match of each field, for a table whose keys are fields.
     Fields {
-        /// One for each field of the table.
+        /// The matches, one for each field of the table.
         fields: &'m [FieldMatch],
-        /// The priority, where fields need one.
+        /// The priority, if fields need one.
         priority: u32,
-        /// Of entries with the same priority the one with the smallest order is the best.
+        /// The rank among entries with equal priority: the entry with the smallest order is the
+        /// best.
         order: u64,
     },
 }
@@ -87,7 +90,7 @@ pub enum Match<'m> {
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum TableError {
-    /// The parts of the design do not go together, or packets cannot do with it what they do.
+    /// The parts of the design are incompatible, or do not support what packets do.
     #[error(transparent)]
     Design(#[from] DesignError),
     /// The entries cannot be stored.
@@ -96,7 +99,7 @@ pub enum TableError {
     /// The entries cannot be found.
     #[error(transparent)]
     Search(#[from] FinderError),
-    /// The match is of another kind than the keys of the table.
+    /// The match is for exact keys and the table has fields, or the reverse.
     #[error(
         "the entry is matched by fields where the table has exact keys, or the other way round"
     )]
@@ -114,9 +117,9 @@ pub struct PackedTable {
     /// A bit for each action that writes its entry in place.
     writing: u64,
     writes_words: bool,
-    /// Grows with each change after which workers reach the table in another way.
+    /// A counter of the changes after which workers must access the table in another way.
     version: AtomicU64,
-    /// Held by whoever changes which entries there are, before the gate is closed.
+    /// A lock held while the set of entries changes, taken before the gate is closed.
     changing: Mutex<Changing>,
     entries: RwLock<Entries>,
 }
@@ -130,7 +133,8 @@ struct Changing {
     taken: usize,
 }
 
-/// How a table was reached when a worker looked at it. Once this is another value, the worker has to look again.
+/// The way in which a worker accesses a table, as of some moment. Once [`PackedTable::reached`]
+/// returns another value, the worker must call [`PackedTable::access`] again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Reached {
     membership: u64,
@@ -145,7 +149,7 @@ struct Entries {
     /// The source of searchers, unless keys are matched exactly.
     searcher: Option<SearcherSource>,
     workers: Vec<(WorkerId, Arc<Lookups>)>,
-    /// The lookups of workers that have gone: hits and misses.
+    /// The numbers of hits and misses of workers that have left.
     gone: (u64, u64),
     /// The number of entries.
     count: usize,
@@ -175,7 +179,7 @@ impl Lookups {
 }
 
 impl Entries {
-    /// Counts an entry that comes or goes, with an action that writes it in place or does not.
+    /// Counts an entry that is added or removed, and whether its action writes it in place.
     fn counted(&mut self, writes: bool, comes: bool) {
         let by = |count: usize| if comes { count + 1 } else { count.saturating_sub(1) };
         self.count = by(self.count);
@@ -202,7 +206,7 @@ impl Changing {
         self.finder.iter_mut().for_each(Finder::abandon);
     }
 
-    /// Lets packets find what was prepared.
+    /// Makes the prepared insertion or removal visible to packets.
     fn publish(&mut self) -> Result<(), FinderError> {
         self.finder.as_mut().map_or(Ok(()), Finder::publish)
     }
@@ -216,12 +220,13 @@ impl PackedTable {
     /// Creates an empty table, which the workers of a group use.
     ///
     /// # Errors
-    /// If the design cannot do what packets do, keys or parameters are too wide, or memory does not suffice.
+    /// Returns an error if the design does not support what packets do, if keys or parameters are
+    /// too wide, or if memory does not suffice.
     pub fn new(group: &Arc<WorkerGroup>, settings: &TableSettings<'_>) -> Result<Self, TableError> {
         let TableSettings { design, keys, parameter_bytes, actions, writing, writes_words } =
             *settings;
         let asks = Requirements { reference_parameters: writing != 0, ..Requirements::default() };
-        // Who asks for digests asks for what they lose.
+        // A program that asks for digests accepts that they arrive late.
         let asks =
             if design.update == UpdateMethod::Digest { Requirements::default() } else { asks };
         design.check(asks)?;
@@ -230,7 +235,7 @@ impl PackedTable {
             Keys::Exact { bits } => {
                 ExactTable::stored(storage, lock, bits, parameter_bytes, actions)
             }
-            // What is found is the number of an entry.
+            // The search returns the number of an entry, so entries are stored by number.
             Keys::Fields { .. } => ExactTable::numbered(storage, lock, parameter_bytes, actions),
         };
         let finder = match keys {
@@ -262,7 +267,7 @@ impl PackedTable {
         self.design
     }
 
-    /// Returns the workers that use the table.
+    /// Returns the group of workers that use the table.
     #[must_use]
     pub fn group(&self) -> &Arc<WorkerGroup> {
         &self.group
@@ -285,19 +290,19 @@ impl PackedTable {
         read(&self.entries).table.len()
     }
 
-    /// Returns whether there is no entry.
+    /// Returns whether the table has no entries.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Adds a worker, and returns where its lookups are counted.
+    /// Adds a worker, and returns the counters of its lookups.
     ///
     /// # Errors
-    /// If memory for entries of its own does not suffice.
+    /// Returns an error if memory for the worker's own entries does not suffice.
     pub fn join(&self, worker: &Worker) -> Result<Arc<Lookups>, ExactTableError> {
         let _changing = lock(&self.changing);
-        // Workers inside the gate may go on: what they use of the table does not move.
+        // Workers inside the gate may continue, because nothing that they use of the table moves.
         let mut entries = write(&self.entries);
         self.group.count_changes(entries.table.join(worker.id())?);
         let lookups = Arc::<Lookups>::default();
@@ -305,21 +310,23 @@ impl PackedTable {
         Ok(lookups)
     }
 
-    /// Creates what each worker has of its own, for a number of workers, before the workers come.
+    /// Creates the per-worker parts of the table for a number of workers, before the workers join.
     ///
     /// # Errors
-    /// If memory does not suffice. Workers then create their own parts when they come.
+    /// Returns an error if memory does not suffice. Workers then create their own parts when they
+    /// join.
     pub fn reserve(&self, workers: usize) -> Result<(), ExactTableError> {
-        // As in `join`.
+        // Workers inside the gate may continue, because nothing that they use of the table moves.
         let _changing = lock(&self.changing);
         let copied = write(&self.entries).table.reserve(workers)?;
         self.group.count_changes(copied);
         Ok(())
     }
 
-    /// Removes a worker, which is outside the gate.
+    /// Removes a worker, which must be outside the gate.
     pub fn leave(&self, worker: &Worker) {
-        // Its entries are compared with those of the others, which their packets may be writing.
+        // The worker's entries are compared with those of other workers, whose packets may be
+        // writing them, so the gate is closed.
         let _changing = lock(&self.changing);
         let sharded = read(&self.entries).table.is_sharded();
         let _closed = sharded.then(|| self.group.close());
@@ -330,7 +337,7 @@ impl PackedTable {
         }
     }
 
-    /// Returns the lookups of all workers: hits and misses.
+    /// Returns the numbers of hits and misses of all workers.
     #[must_use]
     pub fn lookups(&self) -> (u64, u64) {
         let entries = read(&self.entries);
@@ -350,33 +357,36 @@ impl PackedTable {
         read(&self.entries).table.memory()
     }
 
-    /// Returns the number of entries that packets of several workers wrote, as far as workers that have gone can tell:
-    /// their flows did not stay with one worker, and each went on from its own value.
+    /// Returns the number of entries that packets of several workers wrote, as far as this is known
+    /// from workers that have left. Packets that use such an entry were not all processed by one
+    /// worker, so each worker continued from its own value.
     #[must_use]
     pub fn divided(&self) -> u64 {
         read(&self.entries).table.divided()
     }
 
-    /// Closes the gate; workers look again at how they reach this table.
+    /// Closes the gate, and has workers look up again how they access this table.
     fn close_for_change(&self) -> Closed<'_> {
         let closed = self.group.close();
         self.moved();
         closed
     }
 
-    /// Has workers that come inside from now on look again at how they reach this table.
+    /// Has workers that enter the gate from now on look up again how they access this table.
     fn moved(&self) {
-        // Whoever sees the second sees the first.
+        // A worker that sees the group's new version also sees the table's, which is stored first.
         self.version.fetch_add(1, Ordering::SeqCst);
         self.group.moved();
     }
 
-    /// Has workers look again at what they know of this table, once all have been outside the gate.
+    /// Waits until all workers have been outside the gate, and has them look up again how they
+    /// access this table.
     pub fn look_again(&self) {
         drop(self.close_for_change());
     }
 
-    /// Returns how the table is reached now. A worker reads this inside the gate, before it calls [`Self::access`].
+    /// Returns how the table is accessed now. A worker calls this inside the gate, before it calls
+    /// [`Self::access`].
     #[must_use]
     pub fn reached(&self) -> Reached {
         Reached { membership: self.group.membership(), table: self.version.load(Ordering::SeqCst) }
@@ -385,7 +395,8 @@ impl PackedTable {
     /// Adds an entry, and returns the key under which it is stored.
     ///
     /// # Errors
-    /// If the key exists, the match does not fit the table's keys, or memory does not suffice.
+    /// Returns an error if the key exists, if the match does not fit the table's keys, or if memory
+    /// does not suffice.
     pub fn insert(
         &self,
         of: Match<'_>,
@@ -397,7 +408,7 @@ impl PackedTable {
         self.outgrow(&mut changing);
         let key = changing.key(of)?;
         let room = self.room_for(key);
-        // The replaced tables are dropped when packets are inside again.
+        // The replaced tables are dropped after the gate is open again.
         let _before;
         let _closed = self.close_for_change();
         let mut entries = write(&self.entries);
@@ -427,7 +438,7 @@ impl PackedTable {
         Some(remade)
     }
 
-    /// Builds the search anew if it has another layout than its entries need by now.
+    /// Rebuilds the search if the number of entries now requires another layout.
     fn outgrow(&self, changing: &mut Changing) {
         let Some(finder) = &mut changing.finder else { return };
         let Some(rebuilt) = finder.rebuilt() else { return };
@@ -465,7 +476,8 @@ impl PackedTable {
         _before = entries.table.adopt(remade);
     }
 
-    /// Removes the entry with this key, and returns its action and parameters as packets left them.
+    /// Removes the entry with this key, and returns its action and its parameters, including what
+    /// packets wrote.
     pub fn take(&self, key: u128) -> Option<(ActionId, Vec<u8>)> {
         self.group.count_changes(1);
         let mut changing = lock(&self.changing);
@@ -479,7 +491,8 @@ impl PackedTable {
                 changing.abandon();
                 return None;
             };
-            // If memory does not suffice, the search still finds the number of the entry, which no other entry gets.
+            // If memory does not suffice, the search continues to find the number of the entry,
+            // which is not assigned to another entry.
             let _ = changing.publish();
             entries.counted(self.writes(taken.0), false);
             taken
@@ -488,26 +501,27 @@ impl PackedTable {
         Some(taken)
     }
 
-    /// Whether packets write entries in place.
+    /// Returns whether packets write entries in place.
     fn in_place(&self) -> bool {
         self.writing != 0
     }
 
-    /// Whether an action writes its entry in place.
+    /// Returns whether an action writes its entry in place.
     fn writes(&self, action: ActionId) -> bool {
         self.writing >> action.0 & 1 == 1
     }
 
-    /// Returns the action and the parameters of an entry, as packets left them.
+    /// Returns the action and the parameters of an entry, including what packets wrote.
     #[must_use]
     pub fn read(&self, key: u128) -> Option<(ActionId, Vec<u8>)> {
         let _closed = self.in_place().then(|| self.group.close());
         read(&self.entries).table.read(key)
     }
 
-    /// Changes an entry to the result of `make`, which is called with its action and parameters, and returns what it was.
-    /// Nothing is changed if `make` returns `None`. Packets see the entry as it was or as it is then: of two replicas they
-    /// read the other one meanwhile, and where there is one they wait outside.
+    /// Changes an entry to the result of `make`, which is called with its action and parameters,
+    /// and returns the entry's previous contents. If `make` returns `None`, nothing is changed. No
+    /// packet sees a partially changed entry: with two replicas, packets read the active one while
+    /// the passive one is changed; with one replica, the gate is closed.
     pub fn change(
         &self,
         key: u128,
@@ -522,7 +536,7 @@ impl PackedTable {
             if let Some((action, bytes)) = make(before.0, &before.1) {
                 entries.table.change_passive(key, action, &bytes);
                 entries.table.swap();
-                // Workers that look again ask for the entries.
+                // Workers that access the table again lock its entries.
                 drop(entries);
                 self.moved();
                 match wait {
@@ -550,8 +564,8 @@ impl PackedTable {
         read(&self.entries).table.any()
     }
 
-    /// Returns how a worker that has joined, and is inside the gate, reaches the entries until [`Self::reached`] returns
-    /// another value.
+    /// Returns the means by which a worker accesses the entries until [`Self::reached`] returns
+    /// another value. The worker must have joined and be inside the gate.
     #[must_use]
     pub fn access(&self, worker: &Worker) -> (Access, Searcher) {
         let entries = read(&self.entries);

@@ -1,15 +1,16 @@
-//! Keys for a trie: exact fields first, then the field with the prefix, bit by bit without padding.
+//! Packs the fields of a key for a trie: exact fields first, then the field with the prefix, as one
+//! string of bits without padding. A search packs the keys of entries and packets with it.
 
 use crate::match_key::{MatchField, MatchKind};
 
-/// Where the bits of a key come from.
+/// The order in which the bits of a key's fields are packed.
 pub(crate) struct Packing {
-    /// In the order in which they are packed.
+    /// The fields in the order in which they are packed.
     fields: Vec<Source>,
-    /// Bits before the prefix.
+    /// The number of bits before the prefix.
     exact_bits: u32,
     bits: u32,
-    /// Keys are packed as they are.
+    /// Whether a packed key equals the key itself.
     plain: bool,
 }
 
@@ -18,7 +19,7 @@ struct Source {
     bits: u32,
 }
 
-/// A packed key, its first bit the highest.
+/// A packed key, whose first bit is the most significant one.
 pub(crate) enum Packed {
     /// Up to 64 bits.
     Short(u64),
@@ -29,7 +30,7 @@ pub(crate) enum Packed {
 }
 
 impl Packing {
-    /// For fields of which one at most has a prefix.
+    /// Returns the packing for fields of which at most one has a prefix.
     pub(crate) fn new(fields: &[MatchField]) -> Self {
         let mut at = 0;
         let mut sources: Vec<(bool, Source)> = Vec::new();
@@ -38,7 +39,7 @@ impl Packing {
             at += field.bytes();
         }
         let in_order = sources.is_sorted_by_key(|(is_prefix, _)| *is_prefix);
-        // Stable: exact fields stay in order.
+        // The sort is stable, so exact fields stay in order.
         sources.sort_by_key(|(is_prefix, _)| *is_prefix);
         let exact = sources.iter().filter(|(is_prefix, _)| !is_prefix);
         Self {
@@ -49,12 +50,13 @@ impl Packing {
         }
     }
 
-    /// Bits of a packed key.
+    /// Returns the number of bits of a packed key.
     pub(crate) fn bits(&self) -> u32 {
         self.bits
     }
 
-    /// Bits of a packed key that an entry fixes whose prefix has so many.
+    /// Returns the number of leading bits of a packed key that an entry with a prefix of `prefix`
+    /// bits fixes.
     pub(crate) fn prefix_bits(&self, prefix: u32) -> u32 {
         self.exact_bits + prefix
     }
@@ -75,7 +77,7 @@ impl Packing {
         }
     }
 
-    /// Keys of up to 64 bits that lie one behind the other, each of `width` bytes.
+    /// Packs keys of up to 64 bits, which are contiguous and take `width` bytes each.
     #[inline]
     pub(crate) fn pack_short(&self, keys: &[u8], width: usize, packed: &mut Vec<u64>) {
         if self.plain && width == 4 {
@@ -86,7 +88,7 @@ impl Packing {
         packed.extend(keys.chunks_exact(width).map(|key| (self.pack_medium(key) >> 64) as u64));
     }
 
-    /// A key of up to 128 bits.
+    /// Packs a key of up to 128 bits.
     #[inline]
     pub(crate) fn pack_medium(&self, key: &[u8]) -> u128 {
         if self.plain {
@@ -104,7 +106,7 @@ impl Packing {
         packed << (128 - self.bits)
     }
 
-    /// Keys of any width, one behind the other; the bytes of each.
+    /// Packs keys of any width contiguously into `packed`, and returns the number of bytes of each.
     pub(crate) fn pack_long<'a>(
         &self,
         keys: impl Iterator<Item = &'a [u8]>,
@@ -133,7 +135,8 @@ impl Packing {
         length
     }
 
-    /// The bytes of a key in packed order, and how many bits of each count.
+    /// Returns the bytes of a key in packed order, each with the number of its bits that are
+    /// significant.
     fn parts<'a>(&'a self, key: &'a [u8]) -> impl Iterator<Item = (u8, u32)> + 'a {
         self.fields.iter().flat_map(move |field| {
             let bytes = field.bits.div_ceil(8);

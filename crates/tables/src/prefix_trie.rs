@@ -1,25 +1,31 @@
-//! Longest prefixes of keys of any width: an array for the first bits and a trie behind it.
+//! A trie for the longest prefixes of keys of any width, with an array for the first bits of the
+//! key. [`Search`](crate::search::Search) uses it.
 //!
-//! The array is that of DIR-24-8 (Gupta, Lin and McKeown 1998): a slot of four bytes has what is found, or leads to the node
-//! where prefixes go on that are longer. In a table of many entries with keys of up to 32 bits it has a slot for each 24 bits
-//! (64 MiB, of which the system provides what is written), so that a route to /24 or less takes one access; in others it
-//! has 18 bits, and 16 where keys are wider. The nodes are those of a tree bitmap (Eatherton, Varghese and Dittia 2004)
-//! with six bits a level and poptrie's counting of bits in words (Asai and Ohara 2015). A node holds the prefixes that
-//! end in it, none is pushed down to the leaves: so an insertion writes the nodes on its way and no others.
+//! The array is that of DIR-24-8 (Gupta, Lin and McKeown 1998): a slot of four bytes holds the
+//! result, or leads to a node with longer prefixes. In a table of many entries with keys of up to
+//! 32 bits, the array has a slot for each value of the first 24 bits (64 MiB, of which the system
+//! provides only what is written), so that a route with at most 24 bits takes one access. In other
+//! tables it has 18 bits, or 16 for wider keys. The nodes are those of a tree bitmap (Eatherton,
+//! Varghese and Dittia 2004) with six bits per level and poptrie's counting of bits in words (Asai
+//! and Ohara 2015). A node holds the prefixes that end in it, and no prefix is pushed down to the
+//! leaves, so an insertion writes only the nodes on its path.
 //!
 //! ```text
 //! word   0: prefixes of one to five bits   1: prefixes of six bits   2: children   3 ...: halves of words
 //! halves 0: what is found where no longer prefix is, in a node that a slot leads to   1 ...: results, then children
 //! ```
 //!
-//! Prefixes of up to 12 bits, the default route among them, lie in an array of their own, which a packet looks into where
-//! it has found nothing else: in the large one they would fill up to all slots.
+//! Prefixes of up to 12 bits, including the default route, lie in a second, small array, which a
+//! packet reads if it has found nothing else. In the large array, such a prefix would fill up to
+//! all slots.
 //!
-//! Nodes are blocks of an [`Arena`], and a slot of the array leads to them. But for half 0 they never change. A packet loads
-//! its slot once, and what it finds was the longest prefix at one moment: if half 0 is not as it was when the slot was
-//! loaded, either the node is still there, and this is the longest prefix now, or it was when the node went. Between a
-//! change of the large array and one of the small array all packets under way end, so that one that found nothing in
-//! the first finds in the second what was there at the same time.
+//! Nodes are blocks of an [`Arena`], to which a slot of the array leads. Except for half 0, a node
+//! never changes. A packet loads its slot once, and its result was the longest prefix at one
+//! moment: if half 0 has changed since the slot was loaded, either the node is still linked, and
+//! the result is the longest prefix now, or the result was the longest prefix when the node was
+//! unlinked. Before a change of the small array, the writer waits for all packets in progress, so
+//! that a packet that found nothing in the large array finds in the small one what was there at the
+//! same time.
 
 use std::collections::HashMap;
 
@@ -30,26 +36,26 @@ use crate::region::{Region, prefetch};
 use crate::store::BATCH;
 use crate::sync::{AtomicU32, AtomicU64, Ordering};
 
-/// Bits of a level.
+/// The number of key bits per level.
 const STRIDE: u32 = 6;
-/// Words before a node's halves of words.
+/// The number of words of a node before its 32-bit halves.
 const HEAD: usize = 3;
-/// The half that has what is found where no longer prefix is.
+/// The half with the result for keys that match no longer prefix in the node.
 const INHERITED: usize = 2 * HEAD;
-/// The first half with a result.
+/// The first half with a result of the node itself.
 const RESULTS: usize = INHERITED + 1;
-/// The bit of a slot that says that the others name a node.
+/// The bit of a slot that says that the other bits name a node.
 const NODE: u32 = 1 << 31;
-/// Entries from which on a table is large.
+/// The number of entries from which on a table is large.
 const MANY: usize = 1 << 16;
-/// Most bits of prefixes that lie in the small array.
+/// The largest number of bits of a prefix in the small array.
 const SHORT: u32 = 12;
 
-/// A key whose first bit is the highest, zeros behind its last.
+/// A key whose first bit is the most significant one, padded with zeros at the end.
 pub(crate) trait KeyBits: Copy {
-    /// The first `count` bits, at least one and at most 32.
+    /// Returns the first `count` bits, at least one and at most 32.
     fn first(self, count: u32) -> usize;
-    /// The six bits from this one on.
+    /// Returns the six bits that start at bit `at`.
     fn six(self, at: u32) -> usize;
 }
 
@@ -65,7 +71,7 @@ impl KeyBits for u64 {
     }
 }
 
-/// A key of one word, the first, as machine code has it.
+/// A key of one word, the first of the two, as machine code passes it.
 impl KeyBits for [u64; 2] {
     #[inline(always)]
     fn first(self, count: u32) -> usize {
@@ -104,7 +110,7 @@ impl KeyBits for &[u8] {
     }
 }
 
-/// For six bits, the prefixes of one to five of them, as in a node's first word.
+/// The prefixes of one to five bits of each six-bit value, as a mask for a node's first word.
 const ANCESTORS: [u64; 64] = {
     let mut ancestors = [0; 64];
     let mut bits = 0;
@@ -119,34 +125,36 @@ const ANCESTORS: [u64; 64] = {
     ancestors
 };
 
-/// Where in the first word the first `length` of six bits stand.
+/// Returns the bit of a node's first word that stands for the first `length` of six bits.
 const fn short_bit(length: u32, bits: usize) -> u32 {
     (1 << length) - 2 + (bits >> (STRIDE - length)) as u32
 }
 
-/// What packets see.
+/// The part of the trie that packets read.
 pub(crate) struct PrefixTrie {
     array: Region,
     array_bits: u32,
-    /// Of prefixes of no more than so many bits, which is less than `array_bits`.
+    /// The small array, for prefixes of at most `short_bits` bits, which is less than `array_bits`.
     short: Region,
     short_bits: u32,
     arena: Arena,
 }
 
-/// What the one writer knows beyond that.
+/// The part of the trie that only its single writer uses.
 pub(crate) struct PrefixWriter {
     arena: Writer,
-    /// Prefixes that end in one of the arrays, by their bits behind a one.
+    /// The results of the prefixes that end in one of the arrays, by [`name`].
     known: HashMap<u32, u32, KeyHash>,
-    /// The length of each of these, by what a slot has of it.
+    /// The length of each of these prefixes, by its result.
     lengths: Vec<u8>,
-    /// What the small array has. A look at that itself would hide the looks of packets before it from the model checker.
+    /// A copy of the small array. If the writer read the array itself, this would hide earlier
+    /// reads of packets from the model checker.
     short: Vec<u32>,
 }
 
 impl PrefixTrie {
-    /// An empty trie for keys of so many bits in a table made for so many entries, or `None` where memory does not suffice.
+    /// Creates an empty trie for keys of `bits` bits, in a table made for `entries` entries.
+    /// Returns `None` if memory does not suffice.
     pub(crate) fn new(bits: u32, entries: usize) -> Option<(Self, PrefixWriter)> {
         let array_bits = Self::array_bits(bits, entries);
         let short_bits = SHORT.min(array_bits - 1);
@@ -170,13 +178,13 @@ impl PrefixTrie {
         }
     }
 
-    /// Whether the array has the number of bits that it would have in a new trie for keys of `bits`
-    /// bits in a table made for `entries` entries.
+    /// Returns whether the array has the number of bits that it would have in a new trie for keys
+    /// of `bits` bits in a table made for `entries` entries.
     pub(crate) fn suits(&self, bits: u32, entries: usize) -> bool {
         self.array_bits == Self::array_bits(bits, entries)
     }
 
-    /// Bytes reserved.
+    /// Returns the number of reserved bytes.
     pub(crate) fn bytes(&self) -> usize {
         self.array.bytes() + self.short.bytes() + self.arena.bytes()
     }
@@ -186,13 +194,14 @@ impl PrefixTrie {
         self.array.word32(4 * key.first(self.array_bits))
     }
 
-    /// What is found for a key that has no prefix in the large array.
+    /// Returns the result for a key that matches no prefix in the large array.
     #[inline(always)]
     fn short<K: KeyBits>(&self, key: K) -> u32 {
         self.short.word32(4 * first(key, self.short_bits)).load(Ordering::Acquire)
     }
 
-    /// For each key the number of its longest prefix plus one, or 0. The caller is pinned.
+    /// Writes for each key the number of its longest prefix plus one, or 0. The caller must be
+    /// pinned.
     #[inline(always)]
     pub(crate) fn find<K: KeyBits>(&self, keys: &[K], found: &mut [u32]) {
         for (keys, found) in keys.chunks(BATCH).zip(found.chunks_mut(BATCH)) {
@@ -201,7 +210,7 @@ impl PrefixTrie {
         }
     }
 
-    /// Asks the cache for the slots of these keys.
+    /// Prefetches the slots of these keys.
     #[inline(always)]
     pub(crate) fn ask_for<K: KeyBits>(&self, keys: &[K]) {
         for key in keys {
@@ -209,7 +218,7 @@ impl PrefixTrie {
         }
     }
 
-    /// As [`PrefixTrie::find`] for [`BATCH`] keys at most, whose slots were asked for.
+    /// Searches like [`PrefixTrie::find`] for at most [`BATCH`] keys, whose slots were prefetched.
     #[inline(always)]
     pub(crate) fn find_asked<K: KeyBits>(&self, keys: &[K], found: &mut [u32]) {
         let (mut all, mut is_missed) = (0, false);
@@ -228,7 +237,7 @@ impl PrefixTrie {
         }
     }
 
-    /// Replaces nodes by what is found in them; for [`BATCH`] keys at most.
+    /// Replaces each node in `found` by the result of the search in it, for at most [`BATCH`] keys.
     #[inline(always)]
     fn descend<K: KeyBits>(&self, keys: &[K], found: &mut [u32]) {
         let mut at = [(0, Block::NONE); BATCH];
@@ -243,7 +252,7 @@ impl PrefixTrie {
         let mut bit = self.array_bits;
         let mut places = [(0, None); BATCH];
         while count > 0 {
-            // What a node leads to may lie some lines behind its beginning.
+            // The result and the child may lie some cache lines after the beginning of the node.
             for ((packet, block), places) in at[..count].iter().zip(&mut places) {
                 let node = Node::new(self.arena.words(*block));
                 let bits = keys[*packet].six(bit);
@@ -255,7 +264,7 @@ impl PrefixTrie {
             for (index, (result, child)) in places[..count].iter().enumerate() {
                 let (packet, block) = at[index];
                 let words = self.arena.words(block);
-                // An inner node inherits nothing.
+                // A node below another node inherits no result.
                 let result = half(words, *result);
                 if result != 0 {
                     found[packet] = result;
@@ -272,7 +281,7 @@ impl PrefixTrie {
         }
     }
 
-    /// As [`PrefixTrie::find`] for one key.
+    /// Searches like [`PrefixTrie::find`] for one key.
     #[inline(always)]
     pub(crate) fn find_one<K: KeyBits>(&self, key: K) -> u32 {
         let mut found = self.slot(key).load(Ordering::Acquire);
@@ -295,8 +304,9 @@ impl PrefixTrie {
         if found == 0 { self.short(key) } else { found }
     }
 
-    /// Lets the first `length` bits of a key lead to `number`, instead of what they led to before. False where memory
-    /// does not suffice; then nothing has changed. Waits for packets under way where the prefix is short.
+    /// Maps the first `length` bits of a key to `number`, replacing an existing mapping. Returns
+    /// false if memory does not suffice; then nothing has changed. Waits for packets in progress if
+    /// the prefix is in the small array.
     pub(crate) fn insert<K: KeyBits>(
         &self,
         writer: &mut PrefixWriter,
@@ -321,8 +331,8 @@ impl PrefixTrie {
         true
     }
 
-    /// Takes a prefix out. False where memory does not suffice; then it is still there. Waits for packets under way where it
-    /// is short.
+    /// Removes a prefix. Returns false if memory does not suffice; then nothing has changed. Waits
+    /// for packets in progress if the prefix is in the small array.
     pub(crate) fn remove<K: KeyBits>(
         &self,
         writer: &mut PrefixWriter,
@@ -335,7 +345,7 @@ impl PrefixTrie {
         }
         let value = first(key, length);
         writer.known.remove(&name(length, value));
-        // In the same array.
+        // A shorter prefix takes its place only if it is in the same array.
         let least = if length > self.short_bits { self.short_bits + 1 } else { 0 };
         let shorter = (least..length)
             .rev()
@@ -344,7 +354,7 @@ impl PrefixTrie {
         true
     }
 
-    /// Gives the slots under a prefix that have none longer what they have now.
+    /// Writes a result to the slots under a prefix that hold no longer prefix.
     fn fill(
         &self,
         writer: &mut PrefixWriter,
@@ -354,7 +364,8 @@ impl PrefixTrie {
         result: u32,
     ) {
         if length <= self.short_bits {
-            // Of packets that have looked into the large array before, none looks into this one from now on.
+            // The wait ends all packets that have read the large array already, so that none of
+            // them reads the changed small array.
             domain.synchronise();
             return self.fill_short(writer, length, value, result);
         }
@@ -373,7 +384,8 @@ impl PrefixTrie {
         }
     }
 
-    /// As [`PrefixTrie::fill`] in the small array, without waiting for packets under way.
+    /// Writes a result to the slots of the small array under a prefix that hold no longer prefix,
+    /// without waiting for packets in progress.
     pub(crate) fn fill_short(
         &self,
         writer: &mut PrefixWriter,
@@ -390,7 +402,7 @@ impl PrefixTrie {
         }
     }
 
-    /// Writes the nodes on the way to a prefix anew.
+    /// Rewrites the nodes on the path to a prefix.
     fn change<K: KeyBits>(
         &self,
         writer: &mut PrefixWriter,
@@ -449,12 +461,12 @@ impl PrefixTrie {
 }
 
 impl PrefixWriter {
-    /// Makes room for one more prefix, so that an insertion does not take long.
+    /// Reserves memory for one more prefix, so that an insertion takes a short time.
     pub(crate) fn make_room(&mut self) {
         self.known.reserve(1);
     }
 
-    /// Whether a slot that has this has no prefix longer than so many bits.
+    /// Returns whether a slot with the result `before` holds no prefix longer than `length` bits.
     fn may_replace(&self, before: u32, length: u32) -> bool {
         before == 0 || self.lengths.get(before as usize).is_none_or(|of| u32::from(*of) <= length)
     }
@@ -464,12 +476,12 @@ fn first<K: KeyBits>(key: K, length: u32) -> usize {
     if length == 0 { 0 } else { key.first(length) }
 }
 
-/// What a prefix that ends in an array is known by.
+/// Returns a number that identifies a prefix that ends in an array: its bits, preceded by a one.
 fn name(length: u32, value: usize) -> u32 {
     1 << length | value as u32
 }
 
-/// The bits of a word below this one.
+/// Counts the ones of a word below a bit.
 #[inline(always)]
 fn below(word: u64, bit: u32) -> usize {
     (word & ((1 << bit) - 1)).count_ones() as usize
@@ -489,7 +501,7 @@ impl<'a> Node<'a> {
         Self { words, short: word(0), exact: word(1) }
     }
 
-    /// Asks the cache for the half of a word with this number.
+    /// Prefetches the word that contains the half with this index.
     #[inline(always)]
     fn prefetch(&self, place: usize) {
         if let Some(word) = self.words.get(place / 2) {
@@ -497,7 +509,8 @@ impl<'a> Node<'a> {
         }
     }
 
-    /// Which half of a word has the longest prefix here, or what the node inherits.
+    /// Returns the index of the half with the longest matching prefix in this node, or of the
+    /// inherited result.
     #[inline(always)]
     fn result_place(&self, bits: usize) -> usize {
         let bit = bits as u32;
@@ -508,7 +521,7 @@ impl<'a> Node<'a> {
         longest.map_or(INHERITED, |longest| RESULTS + below(self.short, longest))
     }
 
-    /// Which half of a word has the child.
+    /// Returns the index of the half with the child, if there is one.
     #[inline(always)]
     fn child_place(&self, bits: usize) -> Option<usize> {
         let children = self.words.get(2).map_or(0, |word| word.load(Ordering::Relaxed));
@@ -530,7 +543,7 @@ struct Draft {
 }
 
 impl Draft {
-    /// Of a block's words; empty if there are none, as at the place where no block is.
+    /// Decodes a block's words. Returns an empty node if there are no words.
     fn of(words: &[AtomicU64]) -> Self {
         let word = |at: usize| words.get(at).map_or(0, |word| word.load(Ordering::Relaxed));
         let (short, exact, children) = (word(0), word(1), word(2));
@@ -584,7 +597,8 @@ impl Draft {
     }
 }
 
-/// Sets what a bit of a map stands for in a list, or takes it out.
+/// Sets or removes the element of a list that a bit of a map stands for. The elements are in the
+/// order of the bits, after `before` others.
 fn put(map: &mut u64, list: &mut Vec<u32>, before: usize, bit: u32, value: Option<u32>) {
     let place = before + below(*map, bit);
     match (value, *map & 1 << bit != 0) {

@@ -1,11 +1,13 @@
-//! What machine code must know to look into the buckets of an [`ExactTable`](crate::ExactTable) by itself: how keys are
-//! hashed, and where the parts of a bucket lie.
+//! The layout of an [`ExactTable`](crate::ExactTable)'s buckets and hashes, for the code generator,
+//! whose machine code looks up entries by itself.
 //!
-//! A key is one number of as many words as [`Probe::key_words`] says (one of 32 bits, or of 64 bits each), low word
-//! first. Its hash starts with [`Probe::SEED`]; for each word the state is multiplied, exclusive-ored with that word, by
-//! [`Probe::MULTIPLIER`] to 128 bits, whose halves are exclusive-ored. The bucket is the one that the low bits of the
-//! hash name ([`Access::mask`](crate::Access::mask)). Where entries have numbers, those say bucket and slot
-//! ([`Probe::number_bits`]). Only a thread that is alone may look so.
+//! A key consists of one or more words, low word first: one of 32 bits, or [`Probe::key_words`]
+//! words of 64 bits. The state of the hash starts as [`Probe::SEED`]. Each word is exclusive-ored
+//! into the state, the state is multiplied by [`Probe::MULTIPLIER`] to 128 bits, and the exclusive
+//! or of the halves is the new state. The low bits of the hash select the bucket
+//! ([`Access::mask`](crate::Access::mask)). If keys are entry numbers, a number encodes the bucket
+//! and the slot ([`Probe::number_bits`]). Machine code may look up entries by itself only while
+//! [`Access::in_place`](crate::Access::in_place) is 1.
 
 use crate::bucket::{self, Fields};
 use crate::hash;
@@ -13,7 +15,7 @@ use crate::layout::Layout;
 use crate::region::LINE;
 use crate::store::Shape;
 
-/// Where the parts of a bucket are, for tables of one shape; see the module.
+/// The offsets of the parts of a bucket, for tables of one shape; see the module.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Probe {
     key_bytes: usize,
@@ -25,29 +27,33 @@ pub struct Probe {
 }
 
 impl Probe {
-    /// What the state of a hash begins with.
+    /// The initial state of a hash.
     pub const SEED: u64 = hash::DEFAULT_SEED;
-    /// What it is multiplied by.
+    /// The multiplier of a hash.
     pub const MULTIPLIER: u64 = hash::MULTIPLIER;
-    /// Bytes of a bucket. Its first eight are the header.
+    /// The number of bytes of a bucket. The first eight are the header.
     pub const BUCKET: usize = LINE;
-    /// Bits of the header that are set if entries which belong here lie further on.
+    /// The bits of the header that are set if entries that belong to this bucket are in a later
+    /// one.
     pub const OVERFLOW: u64 = Fields::OVERFLOW;
-    /// Where the keys begin, in bytes.
+    /// The offset of the keys in bytes.
     pub const KEYS: usize = Fields::HEADER;
-    /// Bit of the header where the actions begin, that of the first slot first.
+    /// The bit of the header at which the actions begin, in the order of the slots.
     pub const ACTIONS: u32 = Fields::ACTIONS;
 
-    /// The bit that says that the entry of a key was found by [`Access::ask_for_named`](crate::Access::ask_for_named).
+    /// The bit that is set if [`Access::ask_for_named`](crate::Access::ask_for_named) found the
+    /// entry of a key.
     pub const FOUND: u32 = 1;
-    /// The bit that says that it is in the bucket behind its own, 64 bytes further on.
+    /// The bit that is set if the entry is not in its own bucket but in the next one, 64 bytes
+    /// further on.
     pub const FOUND_BEHIND: u32 = 2;
-    /// The bit where the number of its slot begins, below that of its action.
+    /// The lowest bit of the entry's slot number, which ends below the entry's action.
     pub const FOUND_SLOT: u32 = 2;
-    /// The bit where the number of its action begins, which has all bits above.
+    /// The lowest bit of the entry's action, which takes all the bits above.
     pub const FOUND_ACTION: u32 = 16;
 
-    /// For tables that [`ExactTable::new`](crate::ExactTable::new) makes of the same numbers; `None` if it makes none.
+    /// Returns the layout of the tables that [`ExactTable::new`](crate::ExactTable::new) makes with
+    /// the same arguments, or `None` if no such table exists.
     #[must_use]
     pub fn of(key_bits: u32, parameter_bytes: usize, actions: u16) -> Option<Self> {
         let layout = Layout::new(key_bits, parameter_bytes, 1).ok()?;
@@ -64,39 +70,42 @@ impl Probe {
         })
     }
 
-    /// As [`Probe::of`] for tables that [`ExactTable::numbered`](crate::ExactTable::numbered) makes.
+    /// Returns the layout of the tables that [`ExactTable::numbered`](crate::ExactTable::numbered)
+    /// makes.
     #[must_use]
     pub fn numbered(parameter_bytes: usize, actions: u16) -> Option<Self> {
         let probe = Self::of(u32::BITS, parameter_bytes, actions)?;
         Some(Self { number_bits: Some(bucket::number_bits(probe.slots)), ..probe })
     }
 
-    /// Where keys are numbers of entries: so many of the lowest bits of one name its slot, the bits above its bucket, of which
-    /// only those count that buckets have.
+    /// Returns the number of low bits of an entry number that select the slot, or `None` if keys
+    /// are not entry numbers. The bits above select the bucket, modulo the number of buckets.
     #[must_use]
     pub fn number_bits(&self) -> Option<u32> {
         self.number_bits
     }
 
-    /// Words of a key; nothing if it is one of 32 bits.
+    /// Returns the number of 64-bit words of a key, or `None` if a key is one word of 32 bits.
     #[must_use]
     pub fn key_words(&self) -> Option<usize> {
         (self.key_bytes >= 8).then_some(self.key_bytes / 8)
     }
 
-    /// Entries of a bucket.
+    /// Returns the number of entries of a bucket.
     #[must_use]
     pub fn slots(&self) -> usize {
         self.slots
     }
 
-    /// Where the parameters of the first slot are, in bytes, and how far those of the next are from there.
+    /// Returns the offset of the first slot's parameters, and the distance to the parameters of the
+    /// next slot, both in bytes.
     #[must_use]
     pub fn values(&self) -> (usize, usize) {
         (self.values, self.value_bytes)
     }
 
-    /// Bits of the header for the action of one slot, which is the number of the action and one, or 0 where no entry is.
+    /// Returns the number of header bits for the action of one slot. They hold the action's number
+    /// plus one, or 0 if the slot is empty.
     #[must_use]
     pub fn action_bits(&self) -> u32 {
         self.action_bits

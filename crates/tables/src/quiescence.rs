@@ -1,18 +1,20 @@
-//! When may memory that readers could still see be used again?
+//! Epoch-based reclamation: determines when memory that readers may still see can be reused (Fraser
+//! 2004, Section 5.2.3).
 //!
-//! Workers pin themselves while they run a batch and hold no entry afterwards (epoch-based reclamation, Fraser 2004,
-//! Section 5.2.3). What is unlinked goes into a [`Limbo`] with the epoch of that moment. The epoch advances when every
-//! pinned worker has seen it, and what was unlinked two epochs ago is out of everybody's reach.
+//! Workers are pinned while they run a batch and hold no entry afterwards. Memory that is unlinked
+//! goes into a [`Limbo`] with the current epoch. The epoch advances when every pinned worker has
+//! seen it, and memory that was unlinked two epochs ago is unreachable for all workers.
 //!
-//! The tables of programs have a domain without workers, since a gate keeps packets out of them; searches that change
-//! under their readers are tested with workers.
+//! The tables of programs have a domain without workers, since a gate keeps packets out of them.
+//! Tests have workers that read search trees while the trees change.
 
 use crate::design::MAX_WORKERS;
 #[cfg(test)]
 use crate::sync::AtomicBool;
 use crate::sync::{AtomicU64, Ordering, fence, spin_loop, yield_now};
 
-/// One worker's announcement, alone in its pair of cache lines (processors fetch lines in pairs).
+/// The announcement of one worker, alone in a pair of cache lines because processors fetch lines in
+/// pairs.
 #[repr(align(128))]
 #[derive(Default)]
 struct Announcement {
@@ -22,15 +24,15 @@ struct Announcement {
     taken: AtomicBool,
 }
 
-/// The workers of one table and their epochs.
+/// The workers of one table and the epochs in which they are pinned.
 pub(crate) struct Domain {
     epoch: AtomicU64,
     workers: Box<[Announcement]>,
-    /// Seats beyond this have never been taken, so that nobody looks at them.
+    /// The number of seats that have ever been taken. Later seats are not examined.
     seats: AtomicU64,
 }
 
-/// A worker's place in the domain, given back by [`Domain::leave`].
+/// A worker's place in the domain, returned by [`Domain::leave`].
 #[cfg(test)]
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Seat(usize);
@@ -44,12 +46,13 @@ impl Domain {
         }
     }
 
-    /// Takes a seat, or `None` when all are taken.
+    /// Takes a seat. Returns `None` if all seats are taken.
     #[cfg(test)]
     pub(crate) fn join(&self) -> Option<Seat> {
         let free = |worker: &Announcement| !worker.taken.swap(true, Ordering::AcqRel);
         let seat = self.workers.iter().position(free)?;
-        // Before the worker is pinned first: whoever must see that must see this.
+        // The seat is published before the worker is first pinned, so that a thread that sees the
+        // worker pinned also sees the seat.
         self.seats.fetch_max(seat as u64 + 1, Ordering::AcqRel);
         Some(Seat(seat))
     }
@@ -64,12 +67,12 @@ impl Domain {
         self.workers[seat.0].taken.store(false, Ordering::Release);
     }
 
-    /// From here to [`Domain::unpin`] nothing that the worker can reach is used for something else.
+    /// Pins the worker: until [`Domain::unpin`], no memory that the worker can reach is reused.
     #[cfg(test)]
     pub(crate) fn pin(&self, seat: &Seat) {
         let epoch = self.epoch.load(Ordering::Relaxed);
         self.workers[seat.0].pinned.store(epoch, Ordering::Release);
-        // The announcement must be visible before anything is read under it.
+        // The announcement must be visible before anything is read under its protection.
         fence(Ordering::SeqCst);
     }
 
@@ -78,37 +81,39 @@ impl Domain {
         self.workers[seat.0].pinned.store(0, Ordering::Release);
     }
 
-    /// The epoch to stamp on what is unlinked now.
+    /// Returns the epoch with which memory that has just been unlinked is stamped.
     pub(crate) fn now(&self) -> u64 {
         // Orders the unlinking before the stamp.
         fence(Ordering::SeqCst);
         self.epoch.load(Ordering::Relaxed)
     }
 
-    /// Moves on if every pinned worker has seen the current epoch. Returns the epoch after the attempt.
+    /// Advances the epoch if every pinned worker has seen the current one. Returns the epoch after
+    /// the attempt.
     pub(crate) fn advance(&self) -> u64 {
         let epoch = self.epoch.load(Ordering::Acquire);
         fence(Ordering::SeqCst);
         for worker in self.seats() {
-            // What the worker read while it was pinned before happens before the memory is used again.
+            // The acquire load makes the worker's earlier reads happen before the memory is reused.
             let pinned = worker.pinned.load(Ordering::Acquire);
             if pinned != 0 && pinned != epoch {
                 return epoch;
             }
         }
-        // Another thread may have advanced meanwhile; then this attempt counts for nothing.
+        // Another thread may have advanced the epoch meanwhile; then this attempt has no effect.
         match self.epoch.compare_exchange(epoch, epoch + 1, Ordering::AcqRel, Ordering::Acquire) {
             Ok(_) => epoch + 1,
             Err(current) => current,
         }
     }
 
-    /// Whether what was unlinked at `stamp` is out of reach at `epoch`.
+    /// Returns whether memory that was unlinked at `stamp` is unreachable at `epoch`.
     pub(crate) fn is_past(stamp: u64, epoch: u64) -> bool {
         epoch >= stamp + 2
     }
 
-    /// Waits until nobody can reach what was unlinked before the call. The caller is not pinned.
+    /// Waits until no worker can reach memory that was unlinked before the call. The caller must
+    /// not be pinned.
     pub(crate) fn synchronise(&self) {
         let stamp = self.now();
         let mut spins = 0_u32;
@@ -118,7 +123,7 @@ impl Domain {
     }
 }
 
-/// Pinned until dropped.
+/// A guard that keeps a worker pinned until it is dropped.
 #[cfg(test)]
 pub(crate) struct Pin<'a> {
     domain: &'a Domain,
@@ -142,14 +147,15 @@ impl Drop for Pin<'_> {
     }
 }
 
-/// Busy waiting that gives way when it lasts: the thread waited for may need this core.
+/// Spins once, and yields the processor every 64th time, because the thread that is waited for may
+/// need this core.
 #[inline]
 pub(crate) fn relax(spins: &mut u32) {
     *spins += 1;
     if spins.is_multiple_of(64) { yield_now() } else { spin_loop() }
 }
 
-/// What was unlinked and waits to be out of reach, oldest first: numbers of records, or whatever names them.
+/// Records that were unlinked and may still be reachable, oldest first.
 #[derive(Default)]
 pub(crate) struct Limbo<T = u32> {
     waiting: std::collections::VecDeque<(u64, T)>,
@@ -166,12 +172,12 @@ impl<T: Copy + PartialEq> Limbo<T> {
         self.waiting.is_empty()
     }
 
-    /// Number of records that wait.
+    /// Returns the number of waiting records.
     pub(crate) fn len(&self) -> usize {
         self.waiting.len()
     }
 
-    /// Hands out what is out of reach at `epoch`.
+    /// Passes the records that are unreachable at `epoch` to `reuse`.
     pub(crate) fn collect(&mut self, epoch: u64, mut reuse: impl FnMut(T)) {
         while let Some(&(stamp, record)) = self.waiting.front()
             && Domain::is_past(stamp, epoch)

@@ -1,7 +1,8 @@
-//! What finds the number of the best entry: a [`PrefixTrie`] where no field needs a priority (exact fields then stand before
-//! the prefix), a [`TernaryTree`] where one does.
+//! The search for the number of the best matching entry: a [`PrefixTrie`] if no field needs a
+//! priority (exact fields then precede the prefix), and a [`TernaryTree`] otherwise.
+//! [`Finder`](crate::Finder) uses it.
 //!
-//! The one writer adds and removes the ways to entries; packets search meanwhile.
+//! A single writer adds and removes links to entries while packets search.
 
 use crate::arena::{Block, Writer};
 use crate::match_key::{MatchField, MatchKind, Pattern};
@@ -10,19 +11,19 @@ use crate::prefix_trie::{PrefixTrie, PrefixWriter};
 use crate::quiescence::Domain;
 use crate::ternary_tree::{FieldRange, Rule, TernaryTree, key_words};
 
-/// See the module.
+/// A search structure; see the module.
 pub(crate) enum Search {
     Prefix { packing: Packing, trie: PrefixTrie },
     Ternary(TernaryTree),
 }
 
-/// What the one writer of a search knows.
+/// The state of the single writer of a search.
 pub(crate) enum SearchWriter {
     Prefix(PrefixWriter),
     Ternary(Writer),
 }
 
-/// How an entry is found.
+/// The key or rule by which an entry is found.
 pub(crate) enum Link {
     Prefix { key: Packed, length: u32 },
     Rule(Box<Rule>),
@@ -30,27 +31,27 @@ pub(crate) enum Link {
 
 /// A change of a search that packets do not see yet.
 pub(crate) enum Prepared {
-    /// It is short, and made in place.
+    /// The change is short, and is made in place when it is published.
     InPlace,
-    /// The tree as it will be.
+    /// The root of the changed tree.
     Tree(Block),
 }
 
-/// What the processor has that searches gain by.
+/// The processor features that make searches faster.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Processor {
-    /// Nothing that is known.
+    /// No known feature.
     Any,
-    /// Instructions that count bits, of which nodes need several for each step, and AVX2.
+    /// Bit-counting instructions, of which nodes need several for each step, and AVX2.
     #[cfg(all(target_arch = "x86_64", not(miri)))]
     Four,
-    /// AVX-512 too.
+    /// The features of `Four`, and AVX-512.
     #[cfg(all(target_arch = "x86_64", not(miri)))]
     Eight,
 }
 
 impl Processor {
-    /// Of this machine.
+    /// Detects the features of this machine.
     pub(crate) fn here() -> Self {
         #[cfg(all(target_arch = "x86_64", not(miri)))]
         if is_x86_feature_detected!("popcnt")
@@ -65,14 +66,15 @@ impl Processor {
     }
 }
 
-/// Whether entries have a priority of their own.
+/// Returns whether entries have an explicit priority.
 pub(crate) fn has_priorities(fields: &[MatchField]) -> bool {
     fields.iter().any(|field| !matches!(field.kind, MatchKind::Exact | MatchKind::Lpm))
 }
 
 impl Search {
-    /// For keys of these fields, of which one at most has a prefix where none needs a priority, in a table made for so many
-    /// entries. `None` where memory does not suffice.
+    /// Makes a search for keys of these fields, in a table made for `entries` entries. At most one
+    /// field may have a prefix unless entries have priorities. Returns `None` if memory does not
+    /// suffice.
     pub(crate) fn new(fields: &[MatchField], entries: usize) -> Option<(Self, SearchWriter)> {
         if has_priorities(fields) {
             let tree = TernaryTree::new(fields.iter().map(MatchField::bytes));
@@ -83,7 +85,7 @@ impl Search {
         Some((Self::Prefix { packing, trie }, SearchWriter::Prefix(writer)))
     }
 
-    /// Bytes reserved.
+    /// Returns the number of reserved bytes.
     pub(crate) fn bytes(&self) -> usize {
         match self {
             Self::Prefix { trie, .. } => trie.bytes(),
@@ -91,7 +93,7 @@ impl Search {
         }
     }
 
-    /// How an entry with this pattern is found.
+    /// Returns the link by which an entry with this pattern is found.
     pub(crate) fn link(&self, pattern: &Pattern, priority: u32, order: u64, number: u32) -> Link {
         match self {
             Self::Prefix { packing, .. } => Link::Prefix {
@@ -119,7 +121,7 @@ impl Search {
         }
     }
 
-    /// Lets packets find an entry. False where memory does not suffice.
+    /// Makes an entry visible to packets. Returns false if memory does not suffice.
     pub(crate) fn add(
         &self,
         writer: &mut SearchWriter,
@@ -144,8 +146,8 @@ impl Search {
         }
     }
 
-    /// Lets packets find all these entries, in a search that has none. Returns false if memory does
-    /// not suffice.
+    /// Makes all these entries visible to packets, in a search that has none. Returns false if
+    /// memory does not suffice.
     pub(crate) fn add_all<'a>(
         &self,
         writer: &mut SearchWriter,
@@ -153,7 +155,8 @@ impl Search {
         mut links: impl Iterator<Item = (u32, &'a Link)>,
     ) -> bool {
         if let (Self::Ternary(tree), SearchWriter::Ternary(writer)) = (self, &mut *writer) {
-            // Built at once: additions one by one would leave blocks behind that they replaced.
+            // Building the tree at once avoids the replaced blocks that adding rules one by one
+            // would leave behind.
             let rule = |link: &Link| match link {
                 Link::Rule(rule) => Some(Rule::clone(rule)),
                 Link::Prefix { .. } => None,
@@ -164,7 +167,8 @@ impl Search {
         links.all(|(number, link)| self.add(writer, domain, link, number))
     }
 
-    /// Lets no packet find an entry any more. False where memory does not suffice: then it is as it was.
+    /// Hides an entry from packets. Returns false if memory does not suffice; then nothing has
+    /// changed.
     pub(crate) fn remove(&self, writer: &mut SearchWriter, domain: &Domain, link: &Link) -> bool {
         match (self, writer, link) {
             (

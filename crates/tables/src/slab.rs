@@ -1,11 +1,14 @@
-//! Many values of one type in memory of their own, on huge pages once there are thousands, each at an address that it keeps.
+//! An allocator of many values of one type, which never move. Once there are thousands of values,
+//! they lie on huge pages.
 //!
-//! What packets touch of an entry beside the entry itself (its counters, when it was used last) lies here: among all else that
-//! the control plane knows of entries, on pages of 4 KiB, each packet would miss the cache and the translation buffer.
+//! The control plane keeps here the data of an entry that packets write besides the entry itself:
+//! its counters, and the time when it was last used. If that data lay among everything else the
+//! control plane knows about entries, on pages of 4 KiB, each packet would miss the cache and the
+//! translation buffer.
 //!
-//! A value is placed where other values are already, in the region with the lowest address that has
-//! room. The memory of a region is freed when its last value goes, unless the region is the only
-//! one with room for the next value.
+//! A new value is placed in the region with the lowest address that has room. The memory of a
+//! region is freed when its last value goes, unless the region is the only one with room for the
+//! next value.
 
 use std::alloc::{Layout, handle_alloc_error};
 use std::collections::{BTreeMap, BTreeSet};
@@ -18,11 +21,12 @@ use std::sync::{Arc, Mutex};
 use crate::region::{LINE, Region};
 use crate::sync::lock;
 
-/// Bytes of the first region; each further one is twice as large as the one before, up to the most.
+/// The number of bytes of the first region. Each further region is twice as large as the one
+/// before, up to [`MOST`].
 const FIRST: usize = 4096;
 const MOST: usize = 2 << 20;
 
-/// See the module.
+/// An allocator of values of one type, each with a fixed address; see the module.
 pub struct Slab<T> {
     places: Mutex<Places>,
     values: PhantomData<T>,
@@ -30,40 +34,40 @@ pub struct Slab<T> {
 
 #[derive(Default)]
 struct Places {
-    /// The regions by their addresses.
+    /// The regions by their start addresses.
     regions: BTreeMap<usize, Part>,
-    /// Regions with a place that no value has.
+    /// The start addresses of the regions with a free place.
     with_room: BTreeSet<usize>,
-    /// Bytes of the region that was made last and is there.
+    /// The number of bytes of the last region that was made and still exists.
     last: usize,
-    /// Values in all of them.
+    /// The number of values in all regions.
     values: usize,
 }
 
-/// A region and what is known of its places.
+/// A region, with the state of its places.
 struct Part {
     region: Region,
-    /// Values that are there.
+    /// The number of values in the region.
     values: usize,
-    /// Places that ever had a value.
+    /// The number of places that have ever held a value; they are the first ones of the region.
     taken: usize,
-    /// The numbers of places that had a value and have none any more.
+    /// The numbers of the places that held a value and are free again.
     free: Vec<u32>,
 }
 
-/// A value in a [`Slab`], which gets its place back when this is dropped.
+/// An owned value in a [`Slab`]. Dropping it drops the value and frees its place.
 pub struct Kept<T> {
     slab: Arc<Slab<T>>,
     place: NonNull<T>,
 }
 
-// SAFETY: it owns the value, as a box does.
+// SAFETY: a `Kept` owns its value, as a `Box` does.
 unsafe impl<T: Send> Send for Kept<T> {}
-// SAFETY: it gives nothing but references to the value.
+// SAFETY: a shared `Kept` hands out only shared references to its value.
 unsafe impl<T: Sync> Sync for Kept<T> {}
 
 impl<T> Slab<T> {
-    /// Bytes from a value to the next.
+    /// The distances in bytes between one value and the next.
     const STRIDE: Stride = {
         assert!(align_of::<T>() <= LINE && size_of::<T>() > 0 && size_of::<T>() <= FIRST);
         let apart = size_of::<T>().next_multiple_of(LINE);
@@ -71,34 +75,36 @@ impl<T> Slab<T> {
         Stride { apart, dense }
     };
 
-    /// No values yet, and no memory.
+    /// Returns a slab without values or memory.
     #[must_use]
     pub fn new() -> Arc<Self> {
         let places = Places::default();
         Arc::new(Self { places: Mutex::new(places), values: PhantomData })
     }
 
-    /// Keeps a value. Where memory does not suffice the program ends, as it does where a box is made.
+    /// Moves a value into the slab. Aborts the program if memory does not suffice, as `Box::new`
+    /// does.
     #[must_use]
     pub fn keep(self: &Arc<Self>, value: T) -> Kept<T> {
         let place = lock(&self.places).place(Self::STRIDE);
         let place = place.unwrap_or_else(|| handle_alloc_error(Layout::new::<T>())).cast::<T>();
-        // SAFETY: the place is in a region of this slab, at a multiple of a line's length, with room for a value, and nobody
-        // else has it.
+        // SAFETY: the place is in a region of this slab, at an offset that is a multiple of the
+        // stride and so aligned for `T`, with room for one value, and no other value has it.
         unsafe { place.write(value) };
         Kept { slab: Arc::clone(self), place }
     }
 
-    /// Bytes reserved.
+    /// Returns the number of reserved bytes.
     #[must_use]
     pub fn bytes(&self) -> usize {
         lock(&self.places).regions.values().map(|part| part.region.bytes()).sum()
     }
 }
 
-/// How far values are from each other. As long as there are few, each has lines of its own: threads that write neighbours would wait for
-/// each other. Once there are many thousands that is rare, and more of them are in the cache where they lie close together; none
-/// reaches over more lines than it needs.
+/// The distance from one value to the next. In small regions, each value has cache lines of its
+/// own, since threads that write neighbouring values would wait for each other. With many thousands
+/// of values such conflicts are rare, and the values lie close together so that more of them stay
+/// in the cache. A value never touches more lines than its size requires.
 #[derive(Clone, Copy)]
 struct Stride {
     apart: usize,
@@ -119,7 +125,7 @@ impl Part {
 }
 
 impl Places {
-    /// A place that nobody has.
+    /// Takes a free place. Returns `None` if memory does not suffice.
     fn place(&mut self, stride: Stride) -> Option<NonNull<u8>> {
         let start = match self.with_room.first() {
             Some(start) => *start,
@@ -146,8 +152,8 @@ impl Places {
         Some(start)
     }
 
-    /// Takes a place back. The memory of a region without values is freed, unless the next value
-    /// would need it.
+    /// Frees a place. The memory of a region without values is freed, unless the next value would
+    /// need the region.
     fn vacate(&mut self, place: NonNull<u8>, stride: Stride) {
         self.values -= 1;
         if self.values == 0 {
@@ -170,7 +176,7 @@ impl Places {
 }
 
 impl<T> Kept<T> {
-    /// Where it is kept.
+    /// Returns the slab that holds the value.
     #[must_use]
     pub fn slab(&self) -> &Arc<Slab<T>> {
         &self.slab
@@ -182,14 +188,16 @@ impl<T> Deref for Kept<T> {
 
     #[inline]
     fn deref(&self) -> &T {
-        // SAFETY: the value was written there, and stays until this is dropped.
+        // SAFETY: the value was written to the place by `keep`, and stays there until this is
+        // dropped.
         unsafe { self.place.as_ref() }
     }
 }
 
 impl<T> Drop for Kept<T> {
     fn drop(&mut self) {
-        // SAFETY: the value is there, and nobody has a reference to it any more.
+        // SAFETY: the value is in its place, and no reference to it is left, since `drop` borrows
+        // this mutably.
         unsafe { self.place.drop_in_place() };
         lock(&self.slab.places).vacate(self.place.cast(), Slab::<T>::STRIDE);
     }

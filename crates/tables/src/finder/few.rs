@@ -1,19 +1,20 @@
-//! A handful of prefixes side by side: where a table has no more, to compare a key with each of them takes less time than its
-//! way through a trie. Several keys are compared at once.
+//! A linear search among a handful of prefixes. If a table has few entries, comparing a key with
+//! each of them takes less time than a search in the trie. Several keys are compared at once.
 
 use crate::packing::Packed;
 use crate::search::Link;
 use crate::sync::{AtomicU64, Ordering};
 
-/// Most prefixes that are compared one by one.
+/// The largest number of prefixes that are compared one by one.
 pub(super) const MOST: usize = 16;
 
-/// Keys that are compared at once: two registers of AVX2.
+/// The number of keys that are compared at once: two registers of AVX2.
 const LANES: usize = 8;
 
-/// Prefixes of keys of one word, the shortest first.
+/// A list of prefixes of keys of one word, the shortest first.
 ///
-/// Nothing here changes while somebody searches: it is atomic only so that searchers and the one who changes it may share it.
+/// The list does not change while a thread searches; its fields are atomic only so that searchers
+/// and the writer may share it.
 #[derive(Default)]
 pub(super) struct Few {
     count: AtomicU64,
@@ -24,12 +25,12 @@ pub(super) struct Few {
 struct Entry {
     mask: AtomicU64,
     value: AtomicU64,
-    /// What is found.
+    /// The number of the entry.
     number: AtomicU64,
 }
 
 impl Few {
-    /// Takes the entries of a table in place of those before, each with its number.
+    /// Replaces the prefixes by those of these entries, given with their numbers.
     pub(super) fn set<'l>(&self, links: impl Iterator<Item = (u32, &'l Link)>) {
         let mut prefixes: Vec<(u32, u64, u32)> = links
             .filter_map(|(number, link)| match link {
@@ -47,18 +48,18 @@ impl Few {
         self.count.store(prefixes.len() as u64, Ordering::Relaxed);
     }
 
-    /// Has no entries: they are too many.
+    /// Removes all prefixes, because the table has too many.
     pub(super) fn clear(&self) {
         self.count.store(0, Ordering::Relaxed);
     }
 
-    /// Whether all entries of the table are here.
+    /// Returns whether all entries of the table are in this list.
     #[inline(always)]
     pub(super) fn has_all(&self) -> bool {
         self.count.load(Ordering::Relaxed) > 0
     }
 
-    /// The number of the longest prefix for each key, or 0.
+    /// Writes for each key the number of its longest prefix, or 0.
     #[inline(always)]
     pub(super) fn find_all(&self, keys: &[[u64; 2]], found: &mut [u32]) {
         let count = self.count.load(Ordering::Relaxed) as usize;

@@ -1,6 +1,6 @@
-//! The numbers of a finder's entries, and how each entry is found.
+//! The numbers of a finder's entries, and the link by which each entry is found.
 //!
-//! Low numbers are assigned first: entries are stored by their numbers, so that memory behind the
+//! Low numbers are assigned first, because entries are stored by number, so that memory after the
 //! last entry can be freed.
 
 use std::cmp::Reverse;
@@ -9,30 +9,31 @@ use std::collections::BinaryHeap;
 use super::few::{Few, MOST};
 use crate::search::Link;
 
-/// See the module.
+/// The links of a finder's entries, by number; see the module.
 #[derive(Default)]
 pub(super) struct Links {
     /// The link of each entry, at the entry's number less one.
     links: Vec<Option<Link>>,
-    /// Numbers that no entry has, up to the length of the above.
+    /// The numbers without an entry, up to the length of `links`.
     free: BinaryHeap<Reverse<u32>>,
     count: usize,
-    /// Numbers that are still found although their entries are gone, as memory did not suffice.
+    /// The numbers that searches still find although their entries are removed, because memory did
+    /// not suffice to remove them from the search.
     lost: Vec<u32>,
-    /// The numbers of all entries, while they are few.
+    /// The numbers of all entries, while there are at most [`MOST`].
     few: Option<Vec<u32>>,
 }
 
-/// Numbers up to which all are looked through for the few that entries have.
+/// The largest length of `links` that is scanned for the numbers of few entries.
 const SEARCHED: usize = 1024;
 
 impl Links {
-    /// The number of entries.
+    /// Returns the number of entries.
     pub(super) fn len(&self) -> usize {
         self.count
     }
 
-    /// The number that the next entry gets, if there is one left.
+    /// Returns the number that the next entry gets, if one is left.
     pub(super) fn free_number(&self) -> Option<u32> {
         match self.free.peek() {
             Some(Reverse(number)) => Some(*number),
@@ -40,14 +41,14 @@ impl Links {
         }
     }
 
-    /// Makes room for an entry with the next free number, so that [`Links::put`] does not take
-    /// long.
+    /// Reserves memory for an entry with the next free number, so that [`Links::put`] takes a short
+    /// time.
     pub(super) fn make_room(&mut self, number: u32) {
         let missing = (number as usize).saturating_sub(self.links.len());
         self.links.reserve(missing);
     }
 
-    /// Takes an entry with the number that was free.
+    /// Adds an entry with the number that [`Links::free_number`] returned.
     pub(super) fn put(&mut self, number: u32, link: Link) {
         let place = number as usize - 1;
         if place < self.links.len() {
@@ -66,7 +67,7 @@ impl Links {
         }
     }
 
-    /// Takes an entry back that was given away by [`Links::take`].
+    /// Adds an entry again that [`Links::take`] removed.
     pub(super) fn put_back(&mut self, number: u32, link: Link) {
         if let Some(place) = self.links.get_mut(number as usize - 1) {
             *place = Some(link);
@@ -75,8 +76,7 @@ impl Links {
         }
     }
 
-    /// Removes and returns the link of an entry, which keeps its number until that is freed or
-    /// lost.
+    /// Removes and returns the link of an entry. Its number stays in use until it is freed or lost.
     pub(super) fn take(&mut self, number: u32) -> Option<Link> {
         let link = self.links.get_mut((number as usize).checked_sub(1)?)?.take()?;
         self.count -= 1;
@@ -87,27 +87,29 @@ impl Links {
         Some(link)
     }
 
-    /// Another entry may have this number.
+    /// Makes a number available to other entries.
     pub(super) fn free(&mut self, number: u32) {
         self.free.push(Reverse(number));
     }
 
-    /// No entry may have this number any more.
+    /// Marks a number as lost: no entry may get it.
     pub(super) fn lose(&mut self, number: u32) {
         self.lost.push(number);
     }
 
-    /// Those that were lost may be used again: nothing leads to them.
+    /// Forgets which numbers were lost, after the search has been rebuilt and no longer finds them.
+    /// The next [`Links::shrink`] makes them available.
     pub(super) fn find_lost(&mut self) {
         self.lost.clear();
     }
 
-    /// All entries with their numbers.
+    /// Returns all entries with their numbers.
     pub(super) fn all(&self) -> impl Iterator<Item = (u32, &Link)> {
         (1..).zip(&self.links).filter_map(|(number, link)| Some((number, link.as_ref()?)))
     }
 
-    /// Has the entries compared one by one if they are few, or not if they are many.
+    /// Fills the list of prefixes that are compared one by one, or clears it if the entries are
+    /// many.
     pub(super) fn show_few(&self, few: &Few) {
         match &self.few {
             Some(numbers) => {
@@ -121,13 +123,13 @@ impl Links {
         }
     }
 
-    /// Looks for the numbers of all entries, if these are few and that does not take long.
+    /// Collects the numbers of all entries, if they are few and there are few links to scan.
     fn find_few(&mut self) {
         let is_soon_done = self.count <= MOST && self.links.len() <= SEARCHED;
         self.few = is_soon_done.then(|| self.all().map(|(number, _)| number).collect());
     }
 
-    /// Frees memory that is not needed.
+    /// Frees unused memory.
     pub(super) fn shrink(&mut self) {
         let last = self.links.iter().rposition(Option::is_some).map_or(0, |last| last + 1);
         let last = self.lost.iter().fold(last, |last, lost| last.max(*lost as usize));

@@ -1,19 +1,23 @@
-//! The packed entries of a table: once for all workers, twice (`impl = "t4p4s"`), or once more for each of them
-//! (`impl = "sharded"`).
+//! The replicas of a table's packed entries: one for all workers, two (`impl = "t4p4s"`), or one
+//! for each worker (`impl = "sharded"`). [`PackedTable`](super::PackedTable) keeps its entries
+//! here.
 //!
-//! Of a table with two replicas packets read the active one. An entry is changed in the passive one, both change places,
-//! and when no packet has the one before in hand any more, that is changed too: so no packet waits for a change, and none
-//! sees a part of it. Entries come and go in both at once, while packets are outside.
+//! In a table with two replicas, packets read the active one. A change is made in the passive
+//! replica, then the two change roles, and when no packet uses the formerly active replica any
+//! more, it is changed too. So no packet waits for a change or sees a part of one. Entries are
+//! inserted into and removed from both replicas at once, while packets are outside the gate.
 //!
-//! Of a sharded table each worker has a shard with all entries, which only its packets read and write; nothing is locked
-//! and no line of memory goes from core to core. What the control plane writes goes to all shards and to the home, which
-//! no packet touches. So what packets wrote of an entry is what a shard has that the home has not. As long as the packets
-//! that write one entry stay with one worker, as those of a flow do, that is one value, and this is what is read. When a
-//! worker goes, what its packets wrote goes home, and to the shards of those whose packets did not write that entry.
+//! In a sharded table, each worker has a shard with all entries, which only its packets read and
+//! write; no lock is taken and no cache line moves between cores. The control plane writes to all
+//! shards and to the home, a copy that no packet accesses. An entry of a shard that differs from
+//! the home has therefore been written by packets. As long as the packets that write an entry are
+//! processed by one worker, such as the packets of a flow, only one shard differs, and its value is
+//! the one that is read. When a worker leaves, the entries that its packets wrote are copied to the
+//! home, and to the shards whose packets did not write them.
 //!
-//! A worker joins with its first packet, which must not wait until all entries have been copied. So
-//! shards are made in advance ([`Replicas::reserve`]), while the control plane has time, and wait
-//! for their workers.
+//! A worker joins with its first packet, which must not wait until all entries have been copied.
+//! Therefore shards are created in advance ([`Replicas::reserve`]), while the control plane has
+//! time.
 
 use std::collections::BTreeMap;
 
@@ -24,7 +28,7 @@ use crate::exact::{ExactTable, ExactTableError};
 use crate::group::WorkerId;
 use crate::memory::MemoryUse;
 
-/// See the module.
+/// The replicas of a table's entries; see the module.
 #[derive(Debug)]
 pub(super) struct Replicas {
     home: ExactTable,
@@ -32,12 +36,12 @@ pub(super) struct Replicas {
     divided: u64,
 }
 
-/// What there is beside the home.
+/// The tables besides the home.
 #[derive(Debug)]
 enum Others {
     Nothing,
     Shards(Shards),
-    /// A second replica, and whether packets read that one.
+    /// A second replica, and whether it is the active one.
     Second(Box<ExactTable>, bool),
 }
 
@@ -45,9 +49,10 @@ enum Others {
 #[derive(Debug, Default)]
 struct Shards {
     taken: BTreeMap<WorkerId, ExactTable>,
-    /// Shards that no worker has yet: their entries are those of the home.
+    /// The shards that no worker has yet; their entries equal those of the home.
     spare: Vec<ExactTable>,
-    /// The number of workers for which there is a shard, whether they have come or not.
+    /// The number of workers for which shards were reserved, whether the workers have joined or
+    /// not.
     reserved: usize,
 }
 
@@ -57,7 +62,7 @@ impl Shards {
     }
 }
 
-/// Other tables with the same entries, for some of the replicas.
+/// New tables for some of the replicas, with the same entries as the replicas.
 #[derive(Debug)]
 pub(super) struct Remade {
     tables: Vec<Option<ExactTable>>,
@@ -71,7 +76,7 @@ impl Remade {
 
 impl Replicas {
     /// # Errors
-    /// If memory for two replicas does not suffice.
+    /// Returns an error if memory for two replicas does not suffice.
     pub(super) fn new(
         home: ExactTable,
         synchronisation: Synchronisation,
@@ -96,7 +101,7 @@ impl Replicas {
         shards.into_iter().flatten()
     }
 
-    /// The replica that packets read, if they have none of their own.
+    /// Returns the replica that packets read unless they have a shard.
     fn active(&self) -> &ExactTable {
         match &self.others {
             Others::Second(second, true) => second,
@@ -104,32 +109,34 @@ impl Replicas {
         }
     }
 
-    /// Of two replicas, changes the entry in the passive one. Packets may be inside, but none that came before the last
-    /// [`Self::swap`].
+    /// Changes the entry in the passive one of two replicas. Packets may be inside the gate, but
+    /// none that entered before the last [`Self::swap`].
     pub(super) fn change_passive(&mut self, key: u128, action: ActionId, parameters: &[u8]) {
         let Self { home, others: Others::Second(second, is_active), .. } = self else { return };
         let passive = if *is_active { home } else { &mut **second };
         passive.replace(key, action, parameters);
     }
 
-    /// Of two replicas, has workers that look from now on read the other one.
+    /// Swaps the active and the passive one of two replicas for workers that call [`Self::access`]
+    /// from now on.
     pub(super) fn swap(&mut self) {
         if let Others::Second(_, is_active) = &mut self.others {
             *is_active = !*is_active;
         }
     }
 
-    /// Entries that packets of several workers wrote, as far as workers that went can tell: their flows did not stay with
-    /// one worker, and each went on from its own value.
+    /// Returns the number of entries that packets of several workers wrote, as far as this is known
+    /// from workers that have left. Packets that use such an entry were not all processed by one
+    /// worker, so each worker continued from its own value.
     pub(super) fn divided(&self) -> u64 {
         self.divided
     }
 
-    /// Makes shards for `workers` workers, including those that have joined. Returns the number of
-    /// entries that were copied.
+    /// Creates shards for `workers` workers, including those that have joined. Returns the number
+    /// of entries that were copied.
     ///
     /// # Errors
-    /// If memory does not suffice.
+    /// Returns an error if memory does not suffice.
     pub(super) fn reserve(&mut self, workers: usize) -> Result<usize, ExactTableError> {
         let Self { home, others: Others::Shards(shards), .. } = self else { return Ok(0) };
         shards.reserved = workers;
@@ -154,7 +161,7 @@ impl Replicas {
         Ok(copied)
     }
 
-    /// A worker goes. Packets must be outside.
+    /// Removes a worker. Packets must be outside the gate.
     pub(super) fn leave(&mut self, worker: WorkerId) {
         let Self { home, others: Others::Shards(shards), divided } = self else { return };
         let Some(shard) = shards.taken.remove(&worker) else { return };
@@ -174,7 +181,7 @@ impl Replicas {
             *divided += u64::from(others_wrote);
             home.replace(key, action, parameters);
         });
-        // The home has all that it has by now.
+        // The shard now equals the home, so another worker may use it.
         if shards.taken.len() + shards.spare.len() < shards.reserved {
             shards.spare.push(shard);
         }
@@ -202,7 +209,7 @@ impl Replicas {
     /// entry with this key. Packets may read entries meanwhile.
     ///
     /// # Errors
-    /// If memory does not suffice.
+    /// Returns an error if memory does not suffice.
     pub(super) fn with_room_for(&self, key: u128) -> Result<Remade, ExactTableError> {
         let tables = self.all_now().map(|table| table.with_room_for(key)).collect::<Result<_, _>>();
         Ok(Remade { tables: tables? })
@@ -226,12 +233,12 @@ impl Replicas {
         Remade { tables }
     }
 
-    /// The bytes that all of them take.
+    /// Returns the number of bytes of all tables.
     pub(super) fn bytes(&self) -> usize {
         self.all_now().map(ExactTable::bytes).sum()
     }
 
-    /// The bytes that all of them take, by part.
+    /// Returns the number of bytes of all tables, by part.
     pub(super) fn memory(&self) -> MemoryUse {
         self.all_now()
             .map(ExactTable::memory)
@@ -239,15 +246,15 @@ impl Replicas {
             .unwrap_or_else(|| self.home.memory())
     }
 
-    /// The number of entries.
+    /// Returns the number of entries.
     pub(super) fn len(&self) -> usize {
         self.home.len()
     }
 
-    /// Adds an entry to all of them, or to none.
+    /// Adds an entry to all tables, or to none.
     ///
     /// # Errors
-    /// If the key exists, or memory does not suffice.
+    /// Returns an error if the key exists or memory does not suffice.
     pub(super) fn insert(
         &mut self,
         key: u128,
@@ -268,7 +275,7 @@ impl Replicas {
         inserted
     }
 
-    /// Takes an entry out, as packets left it.
+    /// Removes an entry, and returns its contents, including what packets wrote.
     pub(super) fn take(&mut self, key: u128) -> Option<(ActionId, Vec<u8>)> {
         let found = self.read(key)?;
         self.all().for_each(|table| {
@@ -277,7 +284,8 @@ impl Replicas {
         Some(found)
     }
 
-    /// An entry as packets left it; where those of several workers wrote it, as those of the first did.
+    /// Returns an entry, including what packets wrote. If packets of several workers wrote it,
+    /// returns the value of the first worker.
     pub(super) fn read(&self, key: u128) -> Option<(ActionId, Vec<u8>)> {
         let home = self.active().read(key)?;
         let written =
@@ -285,7 +293,7 @@ impl Replicas {
         Some(written.unwrap_or(home))
     }
 
-    /// One of the entries, as the control plane wrote it or packets left it.
+    /// Returns any one of the entries, as it is in the home.
     pub(super) fn any(&self) -> Option<(ActionId, Vec<u8>)> {
         let mut any = None;
         self.home.for_each(|_, action, parameters| {
@@ -300,7 +308,7 @@ impl Replicas {
         });
     }
 
-    /// How a worker reaches the entries that came here.
+    /// Returns the means by which a worker accesses the entries.
     pub(super) fn access(&self, worker: WorkerId, sharing: Sharing, writing: u64) -> Access {
         let table = match &self.others {
             Others::Nothing | Others::Second(..) => self.active(),
