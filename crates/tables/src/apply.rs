@@ -116,7 +116,7 @@ impl TableWorker {
     /// Joins the workers of a table whose packets do not change entries by digests.
     ///
     /// # Errors
-    /// See [`WorkerError`].
+    /// Returns an error if the table needs a controller or memory does not suffice.
     pub fn new(table: &Arc<PackedTable>) -> Result<Self, WorkerError> {
         match table.design().update {
             UpdateMethod::Digest => Err(WorkerError::NoController),

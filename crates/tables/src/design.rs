@@ -18,9 +18,8 @@ pub enum Storage {
     /// A hash leads to an index into one array of 16 B aligned entries (paper, Fig. 7, eq. 4 and
     /// 5).
     Static,
-    /// Key, action and parameters lie in the bucket. A lookup reads one cache line if the key takes
-    /// at most 16 bytes and the parameters at most 32. Wider keys and parameters lie side by side
-    /// in a record that the bucket points to, so that a lookup reads at least one line more.
+    /// Key, action and parameters lie in the bucket. A lookup usually reads one cache line. Keys
+    /// are limited to 16 bytes and parameters to 32.
     Inline,
 }
 

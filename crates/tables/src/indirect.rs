@@ -10,7 +10,6 @@
 //! | original | `[8 + k]` to 16 B | index, pointer array, allocated `[4 + A]` to 64 B |
 //! | dynamic | `[8 + k]` to 16 B | pointer in the record, allocated `[4 + A]` to 64 B |
 //! | static | `[8 + k]` to 16 B | index into one array of `[4 + A]` to 16 B |
-//! | beside | `[8 + k + A]` to 16 B, `k` and `A` to 8 | in the record |
 //!
 //! With entry locks, an entry begins with a lock word, which makes it 4 bytes longer, as in the
 //! paper.

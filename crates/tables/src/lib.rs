@@ -1,16 +1,18 @@
 //! Match-action tables that packets may write: storage, synchronisation, memory and cache models.
 //!
-//! A [`Layout`] says what a table holds, a [`Design`] how it is stored and kept consistent. Choosing a design is a
-//! data structure and not a rebuild, so that a program can be measured under all of them; a design that cannot
-//! honour what a program asks ([`Requirements`]) is refused with a message that names one which would.
+//! A [`Layout`] gives a table's dimensions, and a [`Design`] says how the table is stored and kept
+//! consistent. A design is chosen by a value and not by a rebuild, so that a program can be
+//! measured with all designs. A design that does not meet the [`Requirements`] of a program is
+//! refused with a message that names one which does.
 //!
-//! The designs, their names and their memory models are those of Simon et al., "High-Performance Match-Action Table
-//! Updates from within Programmable Software Data Planes" (ANCS 2021), called "the paper" in this crate, beside
-//! [`Storage::Inline`], which is our own.
+//! The designs, their names and their memory models are those of Simon et al., "High-Performance
+//! Match-Action Table Updates from within Programmable Software Data Planes" (ANCS 2021), called
+//! "the paper" in this crate; [`Storage::Inline`] is an addition of this crate.
 //!
-//! The control plane uses a [`PackedTable`], by exact keys or by fields that are matched in any way; the threads of the
-//! data plane are a [`WorkerGroup`]. Machine code reaches entries through an [`Access`], Rust through a [`TableWorker`].
-//! What packets do is then an implementation of [`Actions`], or a closure:
+//! The control plane uses a [`PackedTable`], whose keys are either exact or consist of fields that
+//! are matched in any way. The threads of the data plane form a [`WorkerGroup`]. Machine code
+//! accesses entries through an [`Access`], and Rust code through a [`TableWorker`]. The actions of
+//! packets are then an implementation of [`Actions`], or a closure:
 //!
 //! ```
 //! use std::sync::Arc;
@@ -35,12 +37,14 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! How it works inside: [`Storage::Inline`] is an array of one-line buckets that hold keys and values; the paper's
-//! storages use the same buckets as an index. Entries come and go while a [`Gate`] keeps packets out. Workers that write
-//! an entry beside others lock its bucket or the entry, or read and write it whole, or, where it is one number, by one
-//! instruction. All memory that changes while it is shared is reached by atomics, so that no call, in whatever order, is
-//! a data race. Keys that are not matched exactly are found through trees whose nodes never change: a new way to an entry
-//! is published by one store.
+//! Implementation: [`Storage::Inline`] is an array of one-line buckets that hold keys and values;
+//! the paper's storages use the same buckets as an index. Entries are inserted and removed while a
+//! [`Gate`] keeps packets out. Workers that write entries which other workers use do one of three
+//! things: they lock the bucket or the entry, they read and write the entry as a whole, or, if an
+//! action writes only one number, they write it by one instruction. All memory that changes while
+//! it is shared is accessed by atomics, so no sequence of calls is a data race. Keys that are not
+//! matched exactly are found through trees whose nodes never change: a new link to an entry is
+//! published by one store.
 
 #[allow(unsafe_code, reason = "what machine code calls")]
 mod access;

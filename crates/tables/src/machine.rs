@@ -1,7 +1,9 @@
-//! The machine under a measurement: memory, caches, cores, and what a dependent access costs.
+//! The machine under a measurement: its memory, caches and cores, and the cost of a dependent
+//! memory access.
 //!
-//! A table's cost per lookup cannot be lower than what its memory accesses cost. [`latency`] measures that with a
-//! pointer chase, so that a plot of cost against size can show how far from the limit a design is.
+//! A table's cost per lookup cannot be lower than the cost of its memory accesses. [`latency`]
+//! measures that cost by a pointer chase, so that a plot of cost against size shows how far a
+//! design is from the limit.
 
 use std::fmt;
 use std::hint::black_box;
@@ -53,7 +55,7 @@ pub fn thread_time() -> Duration {
     Duration::new(time.tv_sec.unsigned_abs(), time.tv_nsec.unsigned_abs() as u32)
 }
 
-/// A data cache of the first core.
+/// The level of the cache, from 1 for the one nearest to the core.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Cache {
     /// 1 for the nearest.
@@ -75,7 +77,9 @@ pub fn read_once<T>(values: &[T]) {
     for at in (0..bytes).step_by(LINE) {
         prefetch_once(start.wrapping_add(at));
     }
-    // The last line, where the first does not begin with the values.
+    // Returns the data caches of the first core as the kernel describes them, nearest first. The
+    // list is empty if the kernel describes none. Under a hypervisor, the last cache may be shared
+    // with other guests.
     prefetch_once(start.wrapping_add(bytes.saturating_sub(1)));
 }
 
@@ -100,28 +104,30 @@ pub fn caches() -> Vec<Cache> {
     caches
 }
 
-/// What one dependent access costs in memory of some size.
+/// The cost of one dependent access in memory of some size.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Latency {
-    /// Bytes that the accesses are spread over, one for each cache line.
+    /// The number of bytes over which the accesses are spread, one for each cache line.
     pub bytes: usize,
-    /// Mean nanoseconds of one access: the least of all rounds, as anything else on the machine only adds.
+    /// The mean time of one access in nanoseconds, in the fastest round, since disturbances only
+    /// add to it.
     pub nanoseconds: f64,
-    /// The median of all rounds.
+    /// The median of the rounds, in nanoseconds.
     pub median: f64,
-    /// The pages under the memory.
+    /// The kind of pages under the memory.
     pub pages: Pages,
 }
 
-/// Measures dependent accesses over `bytes` of memory in random order, for about `time`. `None` where the memory
-/// does not suffice, and where it is interrupted.
+/// Measures dependent accesses to `bytes` of memory in random order, for about `time`. Returns
+/// `None` if memory does not suffice or the measurement is interrupted.
 pub fn latency(bytes: usize, time: Duration, interrupt: &AtomicBool) -> Option<Latency> {
     const HOPS: usize = 1 << 16;
-    /// Lines between two looks at the interrupt.
+    /// The number of lines after which the interrupt is checked.
     const LOOK: usize = 1 << 12;
     let lines = (bytes / LINE).max(2);
     let region = Region::new(lines * LINE)?;
-    // One cycle through all lines (Sattolo 1986), so that no prefetcher knows the next.
+    // The order is one cycle through all lines (Sattolo 1986), so that no hardware prefetcher
+    // predicts the next line.
     let mut order: Vec<u32> = (0..u32::try_from(lines).ok()?).collect();
     let mut state = 0x9e37_79b9_7f4a_7c15_u64;
     let interrupted = |at: usize| at.is_multiple_of(LOOK) && interrupt.load(Ordering::Relaxed);

@@ -1,32 +1,37 @@
-//! How fast tables are on this machine: designs side by side, under one load.
+//! Measures the speed of tables on this machine: several designs under the same load.
 //!
-//! What is measured is what a running program uses: a [`PackedTable`](crate::PackedTable), through the same
-//! [`Access`](crate::Access) as machine code. A program adds its parser, its other tables and what it does with packets.
+//! The measured tables are those that programs use: a [`PackedTable`](crate::PackedTable), accessed
+//! through the [`Access`](crate::Access) that machine code uses. Parsers, other tables and the rest
+//! of packet processing are not measured.
 //!
-//! A [`Selection`] names what is to be compared and becomes a [`Plan`]: the cases that are measured, and those that no
-//! table can honour, each with the reason. [`run`] measures the plan on a
-//! machine that [`survey`] looked at. Cases of one size take turns within each
-//! repetition, so that whatever else happens on the machine meets all of them.
+//! A [`Selection`] names what is to be compared and becomes a [`Plan`]: the cases that are
+//! measured, and those that no table supports, each with the reason. [`run`] measures the plan on a
+//! machine that [`survey`] has examined. Cases of one size take turns within each repetition, so
+//! that disturbances of the machine affect all of them.
 //!
 //! # What a turn does
 //!
-//! Each core of the case has a pinned thread with a worker of its own. All begin together, run untimed to find the
-//! caches, and then for a fixed time call the table with batches of keys that are drawn uniformly from the entries. The
-//! workers of a sharded table, who have all entries each, draw from those of the flows that stay with them. An
-//! update reads a number in the entry and writes the next one, so that at the end the entries tell how many updates
-//! arrived: a measurement of a table that loses what it must not lose is a failure and no figure.
+//! Each core of the case has a pinned thread with a worker of its own. All threads start together,
+//! run untimed to fill the caches, and then, for a fixed time, call the table with batches of keys
+//! that are drawn uniformly from the entries. In a sharded table, each worker draws only from the
+//! entries whose flows it processes. An update reads a number in the entry and writes the number
+//! plus one, so that the entries show at the end how many updates arrived. A table that loses
+//! updates although its design promises not to has failed, and its figures are invalid.
 //!
 //! # What is counted
 //!
-//! * Throughput: operations over time, summed over cores. Time is the processor time of the threads where a design never
-//!   waits, because time that other processes take from a core says nothing about a table; for methods that wait
-//!   (`change` through two replicas, `digest`) it is the wall clock. Both are kept, with the share of the core that
-//!   threads really had.
-//! * Time of a call: one call in sixteen is timed, as reading the clock for each would cost as much as many an update.
-//! * Latency of one update: calls with a single key, one at a time, each from its call until the table has the change;
-//!   for a digest that is when the controller's answer has been written. The cost of reading the clock, measured on the
-//!   same core, is subtracted and reported, and so is the smallest step that the clock takes.
-//! * Cache misses: of the thread in the timed part, from the processor's counters, where the kernel offers them.
+//! * Throughput: operations over time, summed over cores. Time is the processor time of the threads
+//!   if a design never waits, because time that other processes take from a core says nothing about
+//!   a table; for methods that wait (`change` through two replicas, `digest`) it is wall-clock
+//!   time. Both are reported, with the share of the core that the threads received.
+//! * Time of a call: one call in sixteen is timed, since reading the clock for each call would cost
+//!   as much as many updates.
+//! * Latency of one update: calls with a single key, one at a time, each from its start until the
+//!   table has the change. For a digest, this is when the controller's answer has been written. The
+//!   cost of reading the clock, measured on the same core, is subtracted and reported, and so is
+//!   the smallest step of the clock.
+//! * Cache misses: those of the thread in the timed part, from the processor's counters, if the
+//!   kernel offers them.
 
 mod counters;
 mod keys;
@@ -52,42 +57,43 @@ pub use race::{Race, RaceError, race};
 pub use run::{Progress, run, survey};
 pub use samples::Clock;
 
-/// What packets do with the entry that they match.
+/// The operation that packets perform on the entry that they match.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
 pub enum Operation {
-    /// Read a number in it and write the next one.
+    /// Read a number in the entry and write the number plus one.
     Update,
-    /// Read it.
+    /// Read the number in the entry.
     Read,
 }
 
 /// One table under one load.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
 pub struct Case {
-    /// How the table is built. Sharded ones have as many shards as there are cores.
+    /// The design of the table. A sharded one has one shard per core.
     pub design: Design,
-    /// What packets do.
+    /// The operation that packets perform.
     pub operation: Operation,
-    /// What the table holds.
+    /// The dimensions of the table.
     pub layout: Layout,
-    /// Threads, each on a core of its own.
+    /// The number of threads, each on a core of its own.
     pub cores: usize,
 }
 
 impl Case {
-    /// Whether the design makes threads wait rather than work, so that only the wall clock tells its speed.
+    /// Returns whether the design makes threads wait rather than work, so that only the wall clock
+    /// shows its speed.
     pub fn waits(&self) -> bool {
         let double = matches!(self.design.synchronisation, Synchronisation::DoubleBuffer { .. });
         self.operation == Operation::Update
             && match self.design.update {
                 UpdateMethod::Pointer => false,
-                // A change of the one replica keeps the packets of other cores out.
+                // A change of the only replica keeps the packets of other cores outside the gate.
                 UpdateMethod::Change => double || self.cores > 1,
                 UpdateMethod::Digest => true,
             }
     }
 
-    /// Whether the design promises that no update is lost under this load.
+    /// Returns whether the design promises that no update is lost under this load.
     pub fn keeps_every_update(&self) -> bool {
         self.operation == Operation::Update
             && match self.design.update {
@@ -97,26 +103,27 @@ impl Case {
                         || matches!(self.design.synchronisation, Synchronisation::Sharded { .. })
                 }
                 UpdateMethod::Change => self.cores == 1,
-                // A packet may read its entry before the answer to the packet before it is back.
+                // A packet may read its entry before the answer to the previous packet's digest has
+                // been written.
                 UpdateMethod::Digest => false,
             }
     }
 }
 
-/// How long and how often, and with which keys.
+/// The duration, the number of repetitions, and the keys of a measurement.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Settings {
-    /// Timed part of a turn.
+    /// The duration of the timed part of a turn.
     pub time: Duration,
-    /// Untimed part before it.
+    /// The duration of the untimed part before it.
     pub warm_up: Duration,
-    /// Turns of each case.
+    /// The number of turns of each case.
     pub repetitions: usize,
-    /// Keys of one call.
+    /// The number of keys of one call.
     pub batch: usize,
-    /// Share of the declared size that is filled.
+    /// The share of the declared size that is filled.
     pub fill: f64,
-    /// What the order of keys depends on, and nothing else.
+    /// The seed, which alone determines the order of keys.
     pub seed: u64,
     /// The cores to use, in this order.
     pub cores: Vec<usize>,
@@ -124,50 +131,53 @@ pub struct Settings {
     pub announce: bool,
 }
 
-/// What a case came to.
+/// The results of a case.
 #[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct Measured {
     /// The case.
     pub case: Case,
-    /// One for each repetition.
+    /// The turns, one for each repetition.
     pub turns: Vec<Turn>,
-    /// Time of a call, in nanoseconds.
+    /// The times of calls, in nanoseconds.
     pub call: Ordered<u32>,
-    /// Time of a single update or read, in nanoseconds, the clock's cost subtracted.
+    /// The times of single updates or reads, in nanoseconds, without the cost of the clock.
     pub single: Ordered<u32>,
-    /// Updates that were made and are not in the table, if it can tell.
+    /// The number of updates that were made but are not in the table; `None` if the entries cannot
+    /// show it.
     pub lost: Option<u64>,
-    /// Updates in all, over all phases.
+    /// The number of all updates, in all phases.
     pub updates: u64,
-    /// Bytes that the table has allocated.
+    /// The memory that the table has allocated.
     pub memory: MemoryUse,
 }
 
-/// One repetition of a case, all cores together.
+/// One repetition of a case, over all cores.
 #[derive(Debug, Clone, Copy, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct Turn {
-    /// Operations in the timed part.
+    /// The number of operations in the timed part.
     pub operations: u64,
-    /// Operations per second of processor time, summed over cores.
+    /// The number of operations per second of processor time, summed over cores.
     pub rate_by_processor: f64,
-    /// Operations per second by the wall clock, summed over cores.
+    /// The number of operations per second of wall-clock time, summed over cores.
     pub rate_by_wall: f64,
-    /// Share of the time in which the threads had their cores.
+    /// The share of the time for which the threads had their cores.
     pub share: f64,
-    /// Misses of the last cache for each operation.
+    /// The number of misses of the last cache per operation.
     pub misses: Option<f64>,
-    /// Times of single operations in this turn alone, the clock's cost subtracted.
+    /// The percentiles of the times of single operations in this turn, without the cost of the
+    /// clock.
     pub single: Percentiles,
 }
 
-/// Percentiles of one turn, in nanoseconds; absent where there are too few samples for one to lie beyond.
+/// The percentiles of one turn, in nanoseconds. A percentile is `None` if there are too few samples
+/// for one to lie beyond it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Percentiles {
-    /// Median.
+    /// The median.
     pub p50: Option<u32>,
-    /// 99 %.
+    /// The 99th percentile.
     pub p99: Option<u32>,
-    /// 99.9 %.
+    /// The 99.9th percentile.
     pub p999: Option<u32>,
 }
 
@@ -183,7 +193,8 @@ impl Percentiles {
 }
 
 impl Measured {
-    /// Operations per second, one for each repetition, by the clock that fits the design (see [`Case::waits`]).
+    /// Returns the operations per second of each repetition, by the clock that fits the design (see
+    /// [`Case::waits`]).
     pub fn rates(&self) -> Vec<f64> {
         if self.case.waits() {
             return self.rates_by_wall();
@@ -191,20 +202,21 @@ impl Measured {
         self.turns.iter().map(|turn| turn.rate_by_processor).collect()
     }
 
-    /// Operations per second of the wall clock, one for each repetition: what designs that wait and designs that do not
-    /// are compared by.
+    /// Returns the operations per second of wall-clock time of each repetition. Designs that wait
+    /// and designs that do not can be compared by these.
     pub fn rates_by_wall(&self) -> Vec<f64> {
         self.turns.iter().map(|turn| turn.rate_by_wall).collect()
     }
 
-    /// Nanoseconds of one core for each operation, one for each repetition.
+    /// Returns the nanoseconds of one core per operation of each repetition.
     pub fn costs(&self) -> Vec<f64> {
         self.rates().into_iter().map(|rate| self.case.cores as f64 * 1e9 / rate).collect()
     }
 
-    /// Median, 99 % and 99.9 % of the time of a single operation, in seconds: the mean of those of the repetitions, with its
-    /// confidence. Where a repetition has too few samples, that of all samples together, which has no interval; nothing where
-    /// these are too few too.
+    /// Returns the median, the 99th and the 99.9th percentile of the time of a single operation, in
+    /// seconds. Each is the mean of those of the repetitions, with its confidence interval. If a
+    /// repetition has too few samples, the percentile of all samples together is returned without
+    /// an interval, or `None` if these are too few as well.
     pub fn percentiles(&self) -> [Option<Estimate>; 3] {
         let together = Percentiles::of(&self.single).all();
         let seconds = |time: u32| f64::from(time) / 1e9;
@@ -214,44 +226,45 @@ impl Measured {
         })
     }
 
-    /// Misses of the last cache for each operation, one for each repetition in which they were counted.
+    /// Returns the misses of the last cache per operation, for each repetition in which they were
+    /// counted.
     pub fn misses(&self) -> Vec<f64> {
         self.turns.iter().filter_map(|turn| turn.misses).collect()
     }
 
-    /// Whether updates are missing that the design promises to keep.
+    /// Returns whether updates are missing although the design promises to keep them.
     pub fn broke_its_promise(&self) -> bool {
         self.case.keeps_every_update() && self.lost.is_some_and(|lost| lost > 0)
     }
 }
 
-/// The machine, as far as it matters.
+/// The properties of the machine that affect the measurement.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Machine {
-    /// Data caches of the first core.
+    /// The data caches of the first core.
     pub caches: Vec<Cache>,
-    /// Cost of dependent accesses, nearest memory first, with the name of what they reach.
+    /// The costs of dependent accesses, nearest memory first, each with the name of the memory.
     pub latencies: Vec<(String, Latency)>,
-    /// What reading the clock costs.
+    /// The cost of reading the clock.
     pub clock: Clock,
-    /// Why cache misses are not counted, if they are not.
+    /// The reason why cache misses are not counted, if they are not.
     pub counters: Result<(), CounterError>,
-    /// Why threads are not pinned, if they are not.
+    /// The reason why threads are not pinned, if they are not.
     pub pinned: Result<(), String>,
 }
 
-/// A whole run.
+/// The results of a whole run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Findings {
     /// The machine.
     pub machine: Machine,
-    /// How it was measured.
+    /// The settings of the measurement.
     pub settings: Settings,
-    /// Cases with at least one repetition.
+    /// The results of the cases with at least one repetition.
     pub measured: Vec<Measured>,
-    /// Cases that no table can honour.
+    /// The cases that no table supports.
     pub not_offered: Vec<NotOffered>,
-    /// Cases that the interrupt came before.
+    /// The cases that were not measured because of the interrupt.
     pub unfinished: Vec<Case>,
     /// Whether the run was interrupted.
     pub interrupted: bool,

@@ -221,20 +221,20 @@ impl Drop for Region {
 pub fn trim_heap() {
     #[cfg(all(target_os = "linux", target_env = "gnu", not(miri)))]
     {
-        // SAFETY: this is the signature that the C library of GNU has.
+        // SAFETY: the declaration has the signature of the function in the GNU C library.
         unsafe extern "C" {
             fn malloc_trim(left: usize) -> std::ffi::c_int;
         }
-        // SAFETY: it may be called at any time by any thread.
+        // SAFETY: any thread may call the function at any time.
         unsafe { malloc_trim(0) };
     }
 }
 
-/// Asks the cache for the line at `address`.
+/// Prefetches the line at `address`.
 #[inline(always)]
 pub fn prefetch(address: *const u8) {
     #[cfg(all(target_arch = "x86_64", not(miri)))]
-    // SAFETY: a prefetch is a hint: it reads nothing and faults on no address.
+    // SAFETY: a prefetch is a hint: it reads no value and faults on no address.
     unsafe {
         std::arch::x86_64::_mm_prefetch::<{ std::arch::x86_64::_MM_HINT_T0 }>(address.cast());
     }
@@ -242,11 +242,12 @@ pub fn prefetch(address: *const u8) {
     let _ = address;
 }
 
-/// Asks for the line at `address`, which is read once: nothing leaves the larger caches for it.
+/// Prefetches the line at `address` for a single read, without displacing data from the larger
+/// caches.
 #[inline(always)]
 pub(crate) fn prefetch_once(address: *const u8) {
     #[cfg(all(target_arch = "x86_64", not(miri)))]
-    // SAFETY: a prefetch is a hint: it reads nothing and faults on no address.
+    // SAFETY: a prefetch is a hint: it reads no value and faults on no address.
     unsafe {
         std::arch::x86_64::_mm_prefetch::<{ std::arch::x86_64::_MM_HINT_NTA }>(address.cast());
     }
@@ -254,12 +255,14 @@ pub(crate) fn prefetch_once(address: *const u8) {
     let _ = address;
 }
 
-/// Asks the cache for the line at `address`, to be written soon: other cores let go of it now, not when it is written.
+/// Prefetches the line at `address` for writing: other cores release the line now and not when it
+/// is written.
 #[inline(always)]
 pub(crate) fn prefetch_to_write(address: *const u8) {
-    // The intrinsic makes this instruction only where the compiler may take it for granted; processors without it skip it.
+    // The intrinsic emits this instruction only if the target features include it; processors
+    // without it ignore it.
     #[cfg(all(target_arch = "x86_64", not(miri), not(feature = "portable")))]
-    // SAFETY: a prefetch is a hint: it changes nothing and faults on no address.
+    // SAFETY: a prefetch is a hint: it changes no value and faults on no address.
     unsafe {
         std::arch::asm!(
             "prefetchw [{}]",

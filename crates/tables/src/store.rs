@@ -1,8 +1,9 @@
-//! Inline storage, behind one type for all shapes of buckets.
+//! Inline storage, as one type for buckets of all shapes. [`ExactTable`](crate::ExactTable) uses
+//! it.
 
 mod inline;
 
 pub(crate) use inline::{Inline, Shape};
 
-/// The number of keys that are looked up side by side.
+/// The number of keys that are looked up together.
 pub(crate) const BATCH: usize = 32;

@@ -1,16 +1,20 @@
-//! The entry of highest priority among thousands, each with a mask and ranges of its own: a tree of cuts.
+//! Finds the entry of highest priority among thousands, each with a mask and ranges of its own, in
+//! a tree of cuts. [`Search`](crate::search::Search) uses it.
 //!
-//! A node divides its entries by a byte of the key or by a number in it, as decision trees for packet classification do
-//! (HyperCuts, Singh et al. 2003; HyperSplit, Qi et al. 2009), but copies no entry: those that fit no side, as their
-//! mask or range leaves it open, are in a child of their own, which each packet visits too (as in PartitionSort and
-//! CutSplit they are kept apart, and not spread). So the masks may be as many as the entries, and an entry is in one
-//! leaf. The entries of a leaf are compared with the key eight at a time; since that is cheap beside a step through the
-//! tree, a leaf is divided only where that is thought to save time ([`cut`]). Every node knows the highest priority below
-//! it, and packets leave out what cannot be better than what they have.
+//! A node divides its entries by a byte of the key or by a number in the key, as decision trees for
+//! packet classification do (HyperCuts, Singh et al. 2003; HyperSplit, Qi et al. 2009), but copies
+//! no entry. Entries that fit no side, because their mask or range leaves the byte or number open,
+//! are in an extra child that each packet also visits (as in PartitionSort and CutSplit, which keep
+//! such entries apart as well). There may thus be as many masks as entries, and each entry is in
+//! exactly one leaf. The entries of a leaf are compared with the key eight at a time. Since this is
+//! cheap compared with a step through the tree, a leaf is divided only if that is expected to save
+//! time ([`cut`]). Every node knows the highest priority below it, so a packet skips nodes that
+//! cannot improve on its best entry so far.
 //!
-//! Each insertion writes the nodes on its way anew ([`Arena`]) and one word that leads to the root; a packet that loads
-//! that word sees all entries of one moment. A part of the tree that has grown to twice what it was built for, or shrunk
-//! to a quarter, is built anew: in the mean that costs an insertion as much as the tree is deep.
+//! Each change copies the nodes on its path ([`Arena`]) and stores one word, which leads to the
+//! root; a packet that loads this word sees all entries as they were at one moment. A part of the
+//! tree that has grown to twice the size for which it was built, or has shrunk to a quarter of it,
+//! is rebuilt. On average, this costs an insertion time proportional to the depth of the tree.
 
 mod cut;
 #[allow(unsafe_code, reason = "instructions that not every processor has")]
@@ -29,14 +33,14 @@ pub(crate) use rule::{FieldRange, Rule};
 use rule::{Rules, encode, words_of};
 pub(crate) use together::Together;
 
-/// Entries of a leaf that is not divided, whatever they are: as many as are compared at once.
+/// The largest number of entries that are never divided: the number that is compared at once.
 const LEAF: usize = lanes::TOGETHER;
 
-/// The largest number of entries in a leaf. Those that no cut divides are halved by rank until
-/// they fit, so that an insertion writes this many entries at most.
+/// The largest number of entries in a leaf. Entries that no cut divides are halved by rank until
+/// they fit, so that an insertion never writes more entries than this.
 const LARGEST_LEAF: usize = 128;
 
-/// Appends a key in words, most significant byte first, and a word of zeros behind.
+/// Appends a key in words, most significant byte first, followed by a word of zeros.
 pub(crate) fn key_words(key: &[u8], words: &mut Vec<u64>) {
     for chunk in key.chunks(8) {
         let mut bytes = [0; 8];
@@ -46,7 +50,7 @@ pub(crate) fn key_words(key: &[u8], words: &mut Vec<u64>) {
     words.push(0);
 }
 
-/// `length` bytes, 8 at most, from byte `at` on, as a number.
+/// Returns `length` bytes (at most 8) of a key, from byte `at` on, as a number.
 #[inline(always)]
 fn number_at(words: &[u64], at: usize, length: usize) -> u64 {
     let word = |index: usize| words.get(index).copied().unwrap_or(0);
@@ -58,36 +62,36 @@ fn number_at(words: &[u64], at: usize, length: usize) -> u64 {
     number >> (64 - 8 * length as u32)
 }
 
-/// What packets see.
+/// The part of the tree that packets read, and the writer's operations on it.
 pub(crate) struct TernaryTree {
     root: AtomicU64,
     arena: Arena,
-    /// Words of a key, without the zeros behind.
+    /// The number of words of a key, without the word of zeros at the end.
     words: usize,
     key_bytes: usize,
-    /// Numbers in the key that entries are divided by.
+    /// The numbers in the key by which entries may be divided.
     windows: Vec<Window>,
 }
 
-/// A part of the tree that a search has yet to go through.
+/// A part of the tree that a search has not visited yet.
 pub(crate) struct Waiting {
     block: Block,
-    /// No entry in it has a higher priority.
+    /// The highest priority of the entries in this part.
     highest: u32,
 }
 
 /// The best entry for a packet so far.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Best {
-    /// In which entries came; of equal priorities the lowest is better.
+    /// The order of the entry. Among equal priorities, the lowest order is the best.
     order: u64,
     priority: u32,
-    /// The number of the entry plus one, or 0 if none was found.
+    /// The number of the entry plus one, or 0 if none has been found.
     pub(crate) name: u32,
 }
 
 impl Best {
-    /// Every entry is better.
+    /// A value that is worse than every entry.
     const NONE: Self = Self { order: u64::MAX, priority: 0, name: 0 };
 
     #[inline(always)]
@@ -99,7 +103,7 @@ impl Best {
 }
 
 impl TernaryTree {
-    /// An empty tree for keys of fields with so many bytes.
+    /// Creates an empty tree. `fields` holds the number of bytes of each field of a key.
     pub(crate) fn new(fields: impl Iterator<Item = usize>) -> Self {
         let mut windows = Vec::new();
         let mut at = 0;
@@ -118,12 +122,12 @@ impl TernaryTree {
         }
     }
 
-    /// Bytes reserved.
+    /// Returns the number of reserved bytes.
     pub(crate) fn bytes(&self) -> usize {
         self.arena.bytes()
     }
 
-    /// Words of a key, without the zeros behind.
+    /// Returns the number of words of a key, without the word of zeros at the end.
     #[inline(always)]
     pub(crate) fn key_words(&self) -> usize {
         self.words
@@ -133,13 +137,14 @@ impl TernaryTree {
         Root::new(&self.root)
     }
 
-    /// The tree as it is now, for [`TernaryTree::find`]. The caller is pinned until it has done with it.
+    /// Returns the current root, for [`TernaryTree::find`]. The caller must stay pinned while it
+    /// uses the root.
     #[inline]
     pub(crate) fn now(&self) -> Block {
         self.root().load().1
     }
 
-    /// The best entry for a key in words. `stack` is scratch memory.
+    /// Returns the best entry for a key in words. `stack` is scratch memory.
     #[inline(always)]
     pub(crate) fn find(
         &self,
@@ -174,7 +179,8 @@ impl TernaryTree {
                         None => return best,
                     }
                 },
-                // The better one first, so that the other may be left out.
+                // The part with the higher priority is visited first, so that the other one may be
+                // skipped.
                 (false, false) => {
                     let (first, second) = (self.highest(side), self.highest(open));
                     let (now, later, highest) =
@@ -186,7 +192,7 @@ impl TernaryTree {
         }
     }
 
-    /// Compares the entries of a leaf, of which the best come first.
+    /// Compares the entries of a leaf, the best of which come first.
     #[inline(always)]
     fn look(&self, lanes: impl Lanes, words: &[AtomicU64], key: &[u64], best: &mut Best) {
         if let Some(rule) = self.rules(words).first_match(lanes, key) {
@@ -194,8 +200,9 @@ impl TernaryTree {
         }
     }
 
-    /// The two children of a node that a key visits: its side, and the child for rules that the cut
-    /// leaves open; of a rank's node both sides.
+    /// Returns the two children of a node that a key visits: the side to which the key belongs, and
+    /// the child for rules that the cut leaves open. In a node that divides by rank, these are both
+    /// sides.
     #[inline(always)]
     fn go_on(&self, head: &Head, words: &[AtomicU64], key: &[u64]) -> (Block, Block) {
         match head.kind {
@@ -207,7 +214,7 @@ impl TernaryTree {
         }
     }
 
-    /// The entries of a leaf.
+    /// Returns the entries of a leaf.
     #[inline(always)]
     fn rules<'a>(&self, words: &'a [AtomicU64]) -> Rules<'a> {
         let size = words.get(1).map_or(0, |word| word.load(Ordering::Relaxed));
@@ -215,28 +222,28 @@ impl TernaryTree {
         Rules::new(own, (size >> 32) as usize, self.words)
     }
 
-    /// Adds a rule. False where memory does not suffice; then nothing has changed.
+    /// Adds a rule. Returns false if memory does not suffice; then nothing has changed.
     pub(crate) fn insert(&self, writer: &mut Writer, domain: &Domain, rule: &Rule) -> bool {
         let root = self.now();
         let changed = self.with(writer, root, rule);
         self.publish(writer, domain, changed)
     }
 
-    /// Puts all these rules into the tree, which has none. Returns false if memory does not suffice.
+    /// Adds all these rules to an empty tree. Returns false if memory does not suffice.
     pub(crate) fn fill(&self, writer: &mut Writer, domain: &Domain, rules: Vec<Rule>) -> bool {
         let root = self.build(writer, rules);
         self.publish(writer, domain, root)
     }
 
-    /// Takes a rule out. False where memory does not suffice; then it is still there.
+    /// Removes a rule. Returns false if memory does not suffice; then nothing has changed.
     pub(crate) fn remove(&self, writer: &mut Writer, domain: &Domain, rule: &Rule) -> bool {
         let root = self.now();
         let changed = self.without(writer, root, rule);
         self.publish(writer, domain, changed)
     }
 
-    /// Returns the tree with one rule more or less, which packets do not see until it is published.
-    /// `None` if memory does not suffice; then nothing has changed.
+    /// Returns the root of the tree with one rule more or less, which packets do not see until it
+    /// is published. Returns `None` if memory does not suffice; then nothing has changed.
     pub(crate) fn prepare(&self, writer: &mut Writer, rule: &Rule, adds: bool) -> Option<Block> {
         let root = self.now();
         let changed = match adds {
@@ -268,7 +275,7 @@ impl TernaryTree {
         }
     }
 
-    /// The tree with one rule more.
+    /// Returns the tree below `block` with one rule more.
     fn with(&self, writer: &mut Writer, block: Block, rule: &Rule) -> Option<Block> {
         let mut node = match self.draft(block) {
             Draft::Leaf(mut rules) => {
@@ -293,7 +300,7 @@ impl TernaryTree {
         writer.make(&self.arena, &node.encode())
     }
 
-    /// The tree with one rule less.
+    /// Returns the tree below `block` with one rule less.
     fn without(&self, writer: &mut Writer, block: Block, rule: &Rule) -> Option<Block> {
         let mut node = match self.draft(block) {
             Draft::Leaf(mut rules) => {
@@ -325,7 +332,7 @@ impl TernaryTree {
         Head::of(self.arena.words(block)).highest
     }
 
-    /// All rules below a block, which is not used any more.
+    /// Collects all rules below a block, and drops the blocks that hold them.
     fn take(&self, writer: &mut Writer, block: Block, rules: &mut Vec<Rule>) {
         match self.draft(block) {
             Draft::Leaf(own) => {
@@ -339,7 +346,7 @@ impl TernaryTree {
         }
     }
 
-    /// A tree of these rules.
+    /// Builds a tree of these rules.
     fn build(&self, writer: &mut Writer, rules: Vec<Rule>) -> Option<Block> {
         let cut = (rules.len() > LEAF).then(|| choose(&rules, self.key_bytes, &self.windows));
         let cut = match cut.flatten() {
@@ -383,7 +390,7 @@ impl TernaryTree {
         2 + words_of(rules, self.words)
     }
 
-    /// A block as the writer changes it.
+    /// Decodes a block for the writer.
     fn draft(&self, block: Block) -> Draft {
         if block.is_none() {
             return Draft::Leaf(Vec::new());
@@ -440,22 +447,22 @@ impl TernaryTree {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
     Leaf,
-    /// A byte of few values.
+    /// A cut by a byte that has few different values.
     Byte,
     Number,
-    /// A byte of many values.
+    /// A cut by a byte that has many different values.
     Bytes,
-    /// The rank of entries.
+    /// A cut by the rank of entries.
     Rank,
 }
 
 /// The first word of a block.
 struct Head {
     kind: Kind,
-    /// The byte or number that divides the entries.
+    /// The byte of the key at which the byte or number begins that divides the entries.
     at: usize,
     length: usize,
-    /// No entry below has a higher priority.
+    /// The highest priority of the entries below.
     highest: u32,
 }
 
@@ -485,29 +492,35 @@ impl Head {
     }
 }
 
-/// Halves of words: the open child of a byte's node, behind head, counts and four words of values; the children of the
-/// values follow.
+/// The half with the open child in a node that divides by a byte of few values. It follows the
+/// head, the counts and four words with a bit for each value; the children of the values come after
+/// it.
 const BYTE_OPEN: usize = 12;
-/// The same where each value of the byte has its child or none, behind head and counts.
+/// The half with the open child in a node that has a place for each value of a byte. It follows the
+/// head and the counts.
 const BYTES_OPEN: usize = 4;
-/// Values from which on they do: then a packet counts no bits, and the node is four times as large at most.
+/// The number of values from which on a node has a place for each value. A packet then counts no
+/// bits, and the node is at most four times as large.
 const MANY: usize = 64;
-/// The sides of a number's node, behind head, counts and threshold.
+/// The half with the first side of a node that divides by a number, after the head, the counts and
+/// the threshold.
 const NUMBER_SIDES: usize = 6;
 const NUMBER_OPEN: usize = 8;
-/// The sides of a rank's node, behind head, counts, order and priority. Its open child is always
-/// none.
+/// The half with the first side of a node that divides by rank, after the head, the counts, the
+/// order and the priority. The open child of such a node is always empty.
 const RANK_SIDES: usize = 8;
 const RANK_OPEN: usize = 10;
 
-/// Where a key goes on from a node that divides by a byte, and the child for rules that leave it open.
+/// Returns the child for a key's byte, and the child for rules that leave the byte open, in a node
+/// with few values.
 #[inline(always)]
 fn at_byte(head: &Head, words: &[AtomicU64], key: &[u64]) -> (Block, Block) {
     let byte = number_at(key, head.at, 1) as usize;
     (byte_child(words, byte), Block::from_bits(half(words, BYTE_OPEN)))
 }
 
-/// The same where each value of the byte has a child or none.
+/// Returns the child for a key's byte, and the child for rules that leave the byte open, in a node
+/// with a place for each value.
 #[inline(always)]
 fn at_bytes(head: &Head, words: &[AtomicU64], key: &[u64]) -> (Block, Block) {
     let byte = number_at(key, head.at, 1) as usize;
@@ -515,7 +528,7 @@ fn at_bytes(head: &Head, words: &[AtomicU64], key: &[u64]) -> (Block, Block) {
     (child(BYTES_OPEN + 1 + byte), child(BYTES_OPEN))
 }
 
-/// The same where a number divides.
+/// Returns the child for a key's number, and the child for rules that leave the number open.
 #[inline(always)]
 fn at_number(head: &Head, words: &[AtomicU64], key: &[u64]) -> (Block, Block) {
     let threshold = words.get(2).map_or(0, |word| word.load(Ordering::Relaxed));
@@ -524,7 +537,7 @@ fn at_number(head: &Head, words: &[AtomicU64], key: &[u64]) -> (Block, Block) {
     (child, Block::from_bits(half(words, NUMBER_OPEN)))
 }
 
-/// Both sides of a node that divides by rank.
+/// Returns both sides of a node that divides by rank.
 #[inline(always)]
 fn at_rank(words: &[AtomicU64]) -> (Block, Block) {
     let side = |side| Block::from_bits(half(words, RANK_SIDES + side));
@@ -535,7 +548,9 @@ fn at_rank(words: &[AtomicU64]) -> (Block, Block) {
 fn byte_child(words: &[AtomicU64], byte: usize) -> Block {
     let Some(values) = words.get(2..BYTE_OPEN / 2) else { return Block::NONE };
     let (word, bit) = (byte / 64, byte % 64);
-    // Of the words before it all bits count, of its own those below it: without a branch, as bytes cannot be foretold.
+    // Counts all ones in the words before the byte's word, and the ones below the byte's bit in its
+    // own word. The loop has no branch on the byte, because a branch predictor could not predict
+    // its value.
     let mut before = 0;
     let mut is_there = false;
     for (at, values) in values.iter().enumerate() {
@@ -558,14 +573,14 @@ enum Draft {
 /// A node as the writer changes it.
 struct Inner {
     cut: Cut,
-    /// Rules below.
+    /// The number of rules below.
     count: u32,
-    /// As many as there were when it was built.
+    /// The number of rules below when the node was built.
     built: u32,
     highest: u32,
-    /// Children by side, in order.
+    /// The children, sorted by side.
     sides: Vec<(u64, Block)>,
-    /// Of rules that the cut does not place.
+    /// The child for the rules that the cut does not place.
     open: Block,
 }
 

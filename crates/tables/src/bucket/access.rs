@@ -1,5 +1,6 @@
-//! A thread's way into buckets for machine code; see [`Access`]. Where the caller is alone, or writes single words, the address
-//! of an entry is in its bucket, and an action that has its entry alone has the bucket locked.
+//! Makes the [`Access`] of inline storage for machine code. If the caller is the only thread, or
+//! writes only single words, the address of an entry is in its bucket. If an action needs exclusive
+//! use of its entry, the bucket is locked.
 
 use std::ptr;
 
@@ -12,10 +13,12 @@ use crate::quiescence::relax;
 use crate::region::{LINE, prefetch};
 
 impl<const K: usize, const V: usize> Buckets<K, V> {
-    /// `NUMBERED`: the buckets were made for numbers.
+    /// Returns the access of one thread. `NUMBERED` is set if the buckets were made for entry
+    /// numbers.
     pub(crate) fn access<const NUMBERED: bool>(&self, sharing: Sharing, writing: u64) -> Access {
         let (find, leave): (Find, Option<Leave>) = match sharing {
-            // While packets are in the gate, nobody changes which entries there are: only their values move.
+            // While packets are inside the gate, no entries are inserted or removed; only values
+            // change.
             Sharing::Alone | Sharing::Apart | Sharing::Words => (alone::<K, V, NUMBERED>, None),
             Sharing::Unlocked => (shared::<K, V, NUMBERED>, Some(write_back::<K, V, NUMBERED>)),
             Sharing::Locked => (held::<K, V, NUMBERED>, Some(release::<K, V>)),
@@ -47,7 +50,7 @@ impl<const K: usize, const V: usize> Buckets<K, V> {
     }
 }
 
-/// Keys of which those in further buckets are seen to together: as many as a word has bits.
+/// The number of keys whose overflowed buckets are visited together: one for each bit of a word.
 const AT_ONCE: usize = 64;
 
 #[inline(always)]
@@ -55,18 +58,20 @@ fn hash<const K: usize, const V: usize, const NUMBERED: bool>(key: &[u8; K]) -> 
     if NUMBERED { numbered_hash(key, Buckets::<K, V>::SLOTS) } else { fixed(key, DEFAULT_SEED) }
 }
 
-/// The access and its buckets.
+/// Returns the access and its buckets.
 ///
 /// # Safety
-/// `access` was made by [`Buckets::access`] for buckets of this shape, which are alive, and nobody else uses it.
+/// `access` must have been made by [`Buckets::access`] of buckets of this shape. The buckets must
+/// be alive, and no other thread may use the access.
 #[inline(always)]
 unsafe fn parts<'a, const K: usize, const V: usize>(
     access: *mut Access,
 ) -> (&'a mut Access, &'a Buckets<K, V>) {
-    // SAFETY: the access is valid, and its body are buckets that are alive. The pointer to them is read before there is an
-    // exclusive reference, which a read beside it would end.
+    // SAFETY: the access is valid, and its body points to buckets that are alive. The pointer is
+    // read before an exclusive reference to the access exists, since a read through the raw pointer
+    // would invalidate the reference.
     let buckets = unsafe { &*(*access).body.cast::<Buckets<K, V>>() };
-    // SAFETY: nobody else uses the access.
+    // SAFETY: no other thread uses the access.
     (unsafe { &mut *access }, buckets)
 }
 
@@ -75,7 +80,7 @@ unsafe extern "C" fn alone<const K: usize, const V: usize, const NUMBERED: bool>
     low: u64,
     high: u64,
 ) -> Place {
-    // SAFETY: the caller of a function in an access hands it that access.
+    // SAFETY: the caller of a function in an access passes that access.
     let (access, buckets) = unsafe { parts::<K, V>(access) };
     let key = key::<K>(low, high);
     match buckets.find::<true>(hash::<K, V, NUMBERED>(&key), &key, |_| true) {
@@ -96,14 +101,15 @@ fn hashes<const K: usize, const V: usize, const NUMBERED: bool>(
     }
 }
 
-/// See [`Access::locate`].
+/// Implements [`Access::locate`].
 unsafe fn locate<const K: usize, const V: usize, const NUMBERED: bool>(
     access: &Access,
     keys: &[[u64; 2]],
     hashes: &[u64],
     places: &mut [Place],
 ) {
-    // SAFETY: as promised to this function, the buckets are alive, and this function is for their shape.
+    // SAFETY: the caller guarantees that the buckets are alive, and the access has this function
+    // only if they have this shape.
     let buckets = unsafe { &*access.body.cast::<Buckets<K, V>>() };
     for (([low, high], hash), place) in keys.iter().zip(hashes).zip(places) {
         let found = buckets.find::<true>(*hash, &key::<K>(*low, *high), |_| true);
@@ -114,8 +120,9 @@ unsafe fn locate<const K: usize, const V: usize, const NUMBERED: bool>(
     }
 }
 
-/// See [`Access::ask_for_named`]: while packets are in the gate, nobody changes which entries there are. Which of a bucket's
-/// slots has a key nobody can foresee, so there is no jump for it.
+/// Implements [`Access::ask_for_named`]. While packets are inside the gate, no entries are inserted
+/// or removed. There is no branch on the slot of a key, because a branch predictor could not
+/// predict it.
 unsafe fn name<const K: usize, const V: usize, const NUMBERED: bool>(
     access: &Access,
     (keys, told): (&[[u64; 2]], &[u64]),
@@ -128,7 +135,7 @@ unsafe fn name<const K: usize, const V: usize, const NUMBERED: bool>(
     }
     let bucket = |number: u64| {
         let distance = (number & access.mask) as usize * LINE;
-        // SAFETY: the table has as many buckets as the mask has numbers, and is alive.
+        // SAFETY: the table has a bucket for each masked number, and is alive.
         unsafe { Line::<K, V>::at(access.buckets.add(distance)) }
     };
     let last = access.buckets.wrapping_add(access.mask as usize * LINE);
@@ -142,13 +149,14 @@ unsafe fn name<const K: usize, const V: usize, const NUMBERED: bool>(
         let home = |position: usize, key: &[u8; K]| match told.get(position) {
             Some(address) => {
                 let address = ptr::with_exposed_provenance_mut(*address as usize);
-                // SAFETY: as promised to this function, it is a bucket of this table, or one without entries.
+                // SAFETY: the caller guarantees that the address is that of a bucket of this table,
+                // or of the empty bucket.
                 unsafe { Line::<K, V>::at(address) }
             }
             None => bucket(hash::<K, V, NUMBERED>(key)),
         };
-        // A bit for each key that may lie in the bucket behind its own: that is asked for, and comes while the others are seen
-        // to.
+        // A bit for each key that may lie in the bucket after its own. That bucket is prefetched
+        // while the other keys are processed.
         let mut further = 0_u64;
         let parts = keys.iter().zip(&mut *named).zip(&mut *found);
         for (position, (([low, high], named), found)) in parts.enumerate() {
@@ -167,7 +175,7 @@ unsafe fn name<const K: usize, const V: usize, const NUMBERED: bool>(
             let is_further = !NUMBERED && !is_there && header.overflowed();
             further |= u64::from(is_further) << position;
             let next = behind(line.address()).cast_const();
-            // Whatever the word is, it is not looked at.
+            // The word may be any number, since a prefetch of an invalid address has no effect.
             prefetch(if is_further { next } else { *named as usize as *const u8 });
         }
         while further != 0 {
@@ -179,13 +187,14 @@ unsafe fn name<const K: usize, const V: usize, const NUMBERED: bool>(
                 let key = key::<K>(*low, *high);
                 let home = home(position, &key).address();
                 let address = behind(home);
-                // SAFETY: behind a bucket that was full is another one of the table, as above.
+                // SAFETY: `behind` returns the address of the table's next bucket, or of its first
+                // one after the last.
                 let line = unsafe { Line::<K, V>::at(address) };
                 let header = line.peek();
                 let (slot, is_there) = in_line(line, header, &key);
                 let word = line.word_of_value(slot, place);
                 *named = if is_there { word } else { 0 };
-                // Behind the last bucket is nothing, and the first is elsewhere.
+                // After the last bucket comes the first, which is not 64 bytes further on.
                 if is_there && home != last {
                     *found = found_in::<K, V>(header, slot) | Probe::FOUND_BEHIND;
                 }
@@ -195,8 +204,8 @@ unsafe fn name<const K: usize, const V: usize, const NUMBERED: bool>(
     }
 }
 
-/// The slot that has the entry of a key, and whether one has it; where none has, the slot behind the last, which is read in
-/// vain.
+/// Returns the slot with the entry of a key, and whether there is one. If there is none, returns
+/// the number of slots, at which the caller reads a meaningless value.
 #[inline(always)]
 fn in_line<const K: usize, const V: usize>(
     line: Line<'_, K, V>,
@@ -207,7 +216,7 @@ fn in_line<const K: usize, const V: usize>(
     ((fits | 1 << Line::<K, V>::SLOTS).trailing_zeros() as usize, fits != 0)
 }
 
-/// What [`Probe::FOUND`] says of an entry in a slot of its bucket.
+/// Returns the encoding of [`Probe::FOUND`] for an entry in a slot of its bucket.
 #[inline(always)]
 fn found_in<const K: usize, const V: usize>(header: Header, slot: usize) -> u32 {
     let action = Line::<K, V>::action(header, slot).wrapping_sub(1) as u32;
@@ -219,13 +228,13 @@ unsafe extern "C" fn shared<const K: usize, const V: usize, const NUMBERED: bool
     low: u64,
     high: u64,
 ) -> Place {
-    // SAFETY: the caller of a function in an access hands it that access.
+    // SAFETY: the caller of a function in an access passes that access.
     let (used, buckets) = unsafe { parts::<K, V>(access) };
     let key = key::<K>(low, high);
     match buckets.find::<false>(hash::<K, V, NUMBERED>(&key), &key, |_| true) {
         Some(found) => {
             used.key = [low, high];
-            // SAFETY: the access is valid, and the reference to it is not used any more.
+            // SAFETY: the access is valid, and the reference to it is not used after this call.
             unsafe { Access::found_copy(access, &found.value, found.action) }
         }
         None => used.missed(),
@@ -235,7 +244,7 @@ unsafe extern "C" fn shared<const K: usize, const V: usize, const NUMBERED: bool
 unsafe extern "C" fn write_back<const K: usize, const V: usize, const NUMBERED: bool>(
     access: *mut Access,
 ) {
-    // SAFETY: the caller of a function in an access hands it that access.
+    // SAFETY: the caller of a function in an access passes that access.
     let (access, buckets) = unsafe { parts::<K, V>(access) };
     let key = key::<K>(access.key[0], access.key[1]);
     let hash = hash::<K, V, NUMBERED>(&key);
@@ -251,7 +260,7 @@ unsafe extern "C" fn held<const K: usize, const V: usize, const NUMBERED: bool>(
     low: u64,
     high: u64,
 ) -> Place {
-    // SAFETY: the caller of a function in an access hands it that access.
+    // SAFETY: the caller of a function in an access passes that access.
     let (used, buckets) = unsafe { parts::<K, V>(access) };
     let key = key::<K>(low, high);
     let hash = hash::<K, V, NUMBERED>(&key);
@@ -261,7 +270,7 @@ unsafe extern "C" fn held<const K: usize, const V: usize, const NUMBERED: bool>(
             return used.missed();
         };
         if used.writing >> found.action & 1 == 0 {
-            // SAFETY: the access is valid, and the reference to it is not used any more.
+            // SAFETY: the access is valid, and the reference to it is not used after this call.
             return unsafe { Access::found_copy(access, &found.value, found.action) };
         }
         let line = buckets.line_of(&found);
@@ -275,11 +284,12 @@ unsafe extern "C" fn held<const K: usize, const V: usize, const NUMBERED: bool>(
 }
 
 unsafe extern "C" fn release<const K: usize, const V: usize>(access: *mut Access) {
-    // SAFETY: the caller of a function in an access hands it that access.
+    // SAFETY: the caller of a function in an access passes that access.
     let (access, _) = unsafe { parts::<K, V>(access) };
     let line = std::mem::replace(&mut access.line, ptr::null_mut());
     if !line.is_null() {
-        // SAFETY: `held` locked this line of the table, which is alive, and nobody else lets go of it.
+        // SAFETY: `held` locked this line of the table, the table is alive, and only this function
+        // unlocks the line.
         let held = unsafe { Held::<K, V>::resume(Line::at(line.cast())) };
         drop(held);
     }

@@ -1,10 +1,11 @@
-//! One bucket: where its parts lie, and how they are read and written while other threads do the same.
+//! One bucket: the layout of its parts, and how they are read and written while other threads do so
+//! too.
 
 use crate::quiescence::relax;
 use crate::region::{LINE, Region, Words};
 use crate::sync::{AtomicU64, Ordering, fence};
 
-/// Number of entries in a line, for keys of `key` and values of `value` bytes.
+/// Returns the number of entries in a line, for keys of `key` bytes and values of `value` bytes.
 pub(crate) const fn slots(key: usize, value: usize) -> usize {
     let mut slots = 7;
     while slots > 0 && values_offset(key, value, slots) + slots * value > LINE {
@@ -13,13 +14,13 @@ pub(crate) const fn slots(key: usize, value: usize) -> usize {
     slots
 }
 
-/// Where the values begin: behind the keys, at a multiple of their word.
+/// Returns the offset of the values, which follow the keys and are aligned to their words.
 pub(crate) const fn values_offset(key: usize, value: usize, slots: usize) -> usize {
     let word = if value == 4 { 4 } else { 8 };
     (HEADER + key * slots).next_multiple_of(word)
 }
 
-/// Bits of the header for the action of one slot.
+/// Returns the number of header bits for the action of one slot.
 pub(crate) const fn action_bits(slots: usize) -> u32 {
     match slots {
         0 => 0,
@@ -28,7 +29,7 @@ pub(crate) const fn action_bits(slots: usize) -> u32 {
     }
 }
 
-/// The largest number of actions that the header can name.
+/// Returns the largest number of actions that the header can name.
 pub(crate) const fn max_actions(key: usize, value: usize) -> usize {
     (1 << action_bits(slots(key, value))) - 1
 }
@@ -38,7 +39,8 @@ const OVERFLOW_SHIFT: u32 = 32;
 const ACTIONS_SHIFT: u32 = 36;
 const OVERFLOW_MAX: u64 = 15;
 
-/// Where the header is, for whoever reads it without the methods here.
+/// The offsets of the header's fields, for code that reads the header without the methods of this
+/// module.
 pub(crate) struct Fields;
 
 impl Fields {
@@ -57,13 +59,14 @@ impl Header {
         self.0 & 1 == 1
     }
 
-    /// Whether entries whose way led through this bucket lie further on.
+    /// Returns whether entries that belong to this bucket, or passed it, are in a later one.
     #[inline(always)]
     pub(super) fn overflowed(self) -> bool {
         (self.0 >> OVERFLOW_SHIFT) & OVERFLOW_MAX != 0
     }
 
-    /// One entry more lies further on, or (`delta` -1) one less. A count that reached its end stays there.
+    /// Returns the header with `delta` (1 or -1) added to the overflow count. A count that has
+    /// reached its maximum stays there.
     pub(super) fn with_overflow(self, delta: i64) -> Self {
         let count = (self.0 >> OVERFLOW_SHIFT) & OVERFLOW_MAX;
         if count == OVERFLOW_MAX {
@@ -73,7 +76,7 @@ impl Header {
         Self(self.0 & !(OVERFLOW_MAX << OVERFLOW_SHIFT) | changed << OVERFLOW_SHIFT)
     }
 
-    /// The header after a change: the version is the next even one.
+    /// Returns the header after a change, with the next even version.
     #[inline(always)]
     fn unlocked_after_change(self) -> Self {
         let version = (self.0 as u32).wrapping_add(1);
@@ -91,10 +94,11 @@ impl Header {
     }
 }
 
-/// A bucket with keys of `K` and values of `V` bytes. `K` is 4 or a multiple of 8, and so is `V`.
+/// A bucket with keys of `K` bytes and values of `V` bytes. Both `K` and `V` are 4 or a multiple of
+/// 8.
 ///
-/// The memory behind it is a line of a [`Region`](crate::region::Region): aligned, initialised and alive as long as
-/// the lifetime says, and reached only by atomics.
+/// The memory of the bucket is a line of a [`Region`](crate::region::Region): aligned, initialised,
+/// alive during `'a`, and accessed only by atomics.
 #[derive(Clone, Copy)]
 pub(super) struct Line<'a, const K: usize, const V: usize> {
     words: Words<'a>,
@@ -107,20 +111,20 @@ impl<'a, const K: usize, const V: usize> Line<'a, K, V> {
     const VALUES: usize = values_offset(K, V, Self::SLOTS);
 
     /// # Safety
-    /// The region has more lines than `index`.
+    /// The region must have more lines than `index`.
     #[inline(always)]
     pub(super) unsafe fn new(region: &'a Region, index: usize) -> Self {
-        // SAFETY: as promised to this function.
+        // SAFETY: the caller guarantees that the region has more lines than `index`.
         Self { words: unsafe { region.line(index) } }
     }
 
-    /// The bucket at an address that [`Line::address`] gave.
+    /// Returns the bucket at an address that [`Line::address`] returned.
     ///
     /// # Safety
-    /// The region that it is of is alive for as long as the lifetime says.
+    /// The bucket's region must be alive during `'a`.
     #[inline(always)]
     pub(super) unsafe fn at(address: *mut u8) -> Self {
-        // SAFETY: as promised to this function.
+        // SAFETY: the caller guarantees that the region is alive during `'a`.
         Self { words: unsafe { Words::at(address) } }
     }
 
@@ -129,7 +133,8 @@ impl<'a, const K: usize, const V: usize> Line<'a, K, V> {
         self.words.address()
     }
 
-    /// Where the value of a slot lies, for who has the bucket alone.
+    /// Returns the address of a slot's value, for a caller that has exclusive use of the value or
+    /// writes single words.
     #[inline(always)]
     pub(super) fn value_address(self, slot: usize) -> *mut u8 {
         self.words.address().wrapping_add(Self::VALUES + slot * V)
@@ -140,13 +145,15 @@ impl<'a, const K: usize, const V: usize> Line<'a, K, V> {
         self.words.word64(0)
     }
 
-    /// The header as it is, perhaps locked; what is read afterwards is at least as new.
+    /// Returns the current header, which may be locked. Later reads see values that are at least as
+    /// new.
     #[inline(always)]
     pub(super) fn peek(self) -> Header {
         Header(self.header().load(Ordering::Acquire))
     }
 
-    /// The header once no writer holds the bucket; what is read afterwards is at least as new.
+    /// Waits until no writer holds the bucket, and returns the header. Later reads see values that
+    /// are at least as new.
     #[inline(always)]
     pub(super) fn begin(self) -> Header {
         let mut spins = 0;
@@ -159,14 +166,15 @@ impl<'a, const K: usize, const V: usize> Line<'a, K, V> {
         }
     }
 
-    /// Whether everything read since [`Line::begin`] returned `header` belongs together.
+    /// Returns whether the bucket has not changed since [`Line::begin`] returned `header`, so that
+    /// everything read since is consistent.
     #[inline(always)]
     pub(super) fn is_still(self, header: Header) -> bool {
         fence(Ordering::Acquire);
         self.header().load(Ordering::Relaxed) == header.0
     }
 
-    /// Takes the bucket if nothing changed since `header` was read.
+    /// Locks the bucket if nothing has changed since `header` was read.
     #[inline(always)]
     pub(super) fn try_lock(self, header: Header) -> Option<Held<'a, K, V>> {
         if header.is_locked() {
@@ -176,12 +184,12 @@ impl<'a, const K: usize, const V: usize> Line<'a, K, V> {
         self.header()
             .compare_exchange(header.0, locked.0, Ordering::Acquire, Ordering::Relaxed)
             .ok()?;
-        // The odd version must be visible before any change under it.
+        // The odd version must be visible before any change made under the lock.
         fence(Ordering::Release);
         Some(Held { line: self, header: locked, changed: false })
     }
 
-    /// Takes the bucket.
+    /// Locks the bucket.
     pub(super) fn lock(self) -> Held<'a, K, V> {
         let mut spins = 0;
         loop {
@@ -192,7 +200,7 @@ impl<'a, const K: usize, const V: usize> Line<'a, K, V> {
         }
     }
 
-    /// The action of a slot plus one, or 0 if the slot is empty.
+    /// Returns the action of a slot plus one, or 0 if the slot is empty.
     #[inline(always)]
     pub(super) fn action(header: Header, slot: usize) -> u64 {
         (header.0 >> (ACTIONS_SHIFT + slot as u32 * Self::ACTION_BITS)) & Self::ACTION_MASK
@@ -260,7 +268,8 @@ impl<'a, const K: usize, const V: usize> Line<'a, K, V> {
         self.store(Self::VALUES + slot * V, value);
     }
 
-    /// A bit for each slot whose key bytes equal `key`, occupied or not.
+    /// Returns a bit for each slot whose key bytes equal `key`, whether the slot is occupied or
+    /// not.
     #[inline(always)]
     pub(super) fn matches(self, key: &[u8; K]) -> u32 {
         #[cfg(all(target_arch = "x86_64", not(miri), not(loom), not(feature = "portable")))]
@@ -277,28 +286,31 @@ impl<'a, const K: usize, const V: usize> Line<'a, K, V> {
         mask
     }
 
-    /// As [`Line::matches`], for slots that have an entry: others keep the key of the last.
+    /// Returns a bit for each occupied slot whose key equals `key`. An empty slot still has the key
+    /// of its last entry.
     #[inline(always)]
     pub(super) fn stored(self, header: Header, key: &[u8; K]) -> u32 {
         let taken = |slot| u32::from(Self::action(header, slot) != 0) << slot;
         self.matches(key) & (0..Self::SLOTS).map(taken).sum::<u32>()
     }
 
-    /// A word of a slot's value, at a multiple of 8; of a slot that there is not, something else of the line.
+    /// Returns the word at offset `place`, a multiple of 8, of a slot's value. For a slot that does
+    /// not exist, returns another word of the line.
     #[inline(always)]
     pub(super) fn word_of_value(self, slot: usize, place: usize) -> u64 {
         let word = self.words.word64((Self::VALUES + slot * V + place) % LINE);
         u64::from_ne_bytes(word.load(Ordering::Relaxed).to_ne_bytes())
     }
 
-    /// Seven keys of four bytes against one, in two vector comparisons.
+    /// Compares seven keys of four bytes with `key`, by two vector comparisons.
     #[cfg(all(target_arch = "x86_64", not(miri), not(loom), not(feature = "portable")))]
     #[inline(always)]
     fn matches_seven(self, key: u32) -> u32 {
         use std::arch::{asm, x86_64::*};
         let (low, high): (__m128i, __m128i);
-        // SAFETY: bytes 8 to 40 are inside the line. The instructions load from it and touch nothing else. They stand
-        // for relaxed atomic loads of the eight words: the processor loads each aligned word of a vector whole.
+        // SAFETY: bytes 8 to 40 are inside the line. The instructions load these bytes and access
+        // no other memory. They stand for relaxed atomic loads of the eight words: the processor
+        // loads each aligned word of a vector as a whole.
         unsafe {
             asm!(
                 "movdqu {low}, [{line} + 8]",
@@ -309,18 +321,18 @@ impl<'a, const K: usize, const V: usize> Line<'a, K, V> {
                 options(pure, readonly, nostack, preserves_flags),
             );
         }
-        // SAFETY: SSE2 is part of every x86-64 processor; the operands are values in registers.
+        // SAFETY: every x86-64 processor has SSE2; the operands are values in registers.
         unsafe {
             let wanted = _mm_set1_epi32(key as i32);
             let equal =
                 _mm_packs_epi32(_mm_cmpeq_epi32(low, wanted), _mm_cmpeq_epi32(high, wanted));
-            // The eighth word is the first value and not a key.
+            // The eighth word is the first value, not a key.
             _mm_movemask_epi8(_mm_packs_epi16(equal, equal)) as u32 & 0x7f
         }
     }
 }
 
-/// A bucket that this thread holds. Letting go publishes what was changed.
+/// A bucket that this thread has locked. Dropping it unlocks the bucket and publishes the changes.
 pub(super) struct Held<'a, const K: usize, const V: usize> {
     line: Line<'a, K, V>,
     header: Header,
@@ -328,7 +340,8 @@ pub(super) struct Held<'a, const K: usize, const V: usize> {
 }
 
 impl<'a, const K: usize, const V: usize> Held<'a, K, V> {
-    /// Goes on with a bucket that this thread locked and forgot, and whose values it may have changed.
+    /// Returns the lock on a bucket that this thread locked and forgot, and whose values it may
+    /// have changed.
     pub(super) fn resume(line: Line<'a, K, V>) -> Self {
         let header = line.peek();
         debug_assert!(header.is_locked());
@@ -345,7 +358,8 @@ impl<'a, const K: usize, const V: usize> Held<'a, K, V> {
         self.header
     }
 
-    /// Says that the bucket's contents change, and replaces its overflow count and actions.
+    /// Records that the bucket's contents have changed, and replaces its overflow count and
+    /// actions.
     #[inline(always)]
     pub(super) fn change(&mut self, header: Header) {
         self.header = header;

@@ -1,7 +1,9 @@
-//! The array of buckets: finding, inserting and removing across overflow chains.
+//! An array of buckets: lookups, insertions and removals across overflow chains. Inline storage and
+//! the index of the other storages use it.
 //!
-//! `ALONE` says that no other thread changes the table during the call, but for single words of values and entries that come;
-//! then nothing is locked or checked twice. A wrong `ALONE` loses entries but is no data race, as all access is atomic.
+//! `ALONE` means that during the call no other thread changes the table, except for single words of
+//! values and inserted entries; then no lock is taken and no read is repeated. A wrong `ALONE` may
+//! lose entries but is no data race, because all accesses are atomic.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -19,7 +21,7 @@ pub(crate) struct Buckets<const K: usize, const V: usize> {
     overflow: Mutex<()>,
 }
 
-/// An entry as it was found: action, value and place belong together.
+/// An entry that was found: its action, value and position are consistent with each other.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Found<const V: usize> {
     pub(crate) action: u16,
@@ -42,12 +44,12 @@ impl<const V: usize> Found<V> {
     }
 }
 
-/// Why nothing was inserted.
+/// The reason why an entry was not inserted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Full {
-    /// The key is there already.
+    /// An entry with this key exists.
     Exists,
-    /// As many entries as declared are there.
+    /// The table has its declared number of entries.
     Full,
 }
 
@@ -57,14 +59,16 @@ pub(crate) struct Removed<const V: usize> {
     pub(crate) value: [u8; V],
 }
 
-/// Buckets for `capacity` entries: a power of two, filled to 70 % at most (60 % where a line holds one or two).
+/// Returns the number of buckets for `capacity` entries: a power of two, of whose slots at most 70
+/// % are used (60 % if a line holds one or two entries).
 pub(crate) fn buckets_for(capacity: usize, slots: usize) -> Option<usize> {
     let percent = if slots > 2 { 70 } else { 60 };
     let needed = (capacity as u128 * 100).div_ceil(slots as u128 * percent);
     usize::try_from(needed).ok()?.checked_next_power_of_two()
 }
 
-/// Of a number, the bits that tell the entries of a bucket apart where buckets have so many slots.
+/// Returns the number of low bits of an entry number that select a slot, for buckets with `slots`
+/// slots.
 pub(crate) const fn number_bits(slots: usize) -> u32 {
     slots.ilog2()
 }
@@ -74,7 +78,8 @@ fn number<const K: usize>(key: &[u8; K]) -> u32 {
     key.first_chunk().map_or(0, |number| u32::from_le_bytes(*number))
 }
 
-/// What stands for the hash of a number, which is a key of four bytes, the lowest first.
+/// Returns the bucket of an entry number, which takes the place of a hash. The key is the number in
+/// four bytes, least significant byte first.
 #[inline(always)]
 pub(crate) fn numbered_hash<const K: usize>(key: &[u8; K], slots: usize) -> u64 {
     u64::from(number(key) >> number_bits(slots))
@@ -83,7 +88,7 @@ pub(crate) fn numbered_hash<const K: usize>(key: &[u8; K], slots: usize) -> u64 
 impl<const K: usize, const V: usize> Buckets<K, V> {
     pub(crate) const SLOTS: usize = slots(K, V);
 
-    /// Buckets for `capacity` entries, or `None` where memory does not suffice.
+    /// Allocates buckets for `capacity` entries. Returns `None` if memory does not suffice.
     pub(crate) fn new(capacity: usize) -> Option<Self> {
         let buckets = buckets_for(capacity, Self::SLOTS)?;
         let region = Region::new(buckets.checked_mul(LINE)?)?;
@@ -96,9 +101,10 @@ impl<const K: usize, const V: usize> Buckets<K, V> {
         })
     }
 
-    /// Buckets for entries with the numbers from 1 to `capacity`, or `None` where memory does not suffice. Each number has a
-    /// slot of its own, the last one that of 0: so the bucket is full and nothing needs to be compared. What the other
-    /// functions call a hash is [`numbered_hash`] here, and entries are added by [`Buckets::insert_numbered`] alone.
+    /// Allocates buckets for entries with the numbers from 1 to `capacity`. Returns `None` if
+    /// memory does not suffice. Each number has a slot of its own, so buckets may be full and no
+    /// keys need to be compared. In these buckets, the hash in the other functions is
+    /// [`numbered_hash`], and entries are added only by [`Buckets::insert_numbered`].
     pub(crate) fn numbered(capacity: usize) -> Option<Self> {
         let buckets =
             capacity.div_ceil(1 << number_bits(Self::SLOTS)).checked_next_power_of_two()?;
@@ -111,7 +117,7 @@ impl<const K: usize, const V: usize> Buckets<K, V> {
         self.len.load(Ordering::Relaxed)
     }
 
-    /// Number of positions, occupied or not.
+    /// Returns the number of positions, whether occupied or not.
     pub(crate) fn positions(&self) -> usize {
         (self.mask + 1) * Self::SLOTS
     }
@@ -129,14 +135,15 @@ impl<const K: usize, const V: usize> Buckets<K, V> {
         hash as usize & self.mask
     }
 
-    /// The bucket with this number, of which only the bits count that buckets have.
+    /// Returns the bucket with this number, modulo the number of buckets.
     #[inline(always)]
     fn line(&self, bucket: usize) -> Line<'_, K, V> {
-        // SAFETY: the region has a line for each bucket, and there is one more than the mask.
+        // SAFETY: the region has a line for each bucket, and the masked number is that of a bucket.
         unsafe { Line::new(&self.region, bucket & self.mask) }
     }
 
-    /// Where the first bucket is, and the bits of a hash that name one.
+    /// Returns the address of the first bucket, and the mask that selects a bucket's number from a
+    /// hash.
     pub(crate) fn first_and_mask(&self) -> (*mut u8, u64) {
         (self.line(0).address(), self.mask as u64)
     }
@@ -146,7 +153,7 @@ impl<const K: usize, const V: usize> Buckets<K, V> {
         (bucket * Self::SLOTS + slot) as u32
     }
 
-    /// The entry with this key whose value `verify` accepts.
+    /// Returns the entry with this key whose value `verify` accepts.
     #[inline(always)]
     pub(crate) fn find<const ALONE: bool>(
         &self,
@@ -171,7 +178,8 @@ impl<const K: usize, const V: usize> Buckets<K, V> {
         }
     }
 
-    /// Looks in one bucket; where the key is not in it, its header at that time.
+    /// Searches one bucket. Returns the bucket's header at the time of the search if the key is not
+    /// found.
     #[inline(always)]
     fn find_in<const ALONE: bool>(
         &self,
@@ -212,28 +220,29 @@ impl<const K: usize, const V: usize> Buckets<K, V> {
         }
     }
 
-    /// The bucket of an entry.
+    /// Returns the bucket of an entry.
     #[inline(always)]
     pub(super) fn line_of(&self, found: &Found<V>) -> Line<'_, K, V> {
         self.line(found.bucket)
     }
 
-    /// Whether the bucket of `found` is as it was.
+    /// Returns whether the bucket of `found` has not changed since.
     #[inline(always)]
     pub(crate) fn is_current(&self, found: &Found<V>) -> bool {
         self.line(found.bucket).is_still(found.header)
     }
 
-    /// Runs `write` while holding the bucket of `found`, if nothing changed in it since. Readers that looked at it
-    /// meanwhile read again.
+    /// Runs `write` while the bucket of `found` is locked. Returns `None` if the bucket has changed
+    /// since it was read. Readers of the bucket that overlap with this call read it again.
     pub(crate) fn hold<R>(&self, found: &Found<V>, write: impl FnOnce() -> R) -> Option<R> {
         let mut held = self.line(found.bucket).try_lock(found.header)?;
         held.change(held.header());
         Some(write())
     }
 
-    /// Changes the value of the entry with this key by `act`, which gets its action and returns the next one; for a caller
-    /// that is alone. Returns whether there is such an entry.
+    /// Changes the entry with this key by `act`, which is called with the action and the value and
+    /// returns the new action. Returns whether there is such an entry. No other thread may use the
+    /// table.
     #[inline(always)]
     pub(crate) fn update_alone(
         &self,
@@ -252,7 +261,8 @@ impl<const K: usize, const V: usize> Buckets<K, V> {
         true
     }
 
-    /// As [`Buckets::update_alone`], beside others: the bucket is held from before `act` until its result is stored.
+    /// Changes an entry like [`Buckets::update_alone`] while other threads use the table: the
+    /// bucket is locked from before the call of `act` until its result is stored.
     #[inline(always)]
     pub(crate) fn update_locked(
         &self,
@@ -279,7 +289,8 @@ impl<const K: usize, const V: usize> Buckets<K, V> {
         held.change(Line::<'_, K, V>::with_action(held.header(), slot, u64::from(action) + 1));
     }
 
-    /// Adds an entry. The action must be below [`max_actions`](super::max_actions).
+    /// Adds an entry, and returns its position. The action must be below
+    /// [`max_actions`](super::max_actions).
     pub(crate) fn insert<const ALONE: bool>(
         &self,
         hash: u64,
@@ -300,7 +311,8 @@ impl<const K: usize, const V: usize> Buckets<K, V> {
         inserted.ok_or(Full::Exists)
     }
 
-    /// Adds the entry with this number to buckets that were made for numbers, which one thread changes.
+    /// Adds the entry with this number to buckets that were made for numbers. Only one thread at a
+    /// time may call this.
     pub(crate) fn insert_numbered(
         &self,
         key: &[u8; K],
@@ -322,7 +334,7 @@ impl<const K: usize, const V: usize> Buckets<K, V> {
         Ok(self.position(bucket, slot))
     }
 
-    /// Adds an entry for which room is reserved, or nothing if the key is there.
+    /// Adds an entry for which room is reserved. Returns `None` if the key exists.
     fn insert_reserved(
         &self,
         hash: u64,
@@ -344,7 +356,8 @@ impl<const K: usize, const V: usize> Buckets<K, V> {
             }
         }
         let _alone_in_chains = self.lock_chains();
-        // Held until the end: whoever inserts the same key needs the same home.
+        // The home bucket is locked until the end, because another insertion of the same key needs
+        // the same home.
         let mut home_held = self.line(home).lock();
         if Self::slot_of(&home_held, key, verify).is_some() {
             return None;
@@ -363,7 +376,7 @@ impl<const K: usize, const V: usize> Buckets<K, V> {
             return Some(self.position(home, slot));
         }
         home_held.change(home_held.header().with_overflow(1));
-        // There are more slots than entries, so a bucket with room comes.
+        // There are more slots than entries, so the loop reaches a bucket with room.
         let mut bucket = home;
         loop {
             bucket = (bucket + 1) & self.mask;
@@ -378,7 +391,7 @@ impl<const K: usize, const V: usize> Buckets<K, V> {
         }
     }
 
-    /// Takes the entry with this key out.
+    /// Removes the entry with this key.
     pub(crate) fn remove(
         &self,
         hash: u64,
@@ -420,11 +433,11 @@ impl<const K: usize, const V: usize> Buckets<K, V> {
     }
 
     fn lock_chains(&self) -> MutexGuard<'_, ()> {
-        // The mutex guards no data of its own, so a panic of its holder leaves nothing to mend.
+        // The mutex guards no data, so a panic of its holder leaves nothing inconsistent.
         self.overflow.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The slot of the key in a bucket that this thread holds.
+    /// Returns the slot of the key in a bucket that this thread has locked.
     fn slot_of(
         held: &Held<'_, K, V>,
         key: &[u8; K],
@@ -439,7 +452,8 @@ impl<const K: usize, const V: usize> Buckets<K, V> {
         })
     }
 
-    /// Puts an entry into a bucket that this thread holds, if it has room.
+    /// Adds an entry to a bucket that this thread has locked, and returns its slot. Returns `None`
+    /// if the bucket is full.
     fn place(
         held: &mut Held<'_, K, V>,
         key: &[u8; K],
@@ -466,7 +480,8 @@ impl<const K: usize, const V: usize> Buckets<K, V> {
         Removed { value }
     }
 
-    /// The entry at a position: key, action and value that belong together.
+    /// Returns the key, the action and the value of the entry at a position, which are consistent
+    /// with each other.
     pub(crate) fn at(&self, position: u32) -> Option<([u8; K], u16, [u8; V])> {
         let bucket = position as usize / Self::SLOTS;
         let slot = position as usize % Self::SLOTS;

@@ -1,9 +1,10 @@
-//! A thread's way into original, dynamic and static storage for machine code, as [`bucket`](crate::bucket) has it for
-//! inline storage.
+//! Makes the [`Access`] of original, dynamic and static storage for machine code, as
+//! [`bucket`](crate::bucket) does for inline storage.
 //!
-//! Entries are words that only atomics touch, so an action works on a copy of its entry's parameters, and `leave` writes
-//! it back: where it was found if the caller is alone, whole if not, and under the entry's lock if that is held from when
-//! the copy was made.
+//! Entries are words that are accessed only by atomics, so an action works on a copy of its entry's
+//! parameters, and `leave` writes the copy back. How depends on the sharing: a single thread stores
+//! the copy directly, threads without locks replace the whole entry, and threads with locks hold
+//! the entry's lock from before the copy was made.
 
 use std::ptr;
 
@@ -12,12 +13,12 @@ use super::{Hit, Indirect};
 use crate::access::{Access, Find, Leave, Place, Sharing, fetch, key, no_names, no_places};
 use crate::hash::{self, DEFAULT_SEED};
 
-/// Most bytes of parameters.
+/// The largest number of bytes of parameters.
 const MOST: usize = size_of::<[u64; 4]>();
 
 impl Indirect {
-    /// For tables with keys of 4, 8 or 16 bytes and parameters of at most 32. Actions have their entry alone only if it
-    /// has a lock.
+    /// Returns the access of one thread, for a table with keys of 4, 8 or 16 bytes and parameters
+    /// of at most 32. Actions have exclusive use of their entry only if entries have locks.
     pub(crate) fn access(&self, sharing: Sharing, writing: u64) -> Access {
         match self.key_bytes {
             4 => self.access_by::<4>(sharing, writing),
@@ -39,7 +40,7 @@ impl Indirect {
             leave: Some(leave),
             buckets,
             mask,
-            // Code sees buckets with entries in them, and those here have none.
+            // Machine code may read only buckets that hold entries, and these hold record numbers.
             number_bits: 0,
             in_place: 0,
             is_alone: u64::from(sharing == Sharing::Alone),
@@ -59,7 +60,7 @@ impl Indirect {
         }
     }
 
-    /// Bytes of parameters, as many as there is room for in an entry.
+    /// Returns the number of bytes of parameters for which an entry has room.
     #[inline(always)]
     fn length(&self) -> usize {
         let tail = 8 * self.tail_words;
@@ -73,33 +74,36 @@ fn hashes<const K: usize>(keys: &[[u64; 2]], hashes: &mut [u64]) {
     }
 }
 
-/// The access and its table.
+/// Returns the access and its table.
 ///
 /// # Safety
-/// `access` was made by [`Indirect::access`] of a table that is alive, and nobody else uses it.
+/// `access` must have been made by [`Indirect::access`] of a table that is alive, and no other
+/// thread may use it.
 #[inline(always)]
 unsafe fn parts<'a>(access: *mut Access) -> (&'a mut Access, &'a Indirect) {
-    // SAFETY: the access is valid, and its body is a table that is alive. The pointer to it is read before there is an
-    // exclusive reference, which a read beside it would end.
+    // SAFETY: the access is valid, and its body points to a table that is alive. The pointer is
+    // read before an exclusive reference to the access exists, since a read through the raw pointer
+    // would invalidate the reference.
     let table = unsafe { &*(*access).body.cast::<Indirect>() };
-    // SAFETY: nobody else uses the access.
+    // SAFETY: no other thread uses the access.
     (unsafe { &mut *access }, table)
 }
 
-/// Keeps a copy of an entry in the access.
+/// Records the entry that was found, and copies its parameters into the access.
 ///
 /// # Safety
-/// `access` is valid, and no reference to it is used after this call.
+/// `access` must be valid, and no reference to it may be used after this call.
 #[inline(always)]
 unsafe fn found(access: *mut Access, Hit { action, position }: Hit, bytes: &[u8; MOST]) -> Place {
-    // SAFETY: the access is valid, and nobody else uses it during the call of a function of an access.
+    // SAFETY: the access is valid, and no other code uses it during a call of one of its functions.
     unsafe {
         (*access).entry = u64::from(position) | u64::from(action) << 32;
         Access::found_copy(access, bytes, action)
     }
 }
 
-/// Record and action of the entry that was found last, and the copy of its parameters as the action left it.
+/// Returns the record and the action of the entry that was found last, and the copy of its
+/// parameters, including what the action wrote.
 #[inline(always)]
 fn left(access: &Access) -> (u32, u16, [u8; MOST]) {
     let mut bytes = [0; MOST];
@@ -108,34 +112,34 @@ fn left(access: &Access) -> (u32, u16, [u8; MOST]) {
 }
 
 unsafe extern "C" fn alone<const K: usize>(access: *mut Access, low: u64, high: u64) -> Place {
-    // SAFETY: the caller of a function in an access hands it that access.
+    // SAFETY: the caller of a function in an access passes that access.
     let (used, table) = unsafe { parts(access) };
     let (key, mut bytes) = (key::<K>(low, high), [0; MOST]);
     let hash = hash::bytes(&key, DEFAULT_SEED);
     match table.read::<true>(hash, &key, &mut bytes[..table.length()]) {
-        // SAFETY: the access is valid, and the reference to it is not used any more.
+        // SAFETY: the access is valid, and the reference to it is not used after this call.
         Some(hit) => unsafe { found(access, hit, &bytes) },
         None => used.missed(),
     }
 }
 
 unsafe extern "C" fn store(access: *mut Access) {
-    // SAFETY: the caller of a function in an access hands it that access.
+    // SAFETY: the caller of a function in an access passes that access.
     let (access, table) = unsafe { parts(access) };
     let (record, action, bytes) = left(access);
-    // SAFETY: `alone` found the record, and the table does not change until the access is made anew.
+    // SAFETY: `alone` found the record, and the table does not change while the access is in use.
     unsafe { table.entry(record) }.write(table.form, action, &bytes[..table.length()]);
 }
 
 unsafe extern "C" fn shared<const K: usize>(access: *mut Access, low: u64, high: u64) -> Place {
-    // SAFETY: the caller of a function in an access hands it that access.
+    // SAFETY: the caller of a function in an access passes that access.
     let (used, table) = unsafe { parts(access) };
     let (key, mut bytes) = (key::<K>(low, high), [0; MOST]);
     let hash = hash::bytes(&key, DEFAULT_SEED);
     match table.read::<false>(hash, &key, &mut bytes[..table.length()]) {
         Some(hit) => {
             used.key = [low, high];
-            // SAFETY: the access is valid, and the reference to it is not used any more.
+            // SAFETY: the access is valid, and the reference to it is not used after this call.
             unsafe { found(access, hit, &bytes) }
         }
         None => used.missed(),
@@ -143,7 +147,7 @@ unsafe extern "C" fn shared<const K: usize>(access: *mut Access, low: u64, high:
 }
 
 unsafe extern "C" fn write_back<const K: usize>(access: *mut Access) {
-    // SAFETY: the caller of a function in an access hands it that access.
+    // SAFETY: the caller of a function in an access passes that access.
     let (access, table) = unsafe { parts(access) };
     let key = key::<K>(access.key[0], access.key[1]);
     let (_, _, bytes) = left(access);
@@ -155,15 +159,17 @@ unsafe extern "C" fn write_back<const K: usize>(access: *mut Access) {
 }
 
 unsafe extern "C" fn held<const K: usize>(access: *mut Access, low: u64, high: u64) -> Place {
-    // SAFETY: the caller of a function in an access hands it that access.
+    // SAFETY: the caller of a function in an access passes that access.
     let (used, table) = unsafe { parts(access) };
     let (key, mut bytes) = (key::<K>(low, high), [0; MOST]);
     let Some((record, _)) = table.find::<false>(hash::bytes(&key, DEFAULT_SEED), &key) else {
         return used.missed();
     };
-    // SAFETY: just found, and the table does not change until the access is made anew.
+    // SAFETY: the record has just been found, and the table does not change while the access is in
+    // use.
     let entry = unsafe { table.entry(record) };
-    // Only who closes the gate changes actions, so that it is known whether this one writes.
+    // Actions change only while the gate is closed, so the action read here is the one that will
+    // run.
     let action = entry.read_whole(&mut bytes[..table.length()]);
     if used.writing >> action & 1 == 1 {
         let held = entry.lock();
@@ -171,17 +177,18 @@ unsafe extern "C" fn held<const K: usize>(access: *mut Access, low: u64, high: u
         std::mem::forget(held);
         used.line = ptr::dangling_mut::<u8>().cast();
     }
-    // SAFETY: the access is valid, and the reference to it is not used any more.
+    // SAFETY: the access is valid, and the reference to it is not used after this call.
     unsafe { found(access, Hit { action, position: record }, &bytes) }
 }
 
 unsafe extern "C" fn release(access: *mut Access) {
-    // SAFETY: the caller of a function in an access hands it that access.
+    // SAFETY: the caller of a function in an access passes that access.
     let (access, table) = unsafe { parts(access) };
     let line = std::mem::replace(&mut access.line, ptr::null_mut());
     if !line.is_null() {
         let (record, action, bytes) = left(access);
-        // SAFETY: `held` found the record, and the table does not change until the access is made anew.
+        // SAFETY: `held` found the record, and the table does not change while the access is in
+        // use.
         let mut held = Held::resume(unsafe { table.entry(record) });
         held.write(action, &bytes[..table.length()]);
     }

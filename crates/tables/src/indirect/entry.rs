@@ -1,19 +1,20 @@
-//! One entry in memory: action and parameters, as words.
+//! One entry in memory: its action and parameters, as words.
 //!
-//! The head word holds the action and the first four bytes of the parameters or, with a lock, the lock and the
-//! action. The other parameters are words behind it.
+//! The head word holds the action, and either the first four bytes of the parameters or a lock. The
+//! other parameters are in words after the head.
 
 use crate::quiescence::relax;
 use crate::sync::{AtomicU64, Ordering, fence};
 
-/// What the words of an entry mean.
+/// The form of an entry's words.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Form {
-    /// All in the head word, so that one store changes it.
+    /// The whole entry is in the head word, so that one store changes it.
     Short,
-    /// Parameters beyond the head word; whoever writes them says so elsewhere.
+    /// Some parameters are after the head word; the writer must guard them by other means.
     Long,
-    /// The low half of the head word is a lock and version: odd while held, two higher after each change.
+    /// The low half of the head word is a lock and a version: it is odd while the lock is held and
+    /// grows by two with each change.
     Locked,
 }
 
@@ -27,7 +28,7 @@ impl Form {
     }
 }
 
-/// Bytes of the words behind the head.
+/// Returns the number of bytes of the words after the head.
 pub(super) const fn tail_bytes(parameter_bytes: usize, locked: bool) -> usize {
     let bytes = if locked { parameter_bytes } else { parameter_bytes.saturating_sub(4) };
     bytes.next_multiple_of(8)
@@ -41,8 +42,8 @@ pub(super) struct Entry<'a> {
 }
 
 impl<'a> Entry<'a> {
-    /// `tail` has as many words as [`tail_bytes`] says for the parameters that will be read or written; of longer
-    /// parameters the rest is left out.
+    /// Returns an entry. `tail` must have the number of bytes that [`tail_bytes`] returns for the
+    /// parameters that will be read or written; parameters beyond it are omitted.
     #[inline(always)]
     pub(super) fn new(head: &'a AtomicU64, tail: &'a [AtomicU64]) -> Self {
         Self { head, tail }
@@ -65,7 +66,8 @@ impl<'a> Entry<'a> {
         }
     }
 
-    /// Action and parameters; the caller sees to it that nobody writes, or looks whether somebody did.
+    /// Reads the action and the parameters. The caller must ensure that no thread writes the entry,
+    /// or check afterwards whether one did.
     #[inline(always)]
     pub(super) fn read(self, form: Form, parameters: &mut [u8]) -> u16 {
         let head = self.head.load(Ordering::Relaxed);
@@ -80,7 +82,7 @@ impl<'a> Entry<'a> {
         head as u16
     }
 
-    /// Action and parameters of a locked entry that belong together.
+    /// Reads a consistent pair of action and parameters of a locked entry.
     #[inline(always)]
     pub(super) fn read_whole(self, parameters: &mut [u8]) -> u16 {
         let mut spins = 0;
@@ -97,7 +99,8 @@ impl<'a> Entry<'a> {
         }
     }
 
-    /// Replaces action and parameters; the caller sees to it that nobody else does.
+    /// Replaces the action and the parameters. The caller must ensure that no other thread writes
+    /// the entry.
     #[inline(always)]
     pub(super) fn write(self, form: Form, action: u16, parameters: &[u8]) {
         if form == Form::Locked {
@@ -111,13 +114,13 @@ impl<'a> Entry<'a> {
         self.head.store(u64::from(action) | super::padded(first) << 32, Ordering::Relaxed);
     }
 
-    /// Writes an entry that nobody sees yet.
+    /// Writes an entry that no other thread sees yet.
     pub(super) fn initialise(self, form: Form, action: u16, parameters: &[u8]) {
         self.head.store(0, Ordering::Relaxed);
         self.write(form, action, parameters);
     }
 
-    /// Takes the lock of a locked entry.
+    /// Acquires the lock of an entry.
     #[inline(always)]
     pub(super) fn lock(self) -> Held<'a> {
         let mut spins = 0;
@@ -130,7 +133,7 @@ impl<'a> Entry<'a> {
                     .compare_exchange_weak(head, locked, Ordering::Acquire, Ordering::Relaxed)
                     .is_ok()
             {
-                // The odd version must be visible before any change under it.
+                // The odd version must be visible before any change made under the lock.
                 fence(Ordering::Release);
                 return Held { entry: self, head, after: head };
             }
@@ -139,7 +142,7 @@ impl<'a> Entry<'a> {
     }
 }
 
-/// An entry that this thread holds; letting go publishes what was written.
+/// An entry that this thread has locked. Dropping it releases the lock and publishes the changes.
 pub(super) struct Held<'a> {
     entry: Entry<'a>,
     head: u64,
@@ -147,7 +150,7 @@ pub(super) struct Held<'a> {
 }
 
 impl<'a> Held<'a> {
-    /// An entry that this thread locked and did not let go of.
+    /// Returns the lock on an entry that this thread locked and forgot.
     #[inline(always)]
     pub(super) fn resume(entry: Entry<'a>) -> Self {
         let head = entry.head.load(Ordering::Relaxed) & !1;

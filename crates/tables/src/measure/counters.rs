@@ -1,4 +1,5 @@
-//! Cache misses of a thread, from the processor's counters through the kernel.
+//! The cache misses of a thread, from the processor's counters through the kernel. Each lane of a
+//! measurement counts its own.
 
 use std::io;
 
@@ -6,21 +7,21 @@ use perf_event::events::Hardware;
 use perf_event::{Builder, Counter};
 use thiserror::Error;
 
-/// Why cache misses cannot be counted here.
+/// The reason why cache misses cannot be counted.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum CounterError {
-    /// The kernel knows no such counter, as in most virtual machines.
+    /// The kernel has no such counter, as in most virtual machines.
     #[error(
         "the kernel offers no hardware counter of cache misses here, as in most virtual machines"
     )]
     NotThere,
-    /// The kernel has one and does not give it.
+    /// The kernel refuses access to the counter.
     #[error(
         "the kernel refuses hardware counters; lower /proc/sys/kernel/perf_event_paranoid to 2"
     )]
     Refused,
-    /// Something else.
+    /// Another error, in words.
     #[error("hardware counters do not work: {0}")]
     Other(String),
 }
@@ -30,21 +31,22 @@ impl From<io::Error> for CounterError {
         match error.kind() {
             io::ErrorKind::NotFound | io::ErrorKind::Unsupported => Self::NotThere,
             io::ErrorKind::PermissionDenied => Self::Refused,
-            // ENODEV, where the processor has no such counter, has no kind of its own.
+            // ENODEV, which means that the processor has no such counter, has no `ErrorKind` of its
+            // own.
             _ if error.raw_os_error() == Some(19) => Self::NotThere,
             _ => Self::Other(error.to_string()),
         }
     }
 }
 
-/// Whether misses of the last cache can be counted.
+/// Checks whether misses of the last cache can be counted.
 pub fn counters_available() -> Result<(), CounterError> {
     let mut misses = CacheMisses::of_this_thread()?;
     misses.start();
     misses.stop().map(|_| ())
 }
 
-/// Misses of the last cache by the thread that made it, in user space.
+/// A counter of the last cache's misses by the thread that created it, in user space.
 pub(super) struct CacheMisses {
     counter: Counter,
     before: u64,
@@ -56,19 +58,19 @@ impl CacheMisses {
         Ok(Self { counter, before: 0 })
     }
 
-    /// Begins to count.
+    /// Starts counting.
     pub(super) fn start(&mut self) {
         self.before = self.counter.read().unwrap_or(0);
-        // A counter that does not start reads the same at the end, which `stop` reports.
+        // If the counter does not start, its running time is zero at the end, which `stop` reports.
         let _ = self.counter.enable();
     }
 
-    /// Misses since [`CacheMisses::start`].
+    /// Returns the number of misses since [`CacheMisses::start`].
     pub(super) fn stop(&mut self) -> Result<u64, CounterError> {
         self.counter.disable()?;
         let now = self.counter.read_full()?;
         if now.time_running().is_some_and(|time| time.is_zero()) {
-            // Other users of the processor had all its counters.
+            // Other users of the processor's counters left none for this one.
             return Err(CounterError::NotThere);
         }
         Ok(now.count().saturating_sub(self.before))

@@ -1,15 +1,16 @@
-//! Which entry each operation meets: drawn uniformly, in an order that the seed alone decides.
+//! The sequence of entries that the operations of a measurement access: drawn uniformly, in an
+//! order that depends only on the seed and the lane.
 
-/// Draws at least this many before the order begins again, so that small tables see no pattern.
+/// The least number of draws before the sequence repeats, so that small tables show no pattern.
 const LEAST: usize = 1 << 15;
-/// And at most this many: eight megabytes of numbers, read in order.
+/// The largest number of draws: eight megabytes of numbers, read in order.
 const MOST: usize = 1 << 21;
 
-/// A generator that needs no crate (SplitMix64, Steele et al. 2014).
+/// A random number generator (SplitMix64, Steele et al. 2014), so that no crate is needed.
 pub(super) struct Random(u64);
 
 impl Random {
-    /// A stream of its own for each lane.
+    /// Returns the generator of a lane; each lane has a different sequence.
     pub(super) fn new(seed: u64, lane: u64) -> Self {
         let mut random = Self(seed ^ lane.wrapping_mul(0xd605_1395_d67b_6a3d));
         random.next();
@@ -24,13 +25,13 @@ impl Random {
         mixed ^ (mixed >> 31)
     }
 
-    /// A number below `bound`, which is not zero.
+    /// Returns a number below `bound`, which must not be zero.
     pub(super) fn below(&mut self, bound: u32) -> u32 {
         (((self.next() >> 32) * u64::from(bound)) >> 32) as u32
     }
 }
 
-/// Draws from `0..filled` or, where a lane has entries of its own, from those in `pool`.
+/// Draws from `0..filled`, or from `pool` if a lane has entries of its own.
 pub(super) fn draws(seed: u64, lane: u64, filled: u32, pool: Option<&[u32]>) -> Vec<u32> {
     let entries = pool.map_or(filled, |pool| pool.len() as u32);
     let count = (2 * entries as usize).clamp(LEAST, MOST);

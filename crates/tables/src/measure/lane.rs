@@ -1,4 +1,5 @@
-//! One core of a case: the loop that calls the table, untimed, timed, and one key at a time.
+//! One core of a case: the loop that calls the table, first untimed, then timed, then with one key
+//! at a time.
 
 use std::hint::black_box;
 use std::sync::Barrier;
@@ -13,31 +14,31 @@ use super::Operation;
 use super::counters::CacheMisses;
 use super::samples::Samples;
 
-/// Of this many calls one is timed.
+/// The number of calls of which one is timed.
 const STRIDE: usize = 16;
-/// Digests under way before their answers are awaited; fewer than are dropped.
+/// The number of unanswered digests at which a lane waits for the answers; more would be dropped.
 const WINDOW: u64 = 512;
-/// Calls with a single key in one turn, at most.
+/// The largest number of calls with a single key in one turn.
 const SINGLES: usize = 20_000;
 
-/// What a thread needs to run a lane.
+/// The inputs of a thread that runs a lane.
 pub(super) struct Lane<'a> {
     pub(super) worker: &'a mut TableWorker,
-    /// Numbers of the entries to meet, over and over.
+    /// The numbers of the entries to access, in a cycle.
     pub(super) draws: &'a [u32],
-    /// Where among them to begin.
+    /// The index in `draws` at which to begin.
     pub(super) at: usize,
     pub(super) batch: usize,
     pub(super) operation: Operation,
     pub(super) announce: bool,
     pub(super) controller: Option<&'a DigestLoop>,
-    /// A call takes so long that each can be timed.
+    /// Whether calls take so long that each can be timed.
     pub(super) slow: bool,
-    /// Set when the turn is to end early.
+    /// A flag that is set to end the turn early.
     pub(super) interrupt: &'a AtomicBool,
 }
 
-/// How long each phase lasts.
+/// The duration of each phase.
 #[derive(Clone, Copy)]
 pub(super) struct Phases {
     pub(super) warm_up: Duration,
@@ -45,24 +46,24 @@ pub(super) struct Phases {
     pub(super) single: Duration,
 }
 
-/// What a lane did in a turn.
+/// The results of a lane in one turn.
 #[derive(Default)]
 pub(super) struct LaneTurn {
-    /// Operations of the timed phase.
+    /// The number of operations of the timed phase.
     pub(super) operations: u64,
     pub(super) wall: Duration,
     pub(super) processor: Duration,
     pub(super) call: Samples,
     pub(super) single: Samples,
     pub(super) misses: Option<u64>,
-    /// Operations of all phases.
+    /// The number of operations of all phases.
     pub(super) total: u64,
-    /// Where to begin next time.
+    /// The index in `draws` at which the next turn begins.
     pub(super) at: usize,
 }
 
 impl Lane<'_> {
-    /// One turn. All lanes of a case meet at `start`.
+    /// Runs one turn. All lanes of a case wait for each other at `start`.
     pub(super) fn turn(mut self, phases: Phases, start: &Barrier) -> LaneTurn {
         let mut turn = LaneTurn::default();
         let mut misses = CacheMisses::of_this_thread().ok();
@@ -132,13 +133,14 @@ impl Lane<'_> {
         turn
     }
 
-    /// Whether the turn is to end early: a read of memory that nobody writes, beside a read of the clock.
+    /// Returns whether the turn must end early. The flag is written rarely, so reading it costs
+    /// little compared with reading the clock.
     #[inline(always)]
     fn interrupted(&self) -> bool {
         self.interrupt.load(Ordering::Relaxed)
     }
 
-    /// Writes the next keys, which is part of the work.
+    /// Writes the next keys. This is part of the measured work.
     #[inline(always)]
     fn write_keys(&mut self, keys: &mut [[u64; 2]]) {
         for key in keys {
@@ -150,7 +152,7 @@ impl Lane<'_> {
         }
     }
 
-    /// One call of the table.
+    /// Calls the table once.
     #[inline(always)]
     fn run(&mut self, keys: &[[u64; 2]]) {
         match self.operation {
@@ -189,10 +191,10 @@ impl Lane<'_> {
     }
 }
 
-/// Bytes of the number in an entry.
+/// The number of bytes of the number in an entry.
 pub(super) const NUMBER: usize = 4;
 
-/// The number in an entry; of narrow parameters their first byte.
+/// Returns the number in an entry, or the first byte if the parameters are shorter than the number.
 #[inline(always)]
 pub(super) fn value(parameters: &[u8]) -> u64 {
     match parameters.first_chunk::<NUMBER>() {
@@ -201,7 +203,7 @@ pub(super) fn value(parameters: &[u8]) -> u64 {
     }
 }
 
-/// Reads the number in the entry and writes the next one.
+/// Reads the number in the entry and writes the number plus one.
 #[inline(always)]
 pub(super) fn next_value(hit: &mut Hit<'_>) {
     let parameters = hit.parameters_mut();

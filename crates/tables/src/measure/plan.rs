@@ -1,6 +1,8 @@
-//! What is compared: from lists of designs, sizes and cores to the cases that make sense.
+//! The plan of a measurement: turns lists of designs, sizes and cores into the cases that are
+//! measured.
 //!
-//! No combination is left out in silence. What a design cannot honour is in the plan with the reason.
+//! No combination is omitted silently. A combination that a design does not support is in the plan
+//! with the reason.
 
 use std::collections::HashSet;
 use std::fmt;
@@ -13,19 +15,19 @@ use crate::layout::{Layout, LayoutError};
 
 use super::{Case, Operation};
 
-/// A [`Synchronisation`] before it is known how many cores share the table.
+/// A [`Synchronisation`] for a number of cores that is not known yet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Sharing {
     /// Two replicas.
     DoubleBuffer(Wait),
-    /// One replica, readers that check versions.
+    /// One replica, whose readers check versions.
     Optimistic,
-    /// A table per core, each with all entries.
+    /// One table per core, each with all entries.
     Sharded,
 }
 
 impl Sharing {
-    /// For so many cores.
+    /// Returns the synchronisation for this number of cores.
     pub fn of(self, cores: usize) -> Synchronisation {
         match self {
             Self::DoubleBuffer(wait) => Synchronisation::DoubleBuffer { wait },
@@ -35,34 +37,35 @@ impl Sharing {
     }
 }
 
-/// Lists, every combination of which is wanted.
+/// A list of values for each property. Every combination of the values is requested.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Selection {
-    /// Storage designs.
+    /// The storages.
     pub storages: Vec<Storage>,
-    /// Synchronisations.
+    /// The synchronisations.
     pub sharings: Vec<Sharing>,
-    /// With or without entry locks.
+    /// The entry locks.
     pub locks: Vec<EntryLock>,
-    /// Update methods.
+    /// The update methods.
     pub updates: Vec<UpdateMethod>,
-    /// What packets do.
+    /// The operations that packets perform.
     pub operations: Vec<Operation>,
-    /// Declared sizes.
+    /// The declared sizes.
     pub sizes: Vec<usize>,
-    /// Widths of keys, in bits.
+    /// The widths of keys, in bits.
     pub key_bits: Vec<u32>,
-    /// Bytes of parameters.
+    /// The sizes of parameters, in bytes.
     pub parameter_bytes: Vec<usize>,
-    /// Numbers of cores.
+    /// The numbers of cores.
     pub cores: Vec<usize>,
-    /// What the program asks of its table; designs that do not honour it are not offered.
+    /// The requirements of the program. Designs that do not meet them are not offered.
     pub asks: Requirements,
 }
 
 impl Selection {
-    /// What the paper compares, with our own design beside it: storages, locks and cores against size (Fig. 4 to 6),
-    /// one and two replicas (Fig. 4), and, at the largest size, update methods (Table 1).
+    /// Returns the comparisons of the paper, extended by inline storage: storages, locks and cores
+    /// against size (Fig. 4 to 6), one and two replicas (Fig. 4), and, at the largest size, update
+    /// methods (Table 1).
     pub fn paper(
         sizes: &[usize],
         cores: &[usize],
@@ -107,29 +110,29 @@ impl Selection {
     }
 }
 
-/// A combination that no table honours.
+/// A combination that no table supports.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct NotOffered {
-    /// What was asked for.
+    /// The combination, in words.
     pub what: String,
-    /// Why it is not there.
+    /// The reason, in words.
     pub reason: String,
 }
 
-/// What will be measured, in order, and what will not.
+/// The cases that will be measured, in order, and the combinations that will not.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Plan {
-    /// Cases, those of one size together.
+    /// The cases. Those of one size are adjacent.
     pub cases: Vec<Case>,
-    /// Combinations that no table honours.
+    /// The combinations that no table supports.
     pub not_offered: Vec<NotOffered>,
 }
 
 impl Plan {
-    /// Every combination of the selections, each once.
+    /// Makes the plan of every combination of the selections, each once.
     ///
     /// # Errors
-    /// A layout that no table can have, whatever its design, is a mistake and no combination.
+    /// Returns an error if a layout is invalid for every design.
     pub fn new(selections: &[Selection]) -> Result<Self, LayoutError> {
         let mut plan = Self::default();
         let mut seen = HashSet::new();
@@ -138,7 +141,7 @@ impl Plan {
         }
         let mut refused = HashSet::new();
         plan.not_offered.retain(|combination| refused.insert(combination.what.clone()));
-        // Small tables first; those that can take turns together.
+        // Small tables come first. Cases that can take turns are adjacent.
         plan.cases.sort_by_key(|case| {
             let layout = &case.layout;
             (layout.size(), layout.key_bits(), layout.parameter_bytes())
@@ -146,7 +149,8 @@ impl Plan {
         Ok(plan)
     }
 
-    /// The plan in parts, each of the cases of one layout, which are measured in turns; what is not offered stays out.
+    /// Splits the plan into parts, one for each layout, whose cases take turns. Combinations that
+    /// are not offered are omitted.
     #[must_use]
     pub fn parts(&self) -> Vec<Self> {
         let of_one = |cases: &[Case]| Self { cases: cases.to_vec(), not_offered: Vec::new() };
@@ -181,7 +185,8 @@ impl Plan {
                     for &operation in &selection.operations {
                         for &update in &selection.updates {
                             let update = match (operation, sharing) {
-                                // What only reads has no method; two replicas need to be told of one that they have.
+                                // Reads use no update method, but a design with two replicas is
+                                // valid only with the method `Change`.
                                 (Operation::Read, Sharing::DoubleBuffer(_)) => UpdateMethod::Change,
                                 (Operation::Read, _) => UpdateMethod::Pointer,
                                 (Operation::Update, _) => update,
@@ -202,7 +207,7 @@ impl Plan {
     }
 }
 
-/// Why a case cannot be, if so.
+/// Returns the reason why a case cannot be measured, if there is one.
 fn refusal(case: &Case, sharing: Sharing, asks: Requirements) -> Option<NotOffered> {
     let Case { design, layout, cores, .. } = case;
     let name = Name { sharing, lock: design.entry_lock, update: design.update };
@@ -235,7 +240,7 @@ fn refusal(case: &Case, sharing: Sharing, asks: Requirements) -> Option<NotOffer
     None
 }
 
-/// What the storages of a design have in common.
+/// The part of a design besides its storage.
 struct Name {
     sharing: Sharing,
     lock: EntryLock,

@@ -1,4 +1,5 @@
-//! The paper's data race, counted: two threads and more add one to the same entries.
+//! Counts the lost updates of the paper's data race: two or more threads add one to the same
+//! entries.
 
 use std::sync::Barrier;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -18,56 +19,58 @@ use super::keys::Random;
 use super::lane::next_value;
 use super::subject::{sum, table};
 
-/// Updates between two looks at the interrupt.
+/// The number of updates after which a thread checks the interrupt.
 const BURST: u64 = 1 << 16;
-/// Keys of one call.
+/// The number of keys of one call.
 const CALL: usize = 32;
 
-/// What became of the updates of one design.
+/// The updates of one design, made and lost.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Race {
     /// The storage.
     pub storage: Storage,
-    /// With or without locks.
+    /// Whether entries have locks.
     pub lock: EntryLock,
-    /// Updates that were made.
+    /// The number of updates that were made.
     pub updates: u64,
-    /// Of these, how many the entries know nothing of.
+    /// The number of those updates that are missing in the entries.
     pub lost: u64,
 }
 
-/// Why no race was run.
+/// An error from [`race`].
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum RaceError {
-    /// Entries hold numbers of 32 bits, and more could not be counted.
+    /// The updates would overflow an entry, which holds a number of 32 bits.
     #[error("{updates} updates are more than an entry can count; ask for at most 4,294,967,295")]
     TooMany {
-        /// The number asked for.
+        /// The requested number of updates.
         updates: u64,
     },
-    /// A race needs two.
+    /// Fewer than two threads were requested.
     #[error("a race needs at least two threads, not {threads}")]
     TooFew {
-        /// The number asked for.
+        /// The requested number of threads.
         threads: usize,
     },
-    /// No such table.
+    /// The layout of the table is invalid.
     #[error(transparent)]
     Layout(#[from] LayoutError),
-    /// No table.
+    /// The table could not be created.
     #[error(transparent)]
     Table(#[from] TableError),
-    /// No worker.
+    /// A worker could not be created.
     #[error(transparent)]
     Worker(#[from] WorkerError),
 }
 
-/// Lets a thread per core make `updates` updates together in a table of `entries` entries, half of them to one entry,
-/// and counts how many arrived. Returns early, with what was made, when `interrupt` is set.
+/// Has one thread per core make `updates` updates together in a table of `entries` entries, half of
+/// them to one entry, and counts how many are lost. If `interrupt` is set, stops early and counts
+/// the updates made so far.
 ///
 /// # Errors
-/// See [`RaceError`].
+/// Returns an error if there are too many updates or too few threads, or if the table or a worker
+/// cannot be created.
 pub fn race(
     storage: Storage,
     lock: EntryLock,

@@ -1,4 +1,5 @@
-//! Runs a plan: groups that fit memory, repetitions in turns, an interrupt between turns.
+//! Runs a plan: groups of cases that fit into memory together take turns in each repetition, and an
+//! interrupt takes effect between turns.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -11,32 +12,32 @@ use super::samples::Clock;
 use super::subject::{Draws, NoSubject, Subject};
 use super::{Case, Findings, Machine, Measured, NotOffered, Plan, Settings, counters_available};
 
-/// How long the updates of all tables are counted once the run was interrupted.
+/// The time for which the updates of all tables are counted after an interrupt.
 const COUNTING: Duration = Duration::from_millis(200);
 
-/// What happens now, for a reader who waits.
+/// The current step of a run, for display to a user.
 #[derive(Debug, Clone, Copy)]
 #[non_exhaustive]
 pub enum Progress<'a> {
-    /// The memory's latency at this many bytes is measured.
+    /// The memory latency at this number of bytes is being measured.
     Chasing(usize),
-    /// A table is filled.
+    /// The table of this case is being filled.
     Filling(&'a Case),
-    /// A turn is over.
+    /// A turn has ended.
     Turn {
-        /// Turns that are over, those of cases that were not offered among them.
+        /// The number of turns that have ended, including those of cases that were refused.
         done: usize,
-        /// Turns of the whole run.
+        /// The number of turns of the whole run.
         total: usize,
-        /// Whose.
+        /// The case of the turn.
         case: &'a Case,
-        /// Its operations per second.
+        /// The operations per second of the turn.
         rate: f64,
     },
 }
 
-/// Measures a plan on a machine that [`survey`] looked at. Once `interrupt` is set, the run ends with the turns that it has; the
-/// one under way does not count.
+/// Measures a plan on a machine that [`survey`] has examined. Once `interrupt` is set, the run ends
+/// with the turns that are complete; the turn in progress is discarded.
 pub fn run(
     plan: &Plan,
     settings: &Settings,
@@ -85,7 +86,7 @@ impl Run<'_> {
         self.interrupt.load(Ordering::Relaxed)
     }
 
-    /// Cases that are in memory together: a turn of each in every repetition.
+    /// Measures cases that are in memory together, with one turn of each in every repetition.
     fn group(&mut self, cases: &[Case], findings: &mut Findings) {
         self.draws.clear();
         let mut subjects = Vec::new();
@@ -140,7 +141,7 @@ impl Run<'_> {
     }
 }
 
-/// A case in words, with what tells it from others.
+/// Describes a case in words that distinguish it from other cases.
 fn label(case: &Case) -> String {
     let Case { design, layout, cores, .. } = case;
     format!(
@@ -151,7 +152,8 @@ fn label(case: &Case) -> String {
     )
 }
 
-/// How many of the first cases can take turns: those of one layout whose tables fit half of the memory together.
+/// Returns how many of the first cases can take turns: those of one layout whose tables together
+/// fit into half of the available memory.
 fn group(cases: &[Case]) -> usize {
     let room = machine::available_memory().map_or(usize::MAX, |bytes| bytes / 2);
     let mut taken = 0_usize;
@@ -166,7 +168,8 @@ fn group(cases: &[Case]) -> usize {
     count
 }
 
-/// Looks at the machine: latencies of its memories, each for about `time`, its clock, its counters, its cores.
+/// Examines the machine: the latencies of its memories, each for about `time`, its clock, its
+/// counters, and whether its cores allow pinning.
 pub fn survey(
     cores: &[usize],
     time: Duration,
@@ -191,11 +194,12 @@ pub fn survey(
     Machine { caches, latencies, clock, counters, pinned }
 }
 
-/// Runs something on a core, on a thread of its own so that the caller stays where it is. `None` if it panicked.
+/// Runs a function on a core, in a new thread, so that the caller stays on its own core. Returns
+/// `None` if the function panicked.
 fn on<R: Send>(core: usize, run: impl FnOnce() -> R + Send) -> Option<R> {
     thread::scope(|scope| {
         let thread = scope.spawn(|| {
-            // Reported once, by `survey`.
+            // `survey` reports errors of pinning once, so they are ignored here.
             let _ = machine::pin_to(core);
             run()
         });
@@ -203,7 +207,9 @@ fn on<R: Send>(core: usize, run: impl FnOnce() -> R + Send) -> Option<R> {
     })
 }
 
-/// Half of each cache, so that a chase stays inside, of the last a quarter, as others share it; and memory well beyond.
+/// Returns the levels of memory to measure, with a number of bytes for each. A chase covers half of
+/// each cache so that it stays inside, but only a quarter of the last cache, which other cores
+/// share. Main memory is measured well beyond the largest cache.
 fn levels(caches: &[Cache]) -> Vec<(String, usize)> {
     let last = caches.iter().map(|cache| cache.level).max().unwrap_or(0);
     let part = |cache: &Cache| {
@@ -217,7 +223,8 @@ fn levels(caches: &[Cache]) -> Vec<(String, usize)> {
 }
 
 impl Findings {
-    /// Cases that lost what their design promises to keep: a defect.
+    /// Returns the cases that lost updates although their design promises to keep them. Such a loss
+    /// is a defect of the table.
     pub fn broken_promises(&self) -> impl Iterator<Item = &Measured> {
         self.measured.iter().filter(|measured| measured.broke_its_promise())
     }

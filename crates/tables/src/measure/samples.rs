@@ -1,10 +1,11 @@
-//! Times of single events, and what reading the clock adds to them.
+//! Samples of the times of single events, and the cost of reading the clock, which is part of each
+//! sample.
 
 use std::time::{Duration, Instant};
 
 use statistics::Ordered;
 
-/// Times of a phase, in nanoseconds; those beyond four seconds count as four.
+/// The times of a phase, in nanoseconds. Times above four seconds count as four seconds.
 #[derive(Debug, Default)]
 pub(super) struct Samples(Vec<u32>);
 
@@ -26,23 +27,23 @@ impl Samples {
         self.0.extend(other.0);
     }
 
-    /// In order, with `cost` nanoseconds taken off each.
+    /// Returns the samples in order, each reduced by `cost` nanoseconds.
     pub(super) fn ordered(&self, cost: u32) -> Ordered<u32> {
         Ordered::of(self.0.iter().map(|time| time.saturating_sub(cost)).collect())
     }
 }
 
-/// What reading the clock costs, in nanoseconds.
+/// The cost of reading the clock, in nanoseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Clock {
-    /// Median time between two readings with nothing between them.
+    /// The median time between two consecutive readings.
     pub cost: u32,
-    /// The smallest step by which two readings differ.
+    /// The smallest difference between two readings.
     pub step: u32,
 }
 
 impl Clock {
-    /// Measures it on the calling thread's core.
+    /// Measures the clock on the calling thread's core.
     pub fn measure() -> Self {
         let mut times: Vec<u32> = (0..20_001)
             .map(|_| {

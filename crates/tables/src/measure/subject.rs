@@ -1,4 +1,4 @@
-//! A table that is measured: filled, run by turns, and checked at the end.
+//! A table that is measured: it is filled, runs in turns, and is checked at the end.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -21,21 +21,21 @@ use super::lane::{Lane, LaneTurn, NUMBER, Phases, value};
 use super::samples::{Clock, Samples};
 use super::{Case, Measured, Operation, Percentiles, Settings, Turn};
 
-/// Share of the timed phase that calls with single keys take beside it.
+/// The timed phase is this many times as long as the phase of calls with a single key.
 const SINGLE_SHARE: u32 = 4;
 
-/// Draws by entries and lane, which all tables that share them use.
+/// The draws, by the number of entries and the lane. Tables of equal size share them.
 pub(super) type Draws = HashMap<(u32, usize), Arc<Vec<u32>>>;
 
-/// The entries that a core meets, and where among them it begins.
+/// The draws of a core, and the index at which it begins.
 type Drawn = (Arc<Vec<u32>>, usize);
 
-/// Why there is no subject.
+/// The reason why a subject was not created.
 #[derive(Debug)]
 pub(super) enum NoSubject {
-    /// The run was interrupted while the table was filled.
+    /// The run was interrupted while the table was being filled.
     Interrupted,
-    /// There is no such table, or not with these entries.
+    /// The table, or its entries, could not be created.
     Refused(String),
 }
 
@@ -45,7 +45,7 @@ impl From<String> for NoSubject {
     }
 }
 
-/// Looks at the interrupt now and then, while entries are numbered.
+/// Checks the interrupt once every 1,024 entries.
 fn look(number: u32, interrupt: &AtomicBool) -> Result<(), NoSubject> {
     const ENTRIES: u32 = 1024;
     match number.is_multiple_of(ENTRIES) && interrupt.load(Ordering::Relaxed) {
@@ -57,7 +57,7 @@ fn look(number: u32, interrupt: &AtomicBool) -> Result<(), NoSubject> {
 pub(super) struct Subject {
     pub(super) case: Case,
     table: Arc<PackedTable>,
-    /// One for each core.
+    /// The workers, one for each core.
     workers: Vec<TableWorker>,
     controller: Option<DigestLoop>,
     filled: u32,
@@ -69,7 +69,7 @@ pub(super) struct Subject {
 }
 
 impl Subject {
-    /// Returns a filled table, or why there is none.
+    /// Creates and fills the table of a case.
     pub(super) fn new(
         case: Case,
         settings: &Settings,
@@ -116,8 +116,8 @@ impl Subject {
         })
     }
 
-    /// Runs one turn on all cores, and returns its operations per second; nothing if the turn was interrupted, which is no
-    /// measurement then.
+    /// Runs one turn on all cores, and returns its operations per second. Returns `None` if the
+    /// turn was interrupted, in which case it does not count.
     pub(super) fn turn(
         &mut self,
         settings: &Settings,
@@ -149,7 +149,7 @@ impl Subject {
             for (lane, &core) in lanes.into_iter().zip(&settings.cores) {
                 let start = &start;
                 threads.push(scope.spawn(move || {
-                    // Whether threads can be pinned has been found out before.
+                    // `survey` has already reported whether threads can be pinned.
                     let _ = machine::pin_to(core);
                     lane.turn(phases, start)
                 }));
@@ -180,8 +180,8 @@ impl Subject {
         Ok(Some(if self.case.waits() { turn.rate_by_wall } else { turn.rate_by_processor }))
     }
 
-    /// Returns what it came to; `None` if there was no turn. Updates are counted in the entries until the deadline of a run
-    /// that was interrupted.
+    /// Returns the results of the case, or `None` if there was no complete turn. After an
+    /// interrupt, updates are counted in the entries only until the deadline.
     pub(super) fn finish(self, clock: Clock, deadline: Option<Instant>) -> Option<Measured> {
         if self.turns.is_empty() {
             return None;
@@ -201,18 +201,19 @@ impl Subject {
         })
     }
 
-    /// Updates that the entries know nothing of.
+    /// Returns the number of updates that are missing in the entries.
     fn lost(&self, updates: u64, deadline: Option<Instant>) -> Option<u64> {
         if self.case.layout.parameter_bytes() < NUMBER || self.case.operation == Operation::Read {
             return None;
         }
         let arrived = sum(&self.table, self.filled, deadline)?;
-        // Numbers wrap, so that the difference is known only so far; no turn loses four thousand million.
+        // The numbers wrap, so the difference is known only modulo 2^32; a turn never loses that
+        // many updates.
         Some(u64::from((updates as u32).wrapping_sub(arrived as u32)))
     }
 }
 
-/// Returns an empty table as a program has it whose packets do this.
+/// Creates an empty table for packets that perform this operation.
 pub(super) fn table(
     layout: &Layout,
     design: Design,
@@ -233,7 +234,7 @@ pub(super) fn table(
     Ok(Arc::new(PackedTable::new(&Arc::new(WorkerGroup::default()), &settings)?))
 }
 
-/// Refuses a table that needs more bytes than the system has.
+/// Returns an error if a table needs more bytes than are available.
 fn refuse_beyond(needs: usize, available: Option<usize>) -> Result<(), NoSubject> {
     match available {
         Some(available) if needs > available => Err(NoSubject::Refused(format!(
@@ -244,7 +245,7 @@ fn refuse_beyond(needs: usize, available: Option<usize>) -> Result<(), NoSubject
     }
 }
 
-/// Returns what each core draws.
+/// Returns the draws of each core.
 fn lanes(
     case: &Case,
     settings: &Settings,
@@ -259,7 +260,7 @@ fn lanes(
         };
         return Ok((0..case.cores).map(lane).collect());
     }
-    // The flows of an entry stay with one worker.
+    // Each entry belongs to one worker, as the packets of a flow do.
     let lane = |lane: usize| {
         let pool: Vec<u32> = (0..filled).skip(lane).step_by(case.cores).collect();
         if pool.is_empty() {
@@ -273,13 +274,14 @@ fn lanes(
     (0..case.cores).map(lane).collect()
 }
 
-/// Entries of a case.
+/// Returns the number of entries of a case.
 fn filled(case: &Case, fill: f64) -> u32 {
     let size = case.layout.size();
     ((fill * size as f64).round() as usize).clamp(1, size) as u32
 }
 
-/// Returns the sum over the numbers in all entries; nothing if that takes longer than until the deadline.
+/// Returns the sum of the numbers in all entries, or `None` if the sum is not complete at the
+/// deadline.
 pub(super) fn sum(table: &PackedTable, filled: u32, deadline: Option<Instant>) -> Option<u64> {
     const BETWEEN_LOOKS: u32 = 1024;
     let mut sum = 0_u64;

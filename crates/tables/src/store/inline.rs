@@ -1,11 +1,12 @@
-//! Inline storage: buckets of every shape that fits a cache line, behind one type.
+//! Inline storage: buckets of every shape that fits into a cache line, behind one type.
+//! [`ExactTable`](crate::ExactTable) uses it.
 
 use crate::access::{Access, Sharing};
 use crate::bucket::{Buckets, Full, max_actions, numbered_hash, slots};
 use crate::layout::Layout;
 use crate::region::Pages;
 
-/// Bytes for a key and for parameters in a bucket.
+/// The number of bytes for a key and for parameters in a bucket.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Shape {
     pub(crate) key: usize,
@@ -16,7 +17,7 @@ impl Shape {
     const KEYS: [usize; 3] = [4, 8, 16];
     const VALUES: [usize; 4] = [4, 8, 16, 32];
 
-    /// The smallest shape for a layout, or `None` if it fits no line.
+    /// Returns the smallest shape for a layout, or `None` if no shape fits into a line.
     pub(crate) fn of(layout: &Layout) -> Option<Self> {
         let key = Self::KEYS.into_iter().find(|&key| key >= layout.key_bytes())?;
         let fits = |&value: &usize| {
@@ -27,7 +28,7 @@ impl Shape {
         Some(Self { key, value })
     }
 
-    /// Entries in a bucket.
+    /// Returns the number of entries in a bucket.
     pub(crate) fn slots(self) -> usize {
         slots(self.key, self.value)
     }
@@ -44,7 +45,7 @@ macro_rules! shapes {
         }
 
         impl Inline {
-            /// Buckets of this shape, or `None` where memory does not suffice.
+            /// Allocates buckets of this shape. Returns `None` if memory does not suffice.
             pub(crate) fn new(shape: Shape, size: usize) -> Option<Self> {
                 match (shape.key, shape.value) {
                     $(($key, $value) => Buckets::new(size).map(Self::$name),)*
@@ -52,7 +53,8 @@ macro_rules! shapes {
                 }
             }
 
-            /// Buckets of this shape for entries by their numbers, or `None` where memory does not suffice.
+            /// Allocates buckets of this shape for entry numbers. Returns `None` if memory does not
+            /// suffice.
             pub(crate) fn numbered(shape: Shape, size: usize) -> Option<Self> {
                 match (shape.key, shape.value) {
                     $(($key, $value) => Buckets::numbered(size).map(Self::$name),)*
@@ -118,8 +120,9 @@ impl Inline {
         })
     }
 
-    /// Changes the entry with this key by `act`, which gets its action and returns the next one; for a caller that is alone.
-    /// Returns whether there is such an entry.
+    /// Changes the entry with this key by `act`, which is called with the action and the parameters
+    /// and returns the new action. Returns whether there is such an entry. No other thread may use
+    /// the table.
     pub(crate) fn update(
         &self,
         hash: u64,
@@ -142,27 +145,27 @@ impl Inline {
         with!(self, buckets => buckets.insert::<ALONE>(hash, &widen(key), action, &widen(parameters), |_| true))
     }
 
-    /// Removes the entry with this key; returns whether there was one.
+    /// Removes the entry with this key, and returns whether there was one.
     pub(crate) fn remove(&self, hash: u64, key: &[u8]) -> bool {
         with!(self, buckets => buckets.remove(hash, &widen(key), |_| true).is_some())
     }
 
-    /// A thread's way in for machine code.
+    /// Returns the access of one thread, for machine code.
     pub(crate) fn access(&self, sharing: Sharing, writing: u64) -> Access {
         with!(self, buckets => buckets.access::<false>(sharing, writing))
     }
 
-    /// As [`Inline::access`] where keys are numbers.
+    /// Returns the access of one thread, for machine code, if keys are entry numbers.
     pub(crate) fn numbered_access(&self, sharing: Sharing, writing: u64) -> Access {
         with!(self, buckets => buckets.access::<true>(sharing, writing))
     }
 
-    /// What stands for the hash of a number.
+    /// Returns the bucket of an entry number, which takes the place of a hash.
     pub(crate) fn numbered_hash(&self, key: &[u8]) -> u64 {
         with!(self, buckets => hash_of_number(buckets, key))
     }
 
-    /// Adds the entry with a number.
+    /// Adds the entry with this number.
     pub(crate) fn insert_numbered(
         &self,
         key: &[u8],
@@ -192,7 +195,7 @@ fn hash_of_number<const K: usize, const V: usize>(_: &Buckets<K, V>, key: &[u8])
     numbered_hash::<K>(&widen(key), Buckets::<K, V>::SLOTS)
 }
 
-/// Bytes in front of zeros, as wide as the bucket's field.
+/// Pads bytes with zeros to the width of the bucket's field.
 #[inline(always)]
 fn widen<const B: usize>(bytes: &[u8]) -> [u8; B] {
     match <[u8; B]>::try_from(bytes) {

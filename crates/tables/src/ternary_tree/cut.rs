@@ -1,30 +1,31 @@
-//! Which byte or number of the key divides a set of rules best.
+//! Chooses the byte or number of the key that divides a set of rules best. The tree calls it when
+//! it builds a node.
 
 use super::lanes::TOGETHER;
 use super::number_at;
 use super::rule::Rule;
 
-/// A number in the key: up to eight bytes.
+/// A number of up to eight bytes in the key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Window {
     pub(super) at: usize,
     pub(super) length: usize,
 }
 
-/// What divides the rules of a node.
+/// The criterion that divides the rules of a node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Cut {
     /// A side for each value of a byte.
     Byte { at: usize },
-    /// Side 0 below the threshold, side 1 from it on.
+    /// Side 0 for numbers below the threshold, and side 1 for the others.
     Number { window: Window, threshold: u64 },
-    /// Side 0 for the rule of this rank and those before it, side 1 for those behind it. Every key
-    /// visits both sides, the better one first: this cut only bounds what an insertion writes.
+    /// Side 0 for the rules up to this rank, and side 1 for those after it. Every key visits both
+    /// sides, the better one first: this cut only bounds the size of what an insertion writes.
     Rank(Rank),
 }
 
-/// The place of a rule among all: rules of high priority come first, and of equal priorities the
-/// lowest order.
+/// The position of a rule in the order of all rules: higher priorities come first, and among equal
+/// priorities lower orders.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Rank {
     /// The complement of the priority.
@@ -39,7 +40,8 @@ impl Rank {
 }
 
 impl Cut {
-    /// The side on which all keys are that the rule matches, or `None` if they are on several.
+    /// Returns the side that contains all keys which the rule matches, or `None` if several sides
+    /// contain some.
     pub(super) fn side(self, rule: &Rule) -> Option<u64> {
         match self {
             Self::Byte { at } => {
@@ -60,8 +62,8 @@ impl Cut {
     }
 }
 
-/// The least and the greatest number in this window of the keys that a rule matches; they may lie farther apart than
-/// that, but not closer.
+/// Returns bounds of the numbers in this window of the keys that a rule matches. The bounds may be
+/// wider than necessary, but never narrower.
 fn bounds(rule: &Rule, window: Window) -> (u64, u64) {
     let Window { at, length } = window;
     let range = rule.ranges.iter().find(|range| range.at == at && range.bytes.min(8) == length);
@@ -74,16 +76,17 @@ fn bounds(rule: &Rule, window: Window) -> (u64, u64) {
     (value, value | !mask & (u64::MAX >> (64 - 8 * length as u32)))
 }
 
-/// What a step to a node or leaf takes, in a hundredth of what it takes to compare a key with as many rules as are compared
-/// together.
+/// The cost of a step to a node or a leaf, in hundredths of the cost of comparing a key with
+/// [`TOGETHER`] rules.
 const STEP: u64 = 200;
 const COMPARISON: u64 = 100;
 
-/// Rules from which on it is expected that a cut helps.
+/// The number of rules from which on a cut is expected to help.
 const DIVIDED: u64 = 4 * TOGETHER as u64;
 
-/// What the search in so many rules is thought to take, if nothing is known of them: in a few all are compared; more are
-/// divided, and four times as many take twice as long, since cuts leave some rules open.
+/// Estimates the cost of a search among this number of rules, of which nothing else is known. A few
+/// rules are all compared. More rules are divided, and four times as many cost twice as much, since
+/// cuts leave some rules open.
 fn cost(rules: u64) -> u64 {
     let few = rules.min(DIVIDED);
     let all = STEP + COMPARISON * few.div_ceil(TOGETHER as u64);
@@ -94,17 +97,19 @@ fn cost(rules: u64) -> u64 {
     }
 }
 
-/// The cut with which a packet is thought to find its rule soonest, if sooner than by comparing all of them.
+/// Returns the cut with the lowest estimated search time, if that is less than the time of
+/// comparing all rules.
 pub(super) fn choose(rules: &[Rule], key_bytes: usize, windows: &[Window]) -> Option<Cut> {
     let bytes = (0..key_bytes).map(|at| (after_byte(rules, at), Cut::Byte { at }));
     let numbers = windows.iter().map(|&window| after_number(rules, window));
-    // Of equals the first: a byte divides into more sides than two.
+    // Among equal costs the first cut is taken, so bytes come first: a byte divides into more than
+    // two sides.
     let (cost, cut) = bytes.chain(numbers).min_by_key(|(cost, _)| *cost)?;
     let undivided = STEP + COMPARISON * rules.len().div_ceil(TOGETHER) as u64;
     (cost < undivided).then_some(cut)
 }
 
-/// The cut that halves rules which no other cut divides; at least two of them.
+/// Returns the cut that halves at least two rules, for rules that no other cut divides.
 pub(super) fn halve(rules: &[Rule]) -> Cut {
     let mut ranks: Vec<Rank> = rules.iter().map(Rank::of).collect();
     let middle = ranks.len() / 2 - 1;
@@ -112,8 +117,9 @@ pub(super) fn halve(rules: &[Rule]) -> Cut {
     Cut::Rank(last)
 }
 
-/// What a search takes behind a cut that leaves some rules open and divides the others so. Packets come to a side as often
-/// as it has rules. Where nearly all stay together the tree would only get deeper.
+/// Estimates the cost of a search after a cut that leaves `open` rules open and divides the others
+/// into `sides`. Packets are assumed to visit a side in proportion to its rules. A cut after which
+/// nearly all rules stay together is refused, since it would only make the tree deeper.
 fn divided(open: u64, sides: &[u64]) -> u64 {
     let all: u64 = sides.iter().sum();
     let most = sides.iter().copied().max().unwrap_or(0).max(open);
@@ -124,7 +130,7 @@ fn divided(open: u64, sides: &[u64]) -> u64 {
     STEP + cost(open) + sum / all
 }
 
-/// What a search takes behind a cut by a byte.
+/// Estimates the cost of a search after a cut by a byte.
 fn after_byte(rules: &[Rule], at: usize) -> u64 {
     let mut counts = [0; 256];
     let mut open = 0;
@@ -137,10 +143,12 @@ fn after_byte(rules: &[Rule], at: usize) -> u64 {
     divided(open, &counts)
 }
 
-/// The same for a number, at the median of the bounds that rules have for it.
+/// Returns the cut of a window at the median of the rules' bounds, and the estimated cost of a
+/// search after it.
 fn after_number(rules: &[Rule], window: Window) -> (u64, Cut) {
     let bounds: Vec<(u64, u64)> = rules.iter().map(|rule| bounds(rule, window)).collect();
-    // A threshold behind the greatest number there is divides nothing.
+    // A bound that overflows is omitted, because a threshold above the largest number divides
+    // nothing.
     let mut ends: Vec<u64> =
         bounds.iter().flat_map(|&(low, high)| [Some(low), high.checked_add(1)]).flatten().collect();
     let middle = ends.len() / 2;

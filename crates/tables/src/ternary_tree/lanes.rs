@@ -1,23 +1,25 @@
-//! Eight values under eight masks compared with one word of a key, by the vectors of the processor where it has them.
+//! Compares eight values under eight masks with one word of a key, by vector instructions if the
+//! processor has them. The leaves of the tree use it.
 //!
-//! The eight masks lie before the eight values. Words of a block never change while a packet can reach it, so they may be
-//! read several at a time, and not as atomics.
+//! The eight masks precede the eight values. The words of a block never change while a packet can
+//! reach the block, so several may be read at a time, without atomics.
 
 use crate::sync::{AtomicU64, Ordering};
 
-/// Values that are compared together.
+/// The number of values that are compared together.
 pub(super) const TOGETHER: usize = 8;
 
-/// Words of as many masks and values.
+/// The number of words of that many masks and values.
 pub(super) const GROUP: usize = 2 * TOGETHER;
 
-/// A way to compare, which the processor has.
+/// A method of comparison that the processor supports.
 pub(crate) trait Lanes: Copy {
-    /// A bit for each of the values among some, themselves a bit each, that the word has under the mask.
+    /// Returns a bit for each value that equals the word under the value's mask, among the values
+    /// whose bits are set in `among`.
     fn fits(self, group: &[AtomicU64; GROUP], word: u64, among: u8) -> u8;
 }
 
-/// One after the other, on any processor.
+/// Comparison of one value after the other, on any processor.
 #[derive(Clone, Copy)]
 pub(crate) struct OneByOne;
 
@@ -31,12 +33,12 @@ impl Lanes for OneByOne {
     }
 }
 
-/// Four at a time, with AVX2.
+/// Comparison of four values at a time, with AVX2.
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 #[derive(Clone, Copy)]
 pub(crate) struct Four(());
 
-/// All at a time, with AVX-512.
+/// Comparison of all eight values at a time, with AVX-512.
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 #[derive(Clone, Copy)]
 pub(crate) struct Eight(());
@@ -52,7 +54,7 @@ mod vectors {
 
     impl Four {
         /// # Safety
-        /// The processor has AVX2.
+        /// The processor must have AVX2.
         #[inline(always)]
         pub(crate) unsafe fn known() -> Self {
             Self(())
@@ -61,7 +63,7 @@ mod vectors {
 
     impl Eight {
         /// # Safety
-        /// The processor has AVX-512 F.
+        /// The processor must have AVX-512 F.
         #[inline(always)]
         pub(crate) unsafe fn known() -> Self {
             Self(())
@@ -71,7 +73,7 @@ mod vectors {
     impl Lanes for Four {
         #[inline(always)]
         fn fits(self, group: &[AtomicU64; GROUP], word: u64, among: u8) -> u8 {
-            // SAFETY: the processor has AVX2, or there were no such value.
+            // SAFETY: a `Four` exists only if the processor has AVX2.
             unsafe { four(group, word, among) }
         }
     }
@@ -79,7 +81,7 @@ mod vectors {
     impl Lanes for Eight {
         #[inline(always)]
         fn fits(self, group: &[AtomicU64; GROUP], word: u64, among: u8) -> u8 {
-            // SAFETY: the processor has AVX-512 F, or there were no such value.
+            // SAFETY: an `Eight` exists only if the processor has AVX-512 F.
             unsafe { eight(group, word, among) }
         }
     }
@@ -90,7 +92,8 @@ mod vectors {
         const HALF: usize = TOGETHER / 2;
         let word = _mm256_set1_epi64x(word.cast_signed());
         let load = |at: usize| {
-            // SAFETY: four words from one of the first five pairs of four on are in the group, and nobody writes them.
+            // SAFETY: `at` is 0, 4, 8 or 12, so the four words are in the group of 16, and no
+            // thread writes them.
             unsafe { _mm256_loadu_si256(group.as_ptr().add(at).cast()) }
         };
         let half = |at: usize| {
@@ -105,7 +108,7 @@ mod vectors {
     #[inline]
     fn eight(group: &[AtomicU64; GROUP], word: u64, among: u8) -> u8 {
         let word = _mm512_set1_epi64(word.cast_signed());
-        // SAFETY: a group has eight words and eight more, and nobody writes them.
+        // SAFETY: a group has eight masks and eight values, and no thread writes them.
         let (masks, values) = unsafe {
             let words = group.as_ptr();
             (_mm512_loadu_si512(words.cast()), _mm512_loadu_si512(words.add(TOGETHER).cast()))

@@ -1,4 +1,5 @@
-//! An entry as the tree has it: a value under a mask, ranges, a priority; and the entries of a leaf in words.
+//! The entries of the tree, each with its mask, ranges and priority, and the encoding of a leaf's
+//! entries in words.
 //!
 //! ```text
 //! for each eight entries and each word of a key: mask ... value ...
@@ -6,28 +7,30 @@
 //! for each range: place, low ..., high ...
 //! ```
 //!
-//! So eight masks lie one behind the other, and eight values, and are compared together ([`super::lanes`]): which of them
-//! matches cannot be foretold, and a wrong guess takes longer than several comparisons. What is no entry behind the last
-//! matches nothing.
+//! The eight masks are contiguous, and so are the eight values, which are compared together
+//! ([`super::lanes`]). Which of them matches is unpredictable, and a mispredicted branch takes
+//! longer than several comparisons. Places after the last entry hold a mask and a value that match
+//! no key.
 
 use super::lanes::{GROUP, Lanes, TOGETHER};
 use super::number_at;
 use crate::sync::{AtomicU64, Ordering};
 
-/// A rule.
+/// An entry, as the tree stores it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Rule {
     pub(crate) number: u32,
     pub(crate) priority: u32,
-    /// Of equal priorities the lowest wins.
+    /// The order among rules of equal priority, of which the lowest wins.
     pub(crate) order: u64,
-    /// The bits that must be as in `value`, in words as a key's.
+    /// The bits of the key that must equal those of `value`, in words like those of a key.
     pub(crate) mask: Vec<u64>,
     pub(crate) value: Vec<u64>,
     pub(crate) ranges: Vec<FieldRange>,
 }
 
-/// A field between two bounds, both included; bounds in words, the field's first byte highest.
+/// The bounds of a field, both inclusive, in words whose most significant byte is the field's
+/// first.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct FieldRange {
     pub(crate) at: usize,
@@ -37,7 +40,7 @@ pub(crate) struct FieldRange {
 }
 
 impl FieldRange {
-    /// For a field from byte `at` of the key on.
+    /// Returns the range of the field that begins at byte `at` of the key.
     pub(crate) fn new(at: usize, low: &[u8], high: &[u8]) -> Self {
         let words = |bytes: &[u8]| {
             let number =
@@ -48,28 +51,28 @@ impl FieldRange {
     }
 }
 
-/// Words of an entry behind all masks and values.
+/// The number of words of an entry, besides its masks, values and ranges.
 const HEAD: usize = 3;
 
 impl Rule {
-    /// Of its ranges.
+    /// Returns the number of words of the ranges.
     fn words(&self) -> usize {
         self.ranges.iter().map(|range| 1 + 2 * range.low.len()).sum()
     }
 }
 
-/// Words of the masks and values of so many entries, for keys of so many words.
+/// Returns the number of words of the masks and values of `count` entries, for keys of `key` words.
 #[inline(always)]
 fn compared(count: usize, key: usize) -> usize {
     count.div_ceil(TOGETHER) * GROUP * key
 }
 
-/// As many words as entries take, for keys of so many.
+/// Returns the number of words that entries take, for keys of `key` words.
 pub(super) fn words_of(rules: &[Rule], key: usize) -> usize {
     compared(rules.len(), key) + rules.iter().map(|rule| HEAD + rule.words()).sum::<usize>()
 }
 
-/// Appends entries in words, for keys of so many.
+/// Appends the encoding of entries, for keys of `key` words.
 pub(super) fn encode(rules: &[Rule], key: usize, words: &mut Vec<u64>) {
     for group in rules.chunks(TOGETHER) {
         for word in 0..key {
@@ -77,7 +80,7 @@ pub(super) fn encode(rules: &[Rule], key: usize, words: &mut Vec<u64>) {
                 group.get(rule).map_or(none, |rule| part(rule).get(word).copied().unwrap_or(0))
             };
             words.extend((0..TOGETHER).map(|rule| of(rule, |rule| &rule.mask, 0)));
-            // No word has this under a mask of zeros.
+            // No word equals this value under a mask of zeros.
             words.extend((0..TOGETHER).map(|rule| of(rule, |rule| &rule.value, u64::MAX)));
         }
     }
@@ -99,23 +102,23 @@ fn load(word: &AtomicU64) -> u64 {
     word.load(Ordering::Relaxed)
 }
 
-/// Entries where they lie.
+/// The encoded entries of a leaf.
 #[derive(Clone, Copy)]
 pub(super) struct Rules<'a> {
     words: &'a [AtomicU64],
     count: usize,
-    /// Words of a key.
+    /// The number of words of a key.
     key: usize,
 }
 
 impl<'a> Rules<'a> {
-    /// So many entries for keys of so many words.
+    /// Returns `count` encoded entries for keys of `key` words.
     #[inline(always)]
     pub(super) fn new(words: &'a [AtomicU64], count: usize, key: usize) -> Self {
         Self { words, count, key }
     }
 
-    /// All of them, in order.
+    /// Returns all entries in order.
     pub(super) fn iter(self) -> impl Iterator<Item = RuleWords<'a>> {
         (0..self.count).filter_map(move |index| self.get(index))
     }
@@ -127,10 +130,11 @@ impl<'a> Rules<'a> {
         Some(RuleWords { words, index, key, head: words.get(heads..heads + HEAD)? })
     }
 
-    /// The first that matches a key in words, given that the key has as many words as is said.
+    /// Returns the first entry that matches a key, which must have the declared number of words.
     #[inline(always)]
     pub(super) fn first_match(self, lanes: impl Lanes, key: &[u64]) -> Option<RuleWords<'a>> {
-        // Most keys have one word or two, and then nobody counts them.
+        // Most keys have one word or two. Constants for these cases let the compiler unroll the
+        // loop over the words.
         match self.key {
             1 => self.first_of(lanes, 1, key),
             2 => self.first_of(lanes, 2, key),
@@ -138,7 +142,7 @@ impl<'a> Rules<'a> {
         }
     }
 
-    /// The same for keys of so many words.
+    /// Returns the first entry that matches a key of `all` words.
     #[inline(always)]
     fn first_of(self, lanes: impl Lanes, all: usize, key: &[u64]) -> Option<RuleWords<'a>> {
         let (groups, _) = self.words.as_chunks::<GROUP>();
@@ -159,12 +163,12 @@ impl<'a> Rules<'a> {
     }
 }
 
-/// A rule where it lies.
+/// An encoded entry.
 pub(super) struct RuleWords<'a> {
-    /// Of all entries of the leaf.
+    /// The words of all entries of the leaf.
     words: &'a [AtomicU64],
     index: usize,
-    /// Words of a key.
+    /// The number of words of a key.
     key: usize,
     head: &'a [AtomicU64],
 }
@@ -185,7 +189,7 @@ impl<'a> RuleWords<'a> {
         load(&self.head[1])
     }
 
-    /// Mask and value of each word of a key.
+    /// Returns the mask and the value for each word of a key.
     fn compared(&self) -> impl Iterator<Item = (u64, u64)> {
         let Self { words, index, key, .. } = *self;
         let (group, place) = (index / TOGETHER * key * GROUP, index % TOGETHER);
@@ -224,7 +228,7 @@ impl<'a> RuleWords<'a> {
         }
     }
 
-    /// Whether all ranges hold a key.
+    /// Returns whether the key is within all ranges.
     #[inline(always)]
     fn is_within(&self, key: &[u64]) -> bool {
         for range in self.ranges() {
@@ -236,7 +240,7 @@ impl<'a> RuleWords<'a> {
     }
 }
 
-/// A range where it lies.
+/// An encoded range.
 struct RangeWords<'a> {
     at: usize,
     bytes: usize,
@@ -244,7 +248,7 @@ struct RangeWords<'a> {
     high: &'a [AtomicU64],
 }
 
-/// Ranges one behind the other.
+/// An iterator over contiguous encoded ranges.
 struct Ranges<'a> {
     words: &'a [AtomicU64],
     left: u32,

@@ -1,33 +1,34 @@
-//! Many keys sought side by side: each round goes one level down with all of them, so that the processor waits for the memory
-//! that one needs while it works on the others.
+//! Searches for many keys at once. Each round goes one level down with all keys, so that the
+//! processor works on other keys while it waits for the memory of one.
 
 use super::{Best, Head, Kind, Lanes, TernaryTree};
 use crate::arena::Block;
 use crate::store::BATCH;
 
-/// Memory of one thread's searches.
+/// The working memory of one thread's searches.
 #[derive(Default)]
 pub(crate) struct Together {
-    /// Where keys are, and where they go on; what is behind those is of no meaning.
+    /// The steps of the current round, and those of the next. Elements beyond the number of steps
+    /// are meaningless.
     now: Vec<Step>,
     next: Vec<Step>,
 }
 
-/// A key at a block.
+/// A key and the block that its search visits next.
 #[derive(Clone, Copy, Default)]
 struct Step {
     key: u32,
     block: Block,
 }
 
-/// Steps that were written down one behind the other.
+/// A list of steps in reused memory.
 struct Steps<'s> {
     steps: &'s mut [Step],
     count: usize,
 }
 
 impl<'s> Steps<'s> {
-    /// None, with room for so many.
+    /// Returns an empty list with room for `room` steps.
     #[inline(always)]
     fn new(memory: &'s mut Vec<Step>, room: usize) -> Self {
         if memory.len() < room {
@@ -36,7 +37,8 @@ impl<'s> Steps<'s> {
         Self { steps: memory, count: 0 }
     }
 
-    /// Of no block there is no step; whether there is one cannot be foretold.
+    /// Adds a step, unless there is no block. The function has no branch on whether there is a
+    /// block, because a branch predictor could not predict it.
     #[inline(always)]
     fn add(&mut self, key: u32, block: Block) {
         if let Some(step) = self.steps.get_mut(self.count) {
@@ -47,8 +49,8 @@ impl<'s> Steps<'s> {
 }
 
 impl TernaryTree {
-    /// The number of the best entry plus one, or 0, for each of some keys in words, as [`TernaryTree::find`] has them, one behind
-    /// the other.
+    /// Writes the number of the best entry plus one, or 0, for each of several contiguous keys,
+    /// which are in words as [`TernaryTree::find`] takes them.
     #[inline(always)]
     pub(crate) fn find_all(
         &self,
@@ -98,7 +100,8 @@ impl TernaryTree {
         }
     }
 
-    /// Where some keys are behind the root, which is one and the same for all; as many steps as are given.
+    /// Starts the searches after the root, which is the same block for all keys. Returns the number
+    /// of steps.
     #[inline(always)]
     fn begin(&self, tree: Block, (keys, count): (&[u64], usize), now: &mut Vec<Step>) -> usize {
         let stride = self.key_words() + 1;
@@ -120,7 +123,7 @@ impl TernaryTree {
         count
     }
 
-    /// Asks the cache for what comes next.
+    /// Prefetches the blocks of these steps.
     #[inline(always)]
     fn fetch(&self, steps: &[Step]) {
         for step in steps {
