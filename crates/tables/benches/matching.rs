@@ -1,12 +1,14 @@
-//! Searches per second for longest prefixes and for rules with masks and ranges, beside what a user would pick instead,
-//! in one run.
+//! Measures searches per second for longest prefixes and for rules with masks and ranges, compared
+//! with alternatives that a user might choose, in one run.
 //!
 //!     cargo bench -p planimeter-tables --bench matching [--features dpdk] -- [--routes N ...] [--rules N ...] [--nested N ...] [--repetitions N]
 //!
-//! Routes have lengths as those of the Internet have (six in ten are /24); addresses are drawn from the routes, uniformly.
-//! Rules have protocol, two addresses under hundreds of pairs of masks, and ports as numbers or ranges; nine packets in
-//! ten are drawn from rules. Nested rules have ranges of a port inside one another, which no cut divides. Contenders take turns within each repetition; rates are per second of the thread's
-//! processor time, and ratios are within a repetition. All must find the same entries, or the run fails.
+//! The lengths of routes are distributed as those of the Internet are (about half are /24);
+//! addresses are drawn uniformly from the routes. Rules have a protocol, two addresses under
+//! hundreds of pairs of masks, and ports as numbers or ranges; nine packets in ten are drawn from
+//! rules. Nested rules have port ranges inside one another, which no cut divides. Contenders take
+//! turns within each repetition. Rates are per second of the thread's processor time, and ratios
+//! are within a repetition. All contenders must find the same entries, or the run fails.
 
 #[cfg(feature = "dpdk")]
 #[path = "matching/dpdk.rs"]
@@ -26,15 +28,15 @@ use std::time::Duration;
 use statistics::Estimate;
 use tables::machine;
 
-/// Searches of one repetition.
+/// The number of searches of one repetition.
 const OPERATIONS: usize = 1 << 18;
 
-/// Something that finds the best entry.
+/// A search for the best entry of each key.
 trait Search {
     fn name(&self) -> &str;
     /// Time of the thread that all insertions took.
     fn filling(&self) -> Duration;
-    /// Looks all keys up; the sum over the numbers found, each plus one.
+    /// Looks up all keys, and returns the sum of the numbers found, each plus one.
     fn search(&mut self) -> u64;
 }
 
@@ -50,7 +52,7 @@ fn arguments() -> Result<Arguments, String> {
         Arguments { routes: Vec::new(), rules: Vec::new(), nested: Vec::new(), repetitions: 7 };
     let mut arguments = std::env::args().skip(1);
     while let Some(name) = arguments.next() {
-        // What cargo passes.
+        // Cargo passes this argument.
         if name == "--bench" {
             continue;
         }
@@ -108,7 +110,7 @@ fn compare(what: &str, entries: usize, mut searches: Vec<Box<dyn Search>>, repet
     // The first repetition warms up and is not counted.
     for repetition in 0..=repetitions {
         for ((search, rates), sum) in searches.iter_mut().zip(&mut rates).zip(&mut sums) {
-            // The turns of the others have emptied the caches.
+            // The turns of the other contenders have displaced this one's data from the caches.
             search.search();
             let start = machine::thread_time();
             *sum = search.search();
@@ -133,7 +135,7 @@ fn compare(what: &str, entries: usize, mut searches: Vec<Box<dyn Search>>, repet
     println!();
 }
 
-/// Time of this thread that `work` takes.
+/// Calls `work`, and returns its result and its thread time.
 fn timed<T>(work: impl FnOnce() -> T) -> (T, Duration) {
     let start = machine::thread_time();
     let done = work();

@@ -3,15 +3,19 @@
 //!     cargo bench -p planimeter-tables --bench updates [--features dpdk] -- [SIZE_BITS ...] [--repetitions N] [--cores N]
 //!     cargo bench -p planimeter-tables --bench updates [--features dpdk] -- curves [SIZE_BITS ...] [--cores N] [--only TEXT] [--page FILE.html]
 //!
-//! The second measures curves, on 1 to N cores ([`curves`]), of whatever has the text in its name. `scaling` or `methods` in
-//! its place is a part of the first.
+//! The second command measures curves on 1 to N cores ([`curves`]), of all subjects whose names
+//! contain the text. With `scaling` or `methods` in place of `curves`, only that part of the first
+//! command is run.
 //!
-//! Keys and values have 4 bytes, keys are scattered over all numbers and drawn uniformly, every table is made for twice
-//! the entries that it gets, and all but DPDK's (whose hash is an instruction of the processor) use one hash, and each operation reads the old value and writes a new
-//! one. Contenders take turns within each repetition, so that whatever else happens on the machine meets all of them;
-//! ratios are of rates within a repetition. Rates are per second of the thread's processor time, so that time which
-//! other processes take from the core is not counted; what they do to caches and memory is. Each turn runs its keys
-//! once untimed, to find the caches as a table that runs alone would. All must compute the same sum over the old values, or the run fails.
+//! Keys and values have 4 bytes. Keys are scattered over all numbers and drawn uniformly. Every
+//! table is made for twice the entries that it gets. All contenders use one hash, except DPDK's,
+//! whose hash is an instruction of the processor. Each operation reads the old value and writes a
+//! new one. Contenders take turns within each repetition, so that disturbances of the machine
+//! affect all of them; ratios are of rates within a repetition. Rates are per second of the
+//! thread's processor time, so the time that other processes take from the core is not counted, but
+//! their effect on caches and memory is. Each turn runs its keys once untimed, to bring the caches
+//! into the state of a table that runs alone. All contenders must compute the same sum over the old
+//! values, or the run fails.
 
 #[path = "updates/contenders.rs"]
 mod contenders;
@@ -37,9 +41,9 @@ use contenders::{Contender, Guarantee, Side};
 use statistics::{Estimate, mean};
 use tables::machine;
 
-/// Operations of one repetition.
+/// The number of operations of one repetition.
 const OPERATIONS: usize = 1 << 20;
-/// The value is flipped by this with each update.
+/// The mask by which each update flips the value.
 const MASK: u32 = 0x5555_aaaa;
 
 struct Arguments {
@@ -47,12 +51,12 @@ struct Arguments {
     repetitions: usize,
     cores: usize,
     part: Part,
-    /// Curves and cases of the scaling are those whose names have this text.
+    /// The text that the names of measured curves and scaling cases contain.
     only: String,
     page: Option<PathBuf>,
 }
 
-/// What is measured.
+/// The part of the benchmark that is run.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Part {
     /// All but the curves.
@@ -78,7 +82,7 @@ fn arguments() -> Result<Arguments, String> {
             text.parse().map_err(|error| format!("{name} {text}: {error}"))
         };
         match argument.as_str() {
-            // What cargo passes.
+            // Cargo passes this argument.
             "--bench" => {}
             "--repetitions" => parsed.repetitions = number("--repetitions")?,
             "--cores" => parsed.cores = number("--cores")?,
@@ -156,12 +160,12 @@ fn list(items: Vec<impl std::fmt::Display>) -> String {
     items.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
 }
 
-/// Keys of the entries below `2^bits` in an order that repeats.
+/// Returns keys of the entries below `2^bits` in a repeatable order.
 fn random_keys(bits: u32, count: usize, seed: u64) -> Vec<u32> {
     random_numbers(bits, count, seed).into_iter().map(contenders::scatter).collect()
 }
 
-/// Numbers below `2^bits` in an order that repeats.
+/// Returns numbers below `2^bits` in a repeatable order.
 fn random_numbers(bits: u32, count: usize, seed: u64) -> Vec<u32> {
     let mut state = 0x9e37_79b9_7f4a_7c15_u64 ^ seed;
     let next = || {
@@ -173,7 +177,7 @@ fn random_numbers(bits: u32, count: usize, seed: u64) -> Vec<u32> {
     std::iter::repeat_with(next).take(count).collect()
 }
 
-/// All contenders at one size.
+/// Measures all contenders at one size.
 fn compare(bits: u32, repetitions: usize) {
     let keys = random_keys(bits, OPERATIONS, 1);
     let made = contenders::all(1 << bits);
@@ -185,7 +189,7 @@ fn compare(bits: u32, repetitions: usize) {
     for repetition in 0..=repetitions {
         let mut sums = Vec::new();
         for (contender, rates) in contenders.iter_mut().zip(&mut rates) {
-            // The turns of the others have emptied the caches.
+            // The turns of the other contenders have displaced this one's data from the caches.
             sums.push(contender.update(&keys, MASK));
             let start = machine::thread_time();
             sums.push(contender.update(&keys, MASK));

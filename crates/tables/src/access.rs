@@ -106,7 +106,7 @@ unsafe impl Send for Access {}
 // pointers is reached only by the access's functions.
 unsafe impl Sync for Access {}
 
-/// How the threads that use one table are kept apart.
+/// The way in which the threads that use one table are kept apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sharing {
     /// Only one thread uses the table.

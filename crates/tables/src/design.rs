@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use thiserror::Error;
 
-/// How an entry is found, and where it is stored.
+/// The storage of entries, which determines how an entry is found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
 pub enum Storage {
     /// A hash leads to an index, the index to an array of pointers, and the pointer to a 64 B
@@ -51,8 +51,8 @@ impl fmt::Display for Storage {
     }
 }
 
-/// How a writer of a double-buffered table waits until no reader uses the replica that has become
-/// passive.
+/// The method by which a writer of a double-buffered table waits until no reader uses the replica
+/// that has become passive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
 pub enum Wait {
     /// The writer waits for a fixed time. This guarantees nothing if a reader is delayed for longer
@@ -67,13 +67,13 @@ impl Wait {
     pub const PAPER: Self = Self::Fixed(Duration::from_micros(200));
 }
 
-/// How threads that read and write one table at the same time are kept apart.
+/// The method that keeps threads apart which read and write one table at the same time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
 pub enum Synchronisation {
     /// There are two replicas. A writer changes the passive one, swaps the two, waits, and changes
     /// the other one ("t4p4s" in the paper).
     DoubleBuffer {
-        /// What the writer waits for.
+        /// The method by which the writer waits after the swap.
         wait: Wait,
     },
     /// There is one replica. Readers take no lock; they check a version, and read again if it has
@@ -132,7 +132,7 @@ impl fmt::Display for EntryLock {
     }
 }
 
-/// How a packet's action changes the entry that it matched (paper, Section 5).
+/// The method by which a packet's action changes the entry that it matched (paper, Section 5).
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, Hash, Default, serde::Serialize, serde::Deserialize,
 )]
@@ -159,13 +159,13 @@ impl fmt::Display for UpdateMethod {
 /// The design of a table. See [`Design::check`] for the valid combinations.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
 pub struct Design {
-    /// How an entry is found, and where it is stored.
+    /// The storage of the entries.
     pub storage: Storage,
-    /// How threads are kept apart.
+    /// The method that keeps threads apart.
     pub synchronisation: Synchronisation,
     /// Whether an action has exclusive use of its entry.
     pub entry_lock: EntryLock,
-    /// How an action changes its entry.
+    /// The method by which an action changes its entry.
     pub update: UpdateMethod,
 }
 
@@ -218,8 +218,8 @@ impl Design {
         }
     }
 
-    /// Returns the design for a table whose entries packets only read: no entry is locked, and only the control plane
-    /// changes entries.
+    /// Returns this design for a table whose entries packets only read: no entry is locked, and
+    /// only the control plane changes entries.
     #[must_use]
     pub fn without_writers(self) -> Self {
         let update = match self.synchronisation {

@@ -259,7 +259,7 @@ mod tests {
     use crate::group::WorkerGroup;
     use crate::packed::{Keys, Match, TableSettings};
 
-    /// A table with one entry, whose packets write it by digests.
+    /// Returns a table with one entry, whose packets change the entry by digests.
     fn table() -> Arc<PackedTable> {
         let design = Design {
             update: UpdateMethod::Digest,

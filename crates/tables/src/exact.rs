@@ -513,19 +513,19 @@ mod tests {
 
     fn leave(access: &mut Access) {
         if let Some(leave) = access.leave {
-            // SAFETY: as in `find`.
+            // SAFETY: the tests keep the table alive and unchanged while they use an access.
             unsafe { leave(access) };
         }
     }
 
-    /// Storages with and without locks in entries.
+    /// Returns all storages, with and without locks in entries.
     fn designs() -> impl Iterator<Item = (Storage, EntryLock)> {
         Storage::ALL
             .into_iter()
             .flat_map(|storage| [EntryLock::None, EntryLock::PerEntry].map(|lock| (storage, lock)))
     }
 
-    /// What a lookup gives, and what is there after the first byte was counted up.
+    /// Increments the first byte of an entry, and returns the entry's action.
     fn bump(access: &mut Access, key: u128) -> Option<u64> {
         let Place { value, action } = find(access, key);
         if value.is_null() {
@@ -576,7 +576,8 @@ mod tests {
         }
     }
 
-    /// Two threads count up one entry, a word in its first parameters and one in its last; what is there in the end.
+    /// Has two threads increment a word at the beginning and a word at the end of one entry's
+    /// parameters. Returns the final values of both words.
     fn counted(storage: Storage, lock: EntryLock, sharing: Sharing, count: usize) -> (u64, u64) {
         let mut table = ExactTable::stored(storage, lock, 32, 16, 1).unwrap();
         table.insert(1, ActionId(0), &[]).unwrap();
@@ -588,8 +589,9 @@ mod tests {
                     for _ in 0..count {
                         let Place { value, .. } = find(&mut access, 1);
                         for word in [0, 1] {
-                            // SAFETY: the entry is locked, or this is a copy of it; its parameters are two aligned words.
-                            // Threads that look at the entry meanwhile reach them as atomic words, so this one does too.
+                            // SAFETY: the entry is locked, or this is a copy of it; its parameters
+                            // are two aligned words. Threads that read the entry meanwhile access
+                            // its words as atomics, so this thread does too.
                             let word = unsafe {
                                 AtomicU64::from_ptr(value.cast::<u64>().wrapping_add(word))
                             };
@@ -614,7 +616,8 @@ mod tests {
         }
     }
 
-    /// Entries are whole: both words of one update are there, or none.
+    /// Checks that no update is seen in part: both words of an update are in the entry, or neither
+    /// is.
     #[test]
     fn an_entry_without_a_lock_is_never_half_written() {
         let count = if cfg!(miri) { 3 } else { 20_000 };
@@ -637,7 +640,8 @@ mod tests {
         }
     }
 
-    /// Two threads write one word of one entry in its place: what is there is what one of them wrote, and both go on.
+    /// Has two threads write one word of one entry in place: the word always holds the value of one
+    /// of the threads.
     #[test]
     fn words_are_written_whole_beside_others() {
         let count = if cfg!(miri) { 10 } else { 20_000_u64 };
@@ -651,8 +655,8 @@ mod tests {
                     assert!(access.leave.is_none() && access.in_place == 1);
                     for _ in 0..count {
                         let word = find(&mut access, 1).value.cast::<u64>();
-                        // SAFETY: the value is an aligned word that all threads reach as an atomic one, as machine code
-                        // does with loads and stores of eight bytes.
+                        // SAFETY: the value is an aligned word that all threads access as an
+                        // atomic, as machine code does by loads and stores of eight bytes.
                         let word = unsafe { AtomicU64::from_ptr(word) };
                         let before = word.swap(thread * 0x1_0000_0001, Ordering::Relaxed);
                         assert!([0, 0x1_0000_0001, 0x2_0000_0002].contains(&before), "{before:x}");
@@ -683,7 +687,8 @@ mod tests {
         }
     }
 
-    /// A table grows and shrinks beside the one that is used, which stays as it is.
+    /// Checks that a larger or smaller table can be built while the original is in use and
+    /// unchanged.
     #[test]
     fn a_table_is_remade_with_the_same_entries_and_room_for_more_or_less_memory() {
         let count = if cfg!(miri) { 70 } else { 9000_u32 };
@@ -742,7 +747,7 @@ mod tests {
                 let (mut named, mut found) = ([1; 3], [1; 3]);
                 let keys = ([7, 8, 0].map(|key| [key, 0]), []);
                 let into = (&mut named[..], &mut found[..]);
-                // SAFETY: the table is alive, and as it is when the access is made.
+                // SAFETY: the table is alive and unchanged since the access was made.
                 unsafe { table.access(sharing, 0).ask_for_named((&keys.0, &keys.1), 8, into) };
                 assert_eq!(found.map(|found| found != 0), named.map(|named| named != 0));
                 named
@@ -754,7 +759,7 @@ mod tests {
         }
     }
 
-    /// Entries by their numbers, which come and go in any order, in all storages.
+    /// Inserts and removes numbered entries in any order, in all storages.
     #[test]
     fn entries_are_found_by_their_numbers_however_threads_are_kept_apart() {
         use Sharing::{Alone, Apart, Locked, Unlocked, Words};
@@ -766,7 +771,7 @@ mod tests {
             let mut table = ExactTable::numbered(storage, lock, bytes, 3).unwrap();
             let mut free: Vec<u32> = (1..=count).rev().collect();
             let mut random = fastrand::Rng::with_seed(bytes as u64);
-            // What each entry has in its first byte.
+            // The first byte of each entry.
             let mut known: std::collections::BTreeMap<u32, u8> = std::collections::BTreeMap::new();
             for step in 0..2 * count {
                 if step % 4 == 3 {
@@ -826,9 +831,10 @@ mod tests {
             let keys: Vec<[u64; 2]> = (1..=count).map(|key| [key, 0]).collect();
             let (mut named, mut found) = (vec![1; keys.len()], vec![1; keys.len()]);
             let mut access = table.access(Sharing::Alone, 0);
-            // SAFETY: the table is alive, and as it is when the access is made.
+            // SAFETY: the table is alive and unchanged since the access was made.
             unsafe { access.ask_for_named((&keys, &[]), place, (&mut named, &mut found)) };
-            // The same where buckets are told, and nothing where those of no key are.
+            // The result is equal if bucket addresses are passed, and empty if the addresses are
+            // those of the empty bucket.
             let home = |[low, high]: &[u64; 2]| {
                 let hash = match key_bits {
                     32 => fixed(&key::<4>(*low, *high), DEFAULT_SEED),
@@ -840,12 +846,14 @@ mod tests {
             let told: Vec<u64> = keys.iter().map(home).collect();
             let (mut by_told, mut found_by_told) = (vec![1; keys.len()], vec![1; keys.len()]);
             let into = (&mut by_told[..], &mut found_by_told[..]);
-            // SAFETY: as above; the last keys' buckets are not told.
+            // SAFETY: the table is alive and unchanged since the access was made. The addresses of
+            // the last keys' buckets are not passed.
             unsafe { access.ask_for_named((&keys, &told[..keys.len() - 5]), place, into) };
             assert_eq!((&by_told, &found_by_told), (&named, &found), "{key_bits}");
             let nowhere = vec![no_bucket(); keys.len()];
             let into = (&mut by_told[..], &mut found_by_told[..]);
-            // SAFETY: as above.
+            // SAFETY: the table is alive and unchanged since the access was made, and the addresses
+            // are `no_bucket`.
             unsafe { access.ask_for_named((&keys, &nowhere), place, into) };
             assert!(by_told.iter().all(|named| *named == 0));
             assert!(found_by_told.iter().all(|found| *found == 0));
@@ -857,20 +865,21 @@ mod tests {
                 if found == 0 {
                     continue;
                 }
-                // Where machine code takes the entry to be is where the table finds it.
+                // The address that machine code computes is the one at which the table finds the
+                // entry.
                 let is_behind = found & Probe::FOUND_BEHIND != 0;
                 let slot = (found as u16 >> Probe::FOUND_SLOT) as usize;
                 let (values, size) = probe.values();
                 let at =
                     home as usize + usize::from(is_behind) * Probe::BUCKET + values + slot * size;
-                // SAFETY: the access is that of the table, which is alive.
+                // SAFETY: the access was made by the table, which is alive.
                 let entry = unsafe { (access.find)(&raw mut access, key, 0) };
                 let action = u64::from(found >> Probe::FOUND_ACTION);
                 assert_eq!((entry.value.addr(), entry.action), (at, action), "{key_bits} {key}");
                 assert_eq!((named, action), (key << 12, key % 2), "{key_bits} {key}");
                 behind += u64::from(is_behind);
             }
-            // A few are further away.
+            // A few entries are in later buckets.
             assert!(seen > count * 6 / 10, "{seen} of {count} with {key_bits} bits");
             assert!(behind > 0, "{key_bits}");
         }
@@ -890,7 +899,7 @@ mod tests {
         access.ask_for_numbers(&[0, 1, 200, u32::MAX]);
         let keys: Vec<[u64; 2]> = (1..=200).map(|number| [number, 0]).collect();
         let (mut named, mut found) = ([1; 200], [0; 200]);
-        // SAFETY: the table is alive, and as it is when the access is made.
+        // SAFETY: the table is alive and unchanged since the access was made.
         unsafe { access.ask_for_named((&keys, &[]), 8, (&mut named, &mut found)) };
         for (number, named) in (1..).zip(named) {
             assert_eq!(named, if number == 7 { 0 } else { number * 0x1_0000 });

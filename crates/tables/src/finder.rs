@@ -580,7 +580,7 @@ mod tests {
 
     use super::*;
 
-    /// An entry as the oracle has it.
+    /// An entry of the oracle.
     struct Known {
         number: u32,
         matches: Vec<FieldMatch>,
@@ -600,7 +600,7 @@ mod tests {
         if length == 0 { 0 } else { u64::MAX >> (64 - length) << (bits - length) }
     }
 
-    /// Values are few, so that matches meet.
+    /// Draws a match from few values, so that matches overlap.
     fn draw(random: &mut Rng, field: &MatchField) -> FieldMatch {
         let bits = field.bits;
         let all = mask(bits, bits);
@@ -625,7 +625,8 @@ mod tests {
         }
     }
 
-    /// Whether it matches, and how long its prefix is.
+    /// Returns the length of the prefix with which an entry matches a key, or `None` if it does not
+    /// match.
     fn matches(known: &Known, fields: &[MatchField], key: &[u64]) -> Option<u32> {
         let mut length = 0;
         for ((wanted, field), key) in known.matches.iter().zip(fields).zip(key) {
@@ -660,7 +661,7 @@ mod tests {
         found as u32
     }
 
-    /// Entries come and go; each search finds what a search through all of them finds.
+    /// Adds and removes entries; each search must find what a scan of all entries finds.
     #[test]
     fn the_best_entry_is_found_whatever_the_fields() {
         use MatchKind::{Exact, Lpm, Optional, Range, Ternary};
@@ -687,7 +688,8 @@ mod tests {
             let mut known: Vec<Known> = Vec::new();
             let (mut hits, mut packed) = (0, Vec::new());
             for order in 0..if cfg!(miri) { 40 } else { 600 } {
-                // Now more, now fewer than are compared one by one.
+                // The number of entries alternates between more and fewer than are compared one by
+                // one.
                 let most = if order / 50 % 2 == 0 { 40 } else { 10 };
                 while known.len() > most || random.u64(..4) == 0 && !known.is_empty() {
                     let gone = known.swap_remove(random.usize(..known.len()));
@@ -696,7 +698,8 @@ mod tests {
                 let matches_new: Vec<FieldMatch> =
                     fields.iter().map(|field| draw(&mut random, field)).collect();
                 let priority = if ranked { 1 + random.u32(..5) } else { 0 };
-                // Who has no priority differs in matches; all of a prefix of no bits are one.
+                // Entries without a priority must differ in their matches; all prefixes of no bits
+                // are equal.
                 if ranked || known.iter().all(|other| other.matches != matches_new) {
                     let number = finder.insert(&matches_new, priority, order).unwrap();
                     assert!(known.iter().all(|other| other.number != number));
@@ -737,7 +740,8 @@ mod tests {
         }
     }
 
-    /// Small enough for Miri: the functions that machine code calls, beside those for many keys.
+    /// A test small enough for Miri: the functions that machine code calls, and those for many
+    /// keys.
     #[test]
     fn an_entry_is_found_by_one_key_and_by_many() {
         for kind in [MatchKind::Lpm, MatchKind::Ternary] {
@@ -783,7 +787,7 @@ mod tests {
             let keys: Vec<u64> = (0..count).map(|number| u64::from(number) << 4).collect();
             let mut expected = vec![0; keys.len()];
             for number in 0..count {
-                // Prepared in vain first.
+                // Each insertion is prepared and abandoned once before it is made.
                 let matches = [of_kind(kind, number)];
                 let first = finder.prepare_insertion(&matches, 1, number.into()).unwrap();
                 if number % 50 == 0 {
@@ -845,7 +849,7 @@ mod tests {
             let mut expected = numbers[..left].to_vec();
             expected.resize(keys.len(), 0);
             assert_eq!(found(&finder, &keys, 32), expected, "{kind:?}");
-            // The lowest number that is free comes next.
+            // The lowest free number is assigned next.
             assert_eq!(finder.insert(&[of_kind(kind, 50)], 1, 50), Ok(left as u32 + 1));
         }
     }

@@ -66,7 +66,8 @@ impl WorkerGroup {
         work()
     }
 
-    /// Returns whether the group has at most one worker. The answer holds while a worker is inside the gate.
+    /// Returns whether the group has at most one worker. The answer remains valid while a worker is
+    /// inside the gate.
     #[must_use]
     pub fn has_one_worker(&self) -> bool {
         self.workers.load(Ordering::Relaxed) <= 1

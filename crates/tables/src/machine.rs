@@ -15,7 +15,8 @@ use thiserror::Error;
 
 use crate::region::{LINE, Pages, Region, prefetch_once};
 
-/// Bytes that can still be allocated without swapping (`MemAvailable`), where the kernel says.
+/// Returns the number of bytes that can still be allocated without swapping (`MemAvailable`), if
+/// the kernel reports it.
 pub fn available_memory() -> Option<usize> {
     let text = std::fs::read_to_string("/proc/meminfo").ok()?;
     let line = text.lines().find(|line| line.starts_with("MemAvailable:"))?;
@@ -23,13 +24,13 @@ pub fn available_memory() -> Option<usize> {
     kibibytes.checked_mul(1024)
 }
 
-/// The processor cores that this process may use, by number.
+/// Returns the numbers of the processor cores that this process may use.
 pub fn cores() -> io::Result<Vec<usize>> {
     let allowed = rustix::thread::sched_getaffinity(None)?;
     Ok((0..rustix::thread::CpuSet::MAX_CPU).filter(|&core| allowed.is_set(core)).collect())
 }
 
-/// Keeps the calling thread on one core.
+/// Pins the calling thread to one core.
 pub fn pin_to(core: usize) -> Result<(), PinError> {
     if core >= rustix::thread::CpuSet::MAX_CPU {
         return Err(PinError { core, cause: io::ErrorKind::InvalidInput.into() });
@@ -40,7 +41,7 @@ pub fn pin_to(core: usize) -> Result<(), PinError> {
         .map_err(|cause| PinError { core, cause: cause.into() })
 }
 
-/// The thread was not pinned.
+/// An error from [`pin_to`].
 #[derive(Debug, Error)]
 #[error("cannot stay on core {core}: {cause}; choose one of this process's cores")]
 pub struct PinError {
@@ -49,18 +50,19 @@ pub struct PinError {
     cause: io::Error,
 }
 
-/// Processor time of the calling thread: what it ran, without the time that others had its core.
+/// Returns the processor time of the calling thread, which excludes the time for which other
+/// threads had its core.
 pub fn thread_time() -> Duration {
     let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
     Duration::new(time.tv_sec.unsigned_abs(), time.tv_nsec.unsigned_abs() as u32)
 }
 
-/// The level of the cache, from 1 for the one nearest to the core.
+/// A data cache of the first core.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Cache {
-    /// 1 for the nearest.
+    /// The level of the cache; level 1 is nearest to the core.
     pub level: u8,
-    /// Its size in bytes.
+    /// The size in bytes.
     pub bytes: usize,
 }
 
@@ -70,21 +72,20 @@ impl fmt::Display for Cache {
     }
 }
 
-/// Asks the memory for values that are read soon, and only once: nothing leaves the larger caches for them, where the processor
-/// can tell.
+/// Prefetches values that will be read only once. On processors that support it, the prefetch does
+/// not displace other data from the larger caches.
 pub fn read_once<T>(values: &[T]) {
     let (start, bytes) = (values.as_ptr().cast::<u8>(), size_of_val(values));
     for at in (0..bytes).step_by(LINE) {
         prefetch_once(start.wrapping_add(at));
     }
-    // Returns the data caches of the first core as the kernel describes them, nearest first. The
-    // list is empty if the kernel describes none. Under a hypervisor, the last cache may be shared
-    // with other guests.
+    // Prefetches the last line, which the loop misses if the values do not begin at a line.
     prefetch_once(start.wrapping_add(bytes.saturating_sub(1)));
 }
 
-/// The data caches of the first core as the kernel describes them, nearest first. Empty where it does not. Under a
-/// hypervisor the last one may be shared with guests that cannot be seen.
+/// Returns the data caches of the first core as the kernel describes them, nearest first. The list
+/// is empty if the kernel describes none. Under a hypervisor, the last cache may be shared with
+/// other guests.
 pub fn caches() -> Vec<Cache> {
     let read = |index: usize, name: &str| {
         let path = format!("/sys/devices/system/cpu/cpu0/cache/index{index}/{name}");

@@ -9,7 +9,7 @@
 
 use thiserror::Error;
 
-/// How a field is matched (P4Runtime 1.4, Section 9.1.1).
+/// The way in which a field is matched (P4Runtime 1.4, Section 9.1.1).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum MatchKind {
     /// All bits must be equal.

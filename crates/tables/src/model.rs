@@ -152,7 +152,7 @@ mod tests {
         }
     }
 
-    /// The equations against the bytes that tables really allocate, empty and with entries.
+    /// Compares the equations with the bytes that tables really allocate, empty and with entries.
     #[test]
     fn tables_allocate_what_the_equations_say() {
         const SIZE: usize = 1 << 10;
@@ -170,7 +170,7 @@ mod tests {
                 let what = format!("{storage}, {key_bits} bits, {parameter_bytes} B");
                 let memory = table.memory();
                 let used = match storage {
-                    // Its index is its store.
+                    // The index of inline storage is its store.
                     Storage::Inline => memory.total(),
                     _ => memory.modelled(),
                 };

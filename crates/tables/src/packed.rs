@@ -37,7 +37,7 @@ const TAKEN_AT_ONCE: usize = 256;
 /// The settings of a table: what it holds, how it is stored, and what packets do with its entries.
 #[derive(Debug, Clone, Copy)]
 pub struct TableSettings<'s> {
-    /// How the table is stored, kept consistent and updated.
+    /// The design of the table.
     pub design: Design,
     /// The keys that packets are matched by.
     pub keys: Keys<'s>,
@@ -157,7 +157,8 @@ struct Entries {
     writers: usize,
 }
 
-/// The lookups of one worker in one table. They are counted for each batch, so they lie on lines of their own.
+/// The lookups of one worker in one table. Each batch updates the counters, so they lie on cache
+/// lines of their own.
 #[derive(Debug, Default)]
 #[repr(align(128))]
 pub struct Lookups {

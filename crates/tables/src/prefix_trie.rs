@@ -623,14 +623,14 @@ mod tests {
     use super::*;
     use crate::quiescence::Pin;
 
-    /// Tables made for few entries and for many.
+    /// The declared sizes: tables made for few entries and for many.
     const SIZES: [usize; 2] = [1, MANY];
 
     fn mask(length: u32) -> u32 {
         u32::MAX.checked_shl(32 - length).unwrap_or(0)
     }
 
-    /// Few networks, so that prefixes of all lengths lie in each other.
+    /// Draws an address from few networks, so that prefixes of all lengths nest.
     fn address(random: &mut Rng) -> u32 {
         let near = 0x0a14_0000 | random.u32(..4) << 14 | random.u32(..4) << 7 | random.u32(..3);
         match random.u32(..4) {
@@ -645,8 +645,8 @@ mod tests {
         (0..=32).rev().find_map(of).map_or(0, |number| number + 1)
     }
 
-    /// Prefixes come, lead to something else and go; what is found is what a look at each length finds. The keys may have
-    /// more bits before those that differ.
+    /// Inserts, replaces and removes prefixes; a lookup must find what a search at each length
+    /// finds. The keys may have equal bits before those that differ.
     fn run<K: KeyBits>(bits: u32, size: usize, key: impl Fn(u32) -> K) {
         let (trie, mut writer) = PrefixTrie::new(bits, size).unwrap();
         let (domain, mut random) = (Domain::new(), Rng::with_seed(0x51));
@@ -664,7 +664,7 @@ mod tests {
                 assert!(trie.insert(&mut writer, &domain, key(prefix.1), all, number));
                 known.insert(prefix, number);
             }
-            // Where it was, and around.
+            // The changed prefix, and addresses next to it.
             let mut addresses = vec![near, near ^ 1, near ^ 1 << (32 - length.max(1))];
             if number % 16 == 0 {
                 addresses.extend((0..48).map(|_| address(&mut random)));
@@ -703,8 +703,9 @@ mod tests {
         });
     }
 
-    /// The route to one address is replaced by another of another length, the next before the last goes. Each reader finds
-    /// one of both, and never an older one than before.
+    /// Replaces the route to one address by another of another length, which is inserted before the
+    /// old one is removed. Each reader must find one of the two, and never an older one than
+    /// before.
     #[test]
     fn a_reader_finds_what_was_there_at_one_moment() {
         let key = 0x0a14_8005_u64 << 32;
@@ -712,7 +713,7 @@ mod tests {
         for size in SIZES {
             let (trie, mut writer) = PrefixTrie::new(32, size).unwrap();
             let (domain, done) = (Domain::new(), AtomicBool::new(false));
-            // What lies beside it in a node stays.
+            // This neighbour in the node stays.
             assert!(trie.insert(&mut writer, &domain, key ^ 1 << 37, 29, 1 << 20));
             assert!(trie.insert(&mut writer, &domain, key, lengths[0], 0));
             std::thread::scope(|scope| {

@@ -1,8 +1,9 @@
-//! Zeroed memory, aligned to cache lines, from huge pages where the kernel gives them.
+//! Zeroed memory, aligned to cache lines, on huge pages if the kernel provides them. Tables, arenas
+//! and slabs are allocated from it.
 //!
-//! A table of 16 MiB on 4 KiB pages misses the translation buffer at nearly every lookup. Large regions are therefore
-//! mapped at a 2 MiB boundary and the kernel is asked for huge pages (`MADV_HUGEPAGE`). Where it refuses, the region
-//! is on base pages and [`Pages`] says so.
+//! A table of 16 MiB on 4 KiB pages misses the translation buffer at nearly every lookup. Large
+//! regions are therefore mapped at a 2 MiB boundary with the advice to use huge pages
+//! (`MADV_HUGEPAGE`). If the kernel refuses, the region is on base pages and [`Pages`] says so.
 
 use std::alloc;
 use std::fmt;
@@ -12,20 +13,21 @@ use std::sync::atomic::{AtomicU32, AtomicU64};
 
 use rustix::mm::{Advice, MapFlags, ProtFlags};
 
-/// Size of a cache line in bytes on the machines we build for.
+/// The size of a cache line in bytes on the supported machines.
 pub const LINE: usize = 64;
 const HUGE_PAGE: usize = 2 << 20;
 
-/// What the memory of a table lies on.
+/// The kind of pages under the memory of a table.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize, serde::Deserialize,
 )]
 pub enum Pages {
-    /// Smaller than a huge page: nothing was asked for.
+    /// The memory is smaller than a huge page, so huge pages were not requested.
     Small,
-    /// The kernel accepted the advice to use huge pages; it may still fall back when it has none.
+    /// The kernel accepted the advice to use huge pages. It may still use base pages when no huge
+    /// page is free.
     HugeAdvised,
-    /// Huge pages were refused.
+    /// The kernel refused huge pages.
     Base,
 }
 
@@ -39,7 +41,7 @@ impl fmt::Display for Pages {
     }
 }
 
-/// Owned zeroed memory. Whoever makes references into it keeps to atomics, as threads share it.
+/// An owned range of zeroed memory. Threads share it, so all references into it must be to atomics.
 pub(crate) struct Region {
     start: NonNull<u8>,
     bytes: usize,
@@ -52,13 +54,16 @@ enum Origin {
     Map { base: NonNull<u8>, length: usize },
 }
 
-// SAFETY: a region owns its memory and hands out only addresses; nothing in it is tied to a thread.
+// SAFETY: a region owns its memory and hands out only addresses and atomics, none of which is tied
+// to a thread.
 unsafe impl Send for Region {}
-// SAFETY: as above; `&Region` reads the address and length, which never change.
+// SAFETY: a shared region exposes its address and length, which never change, and references to
+// atomics.
 unsafe impl Sync for Region {}
 
 impl Region {
-    /// Zeroed memory of `bytes` bytes (at least one line), or `None` where the system has no more.
+    /// Allocates a region of `bytes` zeroed bytes (at least one line). Returns `None` if the system
+    /// has no more memory.
     pub(crate) fn new(bytes: usize) -> Option<Self> {
         let bytes = bytes.max(LINE).checked_next_multiple_of(LINE)?;
         if bytes < HUGE_PAGE || cfg!(miri) { Self::from_heap(bytes) } else { Self::from_map(bytes) }
@@ -66,14 +71,15 @@ impl Region {
 
     fn from_heap(bytes: usize) -> Option<Self> {
         let layout = alloc::Layout::from_size_align(bytes, LINE).ok()?;
-        // SAFETY: `bytes` is at least one line, so the layout's size is not zero.
+        // SAFETY: `bytes` is at least one line, so the size of the layout is not zero.
         let start = NonNull::new(unsafe { alloc::alloc_zeroed(layout) })?;
         Some(Self { start, bytes, origin: Origin::Heap(layout), pages: Pages::Small })
     }
 
     fn from_map(bytes: usize) -> Option<Self> {
         let length = bytes.checked_next_multiple_of(HUGE_PAGE)?.checked_add(HUGE_PAGE)?;
-        // SAFETY: a private anonymous mapping at an address of the kernel's choice overlaps nothing we own.
+        // SAFETY: a private anonymous mapping at an address that the kernel chooses overlaps no
+        // other memory of the program.
         let base = unsafe {
             rustix::mm::mmap_anonymous(
                 std::ptr::null_mut(),
@@ -84,62 +90,68 @@ impl Region {
         };
         let base = NonNull::new(base.ok()?.cast::<u8>())?;
         let skip = base.as_ptr().align_offset(HUGE_PAGE);
-        // SAFETY: `skip` is below one huge page and the mapping is that much longer than what is used.
+        // SAFETY: `skip` is less than one huge page, and the mapping is longer than the used part
+        // by that much.
         let start = unsafe { base.add(skip) };
         let used = length - HUGE_PAGE;
-        // SAFETY: the range lies inside the mapping just made; the advice does not change its contents.
+        // SAFETY: the range is inside the mapping that was just made, and the advice does not
+        // change its contents.
         let advised =
             unsafe { rustix::mm::madvise(start.as_ptr().cast(), used, Advice::LinuxHugepage) };
         let pages = if advised.is_ok() { Pages::HugeAdvised } else { Pages::Base };
         Some(Self { start, bytes, origin: Origin::Map { base, length }, pages })
     }
 
-    /// The address of the byte at `offset`. It is inside the region if the offset is; whoever goes to it sees to that.
+    /// Returns the address of the byte at `offset`. The caller must ensure that the offset is
+    /// inside the region before it accesses the address.
     #[inline(always)]
     pub(crate) fn at(&self, offset: usize) -> *mut u8 {
         self.start.as_ptr().wrapping_add(offset)
     }
 
-    /// The word at `offset`, a multiple of 8 inside the region.
+    /// Returns the word at `offset`, a multiple of 8 inside the region.
     #[inline(always)]
     pub(crate) fn word(&self, offset: usize) -> &AtomicU64 {
         self.check(offset, 0);
-        // SAFETY: inside the region, as just checked, aligned and initialised; regions are reached by atomics only.
+        // SAFETY: `check` has ensured that the word is inside the region and aligned. A region is
+        // initialised and accessed only by atomics.
         unsafe { &*self.at(offset).cast::<AtomicU64>() }
     }
 
-    /// The four bytes at `offset`, a multiple of 4 inside the region, of which no word of eight bytes is used.
+    /// Returns the four bytes at `offset`, a multiple of 4 inside the region. A region that is
+    /// accessed in words of four bytes must not also be accessed in words of eight.
     #[inline(always)]
     pub(crate) fn word32(&self, offset: usize) -> &AtomicU32 {
         self.check(offset & !7, 0);
-        // SAFETY: the word that it is half of is inside the region, as just checked; masked, the offset is a multiple of 4,
-        // and the region is initialised and reached by atomics only.
+        // SAFETY: `check` has ensured that the enclosing word is inside the region. The masked
+        // offset is a multiple of 4, and a region is initialised and accessed only by atomics.
         unsafe { &*self.at(offset & !3).cast::<AtomicU32>() }
     }
 
-    /// As many words from `offset`, a multiple of 8, on.
+    /// Returns `count` words from `offset`, a multiple of 8.
     #[inline(always)]
     pub(crate) fn words(&self, offset: usize, count: usize) -> &[AtomicU64] {
         self.check(offset, count);
-        // SAFETY: all of them are inside the region, as just checked, aligned and initialised; regions are reached by
-        // atomics only.
+        // SAFETY: `check` has ensured that all the words are inside the region and aligned. A
+        // region is initialised and accessed only by atomics.
         unsafe { std::slice::from_raw_parts(self.at(offset).cast::<AtomicU64>(), count) }
     }
 
-    /// Ends the program rather than leave the region: at `offset` lie a word and as many as `count`.
+    /// Panics unless `offset` is a multiple of 8 inside the region and `count` words fit between
+    /// the offset and the end.
     #[inline(always)]
     fn check(&self, offset: usize, count: usize) {
-        // A region is whole lines, so that a word which begins inside it ends there.
+        // A region consists of whole lines, so a word that begins inside it also ends inside it.
         let inside = offset < self.bytes && count <= (self.bytes - offset) / 8;
         if !inside || !offset.is_multiple_of(8) {
             outside(offset, count, self.bytes);
         }
     }
 
-    /// The line with this number.
+    /// Returns the line with this number.
     ///
     /// # Safety
-    /// The region has more lines than `index`.
+    /// The region must have more lines than `index`.
     #[inline(always)]
     pub(crate) unsafe fn line(&self, index: usize) -> Words<'_> {
         debug_assert!(index < self.bytes / LINE);
@@ -155,7 +167,8 @@ impl Region {
     }
 }
 
-/// A line of a region as atomic words. Each place in it is used with one width only.
+/// A line of a region, accessed as atomic words. Each position in the line is accessed with only
+/// one width.
 #[derive(Clone, Copy)]
 pub(crate) struct Words<'a> {
     start: *mut u8,
@@ -163,10 +176,10 @@ pub(crate) struct Words<'a> {
 }
 
 impl<'a> Words<'a> {
-    /// The line at an address that [`Words::address`] gave.
+    /// Returns the line at an address that [`Words::address`] returned.
     ///
     /// # Safety
-    /// Its region is alive for as long as the lifetime says.
+    /// The line's region must be alive during `'a`.
     #[inline(always)]
     pub(crate) unsafe fn at(start: *mut u8) -> Self {
         Self { start, region: PhantomData }
@@ -177,25 +190,28 @@ impl<'a> Words<'a> {
         self.start
     }
 
-    /// The four bytes at `offset`, a multiple of 4 below the line's length; other offsets lead elsewhere in the line.
+    /// Returns the four bytes at `offset`, a multiple of 4 below the length of a line. Other
+    /// offsets lead to other bytes of the line.
     #[inline(always)]
     pub(crate) fn word32(self, offset: usize) -> &'a AtomicU32 {
         debug_assert!(offset.is_multiple_of(4) && offset < LINE);
-        // SAFETY: masked, the offset is a multiple of 4 inside the line, which is alive for 'a, aligned and initialised,
-        // and this place in it is reached only as this atomic.
+        // SAFETY: the masked offset is a multiple of 4 inside the line, which is alive during `'a`,
+        // aligned and initialised, and this position is accessed only as this atomic.
         unsafe { &*self.start.add(offset & (LINE - 4)).cast::<AtomicU32>() }
     }
 
-    /// As [`Words::word32`], eight bytes at a multiple of 8.
+    /// Returns the eight bytes at `offset`, a multiple of 8 below the length of a line. Other
+    /// offsets lead to other bytes of the line.
     #[inline(always)]
     pub(crate) fn word64(self, offset: usize) -> &'a AtomicU64 {
         debug_assert!(offset.is_multiple_of(8) && offset < LINE);
-        // SAFETY: as above, for an 8-byte field.
+        // SAFETY: the masked offset is a multiple of 8 inside the line, which is alive during `'a`,
+        // aligned and initialised, and this position is accessed only as this atomic.
         unsafe { &*self.start.add(offset & (LINE - 8)).cast::<AtomicU64>() }
     }
 }
 
-/// Apart from where it is called, so that the check stays two comparisons.
+/// Panics. This is a function of its own, so that the inlined check is only two comparisons.
 #[cold]
 #[inline(never)]
 fn outside(offset: usize, count: usize, bytes: usize) -> ! {
@@ -205,10 +221,12 @@ fn outside(offset: usize, count: usize, bytes: usize) -> ! {
 impl Drop for Region {
     fn drop(&mut self) {
         match self.origin {
-            // SAFETY: allocated by `from_heap` with this layout and freed only here.
+            // SAFETY: the memory was allocated by `from_heap` with this layout and is freed only
+            // here.
             Origin::Heap(layout) => unsafe { alloc::dealloc(self.start.as_ptr(), layout) },
             Origin::Map { base, length } => {
-                // SAFETY: mapped by `from_map` with this length and unmapped only here.
+                // SAFETY: the memory was mapped by `from_map` with this length and is unmapped only
+                // here.
                 let unmapped = unsafe { rustix::mm::munmap(base.as_ptr().cast(), length) };
                 debug_assert!(unmapped.is_ok());
             }
@@ -216,8 +234,8 @@ impl Drop for Region {
     }
 }
 
-/// Returns unused memory of the heap to the system, where the allocator would keep it. This takes
-/// time in proportion to the memory.
+/// Returns unused heap memory to the system, which the allocator would otherwise keep. This takes
+/// time proportional to the size of that memory.
 pub fn trim_heap() {
     #[cfg(all(target_os = "linux", target_env = "gnu", not(miri)))]
     {
@@ -284,7 +302,8 @@ mod tests {
             let region = Region::new(bytes).unwrap();
             assert_eq!(region.at(0) as usize % LINE, 0);
             assert!(region.bytes() >= bytes);
-            // SAFETY: both offsets are inside the region, which is initialised and ours alone.
+            // SAFETY: both offsets are inside the region, which is initialised and used only by
+            // this test.
             unsafe {
                 assert_eq!(*region.at(0), 0);
                 assert_eq!(*region.at(bytes - 1), 0);

@@ -237,8 +237,8 @@ mod tests {
         assert!(slab.bytes() == bytes && again.len() == count);
     }
 
-    /// Values come and go: no two of them share a place, and the memory of a region goes with its
-    /// last value.
+    /// Allocates and frees values: no two of them share a place, and the memory of a region is
+    /// freed with its last value.
     #[test]
     fn memory_of_values_that_are_gone_is_used_again_or_given_back() {
         let slab = Slab::new();

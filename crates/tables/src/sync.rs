@@ -1,6 +1,7 @@
-//! Atomics and waiting of the files whose protocols are checked by exhaustion.
+//! The atomics and waiting primitives of the modules whose protocols are checked exhaustively.
 //!
-//! `tests/models.rs` takes those files as they are and gives them a model checker's atomics in place of these.
+//! `tests/models.rs` includes those modules unchanged and replaces these primitives by those of a
+//! model checker.
 
 use std::sync::{MutexGuard, PoisonError};
 
@@ -9,16 +10,17 @@ pub(crate) use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering, f
 pub(crate) use std::sync::{Arc, Condvar, Mutex};
 pub(crate) use std::thread::yield_now;
 
-/// The model checker takes sequentially consistent operations for weaker ones, and knows fences.
+/// Does nothing. In the models it is a fence, because the model checker treats sequentially
+/// consistent operations as weaker ones but supports fences.
 #[inline(always)]
 pub(crate) fn fence_of_models() {}
 
-/// What is guarded is never left half changed.
+/// Locks a mutex, ignoring poisoning: guarded data is never left partially changed by a panic.
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Waits, with the lock given back meanwhile; wakes without a reason too.
+/// Waits on a condition and releases the lock meanwhile. May wake up spuriously.
 pub(crate) fn wait<'g, T>(condition: &Condvar, guard: MutexGuard<'g, T>) -> MutexGuard<'g, T> {
     condition.wait(guard).unwrap_or_else(PoisonError::into_inner)
 }

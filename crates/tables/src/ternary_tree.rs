@@ -663,10 +663,11 @@ impl Inner {
 mod tests {
     use super::*;
 
-    /// Rules of a leaf that may well be divided: so many take as long to compare as several steps through the tree.
+    /// The number of rules of a leaf that a cut should divide: comparing this many takes as long as
+    /// several steps through the tree.
     const LARGE: usize = 8 * LEAF;
 
-    /// How deep a tree is, and how many rules its largest leaf has.
+    /// Returns the depth of a tree and the number of rules in its largest leaf.
     fn shape(tree: &TernaryTree, block: Block) -> (usize, usize) {
         match tree.draft(block) {
             Draft::Leaf(rules) => (1, rules.len()),
@@ -679,7 +680,7 @@ mod tests {
         }
     }
 
-    /// The name of the best rule in a list.
+    /// Returns the name of the best rule in a list.
     fn best(rules: &[Rule], key: &[u64]) -> u32 {
         let matches = |rule: &&Rule| {
             let words = rule.mask.iter().zip(&rule.value).zip(key);
@@ -694,7 +695,8 @@ mod tests {
         found.map_or(0, |rule| rule.number + 1)
     }
 
-    /// A rule over two addresses and a port, whose first byte is one of all, so that nodes have many sides.
+    /// Returns a rule over two addresses and a port. Many first bytes occur, so that nodes have
+    /// many sides.
     fn addresses(number: u32, random: &mut fastrand::Rng) -> Rule {
         let mut prefix = || match random.u32(..8) {
             0 => 0,
@@ -728,7 +730,7 @@ mod tests {
         let (steps, distance) = if cfg!(miri) { (80, 20) } else { (4000, 40) };
         let (mut stack, mut hits) = (Vec::new(), 0);
         for step in 0..steps {
-            // They become more, and then fewer.
+            // The rules first become more and then fewer.
             let comes = random.u32(..steps) > step;
             if comes || known.is_empty() {
                 known.push(addresses(step, &mut random));
@@ -766,7 +768,7 @@ mod tests {
         Rule { number, priority: 1, order, mask: vec![0], value: vec![0], ranges: vec![range] }
     }
 
-    /// The worst order for a tree that is never built anew.
+    /// Inserts in the worst order for a tree that is never rebuilt.
     #[test]
     fn ranges_in_ascending_order_do_not_make_a_list() {
         let count = if cfg!(miri) { 100 } else { 4000 };
@@ -785,7 +787,7 @@ mod tests {
         assert_eq!(shape(&tree, tree.now()), (1, 8), "what shrinks becomes a leaf again");
     }
 
-    /// Ranges inside one another: every byte and every threshold leaves all of them open.
+    /// Inserts nested ranges: every byte and every threshold leaves all of them open.
     #[test]
     fn entries_that_no_cut_divides_take_memory_and_writes_in_proportion() {
         let count: u32 = if cfg!(miri) { 300 } else { 2500 };
@@ -825,7 +827,7 @@ mod tests {
                 }
             };
             check(&known);
-            // The same rules again and again must not add to it either.
+            // Removing and inserting rules repeatedly must not increase the memory either.
             writer.written = 0;
             for round in 0..count / 4 {
                 let place = random.usize(..known.len());
@@ -846,7 +848,8 @@ mod tests {
         }
     }
 
-    /// Hundreds of masks: a packet meets few rules, where a search by mask would probe hundreds of tables.
+    /// Inserts hundreds of masks: a packet meets few rules, while a search by mask would probe
+    /// hundreds of tables.
     #[test]
     fn hundreds_of_masks_are_divided() {
         let tree = TernaryTree::new([4, 4].into_iter());

@@ -1,5 +1,5 @@
-//! What `cargo bench -p planimeter-tables --bench updates` compares is compared under equal conditions: the maps that it builds have
-//! the same room, keys and hash, and memory of the same kind.
+//! Checks that `cargo bench -p planimeter-tables --bench updates` compares under equal conditions:
+//! all maps have the same room, keys and hash, and memory of the same kind.
 
 #[path = "../benches/updates/contenders.rs"]
 #[allow(dead_code, reason = "what only the benchmark needs")]
@@ -31,10 +31,10 @@ fn all() -> Vec<Box<dyn Contender>> {
 fn every_map_has_room_for_twice_its_entries() {
     let mut told = 0;
     for contender in all() {
-        // Papaya does not tell.
+        // Papaya does not report its capacity.
         let Some(capacity) = contender.conditions().room else { continue };
         told += 1;
-        // Maps of powers of two round up.
+        // Maps whose capacity is a power of two round up.
         let least = room(SIZE);
         assert!((least..2 * least).contains(&capacity), "{}: {capacity}", contender.name());
     }
@@ -60,10 +60,10 @@ fn every_map_of_another_maker_has_the_hash_of_the_tables() {
 fn every_map_has_the_same_scattered_keys() {
     let keys: Vec<u32> = (0..SIZE).map(scatter).collect();
     let expected: u64 = keys.iter().map(|key| u64::from(*key)).sum();
-    // No two neighbours are near: nothing that hashes by the key's own bits is helped.
+    // Neighbours are not close to each other, so no hash benefits from the order of keys.
     assert!(keys.windows(2).filter(|pair| pair[0].abs_diff(pair[1]) < 1 << 16).count() < 10);
     for mut contender in all() {
-        // Values are the keys: if the sum is right, each of them is there.
+        // Values equal the keys: if the sum is right, each of them is there.
         assert_eq!(contender.update(&keys, 0), expected, "{}", contender.name());
         let others: Vec<u32> = (SIZE..SIZE + 256).map(scatter).collect();
         assert_eq!(contender.update(&others, 0), 0, "{} has more", contender.name());
@@ -72,7 +72,7 @@ fn every_map_has_the_same_scattered_keys() {
 
 #[test]
 fn what_is_large_lies_on_huge_pages_on_both_sides_or_on_neither() {
-    // Tables ask for themselves, maps get it from the allocator of the benchmark.
+    // Tables request huge pages themselves; for maps, the benchmark's allocator does so.
     let table = contenders::filled(Design::unlocked(Storage::Inline), 1 << 18);
     let advised = table.memory().pages == Pages::HugeAdvised;
     let map = contenders::Hashbrown::new(1 << 18, (0..1 << 18).map(scatter));
@@ -81,7 +81,7 @@ fn what_is_large_lies_on_huge_pages_on_both_sides_or_on_neither() {
         assert_eq!(is_advised(address), advised, "{what}");
     }
     if !advised {
-        // Not eprintln!, which the test harness keeps to itself when a test passes.
+        // The test harness captures `eprintln!` when a test passes.
         let _ = std::io::Write::write_all(
             &mut std::io::stderr(),
             b"SKIPPED: this kernel has no huge pages to ask for\n",
@@ -89,7 +89,7 @@ fn what_is_large_lies_on_huge_pages_on_both_sides_or_on_neither() {
     }
 }
 
-/// Whether the kernel was asked for huge pages where an address is (`VmFlags` in proc(5)).
+/// Returns whether huge pages were requested for the mapping of an address (`VmFlags` in proc(5)).
 fn is_advised(address: usize) -> bool {
     let text = fs::read_to_string("/proc/self/smaps").expect("what the kernel maps");
     let mut around = false;

@@ -1,7 +1,7 @@
-//! Threads that read, write, add and remove at the same time.
+//! Threads that read, write, add and remove entries at the same time.
 //!
-//! Nothing here depends on the clock or on luck to pass. In release builds locked entries get 5 * 10^7 updates for each
-//! storage; debug builds, sanitizers and Miri run the same tests with fewer.
+//! No test depends on the clock or on luck to pass. In release builds, locked entries get 5 * 10^7
+//! updates for each storage; debug builds, sanitizers and Miri run the same tests with fewer.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Barrier};
@@ -32,7 +32,7 @@ fn increment(hit: &mut Hit<'_>) {
     hit.parameters_mut()[..4].copy_from_slice(&value.to_le_bytes());
 }
 
-/// Returns an empty table whose entries all actions write.
+/// Returns an empty table in which every action writes its entry.
 fn table(design: Design, parameter_bytes: usize, writes_words: bool) -> Arc<PackedTable> {
     let settings = TableSettings {
         design,
@@ -53,7 +53,8 @@ fn read(table: &PackedTable, key: u32) -> Option<(ActionId, Vec<u8>)> {
     table.read(key.into())
 }
 
-/// Two threads add one to entries that both use, `updates` times in all, half of them to one entry; the sum over all entries.
+/// Has two threads make `updates` updates in total to entries that both use, half of them to one
+/// entry. Returns the sum over all entries.
 fn count(design: Design, parameter_bytes: usize, entries: u32, updates: usize) -> u64 {
     const THREADS: usize = 2;
     let table = table(design, parameter_bytes, true);
@@ -96,8 +97,8 @@ fn with_locks_no_update_is_lost() {
     }
 }
 
-/// Shards lose nothing where each worker's packets write entries of their own, although every shard has all entries and
-/// workers come and go.
+/// Checks that shards lose no update if each worker's packets write entries of their own, although
+/// every shard has all entries and workers join and leave.
 #[test]
 fn shards_keep_what_their_workers_wrote() {
     let rounds = scaled(50, 10, 2);
@@ -127,8 +128,8 @@ fn shards_keep_what_their_workers_wrote() {
     }
 }
 
-/// The paper's data race, without luck: one action reads, lets another thread's action on the same entry run from start
-/// to end, and writes.
+/// Checks the paper's data race deterministically: one action reads, lets another thread's action
+/// on the same entry run from start to end, and writes.
 #[test]
 fn without_locks_an_update_is_lost() {
     for storage in Storage::ALL {
@@ -161,8 +162,8 @@ fn without_locks_an_update_is_lost() {
     }
 }
 
-/// How many updates the race costs when nobody arranges it. Losses depend on the machine, so the test says how many
-/// there were, and asserts what must hold: none out of thin air.
+/// Counts how many updates the race loses when it is not arranged. Losses depend on the machine, so
+/// the test prints their number and asserts only that no update appears from nowhere.
 #[test]
 fn without_locks_losses_are_counted() {
     for storage in Storage::ALL {
@@ -179,7 +180,7 @@ fn without_locks_losses_are_counted() {
     }
 }
 
-/// All designs in which threads share one table.
+/// Returns all designs in which threads share one table.
 fn shared_designs() -> Vec<Design> {
     Storage::ALL
         .into_iter()
@@ -195,7 +196,8 @@ fn shared_designs() -> Vec<Design> {
         .collect()
 }
 
-/// Fills an entry so that it says whether it is whole: its key, a number, and words made of both.
+/// Fills an entry so that a reader can tell whether it is consistent: with its key, a number, and
+/// words made of both.
 fn fill(key: u32, number: u32, parameters: &mut [u8]) {
     for (at, word) in parameters.chunks_mut(4).enumerate() {
         let value = match at {
@@ -237,7 +239,8 @@ impl Actions for Churn<'_> {
     }
 }
 
-/// Counts a thread as done also when it fails, so that those who wait for it see the failure and do not wait for ever.
+/// A guard that counts a thread as done even when it fails, so that threads that wait for it do not
+/// wait forever.
 struct Done<'a>(&'a AtomicUsize);
 
 impl Drop for Done<'_> {
@@ -246,9 +249,9 @@ impl Drop for Done<'_> {
     }
 }
 
-/// Workers read and write whole entries while the control plane adds, changes and removes them, so often that the table grows
-/// and shrinks, and others join and leave. No packet sees half an entry or another key's, also where the entry's memory
-/// is used again at once.
+/// Has workers read and write whole entries while the control plane adds, changes and removes
+/// entries, so often that the table grows and shrinks, and while other workers join and leave. No
+/// packet may see half an entry or another key's, even if the entry's memory is reused at once.
 #[test]
 fn packets_never_see_half_an_entry() {
     for parameter_bytes in if cfg!(miri) { &[28][..] } else { &[8, 32] } {
@@ -262,7 +265,7 @@ fn churn(design: Design, parameter_bytes: usize) {
     const KEYS: u32 = 300;
     let table = table(design, parameter_bytes, false);
     let changes = scaled(20_000, 300, 20);
-    // Changes go on until both workers met an entry, but not for ever.
+    // Changes continue until both workers have matched an entry, but not forever.
     let most = if cfg!(miri) { changes } else { changes * 1000 };
     let (workers, met) = (AtomicUsize::new(2), AtomicUsize::new(0));
     let stop = AtomicBool::new(false);
@@ -295,7 +298,7 @@ fn churn(design: Design, parameter_bytes: usize) {
             if change >= changes && met.load(Ordering::Relaxed) == 2 {
                 break;
             }
-            // Entries come first, and then go.
+            // Entries are first added and then removed.
             let comes = change % 200 < 100;
             let (key, number) = (random.u32(..KEYS), random.u32(..));
             let action = ActionId((key % 3) as u16);

@@ -1,4 +1,4 @@
-//! Longest prefix, ternary, range, optional and mixed keys against a scan of all entries.
+//! Compares longest-prefix, ternary, range, optional and mixed keys with a scan of all entries.
 
 mod fields;
 
@@ -22,7 +22,8 @@ fn designs() -> [Design; 4] {
     ]
 }
 
-/// The oracle's view: does this entry match, read from the specification's words and not from masks.
+/// Returns whether an entry matches according to the oracle, which follows the words of the
+/// specification and uses no masks.
 fn matches(field: &MatchField, wanted: &FieldMatch, value: u8) -> bool {
     match wanted {
         FieldMatch::Exact(other) => value == other[0],
@@ -35,7 +36,7 @@ fn matches(field: &MatchField, wanted: &FieldMatch, value: u8) -> bool {
     }
 }
 
-/// Every field has this many bits, so that keys are few and entries overlap.
+/// The number of bits of every field, small so that keys are few and entries overlap.
 const BITS: u32 = 4;
 
 fn field_match(kind: MatchKind) -> BoxedStrategy<FieldMatch> {
@@ -93,7 +94,7 @@ fn run(design: Design, kinds: &[MatchKind], steps: &[Step]) {
     let has_priorities = has_priorities(&fields);
     let table = table(design, &fields, 20);
     let mut worker = TableWorker::new(&table).unwrap();
-    // Oldest first, each with the key under which it is stored.
+    // The entries, oldest first, each with the key under which it is stored.
     let mut oracle: Vec<(Step, u128)> = Vec::new();
     for (order, step) in steps.iter().enumerate() {
         let priority = if has_priorities { step.priority } else { 0 };
@@ -106,7 +107,7 @@ fn run(design: Design, kinds: &[MatchKind], steps: &[Step]) {
                 let taken = table.take(key).map(|(_, parameters)| parameters[0]);
                 assert_eq!(taken, Some(gone.value));
             }
-            // The control plane knows whether an entry exists.
+            // The control plane knows whether an entry exists, so it is not inserted twice.
             Some(_) => {}
             None if step.delete => {}
             None => {
@@ -137,7 +138,8 @@ fn run(design: Design, kinds: &[MatchKind], steps: &[Step]) {
                 .zip(&values)
                 .all(|((wanted, field), &value)| matches(field, wanted, value))
         });
-        // `max_by_key` takes the last of equals; the oldest counts.
+        // `max_by_key` returns the last of equal entries, but the oldest one wins, so the order is
+        // reversed.
         let best = hits.rev().max_by_key(|step| rank(step)).map(|step| u32::from(step.value));
         let values: Vec<Vec<u8>> = values.into_iter().map(|value| vec![value]).collect();
         keys.push(key(&fields, &values));
@@ -165,7 +167,7 @@ fn route(number: u32, length: u32) -> [FieldMatch; 1] {
     [FieldMatch::Lpm((number & mask).to_be_bytes().to_vec(), length)]
 }
 
-/// Tells the other thread to end when dropped.
+/// A guard that tells the other thread to end when dropped.
 struct Done<'a>(&'a AtomicBool);
 
 impl Drop for Done<'_> {
@@ -174,8 +176,8 @@ impl Drop for Done<'_> {
     }
 }
 
-/// Many routes: the search grows while a worker looks up, and the worker never sees a worse route than the one that is always
-/// there.
+/// Inserts and removes many routes: the search grows while a worker looks up, and the worker must
+/// never find a worse route than the one that is always there.
 #[test]
 fn lookups_while_routes_come_and_go() {
     let field = [MatchField { bits: 32, kind: MatchKind::Lpm }];
@@ -190,7 +192,7 @@ fn lookups_while_routes_come_and_go() {
     let routes: u32 = if cfg!(miri) { 20 } else { 1000 };
     let done = AtomicBool::new(false);
     std::thread::scope(|scope| {
-        // Also when an assertion below fails.
+        // The guard also ends the thread when an assertion below fails.
         let _done = Done(&done);
         scope.spawn(|| {
             let mut worker = TableWorker::new(&table).unwrap();

@@ -1,4 +1,5 @@
-//! Hundreds and thousands of entries with masks, ranges and prefixes of their own, against a scan of all of them.
+//! Compares hundreds and thousands of entries with different masks, ranges and prefixes with a scan
+//! of all of them.
 
 mod fields;
 
@@ -10,13 +11,14 @@ use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
 use tables::{ActionId, Design, FieldMatch, Match, MatchField, MatchKind, Storage, TableWorker};
 
-/// A bit of a field's value, counted from its first.
+/// Returns a bit of a field's value, counted from the first.
 fn bit(field: &MatchField, value: &[u8], at: u32) -> bool {
     let at = value.len() as u32 * 8 - field.bits + at;
     value[at as usize / 8] >> (7 - at % 8) & 1 == 1
 }
 
-/// Does this entry match, read from the specification's words and not from masks.
+/// Returns whether an entry matches according to the oracle, which follows the words of the
+/// specification and uses no masks.
 fn matches(field: &MatchField, wanted: &FieldMatch, value: &[u8]) -> bool {
     match wanted {
         FieldMatch::Exact(other) => value == other,
@@ -34,7 +36,7 @@ fn bytes(field: &MatchField) -> usize {
     field.bits.div_ceil(8) as usize
 }
 
-/// Values that share long beginnings, as addresses of one network do.
+/// Draws a value that shares its first bytes with many others, as addresses of one network do.
 fn value(random: &mut Rng, field: &MatchField) -> Vec<u8> {
     let mut value: Vec<u8> = (0..bytes(field))
         .map(|_| if random.bool() { random.u8(..3) } else { random.u8(..) })
@@ -78,7 +80,7 @@ fn wanted(random: &mut Rng, field: &MatchField) -> FieldMatch {
     }
 }
 
-/// A value that the entry matches, mostly.
+/// Draws a value that the entry matches in most cases.
 fn near(random: &mut Rng, field: &MatchField, wanted: &FieldMatch) -> Vec<u8> {
     let any = value(random, field);
     if random.u8(..8) == 0 {
@@ -115,18 +117,19 @@ struct Known {
     matches: Vec<FieldMatch>,
     priority: u32,
     value: u32,
-    /// The key under which it is stored.
+    /// The key under which the entry is stored.
     key: u128,
 }
 
-/// Entries come and go; now and then keys near them are looked up in the table and by a scan.
+/// Adds and removes entries, and from time to time looks up keys near them in the table and by a
+/// scan.
 fn run(fields: &[MatchField], entries: usize, steps: usize, seed: u64) {
     let mut random = Rng::with_seed(seed);
-    // What is laid out by the size that a table is made for, in both ways.
+    // Searches have different layouts for small and large declared sizes; both are tested.
     let size = if seed.is_multiple_of(2) { entries } else { entries.max(1 << 16) };
     let table = table(Design::unlocked(Storage::Inline), fields, size);
     let mut worker = TableWorker::new(&table).unwrap();
-    // Oldest first.
+    // The entries, oldest first.
     let mut oracle: Vec<Known> = Vec::new();
     for step in 0..steps {
         let shrinks = step % (2 * entries) >= entries;
@@ -138,7 +141,7 @@ fn run(fields: &[MatchField], entries: usize, steps: usize, seed: u64) {
             let matches: Vec<_> = fields.iter().map(|field| wanted(&mut random, field)).collect();
             let priority = if has_priorities(fields) { 1 + random.u32(..50) } else { 0 };
             let value = step as u32;
-            // The control plane knows whether an entry exists.
+            // The control plane knows whether an entry exists, so it is not inserted twice.
             let exists =
                 oracle.iter().any(|other| other.matches == matches && other.priority == priority);
             if !exists {
@@ -179,7 +182,8 @@ fn look(fields: &[MatchField], oracle: &[Known], worker: &mut TableWorker, rando
             });
             if entry.priority > 0 { entry.priority } else { prefix.unwrap_or(0) }
         };
-        // `max_by_key` takes the last of equals; the oldest counts.
+        // `max_by_key` returns the last of equal entries, but the oldest one wins, so the order is
+        // reversed.
         expected.push(hits.rev().max_by_key(rank).map(|entry| entry.value));
         keys.push(key(fields, &values));
     }
@@ -233,7 +237,7 @@ proptest! {
     }
 }
 
-/// Tells the other thread to end when dropped.
+/// A guard that tells the other thread to end when dropped.
 struct Done<'a>(&'a AtomicBool);
 
 impl Drop for Done<'_> {
@@ -242,8 +246,8 @@ impl Drop for Done<'_> {
     }
 }
 
-/// One of two entries for a key is there at every moment, as each is added before the other is deleted; others around
-/// them come and go, so that what a worker reads is used again. No packet may miss.
+/// Replaces entries for a key so that at every moment one is there: each is added before the other
+/// is removed. No packet may miss, even when the memory of removed entries is reused.
 fn no_gap(fields: &[MatchField], ways: &[[FieldMatch; 2]], value: &[u8], priority: u32) {
     let table = table(Design::shared(Storage::Inline), fields, 1000);
     let insert = |matches: &FieldMatch, order: usize| {
@@ -255,7 +259,7 @@ fn no_gap(fields: &[MatchField], ways: &[[FieldMatch; 2]], value: &[u8], priorit
     let rounds = if cfg!(miri) { 20 } else { 2000 };
     let done = AtomicBool::new(false);
     std::thread::scope(|scope| {
-        // Also when something below fails.
+        // The guard also ends the thread when an assertion below fails.
         let _done = Done(&done);
         scope.spawn(|| {
             let mut worker = TableWorker::new(&table).unwrap();

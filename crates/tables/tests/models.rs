@@ -2,10 +2,10 @@
 //!
 //!     RUSTFLAGS="--cfg loom" cargo test -p planimeter-tables --test models
 //!
-//! The files below are those of the crate, compiled against loom's atomics: bucket locks and versions, entry locks, the gate
-//! that keeps packets out, changes in two replicas, quiescence, and trees that are replaced under their readers. Each
-//! promise comes with a model in which the protocol is left out, and there loom must find the failure: so the check can
-//! fail.
+//! The files below are those of the crate, compiled with loom's atomics: bucket locks and versions,
+//! entry locks, the gate that keeps packets out, changes in two replicas, quiescence, and trees
+//! that are replaced while readers use them. Each property also has a model without the protocol,
+//! in which loom must find the failure, so that the checks are known to be able to fail.
 
 #[cfg(not(loom))]
 #[test]
@@ -34,7 +34,7 @@ mod sync {
         condition.wait(guard).unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whoever spins waits for somebody, who must run.
+    /// Yields, because the thread that a spinning thread waits for must run.
     pub(crate) fn spin_loop() {
         yield_now();
     }
@@ -42,13 +42,13 @@ mod sync {
 
 #[cfg(loom)]
 mod design {
-    /// Enough for the models.
+    /// A number that suffices for the models.
     pub(crate) const MAX_WORKERS: usize = 2;
 }
 
 #[cfg(loom)]
 mod store {
-    /// Enough for the models.
+    /// A number that suffices for the models.
     pub(crate) const BATCH: usize = 2;
 }
 
@@ -60,7 +60,7 @@ mod region {
 
     pub(crate) const LINE: usize = 64;
 
-    /// Models have no cache.
+    /// Does nothing, because models have no cache.
     pub(crate) fn prefetch(_: *const u8) {}
 
     pub(crate) fn prefetch_to_write(_: *const u8) {}
@@ -95,7 +95,7 @@ mod region {
         }
 
         /// # Safety
-        /// There is nothing to keep: a model has one line, and checks.
+        /// There is no requirement: a model has one line, and the function checks the index.
         pub(crate) unsafe fn line(&self, index: usize) -> Words<'_> {
             assert_eq!(index, 0, "a model has one line");
             Words(self)
@@ -107,9 +107,10 @@ mod region {
 
     impl<'a> Words<'a> {
         /// # Safety
-        /// The address is one that [`Self::address`] gave, and its region lives.
+        /// The address must be one that [`Self::address`] returned, and its region must be alive.
         pub(crate) unsafe fn at(address: *mut u8) -> Self {
-            // SAFETY: as promised to this function; a model's line is its region.
+            // SAFETY: the caller guarantees that the address is that of a region, which is a
+            // model's line.
             Words(unsafe { &*address.cast::<Region>() })
         }
 

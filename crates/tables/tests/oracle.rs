@@ -1,4 +1,4 @@
-//! Every design of a packed table against a map that does the same.
+//! Compares every design of a packed table with a map.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -10,10 +10,10 @@ use tables::{
     Synchronisation, TableError, TableSettings, TableWorker, UpdateMethod, Wait,
 };
 
-/// Actions of the tables here; those with odd numbers only read their entry.
+/// The number of actions of the tables. Actions with odd numbers only read their entry.
 const ACTIONS: u16 = 9;
 
-/// All designs whose updates come from one thread, without one that waits by the clock.
+/// Returns all designs whose updates are made by one thread, except those that wait for a time.
 fn designs() -> Vec<Design> {
     let mut designs = Vec::new();
     for storage in Storage::ALL {
@@ -35,9 +35,10 @@ enum Step {
     Insert(u8, u16, u8),
     Change(u8, u16, u8),
     Remove(u8),
-    /// Packets: the key of each, and what is added to each byte of its entry.
+    /// A batch of packets, given by the key of each and the number that it adds to each byte of its
+    /// entry.
     Batch(Vec<(u8, u8)>),
-    /// Another worker comes, or goes.
+    /// A second worker joins or leaves.
     Worker,
 }
 
@@ -71,13 +72,13 @@ impl Shape {
     }
 }
 
-/// The packets of a batch, and what they saw.
+/// The packets of a batch, and the entries that they saw.
 struct Packets<'a> {
     adds: &'a [(u8, u8)],
     seen: Vec<Option<(u16, Vec<u8>)>>,
 }
 
-/// Whether an action writes its entry.
+/// Returns whether an action writes its entry.
 fn writes(action: u16) -> bool {
     action.is_multiple_of(2)
 }

@@ -1,4 +1,4 @@
-//! DPDK's rte_lpm, rte_fib and rte_acl, through `shim/matching.c`.
+//! The searches of DPDK's rte_lpm, rte_fib and rte_acl, through `shim/matching.c`.
 
 #![allow(unsafe_code, reason = "calls into the C shim")]
 
@@ -25,15 +25,17 @@ unsafe extern "C" {
     fn shim_acl_free(acl: *mut c_void);
 }
 
-/// rte_lpm looks through all routes of a length for each that is added: with more it takes minutes.
+/// The largest number of routes for rte_lpm, which scans all routes of a length for each insertion:
+/// with more routes, filling takes minutes.
 const LPM_ROUTES: usize = 200_000;
 
-/// What a million routes need.
+/// The bytes that a million routes need.
 const MEMORY: usize = 1 << 30;
 
 fn is_ready() -> bool {
     static READY: std::sync::OnceLock<bool> = std::sync::OnceLock::new();
-    // SAFETY: called once, before any other function of the shim, on the thread that uses it.
+    // SAFETY: the function is called once, before any other function of the shim, on the thread
+    // that uses it.
     let ready = *READY.get_or_init(|| unsafe { shim_init() == 0 && shim_reserve(MEMORY) == 0 });
     if !ready {
         eprintln!("SKIPPED: DPDK's environment did not start");
@@ -41,7 +43,7 @@ fn is_ready() -> bool {
     ready
 }
 
-/// How routes become a structure, are searched, and go.
+/// The functions of one structure: how routes are added, searched and freed.
 struct Functions {
     name: &'static str,
     new: unsafe extern "C" fn(u32) -> *mut c_void,
@@ -85,7 +87,7 @@ pub(crate) fn routes(routes: &[Route], keys: &[u32]) -> Vec<Box<dyn Search>> {
             );
             continue;
         }
-        // SAFETY: the environment is up; the result is checked for null.
+        // SAFETY: the environment is running; the result is checked for null.
         let table = unsafe { (functions.new)(routes.len() as u32) };
         if table.is_null() {
             eprintln!("SKIPPED: no {} for {} routes", functions.name, routes.len());
@@ -93,7 +95,7 @@ pub(crate) fn routes(routes: &[Route], keys: &[u32]) -> Vec<Box<dyn Search>> {
         }
         let (failed, filling) = timed(|| {
             let add = |(number, route): (usize, &Route)| {
-                // SAFETY: the table is alive, and used by this thread alone.
+                // SAFETY: the table is alive and used only by this thread.
                 unsafe { (functions.add)(table, route.0, route.1, number as u32) }
             };
             routes.iter().enumerate().map(add).any(|status| status != 0)
@@ -118,7 +120,8 @@ impl Search for Routes {
     }
 
     fn search(&mut self) -> u64 {
-        // SAFETY: the table is alive, used by this thread alone, and the keys are as many as said.
+        // SAFETY: the table is alive and used only by this thread, and the pointer and the length
+        // are those of one vector.
         unsafe { (self.functions.search)(self.table, self.keys.as_ptr(), self.keys.len()) }
     }
 }
@@ -140,7 +143,8 @@ pub(crate) fn rules(rules: &[Rule], packets: &[Packet]) -> Vec<Box<dyn Search>> 
     if !is_ready() {
         return Vec::new();
     }
-    // SAFETY: the environment is up, the rules are as many as said, and the result is checked for null.
+    // SAFETY: the environment is running, the pointer and the length are those of one slice, and
+    // the result is checked for null.
     let (context, filling) = timed(|| unsafe { shim_acl_new(rules.as_ptr(), rules.len() as u32) });
     if context.is_null() {
         eprintln!("SKIPPED: no rte_acl for {} rules", rules.len());
@@ -159,7 +163,8 @@ impl Search for Acl {
     }
 
     fn search(&mut self) -> u64 {
-        // SAFETY: the context is alive, used by this thread alone, and the packets are as many as said.
+        // SAFETY: the context is alive and used only by this thread, and the pointer and the length
+        // are those of one vector.
         unsafe { shim_acl_search(self.context, self.packets.as_ptr(), self.packets.len()) }
     }
 }

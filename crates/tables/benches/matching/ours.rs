@@ -1,4 +1,5 @@
-//! The searches of this crate, as machine code uses them, with or without the entries behind them.
+//! The searches of this crate, called as machine code calls them, with or without the entries that
+//! they find.
 
 #![allow(unsafe_code, reason = "searchers are for machine code, which keeps their finder alive")]
 
@@ -12,13 +13,13 @@ use tables::{
 
 use super::{Search, timed};
 
-/// An entry: its matches and its priority. Its number is its place in the list.
+/// An entry: its matches and its priority. Its number is its index in the list.
 pub(crate) type Entry = (Vec<FieldMatch>, u32);
 
-/// The keys of one call.
+/// The number of keys of one call.
 const CALL: usize = 32;
 
-/// What finds numbers, or reads entries.
+/// The method that finds numbers or reads entries.
 enum Way {
     /// The searcher of a finder, which is alive and does not change.
     Numbers {
@@ -57,7 +58,7 @@ impl Ours {
         }
     }
 
-    /// Returns a search that reads what the best entries hold, which is their number.
+    /// Returns a search that reads the contents of the best entries, which are their numbers.
     pub(crate) fn entries(
         name: &'static str,
         fields: &[MatchField],
@@ -106,12 +107,12 @@ impl Search for Ours {
                 Way::Numbers { searcher, .. } => {
                     let mut found = [0; CALL];
                     let found = &mut found[..keys.len()];
-                    // SAFETY: the finder is alive, and nobody changes it.
+                    // SAFETY: the finder is alive, and no thread changes it.
                     unsafe {
                         searcher.ask_for(keys);
                         searcher.find_all(keys, found);
                     }
-                    // Numbers begin with 1.
+                    // The numbers begin with 1.
                     sum += found.iter().map(|number| u64::from(*number)).sum::<u64>();
                 }
                 Way::Entries(worker) => worker.apply(keys, &mut |_: usize, hit: &mut Hit<'_>| {

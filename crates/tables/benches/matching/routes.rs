@@ -1,4 +1,4 @@
-//! Longest prefixes of 32 and of 128 bits.
+//! Benchmarks of longest prefixes of 32 and of 128 bits.
 
 use std::collections::HashSet;
 use std::time::Duration;
@@ -10,10 +10,10 @@ use tables::{FieldMatch, MatchField, MatchKind};
 use super::ours::{Entry, Ours};
 use super::{OPERATIONS, Search, timed};
 
-/// A prefix: its number is its place in the list.
+/// A prefix: its address and length. Its number is its index in the list.
 pub(crate) type Route = (u32, u8);
 
-/// Contenders with the same routes.
+/// Returns the contenders with `count` routes.
 pub(crate) fn all(count: usize) -> (String, Vec<Box<dyn Search>>) {
     let mut random = Rng::with_seed(0x9e37_79b9_7f4a_7c15);
     let routes = routes(&mut random, count);
@@ -38,7 +38,7 @@ pub(crate) fn mask(length: u8) -> u32 {
     u32::MAX.checked_shl(32 - u32::from(length)).unwrap_or(0)
 }
 
-/// Lengths of a hundred routes of the Internet, roughly.
+/// Draws a length, roughly as lengths are distributed among the routes of the Internet.
 fn length(random: &mut Rng) -> u8 {
     match random.u32(..100) {
         0..2 => 13 + random.u8(..3),
@@ -55,7 +55,7 @@ fn length(random: &mut Rng) -> u8 {
 fn routes(random: &mut Rng, count: usize) -> Vec<Route> {
     let mut known = HashSet::new();
     let mut routes = Vec::with_capacity(count);
-    // As many lengths as there are have room for it.
+    // The drawn lengths have enough different prefixes for `count` routes.
     while routes.len() < count {
         let length = length(random);
         let route = (random.u32(..) & mask(length), length);
@@ -66,7 +66,7 @@ fn routes(random: &mut Rng, count: usize) -> Vec<Route> {
     routes
 }
 
-/// A search of this crate, for numbers, or for what the entries hold.
+/// Returns a search of this crate for the numbers of routes, or for the contents of their entries.
 fn narrow(routes: &[Route], keys: &[u32], reads: bool) -> Ours {
     let entry = |&(address, length): &Route| -> Entry {
         (vec![FieldMatch::Lpm(address.to_be_bytes().to_vec(), length.into())], 0)
@@ -80,7 +80,8 @@ fn narrow(routes: &[Route], keys: &[u32], reads: bool) -> Ours {
     }
 }
 
-/// The same routes in the last bits of an IPv6 prefix: 2001:db8:aabb:ccdd::/32 and more.
+/// Returns a search with the same routes in the last bits of an IPv6 prefix:
+/// 2001:db8:aabb:ccdd::/32 and longer.
 fn wide(routes: &[Route], keys: &[u32]) -> Ours {
     let wide = |key: u32| 0x2001_0db8_u128 << 96 | u128::from(key) << 64;
     let entry = |&(address, length): &Route| -> Entry {
@@ -93,7 +94,7 @@ fn wide(routes: &[Route], keys: &[u32]) -> Ours {
     Ours::numbers("Finder, 128 bits, bulk 32", &fields, &entries, &keys)
 }
 
-/// The crate prefix-trie: one thread.
+/// The map of the crate prefix-trie, which one thread uses.
 struct Crate {
     map: PrefixMap<Route, u32>,
     keys: Vec<u32>,

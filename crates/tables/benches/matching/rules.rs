@@ -1,4 +1,4 @@
-//! Rules over protocol, addresses and ports.
+//! Benchmarks of rules over protocol, addresses and ports.
 
 use std::collections::HashSet;
 
@@ -9,7 +9,7 @@ use super::ours::{Entry, Ours};
 use super::routes::mask;
 use super::{OPERATIONS, Search};
 
-/// A rule as the C shim has it; its number is its place in the list.
+/// A rule in the layout of the C shim. Its number is its index in the list.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct Rule {
@@ -24,17 +24,17 @@ pub(crate) struct Rule {
     priority: u32,
 }
 
-/// Protocol, three bytes of padding, addresses and ports, as they lie in a packet.
+/// The protocol, three bytes of padding, the addresses and the ports, in the order of a packet.
 pub(crate) type Packet = [u8; 16];
 
-/// Contenders with the same rules.
+/// Returns the contenders with `count` random rules.
 pub(crate) fn all(count: usize) -> (String, Vec<Box<dyn Search>>) {
     let mut random = Rng::with_seed(0x2545_f491_4f6c_dd1d);
     let rules = (0..count).map(|_| rule(&mut random)).collect();
     contenders(rules, &mut random)
 }
 
-/// Contenders with rules whose ranges of a port lie inside one another.
+/// Returns the contenders with rules whose port ranges are nested.
 pub(crate) fn nested(count: usize) -> (String, Vec<Box<dyn Search>>) {
     let nested = |number: usize| {
         let low = (number % (1 << 15)) as u16;
@@ -56,7 +56,7 @@ pub(crate) fn nested(count: usize) -> (String, Vec<Box<dyn Search>>) {
 
 fn contenders(mut rules: Vec<Rule>, random: &mut Rng) -> (String, Vec<Box<dyn Search>>) {
     let count = rules.len();
-    // Priorities in random order and each once, so that all sides mean the same.
+    // Priorities are distinct and in random order, so that the best rule is unique.
     for (place, rule) in rules.iter_mut().enumerate() {
         rule.priority = place as u32 + 1;
     }
@@ -96,7 +96,7 @@ fn ports(random: &mut Rng) -> [u16; 2] {
 
 fn rule(random: &mut Rng) -> Rule {
     let (source_length, destination_length) = (length(random), length(random));
-    // Some networks have many of the rules.
+    // Some networks have many rules.
     let address = |random: &mut Rng| {
         let network = if random.bool() { random.u32(..16) << 24 } else { random.u32(..) };
         network ^ random.u32(..1 << 24)
@@ -134,7 +134,7 @@ fn packet(random: &mut Rng, rules: &[Rule]) -> Packet {
     packet
 }
 
-/// The search of this crate for the numbers of rules.
+/// Returns the search of this crate for the numbers of rules.
 fn ours(rules: &[Rule], packets: &[Packet]) -> Ours {
     let field = |bits, kind| MatchField { bits, kind };
     let fields = [

@@ -1,4 +1,4 @@
-//! Tables and maps that do the same.
+//! The tables and maps that the benchmark of updates compares.
 
 use std::fmt;
 use std::hash::BuildHasher;
@@ -12,26 +12,28 @@ use tables::{
 
 use super::footprint::Footprint;
 
-/// A table with one entry for each number below its size, the key scattered, the value equal to the key.
+/// A table with one entry for each number below its size. The key is the scattered number, and the
+/// value equals the key.
 pub(crate) trait Contender {
     fn name(&self) -> &str;
-    /// What it promises to threads that use it at once.
+    /// Returns the guarantee for threads that use the table at the same time.
     fn guarantee(&self) -> Guarantee;
-    /// Under what it competes, as the map itself tells.
+    /// Returns the conditions of the comparison, as the map itself reports them.
     fn conditions(&self) -> Conditions;
     fn side(&self) -> Side {
         Side::Other
     }
-    /// Flips the value of each key by `mask`; the sum of the old values.
+    /// Flips the value of each key by `mask`, and returns the sum of the old values.
     fn update(&mut self, keys: &[u32], mask: u32) -> u64;
 }
 
-/// What must be alike where maps are compared.
+/// The properties that must be equal in a fair comparison of maps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Conditions {
-    /// Entries that it holds without growing; nothing where a map does not tell.
+    /// The number of entries that the map holds without growing; `None` if the map does not report
+    /// it.
     pub(crate) room: Option<usize>,
-    /// What its hasher makes of [`Conditions::PROBE`]; nothing where it is no hasher of Rust's.
+    /// The hash of [`Conditions::PROBE`]; `None` if the map does not use a Rust hasher.
     pub(crate) hash: Option<u64>,
 }
 
@@ -43,25 +45,26 @@ impl Conditions {
     }
 }
 
-/// Whose a contender is.
+/// The origin of a contender.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Side {
-    /// A design of this crate, called with as many keys at once as DPDK's bulk lookup.
+    /// A design of this crate, called with as many keys at once as DPDK's bulk lookup takes.
     OursInBulk,
-    /// A design of this crate that is told more keys ahead.
+    /// A design of this crate for which more keys are prefetched.
     OursAhead,
-    /// Of another maker.
+    /// A map of another project.
     Other,
 }
 
-/// What threads may do at once.
+/// The operations that threads may perform at the same time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Guarantee {
-    /// One thread at a time.
+    /// Only one thread uses the map at a time.
     Alone,
-    /// Any number that update entries, while others are added; of two updates at once one may be lost.
+    /// Any number of threads update entries while others are added; of two simultaneous updates,
+    /// one may be lost.
     Shared,
-    /// The same, and none is lost.
+    /// Any number of threads update entries while others are added, and no update is lost.
     Lossless,
 }
 
@@ -79,13 +82,14 @@ impl fmt::Display for Guarantee {
     }
 }
 
-/// Entries that a table is made for: twice as many as it gets, so that nobody is measured at the brim.
+/// Returns the number of entries that a table is made for: twice the entries that it gets, so that
+/// no map is measured when it is nearly full.
 pub(crate) fn room(size: u32) -> usize {
     2 * size as usize
 }
 
-/// The key of an entry: a permutation of 32-bit numbers (the finaliser of MurmurHash3), so that keys are spread as
-/// addresses and ports are, and no hash is helped by their order.
+/// Returns the key of an entry: a permutation of 32-bit numbers (the finaliser of MurmurHash3), so
+/// that keys are spread as addresses and ports are, and no hash benefits from their order.
 pub(crate) fn scatter(number: u32) -> u32 {
     let mut key = number;
     key = (key ^ key >> 16).wrapping_mul(0x85eb_ca6b);
@@ -93,7 +97,7 @@ pub(crate) fn scatter(number: u32) -> u32 {
     key ^ key >> 16
 }
 
-/// Contenders with the memory that making each took.
+/// Returns the contenders, each with the memory that making it took.
 pub(crate) fn all(size: u32) -> Vec<(Box<dyn Contender>, Footprint)> {
     let unlocked = Design::unlocked(Storage::Inline);
     let mut designs = vec![(unlocked, 256, false), (unlocked, 32, true)];
@@ -109,7 +113,8 @@ pub(crate) fn all(size: u32) -> Vec<(Box<dyn Contender>, Footprint)> {
     for (design, call, announce) in designs {
         add(&|| Box::new(Ours::new(design, size, call, announce)));
     }
-    // A worker that is alone locks nothing, whatever the design. Beside a second one, though idle, it does.
+    // A single worker takes no locks, whatever the design. With a second worker, even an idle one,
+    // it does.
     for storage in Storage::ALL {
         for design in [Design::unlocked(storage), Design::shared(storage)] {
             add(&|| Box::new(Ours::new(design, size, 32, false).beside_another()));
@@ -121,7 +126,8 @@ pub(crate) fn all(size: u32) -> Vec<(Box<dyn Contender>, Footprint)> {
     contenders
 }
 
-/// Returns a table with `size` entries, filled by the control plane. It grew by doubling, as those of programs do.
+/// Returns a table with `size` entries, filled by the control plane. The table has grown by
+/// doubling, as those of programs do.
 pub(crate) fn filled(design: Design, size: u32) -> Arc<PackedTable> {
     let settings = TableSettings {
         design,
@@ -132,7 +138,8 @@ pub(crate) fn filled(design: Design, size: u32) -> Arc<PackedTable> {
         writes_words: true,
     };
     let table = PackedTable::new(&Arc::default(), &settings).expect("a table of the benchmark");
-    // Every map has room for twice the entries. A table that had one more has that too.
+    // Every map has room for twice the entries. Inserting and removing one more gives the table
+    // that room too.
     for key in (0..=size).map(scatter) {
         table
             .insert(Match::Exact(key.into()), ActionId(0), &key.to_le_bytes())
@@ -142,7 +149,7 @@ pub(crate) fn filled(design: Design, size: u32) -> Arc<PackedTable> {
     Arc::new(table)
 }
 
-/// Returns the room that a table has which had one more than `size` entries.
+/// Returns the room of a table that has held one more than `size` entries.
 fn grown(size: u32) -> usize {
     (size as usize + 1).next_power_of_two().max(64)
 }
@@ -151,13 +158,14 @@ struct Ours {
     name: String,
     guarantee: Guarantee,
     worker: TableWorker,
-    /// Does nothing.
+    /// A second worker, which is idle.
     _other: Option<TableWorker>,
     table: Arc<PackedTable>,
     room: usize,
-    /// Keys of one call. Beyond 32, the table prefetches without a break.
+    /// The number of keys of one call. With more than 32, the table prefetches without
+    /// interruption.
     call: usize,
-    /// Each call is preceded by a prefetch of the next one's keys.
+    /// Whether each call is preceded by a prefetch of the next call's keys.
     announce: bool,
 }
 
@@ -203,7 +211,7 @@ impl Contender for Ours {
 
     fn update(&mut self, keys: &[u32], mask: u32) -> u64 {
         let mut sum = 0;
-        // Writing the keys is part of the work.
+        // Writing the keys is part of the measured work.
         let mut batches = [[[0; 2]; 256]; 2];
         let write = |batch: &mut [[u64; 2]], keys: &[u32]| {
             batch.iter_mut().zip(keys).for_each(|(to, key)| *to = [(*key).into(), 0]);
@@ -231,7 +239,7 @@ impl Contender for Ours {
     }
 }
 
-/// One batch of updates.
+/// Runs one batch of updates, and returns the sum of the old values.
 #[inline(always)]
 pub(crate) fn flip(worker: &mut TableWorker, keys: &[[u64; 2]], mask: u32) -> u64 {
     let mut sum = 0;
@@ -248,14 +256,14 @@ pub(crate) fn flip(worker: &mut TableWorker, keys: &[[u64; 2]], mask: u32) -> u6
 pub(crate) struct Hashbrown(hashbrown::HashMap<u32, u32, KeyHash>);
 
 impl Hashbrown {
-    /// With values equal to the keys, and room for twice `size`.
+    /// Returns a map whose values equal the keys, with room for twice `size` entries.
     pub(crate) fn new(size: u32, keys: impl Iterator<Item = u32>) -> Self {
         let mut map = hashbrown::HashMap::with_capacity_and_hasher(room(size), KeyHash);
         map.extend(keys.map(|key| (key, key)));
         Self(map)
     }
 
-    /// Where an entry of it lies.
+    /// Returns the address of one of the map's entries.
     #[allow(dead_code, reason = "for tests/comparison.rs, which asks the kernel")]
     pub(crate) fn address(&self) -> usize {
         self.0.values().next().map_or(0, |value| std::ptr::from_ref(value) as usize)
@@ -287,7 +295,7 @@ impl Contender for Hashbrown {
     }
 }
 
-/// With the hasher that it was built with, for it does not give it back.
+/// A papaya map and the hasher that it was built with, since the map does not return it.
 pub(crate) struct Papaya(papaya::HashMap<u32, AtomicU32, KeyHash>, KeyHash);
 
 impl Papaya {
@@ -298,7 +306,7 @@ impl Papaya {
         Self(map, hasher)
     }
 
-    /// As [`Contender::update`], for any number of threads.
+    /// Updates like [`Contender::update`], from any number of threads.
     pub(crate) fn flip(&self, keys: &[u32], mask: u32) -> u64 {
         let mut sum = 0;
         for keys in keys.chunks(32) {
@@ -342,7 +350,7 @@ impl Dashmap {
         Self(map)
     }
 
-    /// As [`Contender::update`], for any number of threads.
+    /// Updates like [`Contender::update`], from any number of threads.
     pub(crate) fn flip(&self, keys: &[u32], mask: u32) -> u64 {
         let mut sum = 0;
         for key in keys {

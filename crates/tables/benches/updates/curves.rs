@@ -2,10 +2,11 @@
 //!
 //!     cargo bench -p planimeter-tables --bench updates --features dpdk -- curves 16 20 --cores 16 --page curves.html
 //!
-//! With spread keys, each core draws from all entries; with the hot entry of the paper's race, all cores update the same
-//! one. Tables that share nothing have no hot entry: its core would do all. Numbers of cores take turns within each
-//! repetition. What two cores of a design lose by each other is less than what neighbours on a shared host may change
-//! from one minute to the next: compare lines of one run.
+//! With spread keys, each core draws from all entries; with the hot entry of the paper's race, all
+//! cores update one entry. Tables that share nothing have no hot entry, because the core of that
+//! entry would do all the work. Numbers of cores take turns within each repetition. The
+//! interference between two cores of a design is smaller than the variation that other users of a
+//! shared host cause within minutes, so only lines of one run can be compared.
 
 use std::hint::black_box;
 use std::io;
@@ -22,12 +23,13 @@ use super::page;
 use super::scaling::{Pass, own_keys, pass, run};
 use super::{MASK, OPERATIONS, random_numbers};
 
-/// Passes over the keys in one repetition, after one that warms up.
+/// The number of passes over the keys in one repetition, after one that warms up.
 const PASSES: usize = 2;
-/// The same of designs whose packets wait, which are slower by a hundred times.
+/// The number of updates of a pass for designs whose packets wait, which are slower by a factor of
+/// a hundred.
 const SLOW: usize = 1 << 14;
 
-/// Which entries packets update.
+/// The choice of the entries that packets update.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Load {
     Spread,
@@ -57,7 +59,7 @@ pub(crate) struct Plot {
     pub(crate) lines: Vec<Line>,
 }
 
-/// The numbers of cores: powers of two, and all that are wanted.
+/// Returns the numbers of cores: powers of two, and `most`.
 fn counts(most: usize) -> Vec<usize> {
     let mut counts: Vec<usize> = std::iter::successors(Some(1), |count| Some(count * 2))
         .take_while(|&it| it < most)
@@ -66,7 +68,8 @@ fn counts(most: usize) -> Vec<usize> {
     counts
 }
 
-/// Measures and prints the curves of all whose names have the text `only`, and draws them on a page.
+/// Measures and prints the curves of all subjects whose names contain the text `only`, and draws
+/// them on a page.
 pub(crate) fn draw(
     sizes: &[u32],
     repetitions: usize,
@@ -113,10 +116,10 @@ fn text(line: &Line) -> String {
 /// A table, and the keys of each core.
 type TableAndKeys = (Arc<PackedTable>, Vec<Vec<[u64; 2]>>);
 
-/// What is measured.
+/// A table or map that is measured.
 enum Subject {
     Ours(Design),
-    /// One of ours with a shard for each core.
+    /// A table of this crate with a shard for each core.
     Sharded(Storage),
     HashbrownSharded,
     Papaya,
@@ -166,7 +169,8 @@ impl Subject {
         }
     }
 
-    /// Nothing where it has no such load, or cannot be made.
+    /// Returns the line of this subject, or `None` if it does not support the load or cannot be
+    /// made.
     fn line(
         &self,
         bits: u32,
@@ -180,7 +184,7 @@ impl Subject {
         Some(Line { name: self.name(), points: points.collect() })
     }
 
-    /// For each number of cores, a rate of each repetition.
+    /// Returns the rates of the repetitions, for each number of cores.
     fn rates(
         &self,
         size: u32,
@@ -234,7 +238,7 @@ impl Subject {
             Self::HashbrownSharded => {
                 let one = |turn: usize, core: usize| -> Pass<'_> {
                     let count = cores.1[turn] as u32;
-                    // Each core has every count-th entry.
+                    // Each core has every `count`-th entry.
                     let own = size.div_ceil(count);
                     let mut map =
                         Hashbrown::new(own, (0..own).map(|at| scatter(at * count + core as u32)));
@@ -267,7 +271,7 @@ impl Subject {
     }
 }
 
-/// Of a map that all cores use.
+/// Returns the rates of a map that all cores use.
 fn shared(
     cores: (&[usize], &[usize]),
     repetitions: usize,
@@ -283,8 +287,8 @@ fn shared(
     turns(cores, repetitions, OPERATIONS, &one)
 }
 
-/// For each number of cores the rates of the repetitions, of which the first warms up. `make` gets the place of the number and
-/// the core.
+/// Returns the rates of the repetitions for each number of cores; a first repetition only warms up.
+/// `make` takes the index of the number of cores, and the core.
 fn turns<'a>(
     (cores, counts): (&[usize], &[usize]),
     repetitions: usize,

@@ -26,19 +26,22 @@ pub(crate) struct RteHash {
     lock_free: bool,
 }
 
-// SAFETY: the table was made for readers without locks beside a writer (`RTE_HASH_EXTRA_FLAGS_RW_CONCURRENCY_LF`), or is used by
-// one thread; after it was filled nothing is added or taken out, and values are written by single stores.
+// SAFETY: the table either supports lock-free readers while there is a writer
+// (`RTE_HASH_EXTRA_FLAGS_RW_CONCURRENCY_LF`) or is used by one thread. After it has been filled, no
+// entries are added or removed, and values are written by single stores.
 unsafe impl Sync for RteHash {}
 
-/// DPDK's environment with memory for tables of so many entries together.
+/// Starts DPDK's environment, and reserves memory for tables of `entries` entries in total. Returns
+/// whether both succeeded.
 fn ready(entries: usize) -> bool {
     static READY: std::sync::OnceLock<bool> = std::sync::OnceLock::new();
-    // SAFETY: called once, before any other function of the shim, on the thread that uses it.
+    // SAFETY: the function is called once, before any other function of the shim, on the thread
+    // that uses it.
     if !READY.get_or_init(|| unsafe { shim_init() == 0 }) {
         eprintln!("SKIPPED: DPDK's environment did not start; rte_hash is not compared");
         return false;
     }
-    // SAFETY: the environment is up.
+    // SAFETY: the environment is running.
     if unsafe { shim_reserve((64 << 20) + 160 * entries) } != 0 {
         eprintln!("SKIPPED: no memory for rte_hash with {entries} entries");
         return false;
@@ -46,7 +49,8 @@ fn ready(entries: usize) -> bool {
     true
 }
 
-/// Contenders with the mapping that each lies in, which all of DPDK's memory shares.
+/// Returns the contenders, each with the footprint of the mapping that contains it, which all of
+/// DPDK's memory shares.
 pub(crate) fn all(size: u32) -> Vec<(Box<dyn Contender>, Footprint)> {
     let contenders = [
         ("rte_hash original, scalar", 0, 0, false),
@@ -70,7 +74,8 @@ pub(crate) fn all(size: u32) -> Vec<(Box<dyn Contender>, Footprint)> {
 }
 
 impl RteHash {
-    /// The one that threads may share, by bulk lookups; nothing where DPDK does not start.
+    /// Returns the table that threads may share, with bulk lookups, or `None` if DPDK does not
+    /// start.
     pub(crate) fn shared(size: u32) -> Option<Self> {
         let filled = || Self::filled("rte_hash static, lock-free, bulk 32", size, (2, 1), true);
         ready(size as usize).then(filled).flatten()
@@ -82,7 +87,7 @@ impl RteHash {
         (storage, lock_free): (c_int, c_int),
         bulk: bool,
     ) -> Option<Self> {
-        // SAFETY: the environment is up; the result is checked for null.
+        // SAFETY: the environment is running; the result is checked for null.
         let table = unsafe { shim_new(room(size) as u32, storage, lock_free) };
         if table.is_null() {
             eprintln!("SKIPPED: no {name} for {size} entries");
@@ -90,7 +95,7 @@ impl RteHash {
         }
         let contender = Self { name, table, bulk, lock_free: lock_free == 1 };
         for key in (0..size).map(scatter) {
-            // SAFETY: the table is alive, and used by this thread alone.
+            // SAFETY: the table is alive and used only by this thread.
             if unsafe { shim_insert(table, key, key) } != 0 {
                 eprintln!("SKIPPED: {name} is full before {size} entries");
                 return None;
@@ -99,9 +104,9 @@ impl RteHash {
         Some(contender)
     }
 
-    /// As [`Contender::update`], for any number of threads where the table is one that they may share.
+    /// Updates like [`Contender::update`], from any number of threads if the table supports that.
     pub(crate) fn flip(&self, keys: &[u32], mask: u32) -> u64 {
-        // SAFETY: the table is alive, and the keys are as many as said.
+        // SAFETY: the table is alive, and the pointer and the length are those of one slice.
         unsafe {
             if self.bulk {
                 shim_update_bulk(self.table, keys.as_ptr(), keys.len(), mask)
@@ -122,7 +127,7 @@ impl Contender for RteHash {
     }
 
     fn conditions(&self) -> Conditions {
-        // SAFETY: the table is alive. Its hash is an instruction of the processor.
+        // SAFETY: the table is alive.
         Conditions { room: Some(unsafe { shim_room(self.table) } as usize), hash: None }
     }
 

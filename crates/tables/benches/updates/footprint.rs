@@ -1,4 +1,5 @@
-//! Huge pages for all contenders, and how much of their memory really lies on them.
+//! Provides huge pages for all contenders, and measures how much of their memory really is on huge
+//! pages.
 
 #![allow(unsafe_code, reason = "an allocator")]
 
@@ -8,8 +9,8 @@ use std::fs;
 
 use rustix::mm::{Advice, madvise};
 
-/// The system's allocator, which asks for huge pages under what is large, as our tables do by themselves: otherwise a
-/// comparison of maps is one of pages.
+/// The system's allocator, which additionally advises huge pages for large blocks, as the tables of
+/// this crate do. Without it, a comparison of maps would be one of pages.
 pub(crate) struct HugePages;
 
 #[global_allocator]
@@ -18,7 +19,7 @@ static ALLOCATOR: HugePages = HugePages;
 const HUGE_PAGE: usize = 2 << 20;
 
 impl HugePages {
-    /// Large blocks begin at a huge page.
+    /// Returns the layout with the alignment of a huge page if the block is large.
     fn placed(layout: Layout) -> Layout {
         if layout.size() < HUGE_PAGE {
             return layout;
@@ -27,26 +28,29 @@ impl HugePages {
     }
 }
 
-// SAFETY: what the system's allocator does with a layout of the same size and at least the same alignment; the advice
-// changes no contents.
+// SAFETY: the implementation calls the system's allocator with a layout of equal size and at least
+// the requested alignment; the advice changes no contents.
 unsafe impl GlobalAlloc for HugePages {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        // SAFETY: as the caller promised for a layout of this size.
+        // SAFETY: the caller guarantees that the layout's size is not zero, and `placed` keeps the
+        // size.
         let start = unsafe { System.alloc(Self::placed(layout)) };
         if layout.size() >= HUGE_PAGE && !start.is_null() {
-            // SAFETY: the range was just allocated. A refusal leaves it as it is.
+            // SAFETY: the range was just allocated. If the advice is refused, the memory is
+            // unchanged.
             let _ = unsafe { madvise(start.cast(), layout.size(), Advice::LinuxHugepage) };
         }
         start
     }
 
     unsafe fn dealloc(&self, start: *mut u8, layout: Layout) {
-        // SAFETY: allocated above with this layout.
+        // SAFETY: the block was allocated by `alloc` with this layout.
         unsafe { System.dealloc(start, Self::placed(layout)) };
     }
 }
 
-/// Memory that is there, as the kernel counts it (`Rss` and `AnonHugePages` in `/proc/self/smaps`), in KiB.
+/// The resident memory in KiB, as the kernel counts it (`Rss` and `AnonHugePages` in
+/// `/proc/self/smaps`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Footprint {
     resident: u64,
@@ -54,8 +58,8 @@ pub(crate) struct Footprint {
 }
 
 impl Footprint {
-    /// What `make` makes, and the memory that came with it. Memory that something else has given back, and that is used
-    /// again, is not seen.
+    /// Returns the result of `make`, and the memory by which the process has grown. Freed memory
+    /// that is reused is not counted.
     pub(crate) fn of_making<T>(make: impl FnOnce() -> T) -> (T, Self) {
         let before = Self::of_process();
         let made = make();
@@ -64,7 +68,7 @@ impl Footprint {
         (made, Self { resident, huge: after.huge.saturating_sub(before.huge).min(resident) })
     }
 
-    /// The mapping around an address.
+    /// Returns the footprint of the mapping that contains an address.
     #[cfg(feature = "dpdk")]
     pub(crate) fn of_mapping(address: usize) -> Self {
         let text = fs::read_to_string("/proc/self/smaps").unwrap_or_default();

@@ -1,4 +1,5 @@
-//! The paper's update methods (Table 1): in place, by change through two replicas, by digest to a controller.
+//! Measures the paper's update methods (Table 1): in place, by a change through two replicas, and
+//! by a digest to a controller.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -9,10 +10,12 @@ use super::contenders::{filled, flip};
 use super::{MASK, random_keys};
 use statistics::Estimate;
 
-/// Digests sent before their answers are awaited; fewer than may be under way.
+/// The number of digests that are sent before their answers are awaited, below the number at which
+/// digests are dropped.
 const WINDOW: usize = 512;
 
-/// Updates per second of each method, by the wall clock, as waiting is what they are about.
+/// Prints the updates per second of each method. Time is wall-clock time, because the methods
+/// differ in how long they wait.
 pub(crate) fn compare(bits: u32, repetitions: usize) {
     println!(
         "2^{bits} entries, static storage, updates/s by the wall clock, one core, {repetitions} repetitions"
@@ -88,7 +91,8 @@ fn report(name: &str, repetitions: usize, bits: u32, operations: usize, table: &
     println!("  {name:40} {} k/s", Estimate::of(&rates).expect("repetitions"));
 }
 
-/// Thousands of digests per second that went to the controller, came back and were applied.
+/// Returns how many thousands of digests per second went to the controller, came back and were
+/// applied.
 fn digests(worker: &mut TableWorker, controller: &DigestLoop, keys: &[[u64; 2]]) -> f64 {
     let begin = Instant::now();
     for window in keys.chunks(WINDOW) {

@@ -1,4 +1,4 @@
-//! Curves on a page that opens without a network: a plot and its table for each load.
+//! Renders curves as a page that opens without a network: a plot and its table for each load.
 
 use std::fmt::Write;
 
@@ -9,11 +9,12 @@ const HEIGHT: f64 = 360.0;
 const LEFT: f64 = 50.0;
 const BOTTOM: f64 = 30.0;
 
-/// Colours that people with any colour vision tell apart (Okabe and Ito), then dashed.
+/// Colours that people with any colour vision can distinguish (Okabe and Ito). Further lines repeat
+/// the colours with dashes.
 const COLOURS: [&str; 8] =
     ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000", "#8c6d31"];
 
-/// The page.
+/// Returns the page.
 pub(crate) fn html(plots: &[Plot], counts: &[usize]) -> String {
     let mut out = String::from(
         "<!doctype html><html lang=\"en\"><meta charset=\"utf-8\"><title>Updates on several cores</title>\

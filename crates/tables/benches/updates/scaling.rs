@@ -1,8 +1,8 @@
-//! One core against several: what sharing costs and sharding saves.
+//! Compares one core with several: the cost of sharing, and the gain of sharding.
 //!
-//! Two controls share nothing by construction: a loop of arithmetic, and a map of its own for each core. What they fail
-//! to gain, the machine does not have (processors that are threads of one core, a clock that falls, a common cache or
-//! memory bus), and no table can.
+//! Two controls share nothing by construction: a loop of arithmetic, and a separate map for each
+//! core. If they do not scale, the machine is the limit (processors that are threads of one core, a
+//! lower clock frequency, a shared cache or memory bus), and no table can scale better.
 
 use std::hint::black_box;
 use std::sync::{Arc, Barrier};
@@ -14,18 +14,19 @@ use super::contenders::{Contender, Hashbrown, filled, flip, scatter};
 use super::{MASK, OPERATIONS, random_keys, random_numbers};
 use statistics::Estimate;
 
-/// Passes over the keys in one repetition, after one that warms the core's caches up.
+/// The number of passes over the keys in one repetition, after one pass that warms up the core's
+/// caches.
 const PASSES: usize = 8;
 
 /// A pass over the keys of one core.
 pub(crate) type Pass<'a> = Box<dyn FnMut() + 'a>;
 
-/// Makes the pass of a core, on the thread that runs it.
+/// A function that makes the pass of a core, on the thread that runs it.
 pub(crate) type Passes<'a, 'b> = &'b (dyn Fn(usize) -> Pass<'a> + Sync);
 
-/// Updates per second of one core and of `wanted` cores, in turns.
+/// Prints the updates per second of one core and of `wanted` cores, which take turns.
 ///
-/// Of the cases those are measured whose names have the text `only`.
+/// Only the cases whose names contain the text `only` are measured.
 pub(crate) fn scale(
     bits: u32,
     repetitions: usize,
@@ -71,7 +72,8 @@ pub(crate) fn scale(
         {
             let name = format!("{}, optimistic, {}, {load}", design.storage, design.entry_lock);
             cases.compare(&name, &|core| pass(&table, &keys[core], 32));
-            // Beside another, though idle, a worker does not do without what several need.
+            // A second worker, even an idle one, makes the first take the locks that several
+            // workers need.
             let _idle = TableWorker::new(&table).expect("an idle worker");
             cases.compare(&(name + ", beside an idle one"), &|core| pass(&table, &keys[core], 32));
         }
@@ -79,7 +81,7 @@ pub(crate) fn scale(
     println!();
 }
 
-/// How cases are measured, and which.
+/// The settings of the measured cases, and the filter of their names.
 struct Cases<'c> {
     repetitions: usize,
     cores: &'c [usize],
@@ -98,7 +100,7 @@ impl Cases<'_> {
     }
 }
 
-/// Each core alone with `single`, then all at once with `passes`, as often as asked; one line.
+/// Measures each core alone with `single`, then all at once with `passes`, and prints one line.
 fn compare<'a>(
     name: &str,
     repetitions: usize,
@@ -107,7 +109,7 @@ fn compare<'a>(
 ) {
     let (mut one, mut all) = (Vec::new(), Vec::new());
     for repetition in 0..=repetitions {
-        // Cores differ: the least biased "one core" is the mean of each.
+        // Cores differ, so the least biased result for "one core" is the mean over all cores.
         let alone: f64 = (0..cores.len())
             .map(|core| run(&[core], cores, (PASSES, OPERATIONS), single))
             .sum::<f64>()
@@ -129,8 +131,8 @@ fn compare<'a>(
     );
 }
 
-/// Runs so many passes of these cores at the same time, each of so many updates; M updates/s of all together, over the time of
-/// the slowest.
+/// Runs `count` passes of `updates` updates on each of the chosen cores at the same time. Returns
+/// the millions of updates per second of all cores together, over the time of the slowest core.
 pub(crate) fn run(
     chosen: &[usize],
     cores: &[usize],
@@ -162,7 +164,8 @@ pub(crate) fn run(
     (chosen.len() * count * updates) as f64 / slowest / 1e6
 }
 
-/// For each core, random keys of the whole table; of a sharded one those of the core's own flows.
+/// Returns random keys for each core: keys of the whole table, or in a sharded table those of the
+/// core's own flows.
 pub(crate) fn own_keys(table: &PackedTable, size: u32, cores: usize) -> Vec<Vec<[u64; 2]>> {
     let sharded = matches!(table.design().synchronisation, Synchronisation::Sharded { .. });
     (0..cores)
@@ -185,7 +188,8 @@ pub(crate) fn pass<'a>(table: &'a Arc<PackedTable>, keys: &'a [[u64; 2]], call: 
     })
 }
 
-/// Six independent chains of arithmetic, three operations of each for an update, which fill a core's units.
+/// Computes six independent chains of three operations for each update, which fill a core's
+/// execution units.
 fn calculate() {
     let mut chains = black_box([1_u64, 2, 3, 4, 5, 6]);
     for _ in 0..OPERATIONS {

@@ -504,7 +504,7 @@ impl<const K: usize, const V: usize> Buckets<K, V> {
 mod tests {
     use super::*;
 
-    /// All keys in one home: every entry goes through the overflow chain.
+    /// Gives all keys one home, so that every entry goes through the overflow chain.
     #[test]
     fn entries_that_share_a_home_are_found_and_removed_through_the_chain() {
         let buckets = Buckets::<4, 4>::new(40).unwrap();
@@ -555,7 +555,7 @@ mod tests {
             let key = number.to_le_bytes();
             assert_eq!(buckets.insert_numbered(&key, 1, &[0; 8]), Err(Full::Full), "{number}");
         }
-        // Those that come in another order than those before went have their own slots again.
+        // Numbers that are inserted again in another order get their own slots again.
         for number in [7, 6, 64, 5] {
             let removed = buckets.remove(hash(number), &number.to_le_bytes(), |_| true).unwrap();
             assert_eq!(removed.value, [number as u8; 8]);

@@ -89,7 +89,8 @@ mod tests {
         assert!(matches!(of(22), CounterError::Other(_)));
     }
 
-    /// On machines with counters a walk over memory larger than every cache misses; elsewhere the reason is given.
+    /// Checks that on machines with counters, reading memory larger than every cache causes misses,
+    /// and that other machines report a reason.
     #[test]
     fn misses_are_counted_or_the_reason_is_said() {
         match counters_available() {

@@ -261,7 +261,7 @@ impl fmt::Display for Name {
 pub(super) mod tests {
     use super::*;
 
-    /// Every design and operation.
+    /// Returns a selection of every design and operation.
     pub(in crate::measure) fn everything() -> Selection {
         Selection {
             storages: Storage::ALL.to_vec(),
@@ -282,7 +282,8 @@ pub(super) mod tests {
         }
     }
 
-    /// Every combination is a case or has a reason, and no case is one that a table refuses.
+    /// Checks that every combination is a case or has a reason, and that no case is refused by a
+    /// table.
     #[test]
     fn nothing_is_left_out_in_silence() {
         let selection = everything();

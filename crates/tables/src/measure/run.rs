@@ -239,7 +239,8 @@ mod tests {
 
     fn settings(cores: usize) -> Settings {
         let mut all = machine::cores().unwrap();
-        // Lanes beyond the machine's cores share one: slower, and as right.
+        // If the machine has fewer cores than lanes, lanes share a core, which is slower but
+        // equally valid.
         all.resize(all.len().max(cores), all[0]);
         Settings {
             time: Duration::from_millis(1),
@@ -253,19 +254,20 @@ mod tests {
         }
     }
 
-    /// This machine, but for its memory, which takes long to look at.
+    /// Returns a description of this machine, without the latencies, which take long to measure.
     fn machine() -> Machine {
         let clock = Clock { cost: 20, step: 1 };
         let counters = counters_available();
         Machine { caches: Vec::new(), latencies: Vec::new(), clock, counters, pinned: Ok(()) }
     }
 
-    /// Every design and operation, at one size on one core.
+    /// Returns every design and operation, at one size on one core.
     fn everything_alone() -> Selection {
         Selection { sizes: vec![64], key_bits: vec![32], cores: vec![1], ..everything() }
     }
 
-    /// Every design, on one core and on two: all are measured, and none loses what it promises to keep.
+    /// Measures every design on one core and on two; none may lose an update that it promises to
+    /// keep.
     #[test]
     fn every_design_is_measured_and_keeps_its_promise() {
         let one = everything_alone();
@@ -296,7 +298,7 @@ mod tests {
                 one.case.operation == Operation::Update && one.case.layout.parameter_bytes() >= 4;
             assert_eq!(one.lost.is_some(), counts, "{:?}", one.case);
         }
-        // What the promise rests on: on one core each update in place has arrived.
+        // The promise relies on this: on one core, each update in place arrives.
         let in_place = findings.measured.iter().filter(|one| one.case.keeps_every_update());
         assert!(in_place.filter(|one| one.lost == Some(0)).count() >= 8);
     }

@@ -341,7 +341,7 @@ mod tests {
         }
     }
 
-    /// As a packet of a worker does.
+    /// Writes an entry as a packet of a worker does.
     fn write(replicas: &mut Replicas, worker: WorkerId, value: u8) {
         let Others::Shards(shards) = &mut replicas.others else { panic!("no shards") };
         assert!(shards.taken.get_mut(&worker).expect("a shard").replace(
@@ -370,7 +370,7 @@ mod tests {
         assert_eq!(in_shard(&replicas, WORKERS[0]), Some(vec![1; 4]));
         replicas.leave(WORKERS[1]);
         assert_eq!((value(&replicas), replicas.divided()), (Some(vec![7; 4]), 0));
-        // The flow may go on with another worker.
+        // The flow may continue with another worker.
         assert_eq!(in_shard(&replicas, WORKERS[0]), Some(vec![7; 4]));
         replicas.join(WORKERS[1]).expect("memory");
         assert_eq!(in_shard(&replicas, WORKERS[1]), Some(vec![7; 4]));
@@ -388,11 +388,11 @@ mod tests {
         }
         write(&mut replicas, WORKERS[0], 7);
         replicas.leave(WORKERS[0]);
-        // Its shard waits for the next one, with what its packets wrote.
+        // The shard waits for the next worker, with the values that its packets wrote.
         assert_eq!(replicas.join(WORKERS[0]), Ok(0));
         assert_eq!(in_shard(&replicas, WORKERS[0]), Some(vec![7; 4]));
         assert_eq!(in_shard(&replicas, WORKERS[1]), Some(vec![7; 4]));
-        // One more than were expected.
+        // This worker is one more than were expected.
         assert_eq!(replicas.join(WorkerId(3)), Ok(2));
     }
 

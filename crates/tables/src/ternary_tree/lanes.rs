@@ -144,13 +144,13 @@ mod tests {
             #[cfg(all(target_arch = "x86_64", not(miri)))]
             {
                 if is_x86_feature_detected!("avx2") {
-                    // SAFETY: as just found out.
+                    // SAFETY: the processor has AVX2, as was just detected.
                     assert_eq!(unsafe { Four::known() }.fits(&group, word, among), expected);
                 } else {
                     eprintln!("SKIPPED: this processor has no AVX2");
                 }
                 if is_x86_feature_detected!("avx512f") {
-                    // SAFETY: as just found out.
+                    // SAFETY: the processor has AVX-512 F, as was just detected.
                     assert_eq!(unsafe { Eight::known() }.fits(&group, word, among), expected);
                 } else {
                     eprintln!("SKIPPED: this processor has no AVX-512");

@@ -1,4 +1,4 @@
-//! What tests of tables with matched fields have in common.
+//! Functions that the tests of tables with matched fields share.
 
 use std::sync::Arc;
 
@@ -19,12 +19,13 @@ pub(crate) fn table(design: Design, fields: &[MatchField], size: usize) -> Arc<P
     Arc::new(PackedTable::new(&Arc::default(), &settings).unwrap())
 }
 
-/// Whether entries have a priority of their own.
+/// Returns whether entries have an explicit priority.
 pub(crate) fn has_priorities(fields: &[MatchField]) -> bool {
     fields.iter().any(|field| !matches!(field.kind, MatchKind::Exact | MatchKind::Lpm))
 }
 
-/// Returns the key of a packet whose fields have these values, the most significant byte first.
+/// Returns the key of a packet whose fields have these values, which are given most significant
+/// byte first.
 pub(crate) fn key(fields: &[MatchField], values: &[Vec<u8>]) -> [u64; 2] {
     let places = Finder::places(fields).expect("fields of at most 128 bits");
     let number = |value: &Vec<u8>| value.iter().fold(0, |sum, byte| sum << 8 | u128::from(*byte));
@@ -33,7 +34,7 @@ pub(crate) fn key(fields: &[MatchField], values: &[Vec<u8>]) -> [u64; 2] {
     [key as u64, (key >> 64) as u64]
 }
 
-/// Returns the number in the entry that the packet of each key finds.
+/// Returns the number in the entry that each key matches.
 pub(crate) fn look_up(worker: &mut TableWorker, keys: &[[u64; 2]]) -> Vec<Option<u32>> {
     let mut seen = vec![None; keys.len()];
     worker.apply(keys, &mut |packet: usize, hit: &mut Hit<'_>| {

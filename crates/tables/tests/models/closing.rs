@@ -1,11 +1,11 @@
-//! The gate that keeps packets out while several things change.
+//! Models of the gate that keeps packets out while several things change.
 
 use crate::gate::Gate;
 use loom::sync::Arc;
 use loom::sync::atomic::{AtomicU64, Ordering};
 use loom::thread;
 
-/// A packet reads two cells that a batch changes together.
+/// Has a packet read two cells that a batch changes together.
 fn changes_are_seen_together(with_gate: bool) {
     loom::model(move || {
         let gate = Arc::new(Gate::new());
@@ -54,8 +54,8 @@ fn two_workers_and_a_batch_all_come_through() {
     });
 }
 
-/// A packet reads two cells of the replica that is active when it looks; a change writes both replicas, one after the other,
-/// and packets come and go meanwhile.
+/// Has a packet read two cells of the replica that is active at that moment, while a change writes
+/// both replicas, one after the other.
 fn no_replica_is_written_under_a_packet(waits: bool) {
     loom::model(move || {
         let gate = Arc::new(Gate::new());

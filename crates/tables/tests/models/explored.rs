@@ -1,4 +1,4 @@
-//! The models and what loom must find.
+//! The models, and the failures that loom must find.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize as Count, Ordering as Std};
@@ -13,14 +13,15 @@ use crate::quiescence::Domain;
 use crate::region::{LINE, Region};
 use crate::sync::{AtomicU64, Ordering};
 
-/// All interleavings with up to three preemptions, which is where such bugs are (Musuvathi and Qadeer 2007).
+/// Explores all interleavings with up to three preemptions, which suffice for most bugs of this
+/// kind (Musuvathi and Qadeer 2007).
 fn explore(model: impl Fn() + Send + Sync + 'static) {
     let mut builder = loom::model::Builder::new();
     builder.preemption_bound = Some(3);
     builder.check(model);
 }
 
-/// How many of all interleavings end as `happens` says.
+/// Returns the number of interleavings in which `happens` returns true.
 fn count(happens: impl Fn() -> bool + Send + Sync + 'static) -> usize {
     let found = Arc::new(Count::new(0));
     let counter = Arc::clone(&found);
@@ -30,13 +31,14 @@ fn count(happens: impl Fn() -> bool + Send + Sync + 'static) -> usize {
     found.load(Std::Relaxed)
 }
 
-/// The bucket of a model.
+/// Returns the bucket of a model.
 fn line(region: &Region) -> Line<'_, 8, 8> {
-    // SAFETY: a model has one line.
+    // SAFETY: the region of a model has one line.
     unsafe { Line::new(region, 0) }
 }
 
-/// A bucket whose key and value change together while another thread reads; whether it accepted a mixture.
+/// Changes the key and the value of a bucket together while another thread reads. Returns whether
+/// the reader accepted a mixture.
 fn bucket_is_torn(checks: bool) -> bool {
     let region = Arc::new(Region::new(LINE).unwrap());
     let write = |region: &Region, number: u64| {
@@ -68,7 +70,7 @@ fn a_reader_of_a_bucket_accepts_no_mixture() {
     );
 }
 
-/// Two threads add one to the value of a bucket under its lock.
+/// Has two threads add one to the value of a bucket under its lock.
 #[test]
 fn a_bucket_lock_loses_no_update() {
     explore(|| {
@@ -90,7 +92,7 @@ fn a_bucket_lock_loses_no_update() {
     });
 }
 
-/// An entry in loom's words: the head, and two words behind it.
+/// An entry in loom's words: the head, and two words after it.
 struct Memory {
     head: AtomicU64,
     tail: [AtomicU64; 2],
@@ -112,7 +114,8 @@ fn both(parameters: &[u8; 16]) -> (u64, u64) {
     (word(first), word(second))
 }
 
-/// Two threads add one to both words of an entry, and a reader looks: under the entry's lock, or without.
+/// Has two threads add one to both words of an entry, with or without the entry's lock. Returns
+/// whether an update was lost.
 fn entry_lost_an_update(locked: bool) -> bool {
     let memory = Memory::new();
     let add = move |memory: &Memory| {
@@ -124,7 +127,7 @@ fn entry_lost_an_update(locked: bool) -> bool {
             parameters[8..].copy_from_slice(&(second + 1).to_ne_bytes());
         };
         if locked {
-            // As machine code holds it: locked by one function, and let go by another.
+            // Machine code locks the entry in one function and unlocks it in another.
             let held = entry.lock();
             held.read(&mut parameters);
             std::mem::forget(held);
@@ -174,7 +177,8 @@ fn a_reader_of_a_locked_entry_accepts_no_mixture() {
     });
 }
 
-/// A record is unlinked and used again while a pinned worker may have found it; whether the worker read what it became.
+/// Unlinks and reuses a record while a pinned worker may have found it. Returns whether the worker
+/// read the reused record.
 fn reader_met_reused_memory(waits: bool) -> bool {
     const REUSED: u64 = 9;
     let shared =
@@ -209,8 +213,9 @@ fn a_record_is_used_again_only_when_nobody_sees_it() {
     );
 }
 
-/// A tree of one block is replaced twice while a packet reads it, so that the first block's memory is used for the third;
-/// whether the packet read a mixture. A writer that does not wait gives a block back while packets see it.
+/// Replaces a tree of one block twice while a packet reads it, so that the first block's memory is
+/// reused for the third. Returns whether the packet read a mixture. A writer that does not wait
+/// frees a block while packets see it.
 fn reader_met_a_mixed_tree(waits: bool) -> bool {
     let shared = Arc::new((Domain::new(), AtomicU64::new(0), Arena::new()));
     let change = move |shared: &(Domain, AtomicU64, Arena), writer: &mut Writer, number: u64| {
@@ -254,8 +259,9 @@ fn a_packet_sees_a_tree_of_one_moment() {
     );
 }
 
-/// A route is replaced by a longer one, which comes first, while a packet looks for an address; whether it found none. In models
-/// the large array has three bits and the small one two. A writer that does not wait takes the first out while packets look.
+/// Replaces a route by another, which is inserted first, while a packet looks up an address.
+/// Returns whether the packet found no route. In models, the large array has three bits and the
+/// small one two. A writer that does not wait removes the first route while packets search.
 fn route_was_missed(lengths: [u32; 2], waits: bool) -> bool {
     let (trie, mut writer) = PrefixTrie::new(8, 0).unwrap();
     let shared = Arc::new((Domain::new(), trie));
@@ -263,7 +269,7 @@ fn route_was_missed(lengths: [u32; 2], waits: bool) -> bool {
     let [first, next] = lengths;
     {
         let (domain, trie) = &*shared;
-        // Its neighbour is in the node that the key may lead to.
+        // The neighbouring route is in the node to which the key may lead.
         assert!(trie.insert(&mut writer, domain, key ^ 1 << 56, 8, 2));
         assert!(trie.insert(&mut writer, domain, key, first, 0));
     }

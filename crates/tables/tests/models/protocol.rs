@@ -1,11 +1,11 @@
-//! The crate's files that reach shared memory, and the models over them.
+//! The modules of the crate that access shared memory, and the models over them.
 
 #[path = "../../src/indirect/entry.rs"]
 mod entry;
 #[path = "../../src/bucket/line.rs"]
 mod line;
 
-/// As in the crate.
+/// Pads bytes to a word, as the function of the crate does.
 fn padded(bytes: &[u8]) -> u64 {
     let mut word = [0; 8];
     word[..bytes.len()].copy_from_slice(bytes);
