@@ -34,7 +34,7 @@ const OPERATIONS: usize = 1 << 18;
 /// A search for the best entry of each key.
 trait Search {
     fn name(&self) -> &str;
-    /// Time of the thread that all insertions took.
+    /// Returns the thread time that all insertions took.
     fn filling(&self) -> Duration;
     /// Looks up all keys, and returns the sum of the numbers found, each plus one.
     fn search(&mut self) -> u64;

@@ -1,4 +1,5 @@
-//! Updates per second of every design, beside what a user would pick instead, in one run.
+//! Measures updates per second of every design, compared with alternatives that a user might
+//! choose, in one run.
 //!
 //!     cargo bench -p planimeter-tables --bench updates [--features dpdk] -- [SIZE_BITS ...] [--repetitions N] [--cores N]
 //!     cargo bench -p planimeter-tables --bench updates [--features dpdk] -- curves [SIZE_BITS ...] [--cores N] [--only TEXT] [--page FILE.html]
@@ -59,7 +60,7 @@ struct Arguments {
 /// The part of the benchmark that is run.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Part {
-    /// All but the curves.
+    /// All parts except the curves.
     All,
     Scaling,
     Methods,

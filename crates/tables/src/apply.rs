@@ -384,8 +384,8 @@ unsafe fn act<A: Actions>(
     actions: &mut A,
 ) {
     let action = ActionId(place.action as u16);
-    // SAFETY: the value has as many bytes as the access says, and all threads access its words as
-    // atomics.
+    // SAFETY: the size of the value is the access's `value_bytes`, and all threads access its words
+    // as atomics.
     match unsafe { Value::of(access, place) } {
         Value::Half(half) => {
             let mut bytes = half.load(Ordering::Relaxed).to_ne_bytes();

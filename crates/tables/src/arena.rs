@@ -97,9 +97,9 @@ fn place(at: usize) -> (usize, usize) {
     (segment, from_first - (FIRST << segment))
 }
 
-/// Returns the length of the block that holds this number of words. Longer blocks have only eight
-/// lengths between a power of two and the next, so that a block whose contents grow and shrink is
-/// used again instead of one of each length being kept.
+/// Returns the length of the block that holds `words` words. Longer blocks have only eight lengths
+/// between a power of two and the next, so that a block whose contents grow and shrink can be
+/// reused instead of a free block of every length being kept.
 fn block_length(words: usize) -> usize {
     if words <= EXACT { words } else { words.next_multiple_of(1 << (words.ilog2() - 3)) }
 }

@@ -26,7 +26,7 @@ use crate::store::{Inline, Shape};
 /// The number of entries for which a new table has room.
 const FIRST_SIZE: usize = 64;
 
-/// The largest table that is never made smaller.
+/// The largest size of a table that is never made smaller.
 const SMALLEST_SHRUNK: usize = 512;
 
 /// The largest number of bytes of parameters.
@@ -531,7 +531,7 @@ mod tests {
         if value.is_null() {
             return None;
         }
-        // SAFETY: all tables here have parameters of at least one byte.
+        // SAFETY: the value is non-null, and all tables here have parameters of at least one byte.
         unsafe { *value = (*value).wrapping_add(1) };
         leave(access);
         Some(action)

@@ -225,8 +225,8 @@ impl Finder {
         }
     }
 
-    /// Makes the prepared change visible to searching threads. No thread may search during the
-    /// call, which takes constant time for rules and short time for prefixes.
+    /// Makes the prepared change visible to searching threads. No thread may search during this
+    /// call, which is short.
     ///
     /// # Errors
     /// Returns an error if memory does not suffice; then nothing has changed.
@@ -323,7 +323,7 @@ impl Finder {
     }
 }
 
-/// The source from which the searchers of a [`Finder`] are made.
+/// A source of searchers for one [`Finder`].
 #[derive(Debug)]
 pub struct SearcherSource {
     find: Find,
@@ -331,7 +331,7 @@ pub struct SearcherSource {
     body: *const c_void,
 }
 
-// SAFETY: `body` points to a search that threads may share; whoever uses a searcher made from it
+// SAFETY: `body` points to a search that threads may share; the user of a searcher made from it
 // keeps the finder alive.
 unsafe impl Send for SearcherSource {}
 // SAFETY: a shared reference only lets threads copy the fields; changing the search needs
@@ -813,8 +813,8 @@ mod tests {
         }
     }
 
-    /// A search with more entries than it was made for gets the layout of a large one, and a search
-    /// in which few entries are left takes little memory again.
+    /// Checks that a search with more entries than it was made for gets the layout of a large one,
+    /// and that a search in which few entries are left takes little memory again.
     #[test]
     fn a_search_is_rebuilt_when_it_has_outgrown_its_layout_or_few_entries_are_left() {
         if cfg!(miri) {

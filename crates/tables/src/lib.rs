@@ -1,9 +1,9 @@
 //! Match-action tables that packets may write: storage, synchronisation, memory and cache models.
 //!
-//! A [`Layout`] gives a table's dimensions, and a [`Design`] says how the table is stored and kept
-//! consistent. A design is chosen by a value and not by a rebuild, so that a program can be
-//! measured with all designs. A design that does not meet the [`Requirements`] of a program is
-//! refused with a message that names one which does.
+//! A [`Layout`] holds the dimensions of a table, and a [`Design`] says how the table is stored and
+//! kept consistent. A design is a value that is chosen at run time, so one build can be measured
+//! with all designs. A design that does not meet the [`Requirements`] of a program is refused with
+//! a message that names one which does.
 //!
 //! The designs, their names and their memory models are those of Simon et al., "High-Performance
 //! Match-Action Table Updates from within Programmable Software Data Planes" (ANCS 2021), called

@@ -24,8 +24,8 @@
 //!   if a design never waits, because time that other processes take from a core says nothing about
 //!   a table; for methods that wait (`change` through two replicas, `digest`) it is wall-clock
 //!   time. Both are reported, with the share of the core that the threads received.
-//! * Time of a call: one call in sixteen is timed, since reading the clock for each call would cost
-//!   as much as many updates.
+//! * Time of a call: one call in sixteen is timed, since reading the clock for each call would take
+//!   as long as several updates.
 //! * Latency of one update: calls with a single key, one at a time, each from its start until the
 //!   table has the change. For a digest, this is when the controller's answer has been written. The
 //!   cost of reading the clock, measured on the same core, is subtracted and reported, and so is
@@ -134,7 +134,7 @@ pub struct Settings {
 /// The results of a case.
 #[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct Measured {
-    /// The case.
+    /// The case that was measured.
     pub case: Case,
     /// The turns, one for each repetition.
     pub turns: Vec<Turn>,
@@ -256,7 +256,7 @@ pub struct Machine {
 /// The results of a whole run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Findings {
-    /// The machine.
+    /// The machine on which the cases were measured.
     pub machine: Machine,
     /// The settings of the measurement.
     pub settings: Settings,

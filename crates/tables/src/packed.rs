@@ -31,7 +31,7 @@ use crate::memory::MemoryUse;
 use crate::sync::lock;
 use replicas::{Remade, Replicas};
 
-/// The least number of removals after which a table is shrunk, unless no entry is left.
+/// The least number of removals after which a table is shrunk, unless it has become empty.
 const TAKEN_AT_ONCE: usize = 256;
 
 /// The settings of a table: what it holds, how it is stored, and what packets do with its entries.
@@ -86,7 +86,7 @@ pub enum Match<'m> {
     },
 }
 
-/// The reason why there is no such table, or why it cannot take an entry.
+/// An error from making a table or from adding an entry.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum TableError {
@@ -124,7 +124,7 @@ pub struct PackedTable {
     entries: RwLock<Entries>,
 }
 
-/// The state that only changes to the set of entries need.
+/// The state that is used only when the set of entries changes.
 #[derive(Debug)]
 struct Changing {
     /// The search for entries, unless keys are matched exactly.
@@ -141,8 +141,8 @@ pub struct Reached {
     table: u64,
 }
 
-/// The state that changes only while the gate is closed. Workers inside the gate may be reading
-/// this state, so no thread waits for the gate while it holds the lock of this state.
+/// The state that changes only while the gate is closed. Workers inside the gate may be reading it,
+/// so no thread may wait for the gate while it holds this state's lock.
 #[derive(Debug)]
 struct Entries {
     table: Replicas,
@@ -426,9 +426,9 @@ impl PackedTable {
         Ok(key)
     }
 
-    /// Returns tables with room for one more entry, if the present ones have none and can be copied
-    /// while packets are inside. Otherwise the insertion makes room, or reports that memory does
-    /// not suffice.
+    /// Returns tables with room for one more entry, if the current ones have none and can be copied
+    /// while packets are inside the gate. Otherwise returns `None`; the insertion then makes room
+    /// itself, or reports that memory does not suffice.
     fn room_for(&self, key: u128) -> Option<Remade> {
         if self.in_place() {
             return None;
@@ -453,7 +453,7 @@ impl PackedTable {
         }
     }
 
-    /// Frees memory if many entries have been removed.
+    /// Counts a removed entry, and frees memory once many entries have been removed.
     fn shrink(&self, changing: &mut Changing) {
         let left = read(&self.entries).table.len();
         changing.taken += 1;
@@ -463,7 +463,7 @@ impl PackedTable {
         changing.taken = 0;
         self.outgrow(changing);
         changing.finder.iter_mut().for_each(Finder::shrink);
-        // Few entries are left, so packets do not wait long where entries are copied with the gate
+        // Few entries are left, so packets wait only briefly while entries are copied with the gate
         // closed.
         let closed = self.in_place().then(|| self.close_for_change());
         let remade = read(&self.entries).table.shrunk();
@@ -559,7 +559,8 @@ impl PackedTable {
         Some(before)
     }
 
-    /// Returns the action and the parameters of one of the entries, if there is any.
+    /// Returns the action and the parameters of any one of the entries, or `None` if the table is
+    /// empty.
     #[must_use]
     pub fn any(&self) -> Option<(ActionId, Vec<u8>)> {
         read(&self.entries).table.any()

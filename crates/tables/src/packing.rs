@@ -21,11 +21,11 @@ struct Source {
 
 /// A packed key, whose first bit is the most significant one.
 pub(crate) enum Packed {
-    /// Up to 64 bits.
+    /// A key of up to 64 bits.
     Short(u64),
-    /// Up to 128 bits.
+    /// A key of 65 to 128 bits.
     Medium(u128),
-    /// More.
+    /// A key of more than 128 bits.
     Long(Vec<u8>),
 }
 

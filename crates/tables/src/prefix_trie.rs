@@ -11,8 +11,12 @@
 //! leaves, so an insertion writes only the nodes on its path.
 //!
 //! ```text
-//! word   0: prefixes of one to five bits   1: prefixes of six bits   2: children   3 ...: halves of words
-//! halves 0: what is found where no longer prefix is, in a node that a slot leads to   1 ...: results, then children
+//! word 0:     a bit for each prefix of one to five bits
+//! word 1:     a bit for each prefix of six bits
+//! word 2:     a bit for each child
+//! words 3...: 32-bit halves, two in each word:
+//!   half 0:     the result if the node has no matching prefix, in a node that a slot leads to
+//!   halves 1...: the results of the prefixes, then the children
 //! ```
 //!
 //! Prefixes of up to 12 bits, including the default route, lie in a second, small array, which a

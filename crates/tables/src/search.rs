@@ -187,7 +187,7 @@ impl Search {
         }
     }
 
-    /// Prepares an addition or a removal by doing the part that takes long and that packets do not
+    /// Prepares an addition or a removal: does the part that takes long and that packets do not
     /// see. Returns `None` if memory does not suffice; then nothing has changed.
     pub(crate) fn prepare(
         &self,
@@ -207,7 +207,7 @@ impl Search {
         }
     }
 
-    /// Lets packets see a change that was prepared. Returns false if memory does not suffice; then
+    /// Makes a prepared change visible to packets. Returns false if memory does not suffice; then
     /// nothing has changed.
     pub(crate) fn publish(
         &self,
@@ -232,8 +232,8 @@ impl Search {
         }
     }
 
-    /// Whether the layout of the search suits about this number of entries, where there are several
-    /// layouts.
+    /// Returns whether the search has the layout that a new search for about this number of entries
+    /// would have.
     pub(crate) fn suits(&self, entries: usize) -> bool {
         match self {
             Self::Prefix { packing, trie } => trie.suits(packing.bits(), entries),

@@ -260,7 +260,7 @@ mod tests {
             assert!(right, "seed {seed:#x}, round {round}");
             let bytes = slab.bytes();
             largest = bytes.max(largest);
-            // Nothing is added to what there was: places are used again.
+            // Freed places are reused, so the memory does not grow.
             assert!(round == 0 || bytes <= largest + MOST, "{bytes} of {largest}");
             kept.sort_by_key(|(_, value)| value.as_ptr());
             kept.truncate(most / 20);
@@ -282,7 +282,8 @@ mod tests {
         let first = &kept[..FIRST / LINE];
         assert!(first.iter().all(|kept| kept.as_ptr().addr() % LINE == 0));
         if !cfg!(miri) {
-            // Those of the regions before the first large one, and half of the others.
+            // The values in the small regions have lines of their own; two of the others share a
+            // line.
             let alone = (MOST - FIRST) / LINE;
             assert_eq!(lines.len(), alone + (count - alone).div_ceil(2));
         }
@@ -302,7 +303,7 @@ mod tests {
         let other = Some(slab.keep(Counts(&dropped)));
         drop(one);
         assert_eq!(dropped.load(Ordering::Relaxed), 1);
-        // The memory is there as long as a value is.
+        // The memory remains allocated as long as a value is in it.
         drop(slab);
         assert!(other.is_some_and(|other| other.0.load(Ordering::Relaxed) == 1));
         assert_eq!(dropped.load(Ordering::Relaxed), 2);

@@ -5,7 +5,7 @@
 //! packet classification do (HyperCuts, Singh et al. 2003; HyperSplit, Qi et al. 2009), but copies
 //! no entry. Entries that fit no side, because their mask or range leaves the byte or number open,
 //! are in an extra child that each packet also visits (as in PartitionSort and CutSplit, which keep
-//! such entries apart as well). There may thus be as many masks as entries, and each entry is in
+//! such entries apart as well). Each entry may thus have a mask of its own, and each entry is in
 //! exactly one leaf. The entries of a leaf are compared with the key eight at a time. Since this is
 //! cheap compared with a step through the tree, a leaf is divided only if that is expected to save
 //! time ([`cut`]). Every node knows the highest priority below it, so a packet skips nodes that
@@ -815,7 +815,7 @@ mod tests {
             assert!(depth <= 16 && leaf <= LARGEST_LEAF, "{name}: {depth} deep, {leaf} in a leaf");
             let (bytes, written) = (tree.bytes(), writer.written / u64::from(count));
             println!("{name}: {bytes} bytes, {written} words written an insertion");
-            // A rule takes 8 words of a leaf. A segment of the arena doubles what there was.
+            // A rule takes 8 words of a leaf. A new segment of the arena doubles its memory.
             assert!(bytes <= 2 << 20, "{name}: {bytes} bytes");
             assert!(written <= 8 * 3 * LARGEST_LEAF as u64, "{name}: {written} words an insertion");
             let check = |known: &[Rule]| {

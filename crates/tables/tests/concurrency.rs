@@ -311,7 +311,7 @@ fn churn(design: Design, parameter_bytes: usize) {
                     });
                 }
                 1..=3 if comes => {
-                    // It may be there.
+                    // The key may exist, in which case nothing is inserted.
                     let _ = table.insert(Match::Exact(key.into()), action, &value);
                 }
                 _ => {
@@ -331,15 +331,16 @@ fn churn(design: Design, parameter_bytes: usize) {
     }
 }
 
-/// An update that packets make while the control plane changes the same entry: neither is lost, whether the worker is alone
-/// or entries are locked.
+/// Checks that neither an update by packets nor a simultaneous change by the control plane is lost,
+/// whether the worker is the only one or entries are locked.
 #[test]
 fn no_change_of_the_control_plane_is_lost() {
     for storage in Storage::ALL {
         for beside in [false, true] {
             let table = table(Design::shared(storage), 4, true);
             let rounds = scaled(20_000, 200, 5) as u32;
-            // The control plane writes the upper bits; packets count below.
+            // The control plane writes the upper bits of the number; packets count in the lower
+            // bits.
             insert(&table, 0, 0, &[]);
             let (stop, batches) = (AtomicBool::new(false), AtomicUsize::new(0));
             thread::scope(|scope| {
@@ -379,7 +380,8 @@ fn no_change_of_the_control_plane_is_lost() {
     }
 }
 
-/// Of threads that insert the same keys, one succeeds for each key, and none is lost while the table grows.
+/// Checks that when threads insert the same keys, exactly one succeeds for each key, and no entry
+/// is lost while the table grows.
 #[test]
 fn a_key_is_inserted_once() {
     let size = scaled(20_000, 1_000, 10) as u32;

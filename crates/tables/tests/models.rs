@@ -1,4 +1,5 @@
-//! Every interleaving of small models, by the model checker loom, over the protocol's own source files.
+//! Explores every interleaving of small models, by the model checker loom, over the source files of
+//! the protocols.
 //!
 //!     RUSTFLAGS="--cfg loom" cargo test -p planimeter-tables --test models
 //!

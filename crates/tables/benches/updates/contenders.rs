@@ -48,7 +48,7 @@ impl Conditions {
 /// The origin of a contender.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Side {
-    /// A design of this crate, called with as many keys at once as DPDK's bulk lookup takes.
+    /// A design of this crate, called with the batch size of DPDK's bulk lookup.
     OursInBulk,
     /// A design of this crate for which more keys are prefetched.
     OursAhead,
@@ -138,8 +138,8 @@ pub(crate) fn filled(design: Design, size: u32) -> Arc<PackedTable> {
         writes_words: true,
     };
     let table = PackedTable::new(&Arc::default(), &settings).expect("a table of the benchmark");
-    // Every map has room for twice the entries. Inserting and removing one more gives the table
-    // that room too.
+    // Every map has room for twice the entries. Inserting and removing one more leaves the table
+    // with that room too.
     for key in (0..=size).map(scatter) {
         table
             .insert(Match::Exact(key.into()), ActionId(0), &key.to_le_bytes())

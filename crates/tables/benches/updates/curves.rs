@@ -1,4 +1,5 @@
-//! Curves: every design, and what a user would pick instead, on 1 to as many cores as there are.
+//! Measures curves: every design, and alternatives that a user might choose, on one core up to all
+//! cores.
 //!
 //!     cargo bench -p planimeter-tables --bench updates --features dpdk -- curves 16 20 --cores 16 --page curves.html
 //!

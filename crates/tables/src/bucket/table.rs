@@ -504,7 +504,7 @@ impl<const K: usize, const V: usize> Buckets<K, V> {
 mod tests {
     use super::*;
 
-    /// Gives all keys one home, so that every entry goes through the overflow chain.
+    /// Inserts keys that all have one home, so that every entry goes through the overflow chain.
     #[test]
     fn entries_that_share_a_home_are_found_and_removed_through_the_chain() {
         let buckets = Buckets::<4, 4>::new(40).unwrap();

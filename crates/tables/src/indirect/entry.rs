@@ -34,7 +34,7 @@ pub(super) const fn tail_bytes(parameter_bytes: usize, locked: bool) -> usize {
     bytes.next_multiple_of(8)
 }
 
-/// An entry in memory.
+/// The words of an entry in memory.
 #[derive(Clone, Copy)]
 pub(super) struct Entry<'a> {
     head: &'a AtomicU64,

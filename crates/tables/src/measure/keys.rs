@@ -60,7 +60,7 @@ mod tests {
         for draw in draws(7, 0, 8, None) {
             counts[draw as usize] += 1;
         }
-        // 4,096 each on average; six standard deviations are 360.
+        // Each count is 4,096 on average; six standard deviations are 360.
         assert!(counts.iter().all(|&count| count.abs_diff(4096) < 360), "{counts:?}");
         assert!(draws(7, 0, 8, Some(&[3, 5])).iter().all(|draw| [3, 5].contains(draw)));
         assert_eq!(draws(7, 0, 1, None)[..4], [0; 4]);

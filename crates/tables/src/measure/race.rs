@@ -27,7 +27,7 @@ const CALL: usize = 32;
 /// The updates of one design, made and lost.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Race {
-    /// The storage.
+    /// The storage of the table.
     pub storage: Storage,
     /// Whether entries have locks.
     pub lock: EntryLock,
@@ -137,7 +137,7 @@ mod tests {
 
     fn cores() -> Vec<usize> {
         let mut cores = machine::cores().unwrap();
-        // Two threads on one core race as well, by preemption.
+        // Two threads on one core race too, by preemption.
         if cores.len() == 1 {
             cores.push(cores[0]);
         }

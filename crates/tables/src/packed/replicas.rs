@@ -206,7 +206,7 @@ impl Replicas {
     }
 
     /// Returns larger tables, for [`Replicas::adopt`], in place of those that have no room for an
-    /// entry with this key. Packets may read entries meanwhile.
+    /// entry with this key. Packets may read entries during the call.
     ///
     /// # Errors
     /// Returns an error if memory does not suffice.
@@ -216,13 +216,13 @@ impl Replicas {
     }
 
     /// Returns smaller tables, for [`Replicas::adopt`], in place of those in which few entries are
-    /// left. Packets may read entries meanwhile.
+    /// left. Packets may read entries during the call.
     pub(super) fn shrunk(&self) -> Remade {
         Remade { tables: self.all_now().map(ExactTable::shrunk).collect() }
     }
 
-    /// Replaces tables by those that were made from them, and returns the replaced ones. The
-    /// replaced tables must not have changed since the new ones were made.
+    /// Replaces each table for which there is a new one, and returns the replaced tables. They must
+    /// not have changed since the new ones were made from them.
     pub(super) fn adopt(&mut self, remade: Remade) -> Remade {
         let Remade { mut tables } = remade;
         for (table, other) in self.all().zip(&mut tables) {

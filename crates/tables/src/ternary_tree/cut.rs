@@ -85,8 +85,8 @@ const COMPARISON: u64 = 100;
 const DIVIDED: u64 = 4 * TOGETHER as u64;
 
 /// Estimates the cost of a search among this number of rules, of which nothing else is known. A few
-/// rules are all compared. More rules are divided, and four times as many cost twice as much, since
-/// cuts leave some rules open.
+/// rules are all compared. More rules are divided, and the cost doubles when their number grows
+/// fourfold, since cuts leave some rules open.
 fn cost(rules: u64) -> u64 {
     let few = rules.min(DIVIDED);
     let all = STEP + COMPARISON * few.div_ceil(TOGETHER as u64);

@@ -127,7 +127,7 @@ fn entry_lost_an_update(locked: bool) -> bool {
             parameters[8..].copy_from_slice(&(second + 1).to_ne_bytes());
         };
         if locked {
-            // Machine code locks the entry in one function and unlocks it in another.
+            // Machine code locks the entry in `find` and unlocks it in `leave`.
             let held = entry.lock();
             held.read(&mut parameters);
             std::mem::forget(held);
