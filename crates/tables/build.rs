@@ -1,4 +1,4 @@
-//! Builds the comparison with DPDK, if the feature asks for it.
+//! Builds the C shims for the comparison with DPDK, if the feature `dpdk` is enabled.
 
 fn main() {
     println!("cargo::rerun-if-changed=shim");

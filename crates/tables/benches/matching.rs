@@ -1,7 +1,8 @@
 //! Measures searches per second for longest prefixes and for rules with masks and ranges, compared
 //! with alternatives that a user might choose, in one run.
 //!
-//!     cargo bench -p planimeter-tables --bench matching [--features dpdk] -- [--routes N ...] [--rules N ...] [--nested N ...] [--repetitions N]
+//!     cargo bench -p planimeter-tables --bench matching [--features dpdk] -- \
+//!         [--routes N ...] [--rules N ...] [--nested N ...] [--repetitions N]
 //!
 //! The lengths of routes are distributed as those of the Internet are (about half are /24);
 //! addresses are drawn uniformly from the routes. Rules have a protocol, two addresses under

@@ -1,8 +1,10 @@
 //! Measures updates per second of every design, compared with alternatives that a user might
 //! choose, in one run.
 //!
-//!     cargo bench -p planimeter-tables --bench updates [--features dpdk] -- [SIZE_BITS ...] [--repetitions N] [--cores N]
-//!     cargo bench -p planimeter-tables --bench updates [--features dpdk] -- curves [SIZE_BITS ...] [--cores N] [--only TEXT] [--page FILE.html]
+//!     cargo bench -p planimeter-tables --bench updates [--features dpdk] -- \
+//!         [SIZE_BITS ...] [--repetitions N] [--cores N]
+//!     cargo bench -p planimeter-tables --bench updates [--features dpdk] -- \
+//!         curves [SIZE_BITS ...] [--cores N] [--only TEXT] [--page FILE.html]
 //!
 //! The second command measures curves on 1 to N cores ([`curves`]), of all subjects whose names
 //! contain the text. With `scaling` or `methods` in place of `curves`, only that part of the first

@@ -1,7 +1,8 @@
-/* DPDK's searches for prefixes (rte_lpm, rte_fib) and rules (rte_acl), for the comparison in benches/matching.rs.
+/* DPDK's searches for prefixes (rte_lpm, rte_fib) and rules (rte_acl), for the comparison in
+ * benches/matching.rs.
  *
- * Each loop runs a whole array of keys, so that calling it from Rust costs nothing, and adds up what was found, plus
- * one where something was. */
+ * Each loop looks up a whole array of keys, so that the call from Rust costs nothing, and returns
+ * the sum of the numbers found, each plus one. */
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -87,7 +88,7 @@ void shim_fib_free(struct rte_fib *fib)
 	rte_fib_free(fib);
 }
 
-/* A rule over protocol, addresses and ports, as benches/matching.rs has it. */
+/* A rule over protocol, addresses and ports, in the layout of benches/matching/rules.rs. */
 struct shim_rule {
 	uint32_t source, destination;
 	uint16_t source_ports[2], destination_ports[2];
@@ -96,7 +97,7 @@ struct shim_rule {
 	uint32_t priority;
 };
 
-/* A packet's fields, as they lie in it: protocol and padding, addresses, ports. */
+/* The fields of a packet, in their order: protocol and padding, addresses, ports. */
 struct shim_packet {
 	uint8_t protocol, padding[3];
 	uint8_t rest[12];
@@ -114,7 +115,7 @@ static const struct rte_acl_field_def definitions[FIELDS] = {
 
 RTE_ACL_RULE_DEF(acl_rule, FIELDS);
 
-/* NULL if the rules do not become a context. */
+/* Builds a context of these rules. Returns NULL if DPDK cannot build it. */
 struct rte_acl_ctx *shim_acl_new(const struct shim_rule *rules, uint32_t count)
 {
 	static unsigned number;
@@ -136,7 +137,7 @@ struct rte_acl_ctx *shim_acl_new(const struct shim_rule *rules, uint32_t count)
 		memset(&own, 0, sizeof(own));
 		own.data.category_mask = 1;
 		own.data.priority = (int32_t)rule->priority;
-		/* 0 stands for nothing. */
+		/* DPDK returns 0 if no rule matches, so numbers start at 1. */
 		own.data.userdata = at + 1;
 		own.field[PROTOCOL].value.u8 = rule->protocol;
 		own.field[PROTOCOL].mask_range.u8 = rule->protocol_mask;

@@ -1,7 +1,7 @@
-/* DPDK's rte_hash behind the storages of the paper, for the comparison in benches/updates.rs.
+/* DPDK's rte_hash with the storages of the paper, for the comparison in benches/updates.rs.
  *
- * Each loop runs a whole array of keys, so that calling it from Rust costs nothing. Every operation reads the old
- * value of an entry and writes a new one. */
+ * Each loop looks up a whole array of keys, so that the call from Rust costs nothing. Every
+ * operation reads the old value of an entry and writes a new one. */
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,7 +16,7 @@
 #include <rte_malloc.h>
 #include <rte_memory.h>
 
-/* 4 B action and 4 B value, aligned as the storage says. */
+/* An entry, with an action and a value of 4 B each. The storage determines its alignment. */
 struct entry {
 	uint32_t action;
 	uint32_t value;
@@ -32,11 +32,11 @@ struct shim_table {
 
 #define HUGE_PAGE ((size_t)2 << 20)
 
-/* Where tables lie: a heap of transparent huge pages, as the tables of this crate lie on. DPDK's own memory without
- * reserved huge pages is shared memory, for which the kernel gives none. */
+/* The heap of the tables, on transparent huge pages like the tables of this crate. Unless huge
+ * pages are reserved, DPDK's own memory is shared memory, for which the kernel provides none. */
 static int heap;
 
-/* Sees to it that the heap has been given so many bytes in all; DPDK writes zeros to each. 0 if it has. */
+/* Extends the heap to `bytes` bytes in total, which DPDK fills with zeros. Returns 0 on success. */
 int shim_reserve(size_t bytes)
 {
 	static size_t reserved;
@@ -47,7 +47,7 @@ int shim_reserve(size_t bytes)
 	if (memory == MAP_FAILED)
 		return -1;
 	memory = RTE_PTR_ALIGN(memory, HUGE_PAGE);
-	/* Refusal is no error: the pages are small ones then, and the benchmark says so. */
+	/* If the advice is refused, the pages are small ones, which the benchmark reports. */
 	madvise(memory, more, MADV_HUGEPAGE);
 	if (rte_malloc_heap_memory_add("tables", memory, more, NULL, 0, HUGE_PAGE) != 0)
 		return -1;
@@ -55,7 +55,7 @@ int shim_reserve(size_t bytes)
 	return 0;
 }
 
-/* 0 if the environment is up. */
+/* Starts DPDK's environment. Returns 0 if it is running. */
 int shim_init(void)
 {
 	char *arguments[] = { "tables", "--no-huge", "--no-pci", "--no-shconf", "--no-telemetry", "-m", "512",
@@ -68,7 +68,7 @@ int shim_init(void)
 	return heap < 0 ? -1 : 0;
 }
 
-/* The heap for other tables of the benchmark. */
+/* Returns the heap for other tables of the benchmark. */
 int shim_heap(void)
 {
 	return heap;
@@ -104,13 +104,13 @@ struct shim_table *shim_new(uint32_t size, int storage, int lock_free)
 	return table;
 }
 
-/* Entries that a table holds at most. */
+/* Returns the largest number of entries of a table. */
 uint32_t shim_room(const struct shim_table *table)
 {
 	return table->size;
 }
 
-/* An address in the memory that the table lies in. */
+/* Returns an address in the memory of the table. */
 uintptr_t shim_memory(const struct shim_table *table)
 {
 	return (uintptr_t)(table->entries != NULL ? (const void *)table->entries : (const void *)table->hash);

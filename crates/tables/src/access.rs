@@ -64,7 +64,7 @@ pub struct Access {
     pub prefetch: Prefetch,
     /// The function to call after an action that writes its entry; `None` if no cleanup is needed.
     pub leave: Option<Leave>,
-    /// The address of the first bucket; see [`Probe`](crate::Probe).
+    /// The address of the first bucket; see [`Probe`].
     pub buckets: *mut u8,
     /// The mask that selects the bucket's number from a hash.
     pub mask: u64,
@@ -229,7 +229,6 @@ impl Access {
     /// # Safety
     /// The table must be alive, and no entry may have been inserted or removed since this access
     /// was made. Each address must be that of one of the table's buckets, or [`no_bucket`].
-    /// its buckets, or [`no_bucket`].
     #[inline]
     pub unsafe fn ask_for_named(
         &self,

@@ -264,7 +264,7 @@ impl Way {
     /// Runs packets whose actions write their entries in place.
     ///
     /// # Safety
-    /// The caller must be inside the gate, and must have renewed this since it entered.
+    /// The caller must be inside the gate, and must have called `look_again` since it entered.
     #[inline]
     unsafe fn run<A: Actions>(&mut self, keys: &[[u64; 2]], length: usize, actions: &mut A) {
         let Some(searcher) = &mut self.searcher else {
@@ -291,7 +291,7 @@ impl Way {
     /// Returns the place of the entry of a key, and the key under which the entry is stored.
     ///
     /// # Safety
-    /// The caller must be inside the gate, and must have renewed this since it entered.
+    /// The caller must be inside the gate, and must have called `look_again` since it entered.
     unsafe fn find(&mut self, key: [u64; 2]) -> (Place, [u64; 2]) {
         let Self { access, searcher, .. } = self;
         let key = match searcher {
@@ -341,8 +341,8 @@ unsafe fn run<A: Actions>(
                     actions.miss(packet);
                 } else {
                     access.hits += 1;
-                    // SAFETY: the place was found by this access, and entries in buckets are never
-                    // left.
+                    // SAFETY: the place was found by this access, which has no `leave` if entries
+                    // are used in place.
                     unsafe { act(access, *place, (packet, length), actions) };
                 }
                 packet += 1;

@@ -67,7 +67,7 @@ impl Wait {
     pub const PAPER: Self = Self::Fixed(Duration::from_micros(200));
 }
 
-/// The method that keeps threads apart which read and write one table at the same time.
+/// The method that keeps apart the threads that read and write one table at the same time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
 pub enum Synchronisation {
     /// There are two replicas. A writer changes the passive one, swaps the two, waits, and changes

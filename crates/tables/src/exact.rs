@@ -233,9 +233,9 @@ impl ExactTable {
         }
     }
 
-    /// Returns a smaller table with the same entries, or `None` if shrinking is not worth its time:
-    /// unless at most an eighth of the room is in use. During the call, users may read entries of
-    /// this table, but not write them.
+    /// Returns a smaller table with the same entries if at most an eighth of this table's room is
+    /// in use. Otherwise returns `None`, because shrinking is not worth its time. Small tables are
+    /// never shrunk. During the call, users may read entries of this table, but not write them.
     #[must_use]
     pub fn shrunk(&self) -> Option<Self> {
         if self.size <= SMALLEST_SHRUNK || self.body.needed() > self.size / 8 {

@@ -5,6 +5,7 @@
 //! holds a 32-bit tag and a record number for each entry. They also have an array of records, one
 //! for each entry of the declared size, which hold the keys. They differ in where the entry, that
 //! is the action and the parameters, lies:
+//!
 //! | kind | record | entry |
 //! | --- | --- | --- |
 //! | original | `[8 + k]` to 16 B | index, pointer array, allocated `[4 + A]` to 64 B |
@@ -147,8 +148,8 @@ impl Indirect {
     }
 
     fn supply(&self) -> std::sync::MutexGuard<'_, Supply> {
-        // The lock may be poisoned, because each change to the supply is complete before anything
-        // can panic.
+        // A poisoned lock is used as it is, because each change to the supply is complete before
+        // anything can panic.
         self.supply.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

@@ -64,8 +64,7 @@ impl Layout {
         self.key_bits
     }
 
-    /// Returns the number of bytes of a key. A key is stored most significant byte first and padded
-    /// with zero bits at the front.
+    /// Returns the number of bytes of a key: its bits, rounded up to whole bytes.
     pub fn key_bytes(&self) -> usize {
         self.key_bits.div_ceil(8) as usize
     }

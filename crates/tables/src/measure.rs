@@ -5,8 +5,8 @@
 //! of packet processing are not measured.
 //!
 //! A [`Selection`] names what is to be compared and becomes a [`Plan`]: the cases that are
-//! measured, and those that no table supports, each with the reason. [`run`] measures the plan on a
-//! machine that [`survey`] has examined. Cases of one size take turns within each repetition, so
+//! measured, and those that no table supports, each with the reason. [`run()`] measures the plan on
+//! a machine that [`survey`] has examined. Cases of one size take turns within each repetition, so
 //! that disturbances of the machine affect all of them.
 //!
 //! # What a turn does
@@ -22,8 +22,9 @@
 //!
 //! * Throughput: operations over time, summed over cores. Time is the processor time of the threads
 //!   if a design never waits, because time that other processes take from a core says nothing about
-//!   a table; for methods that wait (`change` through two replicas, `digest`) it is wall-clock
-//!   time. Both are reported, with the share of the core that the threads received.
+//!   a table. For methods that wait (`digest`, and `change` through two replicas or on several
+//!   cores), it is wall-clock time. Both are reported, with the share of the core that the threads
+//!   received.
 //! * Time of a call: one call in sixteen is timed, since reading the clock for each call would take
 //!   as long as several updates.
 //! * Latency of one update: calls with a single key, one at a time, each from its start until the

@@ -537,7 +537,8 @@ impl PackedTable {
             if let Some((action, bytes)) = make(before.0, &before.1) {
                 entries.table.change_passive(key, action, &bytes);
                 entries.table.swap();
-                // Workers that access the table again lock its entries.
+                // Workers that call `access` again take the lock of the entries, so it is released
+                // first.
                 drop(entries);
                 self.moved();
                 match wait {

@@ -1,7 +1,8 @@
 //! Measures curves: every design, and alternatives that a user might choose, on one core up to all
 //! cores.
 //!
-//!     cargo bench -p planimeter-tables --bench updates --features dpdk -- curves 16 20 --cores 16 --page curves.html
+//!     cargo bench -p planimeter-tables --bench updates --features dpdk -- \
+//!         curves 16 20 --cores 16 --page curves.html
 //!
 //! With spread keys, each core draws from all entries; with the hot entry of the paper's race, all
 //! cores update one entry. Tables that share nothing have no hot entry, because the core of that

@@ -97,7 +97,7 @@ impl Header {
 /// A bucket with keys of `K` bytes and values of `V` bytes. Both `K` and `V` are 4 or a multiple of
 /// 8.
 ///
-/// The memory of the bucket is a line of a [`Region`](crate::region::Region): aligned, initialised,
+/// The memory of the bucket is a line of a [`Region`]: aligned, initialised,
 /// alive during `'a`, and accessed only by atomics.
 #[derive(Clone, Copy)]
 pub(super) struct Line<'a, const K: usize, const V: usize> {

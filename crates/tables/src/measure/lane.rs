@@ -16,7 +16,8 @@ use super::samples::Samples;
 
 /// The number of calls of which one is timed.
 const STRIDE: usize = 16;
-/// The number of unanswered digests at which a lane waits for the answers; more would be dropped.
+/// The number of unanswered digests at which a lane waits for the answers. It is lower than the
+/// number at which digests are dropped.
 const WINDOW: u64 = 512;
 /// The largest number of calls with a single key in one turn.
 const SINGLES: usize = 20_000;
