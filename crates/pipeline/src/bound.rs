@@ -1,21 +1,26 @@
-//! A program in resolved form: what machine code is made from.
+//! The resolved form of a program, from which the code generator makes machine code.
 //!
-//! One pass over the IR puts every variable into one flat frame of bytes and turns every name, path and type into an
-//! offset, a width and a sign; nothing is sought for a packet. The choices:
+//! One pass over the IR assigns every variable an offset in one flat frame of bytes and turns every
+//! name, path and type into an offset, a width and a sign, so that nothing is looked up by name
+//! while a packet is processed. The design choices:
 //!
-//! * **Headers lie as in the packet.** A flag for validity, then the fields in network order, bit behind bit, so that
-//!   `extract` and `emit` are copies and a field is a load of big-endian bytes, shifted and masked. All else
-//!   (metadata, locals, parameters) is native words of 1, 2, 4 or 8 bytes, aligned. See [`shape`].
-//! * **Parameters of the package's blocks are one place.** The architecture hands the same headers and metadata from
-//!   block to block, so the parameters of all blocks that stand for them have one offset, and nothing is copied between
-//!   blocks.
-//! * **Calls are copies.** What a call copies in and out is written out as stores around it.
-//! * **Values are 64 bits.** A number of up to 64 bits is the pattern with zeros above its width, signed or not.
-//!   Wider ones are moved as bytes, or part by part (`wide`).
-//! * **What is rare is the interpreter's.** A statement that this form does not have, and an expression that is no number
-//!   of 64 bits, is left to the interpreter with the places that it touches: see [`moves`].
-//! * **Refused, never different.** What cannot be expressed that way either ends the pass with
-//!   [`CompileError::Unsupported`] and the place in the source.
+//! * **Headers have the layout of the packet.** A validity flag is followed by the fields in
+//!   network order, without padding, so that `extract` and `emit` are copies and a field is a load
+//!   of big-endian bytes, shifted and masked. All other values (metadata, locals, parameters) are
+//!   native words of 1, 2, 4 or 8 bytes, aligned. See [`shape`].
+//! * **Parameters of the package's blocks share their storage.** The architecture passes the same
+//!   headers and metadata from block to block, so the parameters that stand for them have the same
+//!   offset in all blocks, and nothing is copied between blocks.
+//! * **Calls are copies.** The copies of a call's arguments, in and out, are explicit stores around
+//!   the call.
+//! * **Values have 64 bits.** A number of up to 64 bits is its bit pattern with zeros above its
+//!   width, signed or not. Wider numbers are moved as bytes, or part by part (`wide`).
+//! * **Rare operations are left to the interpreter.** A statement that this form cannot express, or
+//!   an expression whose value is not a number of at most 64 bits, becomes a step of the
+//!   interpreter, with a list of the places that the step touches: see [`moves`].
+//! * **Programs are refused rather than approximated.** A construct that neither code nor the
+//!   interpreter's steps can express ends the pass with [`CompileError::Unsupported`] and its place
+//!   in the source.
 
 mod block;
 mod bodies;
@@ -46,24 +51,26 @@ pub(crate) use statement::mask;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// Offset in the frame, in bytes.
+/// An offset in the frame, in bytes.
 pub(crate) type Offset = u32;
 
-/// Where something is: a fixed place, or an element of a header stack that its next index chooses.
+/// The location of a value in the frame: a fixed offset, or the element of a header stack that the
+/// stack's next index selects at run time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Address {
     pub(crate) offset: Offset,
     pub(crate) element: Option<Element>,
 }
 
-/// `next` or `last` of the stack that begins in front of the address; only in parsers.
+/// The element `next` or `last` of the stack whose elements begin at the address. Only parsers use
+/// it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Element {
-    /// Of the stack's next index.
+    /// The offset of the stack's next index.
     pub(crate) next: Offset,
     pub(crate) stride: u32,
     pub(crate) size: u32,
-    /// `last`, the element before.
+    /// Whether this is `last`, the element before the next index, rather than `next`.
     pub(crate) is_last: bool,
 }
 
@@ -77,19 +84,19 @@ impl Address {
     }
 }
 
-/// A number somewhere in the frame.
+/// A number of at most 64 bits in the frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Field {
     pub(crate) address: Address,
     pub(crate) scalar: Scalar,
 }
 
-/// A pattern of at most 64 bits; no effect.
+/// An expression without side effects whose value is a bit pattern of at most 64 bits.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Expression {
     Constant(u64),
     Load(Field),
-    /// A key in a header: zero if that is invalid.
+    /// A table key in a header: the value if the header is valid, otherwise zero.
     LoadIfValid {
         header: Address,
         value: Box<Expression>,
@@ -110,7 +117,7 @@ pub(crate) enum Expression {
         left: Box<Expression>,
         right: Box<Expression>,
     },
-    /// `left ++ right`, the right one of this width.
+    /// `left ++ right`, where `right` has `right_width` bits.
     Concatenate {
         left: Box<Expression>,
         right: Box<Expression>,
@@ -121,7 +128,7 @@ pub(crate) enum Expression {
         low: u32,
         width: u32,
     },
-    /// To another width; with the sign if `signed`.
+    /// A conversion to another width, sign-extending if `signed`.
     Resize {
         operand: Box<Expression>,
         from: u32,
@@ -134,15 +141,15 @@ pub(crate) enum Expression {
         otherwise: Box<Expression>,
     },
     IsValid(Address),
-    /// Of the stack with this next index.
+    /// `lastIndex` of the stack whose next index has this offset.
     LastIndex(Offset),
     PacketLength,
 }
 
-/// Statements in order.
+/// Statements in the order of their execution.
 pub(crate) type Block = Vec<Statement>;
 
-/// One step.
+/// A statement of the resolved program.
 #[derive(Clone, Debug)]
 pub(crate) enum Statement {
     Store {
@@ -155,19 +162,20 @@ pub(crate) enum Statement {
         width: u32,
         value: Expression,
     },
-    /// Assignment: headers that become invalid keep their fields.
+    /// The assignment of P4: a header that becomes invalid keeps the values of its fields.
     Assign {
         to: Address,
         from: Address,
         shape: Shape,
     },
-    /// All of it, as it is.
+    /// A copy of `bytes` bytes, including the fields of invalid headers.
     Move {
         to: Offset,
         from: Address,
         bytes: u32,
     },
-    /// Fields of a struct or of a header, which becomes valid; all are computed before one is stored.
+    /// Stores the fields of a struct, or of a header, which becomes valid. All values are computed
+    /// before the first one is stored.
     Build {
         header: Option<Address>,
         fields: Vec<(Field, Expression)>,
@@ -192,11 +200,13 @@ pub(crate) enum Statement {
         update: Block,
         body: Block,
     },
-    /// The packet is charged these units of work, and stopped if it may not take them.
+    /// Charges the packet this number of units of work, and stops the packet if it exceeds its
+    /// limit.
     Charge(u32),
     Break,
     Continue,
-    /// `after` runs unless the callee ends with a fault; `result` only if it ends as usual.
+    /// A call. `after` runs unless the callee ends with a fault, `result` only if the callee
+    /// returns normally.
     Call {
         callee: Callee,
         after: Block,
@@ -207,20 +217,22 @@ pub(crate) enum Statement {
         hit: Option<Field>,
         action_run: Option<Field>,
     },
-    /// From the packet to a header of so many bytes; `next` is counted up.
+    /// Copies `bytes` bytes of the packet to a header, or skips them, and increments the stack's
+    /// index `next`.
     Extract {
         header: Option<Address>,
         bytes: u32,
         next: Option<Offset>,
     },
-    /// As [`Statement::Extract`] with a varbit behind the bytes: of `width` bits, of `most` at most.
+    /// Like [`Statement::Extract`], followed by a varbit of `width` bits, which may be at most
+    /// `most`.
     ExtractWithTail {
         header: Address,
         bytes: u32,
         most: u32,
         width: Expression,
     },
-    /// A header from the packet; the cursor stays.
+    /// Copies a header from the packet without moving the parser's cursor.
     LookaheadHeader {
         header: Address,
         bytes: u32,
@@ -228,9 +240,9 @@ pub(crate) enum Statement {
     Lookahead {
         field: Field,
     },
-    /// In bits.
+    /// Moves the parser's cursor by this number of bits.
     Advance(Expression),
-    /// And what the varbit behind the bytes holds, up to `tail` bytes.
+    /// Emits a header, and up to `tail` bytes of the varbit that follows its fields.
     Emit {
         header: Address,
         bytes: u32,
@@ -244,13 +256,13 @@ pub(crate) enum Statement {
         header: Address,
         bytes: u32,
         bits: u32,
-        /// There is a varbit behind the bytes.
+        /// Whether a varbit follows the fields of the header.
         tail: bool,
         valid: bool,
     },
-    /// `truncate`, in bytes.
+    /// `truncate` to this number of bytes.
     Truncate(Expression),
-    /// The fault of this number unless the condition holds.
+    /// Ends the packet with fault number `fault` unless the condition holds.
     Assert {
         condition: Expression,
         fault: u32,
@@ -272,44 +284,48 @@ pub(crate) enum Statement {
         array: Option<FlatArray>,
         index: Expression,
     },
-    /// The colour of a packet by an element of a meter. Beyond its end it is that of before, or `to` stays.
+    /// Computes the packet's colour with one element of an indexed meter. If the index is out of
+    /// range, `to` keeps its value if `stays` is set, and otherwise becomes the colour from before.
     Meter {
         meter: Metered,
         index: Expression,
         stays: bool,
     },
-    /// The entry of a table whose action runs counts the packet.
+    /// Counts the packet in the counter of the entry whose action runs.
     CountEntry {
         counter: u32,
         table: u32,
         entry: Field,
         bytes: Option<Expression>,
     },
-    /// The colour of a packet by the meter of the entry whose action runs.
+    /// Computes the packet's colour with the meter of the entry whose action runs.
     MeterEntry {
         meter: Metered,
         entry: Field,
     },
-    /// The colour that the meter gave when the entry was found, and one more; nothing where none was.
+    /// Stores the colour that the entry's meter returned at the lookup. `color` holds that colour
+    /// plus one, or zero if there is none, and then nothing is stored.
     Color {
         meter: u32,
         color: Field,
         to: Field,
     },
-    /// The checksum over what a gather names; it is stored, or compared.
+    /// Computes the checksum over the data of a gather, and stores it in `field` or compares it
+    /// with `field`.
     Checksum {
         gather: u32,
         field: Field,
         updates: bool,
     },
-    /// `base + hash % most`, or `base` if that is zero; without it, `base + hash`.
+    /// Stores `base + hash % most`, or `base` if `most` is zero. Without `most`, it stores `base +
+    /// hash`.
     Hash {
         gather: u32,
         base: Expression,
         most: Option<Expression>,
         to: Field,
     },
-    /// The words that a gather names are added to a one's complement sum, or taken out of it (RFC 1624).
+    /// Adds the words of a gather to a one's complement sum, or subtracts them from it (RFC 1624).
     Sum {
         gather: u32,
         sum: Field,
@@ -317,45 +333,46 @@ pub(crate) enum Statement {
     },
     Return,
     Exit,
-    /// PNA: the packet goes to a port, or nowhere.
+    /// PNA: sends the packet to a port, or drops it if there is none.
     SendTo(Option<Expression>),
-    /// PNA: the entry is added that the packet missed.
+    /// PNA: adds an entry for the lookup that the packet missed.
     AddEntry(Box<Added>),
-    /// PNA: the timer of the entry whose action runs starts again, with the timeout of a profile if there is one.
+    /// PNA: restarts the timer of the entry whose action runs, with the timeout of a profile if one
+    /// is named.
     RestartTimer(Option<Expression>),
-    /// A step that the interpreter does; it emits so many bytes at most.
+    /// A step that the interpreter runs. It emits at most `emits` bytes.
     Interpret {
         step: u32,
         emits: u32,
     },
 }
 
-/// A packet that a meter colours.
+/// The operands of a meter that colours a packet.
 #[derive(Clone, Debug)]
 pub(crate) struct Metered {
     pub(crate) meter: u32,
-    /// The colour of before, as the program has colours.
+    /// The packet's colour before the meter, in the encoding of the program.
     pub(crate) before: Expression,
-    /// In bytes, if not as the packet was received.
+    /// The packet's length in bytes, if it differs from the length received.
     pub(crate) length: Option<Expression>,
     pub(crate) to: Option<Field>,
 }
 
-/// An entry that a packet adds.
+/// A table entry that a packet adds.
 #[derive(Clone, Debug)]
 pub(crate) struct Added {
     pub(crate) missed: Missed,
     pub(crate) action: u32,
-    /// Its data: the offset of each where it is packed, and its bytes.
+    /// The action data: for each value, its offset in the packed data and its size in bytes.
     pub(crate) values: Vec<(Expression, Offset, u32)>,
-    /// Of timeouts.
+    /// The expression that selects the timeout profile.
     pub(crate) profile: Option<Expression>,
-    /// Where it is told whether that was done, and what stands for not done and for done.
+    /// The field that receives the outcome, and the values that stand for "not done" and "done".
     pub(crate) status: Option<(Field, u64, u64)>,
 }
 
-/// The lookup whose action runs, if it found nothing and packets add entries to its table: the number of the table, counted
-/// from one, and the packed key.
+/// The lookup whose action runs, if it was a miss in a table to which packets add entries: the
+/// table's number plus one, and the two halves of the packed key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Missed {
     pub(crate) table: Field,
@@ -363,14 +380,14 @@ pub(crate) struct Missed {
     pub(crate) high: Field,
 }
 
-/// A block that can be called.
+/// The body of a callee.
 #[derive(Clone, Debug)]
 pub(crate) enum Body {
     Block(Block),
     Parser(Parser),
 }
 
-/// States of a parser.
+/// The states of a parser.
 #[derive(Clone, Debug)]
 pub(crate) struct Parser {
     pub(crate) prologue: Block,
@@ -379,12 +396,13 @@ pub(crate) struct Parser {
 }
 
 impl Parser {
-    /// Whether a packet can come to a state twice.
+    /// Whether a packet can visit a state more than once.
     pub(crate) fn has_loop(&self) -> bool {
         self.order().is_none()
     }
 
-    /// The states, each before those that it leads to; nothing if one leads to itself, also over others.
+    /// Returns the states in topological order, each before its successors, or `None` if the states
+    /// have a cycle.
     pub(crate) fn order(&self) -> Option<Vec<usize>> {
         let count = self.states.len();
         let mut before = vec![0_usize; count];
@@ -414,12 +432,12 @@ pub(crate) struct State {
     pub(crate) body: Block,
     pub(crate) subjects: Vec<Subject>,
     pub(crate) cases: Vec<Case>,
-    /// If no case fits: there, or the rejection with this error.
+    /// The target if no case matches, or the error with which the parser rejects the packet.
     pub(crate) otherwise: Result<Target, u32>,
 }
 
 impl State {
-    /// The states that it leads to, as often as it does.
+    /// Returns the successors of this state, once for each case that leads to them.
     pub(crate) fn next(&self) -> impl Iterator<Item = usize> + '_ {
         let targets = self.cases.iter().map(|case| case.target).chain(self.otherwise.ok());
         targets.filter_map(|target| match target {
@@ -436,7 +454,7 @@ pub(crate) struct Subject {
     pub(crate) signed: bool,
 }
 
-/// One set per subject.
+/// A case of a `select`, with one set for each subject.
 #[derive(Clone, Debug)]
 pub(crate) struct Case {
     pub(crate) sets: Vec<Set>,
@@ -455,7 +473,7 @@ pub(crate) enum Set {
         low: Expression,
         high: Expression,
     },
-    /// A parser value set, of one subject.
+    /// A parser value set, for a `select` with one subject.
     Members(u32),
 }
 
@@ -466,118 +484,124 @@ pub(crate) enum Target {
     Reject,
 }
 
-/// A table as code applies it.
+/// A table as generated code applies it.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Table {
     pub(crate) before_keys: Block,
-    /// Stored for the lookup, byte-aligned and big-endian one behind the other.
+    /// The keys, which code stores for the lookup: byte-aligned, big-endian and contiguous.
     pub(crate) keys: Vec<Key>,
     pub(crate) actions: Vec<TableAction>,
-    /// How code has the entries without a call-out, and the table's number among those of which it does.
+    /// The number among the packed tables, and the layout of the entries, for a packed table, whose
+    /// entries code reads without a host call.
     pub(crate) native: Option<(u32, Arc<EntryLayout>)>,
-    /// If entries of which code has the table run members of an action profile, or groups of a selector.
+    /// The choice of a member, for a packed table with an action profile or an action selector.
     pub(crate) members: Option<Members>,
-    /// If the interpreter looks it up: keys are then no concern of code, nor are the fields of action data.
+    /// The places that a lookup by the interpreter uses. `keys` and the fields of action data are
+    /// then empty.
     pub(crate) general: Option<General>,
-    /// If entries have counters and meters of which code has the entries.
+    /// The direct counters and meters, for a packed table that has any.
     pub(crate) directs: Option<Directs>,
 }
 
-/// How a member is chosen where a group has several.
+/// The choice of the member of a group.
 #[derive(Clone, Debug)]
 pub(crate) struct Members {
-    /// What finds the hash, and where that is; nothing where there are no groups.
+    /// The block that computes the hash, and the field that holds it. `None` if the table has no
+    /// groups.
     pub(crate) hash: Option<(Block, Field)>,
 }
 
-/// What belongs to a table whose entries have counters or meters.
+/// The direct counters and meters of a packed table.
 #[derive(Clone, Debug)]
 pub(crate) struct Directs {
-    /// The entry whose action runs: its address, or [`DEFAULT_ENTRY`], or zero.
+    /// The entry whose action runs: its address, [`DEFAULT_ENTRY`], or zero.
     pub(crate) entry: Field,
-    /// Each hit is counted.
+    /// Whether each hit is counted.
     pub(crate) counts_hits: bool,
-    /// An action that runs on a miss has counters and meters too.
+    /// Whether the default entry has counters and meters too.
     pub(crate) has_default: bool,
-    /// Meters that run on each hit: the colour and one more, as long as the action runs, and where the program reads it.
+    /// The meters that run on each hit: the number of each, the field that holds its colour plus
+    /// one while the action runs, and the field where the program reads the result.
     pub(crate) meters: Vec<(u32, Field, Option<Field>)>,
 }
 
-/// What stands for the default entry where an entry's address is expected.
+/// The value that stands for the default entry where the address of an entry is expected.
 pub(crate) const DEFAULT_ENTRY: u64 = 1;
 
-/// A table that the interpreter looks up, with what that reads, and writes (colours of meters).
+/// A table that the interpreter looks up, with the places that the lookup reads and writes (the
+/// colours of meters).
 #[derive(Clone, Debug, Default)]
 pub(crate) struct General {
     pub(crate) loads: Vec<Move>,
     pub(crate) stores: Vec<Move>,
-    /// Of each action: where the control plane's parameters are.
+    /// The places of the control plane's parameters, for each action.
     pub(crate) data: Vec<Vec<(Offset, Shape)>>,
 }
 
 #[derive(Clone, Debug)]
 pub(crate) struct Key {
-    /// Its lowest 64 bits.
+    /// The lowest 64 bits of the key.
     pub(crate) value: Expression,
-    /// The others, of a wider one; only tables that code has natively have such.
+    /// The bits above the lowest 64. Only packed tables have keys as wide as that.
     pub(crate) high: Option<Expression>,
     pub(crate) width: u32,
     pub(crate) signed: bool,
-    /// In the packed key.
+    /// The offset of this key in the packed key.
     pub(crate) offset: Offset,
 }
 
-/// An action of a table: where an entry's values go, and what runs around the action.
+/// An action of a table: the places of an entry's values, and the copies around the action.
 #[derive(Clone, Debug)]
 pub(crate) struct TableAction {
     pub(crate) action: ActionId,
-    /// The control plane is refused entries with it.
+    /// Whether the control plane must not add entries with this action.
     pub(crate) is_default_only: bool,
-    /// Where the control plane's parameters are.
+    /// The fields that receive the control plane's parameters.
     pub(crate) data: Vec<Field>,
-    /// Positions in `data` that are written back.
+    /// The positions in `data` of the values that are written back to the entry.
     pub(crate) references: Vec<usize>,
     pub(crate) before: Block,
     pub(crate) after: Block,
-    /// It has externs of the interpreter's that want to know what was looked up.
+    /// Whether the action calls externs of the interpreter that read the lookup.
     pub(crate) asks_for_lookup: bool,
-    /// It may add an entry.
+    /// The lookup for which the action may add an entry, if it may.
     pub(crate) adds: Option<Missed>,
 }
 
-/// See the module.
+/// A resolved program. See the [module](self) for its design.
 #[derive(Debug)]
 pub(crate) struct Bound {
-    /// Bytes of the frame.
+    /// The size of the frame in bytes.
     pub(crate) frame: u32,
-    /// What is cleared when a pass begins; before it are the parameters of the package's blocks.
+    /// The offset at which the locals begin, which are cleared at the start of each pass. The
+    /// parameters of the package's blocks precede them.
     pub(crate) locals: u32,
-    /// Whether blocks have charges.
+    /// Whether the blocks charge for units of work.
     pub(crate) counts: bool,
-    /// The units of work that one packet may take.
+    /// The maximum number of units of work for one packet.
     pub(crate) packet_work: u32,
-    /// Most bytes that a deparser emits.
+    /// The maximum number of bytes that a deparser emits.
     pub(crate) emitted: u32,
-    /// Types of the parameters of the package's blocks.
+    /// The types of the parameters of the package's blocks.
     types: Vec<ParameterType>,
-    /// Left to the interpreter.
+    /// The steps that are left to the interpreter.
     pub(crate) steps: Vec<Step>,
-    /// What is hashed.
+    /// The inputs of checksums and hashes.
     pub(crate) gathers: Vec<Gather>,
-    /// Packets add entries, and code does it.
+    /// Whether packets add entries and code, not the interpreter, does so.
     pub(crate) adds_entries: bool,
-    /// What messages of v1model's `digest` read.
+    /// The values that the messages of v1model's `digest` read.
     pub(crate) messages: Vec<Move>,
     pub(crate) bodies: Bodies,
     pub(crate) tables: Vec<Table>,
-    /// Positions of the tables that code has natively, by their numbers.
+    /// The positions of the packed tables, by their numbers.
     pub(crate) natives: Vec<usize>,
-    /// Packets get one entry of each of those tables, whatever their keys.
+    /// Whether every lookup in a packed table returns one particular entry, whatever its key.
     pub(crate) samples: bool,
-    /// Of `assert` and `assume`: place and function.
+    /// The faults of `assert` and `assume`: the place in the source and the name of the function.
     pub(crate) faults: Vec<(String, String)>,
     pub(crate) errors: CoreErrors,
-    /// Those of the package, in its order.
+    /// The blocks of the package, in its order.
     pub(crate) blocks: Vec<PackageBlock>,
 }
 
@@ -586,11 +610,11 @@ pub(crate) struct Bound {
 pub(crate) struct PackageBlock {
     pub(crate) callee: Callee,
     pub(crate) parameters: Vec<BlockParameter>,
-    /// It may emit headers.
+    /// Whether the block may emit headers.
     pub(crate) emits: bool,
 }
 
-/// Where a parameter of a block is.
+/// The storage of a block's parameter.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct BlockParameter {
     pub(crate) offset: Offset,
@@ -598,71 +622,73 @@ pub(crate) struct BlockParameter {
     pub(crate) direction: Direction,
 }
 
-/// How values of a type that the architecture hands to blocks lie in memory.
+/// The layout in memory of a type that the architecture passes to blocks.
 #[derive(Debug)]
 pub(crate) struct ParameterType {
     type_id: TypeId,
     pub(crate) shape: Shape,
-    /// By the number of the field.
+    /// The fields that the architecture knows, by the number of the field.
     fields: Vec<Option<Field>>,
 }
 
-/// Positions of the errors that parsers make by themselves.
+/// The numbers of the errors that parsers raise themselves.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct CoreErrors {
     pub(crate) none: u32,
     pub(crate) too_short: u32,
-    /// A varbit does not fit its header.
+    /// The error for a varbit that does not fit its header.
     pub(crate) header_too_short: u32,
     pub(crate) out_of_bounds: u32,
     pub(crate) timeout: u32,
     pub(crate) invalid_argument: u32,
 }
 
-/// Most bytes of a frame; all offsets fit the 31 bits that instructions have for them.
+/// The maximum size of a frame in bytes. Offsets must fit the 31 bits that instructions have for
+/// them.
 const MAXIMUM_FRAME: u32 = 1 << 24;
 
-/// Most bytes that a deparser may emit: more than the longest packet has.
+/// The maximum number of bytes that a deparser may emit, which exceeds the longest packet.
 const MAXIMUM_EMITTED: u64 = 1 << 20;
 
-/// What the pass knows while it works.
+/// The state of the pass that resolves a program.
 pub(crate) struct Binder<'p> {
     layout: &'p Layout,
     shapes: Shapes,
-    /// By variable.
+    /// The offset of each variable that has one.
     places: Vec<Option<Offset>>,
     frame: u32,
     here: Option<Location>,
     in_parser: bool,
-    /// Or in a function.
+    /// Whether the pass is in an action or a function.
     in_action: bool,
     bodies: Bodies,
     tables: Vec<Option<Table>>,
     natives: Vec<usize>,
     faults: Vec<(String, String)>,
-    /// Where functions leave their values.
+    /// The places in which functions leave their return values.
     returned: HashMap<FunctionId, (Offset, Shape)>,
-    /// Where the function at hand leaves its value.
+    /// The place for the return value of the current function.
     returns: Option<(Offset, Shape)>,
     steps: Vec<Step>,
     gathers: Vec<Gather>,
-    /// Where the lookup is for which packets add entries, if code does that.
+    /// The lookup for which packets add entries, if code adds them; `None` until it is first
+    /// needed.
     missed: Option<Option<Missed>>,
-    /// Of tables whose entries have counters or meters, if code can have the entries.
+    /// The direct counters and meters of tables, or `None` for a table that cannot be packed.
     directs: HashMap<TableId, Option<Directs>>,
-    /// Where the sums of instances of `InternetChecksum` are that code has.
+    /// The sums of the instances of `InternetChecksum` that code computes.
     sums: HashMap<ExternId, Option<Field>>,
     messages: Vec<Move>,
-    /// Next indexes of stacks, while a parser is bound for which they are known.
+    /// The next indexes of stacks, while a parser is being unrolled.
     next: Option<unrolled::NextIndexes>,
-    /// The last refusal is one that the interpreter cannot help with.
+    /// Whether the last refusal was for a construct that the interpreter cannot run either.
     is_final: std::cell::Cell<bool>,
 }
 
 type Outcome<T = ()> = Result<T, CompileError>;
 
 impl Bound {
-    /// Binds a program.
+    /// Resolves a program.
     pub(crate) fn new(layout: &Layout) -> Outcome<Self> {
         let program = &layout.program;
         let mut binder = Binder {
@@ -733,19 +759,20 @@ impl Bound {
         })
     }
 
-    /// Of a type that blocks have a parameter of.
+    /// Returns the layout of a type, if a block has a parameter of that type.
     pub(crate) fn parameter_type(&self, type_id: TypeId) -> Option<&ParameterType> {
         self.types.iter().find(|known| known.type_id == type_id)
     }
 }
 
 impl ParameterType {
-    /// A field that the architecture knows, at its distance from the beginning of the value.
+    /// Returns a field that the architecture knows, with its offset from the beginning of the
+    /// value.
     pub(crate) fn field(&self, field: MetadataField) -> Option<Field> {
         self.fields.get(field as usize).copied().flatten()
     }
 
-    /// All of them, by their numbers.
+    /// Returns the fields that the architecture knows, by their numbers.
     pub(crate) fn fields(&self) -> &[Option<Field>] {
         &self.fields
     }

@@ -1,9 +1,9 @@
-//! One pass of a packet through blocks of the program.
+//! The interpreter, which runs one pass of a packet through blocks of the program.
 //!
-//! The machine walks the IR. All variables are in one flat frame (the IR allocates them
+//! [`Machine`] walks the IR. All variables are in one flat frame (the IR allocates them
 //! statically); a call copies its arguments into the callee's parameters and back. Errors of the
-//! program (`verify`, a packet that is too short) travel as [`Stop::Reject`]; faults that no P4
-//! program should have (a failed assertion, an endless loop) as [`Stop::Fault`], and end the packet.
+//! program (`verify`, a packet that is too short) are [`Stop::Reject`]; faults that no P4 program
+//! should have (a failed assertion, an endless loop) are [`Stop::Fault`], and end the packet.
 
 mod apply;
 mod expression;
@@ -31,16 +31,18 @@ use std::cell::Cell;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// States that one parser may go through; then its error is `ParserTimeout`.
+/// The maximum number of states that one parser may visit. Beyond it, the parser's error is
+/// `ParserTimeout`.
 const MAXIMUM_STATES: u64 = 65_536;
-/// How deep calls, blocks and expressions may nest together. A level takes up to some kilobytes of
-/// stack without optimisation; all of them fit the two megabytes of a Rust thread.
+/// The maximum nesting depth of calls, blocks and expressions together. A level takes up to some
+/// kilobytes of stack without optimisation, and all of them fit the two megabytes of a Rust
+/// thread's stack.
 const MAXIMUM_DEPTH: u32 = 500;
 
-/// Why a block ends before its last statement.
+/// The reason why a block ends before its last statement.
 #[derive(Debug)]
 pub(crate) enum Stop {
-    /// The parser rejects, with this error.
+    /// The parser rejects the packet with this error.
     Reject(u32),
     /// The packet cannot be processed.
     Fault(RunError),
@@ -56,7 +58,7 @@ pub(crate) fn damaged(what: &'static str) -> Stop {
     Stop::Fault(RunError::Malformed(what))
 }
 
-/// Where control goes after a statement.
+/// The next point of control after a statement.
 #[derive(Debug)]
 pub(crate) enum Flow {
     Next,
@@ -66,33 +68,34 @@ pub(crate) enum Flow {
     Exit,
 }
 
-/// What blocks ask the architecture to do, and what it tells them.
+/// The requests of blocks to the architecture, and the flags that the architecture reads and sets.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Effects {
-    /// v1model: session of the last `clone`, and what its copies keep.
+    /// v1model: the session of the last `clone`, and the metadata that its copies keep.
     pub(crate) clone: Option<(u32, Preserved)>,
-    /// v1model: what the last `resubmit` keeps.
+    /// v1model: the metadata that the last `resubmit` keeps.
     pub(crate) resubmit: Option<Preserved>,
-    /// v1model: what the last `recirculate` keeps; PNA: whether it was called.
+    /// v1model: the metadata that the last `recirculate` keeps. PNA: set if `recirculate` was
+    /// called.
     pub(crate) recirculate: Option<Preserved>,
-    /// v1model: the last `digest`: receiver and message.
+    /// v1model: the receiver and the message of the last `digest`.
     pub(crate) digest: Option<(u64, Expression)>,
-    /// v1model, uBPF: most bytes that leave.
+    /// v1model and uBPF: the maximum number of bytes of the outgoing packet.
     pub(crate) truncate: Option<u64>,
-    /// v1model: a `verify_checksum` failed.
+    /// v1model: whether a `verify_checksum` failed.
     pub(crate) checksum_error: bool,
-    /// PNA: port of the last `send_to_port`; `None` after `drop_packet`.
+    /// PNA: the port of the last `send_to_port`, or `None` after `drop_packet`.
     pub(crate) destination: Option<u32>,
-    /// PNA: session by slot.
+    /// PNA: the mirror slots and their sessions.
     pub(crate) mirrors: Vec<(u32, u32)>,
-    /// PNA: an inline accelerator was enabled last, and not disabled.
+    /// PNA: whether an inline accelerator was enabled and not disabled afterwards.
     pub(crate) accelerator: bool,
-    /// uBPF: `mark_to_drop` was called, and not `mark_to_pass` after it.
+    /// uBPF: whether `mark_to_drop` was called, without `mark_to_pass` after it.
     pub(crate) dropped: bool,
 }
 
 impl Effects {
-    /// Whether the architecture has more to do for the packet than to send it, in v1model and PNA.
+    /// Whether the architecture must do more for the packet than send it, in v1model and PNA.
     pub(crate) fn ask(&self) -> bool {
         let Self { clone, resubmit, recirculate, digest, mirrors, .. } = self;
         let other_pass = clone.is_some() || resubmit.is_some() || recirculate.is_some();
@@ -105,19 +108,19 @@ impl Effects {
         clone.chain(self.mirrors.iter().map(|(_, session)| *session)).collect()
     }
 
-    /// What copies of the last `clone` keep.
+    /// Returns the metadata that copies of the last `clone` keep.
     pub(crate) fn clone_preserves(&self) -> Preserved {
         self.clone.as_ref().map_or(Preserved::Nothing, |(_, preserved)| preserved.clone())
     }
 }
 
-/// Metadata that a copy of a packet keeps, with the values at the end of the pipeline.
+/// The metadata that a copy of a packet keeps, with their values at the end of the pipeline.
 #[derive(Clone, Debug)]
 pub(crate) enum Preserved {
     Nothing,
-    /// Fields with `@field_list` of this number.
+    /// The fields that have this number in their `@field_list`.
     FieldList(u32),
-    /// What the argument of the call reads.
+    /// The places that the argument of the call reads.
     Places(Vec<Place>),
 }
 
@@ -127,32 +130,32 @@ pub(crate) struct Lookup {
     pub(crate) table: TableId,
     pub(crate) keys: Vec<Bits>,
     pub(crate) entry: Option<Arc<Stored>>,
-    /// Colour that each direct meter found; a meter runs once per lookup.
+    /// The colour that each direct meter returned. A meter runs once per lookup.
     pub(crate) colors: Vec<(ExternId, crate::externs::meter::Color)>,
 }
 
-/// See the module.
+/// The interpreter of one packet. See the [module](self).
 pub(crate) struct Machine<'p> {
     pub(crate) layout: &'p Layout,
     pub(crate) state: &'p State,
     pub(crate) scratch: &'p mut Scratch,
     trace: Option<&'p mut dyn Trace>,
-    /// In bits.
+    /// The parser's position in the packet, in bits.
     cursor: u64,
-    /// Bits that are used of the last byte that was emitted.
+    /// The number of bits in use in the last byte that was emitted.
     emitted_used: u32,
     pub(crate) now: Duration,
-    /// Length in bytes as received, for counters and meters.
+    /// The packet's length in bytes as received, for counters and meters.
     pub(crate) received_length: u64,
-    /// The number of bytes of the packet behind those that are given: see [`Scratch::beyond`].
+    /// The number of bytes of the packet beyond those in memory: see [`Scratch::beyond`].
     pub(crate) beyond: u64,
     pub(crate) effects: Effects,
-    /// PNA: an inline accelerator was enabled in the pass before.
+    /// PNA: whether an inline accelerator was enabled in the previous pass.
     pub(crate) from_accelerator: bool,
     in_parser: bool,
-    /// Bytes by which headers that became valid or invalid change the packet.
+    /// The change in the packet's length, in bytes, from headers that became valid or invalid.
     length_change: i64,
-    /// Units of work that the packet may still take.
+    /// The units of work that the packet may still take.
     work_left: Cell<u64>,
     depth: Cell<u32>,
 }
@@ -189,7 +192,8 @@ impl<'p> Machine<'p> {
         })
     }
 
-    /// Forgets all of the pass before but what the switch remembers. Parameters are set before they are read.
+    /// Resets everything of the previous pass except the state of the switch. Parameters need no
+    /// reset, because they are set before they are read.
     pub(crate) fn begin_pass(&mut self, received_length: u64) -> Result<(), RunError> {
         for variable in self.layout.locals() {
             let type_id = self.layout.program.variables.get(variable.index());
@@ -203,7 +207,7 @@ impl<'p> Machine<'p> {
         Ok(())
     }
 
-    /// As [`Self::begin_pass`] where machine code has the variables.
+    /// Like [`Self::begin_pass`], for variables that machine code holds.
     pub(crate) fn begin_pass_of_code(&mut self, received_length: u64) {
         self.load_packet(Vec::new());
         self.emitted_used = 8;
@@ -213,7 +217,7 @@ impl<'p> Machine<'p> {
         self.effects = Effects::default();
     }
 
-    /// Forgets what was counted for the packet before, where machine code goes from packet to packet.
+    /// Resets the counts of the previous packet, when machine code goes from packet to packet.
     pub(crate) fn begin_packet_of_code(&mut self, received_length: u64) {
         self.begin_pass_of_code(received_length);
         self.clear_checksums();
@@ -222,27 +226,27 @@ impl<'p> Machine<'p> {
         self.depth.set(0);
     }
 
-    /// Where machine code, which counts in bytes, stands in the packet.
+    /// Sets the parser's position to that of machine code, which counts in bytes.
     pub(crate) fn set_cursor_bytes(&mut self, cursor: u64) {
         self.cursor = cursor.saturating_mul(8);
     }
 
-    /// The byte in which the cursor stands.
+    /// Returns the byte that contains the parser's position.
     pub(crate) fn cursor_bytes(&self) -> u64 {
         self.cursor / 8
     }
 
-    /// Says whether machine code runs a parser: `next` and `last` reject there.
+    /// Sets whether machine code is running a parser, in which `next` and `last` can reject.
     pub(crate) fn set_in_parser(&mut self, in_parser: bool) {
         self.in_parser = in_parser;
     }
 
-    /// Counts bytes by which machine code changed the packet.
+    /// Adds the change in bytes that machine code made to the packet's length.
     pub(crate) fn add_length_change(&mut self, change: i64) {
         self.length_change = self.length_change.saturating_add(change);
     }
 
-    /// A variable, for machine code to move its value in and out.
+    /// Returns a variable, so that machine code can move its value in or out.
     pub(crate) fn variable_mut(&mut self, id: VariableId) -> Result<&mut Value, RunError> {
         self.scratch.frame.get_mut(id.index()).ok_or(RunError::Malformed("variable"))
     }
@@ -252,7 +256,7 @@ impl<'p> Machine<'p> {
         self.statement(statement)
     }
 
-    /// Tables that are being applied, the innermost last.
+    /// Returns the tables that are being applied, the innermost last.
     pub(crate) fn lookups(&self) -> &[Lookup] {
         &self.scratch.lookups
     }
@@ -265,30 +269,31 @@ impl<'p> Machine<'p> {
         std::mem::take(&mut self.length_change)
     }
 
-    /// Takes a packet for the next parser.
+    /// Loads a packet for the next parser.
     pub(crate) fn load_packet(&mut self, packet: Vec<u8>) {
         self.scratch.packet = packet;
         self.cursor = 0;
     }
 
-    /// The packet that was loaded, as it was.
+    /// Returns the loaded packet, unchanged.
     pub(crate) fn packet(&self) -> &[u8] {
         &self.scratch.packet
     }
 
-    /// Gives the packet back that was loaded; nothing is left to parse.
+    /// Takes the loaded packet out of the interpreter. Nothing remains to be parsed.
     pub(crate) fn take_packet(&mut self) -> Vec<u8> {
         self.cursor = 0;
         std::mem::take(&mut self.scratch.packet)
     }
 
-    /// What the parser left, from the byte in which its cursor stands.
+    /// Returns the payload, which begins at the byte that contains the parser's position.
     pub(crate) fn payload(&self) -> &[u8] {
         let start = usize::try_from(self.cursor / 8).unwrap_or(usize::MAX);
         self.scratch.packet.get(start..).unwrap_or(&[])
     }
 
-    /// The packet that leaves: what the deparsers emitted, in whole bytes, and a payload.
+    /// Returns the outgoing packet: the output of the deparsers, in whole bytes, followed by a
+    /// payload.
     pub(crate) fn take_deparsed(&mut self, payload: &[u8]) -> Vec<u8> {
         self.emitted_used = 8;
         let mut packet = Vec::with_capacity(self.scratch.emitted.len() + payload.len());
@@ -297,7 +302,7 @@ impl<'p> Machine<'p> {
         packet
     }
 
-    /// As [`Self::take_deparsed`], with what the parser left as the payload.
+    /// Like [`Self::take_deparsed`], with the bytes after the parser's position as the payload.
     pub(crate) fn take_deparsed_packet(&mut self) -> Vec<u8> {
         let packet = std::mem::take(&mut self.scratch.packet);
         let start = usize::try_from(self.cursor / 8).unwrap_or(usize::MAX);
@@ -306,8 +311,9 @@ impl<'p> Machine<'p> {
         deparsed
     }
 
-    /// Runs a parser of the package. `Err` is a fault, `Ok` the parser's error, `NoError` (0) if it
-    /// accepted. Arguments are updated by direction either way.
+    /// Runs a parser of the package. `Err` is a fault. `Ok` holds the parser's error, which is
+    /// `NoError` (0) if it accepted. In both outcomes of `Ok` the arguments are updated by
+    /// direction.
     pub(crate) fn run_parser(
         &mut self,
         id: ParserId,
@@ -346,7 +352,8 @@ impl<'p> Machine<'p> {
         self.run_control_and(id, arguments, |_| Ok(()))
     }
 
-    /// Runs a control of the package, and `then` while its variables are as it left them.
+    /// Runs a control of the package, and then `then`, while the control's variables still hold
+    /// their values.
     pub(crate) fn run_control_and(
         &mut self,
         id: ControlId,
@@ -373,16 +380,16 @@ impl<'p> Machine<'p> {
         Ok(())
     }
 
-    /// A checksum begins anew in each parser and control (PSA specification, section 7.7). psa_switch makes
-    /// one object for all packets.
+    /// Clears the checksum units, as each parser and control must begin with empty ones (PSA
+    /// specification, section 7.7). psa_switch uses one object for all packets.
     pub(crate) fn clear_checksums(&mut self) {
         if self.layout.dialect != Dialect::PsaSwitch {
             self.scratch.checksums.clear();
         }
     }
 
-    /// Arguments change places with what the parameters hold until [`Self::copy_out`] changes them back:
-    /// nothing is copied, and a parameter that is only read comes back as it went in.
+    /// Swaps the arguments with the values of the parameters until [`Self::copy_out`] swaps them
+    /// back. Nothing is copied, and a parameter that is only read returns its argument unchanged.
     fn copy_in(
         &mut self,
         parameters: &[Parameter],
@@ -391,7 +398,7 @@ impl<'p> Machine<'p> {
         for (parameter, argument) in parameters.iter().zip(arguments) {
             let variable = self.scratch.frame.get_mut(parameter.variable.index());
             let variable = variable.ok_or(RunError::Malformed("variable"))?;
-            // psa_switch says in the caller what an `out` parameter holds at first.
+            // In psa_switch, the caller sets the initial value of an `out` parameter.
             if parameter.direction != Direction::Out || self.layout.dialect == Dialect::PsaSwitch {
                 std::mem::swap(variable, argument);
             } else {
@@ -414,7 +421,7 @@ impl<'p> Machine<'p> {
         self.layout.initial(type_id).cloned().ok_or(RunError::Malformed("type"))
     }
 
-    /// As [`Self::initial`], in memory that was put by if there is some.
+    /// Like [`Self::initial`], but reuses the memory of a spare value if there is one.
     pub(crate) fn initial_again(&mut self, type_id: ir::TypeId) -> Result<Value, RunError> {
         let Some(mut value) = self.scratch.take_spare(type_id) else {
             return self.initial(type_id);
@@ -451,7 +458,7 @@ impl<'p> Machine<'p> {
         Ok(Flow::Next)
     }
 
-    /// Takes units of work from what the packet may take.
+    /// Charges units of work, and fails if the packet's limit is exceeded or the worker must stop.
     pub(crate) fn charge(&self, units: u64) -> Result<(), RunError> {
         if self.scratch.is_stopped() {
             return Err(RunError::Stopped);
@@ -475,22 +482,22 @@ impl<'p> Machine<'p> {
         self.charge(self.layout.costs.of_block(block))
     }
 
-    /// Charges for a callee whose body runs next, if its callers were not charged for it.
+    /// Charges for a callee that runs next, unless its callers were charged for it already.
     fn enter(&self, callee: Callee) -> Result<(), RunError> {
         self.charge(self.layout.costs.of_entry(callee).map_or(0, u64::from))
     }
 
-    /// The units of work that the packet may still take, for machine code to count on.
+    /// Returns the units of work that the packet may still take, for machine code to continue with.
     pub(crate) fn work_left(&self) -> u64 {
         self.work_left.get()
     }
 
-    /// Goes on counting where machine code stopped.
+    /// Sets the units of work that machine code left.
     pub(crate) fn set_work_left(&self, units: u64) {
         self.work_left.set(units);
     }
 
-    /// One level deeper in calls, blocks and expressions; [`Machine::shallower`] goes back.
+    /// Enters one level of calls, blocks and expressions; [`Machine::shallower`] leaves it.
     fn deeper(&self) -> Result<(), RunError> {
         let depth = self.depth.get();
         if depth >= MAXIMUM_DEPTH {
@@ -504,12 +511,12 @@ impl<'p> Machine<'p> {
         self.depth.set(self.depth.get().saturating_sub(1));
     }
 
-    /// Whether events are told to anybody.
+    /// Whether a trace receives events.
     pub(crate) fn is_traced(&self) -> bool {
         self.trace.as_ref().is_some_and(|trace| trace.wants_events())
     }
 
-    /// Tells the trace, if there is one; `make` runs only then.
+    /// Sends an event to the trace, if there is one. `make` runs only in that case.
     pub(crate) fn event(&mut self, make: impl FnOnce(&Self) -> Event) {
         if self.is_traced() {
             let event = make(self);
@@ -535,10 +542,10 @@ fn initial_frame(layout: &Layout) -> Result<Vec<Value>, RunError> {
     frame.collect::<Option<_>>().ok_or(RunError::Malformed("type of a variable"))
 }
 
-/// How a parser of the package ended.
+/// The outcome of a parser of the package.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct ParserOutcome {
     pub(crate) accepted: bool,
-    /// 0 is `NoError`, which an explicit `reject` leaves.
+    /// The parser's error. An explicit `reject` leaves 0, which is `NoError`.
     pub(crate) error: u32,
 }

@@ -1,11 +1,12 @@
-//! Tables: what the control plane put in, what a packet finds.
+//! Tables: their entries, and the lookups of packets.
 //!
-//! A lookup takes the best of all entries that match: highest priority, or in tables without
-//! priorities longest prefix, then the oldest.
+//! A lookup returns the best of all matching entries: the one with the highest priority, or in
+//! tables without priorities the one with the longest prefix, and among equals the oldest.
 //!
-//! Packets and the control plane use a table at the same time. A lock around the way to the entries is held for
-//! one lookup, shared, or for the time in which one entry is put in or taken out; it is not held while
-//! an action runs. What becomes of an entry that a packet has found is told in [`stored`].
+//! Packets and the control plane use a table at the same time. A lock around the search structure
+//! is held, shared, for one lookup, and exclusively while an entry is inserted or removed. The lock
+//! is not held while an action runs. [`stored`] describes what happens to an entry after a packet
+//! has found it.
 
 mod change;
 mod entry;
@@ -48,17 +49,18 @@ use std::sync::{Arc, Mutex, MutexGuard, RwLock};
 use std::time::Duration;
 use tables::{Slab, WorkerGroup};
 
-/// Names an entry of a table as long as it is there; never used again.
+/// The identifier of an entry of a table. Handles are never reused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct EntryHandle(pub u64);
 
 impl EntryHandle {
-    /// The default entry, which a packet hits that finds no other. It has counters and meters of its own where
-    /// the architecture gives it some (PSA specification, sections 7.9 and 7.10).
+    /// The handle of the default entry, which a packet hits if no other entry matches. It has
+    /// counters and meters of its own if the architecture provides them (PSA specification,
+    /// sections 7.9 and 7.10).
     pub const DEFAULT: Self = Self(0);
 }
 
-/// A key of a table, as entries are checked against it.
+/// The properties of a key against which entries are checked.
 #[derive(Clone, Debug)]
 pub(crate) struct KeyShape {
     pub(crate) name: String,
@@ -78,13 +80,13 @@ impl KeyShape {
         })
     }
 
-    /// Whether entries of a table with such a key have priorities.
+    /// Whether entries of a table with this key have priorities.
     fn needs_priority(&self) -> bool {
         matches!(self.kind, MatchKind::Ternary | MatchKind::Range | MatchKind::Optional)
     }
 }
 
-/// `NoAction`, if a table has it.
+/// Returns `NoAction`, if the table has it.
 fn no_action(layout: &Layout, table: &ir::Table) -> Option<ActionCall> {
     let mut actions = table.actions.iter().map(|reference| reference.action);
     let is_none = |id: &ir::ActionId| {
@@ -94,17 +96,17 @@ fn no_action(layout: &Layout, table: &ir::Table) -> Option<ActionCall> {
     Some(ActionCall { action: actions.find(is_none)?, arguments: Vec::new() })
 }
 
-/// The default entry with its counters and meters.
+/// The default entry, with its counters and meters.
 #[derive(Clone, Debug)]
 pub(crate) struct DefaultState {
     pub(crate) cell: Arc<ActionCell>,
-    /// The program's default action does not run in BMv2: for tables with an action profile p4c's back end for
-    /// BMv2 leaves it out, with a warning (`backends/bmv2/common/control.h`).
+    /// Whether BMv2 would not run the program's default action: for tables with an action profile
+    /// p4c's back end for BMv2 leaves it out, with a warning (`backends/bmv2/common/control.h`).
     pub(crate) is_left_out: bool,
     pub(crate) directs: Directs,
 }
 
-/// What becomes of entries that no packet hits for their timeout.
+/// The treatment of entries whose idle timeout expires.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Ageing {
     None,
@@ -125,7 +127,7 @@ impl Ageing {
 /// An entry that timed out.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct IdleEntry {
-    /// Its table.
+    /// The entry's table.
     pub table: TableId,
     /// The entry.
     pub entry: TableEntry,
@@ -133,29 +135,29 @@ pub struct IdleEntry {
     pub deleted: bool,
 }
 
-/// A table at work.
+/// The state of a table.
 #[derive(Debug)]
 pub(crate) struct TableState {
     pub(crate) name: String,
     pub(crate) keys: Vec<KeyShape>,
     pub(crate) needs_priority: bool,
-    /// Actions that write their entry run alone (`synced` of `@tableconfig`).
+    /// Whether actions that write their entry run one at a time (`synced` of `@tableconfig`).
     pub(crate) synchronised: bool,
-    /// How machine code keeps the entries.
+    /// The storage of the entries that machine code uses.
     storage: ir::TableStorage,
     pub(crate) initial_default: ActionCall,
     is_of_switches: bool,
-    /// Runs for an entry whose group has no member that can be used.
+    /// The action that runs for an entry whose group has no usable member.
     pub(crate) empty_group_action: Option<Arc<ActionCell>>,
     pub(crate) ageing: Ageing,
     size: Option<u64>,
-    /// How machine code has the entries, or why it does not.
+    /// The layout of packed entries for machine code, or the reason why the table cannot be packed.
     packing: Result<Arc<EntryLayout>, &'static str>,
     default: Mutex<DefaultState>,
     entries: RwLock<Entries>,
-    /// Lookups that found an entry.
+    /// The number of the interpreter's lookups that found an entry.
     hits: AtomicU64,
-    /// Lookups that found none.
+    /// The number of the interpreter's lookups that found none.
     misses: AtomicU64,
 }
 
@@ -165,19 +167,19 @@ struct Entries {
     by_handle: BTreeMap<EntryHandle, Arc<Stored>>,
     search: Search,
     next_handle: u64,
-    /// Counters and meters of an entry that is added.
+    /// The initial counters and meters of an entry.
     shape: Directs,
     accounts: Accounts,
     one_shots: OneShots,
-    /// Where the actions of all entries are, once machine code uses them.
+    /// The packed entries, once machine code uses the table.
     native: Option<Arc<NativeTable>>,
 }
 
-/// Groups that entries brought along.
+/// The groups that entries bring with them (one-shot action selector programming).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct OneShots {
     pub(crate) count: u64,
-    /// Of all together, as the selector counts.
+    /// The size of all such groups together, as the selector counts it.
     pub(crate) size: u64,
 }
 
@@ -189,7 +191,7 @@ impl TableState {
         let default_action = entry::from_program(layout, table, &table.default_action)?;
         let empty_group_action = match &table.empty_group_action {
             Some(call) => Some(entry::from_program(layout, table, call)?),
-            // PSA specification, section 7.12.
+            // `NoAction` is the default of PSA (specification, section 7.12).
             None if layout.program.architecture == ir::Architecture::Psa => {
                 no_action(layout, table)
             }
@@ -245,7 +247,7 @@ impl TableState {
         })
     }
 
-    /// Adds the entries that the program has.
+    /// Adds the entries that the program declares.
     pub(crate) fn add_program_entries(
         &self,
         layout: &Layout,
@@ -261,7 +263,7 @@ impl TableState {
             let plain = self.keys.iter().zip(&matches).all(|(key, found)| {
                 key.kind != MatchKind::Exact || matches!(found, FieldMatch::Exact(_))
             });
-            // Without priorities in the source, what stands first wins.
+            // If the source has no priorities, earlier entries win.
             let by_order = u32::try_from(all - position).unwrap_or(u32::MAX);
             let ranked = self.needs_priority || !plain;
             let priority = if ranked { source.priority.unwrap_or(by_order) } else { 0 };
@@ -275,7 +277,8 @@ impl TableState {
         Ok(())
     }
 
-    /// Adds an entry whose values were checked. One that has timed out and is to be deleted makes room.
+    /// Adds an entry whose values have been checked. An existing entry with the same match is
+    /// replaced if it has timed out and is due for deletion.
     pub(crate) fn add(
         &self,
         (matches, priority): (Vec<FieldMatch>, u32),
@@ -292,7 +295,7 @@ impl TableState {
             }
             entries.unlink(&known);
         }
-        // Zero says nothing about the size, to p4c's back end for BMv2 too.
+        // A size of zero says nothing about the size, for p4c's back end for BMv2 too.
         if let Some(size) = self.size.filter(|size| *size > 0)
             && entries.by_handle.len() as u64 >= size
         {
@@ -315,7 +318,7 @@ impl TableState {
         Ok(())
     }
 
-    /// The entry with exactly this match, if it can be changed.
+    /// Returns the entry with exactly this match, if it can be changed.
     pub(crate) fn changeable(
         &self,
         matches: &[FieldMatch],
@@ -328,12 +331,13 @@ impl TableState {
         Ok(found)
     }
 
-    /// Takes an entry out; whether it was there.
+    /// Removes an entry, and returns whether it was in the table.
     pub(crate) fn unlink(&self, entry: &Stored) -> bool {
         write(&self.entries).unlink(entry)
     }
 
-    /// Puts an entry back where it was, in the place of one with the same match that came meanwhile.
+    /// Restores an entry that was removed, replacing any entry with the same match that was added
+    /// since.
     pub(crate) fn link(&self, entry: &Arc<Stored>) {
         let mut entries = write(&self.entries);
         if let Some(other) = entries.search.find(&entry.matches, entry.priority).cloned() {
@@ -342,7 +346,7 @@ impl TableState {
         entries.link(entry);
     }
 
-    /// Removes all that the control plane put in.
+    /// Removes all entries that the control plane added.
     pub(crate) fn clear(&self) {
         let mut entries = write(&self.entries);
         let gone: Vec<_> =
@@ -352,7 +356,7 @@ impl TableState {
         });
     }
 
-    /// The number of entries.
+    /// Returns the number of entries.
     pub(crate) fn len(&self) -> usize {
         read(&self.entries).by_handle.len()
     }
@@ -365,18 +369,18 @@ impl TableState {
         accounts + self.native().map_or(0, |native| native.bytes())
     }
 
-    /// Lookups that found an entry, and lookups that found none.
+    /// Returns the number of lookups that found an entry, and of those that found none.
     pub(crate) fn lookups(&self) -> (u64, u64) {
         let (hits, misses) = self.native().map_or((0, 0), |native| native.lookups());
         (hits + self.hits.load(Ordering::Relaxed), misses + self.misses.load(Ordering::Relaxed))
     }
 
-    /// Groups that entries brought along.
+    /// Returns the counts of the groups that entries bring with them.
     pub(crate) fn one_shots(&self) -> OneShots {
         read(&self.entries).one_shots
     }
 
-    /// Changes what is kept with an entry, and with it what its own group counts.
+    /// Changes the state of an entry, and updates the count of one-shot groups.
     pub(crate) fn change(&self, entry: &Stored, change: impl FnOnce(&mut EntryState)) {
         let mut entries = write(&self.entries);
         let is_there = entries.by_handle.contains_key(&entry.handle);
@@ -398,7 +402,7 @@ impl TableState {
         }
     }
 
-    /// Entries from this handle on, oldest first, some at once.
+    /// Returns a batch of entries from this handle on, the oldest first.
     pub(crate) fn from(&self, from: EntryHandle) -> Vec<Arc<Stored>> {
         const AT_ONCE: usize = 256;
         read(&self.entries)
@@ -409,7 +413,8 @@ impl TableState {
             .collect()
     }
 
-    /// All entries, oldest first. Those that come or go meanwhile may be seen or not.
+    /// Returns all entries, the oldest first. Entries that are added or removed during the
+    /// iteration may or may not be seen.
     pub(crate) fn iter(&self) -> impl Iterator<Item = Arc<Stored>> {
         let mut some = Vec::new().into_iter();
         let mut next = EntryHandle(0);
@@ -423,10 +428,11 @@ impl TableState {
         })
     }
 
-    /// Puts the actions of all entries where machine code uses them, from now on; nothing if it does not.
+    /// Packs the actions of all entries for machine code, which uses them from now on. Does nothing
+    /// if the table cannot be packed.
     ///
     /// # Errors
-    /// If memory does not suffice.
+    /// Fails if there is not enough memory.
     pub(crate) fn activate(
         &self,
         group: &Arc<WorkerGroup>,
@@ -435,7 +441,7 @@ impl TableState {
         let Ok(layout) = &self.packing else { return Ok(()) };
         let no_memory = RunError::Malformed("entries that memory does not suffice for");
         let mut entries = write(&self.entries);
-        // Once it is there, it has all entries: those that come later are put in as they come.
+        // Packed entries are complete once they exist: later entries are packed as they are added.
         if entries.native.is_some() {
             return Ok(());
         }
@@ -444,7 +450,7 @@ impl TableState {
         let choosing = layout
             .chooses
             .then(|| Choosing::new(self.empty_group_action.clone(), Arc::clone(ports_down)));
-        // Whether the design can be had was found out when the program was compiled.
+        // Compilation has already checked that the design is possible.
         let native = NativeTable::new(Arc::clone(layout), group, self.storage, size, choosing);
         entries.native = Some(native.map_err(|_| no_memory.clone())?);
         if entries.by_handle.values().all(|entry| entries.pack(entry)) {
@@ -457,23 +463,25 @@ impl TableState {
         Err(no_memory)
     }
 
-    /// How machine code has the entries, if it can.
+    /// Returns the layout of packed entries, if the table can be packed.
     pub(crate) fn packing(&self) -> Option<&EntryLayout> {
         self.packing.as_deref().ok()
     }
 
-    /// Where machine code has the entries, if it uses them. Not for a worker inside of the gate: whoever closes that may
-    /// hold the entries.
+    /// Returns the packed entries, if machine code uses them. A worker inside the gate (the
+    /// read-side critical section of [`tables::WorkerGroup`]) must not call this: a thread that
+    /// closes the gate may hold the lock of the entries.
     pub(crate) fn native(&self) -> Option<Arc<NativeTable>> {
         read(&self.entries).native.clone()
     }
 
-    /// Entries of a sharded table that packets of several workers wrote, as far as workers that went can tell.
+    /// Returns the number of entries of a sharded table that several workers wrote, including only
+    /// workers that have ended.
     pub(crate) fn divided(&self) -> u64 {
         self.native().map_or(0, |native| native.divided())
     }
 
-    /// Changes what runs on a miss.
+    /// Changes the default entry.
     pub(crate) fn change_default(&self, change: impl FnOnce(&mut DefaultState)) {
         change(&mut self.default());
         if let Some(native) = self.native() {
@@ -485,13 +493,13 @@ impl TableState {
         lock(&self.default)
     }
 
-    /// Counters and meters of the default entry as they started.
+    /// Resets the counters and meters of the default entry to their initial state.
     pub(crate) fn reset_default_directs(&self) {
         let shape = read(&self.entries).shape.clone();
         self.default().directs = shape;
     }
 
-    /// The entry with exactly this match.
+    /// Returns the entry with exactly this match.
     pub(crate) fn find(&self, matches: &[FieldMatch], priority: u32) -> Option<Arc<Stored>> {
         read(&self.entries).search.find(matches, priority).cloned()
     }
@@ -500,7 +508,8 @@ impl TableState {
         read(&self.entries).by_handle.get(&handle).cloned()
     }
 
-    /// Counters and meters of an entry, [`EntryHandle::DEFAULT`] too, while nobody else uses them.
+    /// Calls `use_them` with exclusive access to the counters and meters of an entry, which may be
+    /// [`EntryHandle::DEFAULT`].
     pub(crate) fn with_directs<R>(
         &self,
         handle: EntryHandle,
@@ -512,12 +521,14 @@ impl TableState {
         Some(use_them(&mut self.settled(&*self.get(handle)?).directs))
     }
 
-    /// The state of an entry, with all in its counters that packets have counted.
+    /// Returns the state of an entry, after adding the pending counts of machine code to its
+    /// counters.
     pub(crate) fn settled<'e>(&self, entry: &'e Stored) -> MutexGuard<'e, EntryState> {
         entry.settled(self.native().as_deref())
     }
 
-    /// Configures a direct meter for all entries, also those to come; `false` if the table has none such.
+    /// Configures a direct meter for all present and future entries. Returns `false` if the table
+    /// has no such meter.
     pub(crate) fn configure_meters(
         &self,
         instance: ExternId,
@@ -537,7 +548,7 @@ impl TableState {
         true
     }
 
-    /// The entry that a packet with these key values hits.
+    /// Returns the entry that a packet with these key values hits.
     pub(crate) fn lookup(&self, keys: &[Bits], now: Duration) -> Option<Arc<Stored>> {
         loop {
             match self.best(keys) {
@@ -554,7 +565,7 @@ impl TableState {
     }
 
     fn best(&self, keys: &[Bits]) -> Option<Arc<Stored>> {
-        // BMv2 finds an entry without key in a table without key.
+        // BMv2 finds an entry without keys in a table without keys.
         if self.keys.is_empty() && !self.is_of_switches {
             return None;
         }
@@ -563,13 +574,14 @@ impl TableState {
         found.cloned()
     }
 
-    /// Whether an entry has timed out in a table that deletes such entries: it is there no more,
-    /// though it may not have been taken out yet.
+    /// Whether an entry has timed out in a table that deletes such entries. The entry no longer
+    /// counts as present, even if it has not been removed yet.
     pub(crate) fn is_gone(&self, entry: &Stored, now: Duration) -> bool {
         self.ageing == Ageing::Delete && entry.timer().is_idle(now)
     }
 
-    /// Entries whose timers ran out by `now`: each is reported once per timeout, or removed.
+    /// Returns the entries whose timers have expired by `now`, and whether each was deleted. Each
+    /// entry is reported once per timeout.
     pub(crate) fn expire(&self, now: Duration) -> Vec<(TableEntry, bool)> {
         let mut reported = Vec::new();
         if self.ageing == Ageing::None {
@@ -588,7 +600,7 @@ impl TableState {
         reported
     }
 
-    /// Makes a match canonical and checks it against the keys.
+    /// Converts a match to its canonical form and checks it against the keys.
     pub(crate) fn check_matches(
         &self,
         matches: &[FieldMatch],
@@ -612,7 +624,7 @@ impl TableState {
 }
 
 impl Entries {
-    /// An entry that is not linked yet.
+    /// Creates an entry that is not linked yet.
     fn make(
         &mut self,
         key: (Vec<FieldMatch>, u32),
@@ -628,7 +640,7 @@ impl Entries {
         Stored::new(handle, key, is_const, account, state)
     }
 
-    /// Whether there was room for it where machine code has it.
+    /// Links an entry, and returns whether the packed table, if there is one, had space for it.
     fn link(&mut self, entry: &Arc<Stored>) -> bool {
         self.one_shots.swap(None, entry.state().one_shot_size());
         self.search.insert(entry);
@@ -663,7 +675,7 @@ impl Entries {
 }
 
 impl OneShots {
-    /// Another group, or none, in the place of one.
+    /// Replaces the size of one group, if any, with another in the counts.
     fn swap(&mut self, before: Option<u64>, after: Option<u64>) {
         self.count = self.count.saturating_sub(u64::from(before.is_some()));
         self.count += u64::from(after.is_some());

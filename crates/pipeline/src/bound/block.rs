@@ -1,4 +1,5 @@
-//! The package, its blocks, and everything that they call.
+//! Resolves the blocks of the package, and all parsers, controls, actions and functions that they
+//! call.
 
 use super::shape::Shape;
 use super::unrolled::can_unroll;
@@ -11,7 +12,7 @@ use crate::layout::{CoreError, MetadataField};
 use ir::{KeySet, Package, PackageValue, Transition, TypeId};
 
 impl Binder<'_> {
-    /// Parsers and controls of the package in its order.
+    /// Returns the parsers and controls of the package in its order.
     pub(super) fn package(&self) -> Outcome<Vec<Callee>> {
         fn collect(package: &Package, blocks: &mut Vec<Callee>) {
             for argument in &package.arguments {
@@ -28,7 +29,7 @@ impl Binder<'_> {
         Ok(blocks)
     }
 
-    /// Gives the parameters of the package's blocks their places.
+    /// Allocates the parameters of the package's blocks.
     pub(super) fn parameters_of_blocks(
         &mut self,
         blocks: &[Callee],
@@ -74,7 +75,7 @@ impl Binder<'_> {
         Ok((places, types))
     }
 
-    /// Works out where a type has the fields that architectures know.
+    /// Records the places of the fields of a type that architectures know.
     fn parameter_type(&mut self, type_id: TypeId, types: &mut Vec<ParameterType>) {
         if types.iter().any(|known| known.type_id == type_id) {
             return;
@@ -104,7 +105,7 @@ impl Binder<'_> {
         .map_or(&[], |parameters| parameters)
     }
 
-    /// Binds what is called, once.
+    /// Resolves a callee, unless it has been resolved already.
     pub(super) fn callee(&mut self, callee: Callee) -> Outcome {
         if self.bodies.contains(callee) {
             return Ok(());
@@ -147,7 +148,7 @@ impl Binder<'_> {
                         self.returns = Some((offset, shape.clone()));
                         self.returned.insert(id, (offset, shape));
                     }
-                    // A function that a parser and a control call is code once.
+                    // A function has only one body, even if both a parser and a control call it.
                     let reads_parser = std::mem::replace(&mut self.in_parser, false);
                     let block = self.block(&function.body);
                     self.in_parser = reads_parser;
@@ -173,7 +174,7 @@ impl Binder<'_> {
     }
 
     fn parser(&mut self, parser: &ir::Parser) -> Outcome<Parser> {
-        // What cannot be bound that way is bound, or refused, the other way.
+        // A parser that cannot be unrolled is resolved without unrolling, or refused then.
         if can_unroll(parser)
             && let Ok(Some(unrolled)) = self.unrolled(parser)
         {
@@ -190,7 +191,7 @@ impl Binder<'_> {
         Ok(Parser { prologue, states, start: parser.start.0 })
     }
 
-    /// The statements of a state.
+    /// Resolves the statements of a state.
     pub(super) fn state_body(&mut self, state: &ir::State) -> Outcome<super::Block> {
         let visit = self.layout.costs.of_state(state).map(super::Statement::Charge);
         let mut body: super::Block = visit.into_iter().collect();
@@ -210,7 +211,8 @@ impl Binder<'_> {
             }
             Transition::Select { subjects, cases } => (subjects, cases),
         };
-        // BMv2 ends a parser that nothing fits without an error; see the interpreter.
+        // In BMv2, a `select` without a matching case ends the parser without an error, as in the
+        // interpreter.
         let error =
             if self.layout.dialect.is_bmv2() { CoreError::NoError } else { CoreError::NoMatch };
         let otherwise = Err(self.layout.names.error(error));
@@ -271,7 +273,7 @@ impl Binder<'_> {
         })
     }
 
-    /// A number in a set, which has the type of the subject if it has none.
+    /// Resolves a number in a set. A constant without a type gets the type of the subject, `like`.
     fn key_value(&mut self, value: &ir::Expression, like: TypeId) -> Outcome<super::Expression> {
         match &value.kind {
             ir::ExpressionKind::Constant(constant) => {

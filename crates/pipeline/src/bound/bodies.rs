@@ -1,9 +1,9 @@
-//! The bodies of what is called, each once.
+//! The resolved bodies of parsers, controls, actions and functions.
 
 use super::{Body, Callee};
 use std::collections::HashMap;
 
-/// Bodies in the order in which they were resolved, so that each comes after what it calls.
+/// The bodies in the order in which they were resolved, so that each follows its callees.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Bodies {
     list: Vec<(Callee, Body)>,
@@ -11,7 +11,7 @@ pub(crate) struct Bodies {
 }
 
 impl Bodies {
-    /// The body of a callee, if it is there.
+    /// Returns the body of a callee, if it has been resolved.
     pub(crate) fn get(&self, callee: Callee) -> Option<&Body> {
         let position = *self.positions.get(&callee)?;
         self.list.get(position).map(|(_, body)| body)
@@ -39,7 +39,7 @@ impl Bodies {
         self.list.push((callee, body));
     }
 
-    /// Forgets all but the first bodies.
+    /// Removes all bodies but the first `length`.
     pub(super) fn truncate(&mut self, length: usize) {
         for (callee, _) in self.list.drain(length.min(self.list.len())..) {
             self.positions.remove(&callee);

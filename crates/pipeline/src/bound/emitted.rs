@@ -1,14 +1,15 @@
-//! How much a deparser can emit, so that its output has room by construction.
+//! Computes an upper bound of the bytes that a deparser emits, so that its output buffer is always
+//! large enough.
 
 use super::bodies::Bodies;
 use super::{Block, Body, Callee, Statement};
 use std::collections::HashMap;
 
-/// The most bytes that each body emits, with all that it calls.
+/// The maximum number of bytes that each body emits, including its callees.
 pub(super) struct Emitted(HashMap<Callee, u64>);
 
 impl Emitted {
-    /// Looks at each body once, which comes after what it calls.
+    /// Visits each body once. A body follows its callees in the list, so their maxima are known.
     pub(super) fn of(bodies: &Bodies) -> Self {
         let mut emitted = Self(HashMap::new());
         for (callee, body) in bodies {
@@ -17,7 +18,7 @@ impl Emitted {
                 Body::Parser(parser) => {
                     let states = parser.states.iter().map(|state| &state.body);
                     let mut blocks = states.chain([&parser.prologue]);
-                    // A parser may come to a state again.
+                    // A parser may visit a state more than once.
                     if blocks.any(|block| emitted.of_block(block) > 0) { u64::MAX } else { 0 }
                 }
             };
@@ -26,8 +27,8 @@ impl Emitted {
         emitted
     }
 
-    /// The most bytes that a callee emits; `u64::MAX` if that is in a loop. Actions do not emit: the bound form
-    /// refuses it.
+    /// Returns the maximum number of bytes that a callee emits, or `u64::MAX` if it emits in a
+    /// loop. Actions do not emit: the resolved form refuses that.
     pub(super) fn most(&self, callee: Callee) -> u64 {
         self.0.get(&callee).copied().unwrap_or(0)
     }

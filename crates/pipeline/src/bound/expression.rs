@@ -1,4 +1,4 @@
-//! Expressions whose value is one number.
+//! Resolves expressions whose value is a number of at most 64 bits.
 
 use super::shape::Shape;
 use super::{Binder, Expression, Field, Outcome};
@@ -6,7 +6,7 @@ use ir::bits::Bits;
 use ir::{BinaryOperator, ExpressionKind, Type, TypeId, UnaryOperator, Value};
 
 impl Binder<'_> {
-    /// Width and sign of the numbers of a type.
+    /// Returns the width of the numbers of a type, and whether they are signed.
     pub(super) fn number(&mut self, type_id: TypeId) -> Outcome<(u32, bool)> {
         match self.shape(type_id) {
             Shape::Scalar(scalar) => Ok((scalar.width, scalar.signed)),
@@ -15,10 +15,10 @@ impl Binder<'_> {
         }
     }
 
-    /// The pattern of a constant of a type.
+    /// Returns the bit pattern of a constant of a type.
     pub(super) fn constant(&mut self, type_id: TypeId, value: &Value) -> Outcome<u64> {
         let pattern = match (value, self.layout.get(type_id)) {
-            // Also a small number of a wide type: what is done with it is done in that width.
+            // This includes small constants of a wide type: their users work in the wide width.
             (Value::Bits(bits), _) if bits.width() <= 64 => bits.to_u64(),
             (Value::Bool(value), _) => Some(u64::from(*value)),
             (Value::Error(position) | Value::Enum(position), _) => Some(u64::from(*position)),
@@ -123,7 +123,8 @@ impl Binder<'_> {
         }
     }
 
-    /// Bits of a wide number that is somewhere; nothing if this is none such.
+    /// Returns bits `high` to `low` of a wide number that is read from a place, or `None` for any
+    /// other operand.
     fn part_of_wide(
         &mut self,
         operand: &ir::Expression,
@@ -179,7 +180,7 @@ impl Binder<'_> {
 }
 
 impl Expression {
-    /// Whether computing it can end a parser: it reads `next` or `last`.
+    /// Whether evaluating the expression can end a parser, because it reads `next` or `last`.
     pub(crate) fn can_reject(&self) -> bool {
         match self {
             Self::Constant(_) | Self::LastIndex(_) | Self::PacketLength => false,

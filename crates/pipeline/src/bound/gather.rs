@@ -1,4 +1,5 @@
-//! Data that checksums and hashes run over: bits of the frame, one piece behind the other.
+//! The inputs of checksums and hashes: a list of pieces of the frame, which are concatenated bit by
+//! bit.
 
 use super::shape::{DATA, Shape, Storage};
 use super::{Address, Binder, Block, Expression, Field, Offset, Outcome, Statement};
@@ -6,21 +7,21 @@ use crate::externs::hash::Algorithm;
 use crate::value::Value;
 use ir::{Argument, ExpressionKind, ExternFunction, Place, Projection};
 
-/// What is hashed, and how.
+/// The input of a checksum or hash, and its algorithm.
 #[derive(Clone, Debug)]
 pub(crate) struct Gather {
     pub(crate) algorithm: Algorithm,
     pub(crate) pieces: Vec<Piece>,
-    /// What the parser left is behind them.
+    /// Whether the payload, which the parser left in the packet, follows the pieces.
     pub(crate) payload: bool,
-    /// What does not come out as expected is an error of the packet.
+    /// Whether the checksum is compared, a mismatch being an error of the packet.
     pub(crate) verifies: bool,
-    /// Fields of invalid headers are hashed too.
+    /// Whether fields of invalid headers are included.
     pub(crate) takes_invalid: bool,
 }
 
 impl Gather {
-    /// Bits that are hashed, if that are always as many.
+    /// Returns the number of bits of all pieces, or `None` if it varies from packet to packet.
     pub(crate) fn bits(&self) -> Option<u32> {
         self.pieces.iter().try_fold(0_u32, |sum, piece| match *piece {
             Piece::Bits { width, .. }
@@ -30,7 +31,8 @@ impl Gather {
         })
     }
 
-    /// The bytes of each piece, if it is of whole bytes, always as many, and nothing is compared with the hash.
+    /// Returns the size of each piece in bytes. Returns `None` if a piece is not in whole bytes or
+    /// varies in size, if the payload is included, or if the result is compared.
     pub(crate) fn bytes_of_pieces(&self) -> Option<Vec<u32>> {
         let bytes = self.pieces.iter().map(|piece| match *piece {
             Piece::Bits { bit, width, .. } => (bit % 8 == 0).then_some(width),
@@ -41,7 +43,7 @@ impl Gather {
         bytes.collect::<Option<_>>().filter(|_| !self.payload && !self.verifies)
     }
 
-    /// Whether it is the Internet checksum, over fields in whole words of 16 bits.
+    /// Whether this is the Internet checksum over pieces of whole 16-bit words, without a payload.
     pub(crate) fn is_in_words(&self) -> bool {
         self.algorithm == Algorithm::OnesComplement16
             && !self.payload
@@ -57,23 +59,24 @@ impl Gather {
     }
 }
 
-/// Bits that are hashed.
+/// A piece of the input.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Piece {
-    /// So many bits from this one on of what lies at the offset; of a header with this flag, if that is valid or invalid ones
-    /// are taken.
+    /// `width` bits from bit `bit` on of the data at `offset`. They are skipped if the flag of
+    /// their header says invalid, unless the gather takes invalid headers.
     Bits {
         flag: Offset,
         offset: Offset,
         bit: u32,
         width: u32,
     },
-    /// What the varbit holds that is so many bytes behind the first bit of the header with this flag.
+    /// The contents of the varbit that begins `bytes` bytes after the first field of the header
+    /// with this flag.
     Tail {
         flag: Offset,
         bytes: u32,
     },
-    /// A number in the machine's order of bytes.
+    /// A number in the machine's byte order.
     Number {
         offset: Offset,
         bytes: u32,
@@ -86,7 +89,7 @@ pub(crate) enum Piece {
 }
 
 impl Binder<'_> {
-    /// `verify_checksum`, `update_checksum` and both with payload.
+    /// Resolves `verify_checksum`, `update_checksum` and their variants with payload.
     pub(super) fn checksum(
         &mut self,
         function: &ExternFunction,
@@ -115,7 +118,7 @@ impl Binder<'_> {
         };
         let field = Field { address: found.address, scalar: *scalar };
         let condition = match found.header {
-            // In an invalid header there is no checksum.
+            // An invalid header has no checksum.
             Some(header) => Expression::Binary {
                 operator: ir::BinaryOperator::And,
                 width: 1,
@@ -131,7 +134,7 @@ impl Binder<'_> {
         Ok(())
     }
 
-    /// `hash`.
+    /// Resolves `hash` of v1model.
     pub(super) fn hash(&mut self, arguments: &[Argument], out: &mut Block) -> Outcome {
         let [Argument::Out(to), algorithm, Argument::In(base), data, Argument::In(most)] =
             arguments
@@ -169,7 +172,7 @@ impl Binder<'_> {
         Ok(number)
     }
 
-    /// Data that an algorithm runs over.
+    /// Adds the input of an algorithm, and returns its number.
     pub(super) fn gathered(&mut self, data: &ir::Expression, algorithm: Algorithm) -> Outcome<u32> {
         let mut pieces = Vec::new();
         self.pieces(data, &mut pieces)?;
@@ -177,7 +180,7 @@ impl Binder<'_> {
         self.gathered_pieces(pieces, algorithm, takes_invalid)
     }
 
-    /// Pieces that an algorithm runs over.
+    /// Adds a list of pieces as the input of an algorithm, and returns the number of the gather.
     pub(super) fn gathered_pieces(
         &mut self,
         pieces: Vec<Piece>,
@@ -252,7 +255,7 @@ impl Binder<'_> {
         Ok(())
     }
 
-    /// Fields that follow each other are one piece.
+    /// Appends a piece, merging it with the last one if they are adjacent.
     fn append(&self, piece: Piece, pieces: &mut Vec<Piece>) {
         if let (
             Some(Piece::Bits { flag, offset, bit, width }),
@@ -266,7 +269,7 @@ impl Binder<'_> {
         }
     }
 
-    /// The varbit at the end of a header, if the place is one.
+    /// Returns the piece for a varbit at the end of a header, if the place is one.
     fn tail(&mut self, place: &Place) -> Outcome<Option<Piece>> {
         let Some((Projection::Field(position), path)) = place.path.split_last() else {
             return Ok(None);

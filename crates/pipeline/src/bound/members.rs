@@ -1,4 +1,4 @@
-//! Which member of a group a packet's hash chooses.
+//! Resolves the hash with which an action selector chooses a member of a group.
 
 use super::gather::Piece;
 use super::shape::Shape;
@@ -8,7 +8,7 @@ use crate::externs::hash::Algorithm;
 use ir::{BinaryOperator, ExpressionKind, ExternId, MatchKind, TableImplementation};
 
 impl Binder<'_> {
-    /// How members are chosen in a table with these keys.
+    /// Returns how a table with these keys chooses members.
     pub(super) fn members(
         &mut self,
         implementation: TableImplementation,
@@ -23,12 +23,12 @@ impl Binder<'_> {
         for key in keys.iter().filter(|key| key.match_kind == MatchKind::Selector) {
             self.input_of_selector(&key.expression, &mut block, &mut pieces)?;
         }
-        // As in the interpreter, where BMv2 leaves fields of invalid headers out.
+        // As in the interpreter, BMv2 leaves out fields of invalid headers.
         let is_bmv2 = self.layout.dialect.is_bmv2();
         let gather = self.gathered_pieces(pieces, algorithm, !is_bmv2)?;
         let to = self.temporary(64, false)?;
         block.push(Statement::Hash { gather, base: Expression::Constant(0), most: None, to });
-        // p4c hands no width to BMv2.
+        // p4c does not pass the width on to BMv2.
         if !is_bmv2 && (1..64).contains(&width) {
             let value = Expression::Binary {
                 operator: BinaryOperator::BitAnd,
@@ -42,7 +42,7 @@ impl Binder<'_> {
         Ok(Members { hash: Some((block, to)) })
     }
 
-    /// Algorithm and width of a selector.
+    /// Returns the algorithm and output width of a selector.
     fn selector(&mut self, id: ExternId) -> Outcome<(Algorithm, u32)> {
         let instance = self.layout.program.externs.get(id.index());
         let state = instance.map(|instance| ExternState::new(self.layout, instance));
@@ -52,8 +52,8 @@ impl Binder<'_> {
         Ok((profile.algorithm.unwrap_or(Algorithm::Crc32), profile.output_width))
     }
 
-    /// An input of the hash: what lies in a header is taken from there in BMv2, which asks whether that is valid; all
-    /// others are numbers that are computed first.
+    /// Adds an input of the hash. In BMv2 a field is hashed in its header, so that it can be left
+    /// out if the header is invalid. All other inputs are computed into temporary numbers first.
     fn input_of_selector(
         &mut self,
         input: &ir::Expression,

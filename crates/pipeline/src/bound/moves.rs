@@ -1,12 +1,14 @@
-//! What code leaves to the interpreter, one step at a time: a statement, an expression, the choice of a `select`.
+//! The steps that generated code leaves to the interpreter: single statements, expressions and
+//! `select`s.
 //!
-//! Wide numbers, varbits, header unions and most externs are rare in what a packet runs through, and the interpreter has
-//! them right. Such a step is bound as the places that it reads and writes: they are moved from the frame into the
-//! interpreter's variables, the step runs there, and what it may have written is moved back. All around it stays code.
-//! [`crate::Compiled::interpreted`] lists these steps for whom they concern.
+//! Wide numbers, varbits, header unions and most externs are rare, and the interpreter already
+//! handles them. Such a step is resolved to the places that it reads and writes: their values are
+//! moved from the frame into the interpreter's variables, the step runs there, and the values that
+//! it may have written are moved back. The statements around the step stay code.
+//! [`crate::Compiled::interpreted`] lists the steps of a program.
 //!
-//! Whole headers, unions and stacks are moved where a part of one is read or written, for what the interpreter does
-//! depends on their flags and next indexes too.
+//! A step that touches a part of a header, union or stack moves the whole value, because the
+//! interpreter's behaviour also depends on validity flags and next indexes.
 
 use super::place::constant_index;
 use super::shape::{DATA, Shape};
@@ -17,30 +19,31 @@ use ir::{
     StatementKind, TypeId, VariableId,
 };
 
-/// A value that is in the frame and, for the interpreter, in a variable.
+/// A value that has a place both in the frame and in a variable of the interpreter.
 #[derive(Clone, Debug)]
 pub(crate) struct Move {
     pub(crate) variable: VariableId,
-    /// Fields of structs and elements of stacks, the outermost first.
+    /// The positions of struct fields and stack elements that lead to the value, the outermost
+    /// first.
     pub(crate) path: Vec<u32>,
     pub(crate) offset: Offset,
     pub(crate) shape: Shape,
 }
 
-/// A step that the interpreter does.
+/// A step that the interpreter runs.
 #[derive(Clone, Debug)]
 pub(crate) struct Step {
     pub(crate) kind: StepKind,
     pub(crate) loads: Vec<Move>,
     pub(crate) stores: Vec<Move>,
-    /// In the source.
+    /// The place in the source.
     pub(crate) place: String,
-    /// What it is, in words.
+    /// A description of the construct that code cannot express.
     pub(crate) what: String,
 }
 
 impl Step {
-    /// Whether it adds an entry to a table.
+    /// Whether this step adds an entry to a table.
     pub(crate) fn adds_entry(&self) -> bool {
         use ExternFunction::{AddEntry, AddEntryIf};
         match &self.kind {
@@ -56,20 +59,21 @@ impl Step {
     }
 }
 
-/// What the interpreter does.
+/// The operation of a step.
 #[derive(Clone, Debug)]
 pub(crate) enum StepKind {
     Statement(ir::Statement),
-    /// Its value goes there.
+    /// Evaluates an expression and stores its value at the offset.
     Evaluate(ir::Expression, Offset, Shape),
-    /// The value of this type that is there goes to the place.
+    /// Writes the value at the offset, which has this type, to the place.
     Write(Place, TypeId, Offset, Shape),
-    /// The number of the case that fits goes there, or how many there are.
+    /// Stores the number of the first case that matches in the field, or the number of cases if
+    /// none does.
     Select(Vec<ir::Expression>, Vec<SelectCase>, Field),
 }
 
 impl Binder<'_> {
-    /// Leaves a statement to the interpreter; `why` is what code cannot do.
+    /// Leaves a statement to the interpreter. `why` names the construct that code cannot express.
     pub(super) fn interpreted(
         &mut self,
         statement: &ir::Statement,
@@ -100,7 +104,8 @@ impl Binder<'_> {
                 arguments,
                 ..
             } => {
-                // The message is what it is at the end of the block.
+                // The interpreter reads the message at the end of the block, so its values are
+                // moved then.
                 let mut message = Touched::default();
                 arguments.iter().for_each(|argument| message.argument(argument));
                 let moves = self.moves(message.reads())?;
@@ -112,7 +117,8 @@ impl Binder<'_> {
         self.add_step(kind, &touched, why, emits, out)
     }
 
-    /// A number as an expression of code, computed by the interpreter before if need be.
+    /// Resolves an expression whose value is a number. If code cannot compute it, a step of the
+    /// interpreter computes it first.
     pub(super) fn computed(
         &mut self,
         expression: &ir::Expression,
@@ -128,7 +134,7 @@ impl Binder<'_> {
         Ok(Expression::Load(field))
     }
 
-    /// Leaves the value of an expression in the frame.
+    /// Appends a step that evaluates an expression and leaves its value in the frame.
     pub(super) fn evaluated(
         &mut self,
         expression: &ir::Expression,
@@ -145,7 +151,7 @@ impl Binder<'_> {
         self.add_step(kind, &touched, why, 0, out)
     }
 
-    /// Lets the interpreter write a value of the frame.
+    /// Appends a step that writes a value of the frame to a place.
     pub(super) fn written(
         &mut self,
         place: &Place,
@@ -160,7 +166,8 @@ impl Binder<'_> {
         self.add_step(kind, &touched, why, 0, out)
     }
 
-    /// Leaves a `select` to the interpreter; gives where the number of the case is.
+    /// Leaves a `select` to the interpreter, and returns the field that will hold the number of the
+    /// case.
     pub(super) fn selected(
         &mut self,
         subjects: &[ir::Expression],
@@ -206,7 +213,7 @@ impl Binder<'_> {
         Ok(())
     }
 
-    /// Where places are for code and for the interpreter, each once.
+    /// Returns the moves that cover the given places, without moving any value twice.
     pub(super) fn moves(&mut self, places: &[&Place]) -> Outcome<Vec<Move>> {
         let mut moves: Vec<Move> = Vec::new();
         for place in places {
@@ -224,7 +231,8 @@ impl Binder<'_> {
         Ok(moves)
     }
 
-    /// The struct, header, union, stack or number that has the place in it.
+    /// Returns the smallest value around the place that can be moved: a struct, header, union,
+    /// stack or number.
     fn moved(&mut self, place: &Place) -> Outcome<Move> {
         let (mut offset, mut shape) = self.variable(place.variable)?;
         let mut path = Vec::new();
@@ -256,7 +264,8 @@ impl Binder<'_> {
         }
     }
 
-    /// Headers in packets end with a byte: code counts in bytes where it stands.
+    /// Refuses headers whose size is not a whole number of bytes, because code counts its position
+    /// in the packet in bytes.
     fn in_whole_bytes(&mut self, shape: &Shape) -> Outcome {
         let bits = match shape {
             Shape::Header(header) => header.bits,
@@ -275,13 +284,14 @@ impl Binder<'_> {
         }
     }
 
-    /// Whether an `advance` is by whole bytes, or is refused otherwise.
+    /// Whether an `advance` is by whole bytes, either evidently or because switches refuse any
+    /// other.
     pub(super) fn moves_by_bytes(&self, bits: &ir::Expression) -> bool {
         self.layout.dialect.is_of_switches() || is_multiple_of_eight(bits)
     }
 }
 
-/// Bits of a loose header but for its varbits.
+/// Returns the number of bits in a header with padded fields, not counting its varbits.
 fn fixed_bits(parts: &[(u32, Shape)]) -> u32 {
     fn of(shape: &Shape) -> u32 {
         match shape {
@@ -295,7 +305,7 @@ fn fixed_bits(parts: &[(u32, Shape)]) -> u32 {
     parts.iter().fold(0, |sum, (_, part)| sum.saturating_add(of(part)))
 }
 
-/// Most bytes that a value emits.
+/// Returns the maximum number of bytes that emitting a value adds to the packet.
 pub(super) fn most_emitted(shape: &Shape) -> u32 {
     match shape {
         Shape::Header(header) => header.bytes() + header.tail_bytes(),

@@ -1,4 +1,4 @@
-//! Places: where in the frame something is, and what it is there.
+//! Resolves the places of the IR to addresses in the frame and the shapes of the values there.
 
 use super::shape::{DATA, Header, Scalar, Shape, Storage};
 use super::{Address, Binder, Element, Field, MAXIMUM_FRAME, Offset, Outcome};
@@ -6,17 +6,18 @@ use crate::error::CompileError;
 use ir::{Expression, ExpressionKind, Place, Projection, TypeId, Value, VariableId};
 use std::sync::Arc;
 
-/// What a place leads to.
+/// The result of resolving a place.
 pub(super) struct Resolved {
     pub(super) address: Address,
     pub(super) shape: Shape,
-    /// The header that it lies in, or is.
+    /// The address of the header that the place is, or is a field of.
     pub(super) header: Option<Address>,
-    /// High and low bit, if only these are meant.
+    /// The high and low bit, if the place is a slice.
     pub(super) slice: Option<(u32, u32)>,
-    /// The stack whose next index the last `next` of the place is.
+    /// The stack whose next index the last `next` of the place uses.
     pub(super) next: Option<Offset>,
-    /// It is a member of a header union: who makes it valid makes the others invalid.
+    /// Whether the place is a member of a header union, which invalidates all members but the one
+    /// made valid.
     pub(super) is_member: bool,
 }
 
@@ -26,13 +27,14 @@ impl Binder<'_> {
         Err(CompileError::Unsupported { what: what.to_owned(), place })
     }
 
-    /// Refuses what the interpreter cannot do in code's place either.
+    /// Refuses a construct that the interpreter cannot run in place of code either.
     pub(super) fn refuse_for_good<T>(&self, what: &str) -> Outcome<T> {
         self.is_final.set(true);
         self.refuse(what)
     }
 
-    /// What code cannot do, if the interpreter can do it in its place.
+    /// Returns the description of a refused construct if the interpreter can run it instead;
+    /// otherwise returns the error.
     pub(super) fn soft(&self, error: CompileError) -> Outcome<String> {
         match error {
             CompileError::Unsupported { what, .. } if !self.is_final.get() => Ok(what),
@@ -44,7 +46,7 @@ impl Binder<'_> {
         self.shapes.of(&self.layout.program, type_id)
     }
 
-    /// Room in the frame for a value of this type.
+    /// Allocates space in the frame for a value of this shape.
     pub(super) fn allocate(&mut self, shape: &Shape) -> Outcome<Offset> {
         let offset = self.frame;
         self.frame = self.frame.saturating_add(shape.size().div_ceil(8).saturating_mul(8));
@@ -55,7 +57,7 @@ impl Binder<'_> {
         }
     }
 
-    /// Room for a number that only code uses.
+    /// Allocates a number that only generated code uses.
     pub(super) fn temporary(&mut self, width: u32, signed: bool) -> Outcome<Field> {
         let bytes = width.div_ceil(8).next_power_of_two();
         let scalar = Scalar { width, signed, storage: Storage::Native { bytes } };
@@ -63,7 +65,7 @@ impl Binder<'_> {
         Ok(Field { address, scalar })
     }
 
-    /// Where a variable is; it gets its room when it is first asked for.
+    /// Returns the offset and shape of a variable, allocating it on the first use.
     pub(super) fn variable(&mut self, id: VariableId) -> Outcome<(Offset, Shape)> {
         let variable = self.layout.program.variables.get(id.index());
         let Some(variable) = variable else { return self.refuse("a variable that is not there") };
@@ -170,7 +172,7 @@ impl Binder<'_> {
         }
     }
 
-    /// A place that is one number.
+    /// Resolves a place that must be one number.
     pub(super) fn field(&mut self, place: &Place) -> Outcome<Field> {
         let found = self.resolve(place)?;
         match (found.shape, found.slice) {
@@ -180,7 +182,7 @@ impl Binder<'_> {
         }
     }
 
-    /// A place that is a header.
+    /// Resolves a place that must be a header.
     pub(super) fn header(&mut self, place: &Place) -> Outcome<(Resolved, Arc<Header>)> {
         let found = self.resolve(place)?;
         match &found.shape {

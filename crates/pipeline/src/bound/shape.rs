@@ -1,24 +1,28 @@
-//! How values of each type lie in the frame.
+//! The layout of values of each type in the frame.
 //!
-//! Headers: a byte that is 1 while the header is valid, and from the eighth byte on its bits as in the packet. Behind
-//! them are eight bytes that belong to nothing, so that a load of a whole word that begins in a header ends in it.
-//! Stacks: the next index in 32 bits, and from the eighth byte on the elements. All else in order, each number aligned
-//! to its size; a number of more than 64 bits is in network order, in whole bytes. Zeros are the initial value of every
-//! type.
+//! A header begins with a byte that is 1 while the header is valid. Its bits follow at the eighth
+//! byte, in the order of the packet, and then eight unused bytes, so that a load of a whole word
+//! that begins in a header also ends in it. A stack begins with its next index in 32 bits, and its
+//! elements follow at the eighth byte. Other values have their parts in order, each number aligned
+//! to its size; a number of more than 64 bits is in network order, in whole bytes. The initial
+//! value of every type is all zeros.
 //!
-//! A header that ends with a varbit has the bits that this holds at [`TAIL`], and the varbit where it is in the packet.
+//! A header that ends with a varbit holds the length of the varbit in bits at [`TAIL`], and the
+//! varbit's contents after its fields, as in the packet.
 //!
-//! A header with another varbit, or with something else than numbers in it, has its flag too, and behind it its fields as
-//! a struct has them. Code moves such values; what is computed with them, the interpreter does (see [`super::moves`]).
+//! A header with a varbit elsewhere, or with fields that are not numbers, has a flag too, followed
+//! by its fields in the layout of a struct. Code only moves such values; the interpreter computes
+//! with them (see [`super::moves`]).
 
 use ir::{CompositeKind, Program, Type, TypeId};
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// From the flag of a header to its bits, and from the next index of a stack to its elements.
+/// The offset of a header's bits from its flag, and of a stack's elements from its next index.
 pub(crate) const DATA: u32 = 8;
 
-/// From the flag of a header to the bits that the varbit at its end holds, as 32 bits.
+/// The offset from a header's flag to the length in bits of the varbit at its end, as a 32-bit
+/// number.
 pub(crate) const TAIL: u32 = 4;
 
 /// A number of 1 to 64 bits.
@@ -29,59 +33,62 @@ pub(crate) struct Scalar {
     pub(crate) storage: Storage,
 }
 
-/// How a number is stored.
+/// The representation of a number in the frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Storage {
-    /// In the machine's order of bytes: 1, 2, 4 or 8 of them.
+    /// The machine's byte order, in 1, 2, 4 or 8 bytes.
     Native { bytes: u32 },
-    /// Network order, so many bits after the address, which is that of the header's first bit.
+    /// Network order, `bit` bits after the address, which is that of the header's first bit.
     Packed { bit: u32 },
-    /// A part of a number of more than 64 bits: network order, so many bits after the address, which is that of so many
-    /// bytes.
+    /// A part of a number of more than 64 bits, in network order, `bit` bits after the address of
+    /// that number, which has `bytes` bytes.
     Wide { bit: u32, bytes: u32 },
 }
 
-/// How a value lies in the frame.
+/// The layout of a value in the frame.
 #[derive(Clone, Debug)]
 pub(crate) enum Shape {
     Scalar(Scalar),
-    /// A header: fields by their first bit and type.
+    /// A header whose fields lie without padding, as in the packet.
     Header(Arc<Header>),
-    /// Parts by offset.
+    /// A struct: its parts by offset, and its size.
     Struct(Arc<Vec<(u32, Shape)>>, u32),
     Stack {
         element: Arc<Header>,
         size: u32,
     },
-    /// A number of more than 64 bits, or of none.
+    /// A number of more than 64 bits, or of zero bits.
     Wide {
         width: u32,
         signed: bool,
     },
-    /// Its length in bits as 32 bits, from the eighth byte on its bits as in the packet.
+    /// A varbit: its length in bits as a 32-bit number, and from the eighth byte on its bits as in
+    /// the packet.
     Varbit {
         most: u32,
     },
-    /// A header whose fields are not bit behind bit: from [`DATA`] on parts by offset, as those of a struct.
+    /// A header with padded fields: from [`DATA`] on it has the layout of a struct.
     Loose(Arc<Vec<(u32, Shape)>>, u32),
-    /// Members of a header union by offset.
+    /// A header union: its members by offset, and its size.
     Union(Arc<Vec<(u32, Shape)>>, u32),
-    /// A stack of loose headers or of unions.
+    /// A stack of padded headers or of unions.
     Row {
         element: Arc<Shape>,
         size: u32,
     },
-    /// What this form has no room for; it may be there as long as nobody touches it.
+    /// A type that the resolved form cannot represent, with the reason. A program may declare such
+    /// a variable as long as it does not use it.
     None(&'static str),
 }
 
-/// A header's layout.
+/// The layout of a header.
 #[derive(Debug)]
 pub(crate) struct Header {
-    /// Of the fields.
+    /// The number of bits of all fields.
     pub(crate) bits: u32,
     pub(crate) fields: Vec<PackedField>,
-    /// Most bits of a varbit behind the fields, which end with a byte then; zero without one.
+    /// The maximum number of bits of the varbit after the fields, which then end at a byte; zero if
+    /// there is no varbit.
     pub(crate) tail: u32,
 }
 
@@ -93,24 +100,25 @@ pub(crate) struct PackedField {
 }
 
 impl Header {
-    /// Bytes of its fields.
+    /// Returns the size of the fields in bytes.
     pub(crate) fn bytes(&self) -> u32 {
         self.bits.div_ceil(8)
     }
 
-    /// Most bytes of the varbit behind its fields.
+    /// Returns the maximum size in bytes of the varbit after the fields.
     pub(crate) fn tail_bytes(&self) -> u32 {
         self.tail.div_ceil(8)
     }
 
-    /// Bytes with the flag and the room behind, a multiple of eight.
+    /// Returns the size in bytes with the flag and the unused bytes at the end, a multiple of
+    /// eight.
     pub(crate) fn size(&self) -> u32 {
         DATA + (self.bytes() + self.tail_bytes()).next_multiple_of(8) + 8
     }
 }
 
 impl Shape {
-    /// Bytes in the frame.
+    /// Returns the size in bytes in the frame.
     pub(crate) fn size(&self) -> u32 {
         match self {
             Self::Scalar(scalar) => match scalar.storage {
@@ -139,7 +147,7 @@ impl Shape {
         }
     }
 
-    /// Why it cannot be touched, if it cannot.
+    /// Returns the reason why a value of this shape cannot be used, if there is one.
     pub(crate) fn missing(&self) -> Option<&'static str> {
         match self {
             Self::None(what) => Some(what),
@@ -152,7 +160,7 @@ impl Shape {
     }
 }
 
-/// Shapes of types, each worked out once.
+/// A cache of the shapes of types.
 #[derive(Debug, Default)]
 pub(crate) struct Shapes(HashMap<TypeId, Shape>);
 
@@ -209,7 +217,7 @@ impl Shapes {
     }
 }
 
-/// Parts one behind the other, and the size of all.
+/// Lays out parts in order, and returns them by offset with their total size.
 fn structure(shapes: Vec<Shape>) -> (Vec<(u32, Shape)>, u32) {
     let mut end: u32 = 0;
     let mut parts = Vec::with_capacity(shapes.len());
@@ -222,7 +230,8 @@ fn structure(shapes: Vec<Shape>) -> (Vec<(u32, Shape)>, u32) {
     (parts, end.div_ceil(8).saturating_mul(8))
 }
 
-/// A header whose fields lie bit behind bit; `None` if they are not all numbers, but for a varbit at the end.
+/// Returns the layout of a header without padding, or `None` if a field is not a number, except for
+/// a varbit at the end.
 fn header(program: &Program, fields: impl Iterator<Item = TypeId>) -> Option<Header> {
     let mut header = Header { bits: 0, fields: Vec::new(), tail: 0 };
     for field in fields {

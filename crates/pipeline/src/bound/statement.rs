@@ -1,4 +1,4 @@
-//! Statements, and calls written out as copies around them.
+//! Resolves statements, writing calls out as copies around them.
 
 mod call;
 mod copy;
@@ -203,12 +203,13 @@ impl Binder<'_> {
         Ok(())
     }
 
-    /// What becomes valid in a union makes the others invalid, which code does not.
+    /// Refuses members of header unions: making one valid invalidates the others, which code does
+    /// not do.
     fn no_member(&self, found: &super::place::Resolved) -> Outcome {
         if found.is_member { self.refuse("a member of a header union") } else { Ok(()) }
     }
 
-    /// Bytes of a header that is copied from or to a packet.
+    /// Returns the size in bytes of a header that is copied from or to a packet.
     fn whole_bytes(&self, header: &Header) -> Outcome<u32> {
         if header.tail > 0 {
             self.refuse("a varbit without its width")
@@ -296,7 +297,7 @@ impl Binder<'_> {
                 }
                 Ok(())
             }
-            // Only traces show messages, and code has none.
+            // Only traces show messages, and generated code records no traces.
             ExternFunction::LogMsg | ExternFunction::StaticAssert => Ok(()),
             ExternFunction::Assert | ExternFunction::Assume => {
                 let Some(ir::Argument::In(condition)) = arguments.first() else {
@@ -359,7 +360,8 @@ impl Binder<'_> {
         }
     }
 
-    /// What `mark_to_drop` marks; the older form has no argument and means all.
+    /// Returns the places that `mark_to_drop` marks. Its older form has no argument and marks all
+    /// standard metadata.
     fn marked(&self, arguments: &[ir::Argument]) -> Vec<Place> {
         match arguments.first() {
             Some(
@@ -390,7 +392,7 @@ impl Binder<'_> {
     }
 }
 
-/// Whether the interpreter can do it alone: it has no statements inside and calls no code.
+/// Whether the interpreter can run a statement alone: it contains no statements and calls no code.
 fn is_step(statement: &StatementKind) -> bool {
     matches!(
         statement,
@@ -408,7 +410,7 @@ fn is_step(statement: &StatementKind) -> bool {
     )
 }
 
-/// Ones below a width of at most 64.
+/// Returns a mask of the lowest `width` bits.
 pub(crate) fn mask(width: u32) -> u64 {
     if width >= 64 { u64::MAX } else { (1 << width) - 1 }
 }

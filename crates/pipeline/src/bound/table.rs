@@ -1,4 +1,4 @@
-//! Tables: what is looked up, and what runs for an entry.
+//! Resolves tables: their keys, and the actions that run for their entries.
 
 use super::statement::Formal;
 use super::{Binder, Expression, Field, General, Key, Offset, Outcome, Table, TableAction};
@@ -35,7 +35,7 @@ impl Binder<'_> {
         Ok(())
     }
 
-    /// A table that code looks up.
+    /// Resolves a table that code looks up.
     fn native_table(&mut self, id: TableId, table: &ir::Table) -> Outcome<Table> {
         let layout = self.layout;
         let packed = EntryLayout::new(layout, table);
@@ -46,7 +46,7 @@ impl Binder<'_> {
             let refused = |reason| CompileError::Design { table: table.name.clone(), reason };
             design(table.storage, packed).check(Requirements::default()).map_err(refused)?;
         }
-        // Externs of such tables ask for the entry, which only packed ones tell.
+        // Externs of such tables read the entry, which is only available for packed tables.
         let tells =
             layout.dialect == Dialect::Pna && (table.add_on_miss || table.idle_timeout.is_some());
         if tells && packed.is_err() {
@@ -91,7 +91,8 @@ impl Binder<'_> {
             if table.add_on_miss && self.adds_entry(reference.action) {
                 action.adds = self.missed()?;
             }
-            // Who adds an entry leaves the gate for that, and may hold none.
+            // An action that adds an entry leaves the read-side critical section and must not hold
+            // one.
             let may_add = action.asks_for_lookup || action.adds.is_some();
             if may_add && !action.references.is_empty() {
                 return self
@@ -124,7 +125,7 @@ impl Binder<'_> {
         Ok(Table { before_keys, keys, actions, native, members, general: None, directs })
     }
 
-    /// A table that the interpreter looks up; code runs the action.
+    /// Resolves a table that the interpreter looks up and whose actions code runs.
     fn general_table(&mut self, table: &ir::Table) -> Outcome<Table> {
         let layout = self.layout;
         let before_keys = self.block(&table.before_keys)?;
@@ -147,7 +148,7 @@ impl Binder<'_> {
         Ok(Table { before_keys, keys, actions, native, members, general, directs })
     }
 
-    /// Whether a key can be bound.
+    /// Checks whether code can compute a key.
     pub(super) fn is_bound_key(&mut self, key: &ir::Expression) -> Outcome {
         match self.shape(key.type_id) {
             Shape::Wide { .. } => self.wide_key(key).map(|_| ()),
@@ -155,8 +156,9 @@ impl Binder<'_> {
         }
     }
 
-    /// A field of an invalid header matches as zero, as in BMv2 (`src/bm_sim/match_units.cpp`), also where only a
-    /// slice of it or the field under a mask is the key.
+    /// Resolves a key. A field of an invalid header matches as zero, as in BMv2
+    /// (`src/bm_sim/match_units.cpp`), even if the key is only a slice of the field or the field
+    /// under a mask.
     pub(super) fn key(&mut self, key: &ir::Expression) -> Outcome<Expression> {
         let field = field_of_key(key);
         let value = self.expression(key)?;
@@ -174,7 +176,7 @@ impl Binder<'_> {
         Ok(value)
     }
 
-    /// The lowest 64 bits of a wider field of a header, and the others.
+    /// Returns the lowest 64 bits of a wider header field, and the bits above them.
     pub(super) fn wide_key(&mut self, key: &ir::Expression) -> Outcome<(Expression, Expression)> {
         let too_wide = "a key of more than 64 bits that is not a field of a header in whole bytes";
         let ExpressionKind::Read(place) = &key.kind else { return self.refuse(too_wide) };
@@ -201,7 +203,8 @@ impl Binder<'_> {
         Ok((part(field.bit + above, 64), part(field.bit, above)))
     }
 
-    /// An action, and where the control plane's parameters of it are.
+    /// Resolves an action of a table, and returns it with the places of its control-plane
+    /// parameters.
     fn table_action(
         &mut self,
         reference: &ir::ActionReference,
@@ -243,7 +246,7 @@ impl Binder<'_> {
         Ok((action, data))
     }
 
-    /// Whether the interpreter's externs in an action of PNA may want to know what was looked up.
+    /// Whether externs in an action of PNA that the interpreter runs may read the lookup.
     fn asks_for_lookup(&mut self, id: ir::ActionId) -> Outcome<bool> {
         use ir::ExternFunction as Of;
         let adds = self.missed()?.is_some();
@@ -263,7 +266,7 @@ impl Binder<'_> {
         Ok(asks)
     }
 
-    /// Whether an action, or what it calls, may add an entry.
+    /// Whether an action, or a callee of it, may add an entry.
     pub(super) fn adds_entry(&self, id: ir::ActionId) -> bool {
         use ir::ExternFunction as Of;
         let mut adds = false;
@@ -273,7 +276,7 @@ impl Binder<'_> {
         adds
     }
 
-    /// The externs that an action calls, and what it calls does.
+    /// Calls `with` for each extern that an action and its callees call.
     fn each_call(&self, id: ir::ActionId, with: &mut dyn FnMut(&ExternCallee)) {
         let program = &self.layout.program;
         let body = program.actions.get(id.index()).map(|action| &action.body);

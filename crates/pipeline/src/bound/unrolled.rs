@@ -1,8 +1,10 @@
-//! Parsers whose stacks have known next indexes: a state for each index that a packet can come to it with.
+//! Unrolls parsers that fill header stacks, with one copy of a state for each combination of next
+//! indexes.
 //!
-//! A loop that fills a stack is then a chain of states, and every element has a fixed place. It works where indexes depend
-//! on the way through the states alone: stacks are those of an `out` parameter, which begin empty, and nothing but
-//! extraction moves their indexes. A loop that fills no stack stays a loop.
+//! A loop that fills a stack becomes a chain of states in which every element has a fixed place.
+//! Unrolling requires that the indexes depend only on the path through the states: the stacks
+//! belong to an `out` parameter, so they begin empty, and only extraction changes their indexes. A
+//! loop that fills no stack stays a loop.
 
 use super::shape::{Scalar, Shape, Storage};
 use super::{
@@ -12,20 +14,21 @@ use super::{
 use ir::{Direction, Projection};
 use std::collections::BTreeMap;
 
-/// Most states that a parser may become.
+/// The maximum number of states of an unrolled parser.
 const MAXIMUM_STATES: usize = crate::layout::UNROLLED as usize;
 
-/// Next indexes by the offset of the stack.
+/// The next index of each stack, by the offset of the stack.
 pub(super) type NextIndexes = BTreeMap<Offset, u32>;
 
-/// States that packets come to, and with which indexes.
+/// The states that packets reach, each with the next indexes of the stacks there.
 #[derive(Default)]
 struct Ways {
     ways: Vec<(u32, NextIndexes)>,
 }
 
 impl Ways {
-    /// The number of the state that stands for a way.
+    /// Returns the number of the unrolled state for a state and its indexes, adding it if it is
+    /// new.
     fn number(&mut self, state: u32, next: &NextIndexes) -> u32 {
         let known = self.ways.iter().position(|(one, with)| *one == state && with == next);
         let number = known.unwrap_or_else(|| {
@@ -36,8 +39,9 @@ impl Ways {
     }
 }
 
-/// Whether a parser may be unrolled, as far as its text tells: what it calls, and a loop inside of a state, may move an
-/// index. Otherwise its states are bound to find that out, and with them all parsers inside, at each level once more.
+/// Whether the statements of a parser let it be unrolled: a call, or a loop inside a state, may
+/// change an index. This check avoids resolving such a parser twice, and with it its subparsers
+/// twice at each level of nesting.
 pub(super) fn can_unroll(parser: &ir::Parser) -> bool {
     use ir::StatementKind as Kind;
     let mut blocks = vec![&parser.prologue];
@@ -75,7 +79,7 @@ pub(super) fn can_unroll(parser: &ir::Parser) -> bool {
 }
 
 impl Binder<'_> {
-    /// The parser without dynamic indexes; nothing if it has none, or they are not known.
+    /// Unrolls a parser. Returns `None` if it has no stacks, or if their indexes are not known.
     pub(super) fn unrolled(&mut self, parser: &ir::Parser) -> Outcome<Option<Parser>> {
         let mut next = NextIndexes::new();
         for parameter in parser.parameters.iter().filter(|one| one.direction == Direction::Out) {
@@ -93,7 +97,8 @@ impl Binder<'_> {
             self.is_final.set(false);
             self.steps.truncate(steps);
             self.gathers.truncate(gathers);
-            // Functions that were bound meanwhile refer to those.
+            // Functions that were resolved in the meantime may refer to the steps and gathers
+            // removed above.
             self.bodies.truncate(bodies);
         }
         found
@@ -124,7 +129,7 @@ impl Binder<'_> {
                 Target::State(state) => Target::State(ways.number(state, &after)),
                 other => other,
             };
-            // Nobody comes to the end of a state that finds its stack full.
+            // A packet that finds its stack full does not reach the end of the state.
             let ends = bound.body.iter().any(|statement| {
                 matches!(statement, Statement::Verify { condition: Expression::Constant(0), .. })
             });
@@ -149,7 +154,7 @@ impl Binder<'_> {
         Ok((is_plain && stays).then_some(Parser { prologue, states, start }))
     }
 
-    /// The next index of a stack, if it is known.
+    /// Returns the next index of a stack, if it is known.
     pub(super) fn next_index(&self, stack: Offset) -> Option<u32> {
         self.next.as_ref()?.get(&stack).copied()
     }
@@ -168,7 +173,8 @@ impl Binder<'_> {
         })
     }
 
-    /// Counts up the next index of a stack if it is known, behind an extraction; what does so in the frame.
+    /// Increments the next index of a stack after an extraction, if the index is known, and returns
+    /// the statement that stores the new index in the frame.
     pub(super) fn counted_up(&mut self, stack: Offset) -> Option<Statement> {
         let index = self.next.as_mut()?.get_mut(&stack)?;
         *index += 1;
@@ -178,10 +184,10 @@ impl Binder<'_> {
     }
 }
 
-/// The next index of a stack.
+/// The representation of a stack's next index in the frame.
 const NEXT: Scalar = Scalar { width: 32, signed: false, storage: Storage::Native { bytes: 4 } };
 
-/// All stacks in a value, empty.
+/// Adds all stacks in a value to `next`, as empty ones.
 fn stacks_in(offset: Offset, shape: &Shape, next: &mut NextIndexes) {
     match shape {
         Shape::Stack { .. } => {
@@ -194,7 +200,7 @@ fn stacks_in(offset: Offset, shape: &Shape, next: &mut NextIndexes) {
     }
 }
 
-/// Whether a statement may move an index in a way that does not show in the state that it is in.
+/// Whether a statement may change an index in a way that the recorded indexes do not show.
 fn moves_otherwise(statement: &Statement, next: &NextIndexes) -> bool {
     let within =
         |start: Offset, bytes: u32| next.range(start..start.saturating_add(bytes)).count() > 0;

@@ -1,35 +1,37 @@
-//! Numbers of more than 64 bits, part by part: moved, compared, and combined bit by bit.
+//! Resolves operations on numbers of more than 64 bits that work part by part: moves, comparisons,
+//! and bitwise operators.
 //!
-//! A part has at most 64 bits and is loaded and stored as a number of its own. Parts are counted from the least
-//! significant one. What would need a carry from part to part is left to the interpreter.
+//! A part has at most 64 bits and is loaded and stored as a number of its own. Parts are counted
+//! from the least significant one. Operations with a carry from part to part are left to the
+//! interpreter.
 
 use super::shape::{DATA, Scalar, Shape, Storage};
 use super::{Address, Binder, Block, Expression, Field, Outcome, Statement, mask};
 use ir::bits::Bits;
 use ir::{BinaryOperator, ExpressionKind, Place, Projection, Type, TypeId, UnaryOperator, Value};
 
-/// Sizes of parts: the larger one where all of them begin with a byte.
+/// The sizes of parts in bits. The larger one is used if all parts then begin at a byte.
 const SIZES: [u32; 2] = [64, 32];
 
-/// Where a wide number is: bits in a header, or whole bytes of the frame.
+/// The place of a wide number: bits in a header, or whole bytes of the frame.
 #[derive(Clone, Copy)]
 pub(super) struct WidePlace {
     pub(super) address: Address,
-    /// Its first bit from there on.
+    /// The position of the number's first bit, counted from the address.
     pub(super) bit: u32,
     pub(super) width: u32,
-    /// Where it is no part of a header.
+    /// The size in bytes, if the number is not a field of a header.
     bytes: Option<u32>,
 }
 
 impl WidePlace {
-    /// The flag of the header that it is in.
+    /// Returns the address of the header that the number is a field of.
     pub(super) fn header(&self) -> Option<Address> {
         let offset = self.address.offset.checked_sub(DATA).filter(|_| self.bytes.is_none())?;
         Some(Address { offset, ..self.address })
     }
 
-    /// Bits `high` to `low`; nothing if they do not lie in eight bytes.
+    /// Returns the field of bits `high` to `low`, or `None` if they span more than eight bytes.
     fn part(&self, high: u32, low: u32) -> Option<Field> {
         let (bit, width) = (self.bit + self.width - 1 - high, high - low + 1);
         let storage = match self.bytes {
@@ -41,19 +43,19 @@ impl WidePlace {
         fits.then_some(Field { address: self.address, scalar })
     }
 
-    /// All of it in parts.
+    /// Returns all parts of the number.
     fn parts(&self, size: u32) -> Option<Vec<Field>> {
         ranges(self.width, size).map(|(high, low)| self.part(high, low)).collect()
     }
 }
 
-/// High and low bit of each part.
+/// Returns the high and low bit of each part.
 fn ranges(width: u32, size: u32) -> impl Iterator<Item = (u32, u32)> {
     (0..width).step_by(size as usize).map(move |low| ((low + size).min(width) - 1, low))
 }
 
 impl Binder<'_> {
-    /// The width of a type of wide numbers.
+    /// Returns the width of a type, if it is a type of wide numbers.
     fn wide_width(&self, type_id: TypeId) -> Option<u32> {
         match self.layout.get(type_id) {
             Some(Type::Bits { width, .. }) if width > 64 => Some(width),
@@ -61,7 +63,7 @@ impl Binder<'_> {
         }
     }
 
-    /// Where a wide number is.
+    /// Resolves the place of a wide number.
     pub(super) fn wide_place(&mut self, place: &Place) -> Outcome<WidePlace> {
         let none = "a number of more than 64 bits that is in no header and no variable";
         if let Some((Projection::Field(position), path)) = place.path.split_last() {
@@ -90,7 +92,7 @@ impl Binder<'_> {
         }
     }
 
-    /// Bits of a wide number, as one of at most 64.
+    /// Returns the field of bits `high` to `low` of a wide number.
     pub(super) fn wide_slice(&mut self, place: &Place, high: u32, low: u32) -> Outcome<Field> {
         match self.wide_place(place)?.part(high, low) {
             Some(field) => Ok(field),
@@ -98,14 +100,14 @@ impl Binder<'_> {
         }
     }
 
-    /// Whether a place is a wide number, or a part of one.
+    /// Whether a place is a wide number, or a slice of one.
     pub(super) fn is_wide(&self, place: &Place) -> bool {
         let type_id = self.layout.program.place_type(place);
         self.sliced_wide(place).is_some()
             || type_id.and_then(|type_id| self.wide_width(type_id)).is_some()
     }
 
-    /// The place without its slice, if it has one of a wide number.
+    /// Splits the slice of a wide number into the place of the number and the high and low bit.
     pub(super) fn sliced_wide(&self, place: &Place) -> Option<(Place, u32, u32)> {
         let (Projection::Slice { high, low }, path) = place.path.split_last()? else {
             return None;
@@ -115,7 +117,7 @@ impl Binder<'_> {
         self.wide_width(type_id).map(|_| (whole, *high, *low))
     }
 
-    /// Assigns to a wide number, or to a part of one.
+    /// Assigns to a wide number, or to a slice of one.
     pub(super) fn assign_wide(
         &mut self,
         place: &Place,
@@ -132,7 +134,7 @@ impl Binder<'_> {
         self.store_wide(to, value, out)
     }
 
-    /// Puts a value into a wide variable.
+    /// Stores the initial value of a wide variable.
     pub(super) fn initialise_wide(
         &mut self,
         (offset, width): (u32, u32),
@@ -154,7 +156,7 @@ impl Binder<'_> {
         self.refuse("a number of more than 64 bits")
     }
 
-    /// `==` and `!=` of wide numbers.
+    /// Resolves `==` and `!=` of wide numbers.
     pub(super) fn compare_wide(
         &mut self,
         operator: BinaryOperator,
@@ -188,7 +190,8 @@ impl Binder<'_> {
         Ok(None)
     }
 
-    /// The parts of an expression of this width; nothing if code has them not in this size.
+    /// Returns the parts of an expression of this width, or `None` if code cannot compute them in
+    /// this size.
     fn wide_parts(
         &mut self,
         value: &ir::Expression,
@@ -271,7 +274,7 @@ impl Binder<'_> {
                 Some(then.into_iter().zip(otherwise).map(chosen).collect())
             }
             ExpressionKind::Cast(operand) => match self.layout.get(operand.type_id) {
-                // To another sign.
+                // A cast that only changes the sign.
                 Some(Type::Bits { width: from, .. }) if from == width => {
                     self.wide_parts(operand, width, size)?
                 }
@@ -289,7 +292,7 @@ impl Binder<'_> {
         })
     }
 
-    /// As [`Self::wide_parts`] of a number of any width.
+    /// Like [`Self::wide_parts`], for a number of any width.
     fn any_parts(
         &mut self,
         value: &ir::Expression,
@@ -312,7 +315,7 @@ impl Binder<'_> {
     }
 }
 
-/// A wide number in the frame.
+/// Returns the place of a wide number that is not a field of a header.
 fn wide_at(address: Address, width: u32) -> WidePlace {
     let bytes = width.div_ceil(8);
     WidePlace { address, bit: bytes * 8 - width, width, bytes: Some(bytes) }

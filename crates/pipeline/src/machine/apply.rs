@@ -1,4 +1,4 @@
-//! Applying a table: keys, lookup, action, and what the action leaves in the entry.
+//! Applies tables: keys, lookup, action, and the write-back of an action's parameters to its entry.
 
 use super::statement::Formal;
 use super::{Flow, Lookup, Machine, Stop, damaged};
@@ -21,7 +21,7 @@ use ir::{
 use std::sync::Arc;
 
 impl<'p> Machine<'p> {
-    /// Applies a table. The results are written before control goes where the action sends it.
+    /// Applies a table. The results are stored before the effect of the action on control flow.
     pub(super) fn apply_table(
         &mut self,
         id: TableId,
@@ -52,7 +52,7 @@ impl<'p> Machine<'p> {
             self.write(&place, Value::Bool(is_hit))?;
         }
         if let Some(place) = action_run {
-            // An empty group runs nothing; then no label but `default` fits.
+            // An empty group runs no action, and then only the label `default` matches.
             let position = chosen.and_then(|action| {
                 table.actions.iter().position(|reference| reference.action == action)
             });
@@ -63,8 +63,8 @@ impl<'p> Machine<'p> {
         Ok(flow)
     }
 
-    /// Looks a table up: whether there is an entry, and the action that runs. The lookup is there for externs until
-    /// [`Self::end_look_up`].
+    /// Looks up a table. Returns whether there is an entry, and the action that runs. Externs can
+    /// read the lookup until [`Self::end_look_up`].
     pub(crate) fn look_up(&mut self, id: TableId) -> Result<(bool, Option<Arc<ActionCell>>), Stop> {
         let layout = self.layout;
         let table = layout.program.tables.get(id.index()).ok_or_else(|| damaged("table"))?;
@@ -109,18 +109,19 @@ impl<'p> Machine<'p> {
         Ok((is_hit, cell))
     }
 
-    /// A lookup that machine code made is there for externs until [`Self::end_look_up`].
+    /// Makes a lookup of machine code available to externs until [`Self::end_look_up`].
     pub(crate) fn begin_look_up(&mut self, lookup: Lookup) {
         self.scratch.lookups.push(lookup);
     }
 
-    /// Forgets the innermost lookup.
+    /// Removes the innermost lookup.
     pub(crate) fn end_look_up(&mut self) {
         self.scratch.lookups.pop();
     }
 
-    /// The value of a key. A field of an invalid header matches as zero, as in BMv2
-    /// (`src/bm_sim/match_units.cpp`), also where only a slice of it or the field under a mask is the key.
+    /// Evaluates a key. A field of an invalid header matches as zero, as in BMv2
+    /// (`src/bm_sim/match_units.cpp`), even if the key is only a slice of the field or the field
+    /// under a mask.
     fn key_value(&self, key: &Expression) -> Result<Value, Stop> {
         if let ExpressionKind::Read(place) = &field_of_key(key).kind
             && self.is_in_invalid_header(place)?
@@ -134,7 +135,8 @@ impl<'p> Machine<'p> {
         self.state.tables.get(id.index()).ok_or_else(|| damaged("table"))
     }
 
-    /// Idle timer, counters and the trace of a hit; gives what the entry runs at that moment.
+    /// Restarts the idle timer, counts and traces a hit, and returns what the entry runs at that
+    /// moment.
     fn count_hit(&mut self, table: &Table, state: &TableState, entry: &Stored) -> Runs {
         let counts_every_hit = self.layout.dialect.is_bmv2();
         let runs = {
@@ -155,7 +157,7 @@ impl<'p> Machine<'p> {
         runs
     }
 
-    /// The action that an entry runs; `None` for a group without members that can be used.
+    /// Returns the action that an entry runs, or `None` for a group without a usable member.
     fn chosen(&self, table: &Table, runs: Runs) -> Result<Option<Arc<ActionCell>>, Stop> {
         let choice = match runs {
             Runs::Action(cell) | Runs::Member(_, cell) => return Ok(Some(cell)),
@@ -177,13 +179,13 @@ impl<'p> Machine<'p> {
         Ok(chosen.map(|member| Arc::clone(&member.cell)))
     }
 
-    /// The hash over the keys with match kind `selector`, in order.
+    /// Returns the hash over the keys with match kind `selector`, in order.
     fn selector_hash(&self, table: &Table, instance: Option<ExternId>) -> Result<u64, Stop> {
         let lookup = self.lookups().last().ok_or_else(|| damaged("lookup"))?;
         let mut data = Vec::new();
         let mut used = 8;
         for (key, value) in table.keys.iter().zip(&lookup.keys) {
-            // BMv2 leaves fields of invalid headers out (`calculations.cpp`).
+            // BMv2 leaves out fields of invalid headers (`calculations.cpp`).
             let left_out = self.layout.dialect.is_bmv2()
                 && match &key.expression.kind {
                     ExpressionKind::Read(place) => self.is_in_invalid_header(place)?,
@@ -202,13 +204,13 @@ impl<'p> Machine<'p> {
         let hash = read(&self.state.hashes).hash(algorithm, &data);
         let hash = hash.ok_or_else(|| algorithm.not_run())?;
         let width = profile.map_or(0, |profile| profile.output_width);
-        // p4c hands no width to BMv2 (`ExternConverter_action_selector` of `simpleSwitch.cpp` and
-        // `psaSwitch.cpp`).
+        // p4c does not pass the width to BMv2 (`ExternConverter_action_selector` of
+        // `simpleSwitch.cpp` and `psaSwitch.cpp`).
         let narrows = !self.layout.dialect.is_bmv2() && (1..64).contains(&width);
         Ok(if narrows { hash & ((1 << width) - 1) } else { hash })
     }
 
-    /// Runs the action in a cell; which it was, and where control goes.
+    /// Runs the action in a cell, and returns the action and how control continues.
     fn run_table_action(
         &mut self,
         table: &Table,
@@ -221,7 +223,8 @@ impl<'p> Machine<'p> {
             let action = layout.program.actions.get(call.action.index());
             action.is_some_and(|action| action.parameters.iter().any(|one| one.reference))
         };
-        // Who writes its entry holds it alone from before it reads it, where the program asks for that.
+        // An action that writes its entry runs alone, from before it reads the entry, if the
+        // program requires that.
         let _turn = (state.synchronised && writes(&call)).then(|| cell.turn());
         if _turn.is_some() {
             call = cell.call();
@@ -265,7 +268,7 @@ impl<'p> Machine<'p> {
         Ok((id, if let Flow::Exit = flow { Flow::Exit } else { Flow::Next }))
     }
 
-    /// Puts the entry's values into the action's control-plane parameters.
+    /// Sets the action's control-plane parameters to the entry's values.
     fn bind(&mut self, action: &Action, arguments: &[Value]) -> Result<(), Stop> {
         let parameters = action.control_plane_parameters();
         for (parameter, argument) in parameters.zip(arguments) {

@@ -1,4 +1,4 @@
-//! Expressions, which have no effect.
+//! Evaluates expressions, which have no side effects.
 
 use super::{Machine, Stop, damaged};
 use crate::value::Value;
@@ -8,7 +8,7 @@ use num_bigint::BigInt;
 use std::cmp::Ordering;
 
 impl Machine<'_> {
-    /// The value of an expression. `Stop::Reject` only in parsers, for `next` and `last`.
+    /// Evaluates an expression. `Stop::Reject` occurs only in parsers, for `next` and `last`.
     pub(crate) fn evaluate(&self, expression: &Expression) -> Result<Value, Stop> {
         match &expression.kind {
             ExpressionKind::Constant(constant) => {
@@ -32,7 +32,8 @@ impl Machine<'_> {
         }
     }
 
-    /// Each operation in a frame of its own: expressions nest deeper than stacks are generous.
+    /// Dispatches to a function for each kind of operation. Separate functions keep the stack
+    /// frames small, because expressions may nest deeply.
     fn evaluate_operation(&self, expression: &Expression) -> Result<Value, Stop> {
         match &expression.kind {
             ExpressionKind::Constant(_) | ExpressionKind::Read(_) => self.evaluate(expression),
@@ -98,7 +99,7 @@ impl Machine<'_> {
         Ok(Value::Stack { elements, next })
     }
 
-    /// What is asked of a place, the packet or a type.
+    /// Evaluates a property of a place or of the packet.
     fn evaluate_property(&self, expression: &Expression) -> Result<Value, Stop> {
         match &expression.kind {
             ExpressionKind::IsValid(place) => {
@@ -126,7 +127,7 @@ impl Machine<'_> {
         expressions.iter().map(|expression| self.evaluate(expression)).collect()
     }
 
-    /// The value of a `bool` expression.
+    /// Evaluates a `bool` expression.
     pub(crate) fn condition(&self, expression: &Expression) -> Result<bool, Stop> {
         match self.evaluate(expression)? {
             Value::Bool(value) => Ok(value),
@@ -191,7 +192,8 @@ fn binary(operator: BinaryOperator, left: &Value, right: &Value) -> Option<Value
         Op::Add => left.wrapping_add(&right),
         Op::Subtract => left.wrapping_sub(&right),
         Op::Multiply => left.wrapping_mul(&right),
-        // Standard P4 divides only constants; by zero the reference gives zero.
+        // Standard P4 divides only constants. The reference implementation returns zero for a
+        // division by zero.
         Op::Divide => left.checked_div(&right).unwrap_or_else(zero),
         Op::Modulo => left.checked_rem(&right).unwrap_or_else(zero),
         Op::SaturatingAdd => left.saturating_add(&right),
@@ -204,7 +206,8 @@ fn binary(operator: BinaryOperator, left: &Value, right: &Value) -> Option<Value
     }))
 }
 
-/// Both operands as numbers; an `int` takes the type of the other one.
+/// Returns both operands as numbers of one type. An operand of type `int` takes the type of the
+/// other operand.
 fn number_pair(left: &Value, right: &Value) -> Option<(Bits, Bits)> {
     let of_type =
         |number: &BigInt, like: &Bits| Bits::from_bigint(like.width(), like.is_signed(), number);
@@ -216,7 +219,7 @@ fn number_pair(left: &Value, right: &Value) -> Option<(Bits, Bits)> {
     })
 }
 
-/// Values that are of the type already stay as they are.
+/// Converts a value to a type. A value that already has the type is returned unchanged.
 fn cast(value: Value, ty: Type) -> Value {
     match (value, ty) {
         (Value::Bits(bits), Type::Bits { width, signed }) => Value::Bits(bits.cast(width, signed)),

@@ -1,4 +1,4 @@
-//! Parsers: states, `select`, and what they do with the packet (P4_16 specification, section 13).
+//! Runs parsers: states, `select`, and the extraction of headers (P4_16 specification, section 13).
 
 use super::{Flow, MAXIMUM_STATES, Machine, Stop, damaged};
 use crate::layout::CoreError;
@@ -48,14 +48,14 @@ impl Machine<'_> {
         if let Some(case) = chosen.and_then(|position| cases.get(position)) {
             return Ok(case.target);
         }
-        // p4c's back ends for BMv2 make no state for this, and a parser without a next state ends without error
-        // (`backends/bmv2/simple_switch/midend.cpp` and that of psa_switch lack `HandleNoMatch`;
-        // `src/bm_sim/parser.cpp`, `find_next_state`).
+        // p4c's back ends for BMv2 make no state for this error, and a parser without a next state
+        // ends without an error (`backends/bmv2/simple_switch/midend.cpp` and its counterpart in
+        // psa_switch lack `HandleNoMatch`; `src/bm_sim/parser.cpp`, `find_next_state`).
         let is_bmv2 = self.layout.dialect.is_bmv2();
         Err(self.layout.reject(if is_bmv2 { CoreError::NoError } else { CoreError::NoMatch }))
     }
 
-    /// Position of the first case that fits.
+    /// Returns the position of the first case that matches.
     pub(crate) fn selected(
         &self,
         subjects: &[Expression],
@@ -136,7 +136,7 @@ impl Machine<'_> {
         Ok(is_member(&members, &patterns))
     }
 
-    /// `packet.extract` (section 13.8).
+    /// Runs `packet.extract` (section 13.8).
     pub(super) fn extract(
         &mut self,
         header: Option<&Place>,
@@ -179,7 +179,8 @@ impl Machine<'_> {
         Ok(())
     }
 
-    /// Extracts a header of plain fields into the memory that it has; `None`, with nothing done, for others.
+    /// Extracts a header of plain fields into its existing memory. Returns `None`, without any
+    /// effect, for other headers.
     fn extract_in_place(&mut self, place: &Place) -> Option<Result<(), Stop>> {
         let (mut cursor, length) = (self.cursor, self.scratch.packet.len() as u64 * 8);
         let Value::Header { fields, .. } = self.fields_mut(place)? else { return None };
@@ -213,7 +214,7 @@ impl Machine<'_> {
         Some(Ok(()))
     }
 
-    /// After an extraction into `stack.next` the next index is one further.
+    /// Increments the next index of a stack after an extraction into `stack.next`.
     fn advance_next(&mut self, header: Option<&Place>) -> Result<(), Stop> {
         let Some(place) = header else { return Ok(()) };
         let position =
@@ -231,7 +232,7 @@ impl Machine<'_> {
         })
     }
 
-    /// A value of a type from the packet; nothing is changed if the packet is too short.
+    /// Reads a value of a type from the packet. Fails if the packet is too short.
     fn read_packet(&self, type_id: TypeId, cursor: &mut u64, varbits: u64) -> Result<Value, Stop> {
         let take = |cursor: &mut u64, width: u32, signed: bool| {
             let bits = Bits::read_packet(&self.scratch.packet, *cursor, width, signed);
@@ -287,7 +288,7 @@ impl Machine<'_> {
 
     pub(super) fn advance(&mut self, bits: &Expression) -> Result<(), Stop> {
         let bits = super::place::number(&self.evaluate(bits)?);
-        // BMv2 moves by whole bytes; P4 leaves that to the target.
+        // BMv2 moves by whole bytes. P4 leaves the unit to the target.
         let by_bytes = self.layout.dialect.is_of_switches();
         if by_bytes && !bits.is_multiple_of(8) {
             return Err(self.layout.reject(CoreError::ParserInvalidArgument));

@@ -1,4 +1,4 @@
-//! Places: reading and writing parts of variables.
+//! Reads and writes places, which are parts of variables.
 
 use super::{Machine, Stop, damaged};
 use crate::error::RunError;
@@ -9,16 +9,18 @@ use ir::bits::Bits;
 use ir::{Place, Projection, Type, TypeId, VariableId};
 use smallvec::SmallVec;
 
-/// A place whose indexes were computed, so that it stays the same place until it is written.
+/// A place whose indexes have been computed, so that later statements cannot change what it refers
+/// to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Resolved {
     variable: VariableId,
     steps: Steps,
-    /// Beyond a stack: reads give the initial value, writes do nothing (section 8.18).
+    /// Whether the place is beyond the end of a stack. Reads then return the initial value, and
+    /// writes have no effect (section 8.18).
     outside: bool,
 }
 
-/// Few places lie deeper.
+/// The steps of a place. Few places are deeper than four steps.
 type Steps = SmallVec<[Step; 4]>;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -68,7 +70,7 @@ impl Machine<'_> {
         Ok(resolved)
     }
 
-    /// The value at a place; `None` beyond a stack and for slices.
+    /// Returns the value at a place, or `None` beyond the end of a stack and for slices.
     pub(crate) fn peek(&self, place: &Resolved) -> Option<&Value> {
         let mut value = self.scratch.frame.get(place.variable.index())?;
         for step in &place.steps {
@@ -77,7 +79,8 @@ impl Machine<'_> {
         Some(value)
     }
 
-    /// The value at a place that has only fields; `None` for others, whose indexes are to be computed.
+    /// Returns the value at a place whose steps are all fields, or `None` for places with indexes
+    /// to compute.
     pub(crate) fn peek_fields(&self, place: &Place) -> Option<&Value> {
         let mut value = self.scratch.frame.get(place.variable.index())?;
         for projection in &place.path {
@@ -87,7 +90,8 @@ impl Machine<'_> {
         Some(value)
     }
 
-    /// As [`Self::peek_fields`], with whether the place lies in a header that is invalid, or is one.
+    /// Like [`Self::peek_fields`], and also returns whether the place is an invalid header or lies
+    /// in one.
     pub(crate) fn peek_validity(&self, place: &Place) -> Option<(&Value, bool)> {
         let mut value = self.scratch.frame.get(place.variable.index())?;
         let mut is_in_invalid = false;
@@ -100,8 +104,9 @@ impl Machine<'_> {
         Some((value, is_in_invalid))
     }
 
-    /// The value at a place that has only fields and lies in no header union, to be changed while nobody is told;
-    /// `None` for others.
+    /// Returns the value at a place whose steps are all fields and that lies in no header union,
+    /// for writing without an event. Returns `None` for other places, and while a trace receives
+    /// events.
     pub(crate) fn fields_mut(&mut self, place: &Place) -> Option<&mut Value> {
         if self.is_traced() {
             return None;
@@ -119,7 +124,7 @@ impl Machine<'_> {
         Some(value)
     }
 
-    /// Reads a place; `type_id` is the type of the result.
+    /// Reads a place. `type_id` is the type of the result.
     pub(crate) fn read(&self, place: &Resolved, type_id: TypeId) -> Result<Value, Stop> {
         if place.outside {
             return Ok(self.initial(type_id)?);
@@ -135,7 +140,7 @@ impl Machine<'_> {
         self.peek(place).cloned().ok_or_else(|| damaged("place"))
     }
 
-    /// Whether a place lies in a header that is invalid, or is one.
+    /// Whether a place is an invalid header, or lies in one.
     pub(crate) fn is_in_invalid_header(&self, place: &Place) -> Result<bool, Stop> {
         if let Some((_, is_in_invalid)) = self.peek_validity(place) {
             return Ok(is_in_invalid);
@@ -154,7 +159,7 @@ impl Machine<'_> {
         Ok(matches!(value, Value::Header { valid: false, .. }))
     }
 
-    /// Stores a value and tells the trace.
+    /// Stores a value, and sends an event to the trace.
     pub(crate) fn write(&mut self, place: &Resolved, value: Value) -> Result<(), Stop> {
         self.event(|machine| {
             let (place, type_id) = machine.describe(place);
@@ -167,8 +172,8 @@ impl Machine<'_> {
         self.update(place, |target| target.assign(value))
     }
 
-    /// Changes the value at a place. A member of a header union that becomes valid invalidates its
-    /// siblings (section 8.20).
+    /// Changes the value at a place. A member of a header union that becomes valid invalidates the
+    /// other members (section 8.20).
     pub(crate) fn update(
         &mut self,
         place: &Resolved,
@@ -188,7 +193,7 @@ impl Machine<'_> {
         if done { Ok(()) } else { Err(damaged("place")) }
     }
 
-    /// The type of a place.
+    /// Returns the type of a place.
     pub(crate) fn place_type(&self, place: &Place) -> Option<TypeId> {
         let variable = self.layout.program.variables.get(place.variable.index())?;
         let mut type_id = variable.type_id;
@@ -207,7 +212,7 @@ impl Machine<'_> {
         Some(type_id)
     }
 
-    /// The place as people write it, and its type unless it is a slice.
+    /// Returns the place in the notation of P4, and its type unless it is a slice.
     pub(crate) fn describe(&self, place: &Resolved) -> (String, Option<TypeId>) {
         let variable = self.layout.program.variables.get(place.variable.index());
         let mut text = variable.map_or_else(String::new, |variable| variable.name.clone());
@@ -246,7 +251,7 @@ impl Machine<'_> {
     }
 }
 
-/// The part of a value; `None` for slices.
+/// Returns the part of a value that a step leads to, or `None` for slices.
 fn within<'v>(value: &'v Value, step: &Step) -> Option<&'v Value> {
     match (value, step) {
         (
@@ -265,7 +270,8 @@ fn stack_size(value: &Value) -> usize {
     }
 }
 
-/// Whether the place was there.
+/// Applies `change` to the part of a value that the steps lead to, and returns whether there is
+/// one.
 fn update_in(target: &mut Value, steps: &[Step], change: &mut dyn FnMut(&mut Value)) -> bool {
     let Some((step, rest)) = steps.split_first() else {
         change(target);
@@ -302,7 +308,7 @@ fn update_in(target: &mut Value, steps: &[Step], change: &mut dyn FnMut(&mut Val
     }
 }
 
-/// The number in a value that an index or a size is.
+/// Returns the number that a value of an index or a size holds.
 pub(crate) fn number(value: &Value) -> u64 {
     match value {
         Value::Integer(number) => u64::try_from(number.clone()).unwrap_or(u64::MAX),

@@ -1,4 +1,4 @@
-//! What a worker uses again and again: memory, and what is its own from packet to packet.
+//! The memory that a worker reuses from packet to packet, and the worker's own state.
 
 use super::Lookup;
 use crate::externs::ChecksumState;
@@ -11,35 +11,36 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Values that are kept for the next packets: those of a few blocks.
+/// The maximum number of spare values, enough for a few blocks.
 const SPARE_VALUES: usize = 8;
 
-/// See the module. One packet at a time uses it.
+/// The reusable memory of a worker, used by one packet at a time.
 #[derive(Debug)]
 pub(crate) struct Scratch {
-    /// Values of all variables, each of the shape of its type; made for the first packet.
+    /// The values of all variables, each of the shape of its type. They are created for the first
+    /// packet.
     pub(super) frame: Vec<Value>,
-    /// The packet as the parser sees it.
+    /// The packet that the parser reads.
     pub(super) packet: Vec<u8>,
-    /// What the deparser emitted.
+    /// The output of the deparser.
     pub(crate) emitted: Vec<u8>,
-    /// Tables that are being applied, the innermost last.
+    /// The tables that are being applied, the innermost last.
     pub(crate) lookups: Vec<Lookup>,
-    /// What checksum units were given; an instance that is not here is as after `clear`.
+    /// The data of checksum units. An instance without data is in its state after `clear`.
     pub(crate) checksums: HashMap<ExternId, ChecksumState>,
-    /// Messages to the control plane that nobody has taken yet.
+    /// Messages to the control plane that have not been collected yet.
     pub(crate) digests: Vec<Digest>,
     random: ChaCha8Rng,
     /// The number of random numbers that were drawn.
     pub(crate) drawn: u64,
-    /// Values whose memory the next ones of their types may have.
+    /// Values whose memory later values of their types can reuse.
     spare: Vec<(TypeId, Value)>,
-    /// The number of bytes that the packet at hand has behind those that are given, as
-    /// [`crate::Worker::process_heads`] has it.
+    /// The number of bytes of the current packet beyond those in memory: see
+    /// [`crate::Worker::process_heads`].
     pub(crate) beyond: u64,
-    /// Says whether the worker is to end, also while it runs a packet.
+    /// The flag that asks the worker to end, even while it runs a packet.
     pub(crate) stop: Option<Arc<EndFlag>>,
-    /// Of machine code, where the program has it.
+    /// The memory of machine code, if the program is compiled.
     pub(crate) compiled: Option<Box<crate::compiled::Memory>>,
 }
 
@@ -51,7 +52,8 @@ pub(crate) struct EndFlag {
 }
 
 impl Scratch {
-    /// Random numbers depend on the seed and on the packets that used this alone.
+    /// Creates the memory of a worker. Its random numbers depend only on the seed and on the
+    /// packets that the worker processes.
     pub(crate) fn new(seed: u64) -> Self {
         Self {
             frame: Vec::new(),
@@ -69,25 +71,25 @@ impl Scratch {
         }
     }
 
-    /// Whether the worker is to end.
+    /// Whether the worker must end.
     pub(crate) fn is_stopped(&self) -> bool {
         self.stop.as_ref().is_some_and(|stop| stop.flag.load(Ordering::Relaxed))
     }
 
-    /// Keeps a value that is needed no more.
+    /// Keeps the memory of a value that is no longer needed.
     pub(crate) fn put_by(&mut self, type_id: TypeId, value: Value) {
         if self.spare.len() < SPARE_VALUES {
             self.spare.push((type_id, value));
         }
     }
 
-    /// A value of this type with whatever it held, if one was put by.
+    /// Returns a spare value of this type, with its old contents, if there is one.
     pub(super) fn take_spare(&mut self, type_id: TypeId) -> Option<Value> {
         let position = self.spare.iter().position(|(of, _)| *of == type_id)?;
         Some(self.spare.swap_remove(position).1)
     }
 
-    /// A number between both, ends included; `low` if the range is empty.
+    /// Draws a number from `low` to `high`, both included. Returns `low` if the range is empty.
     pub(super) fn random_number(&mut self, low: u64, high: u64) -> u64 {
         if low >= high {
             return low;

@@ -1,4 +1,4 @@
-//! Statements: everything that has an effect.
+//! Runs statements, which are all that has side effects.
 
 use super::place::Resolved;
 use super::{Flow, Machine, Stop, damaged};
@@ -11,7 +11,7 @@ use ir::{
     VariableId,
 };
 
-/// A parameter of anything that is called.
+/// A parameter of a callee.
 pub(super) struct Formal {
     pub(super) variable: VariableId,
     pub(super) direction: Direction,
@@ -25,7 +25,7 @@ impl From<&Parameter> for Formal {
     }
 }
 
-/// Parameters of an action; those of the control plane are read only.
+/// Returns the parameters of an action. Those of the control plane are only read.
 pub(super) fn action_formals(action: &Action) -> impl Iterator<Item = Formal> + '_ {
     action.parameters.iter().map(|parameter| Formal {
         variable: parameter.variable,
@@ -35,8 +35,8 @@ pub(super) fn action_formals(action: &Action) -> impl Iterator<Item = Formal> + 
 }
 
 impl Machine<'_> {
-    /// Runs a statement. Only what can nest is here, in small frames of their own: programs nest
-    /// deeper than a thread's stack is generous.
+    /// Runs a statement. Only statements that can nest are handled here, each in a function of its
+    /// own with a small stack frame, because programs may nest deeply.
     pub(super) fn statement(&mut self, statement: &Statement) -> Result<Flow, Stop> {
         match &statement.kind {
             StatementKind::If { condition, then, otherwise } => {
@@ -70,7 +70,7 @@ impl Machine<'_> {
         }
     }
 
-    /// Runs a statement that has no statements inside.
+    /// Runs a statement that contains no statements.
     fn simple_statement(&mut self, statement: &Statement) -> Result<Flow, Stop> {
         match &statement.kind {
             StatementKind::Assign { place, value } if self.fields_mut(place).is_some() => {
@@ -227,7 +227,7 @@ impl Machine<'_> {
         Ok(after_call(flow).0)
     }
 
-    /// Stores the result of an extern in the type of its place.
+    /// Stores the result of an extern, converted to the type of the place.
     pub(crate) fn write_as(&mut self, place: &Resolved, value: Value) -> Result<(), Stop> {
         let value = match (self.peek(place), value) {
             (Some(like), Value::Bits(bits)) => Value::from_pattern(like, &bits),
@@ -236,7 +236,7 @@ impl Machine<'_> {
         self.write(place, value)
     }
 
-    /// Tells the trace which side of a branch was taken.
+    /// Reports to the trace which side of a branch was taken.
     fn decided(&mut self, statement: &Statement, side: usize) {
         if let (Some(trace), Some(at)) = (&mut self.trace, statement.location) {
             trace.branch(at, side);
@@ -289,8 +289,9 @@ impl Machine<'_> {
         }
     }
 
-    /// Calls something: arguments are read left to right before, and written left to right as the
-    /// call names them after, whichever way it ends (section 6.8).
+    /// Calls a callee. Arguments are read left to right before `body` runs. Unless `body` ends with
+    /// a fault, they are written afterwards, in the order in which the call names them (section
+    /// 6.8).
     pub(super) fn call(
         &mut self,
         formals: &mut dyn Iterator<Item = Formal>,
@@ -307,7 +308,7 @@ impl Machine<'_> {
         flow
     }
 
-    /// Sets parameters; gives what is to be written where after the call.
+    /// Sets the parameters, and returns the copies to make after the call.
     fn copy_arguments_in(
         &mut self,
         formals: &mut dyn Iterator<Item = Formal>,
@@ -362,7 +363,7 @@ impl Machine<'_> {
         Ok(())
     }
 
-    /// Names and values of an action's parameters, for the trace.
+    /// Returns the names and values of an action's parameters, for the trace.
     pub(super) fn action_arguments(&self, action: &Action) -> Vec<(String, String)> {
         action
             .parameters
@@ -377,14 +378,14 @@ impl Machine<'_> {
 
 /// A parameter that is copied out after a call.
 struct CopyOut {
-    /// The rank among those of the call.
+    /// The position of the copy in the order of the call's copies.
     rank: usize,
     variable: VariableId,
-    /// The place that it goes to.
+    /// The place that receives the value.
     place: Resolved,
 }
 
-/// What the caller does next, and the value that was returned.
+/// Returns how the caller continues, and the returned value.
 fn after_call(flow: Flow) -> (Flow, Option<Value>) {
     match flow {
         Flow::Exit => (Flow::Exit, None),
@@ -393,7 +394,8 @@ fn after_call(flow: Flow) -> (Flow, Option<Value>) {
     }
 }
 
-/// Elements move up by `count`, the first become invalid (section 8.18).
+/// Moves the elements of a stack up by `count`. The first `count` elements become invalid (section
+/// 8.18).
 fn push_front(stack: &mut Value, count: u32) {
     let Value::Stack { elements, next } = stack else { return };
     let size = elements.len();
@@ -403,7 +405,7 @@ fn push_front(stack: &mut Value, count: u32) {
     *next = next.saturating_add(count).min(u32::try_from(size).unwrap_or(u32::MAX));
 }
 
-/// Elements move down by `count`, the last become invalid.
+/// Moves the elements of a stack down by `count`. The last `count` elements become invalid.
 fn pop_front(stack: &mut Value, count: u32) {
     let Value::Stack { elements, next } = stack else { return };
     let size = elements.len();

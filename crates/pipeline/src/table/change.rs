@@ -1,8 +1,11 @@
-//! What packets make of their entries where a controller has to write it (`update = "digest"` of `@tableconfig`).
+//! Changes that packets make to their entries by way of a controller (`update = "digest"` of
+//! `@tableconfig`).
 //!
-//! The action of such a packet leaves its entry as it is; what it made of its references goes into a message, and the entry
-//! is changed when the message has been to a controller and back (Simon et al., ANCS 2021, section 5.1). A packet that
-//! comes before that finds the old values, and where it changes the entry too, whichever of the two messages is written
+//! The action of such a packet does not change its entry. The new values of the action's reference
+//! parameters become a message instead, and the entry is changed when the message returns from a
+//! controller (Simon et al., ANCS 2021, section 5.1). A packet that arrives in the meantime finds
+//! the old values. If it changes the entry too, the message that is written last wins, and
+//! [`Core::change_entry`] reports that it overwrote a change.
 //! last wins: [`Core::change_entry`] tells that it did.
 
 use super::{ActionCall, ActionCell, EntryHandle, Runs, Stored, TableState};
@@ -16,32 +19,32 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use tables::Applied;
 
-/// Changes that may wait to be taken.
+/// The maximum number of changes that may wait to be taken.
 const ROOM: usize = 1 << 16;
 
-/// What a packet would have its entry be.
+/// A change that a packet requests for its entry.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EntryChange {
-    /// Whose entry.
+    /// The table of the entry.
     pub table: TableId,
-    /// Which entry.
+    /// The entry.
     pub entry: EntryHandle,
-    /// What the packet found there.
+    /// The action call that the packet found in the entry.
     pub before: ActionCall,
-    /// The same action with what it made of its references.
+    /// The same action, with the new values of its reference parameters.
     pub after: ActionCall,
 }
 
-/// What an entry was when a change was written.
+/// The state of an entry at the time when a change was written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Changed {
-    /// As the packet had found it.
+    /// The entry was as the packet had found it.
     AsFound,
-    /// Something else: what had been written there meanwhile is lost.
+    /// The entry had changed since, and that change is lost.
     Overwritten,
 }
 
-/// Changes that nobody has taken yet.
+/// The changes that have not been taken yet.
 #[derive(Debug, Default)]
 pub(crate) struct EntryChanges {
     some: AtomicBool,
@@ -70,20 +73,20 @@ impl EntryChanges {
     }
 }
 
-/// What an action leaves that has run for a table.
+/// The result of an action that has run for a table.
 pub(crate) struct Left<'l> {
-    /// What it was found in; nothing on a miss.
+    /// The entry of the action, or `None` on a miss.
     pub(crate) entry: Option<&'l Stored>,
     pub(crate) cell: &'l ActionCell,
-    /// What it was given.
+    /// The call, with the arguments before the action ran.
     pub(crate) call: Arc<ActionCall>,
-    /// What it made of its references, by their positions.
+    /// The new values of the reference parameters, by position.
     pub(crate) values: Vec<(usize, Value)>,
 }
 
 impl TableState {
-    /// Leaves what an action made of its references, in the way that the table's design has. The default action is no
-    /// entry: it is written in place.
+    /// Writes the new values of an action's reference parameters in the way that the table's design
+    /// specifies. The default action belongs to no entry, and is written in place.
     pub(crate) fn leave(&self, table: TableId, left: Left<'_>, changes: &EntryChanges) {
         let Left { entry, cell, call, values } = left;
         match entry {
@@ -99,7 +102,8 @@ impl TableState {
             }
             _ => {
                 let action = call.action;
-                // The arguments are then changed where they are, and not copied.
+                // This was the last reference, so the arguments are changed in place and not
+                // copied.
                 drop(call);
                 cell.leave(action, values);
             }
@@ -107,24 +111,24 @@ impl TableState {
     }
 }
 
-/// Changes by messages.
 impl Core {
-    /// What packets would have their entries be since the last call, in tables whose entries a controller writes.
+    /// Returns the changes that packets requested since the last call, in tables whose entries a
+    /// controller writes.
     #[must_use]
     pub fn take_entry_changes(&self) -> Vec<EntryChange> {
         self.state.entry_changes.take()
     }
 
-    /// Such changes for which there was no room: more than 65,536 waited to be taken.
+    /// Returns the number of changes that were dropped because more than 65,536 waited to be taken.
     #[must_use]
     pub fn entry_changes_dropped(&self) -> u64 {
         self.state.entry_changes.dropped.load(Ordering::Relaxed)
     }
 
-    /// Writes a change as the control plane changes an entry.
+    /// Applies a change to its entry, as the control plane would.
     ///
     /// # Errors
-    /// If the entry is there no more, is constant, or has another action by now.
+    /// Fails if the entry no longer exists, is constant, or has another action by now.
     pub fn change_entry(&self, change: &EntryChange) -> Result<Changed, ControlError> {
         let stored = self.stored(change.table, change.entry)?;
         if stored.is_const {
@@ -144,7 +148,8 @@ impl Core {
         Ok(if *before == change.before { Changed::AsFound } else { Changed::Overwritten })
     }
 
-    /// Writes a change that comes back from a controller as [`EntryChange::to_bytes`] wrote it.
+    /// Applies a change that returns from a controller, in the encoding of
+    /// [`EntryChange::to_bytes`].
     #[must_use]
     pub fn apply_change(&self, message: &[u8]) -> Applied {
         let change = self.entry_change_from(message);
@@ -155,15 +160,17 @@ impl Core {
         }
     }
 
-    /// Takes the changes that wait and writes them, as a controller does that answers before the next packet comes.
+    /// Takes all waiting changes and applies them, like a controller that answers before the next
+    /// packet arrives.
     pub fn answer_entry_changes(&self) {
         for change in self.take_entry_changes() {
-            // An entry that is constant or gone stays as it is.
+            // An entry that is constant or no longer exists is left unchanged.
             let _ = self.change_entry(&change);
         }
     }
 
-    /// The change that [`EntryChange::to_bytes`] wrote; nothing if it is none of this program's.
+    /// Decodes a change that [`EntryChange::to_bytes`] encoded. Returns `None` if it does not fit
+    /// this program.
     #[must_use]
     pub fn entry_change_from(&self, bytes: &[u8]) -> Option<EntryChange> {
         let mut words = Words(bytes);
@@ -183,7 +190,8 @@ impl Core {
 }
 
 impl EntryChange {
-    /// As a message has it: words of 64 bits, the highest byte first; arguments from their lowest bits on.
+    /// Encodes the change as a message: big-endian words of 64 bits, each argument from its lowest
+    /// word on.
     #[must_use]
     pub fn to_bytes(&self) -> Vec<u8> {
         let mut words = vec![u64::from(self.table.0), self.entry.0, u64::from(self.after.action.0)];
@@ -196,7 +204,7 @@ impl EntryChange {
     }
 }
 
-/// Words of a message.
+/// A reader of the words of a message.
 struct Words<'w>(&'w [u8]);
 
 impl Words<'_> {

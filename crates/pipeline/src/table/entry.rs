@@ -1,4 +1,5 @@
-//! Entries: what is matched and what then runs.
+//! The entries of tables as the control plane sees them: their matches, and the actions that they
+//! run.
 
 use super::KeyShape;
 use crate::error::ControlError;
@@ -11,48 +12,49 @@ use std::time::Duration;
 /// An entry of a table.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TableEntry {
-    /// One per key of the table, in order; [`FieldMatch::Any`] for selector keys.
+    /// The match of each key of the table, in order; [`FieldMatch::Any`] for selector keys.
     pub matches: Vec<FieldMatch>,
-    /// The larger number wins. Zero in tables with only exact and lpm keys.
+    /// The priority. The larger number wins. It is zero in tables that have only exact and lpm
+    /// keys.
     pub priority: u32,
-    /// What runs on a hit.
+    /// The action that runs on a hit.
     pub action: EntryAction,
-    /// After how long without a hit the entry times out.
+    /// The time without a hit after which the entry times out.
     pub idle_timeout: Option<Duration>,
 }
 
-/// What one key of an entry matches. Enumerations and errors are their positions in 32 bits,
-/// `bool` is one bit.
+/// The match of one key of an entry. Enumerations and errors are represented by their position, in
+/// 32 bits, and `bool` by one bit.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum FieldMatch {
-    /// Equal.
+    /// The key equals this value.
     Exact(Bits),
-    /// The same prefix.
+    /// The key has this prefix.
     Lpm {
         /// Bits after the prefix are zero.
         value: Bits,
         /// In bits; zero matches everything.
         prefix_length: u32,
     },
-    /// Equal under a mask.
+    /// The key equals a value under a mask.
     Ternary {
-        /// Bits outside the mask are zero.
+        /// The value. Bits outside the mask are zero.
         value: Bits,
-        /// Bits that count.
+        /// The bits that are compared.
         mask: Bits,
     },
-    /// Both ends inclusive, in the order of the key's type.
+    /// The key is in a range, whose ends are inclusive, in the order of the key's type.
     Range {
-        /// Smallest.
+        /// The smallest value.
         low: Bits,
-        /// Largest.
+        /// The largest value.
         high: Bits,
     },
-    /// Everything: an lpm, ternary, range or optional key that the entry leaves out.
+    /// Any key matches: the entry leaves out an lpm, ternary, range or optional key.
     Any,
 }
 
-/// What an entry runs.
+/// The action of an entry.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum EntryAction {
     /// An action.
@@ -61,7 +63,7 @@ pub enum EntryAction {
     Member(u32),
     /// A group of the table's action selector.
     Group(u32),
-    /// A group of this entry alone.
+    /// A group that belongs to this entry alone.
     OneShot(Vec<WeightedAction>),
 }
 
@@ -70,18 +72,18 @@ pub enum EntryAction {
 pub struct ActionCall {
     /// The action.
     pub action: ActionId,
-    /// One per parameter without direction.
+    /// The argument of each parameter without a direction.
     pub arguments: Vec<Value>,
 }
 
 /// A member of a one-shot group.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WeightedAction {
-    /// What runs.
+    /// The action that runs.
     pub action: ActionCall,
-    /// Share of the flows, 1 or more.
+    /// The member's share of the flows, at least 1.
     pub weight: u32,
-    /// Only while this port is up.
+    /// The port that must be up for the member to be chosen, if any.
     pub watch_port: Option<u32>,
 }
 
@@ -117,7 +119,7 @@ impl FieldMatch {
         }
     }
 
-    /// The one form of this match for this key, with values of the key's type.
+    /// Returns the canonical form of this match for a key, with values of the key's type.
     pub(crate) fn checked(&self, key: &KeyShape) -> Result<Self, ControlError> {
         let invalid = |reason| ControlError::MatchValue { key: key.name.clone(), reason };
         Ok(match (&key.kind, self) {
@@ -175,7 +177,8 @@ impl KeyShape {
     }
 }
 
-/// A pattern in a type of `width` bits; shorter values are extended, bits beyond are an error.
+/// Converts a pattern to a type of `width` bits. Shorter values are extended, and set bits beyond
+/// the width are an error.
 pub(crate) fn fit(
     what: &str,
     value: &Bits,
@@ -194,7 +197,7 @@ pub(crate) fn fit(
     Ok(cast)
 }
 
-/// An action of the program's text.
+/// Returns an action call that the program declares.
 pub(super) fn from_program(
     layout: &Layout,
     table: &ir::Table,
@@ -210,7 +213,7 @@ pub(super) fn from_program(
     Some(ActionCall { action: action_id, arguments })
 }
 
-/// The match of an entry in the program's text.
+/// Returns the matches of an entry that the program declares.
 pub(super) fn matches_from_program(
     layout: &Layout,
     keys: &[KeyShape],
@@ -260,14 +263,15 @@ pub(super) fn matches_from_program(
         .collect()
 }
 
-/// The length of the prefix that a mask is, if it is one.
+/// Returns the length of the prefix that a mask selects, if it selects a prefix.
 fn prefix_of(mask: &Bits) -> Option<u32> {
     let length = (0..mask.width()).rev().take_while(|position| mask.bit(*position)).count() as u32;
     let prefix = Bits::prefix_mask(mask.width(), length);
     mask.compare(&prefix.cast(mask.width(), mask.is_signed())).is_eq().then_some(length)
 }
 
-/// As tools write it: `0x0a`, `0x0a000000/8`, `0x1&&&0xf`, `1..5`, `*`.
+/// Formats a match in the usual notation of tools: `0x0a`, `0x0a000000/8`, `0x1&&&0xf`, `1..5`,
+/// `*`.
 impl std::fmt::Display for FieldMatch {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {

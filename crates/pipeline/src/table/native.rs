@@ -1,14 +1,15 @@
-//! Entries where machine code finds and writes them: packed, in a storage of `tables`, which the program chooses
-//! (`@tableconfig`); it is inline where that says nothing.
+//! The packed form of a table's entries, in which machine code finds and writes them. The program
+//! chooses the storage of the crate `tables` with `@tableconfig`; the default is inline.
 //!
-//! A table has this in addition to its other state once its program has been compiled
-//! ([`super::TableState::activate`]). From then on the action of an entry is here and nowhere else:
-//! its [`super::ActionCell`] names the key, by which the interpreter and the control plane reach
-//! the action. A change of an entry is made here before the change returns, so that the next packet
-//! finds it without any deferred work ([`tables::WorkerGroup::changes`]).
+//! A table gets a packed form, in addition to its other state, once its program has been compiled
+//! ([`super::TableState::activate`]). From then on the action of an entry is stored only in the
+//! packed form: the entry's [`super::ActionCell`] holds the key by which the interpreter and the
+//! control plane reach the action. A change of an entry takes effect here before the change
+//! returns, so that the next packet finds it without any deferred work
+//! ([`tables::WorkerGroup::changes`]).
 //!
-//! Which thread may do what when, and how replicas of the entries are kept, is in [`PackedTable`]. This module
-//! translates: actions and matches of the program into packed ones, and back.
+//! [`PackedTable`] defines which thread may access the entries when, and how replicas of them are
+//! kept. This module translates the program's actions and matches to packed ones and back.
 
 mod choosing;
 
@@ -25,12 +26,12 @@ use tables::{
     TableSettings, Wait, WorkerGroup,
 };
 
-/// The entries of one table; see the module.
+/// The packed entries of one table. See the [module](self).
 #[derive(Debug)]
 pub(crate) struct NativeTable {
     pub(crate) layout: Arc<EntryLayout>,
     entries: PackedTable,
-    /// If entries run members of a profile.
+    /// The choosers, if entries run members of an action profile.
     choosing: Option<Choosing>,
 }
 
@@ -67,13 +68,15 @@ impl NativeTable {
         Ok(Arc::new(Self { layout, entries, choosing }))
     }
 
-    /// Puts an action in where its entry is found; gives the key under which it is stored, if there was room.
+    /// Inserts an entry with its action. Returns the key under which it is stored, if there was
+    /// space.
     pub(super) fn insert(&self, entry: &Arc<Stored>, call: &ActionCall) -> Option<u128> {
         let (action, bytes) = self.layout.pack(call)?;
         self.put_in(entry, action, bytes)
     }
 
-    /// Puts an entry in with what is packed for it; gives the key under which it is stored, if there was room.
+    /// Inserts an entry with its packed parameters. Returns the key under which it is stored, if
+    /// there was space.
     fn put_in(&self, entry: &Arc<Stored>, action: u16, mut bytes: [u8; 32]) -> Option<u128> {
         self.layout.set_owner(&mut bytes, entry);
         let (action, parameters) = (tables::ActionId(action), self.parameters(&bytes));
@@ -82,12 +85,12 @@ impl NativeTable {
             return self.entries.insert(Match::Exact(key), action, parameters).ok();
         }
         let fields = &self.layout.field_matches(&entry.matches)?;
-        // Of equal entries the oldest is the best, and handles grow.
+        // Of equal entries the oldest wins, and handles increase with time.
         let of = Match::Fields { fields, priority: entry.priority, order: entry.handle.0 };
         self.entries.insert(of, action, parameters).ok()
     }
 
-    /// Takes an entry out.
+    /// Removes an entry, and returns its action.
     pub(super) fn take(&self, key: u128) -> Option<ActionCall> {
         let (action, bytes) = self.entries.take(key)?;
         self.layout.unpack(action.0, &bytes)
@@ -98,7 +101,7 @@ impl NativeTable {
         self.layout.unpack(action.0, &bytes)
     }
 
-    /// Gives an entry another action; the one before.
+    /// Replaces the action of an entry, and returns the previous one.
     pub(super) fn replace(&self, key: u128, call: &ActionCall) -> Option<ActionCall> {
         let (position, mut packed) = self.layout.pack(call)?;
         let (action, bytes) = self.entries.change(key, |_, bytes| {
@@ -108,7 +111,8 @@ impl NativeTable {
         self.layout.unpack(action.0, &bytes)
     }
 
-    /// Leaves values of an action in its entry, unless that has another action.
+    /// Writes new values of an action's parameters to its entry, unless the entry has another
+    /// action by now.
     pub(super) fn leave(&self, key: u128, action: ActionId, values: &[(usize, Value)]) {
         self.entries.change(key, |position, bytes| {
             let is_it = self.layout.position(action) == Some(position.0);
@@ -120,16 +124,17 @@ impl NativeTable {
         });
     }
 
-    /// Adds what code counted of an entry since the last time to its counters.
+    /// Adds the pending counts of machine code to the counters of an entry.
     pub(super) fn settle(&self, entry: &Stored, state: &mut EntryState) {
-        // Most entries of a large table have counted nothing since they were read last: packets need not wait for those.
+        // Most entries of a large table have no pending counts, and packets need not be stopped for
+        // them.
         let counted = entry.tally().filter(|tally| self.layout.counts && !tally.is_empty());
         if let Some(tally) = counted {
             self.group().alone(|| tally.settle(&mut state.directs));
         }
     }
 
-    /// Returns one of the entries, as code reads it.
+    /// Returns the packed action and parameters of one of the entries.
     pub(crate) fn any(&self) -> Option<(u16, [u8; 32])> {
         let (action, values) = self.entries.any()?;
         let mut bytes = [0; 32];
@@ -142,7 +147,7 @@ impl NativeTable {
     }
 }
 
-/// Returns the design of a table as `@tableconfig` has it.
+/// Returns the design of a table that its `@tableconfig` specifies.
 pub(crate) fn design(storage: TableStorage, layout: &EntryLayout) -> Design {
     let TableStorage { store, replicas, update, synchronised } = storage;
     let storage = match store {

@@ -1,7 +1,8 @@
-//! How the entries of a table are packed: keys into one number, parameters into a few words.
+//! The packed layout of a table's entries: the keys in one number, the parameters in a few words.
 //!
-//! Where a key is not matched exactly, the number of the best entry is found first, and that is the key of the entry.
-//! Machine code and the store of entries that it shares with the interpreter ([`super::native`]) read the same layout.
+//! If some keys are not matched exactly, the number of the best entry is searched first, and that
+//! number is the key under which the entry is stored. Machine code and the packed table that it
+//! shares with the interpreter ([`super::native`]) use the same layout.
 
 use super::{Account, ActionCall, Ageing, FieldMatch, KeyShape, Stored, entry};
 use crate::layout::Layout;
@@ -10,59 +11,63 @@ use ir::bits::Bits;
 use ir::{ActionId, ExternId, ExternType, MatchKind, UpdateMethod};
 use tables::{Finder, MatchField};
 
-/// Most bits of a packed key.
+/// The maximum width of a packed key in bits.
 const MAXIMUM_KEY: u32 = 128;
-/// Bits of an entry's number.
+/// The width of an entry's number in bits.
 const NUMBER: u32 = 32;
-/// Most bytes of packed parameters.
+/// The maximum size of packed parameters in bytes.
 const MAXIMUM_PARAMETERS: u32 = 32;
-/// Most bits of a parameter.
+/// The maximum width of a parameter in bits.
 const MAXIMUM_NUMBER: u32 = 128;
-/// Bytes of an address.
+/// The size of an address in bytes.
 const ADDRESS: u32 = size_of::<*const Account>() as u32;
-/// Most actions: each has a bit in a word.
+/// The maximum number of actions, each of which has a bit in a word.
 const MAXIMUM_ACTIONS: usize = 63;
 
-/// See the module.
+/// The layout of the packed entries of one table.
 #[derive(Debug)]
 pub(crate) struct EntryLayout {
-    /// Width of each key that is matched, and how far it lies above the lowest bit of the packed number.
+    /// The width of each matched key, and its shift in the packed number.
     keys: Vec<(u32, u32)>,
-    /// Where those are among all keys of the table: inputs of a selector are among these too.
+    /// The positions of the matched keys among all keys of the table, which include the inputs of a
+    /// selector.
     matched: Vec<usize>,
-    /// If some are not matched exactly, how each is matched.
+    /// The match kind of each key, if some are not matched exactly.
     fields: Option<Vec<MatchField>>,
-    /// Of the key by which an entry is stored.
+    /// The width in bits of the key under which an entry is stored.
     pub(crate) key_bits: u32,
     pub(crate) parameter_bytes: u32,
-    /// By position in the table's actions.
+    /// The layouts of the table's actions, in the table's order.
     pub(crate) actions: Vec<ActionLayout>,
-    /// Where an entry that code counts, times or speaks of has the address of its account, behind all parameters.
+    /// The offset at which an entry holds the address of its account, after all parameters, if code
+    /// counts the entry, restarts its timer, or reports it.
     pub(crate) owner: Option<u32>,
-    /// Some action writes its entry, and not in place.
+    /// Whether an action writes its entry other than in place.
     pub(crate) defers: bool,
-    /// Entries have counters.
+    /// Whether entries have counters.
     pub(crate) counts: bool,
-    /// Entries have meters.
+    /// Whether entries have meters.
     pub(crate) meters: bool,
-    /// Entries have the address of a [`super::Chooser`] in place of parameters, which its members have.
+    /// Whether entries hold the address of a [`super::Chooser`] in place of parameters, which are
+    /// then in the chooser's members.
     pub(crate) chooses: bool,
-    /// The program's default action does not run, as long as the control plane sets none.
+    /// Whether the program's default action does not run until the control plane sets one.
     pub(crate) skips_default: bool,
     pub(crate) ageing: Ageing,
 }
 
-/// An action's parameters in an entry.
+/// The layout of an action's parameters in an entry.
 #[derive(Debug)]
 pub(crate) struct ActionLayout {
     action: ActionId,
     pub(crate) parameters: Vec<Packed>,
-    /// Positions of those that it writes.
+    /// The positions of the parameters that the action writes.
     references: Vec<usize>,
 }
 
-/// A number of so many bytes (a power of two), in the machine's order, at a multiple of its size. One of more than 64 bits
-/// has 16 and is in network order, in as many bytes as it takes.
+/// A packed parameter of at most 64 bits in `bytes` bytes, a power of two: little-endian, and
+/// aligned to its size. A wider parameter has 16 bytes, and holds its number in network order in
+/// the first of them.
 #[derive(Clone, Debug)]
 pub(crate) struct Packed {
     pub(crate) offset: u32,
@@ -71,7 +76,7 @@ pub(crate) struct Packed {
 }
 
 impl EntryLayout {
-    /// The layout of a table's entries, or why there is none.
+    /// Returns the layout of a table's entries, or the reason why the table cannot be packed.
     pub(crate) fn new(layout: &Layout, table: &ir::Table) -> Result<Self, &'static str> {
         use ExternType as Of;
         let chooses = table.implementation.is_some();
@@ -90,7 +95,7 @@ impl EntryLayout {
         if counters + meters < table.direct_externs.len() {
             return Err("entries have something else than counters and meters");
         }
-        // What code counts of an entry goes to all of its counters.
+        // Machine code has one count per entry, which is added to all counters of the entry.
         if counters > 1 && count(&[Of::DirectCounter]) > 0 {
             return Err("entries have several counters that not every hit counts");
         }
@@ -161,7 +166,7 @@ impl EntryLayout {
         Ok(packed)
     }
 
-    /// Where the parameters of an action are packed, and their bytes.
+    /// Returns the offset and size in bytes of each packed parameter of an action.
     pub(crate) fn parameters(
         layout: &Layout,
         action: ActionId,
@@ -173,7 +178,7 @@ impl EntryLayout {
         Ok(action.parameters.iter().map(|packed| (packed.offset, packed.bytes)).collect())
     }
 
-    /// Without actions.
+    /// Returns the layout of keys, without actions.
     fn of_keys(shapes: &[KeyShape]) -> Result<Self, &'static str> {
         let with = |keys, fields, key_bits| {
             Ok(Self {
@@ -198,7 +203,7 @@ impl EntryLayout {
             if bits > MAXIMUM_KEY {
                 return Err(too_wide);
             }
-            // The first is the highest of the packed number.
+            // The first key is in the highest bits of the packed number.
             let mut above = bits;
             let place = |shape: &KeyShape| {
                 above -= shape.width;
@@ -217,18 +222,18 @@ impl EntryLayout {
         with(keys, Some(fields), NUMBER)
     }
 
-    /// A bit for each action that writes its entry.
+    /// Returns a mask with a bit for each action that writes its entry.
     pub(crate) fn writing(&self) -> u64 {
         let bits = self.actions.iter().enumerate();
         bits.map(|(position, action)| u64::from(!action.references.is_empty()) << position).sum()
     }
 
-    /// Whether no action writes more than one number of its entry.
+    /// Whether every action writes at most one number of its entry.
     pub(crate) fn writes_words(&self) -> bool {
         self.actions.iter().all(|action| action.references.len() <= 1)
     }
 
-    /// How code looks into the buckets of the table.
+    /// Returns how code probes the buckets of the table.
     pub(crate) fn probe(&self) -> Option<tables::Probe> {
         let actions = u16::try_from(self.actions.len()).ok()?;
         let bytes = self.parameter_bytes as usize;
@@ -238,31 +243,32 @@ impl EntryLayout {
         }
     }
 
-    /// Widths of the keys and how far each lies above the lowest bit.
+    /// Returns the width of each key, and its shift in the packed number.
     pub(crate) fn keys(&self) -> impl Iterator<Item = (u32, u32)> {
         self.keys.iter().copied()
     }
 
-    /// How the keys are matched, if not all are matched exactly: the number of the best entry is then found first.
+    /// Returns how the keys are matched, if not all are matched exactly. The number of the best
+    /// entry is then searched first.
     pub(crate) fn fields(&self) -> Option<&[MatchField]> {
         self.fields.as_deref()
     }
 
-    /// Whether the best entry is that with the longest prefix, and none has a priority.
+    /// Whether the best entry is the one with the longest prefix, and entries have no priorities.
     pub(crate) fn has_prefix_alone(&self) -> bool {
         use tables::MatchKind::{Exact, Lpm};
         let fields = self.fields().unwrap_or_default();
         fields.iter().all(|field| matches!(field.kind, Exact | Lpm))
     }
 
-    /// What an entry asks of the keys, where not all are matched exactly.
+    /// Returns the matches of an entry, for a table whose keys are not all matched exactly.
     pub(crate) fn field_matches(&self, matches: &[FieldMatch]) -> Option<Vec<tables::FieldMatch>> {
         let fields = self.fields.as_ref()?;
         let each = fields.iter().zip(&self.matched);
         each.map(|(field, position)| field_match(field, matches.get(*position)?)).collect()
     }
 
-    /// The key of an entry.
+    /// Returns the packed key of an entry.
     pub(crate) fn pack_key(&self, matches: &[FieldMatch]) -> Option<u128> {
         let mut packed = 0;
         for ((_, above), position) in self.keys().zip(&self.matched) {
@@ -272,7 +278,7 @@ impl EntryLayout {
         Some(packed)
     }
 
-    /// Position and packed parameters of an action.
+    /// Returns the position and the packed parameters of an action.
     pub(crate) fn pack(&self, call: &ActionCall) -> Option<(u16, [u8; 32])> {
         let position = self.actions.iter().position(|known| known.action == call.action)?;
         let action = self.actions.get(position)?;
@@ -283,7 +289,8 @@ impl EntryLayout {
         Some((u16::try_from(position).ok()?, bytes))
     }
 
-    /// Gives what was packed its owner where code wants to know it, the account of the entry, which keeps its place in memory.
+    /// Stores the address of the entry's account, which does not move, in packed parameters, if the
+    /// layout has a slot for it.
     pub(crate) fn set_owner(&self, bytes: &mut [u8], entry: &Stored) {
         let place = self.owner_in(bytes.len()).and_then(|place| bytes.get_mut(place));
         if let Some(place) = place {
@@ -291,7 +298,7 @@ impl EntryLayout {
         }
     }
 
-    /// Gives what was packed the owner that another action of the entry had.
+    /// Copies the account's address from the parameters of the entry's previous action.
     pub(crate) fn keep_owner(&self, bytes: &mut [u8], before: &[u8]) {
         let place = self.owner_in(bytes.len().min(before.len()));
         if let Some(place) = place {
@@ -299,13 +306,13 @@ impl EntryLayout {
         }
     }
 
-    /// The owner's address in what was packed; zero where there is none.
+    /// Returns the account's address in packed parameters, or zero if there is none.
     pub(crate) fn owner_of(&self, bytes: &[u8]) -> u64 {
         let place = self.owner_in(bytes.len()).and_then(|place| bytes.get(place));
         place.and_then(|place| place.try_into().ok()).map_or(0, u64::from_ne_bytes)
     }
 
-    /// By position in the arguments, those that the action at a position writes.
+    /// Returns the positions of the arguments that the action at a position writes.
     pub(crate) fn references(&self, position: u16) -> &[usize] {
         self.actions.get(usize::from(position)).map_or(&[], |action| &action.references)
     }
@@ -315,7 +322,7 @@ impl EntryLayout {
         Some(start..start + ADDRESS as usize).filter(|place| place.end <= length)
     }
 
-    /// The action that was packed.
+    /// Returns the action that packed parameters hold.
     pub(crate) fn unpack(&self, position: u16, bytes: &[u8]) -> Option<ActionCall> {
         let action = self.actions.get(usize::from(position))?;
         let arguments = action.parameters.iter().map(|packed| packed.read(bytes));
@@ -338,7 +345,8 @@ impl EntryLayout {
     }
 }
 
-/// How a key that is not matched exactly alone is searched for.
+/// Returns how the field of a key is matched. The table has at least one key that is not matched
+/// exactly.
 fn field(shape: &KeyShape) -> Result<MatchField, &'static str> {
     let kind = match &shape.kind {
         MatchKind::Exact => tables::MatchKind::Exact,
@@ -376,7 +384,7 @@ fn field_match(field: &MatchField, found: &FieldMatch) -> Option<tables::FieldMa
 }
 
 impl ActionLayout {
-    /// With the bytes that its parameters take.
+    /// Returns the layout of an action's parameters, and their size in bytes.
     fn new(layout: &Layout, id: ActionId) -> Result<(Self, u32), &'static str> {
         let action = layout.program.actions.get(id.index()).ok_or("an action is not there")?;
         let mut end = 0_u32;

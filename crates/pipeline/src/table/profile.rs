@@ -1,4 +1,4 @@
-//! Action profiles and action selectors: actions that entries share (P4Runtime specification,
+//! Action profiles and action selectors, whose actions entries share (P4Runtime specification,
 //! section 9.2; PSA specification, section 7.11).
 
 use super::ActionCall;
@@ -12,30 +12,30 @@ use std::sync::{Arc, Mutex, MutexGuard};
 /// A group of an action selector.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Group {
-    /// In the order in which the hash chooses them: by member.
+    /// The members, in the order in which the hash chooses them, which is by member identifier.
     pub members: Vec<GroupMember>,
-    /// Most weight that the group may have; zero: as much as the selector holds.
+    /// The maximum weight of the group. Zero stands for the size of the selector.
     pub max_size: u32,
 }
 
-/// A member's part in a group.
+/// A member of a group, with its weight.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct GroupMember {
-    /// Which member.
+    /// The identifier of the member.
     pub member: u32,
-    /// Share of the flows, 1 or more.
+    /// The member's share of the flows, at least 1.
     pub weight: u32,
-    /// Only while this port is up.
+    /// The port that must be up for the member to be chosen, if any.
     pub watch_port: Option<u32>,
 }
 
-/// An action profile, or selector, at work.
+/// The state of an action profile or action selector.
 #[derive(Debug, Default)]
 pub(crate) struct Profile {
     pub(crate) name: String,
-    /// Hash algorithm of a selector.
+    /// The hash algorithm, for a selector.
     pub(crate) algorithm: Option<Algorithm>,
-    /// Low bits of the hash that count; zero for all.
+    /// The number of low bits of the hash that are used; zero for all.
     pub(crate) output_width: u32,
     pub(crate) size: u64,
     members: Mutex<BTreeMap<u32, Arc<ActionCell>>>,
@@ -80,7 +80,7 @@ impl Profile {
         Ok(())
     }
 
-    /// Gives the cell of the member.
+    /// Replaces the action of a member, and returns the member's cell.
     pub(crate) fn modify_member(
         &self,
         id: u32,
@@ -115,7 +115,7 @@ impl Profile {
         Ok(())
     }
 
-    /// Gives the cell of the group.
+    /// Replaces the members of a group, and returns the group's cell.
     pub(crate) fn modify_group(
         &self,
         id: u32,
@@ -131,7 +131,7 @@ impl Profile {
         self.groups().remove(&id).map(|_| ()).ok_or(ControlError::NotFound("group"))
     }
 
-    /// A group with the cells of its members.
+    /// Returns a group with the cells of its members.
     pub(crate) fn choice(&self, group: Group) -> Result<Choice, ControlError> {
         let members = self.members();
         let weighted = group.members.iter().map(|member| {
@@ -169,7 +169,8 @@ impl Profile {
     }
 }
 
-/// Which of several weights a hash falls on: as if each stood in a row as often as it weighs.
+/// Returns the position of the weight that a hash selects, as if each position were repeated
+/// according to its weight. Returns `None` if all weights are zero.
 pub(crate) fn choose(weights: impl Iterator<Item = u32> + Clone, hash: u64) -> Option<usize> {
     let total: u64 = weights.clone().map(u64::from).sum();
     let mut rest = hash.checked_rem(total)?;

@@ -1,10 +1,11 @@
-//! Finding the best of the entries that match.
+//! The interpreter's search for the best matching entry of a table.
 //!
-//! Entries lie in groups of those that look at the same bits of the key (tuple space search: Srinivasan,
-//! Suri and Varghese, SIGCOMM 1999). In a group the entry is found by a hash of those bits; groups are asked
-//! in the order of the best that each has, until no other can have a better one. A table of exact keys is one
-//! group, one with a prefix has as many as there are lengths, and the longest comes first. Fields that are
-//! ranges are not hashed: entries that differ in nothing else are compared one by one.
+//! Entries that compare the same bits of the key form a group (tuple space search: Srinivasan, Suri
+//! and Varghese, SIGCOMM 1999). Within a group, a hash of those bits finds the entry. Groups are
+//! searched in the order of their best entries, until no later group can have a better one. A table
+//! of exact keys has one group; a table with a prefix has one per prefix length, and the longest
+//! comes first. Range fields are not hashed: entries that differ only in their ranges are compared
+//! one by one.
 
 use super::stored::Stored;
 use super::{EntryHandle, FieldMatch};
@@ -13,32 +14,33 @@ use std::collections::{BTreeMap, HashMap};
 use std::hash::{BuildHasher, Hash, Hasher, RandomState};
 use std::sync::Arc;
 
-/// See the module.
+/// The entries of a table, arranged for the search. See the [module](self).
 #[derive(Debug, Default)]
 pub(super) struct Search {
-    /// Those with the best entries first.
+    /// The groups, those with the best entries first.
     groups: Vec<Group>,
-    /// Entries with ranges by all of their match.
+    /// The entries with ranges, by a hash of their entire match.
     ranges: HashMap<u64, Bucket, Passed>,
     seed: RandomState,
-    /// Whether an entry is looked for by prefixes too; else by priorities alone.
+    /// Whether entries are ranked by prefix length as well as priority, rather than by priority
+    /// alone.
     ranks_prefixes: bool,
 }
 
-/// Entries that look at the same bits.
+/// The entries that compare the same bits.
 #[derive(Debug)]
 struct Group {
     masks: Vec<Mask>,
     has_ranges: bool,
-    /// How many entries of each rank there are.
+    /// The number of entries of each rank.
     ranks: BTreeMap<Rank, usize>,
     buckets: HashMap<u64, Bucket, Passed>,
 }
 
-/// Priority, then length of the prefix.
+/// The priority, then the length of the prefix.
 type Rank = (u32, u64);
 
-/// Which bits of a key count.
+/// The bits of a key that entries compare.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Mask {
     All,
@@ -47,7 +49,7 @@ enum Mask {
     None,
 }
 
-/// Entries with one hash, the best first. Nearly always there is one.
+/// The entries with one hash, the best first. There is nearly always exactly one.
 #[derive(Debug)]
 enum Bucket {
     One(Arc<Stored>),
@@ -64,7 +66,8 @@ impl Bucket {
 }
 
 impl Search {
-    /// Where entries have priorities, BMv2 does not look at prefixes.
+    /// Creates an empty search. BMv2 ignores prefix lengths in tables whose entries have
+    /// priorities.
     pub(super) fn new(ranks_prefixes: bool) -> Self {
         Self { ranks_prefixes, ..Self::default() }
     }
@@ -78,7 +81,7 @@ impl Search {
         (entry.priority, prefix)
     }
 
-    /// The best entry that matches, and how many entries and groups were looked at.
+    /// Returns the best matching entry, and the number of entries and groups that were examined.
     pub(super) fn best(&self, keys: &[Bits]) -> (Option<&Arc<Stored>>, u64) {
         let mut best: Option<(Rank, &Arc<Stored>)> = None;
         let mut compared = 0;
@@ -110,7 +113,7 @@ impl Search {
         (best.map(|(_, entry)| entry), compared.max(1))
     }
 
-    /// The entry with exactly this match.
+    /// Returns the entry with exactly this match.
     pub(super) fn find(&self, matches: &[FieldMatch], priority: u32) -> Option<&Arc<Stored>> {
         let is_it = |entry: &&Arc<Stored>| entry.priority == priority && entry.matches == matches;
         if has_ranges(matches) {
@@ -174,7 +177,7 @@ impl Search {
             }
         }
         if group.ranks.is_empty() {
-            // The order of the others stays.
+            // Removing a group does not change the order of the others.
             position.map(|position| self.groups.remove(position));
         } else if group.best_rank() != best {
             self.sort();
@@ -265,7 +268,7 @@ fn has_ranges(matches: &[FieldMatch]) -> bool {
     matches.iter().any(|found| matches!(found, FieldMatch::Range { .. }))
 }
 
-/// Keys and values of a field have one width and sign.
+/// Hashes a field. Keys and values of a field have the same width and sign.
 fn hash_bits(bits: &Bits, hasher: &mut impl Hasher) {
     match bits.to_u128() {
         Some(pattern) => pattern.hash(hasher),
@@ -297,7 +300,7 @@ fn put<K: Ord>(
     }
 }
 
-/// Frees memory if so few buckets are left that this is worth its time.
+/// Frees memory if most of the buckets are unused.
 fn shrink(buckets: &mut HashMap<u64, Bucket, Passed>) {
     const SMALLEST: usize = 512;
     if buckets.capacity() > SMALLEST && buckets.len() < buckets.capacity() / 8 {
@@ -319,7 +322,7 @@ fn take(buckets: &mut HashMap<u64, Bucket, Passed>, hash: u64, handle: EntryHand
     }
 }
 
-/// Takes a number that is a hash already as the hash.
+/// A hasher that returns its input, for keys that are already hashes.
 #[derive(Clone, Copy, Debug, Default)]
 struct Passed;
 

@@ -1,15 +1,15 @@
-//! What packets share of a table: its entries, and the actions that they run.
+//! The parts of a table that packets share: its entries, and the actions that entries run.
 //!
-//! A packet that found an entry goes on with it, whatever becomes of the table meanwhile. What changes of
-//! an entry is behind one small lock that is held for the time of one step (its counters are counted as a
-//! pair, its action and its timeout are replaced together), so that a packet sees an entry as it was before
-//! a change or as it is after it.
+//! A packet that has found an entry continues to use it, even if the table changes in the meantime.
+//! The mutable state of an entry is behind one small lock that is held for a single step (the
+//! counters are updated as a pair, the action and the timeout are replaced together), so that a
+//! packet sees the entry either before or after a change.
 //!
-//! The action itself is in an [`ActionCell`]. Entries refer to members and groups, and groups to members, by
-//! their cells and not by their numbers: what a packet found can be run, even if its number has been given to
-//! something else since. A change of an entry's action puts another cell in place of the old one, so that an
-//! action which still writes its references (`@__ref`) writes them to what it found, and never into arguments
-//! that the control plane has put there meanwhile.
+//! The action itself is in an [`ActionCell`]. Entries refer to members and groups, and groups to
+//! members, by their cells and not by their numbers, so that a packet can run what it found even if
+//! the number has been reused since. A change of an entry's action replaces the cell. An action
+//! that still writes its reference parameters (`@__ref`) then writes them to the cell that it
+//! found, and never to arguments that the control plane has set in the meantime.
 
 use super::native::NativeTable;
 use super::timer::Timer;
@@ -27,19 +27,20 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 use tables::{Kept, Slab};
 
-/// An action with arguments that entries run and packets may write.
+/// An action with its arguments, which entries run and packets may write.
 #[derive(Debug)]
 pub(crate) struct ActionCell {
     call: Mutex<Call>,
-    /// Held by an action that runs alone (`synced` of `@tableconfig`), from its start to its end.
+    /// The lock that an action holds from start to end if it must run alone (`synced` of
+    /// `@tableconfig`).
     turn: Mutex<()>,
 }
 
-/// Where the action of a cell is.
+/// The location of a cell's action call.
 #[derive(Debug)]
 enum Call {
     Here(Arc<ActionCall>),
-    /// In the entry with this key, while that is in a table which machine code uses.
+    /// The packed entry with this key, while the entry is in a table that machine code uses.
     Packed(Arc<NativeTable>, u128),
 }
 
@@ -55,7 +56,7 @@ impl ActionCell {
         }
     }
 
-    /// Has a look at the action.
+    /// Calls `look` with the action call.
     pub(crate) fn with_call<R>(&self, look: impl FnOnce(&ActionCall) -> R) -> R {
         match &*lock(&self.call) {
             Call::Here(call) => look(call),
@@ -63,7 +64,7 @@ impl ActionCell {
         }
     }
 
-    /// Replaces the action; returns what was there.
+    /// Replaces the action call, and returns the previous one.
     pub(crate) fn replace(&self, call: Arc<ActionCall>) -> Arc<ActionCall> {
         match &mut *lock(&self.call) {
             Call::Here(known) => std::mem::replace(known, call),
@@ -71,7 +72,7 @@ impl ActionCell {
         }
     }
 
-    /// Moves the action of an entry into a table that machine code uses; whether there was room.
+    /// Moves the action of an entry into a packed table, and returns whether there was space.
     pub(super) fn pack(&self, table: &Arc<NativeTable>, entry: &Arc<Stored>) -> bool {
         let mut call = lock(&self.call);
         if let Call::Here(known) = &*call {
@@ -81,7 +82,7 @@ impl ActionCell {
         true
     }
 
-    /// Takes the action out of the table that machine code uses.
+    /// Moves the action out of the packed table.
     pub(super) fn unpack(&self) {
         let mut call = lock(&self.call);
         if let Call::Packed(table, key) = &*call {
@@ -89,7 +90,8 @@ impl ActionCell {
         }
     }
 
-    /// Lets another cell have this one's place in the table that machine code uses. Packets see one or the other.
+    /// Gives this cell's slot in the packed table to another cell. Packets see one action or the
+    /// other.
     pub(super) fn give_way(&self, other: &Self) {
         let mut call = lock(&self.call);
         let mut instead = lock(&other.call);
@@ -99,12 +101,13 @@ impl ActionCell {
         }
     }
 
-    /// Waits until no other action that runs alone has this cell.
+    /// Acquires the lock of actions that run alone.
     pub(crate) fn turn(&self) -> MutexGuard<'_, ()> {
         lock(&self.turn)
     }
 
-    /// Leaves what an action made of its references, unless another action was put here meanwhile.
+    /// Writes the new values of an action's reference parameters, unless the cell holds another
+    /// action by now.
     pub(crate) fn leave(&self, action: ActionId, values: Vec<(usize, Value)>) {
         let mut call = lock(&self.call);
         let call = match &mut *call {
@@ -123,7 +126,8 @@ impl ActionCell {
     }
 }
 
-/// A packed action. There is one as long as its cell says so; an action that is in no table stands for damage.
+/// Unwraps a packed action, which exists as long as its cell refers to it. In a release build a
+/// missing action becomes one that is in no table.
 fn found(call: Option<ActionCall>) -> ActionCall {
     debug_assert!(call.is_some(), "an entry that machine code uses is not there");
     call.unwrap_or(ActionCall { action: ActionId(u32::MAX), arguments: Vec::new() })
@@ -135,12 +139,12 @@ pub(crate) struct GroupCell {
     group: Mutex<Arc<Choice>>,
 }
 
-/// Members of a group, or of an entry's own.
+/// The members of a group, or of a one-shot group.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Choice {
-    /// What the control plane wrote; nothing for an entry's own group.
+    /// The group as the control plane wrote it; empty for a one-shot group.
     pub(crate) group: Group,
-    /// In the order in which a hash chooses them.
+    /// The members, in the order in which a hash chooses them.
     pub(crate) members: Vec<Weighted>,
 }
 
@@ -176,7 +180,7 @@ impl GroupCell {
     }
 }
 
-/// What an entry runs.
+/// The action, member or group that an entry runs.
 #[derive(Clone, Debug)]
 pub(crate) enum Runs {
     Action(Arc<ActionCell>),
@@ -186,7 +190,7 @@ pub(crate) enum Runs {
 }
 
 impl Runs {
-    /// A group of the entry's own.
+    /// Creates a one-shot group, which belongs to one entry.
     pub(crate) fn one_shot(members: &[WeightedAction]) -> Self {
         let members = members.iter().map(|member| Weighted {
             cell: ActionCell::new(member.action.clone()),
@@ -196,7 +200,8 @@ impl Runs {
         Self::OneShot(Arc::new(Choice { members: members.collect(), group: Group::default() }))
     }
 
-    /// As the control plane wrote it, with what packets made of it.
+    /// Returns the action as the control plane wrote it, with the arguments that packets have
+    /// changed since.
     pub(crate) fn shown(&self) -> EntryAction {
         match self {
             Self::Action(cell) => EntryAction::Action((*cell.call()).clone()),
@@ -213,7 +218,7 @@ impl Runs {
         }
     }
 
-    /// The cell of an action that is the entry's own.
+    /// Returns the cell of the action, if the entry has an action of its own.
     pub(super) fn cell(&self) -> Option<&Arc<ActionCell>> {
         match self {
             Self::Action(cell) => Some(cell),
@@ -221,7 +226,7 @@ impl Runs {
         }
     }
 
-    /// Whether this may be what runs of it.
+    /// Whether this cell holds an action that may run for the entry.
     pub(crate) fn may_run(&self, cell: &Arc<ActionCell>) -> bool {
         match self {
             Self::Action(known) | Self::Member(_, known) => Arc::ptr_eq(known, cell),
@@ -230,12 +235,12 @@ impl Runs {
         }
     }
 
-    /// Whether it runs this group.
+    /// Whether the entry runs this group.
     pub(crate) fn is_group(&self, cell: &Arc<GroupCell>) -> bool {
         matches!(self, Self::Group(_, known) if Arc::ptr_eq(known, cell))
     }
 
-    /// Whether a member of it watches one of these ports.
+    /// Whether one of the members watches one of these ports.
     pub(crate) fn watches(&self, ports: &BTreeSet<u32>) -> bool {
         match self {
             Self::Action(_) | Self::Member(..) => false,
@@ -244,7 +249,7 @@ impl Runs {
         }
     }
 
-    /// Whether it runs this member or group itself.
+    /// Whether the entry runs this member or group directly.
     pub(crate) fn uses(&self, used: &EntryAction) -> bool {
         match (self, used) {
             (Self::Member(id, _), EntryAction::Member(used))
@@ -254,7 +259,7 @@ impl Runs {
     }
 }
 
-/// Counters and meters of one entry, one per direct extern of the table.
+/// A direct counter or meter of an entry.
 #[derive(Debug)]
 pub(crate) enum Direct {
     Counter(super::CounterValue),
@@ -263,7 +268,7 @@ pub(crate) enum Direct {
 }
 
 impl Clone for Direct {
-    /// Another entry's, which is as this one now.
+    /// Returns a copy for another entry. A meter is copied with its current state.
     fn clone(&self) -> Self {
         match self {
             Self::Counter(value) => Self::Counter(*value),
@@ -273,17 +278,18 @@ impl Clone for Direct {
     }
 }
 
-/// The meter of an entry. Machine code runs it inside of the gate, so whoever holds it waits for nobody.
+/// The meter of an entry. Machine code runs it inside the gate, so a thread that holds its lock
+/// must not wait for anything else.
 #[derive(Debug)]
 pub(crate) struct MeterCell(Kept<Mutex<Meter>>);
 
 impl MeterCell {
-    /// One that is not configured.
+    /// Creates a meter that is not configured.
     pub(super) fn new(meters: &Arc<Slab<Mutex<Meter>>>) -> Arc<Self> {
         Arc::new(Self(meters.keep(Mutex::default())))
     }
 
-    /// Another one that is as this one now.
+    /// Returns a new meter with the current state of this one.
     fn copied(&self) -> Arc<Self> {
         let meter = *self.hold();
         Arc::new(Self(self.0.slab().keep(Mutex::new(meter))))
@@ -294,8 +300,9 @@ impl MeterCell {
     }
 }
 
-/// What packets touch of an entry beside its action, in memory of its own: among all that the control plane knows of entries,
-/// each packet would miss the cache for it, and the processor's knowledge of pages.
+/// The per-entry data that packets access besides the action. It is in memory of its own: if it
+/// were mixed with the data of the control plane, each packet would miss the cache and the TLB for
+/// it.
 #[derive(Debug)]
 #[repr(C)]
 pub(crate) struct Account {
@@ -308,25 +315,27 @@ impl Account {
         Self { timer, entry: AtomicPtr::default() }
     }
 
-    /// The address of the entry, in whose time this is used.
+    /// Returns the address of the entry, which is valid as long as this account exists.
     pub(crate) fn entry(&self) -> *const Stored {
         self.entry.load(Ordering::Relaxed)
     }
 }
 
-/// The account of an entry with counters or meters. Others do without, so that two of them lie on a line.
+/// The account of an entry with counters or meters. Other entries use [`Account`], so that two
+/// accounts fit a cache line.
 #[derive(Debug)]
 #[repr(C)]
 pub(crate) struct DirectAccount {
     account: Account,
-    /// Where machine code counts.
+    /// The pending counts of machine code.
     tally: Tally,
-    /// The meter of the entry, if it has one and no other.
+    /// The meter of the entry, if it has exactly one.
     meter: AtomicPtr<Mutex<Meter>>,
 }
 
 impl DirectAccount {
-    /// The address of the entry's meter, in whose time this is used, if it has one and no other.
+    /// Returns the address of the entry's meter, which is valid as long as the entry, or null if
+    /// the entry does not have exactly one meter.
     pub(crate) fn meter(&self) -> *const Mutex<Meter> {
         self.meter.load(Ordering::Relaxed)
     }
@@ -340,12 +349,13 @@ pub(super) enum Accounts {
 }
 
 impl Accounts {
-    /// `has_directs`: entries have counters or meters.
+    /// Creates the accounts of a table. `has_directs` says whether its entries have counters or
+    /// meters.
     pub(super) fn new(has_directs: bool) -> Self {
         if has_directs { Self::Direct(Slab::new()) } else { Self::Plain(Slab::new()) }
     }
 
-    /// Bytes of memory.
+    /// Returns the memory of the accounts in bytes.
     pub(super) fn bytes(&self) -> usize {
         match self {
             Self::Plain(slab) => slab.bytes(),
@@ -388,8 +398,8 @@ impl KeptAccount {
     }
 }
 
-/// What machine code counted of an entry and nobody has added to its counters yet. Code adds to it inside of the gate;
-/// who takes it has closed that.
+/// The packets and bytes that machine code has counted for an entry and that are not in its
+/// counters yet. Code adds to them inside the gate; a thread that takes them has closed the gate.
 #[derive(Debug, Default)]
 #[repr(C)]
 pub(crate) struct Tally {
@@ -405,7 +415,7 @@ impl Tally {
         self.packets.load(Ordering::Relaxed) == 0 && self.bytes.load(Ordering::Relaxed) == 0
     }
 
-    /// Takes what was counted into the counters of the entry.
+    /// Moves the counts to the counters of the entry.
     pub(super) fn settle(&self, directs: &mut Directs) {
         let packets = self.packets.swap(0, Ordering::Relaxed);
         let bytes = self.bytes.swap(0, Ordering::Relaxed);
@@ -418,7 +428,7 @@ impl Tally {
     }
 }
 
-/// Counters and meters of an entry by their instances.
+/// The counters and meters of an entry, by instance.
 pub(crate) type Directs = Vec<(ExternId, Direct)>;
 
 pub(crate) fn counter_in(
@@ -438,7 +448,7 @@ pub(crate) fn meter_in(directs: &Directs, instance: ExternId) -> Option<MutexGua
     })
 }
 
-/// What the control plane keeps with an entry and packets do not need.
+/// Data that the control plane keeps with an entry and packets do not need.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Note {
     pub(crate) controller_metadata: u64,
@@ -446,7 +456,7 @@ pub(crate) struct Note {
     pub(crate) one_shot: Option<Box<OneShot>>,
 }
 
-/// An entry.
+/// An entry as tables store it.
 #[derive(Debug)]
 pub(crate) struct Stored {
     pub(crate) handle: EntryHandle,
@@ -454,7 +464,7 @@ pub(crate) struct Stored {
     pub(crate) priority: u32,
     pub(crate) is_const: bool,
     account: KeptAccount,
-    /// Those of its state, for code.
+    /// The meters of the entry's state, which code accesses without the lock of the state.
     meters: Box<[(ExternId, Arc<MeterCell>)]>,
     state: Mutex<EntryState>,
 }
@@ -472,7 +482,7 @@ impl Drop for Stored {
     }
 }
 
-/// What changes of an entry.
+/// The mutable state of an entry.
 #[derive(Debug)]
 pub(crate) struct EntryState {
     pub(crate) runs: Runs,
@@ -502,7 +512,8 @@ impl Stored {
         stored
     }
 
-    /// The address of the account, where code keeps time, and counts if the table has counters.
+    /// Returns the address of the account, in which code restarts the timer, and counts if the
+    /// table has counters.
     pub(super) fn account_address(&self) -> usize {
         match &self.account {
             KeptAccount::Plain(account) => ptr::from_ref(&**account).expose_provenance(),
@@ -510,7 +521,7 @@ impl Stored {
         }
     }
 
-    /// What code counted of the entry, if it may.
+    /// Returns the pending counts of machine code, if the table's entries have counters or meters.
     pub(super) fn tally(&self) -> Option<&Tally> {
         self.account.direct().map(|direct| &direct.tally)
     }
@@ -519,18 +530,20 @@ impl Stored {
         &self.account.account().timer
     }
 
-    /// A meter of the entry, for code too.
+    /// Locks a meter of the entry, from the interpreter or from code.
     pub(crate) fn meter(&self, instance: ExternId) -> Option<MutexGuard<'_, Meter>> {
         let mut meters = self.meters.iter();
         meters.find(|(id, _)| *id == instance).map(|(_, cell)| cell.hold())
     }
 
-    /// What machine code counted may not be in the counters yet; see [`super::TableState::settled`].
+    /// Locks the state. Its counters may lack the pending counts of machine code; see
+    /// [`super::TableState::settled`].
     pub(crate) fn state(&self) -> MutexGuard<'_, EntryState> {
         lock(&self.state)
     }
 
-    /// The state, with all in its counters that packets have counted where machine code has the table, if it does.
+    /// Locks the state, after adding the pending counts of machine code to its counters if the
+    /// table is packed.
     pub(crate) fn settled(&self, native: Option<&NativeTable>) -> MutexGuard<'_, EntryState> {
         let mut state = self.state();
         if let Some(native) = native {
@@ -559,7 +572,7 @@ impl Stored {
 }
 
 impl EntryState {
-    /// The size of the group that the entry brought along, if it did.
+    /// Returns the size of the entry's one-shot group, if it has one.
     pub(crate) fn one_shot_size(&self) -> Option<u64> {
         Some(self.note.as_ref()?.one_shot.as_ref()?.size)
     }

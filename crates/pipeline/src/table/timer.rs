@@ -1,33 +1,35 @@
-//! When an entry was hit last, and how long it lasts without a hit.
+//! The idle timers of entries: the time of the last hit, and the timeout.
 //!
-//! Machine code looks at timers and restarts them inside of the gate, where it may wait for no lock; so there is none, and
-//! each number is whole by itself. All are nanoseconds.
+//! Machine code reads and restarts timers inside the gate, where it must not wait for a lock.
+//! Timers therefore have no lock, and each of their numbers is consistent by itself. All times are
+//! in nanoseconds.
 
 use super::Account;
 use std::mem::offset_of;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-/// See the module.
+/// The idle timer of an entry.
 #[derive(Debug)]
 #[repr(C)]
 pub(crate) struct Timer {
-    /// When it started last.
+    /// The time of the last hit.
     restarted: AtomicU64,
     timeout: AtomicU64,
-    /// Since when the entry is reported as idle; when it was last, for those who are told again.
+    /// The time at which the entry was reported as idle, or of the latest such report if reports
+    /// repeat.
     told: AtomicU64,
 }
 
 impl Timer {
-    /// Where code finds the parts, from the entry's account on.
+    /// The offset of `restarted`, counted from the entry's account, for generated code.
     pub(crate) const RESTARTED: usize = offset_of!(Account, timer) + offset_of!(Self, restarted);
     pub(crate) const TIMEOUT: usize = offset_of!(Account, timer) + offset_of!(Self, timeout);
     pub(crate) const TOLD: usize = offset_of!(Account, timer) + offset_of!(Self, told);
-    /// What stands for no time.
+    /// The value that stands for the absence of a time.
     pub(crate) const NONE: u64 = u64::MAX;
 
-    /// A moment as timers have it.
+    /// Returns a time in the representation of timers.
     pub(crate) fn moment(now: Duration) -> u64 {
         nanoseconds(now)
     }
@@ -48,13 +50,13 @@ impl Timer {
         self.timeout.store(timeout.map_or(Self::NONE, nanoseconds), Ordering::Relaxed);
     }
 
-    /// When it started last.
+    /// Returns the time of the last hit.
     pub(crate) fn restarted(&self) -> Duration {
         Duration::from_nanos(self.restarted.load(Ordering::Relaxed))
     }
 
     pub(crate) fn restart(&self, now: Duration) {
-        // Workers do not read one clock at one time.
+        // The clocks of workers differ slightly, so the time must not go backwards.
         self.restarted.fetch_max(nanoseconds(now), Ordering::Relaxed);
         self.told.store(Self::NONE, Ordering::Relaxed);
     }
@@ -63,7 +65,7 @@ impl Timer {
         self.timeout().is_some_and(|timeout| now.saturating_sub(self.restarted()) >= timeout)
     }
 
-    /// Since when the entry is reported as idle.
+    /// Returns the time at which the entry was reported as idle.
     pub(crate) fn told(&self) -> Option<Duration> {
         time(self.told.load(Ordering::Relaxed))
     }

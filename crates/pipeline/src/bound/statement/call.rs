@@ -1,5 +1,5 @@
-//! Calls: arguments are copied in before, left to right, and out after, in the order in which the
-//! call names them.
+//! Resolves calls. Arguments are copied in before the call, left to right, and out after it, in the
+//! order in which the call names them.
 
 use crate::bound::place::constant_index;
 use crate::bound::shape::Shape;
@@ -9,7 +9,7 @@ use ir::{
     Argument, Direction, ExternId, ExternMethod, ExternType, Place, Projection, TypeId, VariableId,
 };
 
-/// A parameter of what is called.
+/// A parameter of a callee.
 #[derive(Clone, Copy)]
 pub(in crate::bound) struct Formal {
     pub(in crate::bound) variable: VariableId,
@@ -67,8 +67,8 @@ impl Binder<'_> {
         Ok(())
     }
 
-    /// Appends the copies of arguments, which are in the order of the parameters, before the call
-    /// and after it.
+    /// Appends the copies of the arguments, which are in the order of the parameters, to the blocks
+    /// before and after the call.
     pub(in crate::bound) fn arguments(
         &mut self,
         formals: &[Formal],
@@ -115,7 +115,8 @@ impl Binder<'_> {
         Ok(())
     }
 
-    /// An element of a stack whose number is computed is the one that it is before the call.
+    /// Appends the copy of a parameter to its argument. If the argument is an element of a stack
+    /// with a computed index, the index is computed before the call.
     fn copy_out_of_call(
         &mut self,
         place: &Place,
@@ -164,7 +165,7 @@ impl Binder<'_> {
         Ok(())
     }
 
-    /// The number that argument `position` of an extern is before the call.
+    /// Returns the value of argument `position` of an extern before the call.
     pub(super) fn input(&mut self, arguments: &[Argument], position: usize) -> Outcome<Expression> {
         match arguments.get(position) {
             Some(Argument::In(value) | Argument::Saved { value, .. }) => self.expression(value),
@@ -194,7 +195,7 @@ impl Binder<'_> {
                 out.push(Statement::Count { counter: id.0, array, index });
                 Ok(())
             }
-            // BMv2 counts on each hit, whether the action calls it or not.
+            // BMv2 counts every hit, whether or not the action calls `count`.
             (ExternType::V1DirectCounter, ExternMethod::Count) => Ok(()),
             (ExternType::DirectCounter, ExternMethod::Count) if self.layout.dialect.is_bmv2() => {
                 Ok(())

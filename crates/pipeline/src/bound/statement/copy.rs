@@ -1,4 +1,4 @@
-//! Assignments of numbers and of values with parts.
+//! Resolves assignments of numbers and of composite values.
 
 use crate::bound::shape::{DATA, Scalar, Shape, Storage};
 use crate::bound::{Address, Binder, Block, Expression, Field, Outcome, Statement};
@@ -27,7 +27,7 @@ impl Binder<'_> {
         self.assign_parts(found.address, &found.shape, value, out)
     }
 
-    /// As the language assigns: a header that becomes invalid keeps its fields.
+    /// Resolves an assignment of P4, in which a header that becomes invalid keeps its fields.
     fn assign_parts(
         &mut self,
         to: Address,
@@ -56,7 +56,7 @@ impl Binder<'_> {
                 Ok(())
             }
             ExpressionKind::Invalid if matches!(shape, Shape::Header(_) | Shape::Loose(..)) => {
-                // An invalid header assigned leaves the fields.
+                // Assigning an invalid header leaves the fields unchanged.
                 let flag =
                     Scalar { width: 1, signed: false, storage: Storage::Native { bytes: 1 } };
                 let field = Field { address: to, scalar: flag };
@@ -67,7 +67,7 @@ impl Binder<'_> {
         }
     }
 
-    /// A part of a struct or header that is a number.
+    /// Returns a numeric part of a struct or header.
     fn part(&self, at: Address, shape: &Shape, position: usize) -> Outcome<Field> {
         match shape {
             Shape::Header(header) => match header.fields.get(position) {
@@ -90,7 +90,7 @@ impl Binder<'_> {
         }
     }
 
-    /// Puts a value into a variable that holds nothing yet, all of it.
+    /// Stores the initial value of a variable, overwriting all of its bytes.
     pub(super) fn initialise(
         &mut self,
         to: (u32, &Shape),
@@ -185,8 +185,8 @@ impl Binder<'_> {
     }
 }
 
-/// Whether values of both shapes are the same bytes: they are of one type, but a wide number in a header lies as that
-/// has it.
+/// Whether values of both shapes have the same bytes. They have the same type, but a wide number in
+/// a header has the layout of that header.
 fn is_same(one: &Shape, other: &Shape) -> bool {
     std::mem::discriminant(one) == std::mem::discriminant(other) && one.size() == other.size()
 }

@@ -1,4 +1,5 @@
-//! Extern objects of PSA and PNA that code has itself: sums of checksums, hashes, the paths that a deparser asks for.
+//! Resolves the extern objects of PSA and PNA that code implements: checksum sums, hashes, and the
+//! packet paths that a deparser queries.
 
 use crate::bound::gather::Piece;
 use crate::bound::shape::Shape;
@@ -13,7 +14,8 @@ use ir::{
 };
 
 impl Binder<'_> {
-    /// `psa_normal` and its like: which path the metadata of a deparser ask for (PSA specification, section 6).
+    /// Resolves `psa_normal` and similar functions, which return whether a packet takes a path (PSA
+    /// specification, section 6).
     pub(super) fn packet_path(
         &mut self,
         function: &ExternFunction,
@@ -57,7 +59,8 @@ impl Binder<'_> {
         Ok(())
     }
 
-    /// A field of the metadata that are an argument; zero if there is none.
+    /// Returns a field of the metadata that the argument holds, or zero if the metadata have no
+    /// such field.
     fn metadata(&mut self, arguments: &[Argument], position: usize, of: Of) -> Outcome<Expression> {
         let Some(Argument::In(metadata)) = arguments.get(position) else {
             return self.refuse("a path of a packet without metadata");
@@ -80,7 +83,8 @@ impl Binder<'_> {
         }
     }
 
-    /// Methods of `InternetChecksum`: the sum of each instance is a number of code's.
+    /// Resolves the methods of `InternetChecksum`. The sum of each instance is a number in the
+    /// frame.
     pub(super) fn internet_checksum(
         &mut self,
         id: ExternId,
@@ -113,12 +117,12 @@ impl Binder<'_> {
         Ok(())
     }
 
-    /// Where the sum of an instance is, if code can have all that the program does with it.
+    /// Returns the sum of an instance, if code can resolve every call of the instance's methods.
     fn sum_of(&mut self, id: ExternId) -> Outcome<Option<Field>> {
         if let Some(known) = self.sums.get(&id) {
             return Ok(*known);
         }
-        // psa_switch keeps sums from packet to packet, and takes words out in a way of its own.
+        // psa_switch keeps sums from packet to packet, and subtracts words by a method of its own.
         let mut has_all = matches!(self.layout.dialect, Dialect::Psa | Dialect::Pna);
         let mut calls = Vec::new();
         each_statement(&self.layout.program, &mut |statement| {
@@ -154,7 +158,7 @@ impl Binder<'_> {
         Ok(field)
     }
 
-    /// Sums begin anew in each block of the package.
+    /// Prepends statements to each block of the package that reset all sums.
     pub(in crate::bound) fn begin_sums(&mut self, blocks: &[PackageBlock]) {
         let mut sums: Vec<Field> = self.sums.values().copied().flatten().collect();
         sums.sort_unstable_by_key(|sum| sum.address.offset);
@@ -170,7 +174,8 @@ impl Binder<'_> {
         }
     }
 
-    /// What is added to a sum, or taken out of it: that must lie in words of 16 bits.
+    /// Returns the gather of the data that a sum adds or subtracts. Subtracted data must consist of
+    /// whole 16-bit words.
     fn words(&mut self, method: &ExternMethod, arguments: &[Argument]) -> Outcome<u32> {
         let [Argument::In(data)] = arguments else {
             return self.refuse("a sum with other arguments");
@@ -189,7 +194,7 @@ impl Binder<'_> {
         }
     }
 
-    /// `Hash.get_hash`, of the data alone or into a range.
+    /// Resolves `Hash.get_hash`, with or without a range for the result.
     pub(super) fn get_hash(
         &mut self,
         id: ExternId,
@@ -221,7 +226,7 @@ impl Binder<'_> {
         };
         let gather = self.gathered(data, algorithm)?;
         let bits = self.gathers.get(gather as usize).map(|gather| gather.bits());
-        // What is not in whole bytes has its zeros in front.
+        // Data that do not fill whole bytes would need zeros in front of the first bit.
         if !bits.flatten().is_some_and(|bits| bits.is_multiple_of(8)) {
             return self.refuse("a hash of data that are no whole bytes");
         }

@@ -1,7 +1,8 @@
-//! Meters, and the counters and meters of entries.
+//! Resolves meters, and the direct counters and meters of table entries.
 //!
-//! An action uses those of the entry that it was found in: code knows the entry of a table while its action runs
-//! ([`Directs`]). BMv2's switches run all meters of an entry that was hit, and actions read what came out.
+//! An action uses the counters and meters of the entry for which it runs: code keeps the address of
+//! a table's entry while the entry's action runs ([`Directs`]). BMv2's switches run all meters of
+//! an entry on a hit, and actions read the results.
 
 use crate::bound::{Binder, Block, Directs, Expression, Metered, Outcome, Statement};
 use crate::externs::meter::Color;
@@ -9,7 +10,8 @@ use crate::table::EntryLayout;
 use ir::{Argument, ExternId, ExternMethod, ExternType, Place, TableId};
 
 impl Binder<'_> {
-    /// What a table has whose entries have counters or meters; nothing if it has none such, or code has not the entries.
+    /// Returns the direct counters and meters of a table, or `None` if it has none or cannot be
+    /// packed.
     pub(in crate::bound) fn directs_of(&mut self, id: TableId) -> Outcome<Option<Directs>> {
         if let Some(known) = self.directs.get(&id) {
             return Ok(known.clone());
@@ -48,7 +50,8 @@ impl Binder<'_> {
         Ok(found)
     }
 
-    /// What the table of an instance has.
+    /// Returns the table of a direct counter or meter, with the direct counters and meters of that
+    /// table.
     fn directs_of_instance(&mut self, id: ExternId) -> Outcome<(TableId, Directs)> {
         let table = self.layout.program.externs.get(id.index()).and_then(|one| one.table);
         let Some(table) = table else { return self.refuse("a counter or meter of no table") };
@@ -58,7 +61,7 @@ impl Binder<'_> {
         }
     }
 
-    /// PSA's and PNA's `DirectCounter.count`.
+    /// Resolves `DirectCounter.count` of PSA and PNA.
     pub(super) fn count_entry(
         &mut self,
         id: ExternId,
@@ -75,7 +78,7 @@ impl Binder<'_> {
         Ok(())
     }
 
-    /// v1model's `direct_meter.read`, PSA's and PNA's `DirectMeter.execute`.
+    /// Resolves `direct_meter.read` of v1model and `DirectMeter.execute` of PSA and PNA.
     pub(super) fn entry_meter(
         &mut self,
         id: ExternId,
@@ -104,7 +107,7 @@ impl Binder<'_> {
         Ok(())
     }
 
-    /// v1model's `meter.execute_meter`, PSA's and PNA's `Meter.execute`.
+    /// Resolves `meter.execute_meter` of v1model and `Meter.execute` of PSA and PNA.
     pub(super) fn meter(
         &mut self,
         id: ExternId,
@@ -130,8 +133,8 @@ impl Binder<'_> {
         Ok(())
     }
 
-    /// Arguments of `execute(colour)` and DPDK's `dpdk_execute(colour, length)`, each with or without the colour, from
-    /// position `first`.
+    /// Resolves the arguments, from position `first` on, of `execute(colour)` and of DPDK's
+    /// `dpdk_execute(colour, length)`, each with or without the colour.
     fn color_and_length(
         &mut self,
         arguments: &[Argument],

@@ -1,18 +1,20 @@
-//! Functions of PNA that code has itself: entries that packets add, their timers, directions.
+//! Resolves the functions of PNA that code implements: adding entries, restarting their timers, and
+//! selecting by direction.
 //!
-//! An entry is added for the lookup whose action runs. Code keeps that lookup while it ran into a table that packets add
-//! entries to ([`Missed`]).
+//! An entry is added for the lookup whose action runs. Code records that lookup if it missed in a
+//! table to which packets add entries ([`Missed`]).
 
 use crate::bound::{Added, Binder, Block, Expression, Missed, Outcome, Statement};
 use crate::dialect::Dialect;
 use crate::table::EntryLayout;
 use ir::{ActionId, Argument, ExpressionKind, ExternFunction, Place, Projection, Type};
 
-/// `ADD_ENTRY_SUCCESS` and `ADD_ENTRY_NOT_DONE`; before version 0.7 a `bool` told success.
+/// The values of `ADD_ENTRY_SUCCESS` and `ADD_ENTRY_NOT_DONE`. Before version 0.7 a `bool` reported
+/// success.
 const STATUS: [u64; 2] = [1, 0];
 
 impl Binder<'_> {
-    /// `add_entry` and `add_entry_if`.
+    /// Resolves `add_entry` and `add_entry_if`.
     pub(super) fn add_entry(
         &mut self,
         function: &ExternFunction,
@@ -56,7 +58,7 @@ impl Binder<'_> {
         Ok(())
     }
 
-    /// Values of the new entry, and where they are packed.
+    /// Returns the values of the new entry, each with its offset and size in the packed data.
     fn added_values(
         &mut self,
         given: Option<&Argument>,
@@ -94,7 +96,8 @@ impl Binder<'_> {
         Ok(values)
     }
 
-    /// Where the lookup is for which entries are added, if code has all tables that packets add entries to.
+    /// Returns the fields that record the lookup for which entries are added, if code can look up
+    /// all tables to which packets add entries.
     pub(in crate::bound) fn missed(&mut self) -> Outcome<Option<Missed>> {
         if let Some(known) = self.missed {
             return Ok(known);
@@ -129,7 +132,7 @@ impl Binder<'_> {
         Ok(found)
     }
 
-    /// `set_entry_expire_time_if` and `update_expire_info`.
+    /// Resolves `set_entry_expire_time_if` and `update_expire_info`.
     pub(super) fn expire_if(
         &mut self,
         function: &ExternFunction,
@@ -151,8 +154,8 @@ impl Binder<'_> {
         Ok(())
     }
 
-    /// `SelectByDirection`: the first of two numbers for packets from the network, the second for
-    /// those from the host.
+    /// Resolves `SelectByDirection`, which returns the first of two numbers for packets from the
+    /// network, and the second for packets from the host.
     pub(super) fn select_by_direction(
         &mut self,
         arguments: &[Argument],

@@ -1,9 +1,12 @@
-//! Entries that run members of an action profile or groups of a selector, where machine code uses them.
+//! Entries that run members of an action profile or groups of an action selector, in the form that
+//! machine code reads.
 //!
-//! Such an entry has the address of a [`Chooser`] in place of parameters; code takes a [`Member`] from that, and with it
-//! action and parameters. Entries that run the same have the same chooser. It keeps its place for as long as an entry has it
-//! and is made anew there, with the gate closed, when a member or a group is changed or a port that is watched goes up or
-//! down: entries need not be looked for then. Cells of actions stay where they are, as code only reads them here.
+//! Such an entry holds the address of a [`Chooser`] in place of parameters. Code takes a [`Member`]
+//! from the chooser, with its action and parameters. Entries that run the same member or group
+//! share a chooser, which keeps its address as long as an entry uses it. When a member or group
+//! changes, or a watched port goes up or down, the chooser is rebuilt in place while the gate is
+//! closed, so that entries need not be visited. The packed members are copies: the cells of the
+//! actions stay where they are, because code here only reads actions.
 
 use super::super::packing::EntryLayout;
 use super::super::stored::{ActionCell, Weighted};
@@ -14,29 +17,29 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::mem::offset_of;
 use std::sync::{Arc, Mutex, RwLock};
 
-/// In place of the position of an action: none runs.
+/// The value that stands for no action, in place of an action's position.
 pub(crate) const NO_ACTION: u64 = u32::MAX as u64;
 
-/// What code takes a member from.
+/// The members from which code chooses one.
 #[derive(Debug)]
 #[repr(C)]
 pub(crate) struct Chooser {
-    /// What all members weigh together, 1 or more.
+    /// The sum of the weights of all members, at least 1.
     total: u64,
-    /// How many members there are, 1 or more.
+    /// The number of members, at least 1.
     count: u64,
-    /// The address of the first one.
+    /// The address of the first member.
     first: u64,
     members: Vec<Member>,
 }
 
-/// An action with parameters, as code reads them.
+/// An action with parameters, in the form that code reads.
 #[derive(Debug)]
 #[repr(C, align(64))]
 pub(crate) struct Member {
-    /// In the table's actions, or [`NO_ACTION`].
+    /// The position in the table's actions, or [`NO_ACTION`].
     position: u64,
-    /// What all members weigh together up to this one.
+    /// The sum of the weights of the members up to and including this one.
     up_to: u64,
     values: [u8; 32],
 }
@@ -59,10 +62,10 @@ impl Member {
     pub(crate) const VALUES: usize = offset_of!(Self, values);
 }
 
-/// What a table with an action profile or selector has beside its entries.
+/// The choosers of a table with an action profile or action selector.
 #[derive(Debug)]
 pub(crate) struct Choosing {
-    /// Runs where no member can be used.
+    /// The action that runs if no member is usable.
     empty: Option<Arc<ActionCell>>,
     ports_down: Arc<RwLock<BTreeSet<u32>>>,
     choosers: Mutex<Choosers>,
@@ -70,19 +73,19 @@ pub(crate) struct Choosing {
 
 #[derive(Debug, Default)]
 struct Choosers {
-    /// By the address of the cell or group that they are made of.
+    /// The choosers, by the address of the cell or group from which each was made.
     made: HashMap<usize, Made>,
-    /// The key under which an entry is stored, and its chooser.
+    /// The key under which each entry is stored, and the identity of its chooser.
     entries: BTreeMap<EntryHandle, (u128, usize)>,
 }
 
 #[derive(Debug)]
 struct Made {
-    /// In memory of its own, whose address entries have.
+    /// The chooser, in an allocation of its own, because entries hold its address.
     chooser: Box<Chooser>,
-    /// Held, so that nothing else gets its address.
+    /// The source of the chooser, kept alive so that its address is not reused.
     runs: Runs,
-    /// Entries that have it.
+    /// The number of entries that use the chooser.
     users: usize,
 }
 
@@ -94,7 +97,7 @@ impl Choosing {
         Self { empty, ports_down, choosers: Mutex::default() }
     }
 
-    /// The members of a group that can be used, or the one.
+    /// Returns the usable members of a group, or the single action or member.
     fn members(&self, layout: &EntryLayout, runs: &Runs) -> Vec<Member> {
         let mut up_to = 0;
         let mut member = |cell: Option<&Arc<ActionCell>>, weight: u32| {
@@ -118,7 +121,7 @@ impl Choosing {
 }
 
 impl Choosers {
-    /// The address of the chooser for what an entry runs, which has one more user.
+    /// Returns the address of the chooser for a member or group, and counts one more user.
     fn take(&mut self, runs: &Runs, choosing: &Choosing, layout: &EntryLayout) -> [u8; 8] {
         let made = self.made.entry(identity(runs)).or_insert_with(|| {
             let chooser = Box::new(Chooser::new(choosing.members(layout, runs)));
@@ -128,7 +131,7 @@ impl Choosers {
         std::ptr::from_ref(&*made.chooser).expose_provenance().to_ne_bytes()
     }
 
-    /// A chooser has one user less.
+    /// Counts one user less of a chooser, and drops the chooser without users.
     fn release(&mut self, identity: usize) {
         if let Some(made) = self.made.get_mut(&identity) {
             made.users = made.users.saturating_sub(1);
@@ -139,7 +142,7 @@ impl Choosers {
     }
 }
 
-/// Tells what entries run apart, as long as it is held.
+/// Returns the address that identifies a member or group as long as it is alive.
 fn identity(runs: &Runs) -> usize {
     match runs {
         Runs::Action(cell) | Runs::Member(_, cell) => Arc::as_ptr(cell).addr(),
@@ -149,7 +152,7 @@ fn identity(runs: &Runs) -> usize {
 }
 
 impl NativeTable {
-    /// Puts an entry in that runs a member or a group; whether there was room.
+    /// Inserts an entry that runs a member or a group, and returns whether there was space.
     pub(in crate::table) fn link(&self, entry: &Arc<Stored>, runs: &Runs) -> bool {
         let Some(choosing) = &self.choosing else { return false };
         let mut choosers = lock(&choosing.choosers);
@@ -165,7 +168,7 @@ impl NativeTable {
         key.is_some()
     }
 
-    /// Takes out an entry that runs a member or a group.
+    /// Removes an entry that runs a member or a group.
     pub(in crate::table) fn unlink(&self, handle: EntryHandle) {
         let Some(choosing) = &self.choosing else { return };
         let mut choosers = lock(&choosing.choosers);
@@ -175,7 +178,7 @@ impl NativeTable {
         }
     }
 
-    /// Has an entry run another member or group. Packets see one or the other.
+    /// Changes the member or group that an entry runs. Packets see one or the other.
     pub(in crate::table) fn relink(&self, handle: EntryHandle, runs: &Runs) {
         let Some(choosing) = &self.choosing else { return };
         let mut choosers = lock(&choosing.choosers);
@@ -194,7 +197,7 @@ impl NativeTable {
         choosers.release(before);
     }
 
-    /// Makes the choosers anew in which something has changed.
+    /// Rebuilds the choosers whose sources have changed.
     pub(crate) fn refresh(&self, has_changed: &dyn Fn(&Runs) -> bool) {
         let Some(choosing) = &self.choosing else { return };
         let mut choosers = lock(&choosing.choosers);
