@@ -1,8 +1,8 @@
-//! Architectures: in which order the blocks of a package run, and what becomes of the packet
-//! between them.
+//! The drivers of architectures, which run the blocks of a package in order and decide what happens
+//! to the packet between them.
 //!
-//! Each driver keeps its packets in a queue of passes and works through it first in, first out,
-//! so outputs come in a fixed order.
+//! Each driver has a queue of passes and works through it first in, first out, so outputs appear in
+//! a fixed order.
 
 pub(crate) mod bpf;
 pub(crate) mod engine;
@@ -23,19 +23,19 @@ use ir::{Architecture, ControlId, Package, PackageValue, Parameter, ParserId, Pr
 /// The port through which PSA recirculates (`PSA_PORT_RECIRCULATE`).
 pub(crate) const PSA_PORT_RECIRCULATE: u64 = 0xffff_fffa;
 
-/// Passes that may come out of one packet.
+/// The maximum number of passes that one packet may cause.
 pub(crate) const MAXIMUM_PASSES: u64 = 65_536;
-/// How often one packet may be recirculated, resubmitted or cloned in a row.
+/// The maximum number of times that a packet may be recirculated, resubmitted or cloned in a row.
 const MAXIMUM_GENERATIONS: u32 = 1_024;
 
-/// A packet that leaves.
+/// An outgoing packet.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Output {
-    /// Through which port.
+    /// The port through which the packet leaves.
     pub port: u32,
-    /// All of it.
+    /// The bytes of the packet.
     pub packet: Vec<u8>,
-    /// How often it was resubmitted, recirculated or cloned.
+    /// The number of times that the packet was resubmitted, recirculated or cloned.
     pub generation: u32,
 }
 
@@ -62,7 +62,7 @@ impl Driver {
         })
     }
 
-    /// Processes a packet on the interpreter.
+    /// Processes a packet in the interpreter.
     pub(crate) fn interpret(
         &self,
         machine: &mut Machine<'_>,
@@ -77,7 +77,8 @@ impl Driver {
         }
     }
 
-    /// Processes a packet on an engine; packages for BPF and of the user's are for the interpreter alone.
+    /// Processes a packet on an engine. Packages for BPF and user-defined packages run only in the
+    /// interpreter.
     pub(crate) fn process<'p>(
         &self,
         machine: &mut impl Engine<'p>,
@@ -93,7 +94,8 @@ impl Driver {
         }
     }
 
-    /// Goes on with a packet that code brought to the end of ingress or egress, or of PNA's main control.
+    /// Continues with a packet that machine code has run to the end of ingress or egress, or of
+    /// PNA's main control.
     pub(crate) fn go_on<'p, E: Engine<'p>>(
         &self,
         machine: &mut E,
@@ -110,7 +112,7 @@ impl Driver {
     }
 }
 
-/// Ends a packet that never ends by itself.
+/// The limit that ends a packet which would otherwise cause passes forever.
 #[derive(Debug, Default)]
 struct PassBudget {
     used: u64,
@@ -129,12 +131,12 @@ impl PassBudget {
     }
 }
 
-/// Microseconds, the unit of BMv2's timestamps.
+/// Returns the time in microseconds, the unit of BMv2's timestamps.
 fn microseconds(machine: &Machine<'_>) -> u64 {
     machine.now.as_micros() as u64
 }
 
-/// Begins the pass of a packet through a package of one pass.
+/// Begins the pass of a packet through a package with a single pass.
 fn begin(machine: &mut Machine<'_>, port: u32, packet: &[u8]) -> Result<(), RunError> {
     let length = packet.len();
     machine.event(|_| Event::Pass { pipeline: "package", port, length, path: "normal" });
@@ -158,9 +160,9 @@ fn output(
     outputs.push(Output { port, packet, generation });
 }
 
-/// The error of a package whose blocks have other parameters than the architecture's.
+/// The error for a package whose blocks do not have the architecture's parameters.
 const PARAMETERS: RunError = RunError::Malformed("parameters of a block");
-/// The error of glue that asks for a pass which its architecture does not have there.
+/// The error for glue that requests a pass which its architecture does not have at that point.
 const NO_PASS: RunError = RunError::Malformed("a pass of the architecture");
 
 /// Returns metadata with the assignments of the glue; all other fields are zero.
@@ -188,7 +190,7 @@ fn assign<'p, E: Engine<'p>>(
     }
 }
 
-/// A parser or control and the types of its parameters.
+/// A parser or control, with the types of its parameters.
 #[derive(Clone, Debug)]
 struct Bound<Id> {
     id: Id,

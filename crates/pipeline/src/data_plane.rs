@@ -1,14 +1,16 @@
-//! The interpreter as a data plane: a program and its state that a control plane changes through the seam of
-//! [`entities`], while workers run packets on it.
+//! The data plane behind the traits of [`entities`]: a program and its state, which a control plane
+//! changes while workers run packets on it.
 //!
-//! What packets read and write is in the state alone: entries with what is kept of them, counters, meters,
-//! registers, idle times. What only the control plane knows, and reads back as it wrote it (ports in the form in
-//! which they came, groups with their watches), is kept beside it, in books.
+//! All that packets read and write is in the state: entries with their counters, meters and idle
+//! times, counter arrays, registers. Data that only the control plane needs, and reads back as it
+//! wrote them (ports in their original form, groups with their watched ports), are kept separately,
+//! in `Books`.
 //!
-//! Changes are applied as they are prepared, each in one step for packets, and each leaves behind what undoes it. A batch
-//! that packets must see as a whole keeps them out from its begin to its end ([`Gate`]); all others let them run.
-//! A change that is undone gives back what was written over, not what packets did meanwhile: what was counted in
-//! an entry that the batch deleted is there again, with the entry.
+//! A change is applied when it is prepared, in one step as packets see it, and records how to undo
+//! it. A batch that must be atomic for packets stops them from its beginning to its end ([`Gate`]);
+//! during other batches packets continue. Undoing a change restores what the change overwrote, not
+//! what packets did in the meantime: if a batch deleted an entry, the entry returns with the counts
+//! that it had.
 
 mod binding;
 mod digests;
@@ -40,10 +42,11 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tables::Gate;
 
-/// Makes a program of the device configuration that a controller pushes, or says why not.
+/// Compiles the device configuration that a controller pushes to a program, or returns an error.
 pub type Compile = Box<dyn Fn(&[u8]) -> Result<Program, EntityError> + Send + Sync>;
 
-/// A switch whose pipelines the interpreter runs, or machine code that works on the interpreter's state.
+/// A switch whose pipelines run in the interpreter, or in machine code that works on the
+/// interpreter's state.
 pub struct InterpreterTarget {
     compile: Compile,
     ports: Ports,
@@ -55,17 +58,17 @@ pub struct InterpreterTarget {
     packet_work: u32,
 }
 
-/// The number of entries of a table with a ternary, range or optional field, unless another is
-/// given. An exact key is found by its hash; such entries are searched, and take memory that grows
-/// faster than their number.
+/// The default limit of the number of entries in a table with a ternary, range or optional field.
+/// Entries with exact keys are found by a hash, but entries with such fields are searched, and
+/// their memory grows faster than their number.
 pub const SEARCHED_ENTRIES: u64 = 1 << 16;
 
-/// What `simple_switch` is told when it starts, and holds for every program of v1model.
+/// The start-up options of `simple_switch`, which apply to every program of v1model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct V1ModelSettings {
-    /// As [`Core::set_drop_port`].
+    /// The port that drops packets, as in [`Core::set_drop_port`].
     pub drop_port: u16,
-    /// As [`Core::set_priority_queues`].
+    /// The number of priority queues, as in [`Core::set_priority_queues`].
     pub priority_queues: u32,
 }
 
@@ -76,7 +79,7 @@ impl Default for V1ModelSettings {
 }
 
 impl InterpreterTarget {
-    /// A switch without pipeline. `compile` makes a program of what controllers push.
+    /// Creates a switch without a pipeline. `compile` turns what controllers push into a program.
     #[must_use]
     pub fn new(compile: Compile) -> Self {
         Self {
@@ -91,20 +94,21 @@ impl InterpreterTarget {
         }
     }
 
-    /// Packets' time counts from `origin` on the control plane's clock, as v1model's timestamps do from the
-    /// start of a switch.
+    /// Sets the origin of packets' time on the control plane's clock. v1model's timestamps count
+    /// from there, as from the start of a switch.
     #[must_use]
     pub fn starting_at(self, origin: Nanos) -> Self {
         Self { origin, ..self }
     }
 
-    /// Which way packets go. A program that cannot go it is refused when it is loaded, with what it lacks and where.
+    /// Sets how packets are run. A program that cannot be run that way is refused when it is
+    /// loaded, with an error that says what it lacks and where.
     #[must_use]
     pub fn on(self, path: Path) -> Self {
         Self { path, ..self }
     }
 
-    /// What every program of v1model is run with.
+    /// Sets the options of programs of v1model.
     #[must_use]
     pub fn with_v1model(self, v1model: V1ModelSettings) -> Self {
         Self { v1model, ..self }
@@ -129,7 +133,7 @@ impl InterpreterTarget {
         Self { packet_work: units, ..self }
     }
 
-    /// Where packets come in.
+    /// Returns the ports, through which packets enter.
     #[must_use]
     pub fn ports(&self) -> Ports {
         self.ports.clone()
@@ -160,7 +164,7 @@ impl Target for InterpreterTarget {
 }
 
 impl InterpreterTarget {
-    /// Loads a pipeline on this thread, whose stack suffices.
+    /// Loads a pipeline on this thread, whose stack is large enough.
     fn load_here(
         &self,
         schema: &Arc<Schema>,
@@ -185,41 +189,42 @@ impl InterpreterTarget {
     }
 }
 
-/// A pipeline of the interpreter and its state.
+/// A pipeline and its state.
 #[derive(Debug)]
 pub(crate) struct Interpreted {
     shared: Arc<Shared>,
     ports: Ports,
     batch: Option<Batch>,
-    /// No entry expires before this time.
+    /// The time before which no entry expires.
     next_expiry: Option<Nanos>,
     trimming: Trimming,
 }
 
-/// When the heap is trimmed: what many entries leave there when they go, the allocator would keep.
+/// The decision when to trim the heap: without trimming, the allocator keeps the memory of entries
+/// that were removed.
 #[derive(Debug, Default)]
 struct Trimming {
-    /// Objects that have gone since the last time.
+    /// The number of objects removed since the heap was last trimmed.
     gone: u64,
 }
 
 impl Trimming {
-    /// The fewest objects whose memory is worth the time that it takes.
+    /// The minimum number of removed objects whose memory is worth the time of trimming.
     const FEWEST: u64 = 1 << 14;
 
-    /// Whether the heap is to be trimmed now that `left` objects are left. Trimming takes time in
-    /// proportion to these, so the more objects are left, the more must have gone.
+    /// Whether the heap should be trimmed now that `left` objects remain. Trimming takes time in
+    /// proportion to the remaining objects, so the more remain, the more must have been removed.
     fn is_due(&self, left: impl FnOnce() -> u64) -> bool {
         self.gone >= Self::FEWEST && self.gone >= left()
     }
 }
 
-/// What workers, the control plane and its readers share.
+/// The state that workers, the control plane and its readers share.
 #[derive(Debug)]
 struct Shared {
-    /// Where the time of packets begins, on the clock of the control plane.
+    /// The origin of packets' time, on the clock of the control plane.
     origin: Nanos,
-    /// As [`InterpreterTarget::with_searched_entries`].
+    /// The limit set by [`InterpreterTarget::with_searched_entries`].
     searched_entries: u64,
     schema: Arc<Schema>,
     binding: Binding,
@@ -229,7 +234,7 @@ struct Shared {
     digests: Digests,
 }
 
-/// A batch that was begun.
+/// A batch that has begun.
 #[derive(Default)]
 struct Batch {
     inverses: Vec<Undo>,
@@ -244,11 +249,12 @@ impl fmt::Debug for Batch {
 
 type Undo = Box<dyn FnOnce(&Shared, &mut Books) + Send>;
 
-/// How often entries that time out are taken out of tables that delete them.
+/// The interval at which entries that have timed out are removed from tables that delete them.
 const DELETION: Duration = Duration::from_secs(1);
 
 impl Shared {
-    /// The number of entries that a table may have, as it declares or as the switch limits it.
+    /// Returns the maximum number of entries of a table, which the table declares or the switch
+    /// limits.
     fn size(&self, table: &schema::Table) -> Option<u64> {
         let is_searched = table.match_fields.iter().any(|field| {
             matches!(field.kind, MatchKind::Ternary | MatchKind::Range | MatchKind::Optional)
@@ -260,7 +266,7 @@ impl Shared {
         }
     }
 
-    /// How much of an action profile is in use.
+    /// Returns how much of an action profile is in use.
     fn usage(
         &self,
         books: &Books,
@@ -291,7 +297,7 @@ impl Shared {
         }
     }
 
-    /// A time of the control plane as packets have it.
+    /// Converts a time of the control plane to the time of packets.
     fn time(&self, now: Nanos) -> Duration {
         Duration::from_nanos(now.0.saturating_sub(self.origin.0))
     }
@@ -301,7 +307,8 @@ impl Shared {
         state.map_or(Ageing::None, |state| state.ageing)
     }
 
-    /// Adds entries that are idle and were not told so; returns when the next one will be.
+    /// Appends the entries that have become idle and were not reported yet. Returns the time at
+    /// which the next entry becomes idle.
     fn tell_idle(
         &self,
         table: &schema::Table,
@@ -353,7 +360,8 @@ impl Shared {
     }
 }
 
-/// What the control plane wrote that packets do not need and no entry keeps.
+/// The data that the control plane wrote and that packets do not need, except for those kept with
+/// entries.
 #[derive(Debug, Default)]
 struct Books {
     defaults: BTreeMap<schema::TableId, crate::table::Note>,
@@ -363,11 +371,11 @@ struct Books {
     value_sets: BTreeMap<ValueSetId, ValueSet>,
 }
 
-/// What is kept of an action profile.
+/// The control plane's data about an action profile.
 #[derive(Debug, Default)]
 struct ProfileBook {
     groups: BTreeMap<GroupId, Group>,
-    /// Of its groups.
+    /// The size of all groups together.
     total_size: u64,
 }
 
@@ -421,7 +429,7 @@ impl Interpreted {
         }
     }
 
-    /// Returns free memory to the system if many objects have gone.
+    /// Returns free memory to the system if many objects have been removed.
     fn trim(&mut self) {
         let tables = &self.shared.core.state.tables;
         if self.trimming.is_due(|| tables.iter().map(|table| table.len() as u64).sum()) {
@@ -467,7 +475,7 @@ impl DataPlane for Interpreted {
         if let entities::Entity::Entry(entry) = &update.entity
             && entry.idle_timeout_ns > 0
         {
-            // Too early for an entry whose timer started before, never too late.
+            // This is too early if the entry's timer started before, but never too late.
             self.next_expiry = Some(now);
         }
         self.trimming.gone += u64::from(update.kind == UpdateKind::Delete);
@@ -479,7 +487,7 @@ impl DataPlane for Interpreted {
         };
         match outcome {
             Ok(()) => batch.inverses.append(&mut inverses),
-            // What was done of a change that is refused in the end is undone at once.
+            // A refused change may have been applied in part, which is undone at once.
             Err(_) => undo(&self.shared, inverses),
         }
         outcome
@@ -545,7 +553,8 @@ mod tests {
         let fewest = Trimming::FEWEST;
         assert!(due(fewest, 0) && due(fewest, fewest) && due(1_000_000, 1_000_000));
         assert!(!due(fewest - 1, 0) && !due(fewest, fewest + 1) && !due(999_999, 1_000_000));
-        // A million objects go one by one: what is left is looked at in steps that become smaller.
+        // While a million objects are removed one by one, the heap is trimmed in ever smaller
+        // steps.
         let (mut trimming, mut trims) = (Trimming::default(), 0);
         for left in (0..1_000_000).rev() {
             trimming.gone += 1;

@@ -1,16 +1,16 @@
-//! The packages that p4c compiles to BPF, of ebpf_model.p4, ubpf_model.p4 and xdp_model.p4, as what the include files and
-//! the READMEs of p4c's back ends say of them.
+//! The driver of the packages that p4c compiles to BPF, in ebpf_model.p4, ubpf_model.p4 and
+//! xdp_model.p4. It follows the include files and the READMEs of p4c's back ends.
 //!
-//! | package | what becomes of a packet |
+//! | package | fate of a packet |
 //! | --- | --- |
-//! | `ebpfFilter` | It leaves as it came if the filter accepts it; a filter changes none. |
-//! | `ubpf` | It leaves as the deparser made it, unless the last of `mark_to_drop` and `mark_to_pass` was the former. |
-//! | `xdp` | It leaves as the deparser made it if `output_action` is `XDP_PASS`, `XDP_TX` or `XDP_REDIRECT`. |
+//! | `ebpfFilter` | It leaves unchanged if the filter accepts it. |
+//! | `ubpf` | It leaves as deparsed, unless `mark_to_drop` was called without `mark_to_pass` after it. |
+//! | `xdp` | It leaves as deparsed if `output_action` is `XDP_PASS`, `XDP_TX` or `XDP_REDIRECT`. |
 //!
-//! The port is the one that the packet came from, unless it is redirected. A packet that the parser
-//! rejects is dropped, but for `ubpf`, which passes it on as it came: `reject` returns what a
-//! packet that passes does there (`backends/ubpf/target.h`, `abortReturnCode`). Maps are tables,
-//! arrays of counters and registers like any others.
+//! The packet leaves through the port on which it arrived, unless it is redirected. A packet that
+//! the parser rejects is dropped, except in `ubpf`, which passes it on unchanged: `reject` returns
+//! the same code there as a packet that passes (`backends/ubpf/target.h`, `abortReturnCode`). Maps
+//! are tables, arrays of counters, and registers like any others.
 
 use super::{Bound, Output, begin, bound_control, bound_parser, drop_packet, output};
 use crate::error::{LoadError, RunError};
@@ -20,18 +20,18 @@ use crate::trace::Event;
 use crate::value::Value;
 use ir::{ControlId, ParserId, TypeId};
 
-/// The reason for which a packet that the parser rejects is dropped.
+/// The reason for dropping a packet that the parser rejects.
 const REJECTED: &str = "the parser rejects";
 
-/// The packages that have a driver here.
+/// The packages that this driver runs.
 const PACKAGES: [&str; 3] = ["ebpfFilter", "ubpf", "xdp"];
 
-/// Whether programs with this package run here.
+/// Whether this driver runs the package.
 pub(crate) fn is_package(name: &str) -> bool {
     PACKAGES.contains(&name)
 }
 
-/// Whether a program is for one of them.
+/// Whether a program uses one of these packages.
 pub(crate) fn is_for(program: &ir::Program) -> bool {
     matches!(&program.architecture, ir::Architecture::Other(package) if is_package(package))
 }
@@ -51,23 +51,24 @@ struct Stages {
     parser: Bound<ParserId>,
     pipeline: Bound<ControlId>,
     deparser: Bound<ControlId>,
-    /// What each member of the type of `output_action` says.
+    /// The verdict for each member of the type of `output_action`.
     verdicts: Vec<Verdict>,
-    /// The member that passes a packet on.
+    /// The member that passes a packet.
     pass: Option<u128>,
 }
 
-/// What an action of the target says of the packet.
+/// The verdict that an action of the target stands for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Verdict {
     Drop,
-    /// Out of the port that it came from, or to the kernel.
+    /// The packet leaves through the port on which it arrived, or goes to the kernel.
     Pass,
     Redirect,
 }
 
 impl Verdict {
-    /// By the member of `xdp_action` or `ubpf_action`; what aborts is dropped.
+    /// Returns the verdict for a member of `xdp_action` or `ubpf_action`. Aborted packets are
+    /// dropped.
     fn named(member: &str) -> Self {
         match member {
             "XDP_PASS" | "XDP_TX" | "PASS" => Self::Pass,
@@ -101,7 +102,7 @@ impl Blocks {
                 filter: bound_control(program, main, 1, "filter", 2)?,
             },
             "xdp" => Package::Xdp(stages([1, 3, 1])?),
-            // Before its version of May 2020 the model had no standard metadata.
+            // Versions of the model before May 2020 had no standard metadata.
             _ => Package::User(
                 stages([3, 3, 1]).or_else(|error| stages([2, 2, 1]).map_err(|_| error))?,
             ),
@@ -170,7 +171,7 @@ impl Stages {
             if let Some(metadata) = arguments.get_mut(2) {
                 set(machine, metadata, type_id, MetadataField::InputPort, u128::from(port));
                 set(machine, metadata, type_id, MetadataField::PacketLength, packet.len() as u128);
-                // A program that says nothing passes its packets on, as p4c's code returns then.
+                // A program that does not set the action passes its packets, like p4c's code.
                 if let Some(pass) = self.pass {
                     set(machine, metadata, type_id, MetadataField::OutputAction, pass);
                 }
@@ -200,7 +201,7 @@ impl Stages {
         };
         let decided = if machine.effects.dropped { (Verdict::Drop, port) } else { decided };
         if let Some(copy) = copy {
-            // The copy is what the deparser makes, too: it runs once for both.
+            // The deparser runs once for both the copy and the packet.
             let packet = self.deparsed(machine, headers)?;
             machine.event(|_| Event::Copy { kind: "clone" });
             output(machine, outputs, copy, packet.clone(), 1);
@@ -210,7 +211,7 @@ impl Stages {
         self.leave(machine, headers, decided, port, outputs)
     }
 
-    /// What the control left in `output_action` and `output_port`.
+    /// Returns the control's decision in `output_action` and `output_port`.
     fn decided(&self, machine: &Machine<'_>, value: &Value) -> (Verdict, u32) {
         let type_id = self.pipeline.types.get(2);
         let port = number(machine, value, type_id, MetadataField::OutputPort);
@@ -223,7 +224,7 @@ impl Stages {
         (verdict.unwrap_or(Verdict::Drop), port as u32)
     }
 
-    /// What is dropped is not deparsed.
+    /// Deparses and outputs a packet that is not dropped.
     fn leave(
         &self,
         machine: &mut Machine<'_>,
@@ -265,7 +266,7 @@ fn leave(
     }
 }
 
-/// Runs the parser; its arguments, unless it rejects.
+/// Runs the parser, and returns its arguments unless it rejects the packet.
 fn parse<'p, const PARAMETERS: usize>(
     machine: &mut Machine<'p>,
     parser: &Bound<ParserId>,
@@ -308,7 +309,7 @@ fn number(
     type_id.map_or(0, |type_id| machine.layout.field_number(value, *type_id, field))
 }
 
-/// The members of the type of the field `output_action` of a struct.
+/// Returns the members of the type of a struct's field `output_action`.
 fn actions(layout: &Layout, type_id: TypeId) -> Option<&[String]> {
     let fields = &layout.composite(type_id)?.fields;
     let field = fields.iter().find(|field| field.name == "output_action")?;

@@ -1,8 +1,10 @@
-//! What runs the blocks of a program for the drivers: the interpreter, or machine code.
+//! The interface between the drivers of architectures and what runs a program's blocks, which is
+//! the interpreter or machine code.
 //!
-//! A driver hands values from block to block: headers, metadata, what a control says of the packet. For the interpreter
-//! these are [`Value`]s. For machine code they are bytes, which mostly stay where blocks find them; so a driver that
-//! goes on with another packet before it is done with a value has to say so ([`Engine::keep`]).
+//! A driver passes values from block to block: headers, metadata, and the decisions of a control
+//! about the packet. The interpreter represents them as [`Value`]s. Machine code represents them as
+//! bytes, which mostly stay where the blocks access them. A driver that switches to another packet
+//! while it still needs a value must therefore call [`Engine::keep`].
 
 use crate::error::RunError;
 use crate::layout::MetadataField;
@@ -11,27 +13,29 @@ use crate::value::Value;
 use ir::{ControlId, ParserId, Projection, TypeId};
 use std::ops::DerefMut;
 
-/// See the module. All that is the same either way (state, packet, effects, events) is the machine's.
+/// An engine that runs the blocks of a program. The state, packet, effects and events are those of
+/// the [`Machine`], with either implementation.
 pub(crate) trait Engine<'p>: DerefMut<Target = Machine<'p>> {
-    /// What a parameter of a block is before and after it.
+    /// The value of a block's parameter, before and after the block.
     type Value;
 
-    /// Forgets all of the pass before but what the switch remembers.
+    /// Resets everything of the previous pass except the state of the switch.
     fn begin_pass(&mut self, received_length: u64) -> Result<(), RunError>;
 
-    /// The value that nothing was stored to.
+    /// Returns the initial value of a type.
     fn initial(&mut self, type_id: TypeId) -> Result<Self::Value, RunError>;
 
-    /// Gives back a value that is needed no more, whose memory the next one of its type may have.
+    /// Returns the memory of a value that is no longer needed, for later values of its type.
     fn done_with(&mut self, type_id: TypeId, value: Self::Value);
 
-    /// Another value of the same contents, which lasts.
+    /// Returns a copy of a value that stays valid while blocks run for other packets.
     fn copy(&self, value: &Self::Value) -> Self::Value;
 
-    /// Makes a value last while blocks run for another packet.
+    /// Makes a value stay valid while blocks run for other packets.
     fn keep(&self, value: &mut Self::Value);
 
-    /// Sets a field of a struct, in the field's type; nothing happens if there is none.
+    /// Sets a field of a struct to a number, converted to the field's type. Has no effect if there
+    /// is no such field.
     fn set_field(
         &mut self,
         value: &mut Self::Value,
@@ -40,7 +44,7 @@ pub(crate) trait Engine<'p>: DerefMut<Target = Machine<'p>> {
         number: u128,
     );
 
-    /// The number in a field of a struct; zero if there is none.
+    /// Returns the number in a field of a struct, or zero if there is no such field.
     fn field_number(&self, value: &Self::Value, type_id: TypeId, field: MetadataField) -> u128;
 
     /// Copies the part that a path leads to, between values of one type.
@@ -55,7 +59,7 @@ pub(crate) trait Engine<'p>: DerefMut<Target = Machine<'p>> {
     /// Makes all headers in a value invalid.
     fn invalidate(&mut self, type_id: TypeId, value: &mut Self::Value);
 
-    /// Takes the fields of a struct that changed from the first value to the second.
+    /// Copies those fields of a struct into `into` that differ between the two values of `change`.
     fn take_changes(
         &mut self,
         type_id: TypeId,
@@ -63,18 +67,19 @@ pub(crate) trait Engine<'p>: DerefMut<Target = Machine<'p>> {
         into: &mut Self::Value,
     );
 
-    /// Runs a parser of the package, which changes the values by the directions of its parameters. `Err` is a fault.
+    /// Runs a parser of the package, which updates the arguments by the directions of its
+    /// parameters. `Err` is a fault.
     fn run_parser(
         &mut self,
         id: ParserId,
         arguments: &mut [Self::Value],
     ) -> Result<ParserOutcome, RunError>;
 
-    /// Runs a control of the package, as [`Self::run_parser`].
+    /// Runs a control of the package, like [`Self::run_parser`].
     fn run_control(&mut self, id: ControlId, arguments: &mut [Self::Value])
     -> Result<(), RunError>;
 
-    /// As [`Self::run_control`]; v1model's digests are sent at its end.
+    /// Runs a control like [`Self::run_control`], and sends v1model's digests at its end.
     fn run_control_and_send_digest(
         &mut self,
         id: ControlId,
@@ -82,7 +87,7 @@ pub(crate) trait Engine<'p>: DerefMut<Target = Machine<'p>> {
     ) -> Result<(), RunError>;
 }
 
-/// The interpreter as an engine.
+/// The engine that runs blocks in the interpreter.
 pub(crate) struct Interpreter<'m, 'p>(pub(crate) &'m mut Machine<'p>);
 
 impl<'p> std::ops::Deref for Interpreter<'_, 'p> {

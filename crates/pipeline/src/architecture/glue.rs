@@ -1,10 +1,11 @@
-//! What an architecture does between the blocks of its package, stated once.
+//! The glue of architectures: what each does between the blocks of its package, stated once for the
+//! interpreter and the code generator.
 //!
-//! Glue is made of statements, as blocks are: assignments to metadata in front of a block, and
-//! rules that decide about the packet behind one. The drivers run it with numbers. In the functions
-//! of bursts, the code generator writes the same statements out as machine code, and the plan of
-//! such a function derives from them which metadata have a place. Copies, groups, further passes
-//! and queues are for the drivers.
+//! Like blocks, glue consists of statements: assignments to metadata before a block, and rules that
+//! decide about the packet after one. The drivers evaluate the glue with numbers. In the functions
+//! that process bursts, the code generator emits the same statements as machine code, and the plan
+//! of such a function uses them to determine which metadata need a place. Copies, groups, further
+//! passes and queues are left to the drivers.
 
 mod package;
 mod pna;
@@ -22,37 +23,37 @@ use crate::layout::MetadataField as Of;
 use crate::machine::Effects;
 use ir::Architecture;
 
-/// The glue of an architecture. Egress is empty where the architecture has none.
+/// The glue of an architecture. The parts for egress are empty if the architecture has no egress.
 #[derive(Debug)]
 pub(crate) struct Glue {
-    /// The forms of its package, which differ in the number of blocks.
+    /// The variants of the package, which differ in the number of blocks.
     pub(crate) packages: &'static [Package],
-    /// Assigned to the metadata of a packet that comes in, and not in its further passes.
+    /// The assignments to the metadata of a received packet, but not of its further passes.
     pub(crate) received: &'static [Set],
-    /// Assigned to what the parser is told of the packet.
+    /// The assignments to the parser's input metadata.
     pub(crate) before_parser: &'static [Set],
-    /// Assigned to what ingress is told of the packet.
+    /// The assignments to ingress's input metadata.
     pub(crate) before_ingress: &'static [Set],
-    /// Assigned to what ingress says about the packet, which is zero otherwise.
+    /// The assignments to ingress's output metadata before it runs; all other fields are zero.
     pub(crate) ingress_says: &'static [Set],
-    /// The rules for what ingress says.
+    /// The rules that evaluate ingress's output metadata.
     pub(crate) after_ingress: Rules,
     /// The rules for a packet on its way to the queue of a port.
     pub(crate) before_queue: Rules,
-    /// Assigned to the metadata of a packet that enters a queue.
+    /// The assignments to the metadata of a packet that enters a queue.
     pub(crate) queued: &'static [Set],
-    /// Assigned to what the parser of egress is told of the packet.
+    /// The assignments to the input metadata of egress's parser.
     pub(crate) before_egress_parser: &'static [Set],
-    /// Assigned to what egress is told of the packet.
+    /// The assignments to egress's input metadata.
     pub(crate) before_egress: &'static [Set],
-    /// Assigned to what the deparser of egress is told of the packet.
+    /// The assignments to the input metadata of egress's deparser.
     pub(crate) before_egress_deparser: &'static [Set],
-    /// The rules for what egress says.
+    /// The rules that evaluate egress's output metadata.
     pub(crate) after_egress: Rules,
 }
 
 impl Glue {
-    /// Returns the glue of an architecture that has any.
+    /// Returns the glue of an architecture, if it has any.
     pub(crate) fn of(architecture: &Architecture) -> Option<&'static Self> {
         match architecture {
             Architecture::V1model => Some(&V1MODEL),
@@ -62,7 +63,7 @@ impl Glue {
         }
     }
 
-    /// Returns the form of the package that has a number of blocks.
+    /// Returns the variant of the package with this number of blocks.
     pub(crate) fn package(&self, blocks: usize) -> Option<&'static Package> {
         self.packages.iter().find(|package| package.blocks.len() == blocks)
     }
@@ -72,7 +73,7 @@ impl Glue {
 /// the field.
 pub(crate) type Set = (Of, Input);
 
-/// The number of an assignment: the packet's, or the same for all packets.
+/// The number of an assignment: a property of the packet, or a constant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Input {
     Known(Known),
@@ -82,7 +83,7 @@ pub(crate) enum Input {
 /// A number that an architecture knows about a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Known {
-    /// The port that the packet came in by, or goes to.
+    /// The port through which the packet arrived, or to which it goes.
     Port,
     /// The length in bytes as the architecture counts it.
     Length,
@@ -104,7 +105,7 @@ pub(crate) enum Known {
     Generation,
     /// One if there were passes before this one, zero otherwise.
     IsRecirculated,
-    /// The number behind the drop port.
+    /// The drop port plus one.
     BehindDropPort,
 }
 
@@ -117,12 +118,12 @@ impl Known {
     }
 }
 
-/// The numbers of one packet, or the values that stand for them in machine code.
+/// The known numbers of one packet, or the values that represent them in machine code.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Inputs<N>([N; Known::COUNT]);
 
 impl<N: Copy> Inputs<N> {
-    /// Returns inputs of which each is the same.
+    /// Returns inputs that all have this number.
     #[inline(always)]
     pub(crate) fn all(number: N) -> Self {
         Self([number; Known::COUNT])
@@ -144,7 +145,7 @@ impl<N: Copy> Inputs<N> {
         self.0[known as usize]
     }
 
-    /// Returns the number of the packet, or the one that is the same for all packets.
+    /// Returns the packet's number for an input, or the constant as an error.
     #[inline(always)]
     pub(crate) fn get(&self, input: Input) -> Result<N, u64> {
         match input {
@@ -161,37 +162,37 @@ impl Inputs<u64> {
     }
 }
 
-/// Returns the number for [`Known::BehindDropPort`] in 64 bits; a field keeps the low ones.
+/// Returns the number for [`Known::BehindDropPort`] in 64 bits. A field keeps only the low bits.
 pub(crate) fn behind_drop_port(drop_port: u64) -> u64 {
     drop_port.wrapping_add(1)
 }
 
-/// Decides what becomes of a packet: whether it is copied, and the outcome of the first case whose
-/// condition holds. If no condition holds, the packet goes to a port.
+/// Rules that decide about a packet: whether it is copied, and the outcome, which is that of the
+/// first case whose condition holds. If no condition holds, the packet goes to a port.
 #[derive(Debug)]
 pub(crate) struct Rules {
     pub(crate) copies: Copies,
     pub(crate) cases: &'static [(Condition, Outcome)],
     pub(crate) otherwise: Port,
-    /// Fields whose numbers the packet takes along.
+    /// The fields whose numbers travel with the packet.
     pub(crate) carries: &'static [Of],
 }
 
-/// The rules of a seam that an architecture does not have.
+/// The rules for a point that an architecture does not have.
 const NO_RULES: Rules =
     Rules { copies: Copies::Never, cases: &[], otherwise: Port::Own, carries: &[] };
 
-/// When a packet is copied, and to which sessions.
+/// The condition under which a packet is copied, and the sessions to which it is copied.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Copies {
     Never,
-    /// Blocks call for copies, with their sessions.
+    /// Blocks request copies, and name the sessions.
     Requested,
-    /// A packet whose first field is not zero is copied to the session in the second field.
+    /// A packet is copied to the session in the second field if the first field is not zero.
     ToField(Of, Of),
 }
 
-/// A condition of a case.
+/// The condition of a case.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Condition {
     /// The field is not zero.
@@ -204,21 +205,21 @@ pub(crate) enum Condition {
     GoesTo(u64),
     /// The packet goes to no port.
     GoesNowhere,
-    /// A block called for this pass.
+    /// A block requested this pass.
     Requests(Request),
 }
 
-/// A further pass that blocks call for.
+/// A further pass that blocks can request.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Request {
     Resubmit,
     Recirculate,
 }
 
-/// What becomes of a packet, by the fields that decide.
+/// The outcome of a case, with the field that determines it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Outcome {
-    /// The packet ends, for this reason.
+    /// The packet is dropped, for this reason.
     Drop(&'static str),
     Resubmit,
     Recirculate,
@@ -235,16 +236,16 @@ pub(crate) enum Port {
     Own,
 }
 
-/// When a field that decides about a packet has a place in machine code.
+/// The condition under which a field that rules read has a place in machine code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Place {
     Always,
-    /// Only if the program touches the field, because zero decides nothing.
+    /// The field has a place only if the program accesses it, because zero decides nothing.
     IfTouched,
 }
 
 impl Rules {
-    /// Returns the fields that decide.
+    /// Returns the fields that the rules read.
     pub(crate) fn fields(&self) -> Vec<(Of, Place)> {
         let mut fields: Vec<(Of, Place)> =
             self.carries.iter().map(|field| (*field, Place::Always)).collect();
@@ -289,16 +290,16 @@ impl Rules {
     }
 }
 
-/// A packet that rules decide about.
+/// A packet about which rules decide.
 pub(crate) struct Packet<'e, N> {
-    /// The calls of blocks, if blocks have such.
+    /// The requests of blocks, if the architecture has any.
     pub(crate) effects: Option<&'e Effects>,
-    /// Returns the number in a field.
+    /// A function that returns the number in a field.
     pub(crate) number: N,
-    /// The port that the packet goes to, if it goes anywhere.
+    /// The port to which the packet goes, if any.
     pub(crate) port: Option<u32>,
     pub(crate) drop_port: u16,
-    /// The number of queues that a port has.
+    /// The number of queues of a port.
     pub(crate) queues: u32,
 }
 
@@ -320,7 +321,7 @@ impl<N: Fn(Of) -> u128> Packet<'_, N> {
     }
 }
 
-/// What rules decided. Copies come first, then what becomes of the packet itself.
+/// A decision about a packet. Copies are made first, then the packet's own fate applies.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Decision {
     /// The sessions that copy the packet.
@@ -329,17 +330,18 @@ pub(crate) struct Decision {
     pub(crate) fate: Fate,
 }
 
-/// What becomes of a packet that is not a copy.
+/// The fate of a packet that is not a copy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Fate {
-    /// It ends here.
+    /// The packet is dropped.
     Drop { reason: &'static str },
-    /// It goes to ingress again, as it was received.
+    /// The packet enters ingress again, as it was received.
     Resubmit,
-    /// It goes to ingress again, as it would leave.
+    /// The packet enters ingress again, in its outgoing form.
     Recirculate,
-    /// It goes to one port: from ingress to the egress of that port, from egress out.
+    /// The packet goes to one port: after ingress to the port's egress, after egress out of the
+    /// port.
     Unicast { port: u32 },
-    /// It goes to the egress of each port of a group.
+    /// The packet goes to the egress of each port of a group.
     Multicast { group: u32 },
 }

@@ -1,9 +1,10 @@
-//! Packages of the user's: all parsers and controls run once, in the order of the package.
+//! The driver of user-defined packages: all parsers and controls run once, in the order of the
+//! package.
 //!
-//! Parameters of one type are one value that goes from block to block. A parser that rejects drops
-//! the packet, and so does a control whose `out bool` parameter says false (a filter). What
-//! controls emit goes before the payload; if none emits, the packet leaves as it came. It leaves
-//! through the port on which it came.
+//! Parameters of one type share a value that is passed from block to block. The packet is dropped
+//! if a parser rejects it, or if an `out bool` parameter of a control is false (a filter). The
+//! output of deparsers precedes the payload; if no control emits, the packet leaves unchanged. The
+//! packet leaves through the port on which it arrived.
 
 use super::{Output, begin, drop_packet, output};
 use crate::error::{LoadError, RunError};
@@ -18,7 +19,7 @@ use std::collections::{HashMap, HashSet};
 #[derive(Clone, Debug)]
 pub(crate) struct Blocks {
     blocks: Vec<Step>,
-    /// Whether some control is a deparser.
+    /// Whether a control is a deparser.
     emits: bool,
 }
 
@@ -101,7 +102,7 @@ fn collect(package: &Package, blocks: &mut Vec<Step>) {
     }
 }
 
-/// Whether statements emit, here or in a control that they call.
+/// Whether statements emit, directly or in a control that they call.
 fn emits(layout: &Layout, block: &Block) -> bool {
     let (mut found, mut seen, mut open) = (false, HashSet::new(), vec![block]);
     while let Some(block) = open.pop().filter(|_| !found) {

@@ -1,6 +1,7 @@
-//! PNA_NIC (Portable NIC Architecture, version 0.7): main parser, main control, main
-//! deparser, then recirculation, output or drop. A packet that was sent nowhere is dropped. The pre
-//! control was taken out in version 0.7; programs of the time before bring it and its types along.
+//! The driver of PNA_NIC (Portable NIC Architecture, version 0.7): main parser, main control, main
+//! deparser, then recirculation, output or drop. A packet that was sent to no port is dropped. The
+//! pre control was removed in version 0.7; programs for earlier versions bring it and its types
+//! along.
 
 use super::engine::Engine;
 use super::glue::{Fate, Inputs, Known, PNA, Packet};
@@ -46,7 +47,8 @@ impl Blocks {
         self.passes(machine, port, (packet.to_vec(), 0), PassBudget::default(), outputs)
     }
 
-    /// Goes on behind the main control: with headers, metadata, and what it said of the packet.
+    /// Continues after the main control, with headers, metadata, and the main control's output
+    /// metadata.
     pub(super) fn go_on<'p, E: Engine<'p>>(
         &self,
         machine: &mut E,
@@ -62,7 +64,7 @@ impl Blocks {
         }
     }
 
-    /// All passes from one on.
+    /// Runs all passes from the given one on.
     fn passes<'p>(
         &self,
         machine: &mut impl Engine<'p>,
@@ -81,7 +83,7 @@ impl Blocks {
         }
     }
 
-    /// One pass; the packet if it is recirculated.
+    /// Runs one pass, and returns the packet if it is recirculated.
     fn pass<'p, E: Engine<'p>>(
         &self,
         machine: &mut E,
@@ -121,8 +123,8 @@ impl Blocks {
 
         let mut metadata = metadata;
         if let Some(pre) = &self.pre {
-            // It has types of its own; where they are those of the main blocks, it sees what the
-            // main parser found.
+            // The pre control may have types of its own. Parameters that have the main blocks'
+            // types get the values that the main parser left.
             let types = &pre.types;
             let same = |position: usize| types.get(position) == self.parser.types.get(position);
             let mut arguments = [
@@ -150,7 +152,7 @@ impl Blocks {
         self.behind_control(machine, [headers, metadata, decisions], generation, outputs)
     }
 
-    /// Deparser, and what becomes of the packet; gives it if it is recirculated.
+    /// Runs the deparser and applies the packet's fate. Returns the packet if it is recirculated.
     fn behind_control<'p, E: Engine<'p>>(
         &self,
         machine: &mut E,

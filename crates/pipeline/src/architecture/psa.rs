@@ -1,10 +1,11 @@
-//! PSA_Switch (Portable Switch Architecture, version 1.2, section 6): ingress parser, ingress,
-//! ingress deparser, packet replication, egress parser, egress, egress deparser, output.
+//! The driver of PSA_Switch (Portable Switch Architecture, version 1.2, section 6): ingress parser,
+//! ingress, ingress deparser, packet replication, egress parser, egress, egress deparser, output.
 //!
-//! PSA leaves open what user-defined metadata hold at first. As in BMv2's psa_switch
-//! (`targets/psa_switch/psa_switch.cpp`), those of egress are what ingress left if both have one type
-//! and the packet comes unicast or multicast, and zero otherwise. What else psa_switch does in a way of its own
-//! (see [`crate::Switch::follow_psa_switch`]) is marked by `follows`.
+//! PSA does not specify the initial value of user-defined metadata. As in BMv2's psa_switch
+//! (`targets/psa_switch/psa_switch.cpp`), the metadata of egress start with the values that ingress
+//! left if both have one type and the packet is unicast or multicast, and with zero otherwise. The
+//! variable `follows` marks other behaviour that is specific to psa_switch (see
+//! [`crate::Switch::follow_psa_switch`]).
 
 mod shared;
 
@@ -49,7 +50,7 @@ struct Ingress<V> {
     path: PacketPath,
     resubmitted: V,
     recirculated: V,
-    /// Bytes for counters and meters.
+    /// The length in bytes for counters and meters.
     counted_length: u64,
     generation: u32,
 }
@@ -60,27 +61,27 @@ struct Egress<V> {
     path: PacketPath,
     instance: u16,
     class_of_service: u64,
-    /// User-defined metadata at first.
+    /// The initial value of the user-defined metadata.
     metadata: V,
     normal: V,
     cloned_at_ingress: V,
     cloned_at_egress: V,
-    /// All of the four, where psa_switch is followed.
+    /// All four metadata values above, for programs that follow psa_switch.
     shared: Shared<V>,
-    /// Bytes for counters and meters.
+    /// The length in bytes for counters and meters.
     counted_length: u64,
     generation: u32,
 }
 
-/// A packet behind ingress or egress: from which port, or to which, it goes.
+/// A packet after ingress or egress. `port` is the port from which it comes, or to which it goes.
 struct Passed {
     port: u32,
-    /// Bytes for counters and meters.
+    /// The length in bytes for counters and meters.
     counted_length: u64,
     generation: u32,
 }
 
-/// A packet of which there are copies, and the path that they are on.
+/// The source of copies of a packet, and the path that the copies take.
 struct Copied {
     counted_length: u64,
     generation: u32,
@@ -124,8 +125,9 @@ impl Blocks {
         self.all(machine, VecDeque::from([Pass::Ingress(first)]), PassBudget::default(), outputs)
     }
 
-    /// Goes on with a packet that code brought to the end of ingress or egress: with headers, metadata, and what the
-    /// control said of the packet, which is so many bytes long as it was received.
+    /// Continues with a packet that machine code has run to the end of ingress or egress. The
+    /// arguments are the headers, the metadata, and the control's output metadata; the length is
+    /// the one received.
     pub(super) fn go_on<'p, E: Engine<'p>>(
         &self,
         machine: &mut E,
@@ -152,7 +154,7 @@ impl Blocks {
         self.all(machine, queue, budget, outputs)
     }
 
-    /// Works through a queue.
+    /// Runs all passes of a queue.
     fn all<'p, E: Engine<'p>>(
         &self,
         machine: &mut E,
@@ -192,7 +194,7 @@ impl Blocks {
         let layout = machine.layout;
         let follows = machine.layout.dialect == Dialect::PsaSwitch;
         let mut shared = Shared::default();
-        // psa_switch forgets the port of a resubmitted packet.
+        // psa_switch clears the port of a resubmitted packet.
         let shown_port = if follows && path == PacketPath::Resubmit { 0 } else { port };
         let inputs = Inputs::all(0)
             .with(Known::Port, shown_port.into())
@@ -223,7 +225,7 @@ impl Blocks {
         self.behind_ingress(machine, passed, [headers, metadata, decisions], shared, queue)
     }
 
-    /// Ingress deparser and packet replication.
+    /// Runs the ingress deparser and packet replication.
     fn behind_ingress<'p, E: Engine<'p>>(
         &self,
         machine: &mut E,
@@ -247,7 +249,7 @@ impl Blocks {
             metadata,
             decisions,
         ];
-        // In psa_switch, a packet that does not go on is not deparsed.
+        // psa_switch does not deparse a packet that does not continue to egress.
         if !follows {
             machine.run_control(deparser.id, &mut arguments)?;
         } else if !matches!(decision.fate, Fate::Drop { .. } | Fate::Resubmit) {
@@ -316,7 +318,7 @@ impl Blocks {
         Ok(())
     }
 
-    /// Sends copies of a packet to egress, with what the deparser says of them.
+    /// Sends copies of a packet to egress, with the deparser's metadata for them.
     fn copies<'p, E: Engine<'p>>(
         &self,
         machine: &mut E,
@@ -421,7 +423,7 @@ impl Blocks {
         self.behind_egress(machine, passed, [headers, metadata, decisions], queue, outputs)
     }
 
-    /// Egress deparser, and what becomes of the packet.
+    /// Runs the egress deparser and applies the packet's fate.
     fn behind_egress<'p, E: Engine<'p>>(
         &self,
         machine: &mut E,
@@ -473,7 +475,7 @@ impl Blocks {
     }
 }
 
-/// Runs rules of the glue for a packet of which a control says this.
+/// Runs rules of the glue on a control's output metadata.
 fn decided<'p, E: Engine<'p>>(
     machine: &E,
     rules: &Rules,

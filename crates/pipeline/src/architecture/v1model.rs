@@ -1,15 +1,21 @@
-//! v1model as BMv2's simple_switch runs it: parser, checksum verification, ingress, then in this
-//! order ingress clone, resubmission, multicast, unicast or drop; egress, then egress clone, drop,
-//! checksum update and deparser, recirculation, output.
+//! The driver of v1model, which follows BMv2's simple_switch. A packet goes through the parser,
+//! checksum verification and ingress. The outcome of ingress is, in this order, clones,
+//! resubmission, multicast, unicast or drop. After egress come clones, drop, checksum update and
+//! deparser, recirculation, and output.
 //!
-//! What simple_switch does beyond its documentation is kept (`targets/simple_switch/simple_switch.cpp`,
-//! `src/bm_sim/packet.cpp`): metadata of a clone, a resubmitted or a recirculated packet start at zero
-//! (`ingress_port` and `ingress_global_timestamp` too) except for fields of the field list; a packet
-//! that leaves ingress for one port is of instance type 0 whatever it was before; the packet length
-//! that egress sees counts headers that were made valid or invalid; a recirculated packet is not
-//! truncated; a session is the low 15 bits of its number; a digest is sent at the end of ingress, the
-//! last one called, with the values of that moment; a packet whose `priority` is not below the number
-//! of queues of a port (one, if nobody says otherwise) is dropped.
+//! The driver also reproduces behaviour of simple_switch beyond its documentation
+//! (`targets/simple_switch/simple_switch.cpp`, `src/bm_sim/packet.cpp`):
+//!
+//! * The metadata of a cloned, resubmitted or recirculated packet start at zero (including
+//!   `ingress_port` and `ingress_global_timestamp`), except for the fields of the field list.
+//! * A packet that leaves ingress for one port has instance type 0, whatever its type was before.
+//! * The packet length in egress includes headers that were made valid, and excludes those made
+//!   invalid.
+//! * A recirculated packet is not truncated.
+//! * A session number has 15 bits; higher bits are ignored.
+//! * The last digest called is sent at the end of ingress, with the values of that moment.
+//! * A packet is dropped if its `priority` is not below the number of queues of a port, which is
+//!   one by default.
 
 mod field_lists;
 mod queue;
@@ -41,11 +47,12 @@ pub(crate) struct Blocks {
     egress: ControlId,
     compute: ControlId,
     deparser: ControlId,
-    /// The field lists of the user's metadata, and of the standard metadata, which P4_14 lists too.
+    /// The field lists of the user's metadata and of the standard metadata, which P4_14 includes
+    /// too.
     field_lists: [FieldLists; 2],
 }
 
-/// A packet in front of the parser.
+/// A packet before the parser.
 struct Ingress<V> {
     packet: Vec<u8>,
     port: u32,
@@ -55,38 +62,38 @@ struct Ingress<V> {
     generation: u32,
 }
 
-/// A packet in front of egress.
+/// A packet before egress.
 struct Egress<V> {
     port: u32,
     headers: V,
     metadata: V,
     standard: V,
     payload: Vec<u8>,
-    /// Bytes as counted for `packet_length`.
+    /// The length in bytes for `packet_length`.
     length: u64,
-    /// Bytes as received, for counters and meters.
+    /// The length in bytes as received, for counters and meters.
     received_length: u64,
-    /// Port on which the packet was received.
+    /// The port on which the packet was received.
     ingress_port: u32,
-    /// Most bytes that leave, by the clone session.
+    /// The maximum number of outgoing bytes, from the clone session.
     most: Option<u64>,
-    /// Most bytes that leave, by `truncate` in ingress.
+    /// The maximum number of outgoing bytes, from `truncate` in ingress.
     truncated: Option<u64>,
-    /// Queue of the port; the larger number leaves first.
+    /// The queue of the port. Larger numbers are sent first.
     priority: u128,
     path: &'static str,
     generation: u32,
 }
 
-/// A packet behind ingress.
+/// A packet after ingress.
 struct Passed {
     port: u32,
-    /// Bytes as received.
+    /// The length in bytes as received.
     length: u64,
     generation: u32,
 }
 
-/// A packet behind egress; see [`Egress`].
+/// A packet after egress, with fields as in [`Egress`].
 struct PassedEgress {
     port: u32,
     length: u64,
@@ -97,11 +104,11 @@ struct PassedEgress {
     generation: u32,
 }
 
-/// What code has run for a packet.
+/// The last control that machine code has run for a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Behind {
     Ingress,
-    /// For this port.
+    /// Egress has run, for this port.
     Egress(u32),
 }
 
@@ -156,8 +163,8 @@ impl Blocks {
         self.all(machine, (queue, PassBudget::default()), outputs)
     }
 
-    /// Goes on with a packet that code brought to the end of ingress or of egress: it is loaded, and effects, cursor and
-    /// change of length are the machine's.
+    /// Continues with a packet that machine code has run to the end of ingress or egress. The
+    /// packet is loaded, and its effects, cursor and change of length are in the interpreter.
     pub(crate) fn go_on<'p, E: Engine<'p>>(
         &self,
         machine: &mut E,
@@ -190,7 +197,7 @@ impl Blocks {
         self.all(machine, (queue, budget), outputs)
     }
 
-    /// Works through a queue.
+    /// Runs all passes of a queue.
     fn all<'p, E: Engine<'p>>(
         &self,
         machine: &mut E,
@@ -337,7 +344,7 @@ impl Blocks {
             received_length: length,
             ingress_port: port,
             most: None,
-            // BMv2 keeps the length with the packet, and a replica is a new packet without it.
+            // BMv2 stores the length with the packet, and a replica is a new packet without it.
             truncated: if multicast.is_some() { None } else { effects.truncate },
             priority: 0,
             path: if multicast.is_some() { "replicated" } else { "normal" },
@@ -349,7 +356,7 @@ impl Blocks {
         }
     }
 
-    /// Parser and checksum verification.
+    /// Runs the parser and checksum verification.
     fn parse<'p, E: Engine<'p>>(
         &self,
         machine: &mut E,
@@ -372,7 +379,7 @@ impl Blocks {
         Ok([headers, metadata, standard])
     }
 
-    /// The packet as it was received, parsed again.
+    /// Clones the packet as it was received, which is parsed again.
     fn clone_at_ingress<'p, E: Engine<'p>>(
         &self,
         machine: &mut E,
@@ -518,7 +525,7 @@ impl Blocks {
             .with(Known::QueueDepth, queue_depth);
         self.assign(machine, &mut standard, V1MODEL.before_egress, &inputs)?;
 
-        // The payload is what checksums over it and the deparser see.
+        // Checksums with payload and the deparser read the payload.
         machine.load_packet(payload);
         let mut arguments = [headers, metadata, standard];
         machine.run_control(self.egress, &mut arguments)?;
@@ -601,7 +608,8 @@ impl Blocks {
         Ok(())
     }
 
-    /// Metadata of a copy: all zero but what it keeps and the instance type.
+    /// Returns the metadata of a copy, which are zero except for the preserved fields and the
+    /// instance type.
     fn preserved<'p, E: Engine<'p>>(
         &self,
         machine: &mut E,
@@ -653,14 +661,14 @@ impl Blocks {
     }
 }
 
-/// Metadata as the control that made the copy left them.
+/// The metadata as the control that requested the copy left them.
 struct Kept<'v, V> {
     control: ControlId,
     metadata: &'v V,
     standard: &'v V,
 }
 
-/// What a clone is made from.
+/// The parameters of a clone.
 struct Copy {
     session: u32,
     preserved: Preserved,
@@ -668,7 +676,7 @@ struct Copy {
     port: u32,
 }
 
-/// Packets that wait for a port behind this switch.
+/// Returns the number of packets that wait for a port after this switch.
 fn behind<'p, E: Engine<'p>>(machine: &E, port: u32) -> u64 {
     machine.state.waiting(port).into()
 }

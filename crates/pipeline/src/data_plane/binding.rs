@@ -1,4 +1,4 @@
-//! Which object of the program an identifier of P4Info means: found once, by name.
+//! The mapping from identifiers of P4Info to objects of the program, made once, by name.
 
 use super::digests::BoundDigests;
 use entities::schema::{self, ActionProfileId, CounterId, MeterId, RegisterId, Schema};
@@ -6,7 +6,7 @@ use entities::{EntityError, ValueType};
 use ir::{ActionId, Composite, CompositeKind, ExternId, MatchKind, Program, TableId, ValueSetId};
 use std::collections::{BTreeMap, HashMap};
 
-/// From identifiers of P4Info to those of the program.
+/// The objects of the program, by the identifiers of P4Info.
 #[derive(Debug, Default)]
 pub(super) struct Binding {
     pub(super) tables: BTreeMap<schema::TableId, BoundTable>,
@@ -18,19 +18,19 @@ pub(super) struct Binding {
     pub(super) digests: BoundDigests,
 }
 
-/// A table.
+/// A table of P4Info and of the program.
 #[derive(Debug)]
 pub(super) struct BoundTable {
     pub(super) id: TableId,
-    /// For each key of the program the match field; none for an input of a selector.
+    /// The match field of each key of the program, or `None` for an input of a selector.
     pub(super) keys: Vec<Option<schema::MatchField>>,
-    /// In the order of P4Info.
+    /// The actions, in the order of P4Info.
     pub(super) actions: Vec<BoundAction>,
     pub(super) counter: Option<ExternId>,
     pub(super) meter: Option<ExternId>,
 }
 
-/// An action of a table, which may be another instance than that of another table.
+/// An action of a table. Two tables may have different instances of one action.
 #[derive(Debug)]
 pub(super) struct BoundAction {
     pub(super) of_schema: schema::ActionId,
@@ -81,7 +81,7 @@ impl Binding {
         Ok(binding)
     }
 
-    /// The action that members of a profile run: that of any of its tables.
+    /// Returns an action that members of a profile can run, found in one of the profile's tables.
     pub(super) fn action_of_profile(
         &self,
         schema: &Schema,
@@ -172,9 +172,9 @@ fn bound_table(
     })
 }
 
-/// Returns the widths in bits of the fields of a controller header. The type of the header has this
-/// name in `@controller_header`. Where a program has lost its annotations, as BMv2 JSON has, the
-/// header is the only one with fields of these names.
+/// Returns the widths in bits of the fields of a controller header, whose type has this name in
+/// `@controller_header`. If a program has lost its annotations, as in BMv2 JSON, the header is the
+/// only one with fields of these names.
 pub(super) fn controller_header(
     program: &Program,
     name: &str,
@@ -197,7 +197,7 @@ pub(super) fn controller_header(
     header.fields.iter().map(width).collect()
 }
 
-/// The position of the first of each name.
+/// Maps each name to the position of its first occurrence.
 fn positions<'n>(names: impl Iterator<Item = &'n str>) -> HashMap<&'n str, u32> {
     let mut positions = HashMap::new();
     for (position, name) in (0..).zip(names) {

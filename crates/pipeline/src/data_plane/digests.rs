@@ -1,4 +1,5 @@
-//! Messages of packets to the control plane: which digest of P4Info each is, what it says, and where it waits.
+//! Digest messages from packets to the control plane: the mapping to digests of P4Info, and the
+//! queue in which messages wait.
 
 use super::values::to_data;
 use crate::state::Digest;
@@ -9,10 +10,10 @@ use ir::{Composite, CompositeKind, ExternId, Program, TypeId};
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Mutex, MutexGuard};
 
-/// Messages that wait; what comes beyond is dropped.
+/// The maximum number of waiting messages. Messages beyond it are dropped.
 const MOST_WAITING: usize = 1 << 16;
 
-/// The digests that controllers have enabled, and the messages that wait for them.
+/// The digests that controllers have enabled, and their waiting messages.
 #[derive(Debug, Default)]
 pub(super) struct Digests(Mutex<Waiting>);
 
@@ -27,7 +28,7 @@ impl Digests {
         lock(&self.0)
     }
 
-    /// Keeps messages that are wanted; returns how many found no room.
+    /// Queues the messages of enabled digests, and returns how many were dropped for lack of space.
     pub(super) fn keep(&self, messages: impl Iterator<Item = (DigestId, Data)>) -> u64 {
         let mut dropped = 0;
         let mut waiting = self.lock();
@@ -49,15 +50,15 @@ impl Digests {
     }
 }
 
-/// Digests of a program by what a packet names them with.
+/// The digests of P4Info, by how packets name them.
 #[derive(Debug, Default)]
 pub(super) struct BoundDigests {
-    /// Of PSA and PNA.
+    /// The digests of PSA and PNA, by extern instance.
     instances: BTreeMap<ExternId, DigestId>,
-    /// Of v1model, whose digests P4Info calls by the types of their messages.
+    /// The digests of v1model, which P4Info names after the types of their messages.
     types: BTreeMap<TypeId, DigestId>,
-    /// Of v1model, with messages of tuples, which have no name. P4Info numbers them by call; here the
-    /// first that the message is of is taken.
+    /// The digests of v1model whose messages are tuples, which have no name. P4Info numbers them by
+    /// call; a message is assigned to the first one whose type it has.
     unnamed: Vec<DigestId>,
 }
 
@@ -83,7 +84,8 @@ impl BoundDigests {
         bound
     }
 
-    /// The message as the control plane sees it; `None` if P4Info does not have it.
+    /// Returns the message in the control plane's form, or `None` if P4Info does not have the
+    /// digest.
     pub(super) fn shown(&self, schema: &Schema, digest: &Digest) -> Option<(DigestId, Data)> {
         let shown = |id: DigestId| {
             let declared = schema.digests().get(id)?;
@@ -101,8 +103,8 @@ impl BoundDigests {
     }
 }
 
-/// The name that P4Info gives a type: that of its `@name`, if it has one. Copies of a generic type are
-/// numbered.
+/// Returns the name that P4Info gives a type, which is that of its `@name`, if it has one.
+/// Instances of a generic type are numbered.
 fn name(program: &Program, composite: &Composite) -> String {
     let annotation = composite.annotations.iter().find(|annotation| annotation.name == "name");
     let given = annotation.and_then(ir::Annotation::single_string).unwrap_or(&composite.name);

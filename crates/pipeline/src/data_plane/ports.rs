@@ -1,4 +1,4 @@
-//! Where packets come in: what runs is whatever the control plane committed last.
+//! The packet side of a switch: packets run on the pipeline that the control plane committed last.
 
 use super::Shared;
 use crate::architecture::Output;
@@ -18,16 +18,17 @@ use std::thread;
 use std::time::Duration;
 use tables::{Applied, Lane};
 
-/// The side of a switch where packets are; its other side is a [`crate::InterpreterTarget`].
+/// The packet side of a switch, whose control-plane side is a [`crate::InterpreterTarget`].
 ///
-/// It outlives pipelines: what is said of a port holds for those that are committed later.
+/// Ports outlive pipelines: the settings of a port also apply to pipelines that are committed
+/// later.
 #[derive(Clone, Debug, Default)]
 pub struct Ports(Arc<Inner>);
 
 #[derive(Debug, Default)]
 struct Inner {
     runs: Mutex<Option<Arc<Shared>>>,
-    /// Grows with every pipeline that is committed.
+    /// The number of pipelines that have been committed.
     version: AtomicU64,
     settings: Mutex<Settings>,
     workers: Mutex<Workers>,
@@ -36,46 +37,47 @@ struct Inner {
 
 #[derive(Debug, Default)]
 struct Workers {
-    /// How many there have been.
+    /// The number of workers that were ever created.
     made: u64,
     counts: Vec<Arc<Counts>>,
-    /// Of those that are gone.
+    /// The counts of workers that no longer exist.
     gone: PacketCounts,
 }
 
-/// What every pipeline is told when it is committed.
+/// The settings that are applied to every pipeline when it is committed.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Settings {
     ports_down: BTreeSet<u32>,
     expire_profiles: BTreeMap<u64, Duration>,
 }
 
-/// How full a table is, and what packets found there.
+/// The usage of a table, and the results of its lookups.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TableUsage {
-    /// Its identifier in P4Info.
+    /// The table's identifier in P4Info.
     pub id: TableId,
-    /// Its name in P4Info.
+    /// The table's name in P4Info.
     pub name: String,
-    /// Entries that it holds, the default entry not counted.
+    /// The number of entries, not counting the default entry.
     pub entries: u64,
-    /// Entries that it may hold; `None` is no limit.
+    /// The maximum number of entries; `None` if there is no limit.
     pub size: Option<u64>,
-    /// Lookups that found an entry, since the pipeline was committed.
+    /// The number of lookups that found an entry, since the pipeline was committed.
     pub hits: u64,
-    /// Lookups that found none.
+    /// The number of lookups that found no entry.
     pub misses: u64,
 }
 
-/// What became of the packets that were given to workers.
+/// The numbers of packets that workers received, by outcome.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PacketCounts {
-    /// All of them.
+    /// The number of all packets.
     pub received: u64,
-    /// Those of which nothing left: dropped by the program, or there was no pipeline.
+    /// The number of packets without any output, because the program dropped them or there was no
+    /// pipeline.
     pub without_output: u64,
-    /// Those that could not be processed to their end, by [`RunError::kind`]. They are not among
-    /// those without output.
+    /// The number of packets whose processing failed, by [`RunError::kind`]. They are not included
+    /// in `without_output`.
     pub errors: BTreeMap<&'static str, u64>,
 }
 
@@ -87,7 +89,7 @@ struct Counts {
 }
 
 impl Ports {
-    /// Something to process packets with: one for each thread.
+    /// Creates a worker, which processes packets. Each thread needs one of its own.
     #[must_use]
     pub fn worker(&self) -> Worker {
         let counts = Arc::new(Counts::default());
@@ -109,10 +111,10 @@ impl Ports {
         }
     }
 
-    /// Processes a packet as [`crate::Switch::process`] does; nothing leaves while no pipeline runs.
+    /// Processes a packet like [`crate::Switch::process`]. Without a pipeline there is no output.
     ///
     /// # Errors
-    /// As [`crate::Switch::process`].
+    /// Fails as [`crate::Switch::process`] does.
     pub fn process(
         &self,
         port: u32,
@@ -124,8 +126,8 @@ impl Ports {
         Ok(outputs)
     }
 
-    /// Says whether a port is up; all are at first. Members of a group that watch a port that is
-    /// down are not chosen.
+    /// Sets whether a port is up. All ports are up at first. Members of a group that watch a port
+    /// that is down are not chosen.
     pub fn set_port_up(&self, port: u32, up: bool) {
         let mut settings = lock(&self.0.settings);
         if up {
@@ -136,7 +138,8 @@ impl Ports {
         self.tell(&settings);
     }
 
-    /// Says what PNA's expire time profile `profile` stands for; `None`, as at first: never.
+    /// Sets the timeout of PNA's expire time profile `profile`. `None`, the initial value, stands
+    /// for no timeout.
     pub fn set_expire_time_profile(&self, profile: u64, timeout: Option<Duration>) {
         let mut settings = lock(&self.0.settings);
         match timeout {
@@ -152,33 +155,35 @@ impl Ports {
         self.running().map_or(0, |shared| shared.core.packed_changes())
     }
 
-    /// What packets sent to the control plane since the last call, oldest first: digests that P4Info
-    /// has and a controller has enabled.
+    /// Returns the digests that packets have sent since the last call, the oldest first. Only
+    /// digests that P4Info has and a controller has enabled are included.
     #[must_use]
     pub fn take_digests(&self) -> Vec<(DigestId, Data)> {
         self.running().map_or_else(Vec::new, |shared| shared.digests.take())
     }
 
-    /// As [`Core::apply_change`](crate::Core::apply_change); refused if another pipeline runs by now.
+    /// Applies a change like [`Core::apply_change`](crate::Core::apply_change). The change is
+    /// refused if it belongs to another pipeline.
     #[must_use]
     pub fn apply_change(&self, message: &[u8]) -> Applied {
         self.running().map_or(Applied::Refused, |shared| shared.core.apply_change(message))
     }
 
-    /// Digests that were dropped because nobody took them in time.
+    /// Returns the number of digests that were dropped because they were not taken in time.
     #[must_use]
     pub fn digests_dropped(&self) -> u64 {
         self.0.digests_dropped.load(Ordering::Relaxed)
     }
 
-    /// How full each table is and what packets found in it, in the order of their identifiers.
+    /// Returns the usage of each table, in the order of the tables' identifiers.
     #[must_use]
     pub fn table_usage(&self) -> Vec<TableUsage> {
         self.running().map_or_else(Vec::new, |shared| shared.table_usage())
     }
 
-    /// Steps of the running pipeline that machine code leaves to the interpreter: where in the source,
-    /// and what code lacks for it. None if all of it is interpreted anyway.
+    /// Returns the steps of the running pipeline that machine code leaves to the interpreter: the
+    /// place of each in the source, and the construct that code lacks. The list is empty if the
+    /// entire pipeline is interpreted.
     #[must_use]
     pub fn interpreted_steps(&self) -> Vec<(String, String)> {
         let running = self.running();
@@ -187,7 +192,7 @@ impl Ports {
         steps.map(|(place, what)| (place.to_owned(), what.to_owned())).collect()
     }
 
-    /// The sum over all workers that there are or were.
+    /// Returns the sum of the counts of all workers, including those that no longer exist.
     #[must_use]
     pub fn packet_counts(&self) -> PacketCounts {
         let workers = lock(&self.0.workers);
@@ -196,18 +201,19 @@ impl Ports {
         sum
     }
 
-    /// Lets packets run on another pipeline from their next packet on.
+    /// Switches to another pipeline, on which workers run their next packets.
     pub(super) fn run_on(&self, shared: Arc<Shared>) {
         let settings = lock(&self.0.settings);
         settings.tell(&shared);
-        // A worker that comes meanwhile reserves for itself, since it finds this pipeline then.
+        // A worker that is created concurrently reserves its own slot, because it then finds this
+        // pipeline.
         let workers = lock(&self.0.workers);
         shared.core.reserve_workers(workers.counts.len());
         let before = lock(&self.0.runs).replace(shared);
         self.0.version.fetch_add(1, Ordering::Release);
         drop((workers, settings));
         if let Some(before) = before {
-            // Its entries may take a while to go.
+            // Dropping the pipeline's entries may take a while.
             drop(before);
             tables::trim_heap();
         }
@@ -242,23 +248,24 @@ impl PacketCounts {
     }
 }
 
-/// Processes packets on whatever pipeline was committed last; each thread has one of its own.
+/// A packet processor that runs the pipeline that was committed last. Each thread has its own
+/// worker.
 #[derive(Debug)]
 pub struct Worker {
     ports: Ports,
-    /// Random numbers of each worker are others.
+    /// The number of the worker, which seeds its random numbers.
     number: u64,
-    /// Of the pipeline that runs here.
+    /// The version of the worker's pipeline.
     version: u64,
     runs: Option<Running>,
-    /// Messages were kept since somebody asked.
+    /// Whether digests have been queued since the last call of [`Worker::has_digests`].
     has_digests: bool,
     counts: Arc<Counts>,
-    /// Whether the worker is to end.
+    /// The flag that asks the worker to end.
     stop: Option<Arc<AtomicBool>>,
 }
 
-/// A pipeline as one worker has it.
+/// A pipeline with a worker's own state.
 #[derive(Debug)]
 struct Running {
     shared: Arc<Shared>,
@@ -267,16 +274,17 @@ struct Running {
 }
 
 impl Worker {
-    /// What packets of the running pipeline would have their entries be, in tables whose entries a controller writes
-    /// (`update = "digest"`), whichever worker they were processed by.
+    /// Returns the changes that packets of the running pipeline request for their entries, in
+    /// tables whose entries a controller writes (`update = "digest"`), from all workers.
     #[must_use]
     pub fn take_entry_changes(&self) -> Vec<EntryChange> {
         let running = self.runs.as_ref();
         running.map_or_else(Vec::new, |running| running.shared.core.take_entry_changes())
     }
 
-    /// Drops the packets at hand, as [`RunError::Stopped`], soon after `stop` is true: so a thread
-    /// ends in time whatever work packets take.
+    /// Sets a flag that ends the worker. Soon after `stop` becomes true, the current packets fail
+    /// with [`RunError::Stopped`], so that a thread ends in time, no matter how much work its
+    /// packets take.
     pub fn end_with(&mut self, stop: Arc<AtomicBool>) {
         if let Some(running) = &mut self.runs {
             running.scratch.stop = Some(Arc::new(EndFlag { flag: Arc::clone(&stop) }));
@@ -284,18 +292,19 @@ impl Worker {
         self.stop = Some(stop);
     }
 
-    /// Whether packets of this worker have sent something since this was asked last that [`Ports::take_digests`] gives.
+    /// Whether packets of this worker have queued digests for [`Ports::take_digests`] since the
+    /// last call.
     #[must_use]
     pub fn has_digests(&mut self) -> bool {
         std::mem::take(&mut self.has_digests)
     }
 
-    /// Processes a packet that was received on `port` at `now`, as [`crate::Switch::process`] does,
-    /// and appends what leaves to `outputs`. Nothing leaves while no pipeline runs. A pipeline that is
-    /// committed meanwhile is for the next packet.
+    /// Processes a packet that was received on `port` at `now`, like [`crate::Switch::process`],
+    /// and appends the outgoing packets to `outputs`. Without a pipeline there is no output. A
+    /// pipeline that is committed in the meantime applies to the next packet.
     ///
     /// # Errors
-    /// As [`crate::Switch::process`]; nothing leaves then.
+    /// Fails as [`crate::Switch::process`] does, and then appends nothing.
     pub fn process(
         &mut self,
         port: u32,
@@ -306,10 +315,10 @@ impl Worker {
         self.run((port, packet), now, None, outputs)
     }
 
-    /// As [`Self::process`], telling `trace` what happens.
+    /// Processes a packet like [`Self::process`], and reports events to `trace`.
     ///
     /// # Errors
-    /// As [`Self::process`].
+    /// Fails as [`Self::process`] does.
     pub fn process_traced(
         &mut self,
         port: u32,
@@ -321,8 +330,9 @@ impl Worker {
         self.run((port, packet), now, Some(trace), outputs)
     }
 
-    /// Processes packets with the ports on which they were received, in order, as [`Self::process`] does each; `batch` is
-    /// given what they became. All of them run on one pipeline: one that is committed meanwhile is for the next batch.
+    /// Processes packets, each with its receiving port, in order, like [`Self::process`], and
+    /// stores the results in `batch`. All packets run on one pipeline; one that is committed in the
+    /// meantime applies to the next batch.
     pub fn process_batch(&mut self, packets: &[(u32, &[u8])], now: Duration, batch: &mut Batch) {
         self.refresh();
         self.process_packets(Heads::whole(packets), now, batch);
@@ -335,10 +345,10 @@ impl Worker {
         self.runs.as_ref()?.shared.core.head_bytes()
     }
 
-    /// Processes packets by their heads, as [`crate::Switch::process_heads`] does. A head has at
-    /// least `head` bytes or is all of a packet.
+    /// Processes packets by their heads, like [`crate::Switch::process_heads`]. Each head has at
+    /// least `head` bytes, or is an entire packet.
     ///
-    /// Returns false, with nothing done, if the pipeline that runs needs more of a packet.
+    /// Returns false, without processing anything, if the running pipeline needs longer heads.
     pub fn process_heads(
         &mut self,
         heads: Heads<'_>,
@@ -354,7 +364,7 @@ impl Worker {
         is_enough
     }
 
-    /// Processes packets on the pipeline that runs here.
+    /// Processes packets on the worker's pipeline.
     fn process_packets(&mut self, heads: Heads<'_>, now: Duration, batch: &mut Batch) {
         batch.clear();
         let packets = heads.packets;
@@ -367,22 +377,23 @@ impl Worker {
         }
     }
 
-    /// Whether the program looks at how many packets wait for its ports (v1model's `enq_qdepth` and `deq_qdepth`), and is to
-    /// be told by [`Self::set_waiting`].
+    /// Whether the program reads the lengths of its ports' queues (v1model's `enq_qdepth` and
+    /// `deq_qdepth`), so that [`Self::set_waiting`] should be called.
     #[must_use]
     pub fn asks_for_queues(&mut self) -> bool {
         self.refresh();
         self.runs.as_ref().is_some_and(|running| running.shared.core.layout.reads_queue_depth)
     }
 
-    /// Says how many packets wait for a port behind this switch; packets find it from now on, of whatever worker.
+    /// Sets the number of packets that wait for a port after this switch. Later packets of all
+    /// workers read it.
     pub fn set_waiting(&mut self, port: u32, packets: u32) {
         if let Some(running) = &self.runs {
             running.shared.core.state.set_waiting(port, packets);
         }
     }
 
-    /// What became of the packets that this worker was given.
+    /// Returns the counts of this worker's packets.
     #[must_use]
     pub fn counts(&self) -> PacketCounts {
         self.counts.shown()
@@ -407,7 +418,7 @@ impl Worker {
         outcome
     }
 
-    /// Calls `work` on the pipeline that runs here, if there is one, and passes its digests on.
+    /// Calls `work` on the worker's pipeline, if there is one, and queues the resulting digests.
     fn inside<R>(&mut self, work: impl FnOnce(&Core, &mut Scratch) -> R) -> Option<R> {
         let Running { shared, lane, scratch } = self.runs.as_mut()?;
         let inside = shared.gate.enter(lane);
@@ -431,11 +442,11 @@ impl Worker {
     }
 
     /// Switches to the pipeline that was committed last. The previous pipeline may have many
-    /// entries, and this worker may be the last to use it, so another thread drops it: the packet
-    /// at hand does not wait for that.
+    /// entries, and this worker may be its last user, so another thread drops it and the current
+    /// packet does not wait for that.
     fn take_pipeline(&mut self) {
         if let Some(before) = self.leave_pipeline() {
-            // Where there can be no other thread, it is dropped here, with the closure.
+            // If no thread can be started, the pipeline is dropped here, with the closure.
             let _ = thread::Builder::new().name("drop-pipeline".to_owned()).spawn(move || {
                 drop(before);
                 tables::trim_heap();
@@ -558,7 +569,7 @@ mod tests {
             worker.process(1, &[0, 0, 0, 5], Duration::ZERO, &mut outputs).expect("it runs");
             assert_eq!(outputs.iter().map(|one| one.port).collect::<Vec<_>>(), [2, 3], "{path:?}");
             assert_eq!(DROPPED.get() - dropped, 0, "entries that the worker dropped, {path:?}");
-            // Another thread is at it.
+            // Another thread is still dropping the pipeline.
             while old.strong_count() > 0 {
                 thread::yield_now();
             }
@@ -566,7 +577,7 @@ mod tests {
         }
     }
 
-    /// The number of the action that forwards.
+    /// Returns the number of the action that forwards.
     fn action(shared: &Shared) -> u32 {
         let actions = &shared.core.program().actions;
         let position = actions.iter().position(|action| action.name.ends_with("forward"));

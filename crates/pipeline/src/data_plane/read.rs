@@ -1,4 +1,5 @@
-//! Reading: entries, counters, meters and registers from what packets use, all else from the books.
+//! Reads entities: entries, counters, meters and registers from the state of packets, and all
+//! others from the control plane's own data.
 
 use super::Shared;
 use super::binding::BoundTable;
@@ -26,7 +27,7 @@ use std::time::Duration;
 
 type Visit<'a> = dyn FnMut(Option<Entity>) -> ControlFlow<()> + 'a;
 
-/// A read at a point in time. It sees what packets write meanwhile.
+/// A read at a point in time. It also sees what packets write while it runs.
 #[derive(Debug)]
 pub(super) struct View {
     pub(super) shared: Arc<Shared>,
@@ -165,13 +166,13 @@ impl Reader for View {
     }
 }
 
-/// The entries of one table.
+/// The entries of one table, as a read visits them.
 struct Entries<'a> {
     view: &'a View,
     table: &'a Table,
     bound: &'a BoundTable,
     state: &'a TableState,
-    /// Asked for once, and not for each entry.
+    /// The packed table, fetched once and not for each entry.
     native: Option<Arc<NativeTable>>,
     time: Duration,
 }
@@ -236,7 +237,8 @@ impl Entries<'_> {
         self.with_note(selection, resources, shown, note)
     }
 
-    /// Leaves out the entries that are selected by a field that needs a translation from a string.
+    /// Reports a selection by a field that would need a translation from a string, because it
+    /// selects no entries.
     fn check_fields(&self, selection: &EntrySelection) {
         let mut fields = selection.fields.iter().flatten();
         let declared = fields.find_map(|field| {
@@ -273,7 +275,7 @@ impl Entries<'_> {
         self.with_note(selection, self.resources(&mut state.directs), shown, note)
     }
 
-    /// What the table's direct counter and meter hold for an entry.
+    /// Returns the values of an entry's direct counter and meter.
     fn resources(
         &self,
         directs: &mut Directs,
@@ -283,7 +285,7 @@ impl Entries<'_> {
         (counter, shown_meter_config(meter))
     }
 
-    /// The entry with its direct resources and what its controller keeps with it, if selected.
+    /// Returns the entry with its direct resources and the controller's data, if it is selected.
     fn with_note(
         &self,
         selection: &EntrySelection,

@@ -1,4 +1,4 @@
-//! Between values of the control plane and values of the interpreter.
+//! Converts between values of the control plane and values of the interpreter.
 
 use super::binding::{BoundAction, BoundParam, BoundTable};
 use crate::error::ControlError;
@@ -91,8 +91,8 @@ pub(super) fn field_match(
     })
 }
 
-/// The key of an entry, in the order in which P4Info declares the fields. `None` for an entry of
-/// the program that no controller could have written.
+/// Returns the key of an entry, in the order in which P4Info declares the fields, or `None` for an
+/// entry of the program that no controller could have written.
 pub(super) fn match_key(
     declared: &[MatchField],
     table: &BoundTable,
@@ -110,7 +110,7 @@ pub(super) fn match_key(
     Some(MatchKey { fields: fields.into(), priority })
 }
 
-/// What one field matches; `Some(None)` if that is everything.
+/// Returns the match of one field, or `Some(None)` if the field matches every value.
 fn matching(field: &MatchField, found: &FieldMatch) -> Option<Option<Matching>> {
     let of = |pattern: &Bits| scalar(field.value, pattern);
     Some(Some(match (found, &field.kind) {
@@ -128,7 +128,7 @@ fn matching(field: &MatchField, found: &FieldMatch) -> Option<Option<Matching>> 
     }))
 }
 
-/// The call of an action with arguments in the types of the program.
+/// Returns the call of an action, with arguments in the types of the program.
 pub(super) fn call(
     core: &Core,
     action: Option<&BoundAction>,
@@ -158,7 +158,7 @@ pub(super) fn untranslated_call(
     Some(untranslated(what))
 }
 
-/// The call as the control plane sees it; `None` if it is of no action that P4Info names.
+/// Returns the call in the control plane's form, or `None` if P4Info does not have the action.
 pub(super) fn shown_call(actions: &[BoundAction], call: &table::ActionCall) -> Option<ActionCall> {
     let action = actions.iter().find(|action| action.of_program == call.action)?;
     let mut arguments = Vec::with_capacity(action.params.len());
@@ -200,7 +200,7 @@ pub(super) fn shown_meter_config(config: Option<MeterConfig>) -> Option<entities
                 excess_burst: 0,
             }
         }
-        // The peak of a marker of one rate is its rate (P4Runtime, "MeterConfig").
+        // The peak rate of a single-rate meter is its committed rate (P4Runtime, "MeterConfig").
         MeterConfig::SingleRate { committed_rate, committed_burst, excess_burst } => {
             entities::MeterConfig {
                 committed_rate,
@@ -213,7 +213,7 @@ pub(super) fn shown_meter_config(config: Option<MeterConfig>) -> Option<entities
     })
 }
 
-/// A value of any type, in the shape that `like` has.
+/// Converts data of any type to a value of the shape of `like`.
 pub(super) fn from_data(like: &Value, of: &DataType, data: &Data) -> Option<Value> {
     let each = |like: &[Value], types: &[DataType], values: &[Data]| {
         let parts = like.iter().zip(types).zip(values);
@@ -251,13 +251,14 @@ pub(super) fn from_data(like: &Value, of: &DataType, data: &Data) -> Option<Valu
     })
 }
 
-/// A canonical string in the width of `like`, with its sign repeated if it has one.
+/// Extends a canonical string to the width of `like`, with its sign if it is signed.
 fn extended(like: &Bits, bytes: &[u8], signed: bool) -> Bits {
     let width = u32::try_from(bytes.len()).unwrap_or(u32::MAX).saturating_mul(8);
     Bits::from_be_bytes(width, signed, bytes).cast(like.width(), like.is_signed())
 }
 
-/// The data that a value is; `None` for types that registers and digests do not hold here.
+/// Converts a value to data, or returns `None` for types that registers and digests do not support
+/// here.
 pub(super) fn to_data(of: &DataType, value: &Value) -> Option<Data> {
     let each = |types: &[DataType], values: &[Value]| {
         types.iter().zip(values).map(|(of, value)| to_data(of, value)).collect::<Option<Vec<_>>>()

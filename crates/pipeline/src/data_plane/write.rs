@@ -1,4 +1,5 @@
-//! Writing: each change is checked against what is there, applied at once, and leaves behind what undoes it.
+//! Applies changes of the control plane. Each is checked against the current state, applied at
+//! once, and records how to undo it.
 
 use super::binding::BoundTable;
 use super::values::{call, field_match, from_data, matches, meter_config, untranslated};
@@ -23,10 +24,10 @@ use entities::{
 use std::sync::Arc;
 use std::time::Duration;
 
-/// The most cells that one write may set to something else than they started with.
+/// The maximum number of cells that one write may set to a value other than their initial one.
 const MOST_CELLS: u64 = 1 << 24;
 
-/// Applies changes to what runs.
+/// Applies the changes of a batch to the state of packets.
 pub(super) struct Writer<'a> {
     pub(super) shared: &'a Shared,
     pub(super) books: &'a mut Books,
@@ -233,7 +234,8 @@ impl<'a> Writer<'a> {
         self.remember_default(table, bound)?;
         self.shared.core.set_default_action(bound.id, runs)?;
         if returns {
-            // Nothing is left of what was written.
+            // The default entry returns to its initial state, so all data written for it are
+            // removed.
             self.state(bound)?.reset_default_directs();
             self.books.defaults.remove(&table.id);
             return Ok(());
@@ -274,7 +276,7 @@ impl<'a> Writer<'a> {
         Ok(())
     }
 
-    /// What is set of direct resources; `None` leaves them.
+    /// Returns the new values of direct resources. `None` leaves a resource unchanged.
     fn direct_of(
         &self,
         table: &Table,
@@ -292,8 +294,8 @@ impl<'a> Writer<'a> {
         }
     }
 
-    /// What an entry runs, if all that it refers to is there. `replaced` is the size of the
-    /// one-shot group that the entry had before.
+    /// Returns the action that an entry runs, after checking that the members and groups it refers
+    /// to exist. `replaced` is the size of the one-shot group that the entry had before.
     fn entry_action(
         &self,
         table: &Table,
@@ -352,7 +354,7 @@ impl<'a> Writer<'a> {
         Ok(state.find(&matches, key.priority))
     }
 
-    /// As [`Self::find`], without an entry that has timed out.
+    /// Like [`Self::find`], but ignores an entry that has timed out.
     fn present(
         &self,
         bound: &BoundTable,
@@ -505,7 +507,7 @@ impl<'a> Writer<'a> {
             });
             let mut members: Vec<_> = members.collect();
             members.sort_by_key(|member| member.member);
-            // What the size counts was checked against P4Info above.
+            // The size was checked against P4Info above.
             let choice = of_program.choice(table::Group { members, max_size: 0 })?;
             (Some(group), Some(choice))
         };
@@ -556,7 +558,7 @@ impl<'a> Writer<'a> {
         let id = self.shared.binding.counters.get(&cell.id).copied();
         let Some(ExternState::Counter(counters)) = self.array(id) else { return Err(no_array()) };
         let value = (cell.data != CounterData::default()).then_some(cell.data);
-        // Code that is alone adds to what it has read a moment ago.
+        // Machine code must be stopped, since it reads a cell and then writes the sum.
         let group = &self.shared.core.state.group;
         let inverse =
             group.alone(|| set_cells(&counters.cells, counters.size, cell.index, value))?;
@@ -657,7 +659,8 @@ impl<'a> Writer<'a> {
         Ok(())
     }
 
-    /// Refuses what no packet of v1model could ever name, as BMv2's server does (p4lang/PI, `pre_clone_mgr.cpp`).
+    /// Refuses numbers that no packet of v1model could name, as BMv2's server does (p4lang/PI,
+    /// `pre_clone_mgr.cpp`).
     fn check_number(&self, number: u32, most: u64) -> Done {
         if self.shared.core.layout.dialect == Dialect::SimpleSwitch && u64::from(number) > most {
             let problem = format!("in v1model the highest number is {most}");
@@ -723,20 +726,21 @@ impl<'a> Writer<'a> {
     }
 }
 
-/// Counter and meter of an entry as they are to be.
+/// The new values of an entry's direct counter and meter.
 struct Direct {
     counter: Option<(ir::ExternId, CounterValue)>,
     meter: Option<(ir::ExternId, Option<crate::MeterConfig>)>,
 }
 
-/// Counter and meter of an entry as they were.
+/// The previous values of an entry's direct counter and meter.
 struct DirectBefore {
     counter: Option<(ir::ExternId, CounterValue)>,
     meter: Option<(ir::ExternId, Meter)>,
 }
 
 impl Direct {
-    /// Sets them; a meter that stays as it is goes on.
+    /// Sets the values, and returns the previous ones. A meter whose configuration does not change
+    /// keeps its state.
     fn set(&self, directs: &mut Directs, now: Duration) -> DirectBefore {
         let mut before = DirectBefore { counter: None, meter: None };
         if let Some((id, data)) = self.counter
@@ -783,7 +787,8 @@ fn note(entry: &TableEntry) -> Option<Box<Note>> {
     (note != Note::default()).then(|| Box::new(note))
 }
 
-/// Sets a cell or all of them, `None` to what they started with; returns what undoes it.
+/// Sets one cell or all cells, to their initial value if `value` is `None`. Returns a function that
+/// undoes the change.
 fn set_cells<T: Clone + Send + 'static>(
     cells: &Array<T>,
     size: u64,

@@ -6,7 +6,6 @@
 //! controller (Simon et al., ANCS 2021, section 5.1). A packet that arrives in the meantime finds
 //! the old values. If it changes the entry too, the message that is written last wins, and
 //! [`Core::change_entry`] reports that it overwrote a change.
-//! last wins: [`Core::change_entry`] tells that it did.
 
 use super::{ActionCall, ActionCell, EntryHandle, Runs, Stored, TableState};
 use crate::error::ControlError;

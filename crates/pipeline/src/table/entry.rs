@@ -31,9 +31,9 @@ pub enum FieldMatch {
     Exact(Bits),
     /// The key has this prefix.
     Lpm {
-        /// Bits after the prefix are zero.
+        /// The prefix. The bits after it are zero.
         value: Bits,
-        /// In bits; zero matches everything.
+        /// The length of the prefix in bits. Zero matches every key.
         prefix_length: u32,
     },
     /// The key equals a value under a mask.

@@ -90,8 +90,7 @@ impl ActionCell {
         }
     }
 
-    /// Gives this cell's slot in the packed table to another cell. Packets see one action or the
-    /// other.
+    /// Hands over this cell's slot in the packed table to another cell. Packets see either action.
     pub(super) fn give_way(&self, other: &Self) {
         let mut call = lock(&self.call);
         let mut instead = lock(&other.call);

@@ -1,4 +1,4 @@
-//! The blocks of a package, and the parameters that an architecture gives them.
+//! The blocks of a package, and the parameters that an architecture passes to them.
 
 /// The parsers and controls of a package, in its order.
 #[derive(Debug)]
@@ -10,11 +10,11 @@ pub(crate) struct Package {
 #[derive(Debug)]
 pub(crate) struct Block {
     pub(crate) stage: Stage,
-    /// The roles of its parameters, without the packet.
+    /// The roles of the block's parameters, without the packet.
     pub(crate) parameters: &'static [Role],
 }
 
-/// The stage of a packet's way that a block is. The main control of PNA is its ingress.
+/// The stage of packet processing that a block implements. The main control of PNA is its ingress.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Stage {
     Parser,
@@ -28,28 +28,28 @@ pub(crate) enum Stage {
     Deparser,
 }
 
-/// The role of a parameter. Parameters of one role have one place if they have one type: a block
-/// finds there what the block before left.
+/// The role of a parameter. Parameters with the same role and type share their storage, so that a
+/// block finds the values that the previous block left.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Role {
     Headers,
     Metadata,
-    /// What ingress says about the packet.
+    /// The output metadata of ingress.
     Says,
-    /// What blocks are told and say of the packet, in one.
+    /// Metadata that are both input and output of blocks.
     Standard,
     EgressHeaders,
     EgressMetadata,
-    /// What egress says about the packet.
+    /// The output metadata of egress.
     EgressSays,
-    /// What the block is told of the packet, in a place of its own.
+    /// The input metadata of the block, in storage of their own.
     Told,
-    /// Any other value, in a place of its own.
+    /// Any other value, in storage of its own.
     Own,
 }
 
 impl Role {
-    /// Whether parameters of this role have one place.
+    /// Whether parameters of this role share their storage.
     pub(crate) fn is_shared(self) -> bool {
         !matches!(self, Self::Told | Self::Own)
     }

@@ -1,11 +1,12 @@
-//! The glue of PNA (Portable NIC Architecture, version 0.7). Its main control stands for ingress.
+//! The glue of PNA (Portable NIC Architecture, version 0.7). Its main control takes the place of
+//! ingress.
 
 use super::package::Role::{Headers, Metadata, Own, Says, Told};
 use super::package::{Block, Package, Stage};
 use super::{Condition, Copies, Glue, Input, Known, NO_RULES, Outcome, Port, Request, Rules, Set};
 use crate::layout::MetadataField as Of;
 
-/// Assigned to what each block is told of the packet.
+/// The assignments to the input metadata of each block.
 const TOLD: &[Set] = &[
     (Of::Direction, Input::Known(Known::Direction)),
     (Of::Pass, Input::Known(Known::Generation)),
@@ -16,12 +17,12 @@ const TOLD: &[Set] = &[
 ];
 
 const PARSER: Block = Block { stage: Stage::Parser, parameters: &[Headers, Metadata, Told] };
-/// The pre control has copies.
+/// The pre control, which gets copies of the values of the other blocks.
 const PRE: Block = Block { stage: Stage::Pre, parameters: &[Own, Own, Told, Own] };
 const MAIN: Block = Block { stage: Stage::Ingress, parameters: &[Headers, Metadata, Told, Says] };
 const DEPARSER: Block = Block { stage: Stage::Deparser, parameters: &[Headers, Metadata, Says] };
 
-/// See the module.
+/// The glue of PNA.
 pub(crate) const PNA: Glue = Glue {
     packages: &[
         Package { blocks: &[PARSER, MAIN, DEPARSER] },
@@ -31,7 +32,7 @@ pub(crate) const PNA: Glue = Glue {
     before_parser: TOLD,
     before_ingress: TOLD,
     ingress_says: &[],
-    // The last call of `send_to_port` or `drop_packet` says where the packet goes.
+    // The last call of `send_to_port` or `drop_packet` determines where the packet goes.
     after_ingress: Rules {
         copies: Copies::Requested,
         cases: &[

@@ -8,7 +8,7 @@ use super::{Condition, Copies, Glue, Input, Known, NO_RULES, Outcome, Port, Rule
 use crate::architecture::PSA_PORT_RECIRCULATE;
 use crate::layout::MetadataField as Of;
 
-/// See the module.
+/// The glue of PSA.
 pub(crate) const PSA: Glue = Glue {
     packages: &[Package {
         blocks: &[

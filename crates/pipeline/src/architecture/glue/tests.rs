@@ -1,5 +1,5 @@
-//! Rows of what architectures decide, from their documents. Every case of every rule, and the order
-//! of any two, makes a difference in some row.
+//! Tables of expected decisions, taken from the documents of the architectures. Each case of each
+//! rule, and the order of any two cases, affects at least one row.
 
 use super::{Condition, Copies, Fate, Outcome, PNA, PSA, Packet, Port, Rules, V1MODEL};
 use crate::architecture::PSA_PORT_RECIRCULATE;
@@ -9,18 +9,18 @@ use crate::machine::{Effects, Preserved};
 const DROP_PORT: u16 = 511;
 const DROP: Fate = Fate::Drop { reason: "" };
 
-/// A packet behind a block, and what becomes of it.
+/// A packet after a block, and the expected decision.
 struct Row {
     /// The fields that are not zero.
     fields: &'static [(Of, u128)],
     calls: &'static [Call],
-    /// The port that the packet has.
+    /// The port of the packet.
     port: Option<u32>,
     copies: &'static [u32],
     fate: Fate,
 }
 
-/// A call of a block.
+/// A request of a block.
 enum Call {
     Clone(u32),
     Mirror(u32),
@@ -55,7 +55,7 @@ const fn row_to(
     Row { fields, calls, port: Some(port), copies, fate }
 }
 
-/// `docs/simple_switch.md`, what happens at the end of ingress.
+/// The decisions at the end of ingress (`docs/simple_switch.md`).
 const V1MODEL_INGRESS: &[Row] = &[
     row(&[], &[], &[], to(0)),
     row(&[(Of::EgressSpec, 4)], &[], &[], to(4)),
@@ -67,11 +67,11 @@ const V1MODEL_INGRESS: &[Row] = &[
     row(&[(Of::EgressSpec, 511)], &[Resubmit, Clone(3)], &[3], Fate::Resubmit),
 ];
 
-/// A port has one queue here.
+/// The decisions before the queue of a port, which has only one queue here.
 const V1MODEL_QUEUE: &[Row] =
     &[row_to(4, &[], &[], &[], to(4)), row_to(4, &[(Of::Priority, 1)], &[], &[], DROP)];
 
-/// `docs/simple_switch.md`, what happens at the end of egress.
+/// The decisions at the end of egress (`docs/simple_switch.md`).
 const V1MODEL_EGRESS: &[Row] = &[
     row_to(4, &[], &[], &[], to(4)),
     row_to(4, &[(Of::EgressSpec, 7)], &[Clone(3)], &[3], to(4)),
@@ -80,7 +80,7 @@ const V1MODEL_EGRESS: &[Row] = &[
     row_to(4, &[(Of::EgressSpec, 511)], &[Recirculate], &[], DROP),
 ];
 
-/// PSA 1.2, section 6.2.
+/// The decisions at the end of ingress (PSA 1.2, section 6.2).
 const PSA_INGRESS: &[Row] = &[
     row(&[(Of::EgressPort, 4)], &[], &[], to(4)),
     row(&[(Of::Drop, 1), (Of::EgressPort, 4)], &[], &[], DROP),
@@ -94,7 +94,7 @@ const PSA_INGRESS: &[Row] = &[
 
 const AGAIN: u32 = PSA_PORT_RECIRCULATE as u32;
 
-/// PSA 1.2, section 6.5.
+/// The decisions at the end of egress (PSA 1.2, section 6.5).
 const PSA_EGRESS: &[Row] = &[
     row_to(4, &[], &[], &[], to(4)),
     row_to(4, &[(Of::Drop, 1)], &[], &[], DROP),
@@ -103,7 +103,7 @@ const PSA_EGRESS: &[Row] = &[
     row_to(4, &[(Of::Clone, 1), (Of::CloneSessionId, 3), (Of::Drop, 1)], &[], &[3], DROP),
 ];
 
-/// PNA 0.7, section 3.
+/// The decisions after the main control (PNA 0.7, section 3).
 const PNA_MAIN: &[Row] = &[
     row(&[], &[], &[], DROP),
     row_to(4, &[], &[], &[], to(4)),
@@ -125,7 +125,7 @@ fn all() -> [(&'static str, &'static Rules, &'static [Row]); 6] {
     ]
 }
 
-/// Returns whether rules decide as a row says.
+/// Whether rules make the decision of a row.
 fn holds(rules: &Rules, row: &Row) -> bool {
     let mut effects = Effects::default();
     for call in row.calls {

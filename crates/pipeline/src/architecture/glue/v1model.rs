@@ -1,10 +1,11 @@
-//! The glue of v1model, as BMv2's simple_switch has it (`targets/simple_switch/simple_switch.cpp`).
+//! The glue of v1model, which follows BMv2's simple_switch
+//! (`targets/simple_switch/simple_switch.cpp`).
 
 use super::package::{Block, Package, Role, Stage};
 use super::{Condition, Copies, Glue, Input, Known, NO_RULES, Outcome, Port, Request, Rules, Set};
 use crate::layout::MetadataField as Of;
 
-/// `instance_type` (`PktInstanceType` of simple_switch).
+/// The values of `instance_type` (`PktInstanceType` of simple_switch).
 pub(crate) mod instance {
     pub(crate) const NORMAL: u64 = 0;
     pub(crate) const INGRESS_CLONE: u64 = 1;
@@ -14,22 +15,22 @@ pub(crate) mod instance {
     pub(crate) const RESUBMITTED: u64 = 6;
 }
 
-/// Assigned to the metadata of a clone that is parsed again.
+/// The assignments to the metadata of a clone that is parsed again.
 pub(crate) const AT_INGRESS: &[Set] = &[(Of::IngressPort, Input::Known(Known::Port))];
 
-/// Assigned to the metadata of a packet that goes from ingress to one port.
+/// The assignments to the metadata of a packet that goes from ingress to one port.
 pub(crate) const TO_PORT: &[Set] = &[(Of::InstanceType, Input::Number(instance::NORMAL))];
 
-/// Assigned to the metadata of a packet that goes from ingress to a group.
+/// The assignments to the metadata of a packet that goes from ingress to a group.
 pub(crate) const TO_GROUP: &[Set] = &[(Of::InstanceType, Input::Number(instance::REPLICATED))];
 
-/// Assigned to the metadata of a replica.
+/// The assignments to the metadata of a replica.
 pub(crate) const REPLICA: &[Set] = &[(Of::EgressRid, Input::Known(Known::Instance))];
 
 /// The parameters of blocks that have the standard metadata.
 const WITH_STANDARD: &[Role] = &[Role::Headers, Role::Metadata, Role::Standard];
 
-/// See the module.
+/// The glue of v1model.
 pub(crate) const V1MODEL: Glue = Glue {
     packages: &[Package {
         blocks: &[
@@ -79,7 +80,7 @@ pub(crate) const V1MODEL: Glue = Glue {
         (Of::DeqTimedelta, Input::Number(0)),
         (Of::DeqQdepth, Input::Known(Known::QueueDepth)),
         (Of::EgressPort, Input::Known(Known::Port)),
-        // So a packet whose egress leaves the field alone is not dropped.
+        // A packet whose egress does not write the field is therefore not dropped.
         (Of::EgressSpec, Input::Known(Known::BehindDropPort)),
         (Of::PacketLength, Input::Known(Known::Length)),
     ],

@@ -1,10 +1,11 @@
-//! User-defined metadata as psa_switch keeps them.
+//! User-defined metadata with the behaviour of psa_switch.
 //!
-//! p4c makes the fields of all parameters of one struct type the same fields of BMv2's header vector
-//! (`backends/bmv2/psa_switch/psaSwitch.cpp`, `InspectPsaProgram`), and psa_switch lets the vector go along with a
-//! packet to egress and clears it for clones, resubmission and recirculation
-//! (`targets/psa_switch/psa_switch.cpp`). So what reaches the next block depends on types, not on the names of
-//! parameters: metadata of a clone are zero, and those of egress are what ingress left in the same type.
+//! p4c maps the fields of all parameters of one struct type to the same fields of BMv2's header
+//! vector (`backends/bmv2/psa_switch/psaSwitch.cpp`, `InspectPsaProgram`). psa_switch passes the
+//! vector along with a packet to egress and clears it for clones, resubmission and recirculation
+//! (`targets/psa_switch/psa_switch.cpp`). The values that reach the next block therefore depend on
+//! the types of parameters, not on their names: metadata of a clone are zero, and metadata of
+//! egress are those that ingress left in the same type.
 
 use crate::architecture::PARAMETERS;
 use crate::architecture::engine::Engine;
@@ -12,7 +13,7 @@ use crate::error::RunError;
 use ir::TypeId;
 use std::collections::BTreeMap;
 
-/// One value for each type; a type that is not there is as at the start.
+/// One value for each type. A type without a value has its initial value.
 pub(super) struct Shared<V>(BTreeMap<TypeId, V>);
 
 impl<V> Default for Shared<V> {
@@ -22,9 +23,9 @@ impl<V> Default for Shared<V> {
 }
 
 impl<V> Shared<V> {
-    /// Sets the arguments at these positions to what the packet carries in their types. Headers are invalid when
-    /// a block begins: p4c resets those of `out` parameters (`frontends/p4/resetHeaders.cpp`), and those of
-    /// others are of egress.
+    /// Sets the arguments at these positions to the packet's values of their types. Headers are
+    /// invalid when a block begins: p4c resets those of `out` parameters
+    /// (`frontends/p4/resetHeaders.cpp`), and all others belong to egress.
     pub(super) fn fill<'p>(
         &self,
         machine: &mut impl Engine<'p, Value = V>,
@@ -43,8 +44,8 @@ impl<V> Shared<V> {
         Ok(())
     }
 
-    /// Takes what the block changed in the arguments at these positions; of two parameters of one
-    /// type, a field that the later one changed counts.
+    /// Records the changes that the block made to the arguments at these positions. If two
+    /// parameters of one type changed a field, the later one wins.
     pub(super) fn take<'p>(
         &mut self,
         machine: &mut impl Engine<'p, Value = V>,
@@ -64,13 +65,13 @@ impl<V> Shared<V> {
         Ok(())
     }
 
-    /// As egress finds them: headers are invalid (`PHV::reset`).
+    /// Returns the values as egress finds them, with all headers invalid (`PHV::reset`).
     pub(super) fn without_headers<'p>(mut self, machine: &mut impl Engine<'p, Value = V>) -> Self {
         self.0.iter_mut().for_each(|(type_id, value)| machine.invalidate(*type_id, value));
         self
     }
 
-    /// The same again.
+    /// Returns a copy of all values.
     pub(super) fn copy<'p>(&self, machine: &impl Engine<'p, Value = V>) -> Self {
         Self(self.0.iter().map(|(type_id, value)| (*type_id, machine.copy(value))).collect())
     }

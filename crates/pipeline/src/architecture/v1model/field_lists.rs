@@ -1,22 +1,22 @@
-//! Which metadata the field lists of a program keep, worked out when it is loaded.
+//! The metadata that the field lists of a program preserve, determined when the program is loaded.
 
 use crate::layout::Layout;
 use ir::{AnnotationBody, AnnotationValue, Composite, CompositeKind, Projection, Type, TypeId};
 use std::collections::BTreeMap;
 
-/// The places of the fields with `@field_list` in metadata of one type, by the number of the list.
+/// The paths of the fields with `@field_list` in metadata of one type, by the number of the list.
 #[derive(Clone, Debug, Default)]
 pub(super) struct FieldLists(BTreeMap<u32, Vec<Vec<Projection>>>);
 
 impl FieldLists {
-    /// The lists that name fields of this type, at any depth of structs.
+    /// Collects the lists that name fields of this type, at any depth of structs.
     pub(super) fn new(layout: &Layout, metadata: TypeId) -> Self {
         let mut lists = Self::default();
         lists.collect(layout, metadata, &mut Vec::new());
         lists
     }
 
-    /// The fields of a list; none if no field names it.
+    /// Returns the fields of a list, or none if no field names the list.
     pub(super) fn of(&self, list: u32) -> &[Vec<Projection>] {
         self.0.get(&list).map_or(&[], Vec::as_slice)
     }
@@ -31,7 +31,7 @@ impl FieldLists {
             for annotation in field.annotations.iter().filter(|one| one.name == "field_list") {
                 for number in numbers(&annotation.body) {
                     let list = self.0.entry(number).or_default();
-                    // Whole structs come with all that is in them, which comes right behind them.
+                    // A listed struct includes its fields, which are visited right after it.
                     if !list.last().is_some_and(|known| path.starts_with(known)) {
                         list.push(path.clone());
                     }
@@ -49,7 +49,7 @@ fn is_struct(composite: &Composite) -> bool {
     matches!(composite.kind, CompositeKind::Struct | CompositeKind::Tuple)
 }
 
-/// The numbers in the body of a `@field_list`, with or without a width.
+/// Returns the numbers in the body of a `@field_list`, with or without a width.
 fn numbers(body: &AnnotationBody) -> Vec<u32> {
     match body {
         AnnotationBody::Expressions(values) => values

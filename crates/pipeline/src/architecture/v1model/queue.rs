@@ -1,7 +1,8 @@
-//! The packets of one packet that wait for their pass.
+//! The queue of passes that one received packet causes.
 //!
-//! Passes run in order, but a port sends what has the highest priority first. Both what comes next
-//! and how long a queue is are looked up: one packet may become tens of thousands that wait.
+//! Passes run in order, except that a port sends packets of the highest priority first. Both the
+//! next pass and the length of a queue are looked up in maps, because one packet may become tens of
+//! thousands of waiting packets.
 
 use super::{Egress, Ingress};
 use std::cmp::Reverse;
@@ -13,14 +14,14 @@ pub(super) enum Pass<V> {
 }
 
 pub(super) struct Queue<V> {
-    /// What waits alone, as most packets do: nothing is sorted then.
+    /// The only waiting pass, which is the usual case and needs no sorting.
     only: Option<Pass<V>>,
-    /// In the order in which they came.
+    /// The passes in the order of their arrival.
     passes: BTreeMap<u64, Pass<V>>,
     arrived: u64,
-    /// What waits for each port: the largest priority first, then in order.
+    /// The passes that wait for each port, those with the largest priority first, then by arrival.
     ports: BTreeMap<u32, BTreeSet<(Reverse<u128>, u64)>>,
-    /// How many wait in each queue of a port.
+    /// The number of passes that wait in each queue of a port.
     depths: BTreeMap<(u32, u128), u64>,
 }
 
@@ -37,7 +38,7 @@ impl<V> Default for Queue<V> {
 }
 
 impl<V> Queue<V> {
-    /// Whether what is pushed now runs next.
+    /// Whether a pass that is pushed now runs next.
     pub(super) fn is_empty(&self) -> bool {
         self.only.is_none() && self.passes.is_empty()
     }
@@ -63,7 +64,7 @@ impl<V> Queue<V> {
         self.arrived += 1;
     }
 
-    /// Takes what runs next.
+    /// Removes and returns the next pass.
     pub(super) fn next(&mut self) -> Option<Pass<V>> {
         if self.only.is_some() {
             return self.only.take();
@@ -85,7 +86,7 @@ impl<V> Queue<V> {
         Some(pass)
     }
 
-    /// Packets that wait in a queue of a port.
+    /// Returns the number of packets that wait in a queue of a port.
     pub(super) fn depth(&self, port: u32, priority: u128) -> u64 {
         if let Some(Pass::Egress(only)) = &self.only {
             return u64::from((only.port, only.priority) == (port, priority));
@@ -154,7 +155,8 @@ mod tests {
         assert_eq!(queue.depth(1, 2), 0);
     }
 
-    /// A hundred thousand that wait are sorted in no time; to look at all for each is minutes.
+    /// A hundred thousand waiting packets are sorted quickly. A linear search for each would take
+    /// minutes.
     #[test]
     fn many_wait_in_order() {
         let mut queue = Queue::default();
