@@ -1,34 +1,34 @@
 //! Arrays of counters, meters and registers that several packets use at once.
 //!
-//! Cells lie in pages that are made when one of their cells is first written, so that an array of 2^32
-//! cells takes what is used of it, and each page has a lock of its own: packets wait for each other only
-//! where they use neighbours, and only for the time of one operation on one cell. Numbers of arrays that are not too large
-//! lie one behind the other ([`Flat`]).
+//! Cells are in pages that are allocated when one of their cells is first written, so that an array
+//! of 2^32 cells only takes memory for the cells in use. Each page has its own lock: packets wait
+//! for each other only if they use neighbouring cells, and only for one operation on one cell.
+//! Arrays of numbers that are not too large are in contiguous memory instead ([`Flat`]).
 
 use crate::sync::{lock, read, write};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, RwLock};
 
-/// Cells of a page.
+/// The number of cells of a page.
 const PAGE: u64 = 32;
 
-/// Cells by number; those that nobody wrote hold nothing.
+/// An array of cells. A cell that was never written holds `None`.
 #[derive(Debug)]
 pub(crate) struct Array<T> {
     pages: RwLock<BTreeMap<u64, Arc<Page<T>>>>,
-    /// Where the cells are in place of pages, if machine code reaches them.
+    /// The contiguous cells that replace the pages, if machine code accesses the array.
     flat: Option<Arc<dyn Flat<T>>>,
 }
 
-/// Cells that lie one behind the other. What a cell held at first counts as nothing.
+/// An array with contiguous cells. A cell that holds its initial value reads as `None`.
 pub(crate) trait Flat<T>: std::fmt::Debug + Send + Sync {
-    /// How many.
+    /// Returns the number of cells.
     fn size(&self) -> u64;
-    /// What a cell holds.
+    /// Returns the value of a cell.
     fn load(&self, index: u64) -> Option<T>;
     /// Sets a cell.
     fn store(&self, index: u64, value: Option<T>);
-    /// Where the first cell is.
+    /// Returns the address of the first cell.
     fn address(&self) -> u64;
 }
 
@@ -41,17 +41,17 @@ impl<T> Default for Array<T> {
 }
 
 impl<T: Clone> Array<T> {
-    /// An array whose cells lie there.
+    /// Creates an array with contiguous cells.
     pub(crate) fn over(flat: Arc<dyn Flat<T>>) -> Self {
         Self { flat: Some(flat), ..Self::default() }
     }
 
-    /// Where the first cell is, if machine code reaches them; else zero.
+    /// Returns the address of the first cell if machine code accesses the array, otherwise zero.
     pub(crate) fn address(&self) -> u64 {
         self.flat.as_ref().map_or(0, |flat| flat.address())
     }
 
-    /// What a cell holds.
+    /// Returns the value of a cell.
     pub(crate) fn get(&self, index: u64) -> Option<T> {
         if let Some(flat) = &self.flat {
             return flat.load(index);
@@ -66,7 +66,8 @@ impl<T: Clone> Array<T> {
         self.update(index, |cell| std::mem::replace(cell, value))
     }
 
-    /// Changes a cell while nobody else sees it; if machine code reaches it, another change of the same moment may be lost.
+    /// Changes a cell under the lock of its page. The contiguous cells of machine code have no
+    /// lock, so a concurrent change of such a cell may be lost.
     pub(crate) fn update<R>(&self, index: u64, change: impl FnOnce(&mut Option<T>) -> R) -> R {
         if let Some(flat) = &self.flat {
             let mut cell = flat.load(index);
@@ -82,7 +83,7 @@ impl<T: Clone> Array<T> {
         }
     }
 
-    /// Changes a cell that was written before.
+    /// Changes a cell, if it was written before.
     pub(crate) fn update_written<R>(
         &self,
         index: u64,
@@ -101,7 +102,7 @@ impl<T: Clone> Array<T> {
         Arc::clone(write(&self.pages).entry(number).or_insert_with(empty))
     }
 
-    /// Cells that were written, from a number on, at most a page of them at once.
+    /// Returns the written cells from index `from` on, at most one page of them per call.
     pub(crate) fn written_from(&self, from: u64) -> Vec<(u64, T)> {
         if let Some(flat) = &self.flat {
             let written = (from..flat.size()).filter_map(|index| Some((index, flat.load(index)?)));
@@ -126,7 +127,7 @@ impl<T: Clone> Array<T> {
         }
     }
 
-    /// Replaces all cells; returns those of before.
+    /// Replaces all cells, and returns the previous ones.
     pub(crate) fn replace(&self, cells: impl Iterator<Item = (u64, T)>) -> Self {
         if self.flat.is_some() {
             let before = Self::default();

@@ -1,8 +1,8 @@
-//! What statements call.
+//! The parts of a program that statements call.
 
 use ir::{ActionId, ControlId, FunctionId, ParserId};
 
-/// A part of a program that can be called. Each is one function of machine code.
+/// A part of a program that can be called. Machine code has one function for each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Callee {
     Parser(ParserId),

@@ -1,5 +1,5 @@
-//! What the control plane does to a running switch, by the ids of the program. Nothing here knows
-//! of a protocol; names are looked up with the `*_named` functions.
+//! The operations of the control plane on a running switch, by the identifiers of the program. They
+//! do not depend on a protocol. The `*_named` functions look up identifiers by name.
 
 mod arrays;
 mod profiles;
@@ -17,12 +17,13 @@ fn unknown(kind: &'static str, name: impl ToString) -> ControlError {
     ControlError::Unknown { kind, name: name.to_string() }
 }
 
-/// Whether `name` names something called `known`: in full, or by its last parts.
+/// Whether `name` names the object `known`: by its full name, or by the last parts of it.
 fn named(known: &str, name: &str) -> bool {
     known == name || known.strip_suffix(name).is_some_and(|before| before.ends_with('.'))
 }
 
-/// The position of the thing that a name means: the full name first, then the end of exactly one.
+/// Returns the position of the object with this full name, or otherwise of the only object whose
+/// name ends with it.
 fn find<'n>(names: impl Iterator<Item = &'n str> + Clone, name: &str) -> Option<usize> {
     if let Some(position) = names.clone().position(|known| known == name) {
         return Some(position);
@@ -34,20 +35,20 @@ fn find<'n>(names: impl Iterator<Item = &'n str> + Clone, name: &str) -> Option<
 
 /// Names.
 impl Core {
-    /// The table of this name, or whose name ends in `.` and it.
+    /// Returns the table with this name, or whose name ends with `.` and this name.
     ///
     /// # Errors
-    /// If there is none, or several.
+    /// Fails if there is no such table, or more than one.
     pub fn table_named(&self, name: &str) -> Result<TableId, ControlError> {
         let names = self.program().tables.iter().map(|table| table.name.as_str());
         let found = find(names, name).ok_or_else(|| unknown("table", name))?;
         Ok(TableId(found as u32))
     }
 
-    /// The action of a table by its name, or the end of it.
+    /// Returns the action of a table by its name, or by the end of its name.
     ///
     /// # Errors
-    /// If the table has no such action.
+    /// Fails if the table has no such action.
     pub fn action_named(&self, table: TableId, name: &str) -> Result<ActionId, ControlError> {
         let actions = &self.program_table(table)?.actions;
         let names = actions.iter().map(|reference| {
@@ -59,20 +60,20 @@ impl Core {
         Ok(found.action)
     }
 
-    /// The extern instance of this name, or whose name ends in `.` and it.
+    /// Returns the extern instance with this name, or whose name ends with `.` and this name.
     ///
     /// # Errors
-    /// If there is none, or several.
+    /// Fails if there is no such instance, or more than one.
     pub fn extern_named(&self, name: &str) -> Result<ExternId, ControlError> {
         let names = self.program().externs.iter().map(|instance| instance.name.as_str());
         let found = find(names, name).ok_or_else(|| unknown("extern instance", name))?;
         Ok(ExternId(found as u32))
     }
 
-    /// The value set of this name, or whose name ends in `.` and it.
+    /// Returns the value set with this name, or whose name ends with `.` and this name.
     ///
     /// # Errors
-    /// If there is none, or several.
+    /// Fails if there is no such value set, or more than one.
     pub fn value_set_named(&self, name: &str) -> Result<ValueSetId, ControlError> {
         let names = self.program().value_sets.iter().map(|set| set.name.as_str());
         let found = find(names, name).ok_or_else(|| unknown("value set", name))?;

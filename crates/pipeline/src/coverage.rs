@@ -1,9 +1,10 @@
-//! Which parts of a program packets reached: parser states, cases of `select`, sides of branches, actions, hits and misses
-//! of tables, entries.
+//! Records which parts of a program packets reached: parser states, cases of `select`, sides of
+//! branches, actions, hits and misses of tables, entries.
 //!
-//! A [`Coverage`] lists the parts of one program and is told what happens as a [`Trace`]; it may be told of several
-//! switches that run the program, one after the other. Parts that stand at one place of the source under one name are one:
-//! the branches of a control that has several instances, for example.
+//! A [`Coverage`] lists the parts of one program and is a [`Trace`] of their execution. It may
+//! record several switches that run the program, one after another. Parts with the same place in
+//! the source and the same name count as one, such as the branches of a control with several
+//! instances.
 
 use std::collections::HashMap;
 
@@ -13,12 +14,12 @@ use crate::layout::each_statement;
 use crate::trace::{Event, Trace};
 use crate::{Core, TableEntry};
 
-/// What kind of part it is.
+/// The kind of a part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum PartKind {
     /// A state of a parser.
     State,
-    /// A case of a `select`, or that none fits.
+    /// A case of a `select`, or the absence of a matching case.
     Select,
     /// A side of an `if`, a case of a `switch`, a turn of a loop.
     Branch,
@@ -26,16 +27,16 @@ pub enum PartKind {
     Action,
     /// A hit or a miss of a table.
     Table,
-    /// An entry of a table: of the program, or added while it was covered.
+    /// An entry of a table, declared by the program or added while coverage was recorded.
     Entry,
 }
 
 impl PartKind {
-    /// All of them, in the order of reports.
+    /// All kinds, in the order of reports.
     pub const ALL: [Self; 6] =
         [Self::State, Self::Select, Self::Branch, Self::Action, Self::Table, Self::Entry];
 
-    /// In the singular, such as `state`.
+    /// Returns the name of the kind in the singular, such as `state`.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -52,7 +53,7 @@ impl PartKind {
 /// A part of a program.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Part {
-    /// Which kind.
+    /// The kind of the part.
     pub kind: PartKind,
     /// What it is called, such as `MyParser.start`.
     pub name: String,

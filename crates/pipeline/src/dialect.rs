@@ -1,27 +1,28 @@
-//! Whose rules a program runs by, where the architecture leaves a choice or a switch that people use does otherwise.
+//! The rules by which a program runs, where an architecture leaves a choice or a widely used switch
+//! deviates from it.
 //!
-//! Everything that depends on it asks here, so that a rule has one name and every way to run a program asks the same
-//! question.
+//! All code that depends on such a rule queries it here, so that each rule has one name and the
+//! interpreter and machine code agree on it.
 
 use ir::Architecture;
 
-/// The rules that a program runs by.
+/// The rules by which a program runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Dialect {
     /// v1model as BMv2's simple_switch runs it.
     SimpleSwitch,
     /// PSA as BMv2's psa_switch runs it (see [`crate::Switch::follow_psa_switch`]).
     PsaSwitch,
-    /// PSA by the letter of its specification.
+    /// PSA as its specification describes it.
     Psa,
-    /// PNA by the letter of its specification.
+    /// PNA as its specification describes it.
     Pna,
-    /// An architecture of the user's.
+    /// A user-defined architecture.
     Other,
 }
 
 impl Dialect {
-    /// The rules of an architecture if nobody says otherwise.
+    /// Returns the default rules of an architecture.
     #[must_use]
     pub fn of(architecture: &Architecture) -> Self {
         match architecture {
@@ -32,22 +33,24 @@ impl Dialect {
         }
     }
 
-    /// One of BMv2's switches: direct counters count and direct meters run on each hit, whether the action calls them
-    /// or not; tables with an action profile have no default action; a selector takes the whole hash; a `select`
-    /// that nothing fits ends the parser without an error.
+    /// Whether the program runs by the rules of BMv2's switches: direct counters and direct meters
+    /// run on each hit, whether or not the action calls them; tables with an action profile have no
+    /// default action from the program; a selector uses the whole hash; a `select` without a
+    /// matching case ends the parser without an error.
     #[must_use]
     pub fn is_bmv2(self) -> bool {
         matches!(self, Self::SimpleSwitch | Self::PsaSwitch)
     }
 
-    /// A parser advances by whole bytes, and a table without keys has an entry without keys.
+    /// Whether a parser advances only by whole bytes, and a table without keys has an entry without
+    /// keys.
     #[must_use]
     pub(crate) fn is_of_switches(self) -> bool {
         matches!(self, Self::SimpleSwitch | Self::PsaSwitch | Self::Psa)
     }
 
-    /// Whether fields of invalid headers are left out of what is hashed (`src/bm_sim/calculations.cpp`); the externs of
-    /// psa_switch take all.
+    /// Whether fields of invalid headers are left out of hashes (`src/bm_sim/calculations.cpp`).
+    /// The externs of psa_switch include them.
     #[must_use]
     pub(crate) fn hashes_valid_headers_only(self) -> bool {
         self == Self::SimpleSwitch

@@ -1,8 +1,8 @@
-//! Externs: what the architectures declare and the machine does.
+//! The externs that the architectures declare, as the interpreter implements them.
 //!
-//! A call is found by the name of its function, or by the kind of its instance and the name of its
-//! method; v1model, PSA and PNA share most kinds under two spellings. Arguments that an extern
-//! leaves alone (a register read beyond its end) keep what they held, as in BMv2.
+//! A call is identified by the name of its function, or by the type of its instance and the name of
+//! its method. v1model, PSA and PNA share most types under two spellings. Arguments that an extern
+//! does not write (for a register read beyond its end) keep their values, as in BMv2.
 
 mod bpf;
 pub(crate) mod calls;
@@ -32,23 +32,23 @@ pub(crate) use calls::known;
 pub(crate) use flat::FlatArray;
 use flat::{Counts, Words};
 
-/// A call as the program has it.
+/// A call of an extern in the program.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Call<'c> {
     pub(crate) callee: &'c ExternCallee,
     pub(crate) arguments: &'c [Argument],
     pub(crate) location: Option<Location>,
-    /// Where the value goes.
+    /// The place for the result.
     pub(crate) result: Option<&'c ir::Place>,
 }
 
-/// An extern instance at work.
+/// The state of an extern instance.
 #[derive(Debug)]
 pub(crate) enum ExternState {
     Counter(Counters),
     Meter(Meters),
     Register(Registers),
-    /// State is in the entries of the table.
+    /// The state is in the entries of the table.
     DirectCounter,
     DirectMeter {
         counts_packets: bool,
@@ -66,17 +66,17 @@ pub(crate) enum ExternState {
         most: Value,
     },
     Digest,
-    /// Has no methods that do anything (`PacketReplicationEngine`).
+    /// An extern without methods that have an effect (`PacketReplicationEngine`).
     Other,
 }
 
-/// An array of counters. Elements that were never counted are not kept.
+/// An array of counters. Elements that were never counted take no memory unless the array is flat.
 #[derive(Debug)]
 pub(crate) struct Counters {
     pub(crate) name: String,
     pub(crate) size: u64,
     pub(crate) cells: Array<CounterValue>,
-    /// The same, where they lie one behind the other.
+    /// The elements of a flat array, which `cells` accesses too.
     counts: Option<Arc<Counts>>,
 }
 
@@ -86,7 +86,7 @@ impl Counters {
         Self { name, size, cells, counts }
     }
 
-    /// Counts a packet of so many bytes; nothing beyond the end of the array.
+    /// Counts a packet of `bytes` bytes. Has no effect beyond the end of the array.
     pub(crate) fn count(&self, index: u64, bytes: u64) {
         match &self.counts {
             _ if index >= self.size => {}
@@ -106,7 +106,8 @@ pub(crate) struct Meters {
 }
 
 impl Meters {
-    /// The colour of a packet of so many bytes that came with a colour; nothing beyond the end of the array.
+    /// Returns the colour of a packet, from its length in bytes and its previous colour, or `None`
+    /// beyond the end of the array.
     pub(crate) fn execute(
         &self,
         index: u64,
@@ -131,17 +132,17 @@ pub(crate) struct Registers {
     pub(crate) cells: Array<Value>,
 }
 
-/// What a checksum unit has been given since its block began.
+/// The data of a checksum unit since its block began.
 #[derive(Clone, Debug)]
 pub(crate) enum ChecksumState {
-    /// `Checksum`: all data.
+    /// All data of a `Checksum`.
     Data { bytes: Vec<u8>, used: u32 },
-    /// `InternetChecksum`: the one's complement sum.
+    /// The one's complement sum of an `InternetChecksum`.
     Sum(u16),
 }
 
 impl ExternState {
-    /// Where the elements of an array are, if machine code reaches them; else zero.
+    /// Returns the address of an array's elements if machine code accesses them, otherwise zero.
     pub(crate) fn address(&self) -> u64 {
         match self {
             Self::Counter(counters) => counters.cells.address(),
@@ -150,7 +151,7 @@ impl ExternState {
         }
     }
 
-    /// An instance as it is before the first packet.
+    /// Creates the initial state of an instance.
     pub(crate) fn new(layout: &Layout, instance: &ExternInstance) -> Result<Self, LoadError> {
         if !layout.program.architecture.may_have_extern(&instance.extern_type) {
             return Ok(Self::Other);
@@ -164,7 +165,8 @@ impl ExternState {
                 Self::Counter(Counters::new(name, size, counts))
             }
             ExternType::CounterArray => {
-                // Whatever is sparse has elements by any number; how many there may be is up to the kernel.
+                // A sparse array has elements at any index, and its actual capacity is up to the
+                // kernel.
                 let sparse = constructed.values.contains(&Value::Bool(true));
                 let size = if sparse { 1 << 32 } else { size };
                 Self::Counter(Counters::new(name, size, None))
@@ -200,7 +202,7 @@ impl ExternState {
             }
             ExternType::Hash => Self::Hash { algorithm: constructed.hash_algorithm() },
             ExternType::Checksum => Self::Checksum { algorithm: constructed.hash_algorithm() },
-            // v1model's, from the days before `verify_checksum`.
+            // This is v1model's checksum unit from before `verify_checksum`.
             ExternType::V1Checksum16 => Self::Checksum { algorithm: Algorithm::OnesComplement16 },
             ExternType::InternetChecksum => Self::InternetChecksum,
             ExternType::Random => {
@@ -252,7 +254,7 @@ impl Constructed {
         self.members.iter().any(|member| member.eq_ignore_ascii_case("packets"))
     }
 
-    /// `initial_value` of PSA's registers.
+    /// Returns the `initial_value` of PSA's registers.
     fn initial_value(
         &self,
         layout: &Layout,
@@ -267,7 +269,7 @@ impl Constructed {
 }
 
 impl<'p> Machine<'p> {
-    /// The value that argument `position` has before the call.
+    /// Returns the value of argument `position` before the call.
     pub(crate) fn input(&self, call: &Call<'_>, position: usize) -> Result<Value, Stop> {
         match call.arguments.get(position) {
             Some(Argument::In(value) | Argument::Saved { value, .. }) => self.evaluate(value),
@@ -284,7 +286,7 @@ impl<'p> Machine<'p> {
         }
     }
 
-    /// The value of an optional argument.
+    /// Returns the value of an optional argument.
     pub(crate) fn optional_input(
         &self,
         call: &Call<'_>,
@@ -306,7 +308,7 @@ impl<'p> Machine<'p> {
         })
     }
 
-    /// The low 64 bits of a number, as BMv2's `Data::get_uint64`.
+    /// Returns the low 64 bits of a number, like BMv2's `Data::get_uint64`.
     pub(crate) fn input_low_bits(&self, call: &Call<'_>, position: usize) -> Result<u64, Stop> {
         let value = self.input(call, position)?;
         let bits = match value {
@@ -323,7 +325,7 @@ impl<'p> Machine<'p> {
         }
     }
 
-    /// What the member stands for that argument `position` names.
+    /// Returns the meaning of the enumeration member that argument `position` names.
     pub(crate) fn input_member(&self, call: &Call<'_>, position: usize) -> Result<&Member, Stop> {
         let type_id = match call.arguments.get(position) {
             Some(Argument::In(expression)) => Some(expression.type_id),
@@ -336,7 +338,7 @@ impl<'p> Machine<'p> {
         member.ok_or_else(|| damaged("enumeration argument of an extern"))
     }
 
-    /// Writes an `out` or `inout` argument in the type of its place.
+    /// Writes an `out` or `inout` argument, converted to the type of its place.
     pub(crate) fn output(
         &mut self,
         call: &Call<'_>,
@@ -352,8 +354,9 @@ impl<'p> Machine<'p> {
         }
     }
 
-    /// Appends an argument's bits as hashes see them. In v1model fields of invalid headers are left
-    /// out, as in BMv2 (`src/bm_sim/calculations.cpp`); the externs of psa_switch take all.
+    /// Appends the bits of an argument to the input of a hash. In v1model, fields of invalid
+    /// headers are left out, as in BMv2 (`src/bm_sim/calculations.cpp`); the externs of psa_switch
+    /// include them.
     pub(crate) fn append_data(
         &self,
         expression: &ir::Expression,
@@ -387,9 +390,9 @@ impl<'p> Machine<'p> {
         Ok(())
     }
 
-    /// An argument's bits, filled with zeros to whole bytes.
+    /// Returns the bits of an argument, padded with zeros at the end to whole bytes.
     pub(crate) fn input_data(&self, call: &Call<'_>, position: usize) -> Result<Vec<u8>, Stop> {
-        // Most headers are shorter.
+        // Most headers fit this capacity.
         let mut data = Vec::with_capacity(64);
         match call.arguments.get(position) {
             Some(Argument::In(expression)) => self.append_data(expression, &mut data, &mut 8)?,
@@ -401,7 +404,7 @@ impl<'p> Machine<'p> {
         Ok(data)
     }
 
-    /// As [`Machine::input_data`], with the zeros in front, as psa_switch has it
+    /// Like [`Machine::input_data`], but pads with zeros at the front, as psa_switch does
     /// (`targets/psa_switch/externs/psa_hash.cpp`).
     pub(crate) fn input_data_to_the_right(
         &self,
@@ -425,7 +428,7 @@ impl<'p> Machine<'p> {
         Ok(data)
     }
 
-    /// The hash of data.
+    /// Returns the hash of data.
     pub(crate) fn hash(&mut self, algorithm: &Algorithm, data: &[u8]) -> Result<u64, Stop> {
         if *algorithm == Algorithm::Random {
             return Ok(self.random_number(0, u64::MAX));

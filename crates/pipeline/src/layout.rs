@@ -1,7 +1,7 @@
-//! A program made ready to run: the shape of each type, worked out once.
+//! A program prepared for execution, with the properties of its types computed once.
 //!
-//! Everything that is looked up by an id of the program goes through here or through `get`, so an
-//! IR file that was edited by hand makes an error, not a panic.
+//! Objects of the program are looked up by identifier through this module or with `get`, so that an
+//! IR file that was edited by hand causes an error and not a panic.
 
 mod alone;
 mod costs;
@@ -30,45 +30,46 @@ use ir::{
 use num_bigint::BigInt;
 use std::collections::HashMap;
 
-/// Most single values (fields, elements) that the variables of a program may hold together: some
-/// hundred megabytes.
+/// The maximum number of single values (fields, elements) in the variables of a program together,
+/// which is some hundred megabytes.
 const MAXIMUM_CELLS: u64 = 1 << 22;
-/// The units of work that one packet may take, if nobody says otherwise.
+/// The default number of units of work that one packet may take.
 pub const PACKET_WORK: u32 = 1 << 22;
-/// The port that drops, if nobody says otherwise (`--drop-port` of simple_switch).
+/// The default drop port (`--drop-port` of simple_switch).
 pub(crate) const DROP_PORT: u16 = 511;
 
-/// A program and what was worked out about it.
+/// A program and the properties computed from it.
 #[derive(Debug)]
 pub(crate) struct Layout {
     pub(crate) program: Program,
     types: Vec<Type>,
-    /// How many single values a value of each type has, those of wide numbers in parts.
+    /// The number of single values in a value of each type. A wide number counts as several.
     sizes: Vec<u64>,
-    /// Of all variables together.
+    /// The number of single values in all variables together.
     pub(crate) frame_size: u64,
     /// The initial value of each type.
     initials: Vec<Value>,
     /// Where BMv2's direct meters leave their colours.
     meter_results: HashMap<ExternId, Place>,
     pub(crate) dialect: Dialect,
-    /// v1model: the port that `mark_to_drop` chooses, and that nothing leaves by.
+    /// v1model: the port that `mark_to_drop` sets, through which no packet leaves.
     pub(crate) drop_port: u16,
     pub(crate) names: Names,
-    /// What the older form of v1model's `mark_to_drop` marks.
+    /// The variables that the older form of v1model's `mark_to_drop` marks.
     standard_metadata: Vec<VariableId>,
-    /// Where the values for the parameters of an added entry's action lie in the struct that `add_entry` is given.
+    /// The positions, in the struct that `add_entry` receives, of the values for the parameters of
+    /// the added entry's action.
     added_arguments: HashMap<(TypeId, ActionId), Vec<usize>>,
-    /// Variables that are not parameters.
+    /// The variables that are not parameters.
     locals: Vec<VariableId>,
     alone: Alone,
     pub(crate) costs: Costs,
     /// The units of work that one packet may take, with all its passes and copies; see [`Costs`].
     pub(crate) packet_work: u32,
-    /// v1model: the program looks at how long queues are.
+    /// v1model: whether the program reads the lengths of queues.
     pub(crate) reads_queue_depth: bool,
-    /// The largest number of leading bytes of a packet that the program reads, if there is one
-    /// and the others are only passed on.
+    /// The maximum number of leading bytes of a packet that the program reads, if there is a
+    /// maximum and the remaining bytes are only passed on.
     pub(crate) head_bytes: Option<u64>,
 }
 
@@ -145,22 +146,23 @@ impl Layout {
         })
     }
 
-    /// How many single values a value of this type has, those of wide numbers in parts.
+    /// Returns the number of single values in a value of this type. A wide number counts as
+    /// several.
     pub(crate) fn size(&self, type_id: TypeId) -> u64 {
         self.sizes.get(type_id.index()).copied().unwrap_or(1)
     }
 
-    /// The type behind an id.
+    /// Returns the type with this identifier.
     pub(crate) fn get(&self, type_id: TypeId) -> Option<Type> {
         self.types.get(type_id.index()).copied()
     }
 
-    /// The value that a variable of this type has before anything is stored: zero, invalid, empty.
+    /// Returns the initial value of a variable of this type: zero, invalid, or empty.
     pub(crate) fn initial(&self, type_id: TypeId) -> Option<&Value> {
         self.initials.get(type_id.index())
     }
 
-    /// The composite behind a type, if it is one.
+    /// Returns the composite of a type, if the type is one.
     pub(crate) fn composite(&self, type_id: TypeId) -> Option<&Composite> {
         match self.get(type_id)? {
             Type::Composite(id) => self.program.types.composites.get(id.index()),
@@ -168,12 +170,12 @@ impl Layout {
         }
     }
 
-    /// Where the program reads the colour of a direct meter.
+    /// Returns the place in which the program reads the colour of a direct meter.
     pub(crate) fn meter_result(&self, meter: ExternId) -> Option<&Place> {
         self.meter_results.get(&meter)
     }
 
-    /// A constant of the program as a value of type `type_id`.
+    /// Converts a constant of the program to a value of type `type_id`.
     pub(crate) fn constant(&self, type_id: TypeId, constant: &ir::Value) -> Option<Value> {
         Some(match constant {
             ir::Value::Bits(bits) => Value::Bits(bits.clone()),
@@ -200,7 +202,7 @@ impl Layout {
         })
     }
 
-    /// Variables that are not parameters; a call sets those.
+    /// Returns the variables that are not parameters. Parameters are set by calls.
     pub(crate) fn locals(&self) -> &[VariableId] {
         &self.locals
     }
@@ -210,23 +212,23 @@ impl Layout {
         self.alone.control(id, self.dialect)
     }
 
-    /// As [`Self::runs_alone`], for parsers.
+    /// Like [`Self::runs_alone`], for parsers.
     pub(crate) fn runs_alone_parser(&self, id: ParserId) -> bool {
         self.alone.parser(id, self.dialect)
     }
 
-    /// Variables with v1model's standard metadata.
+    /// Returns the variables that hold v1model's standard metadata.
     pub(crate) fn standard_metadata(&self) -> &[VariableId] {
         &self.standard_metadata
     }
 
-    /// Positions in a struct of type `given` of the values for the control-plane parameters of an action that
-    /// `add_entry` names.
+    /// Returns the positions, in a struct of type `given`, of the values for the control-plane
+    /// parameters of an action that `add_entry` names.
     pub(crate) fn added_arguments(&self, given: TypeId, action: ActionId) -> Option<&[usize]> {
         self.added_arguments.get(&(given, action)).map(Vec::as_slice)
     }
 
-    /// A field of a struct or header.
+    /// Returns a field of a struct or header.
     pub(crate) fn field<'v>(
         &self,
         value: &'v Value,
@@ -240,7 +242,7 @@ impl Layout {
         }
     }
 
-    /// The number in a field of a struct; zero if there is none.
+    /// Returns the number in a field of a struct, or zero if there is no such field.
     pub(crate) fn field_number(
         &self,
         value: &Value,
@@ -251,7 +253,8 @@ impl Layout {
         pattern.and_then(|bits| bits.to_u128()).unwrap_or(0)
     }
 
-    /// Sets a field of a struct, in the field's type; nothing happens if there is none.
+    /// Sets a field of a struct to a number, converted to the field's type. Has no effect if there
+    /// is no such field.
     pub(crate) fn set_field(
         &self,
         value: &mut Value,
@@ -267,7 +270,7 @@ impl Layout {
         }
     }
 
-    /// The member of an enumeration that a value of it names.
+    /// Returns the name of an enumeration's member.
     pub(crate) fn enum_member(&self, type_id: TypeId, value: &Value) -> Option<&str> {
         let (Type::Enum(id), Value::Enum(position)) = (self.get(type_id)?, value) else {
             return None;
@@ -276,7 +279,7 @@ impl Layout {
         members.get(*position as usize).map(String::as_str)
     }
 
-    /// What the member of an enumeration stands for that a value of it names.
+    /// Returns the meaning of an enumeration's member.
     pub(crate) fn member(&self, type_id: TypeId, value: &Value) -> Option<&Member> {
         match (self.get(type_id)?, value) {
             (Type::Enum(id), Value::Enum(position)) => self.names.member(id, *position),
@@ -284,17 +287,17 @@ impl Layout {
         }
     }
 
-    /// The error of a packet that would take more work than it may.
+    /// Returns the error of a packet that exceeds its limit of work.
     pub(crate) fn work_limit(&self) -> RunError {
         RunError::WorkLimit(self.packet_work.into())
     }
 
-    /// Rejects with an error of the language's own.
+    /// Returns a rejection with an error of the core language.
     pub(crate) fn reject(&self, error: CoreError) -> Stop {
         Stop::Reject(self.names.error(error))
     }
 
-    /// A value as people read it: with the names of fields, errors and members.
+    /// Formats a value for people, with the names of fields, errors and members.
     pub(crate) fn render(&self, value: &Value, type_id: TypeId) -> String {
         match (value, self.get(type_id)) {
             (Value::Error(position), _) => {
@@ -326,7 +329,7 @@ impl Layout {
         }
     }
 
-    /// `file:line:column`, as compilers write it.
+    /// Formats a location as `file:line:column`, like a compiler.
     pub(crate) fn place_in_source(&self, location: Option<ir::Location>) -> String {
         let Some(location) = location else { return "the program".to_owned() };
         let file = self.program.files.get(location.file as usize);
@@ -335,7 +338,8 @@ impl Layout {
     }
 }
 
-/// The place that each direct meter of v1model, or of PSA, is read to. p4c allows one for each.
+/// Returns the place into which each direct meter of v1model or PSA is read. p4c allows only one
+/// place for each.
 fn meter_results(program: &Program) -> HashMap<ExternId, Place> {
     let mut results = HashMap::new();
     each_statement(program, &mut |statement| {
@@ -389,7 +393,7 @@ fn standard_metadata(program: &Program) -> Vec<VariableId> {
         .collect()
 }
 
-/// By the names of parameters and fields; a tuple gives them in order.
+/// Matches fields to parameters by name. The fields of a tuple are matched by position.
 fn added_arguments(program: &Program) -> HashMap<(TypeId, ActionId), Vec<usize>> {
     let mut positions = HashMap::new();
     each_statement(program, &mut |statement| {
@@ -422,7 +426,7 @@ fn added_arguments(program: &Program) -> HashMap<(TypeId, ActionId), Vec<usize>>
     positions
 }
 
-/// The field that a key looks at, whole, in a slice or under a mask.
+/// Returns the field that a key reads: the whole field, a slice of it, or the field under a mask.
 pub(crate) fn field_of_key(key: &Expression) -> &Expression {
     let is_constant = |operand: &Expression| matches!(operand.kind, ExpressionKind::Constant(_));
     match &key.kind {
@@ -433,7 +437,7 @@ pub(crate) fn field_of_key(key: &Expression) -> &Expression {
     }
 }
 
-/// Calls `visit` with every statement of a program, those inside others too.
+/// Calls `visit` with every statement of a program, including nested ones.
 pub(crate) fn each_statement<'p>(program: &'p Program, visit: &mut dyn FnMut(&'p Statement)) {
     let mut blocks: Vec<&ir::Block> = Vec::new();
     blocks.extend(program.controls.iter().map(|control| &control.body));
@@ -450,7 +454,7 @@ pub(crate) fn each_statement<'p>(program: &'p Program, visit: &mut dyn FnMut(&'p
     each_statement_in(blocks, visit);
 }
 
-/// Calls `visit` with every statement of some blocks, those inside others too.
+/// Calls `visit` with every statement of some blocks, including nested ones.
 pub(crate) fn each_statement_in<'p>(
     mut blocks: Vec<&'p ir::Block>,
     visit: &mut dyn FnMut(&'p Statement),
@@ -474,7 +478,7 @@ pub(crate) fn each_statement_in<'p>(
     }
 }
 
-/// How many single values a value of a type has.
+/// Returns the number of single values in a value of a type.
 fn cells(
     program: &Program,
     types: &[Type],

@@ -1,16 +1,18 @@
 //! Runs a checked P4 program on packets.
 //!
-//! This is the reference: it walks the IR of `p4lang` as the specification describes it, and every
-//! faster way to run a program is checked against it. A [`Switch`] takes a packet, a port and a
-//! time, and gives the packets that leave. It is a [`Core`], the program and its state with the control plane's
-//! side of it (entries, counters, multicast groups), and one worker. Under a control plane
-//! ([`InterpreterTarget`]) several workers share one core, each in a thread of the caller's ([`Ports`]). There is no
-//! I/O, no clock and no thread here.
+//! The interpreter of this crate is the reference: it walks the IR of `p4lang` as the specification
+//! describes, and every faster way to run a program is checked against it. A [`Switch`] takes a
+//! packet, a port and a time, and returns the outgoing packets. It consists of one worker and a
+//! [`Core`], which holds the program, its state, and the control plane's operations on that state
+//! (entries, counters, multicast groups). Under a control plane ([`InterpreterTarget`]), several
+//! workers share one core, each in a thread of the caller ([`Ports`]). The crate does no I/O and
+//! reads no clock.
 //!
-//! [`Compiled`] is such a way: machine code for v1model, PSA and PNA, on the same state ([`Core::compile`]).
+//! [`Compiled`] is a faster way: machine code for v1model, PSA and PNA, which works on the same
+//! state ([`Core::compile`]).
 //!
-//! Where P4 leaves a value unspecified the reference gives zero, and v1model behaves as BMv2's
-//! simple_switch; each place says so.
+//! Values that P4 leaves unspecified are zero here, and v1model behaves as in BMv2's simple_switch;
+//! the documentation of each such place says so.
 //!
 //! ```
 //! use ir::bits::Bits;

@@ -1,13 +1,15 @@
-//! What a switch remembers from packet to packet, and what its control plane said.
+//! The state that a switch keeps from packet to packet, and the settings of its control plane.
 //!
-//! Workers share it and the control plane changes it while they run. Each part has its own lock, which is held for
-//! one step: a lookup, one count, the copy of a pointer to a group. What a packet took of it (an entry, a group, a
-//! clone session) stays whole for as long as the packet has it.
+//! Workers share the state, and the control plane changes it while they run. Each part has its own
+//! lock, which is held for a single step: a lookup, one count, copying the pointer to a group. The
+//! objects that a packet has obtained (an entry, a group, a clone session) remain complete as long
+//! as the packet uses them.
 //!
-//! What has to go together without others between is another matter:
-//! * `@atomic` blocks, and in BMv2's dialects registers: [`State::alone`].
-//! * actions that write their entry, where the program asks for it (`synced`): [`crate::table::ActionCell::turn`].
-//! * batches of the control plane that no packet may see a part of: [`tables::Gate`].
+//! Steps that must be atomic together are protected separately:
+//! * `@atomic` blocks, and blocks that use registers in BMv2's dialects: [`State::alone`].
+//! * actions that write their entry, if the program requires it (`synced`):
+//!   [`crate::table::ActionCell::turn`].
+//! * batches of the control plane that must be atomic for packets: [`tables::Gate`].
 
 use crate::dialect::Dialect;
 use crate::error::LoadError;
@@ -32,7 +34,7 @@ pub struct Digest {
     pub instance: Option<ExternId>,
     /// The receiver that v1model's `digest` names.
     pub receiver: Option<u64>,
-    /// Type of the message; P4Info calls v1model's digests by its name.
+    /// The type of the message. P4Info names v1model's digests after it.
     pub type_id: TypeId,
     /// The message.
     pub value: Value,
@@ -41,24 +43,25 @@ pub struct Digest {
 /// A copy that the packet replication engine makes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Replica {
-    /// Where it goes.
+    /// The port to which the copy goes.
     pub port: u32,
-    /// `egress_rid` of v1model, `instance` of PSA.
+    /// The number of the copy: `egress_rid` of v1model, `instance` of PSA.
     pub instance: u16,
 }
 
 /// A clone session (`mirroring session` of BMv2).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CloneSession {
-    /// Copies that it makes.
+    /// The copies that the session makes.
     pub replicas: Vec<Replica>,
-    /// And those of this multicast group.
+    /// A multicast group whose copies the session makes in addition.
     pub multicast_group: Option<u32>,
-    /// Class of service of the copies.
+    /// The class of service of the copies.
     pub class_of_service: u32,
-    /// Most bytes of a copy.
+    /// The maximum number of bytes of a copy.
     pub packet_length: Option<u64>,
-    /// PNA: copies are the packet as it was before the main control (`PRE_MODIFY`), not as it leaves.
+    /// PNA: whether copies have the contents from before the main control (`PRE_MODIFY`), rather
+    /// than those of the outgoing packet.
     pub before_main_control: bool,
 }
 
@@ -66,40 +69,41 @@ pub struct CloneSession {
 pub(crate) const PSA_CLONE_SESSION_TO_CPU: u32 = 0;
 const PSA_PORT_CPU: u32 = 0xffff_fffd;
 
-/// See the module.
+/// The state of a switch. See the [module](self).
 #[derive(Debug)]
 pub(crate) struct State {
     pub(crate) tables: Vec<TableState>,
     pub(crate) externs: Vec<ExternState>,
-    /// Of each of them where machine code finds its elements, or zero.
+    /// The address of each extern's elements for machine code, or zero.
     pub(crate) arrays: Vec<u64>,
-    /// By value set and member: one match per field.
+    /// The members of each parser value set.
     pub(crate) value_sets: Vec<RwLock<Arc<ValueSetMembers>>>,
     pub(crate) hashes: RwLock<HashSettings>,
     pub(crate) expire_profiles: RwLock<BTreeMap<u64, Duration>>,
     pub(crate) ports_down: Arc<RwLock<BTreeSet<u32>>>,
-    /// PNA: ports of the host; all others are of the network.
+    /// PNA: the ports of the host. All other ports are network ports.
     pub(crate) host_ports: RwLock<BTreeSet<u32>>,
     pub(crate) multicast_groups: RwLock<BTreeMap<u32, Arc<[Replica]>>>,
     pub(crate) clone_sessions: RwLock<BTreeMap<u32, Arc<CloneSession>>>,
     flow_ids: AtomicU32,
-    /// v1model: queues of each port.
+    /// v1model: the number of queues of each port.
     pub(crate) priority_queues: AtomicU32,
-    /// v1model: packets that wait for each port outside; those of which nobody told are not here.
+    /// v1model: the number of packets that wait for each port after this switch. Ports for which no
+    /// number was reported are absent.
     waiting: RwLock<BTreeMap<u32, u32>>,
-    /// Some wait for some port.
+    /// Whether packets wait for any port.
     any_waits: AtomicBool,
     alone: Mutex<()>,
-    /// What machine code uses of the tables.
+    /// The workers that machine code serves, and their access to the tables.
     pub(crate) group: Arc<WorkerGroup>,
-    /// What a controller is to make of entries.
+    /// The changes of entries that a controller must make.
     pub(crate) entry_changes: EntryChanges,
 }
 
-/// One match per field of each member.
+/// The members of a value set, each with one match per field.
 pub(crate) type ValueSetMembers = Vec<Vec<FieldMatch>>;
 
-/// Whether some member of a value set matches these numbers.
+/// Whether a member of a value set matches these numbers.
 pub(crate) fn is_member(members: &ValueSetMembers, numbers: &[Bits]) -> bool {
     let matches = |member: &Vec<FieldMatch>| {
         member.len() == numbers.len()
@@ -153,21 +157,21 @@ impl State {
         })
     }
 
-    /// Returns the memory in bytes that arrays of registers and counters take from the start. Arrays
-    /// that are kept another way take memory as they are used.
+    /// Returns the memory in bytes that flat arrays of registers and counters take from the start.
+    /// Other arrays take memory as they are used.
     pub(crate) fn array_bytes(layout: &Layout) -> u64 {
         let externs = layout.program.externs.iter();
         let arrays = externs.filter_map(|instance| FlatArray::of(layout, instance));
         arrays.map(|array| array.bytes()).fold(0, u64::saturating_add)
     }
 
-    /// One copy to the CPU port.
+    /// Returns a session that makes one copy, for the CPU port.
     pub(crate) fn clone_session_to_cpu() -> CloneSession {
         let replicas = vec![Replica { port: PSA_PORT_CPU, instance: 0 }];
         CloneSession { replicas, ..CloneSession::default() }
     }
 
-    /// Copies of a multicast group.
+    /// Returns the copies of a multicast group.
     pub(crate) fn replicas(&self, group: u32) -> Arc<[Replica]> {
         read(&self.multicast_groups).get(&group).cloned().unwrap_or_default()
     }
@@ -180,7 +184,7 @@ impl State {
         port.is_none_or(|port| !read(&self.ports_down).contains(&port))
     }
 
-    /// Changes which ports are down.
+    /// Changes the set of ports that are down.
     pub(crate) fn change_ports_down(&self, change: impl FnOnce(&mut BTreeSet<u32>)) {
         let changed: BTreeSet<u32> = {
             let mut down = write(&self.ports_down);
@@ -193,7 +197,7 @@ impl State {
         }
     }
 
-    /// Something has changed of what entries run that they do not have themselves.
+    /// Rebuilds the choosers for members and groups that have changed.
     pub(crate) fn refresh_choosers(&self, has_changed: &dyn Fn(&Runs) -> bool) {
         for native in self.tables.iter().filter_map(TableState::native) {
             native.refresh(has_changed);
@@ -204,12 +208,12 @@ impl State {
         read(&self.host_ports).contains(&port)
     }
 
-    /// What an expire time profile of PNA stands for.
+    /// Returns the timeout of an expire time profile of PNA.
     pub(crate) fn expire_time(&self, profile: u64) -> Option<Duration> {
         read(&self.expire_profiles).get(&profile).copied()
     }
 
-    /// v1model: packets that wait for a port behind this switch.
+    /// v1model: returns the number of packets that wait for a port after this switch.
     pub(crate) fn waiting(&self, port: u32) -> u32 {
         match self.any_waits() {
             true => read(&self.waiting).get(&port).copied().unwrap_or(0),
@@ -231,12 +235,12 @@ impl State {
         self.any_waits.store(waiting.values().any(|packets| *packets > 0), Ordering::Relaxed);
     }
 
-    /// The next of the flows' numbers.
+    /// Returns the next flow identifier.
     pub(crate) fn new_flow_id(&self) -> u32 {
         self.flow_ids.fetch_add(1, Ordering::Relaxed).wrapping_add(1)
     }
 
-    /// Held by a block of the package that must not run while another such block does
+    /// Acquires the lock of blocks of the package that must not run at the same time
     /// ([`Layout::runs_alone`]).
     pub(crate) fn alone(&self) -> MutexGuard<'_, ()> {
         lock(&self.alone)

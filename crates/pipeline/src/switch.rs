@@ -1,4 +1,4 @@
-//! A running program: packets in, packets out.
+//! A running program, which receives packets and returns packets.
 
 use crate::architecture::{Driver, Output};
 use crate::compiled::{Batch, Compiled, StageTimes, Way};
@@ -17,48 +17,49 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-/// How packets go through a program.
+/// The implementation that runs packets.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub enum Path {
-    /// The reference interpreter runs them.
+    /// The reference interpreter.
     #[default]
     Interpreter,
-    /// Machine code runs them ([`Core::compile`]).
+    /// Machine code ([`Core::compile`]).
     Compiled,
 }
 
-/// The first bytes of packets, with the ports that they come from.
+/// The first bytes of packets, with the ports on which the packets arrived.
 #[derive(Clone, Copy, Debug)]
 pub struct Heads<'p> {
-    /// Ports and bytes.
+    /// The port and the bytes of each packet.
     pub packets: &'p [(u32, &'p [u8])],
-    /// The number of bytes that each packet has behind those. Empty if all bytes of all packets are
-    /// given.
+    /// The number of further bytes of each packet. The slice is empty if `packets` contains all
+    /// bytes of all packets.
     pub beyond: &'p [u64],
 }
 
 impl<'p> Heads<'p> {
-    /// Packets of which all bytes are given.
+    /// Returns heads that contain all bytes of their packets.
     pub(crate) fn whole(packets: &'p [(u32, &'p [u8])]) -> Self {
         Self { packets, beyond: &[] }
     }
 
-    /// Returns the number of bytes behind the head at a position.
+    /// Returns the number of bytes after the head at a position.
     pub(crate) fn beyond(&self, position: usize) -> u64 {
         self.beyond.get(position).copied().unwrap_or(0)
     }
 }
 
-/// A program and its state, which workers share and the control plane changes while they run: entries,
-/// counters, multicast groups and all else that is not one packet's.
+/// A program and its state, which workers share and the control plane changes while they run:
+/// entries, counters, multicast groups, and everything else that does not belong to one packet.
 ///
-/// A change is seen by packets that look at its object after it; packets on their way keep what they found.
+/// A change affects packets that access the changed object afterwards. Packets in processing
+/// continue with the objects that they have found.
 #[derive(Debug)]
 pub struct Core {
     pub(crate) layout: Layout,
     pub(crate) driver: Driver,
     pub(crate) state: State,
-    /// What runs packets in the interpreter's place, if it was asked for.
+    /// The machine code that replaces the interpreter, if the program was compiled.
     pub(crate) code: Option<Compiled>,
 }
 
@@ -67,12 +68,12 @@ impl Core {
         Self::within(program, u64::MAX)
     }
 
-    /// Makes a program ready whose registers and counters take at most `state_limit` bytes.
+    /// Loads a program whose registers and counters take at most `state_limit` bytes.
     pub(crate) fn within(program: Program, state_limit: u64) -> Result<Self, LoadError> {
         if program.version != Program::VERSION {
             return Err(LoadError::Version { found: program.version, known: Program::VERSION });
         }
-        // Whoever made the program held it to limits of their own, which are within these.
+        // The compiler that produced the program applied its own limits, which are within these.
         let limits = CompileLimits::widest();
         program
             .validate_within(&limits)
@@ -88,73 +89,76 @@ impl Core {
         Ok(Self { layout, driver, state, code: None })
     }
 
-    /// The program.
+    /// Returns the program.
     #[must_use]
     pub fn program(&self) -> &Program {
         &self.layout.program
     }
 
-    /// Lets machine code run packets from now on, with the same results. What is traced runs on the interpreter still.
+    /// Compiles the program, so that machine code runs packets from now on, with the same results.
+    /// Packets that are traced still run in the interpreter.
     ///
     /// # Errors
-    /// What cannot be compiled, and where the source has it; the interpreter goes on then.
+    /// Returns the construct that cannot be compiled, and its place in the source. The interpreter
+    /// then continues to run packets.
     pub fn compile(&mut self) -> Result<&Compiled, CompileError> {
         self.code = None;
         let code = Compiled::new(self)?;
         self.adopt(code)
     }
 
-    /// Runs packets on this code from now on, which finds all entries from the first packet on.
+    /// Makes this code run packets from now on, with all entries present from the first packet on.
     fn adopt(&mut self, code: Compiled) -> Result<&Compiled, CompileError> {
         code.activate_tables(&self.state).map_err(|_| CompileError::Memory)?;
         Ok(self.code.insert(code))
     }
 
-    /// Makes room for `workers` workers that will process packets, so that the first packet of each
-    /// worker finds all that it needs. The entries of tables that each worker has for itself
-    /// (`@tableconfig(impl = "sharded")`) are copied now.
+    /// Reserves memory for `workers` workers, so that the first packet of each worker needs no
+    /// allocation. Tables that give each worker its own entries (`@tableconfig(impl = "sharded")`)
+    /// are copied now.
     pub fn reserve_workers(&self, workers: usize) {
         if let Some(code) = &self.code {
             code.reserve_workers(&self.state, workers);
         }
     }
 
-    /// Returns the number of changes so far to entries where machine code has them: entries that
-    /// were inserted, changed, removed or copied. A packet that only reads entries leaves the
-    /// number unchanged, even if it is the first packet. Zero on the interpreter.
+    /// Returns the number of changes so far to packed entries: entries that were inserted, changed,
+    /// removed or copied. A packet that only reads entries leaves the number unchanged, even if it
+    /// is the first packet. The number is zero if the interpreter runs packets.
     #[must_use]
     pub fn packed_changes(&self) -> u64 {
         self.state.group.changes()
     }
 
-    /// As [`Core::compile`], but whatever its key, a packet gets the same entry of each table whose entries machine code has
-    /// itself: nothing is hashed, sought or fetched, and what an action writes into the entry is gone with the batch's table.
-    /// What packets become is wrong then. It is for measuring what lookups take.
+    /// Compiles like [`Core::compile`], except that a lookup in a packed table returns one fixed
+    /// entry, whatever the key: nothing is hashed, looked up or prefetched, and what an action
+    /// writes to the entry is lost with the batch's copy of the table. The output of packets is
+    /// then wrong. This is for measuring the cost of lookups.
     ///
     /// # Errors
-    /// As [`Core::compile`].
+    /// Fails as [`Core::compile`] does.
     pub fn compile_without_lookups(&mut self) -> Result<&Compiled, CompileError> {
         self.code = None;
         let code = Compiled::without_lookups(self)?;
         self.adopt(code)
     }
 
-    /// Entries of sharded tables (`@tableconfig(impl = "sharded")`) that packets of several workers wrote, so that each
-    /// went on from a value of its own: their flows did not stay with one worker. Those are counted that a worker which
-    /// went had written.
+    /// Returns the number of entries of sharded tables (`@tableconfig(impl = "sharded")`) that
+    /// several workers wrote, each from a value of its own, because the packets of their flows went
+    /// to different workers. Only writes of workers that have ended are included.
     #[must_use]
     pub fn divided_entries(&self) -> u64 {
         self.state.tables.iter().map(TableState::divided).sum()
     }
 
-    /// The machine code that runs packets; `None` if the interpreter does.
+    /// Returns the machine code that runs packets, or `None` if the interpreter does.
     #[must_use]
     pub fn compiled(&self) -> Option<&Compiled> {
         self.code.as_ref()
     }
 
-    /// Returns the ways by which packets can go: [`Way::Interpreter`], and those of machine code
-    /// where that is compiled.
+    /// Returns the ways by which packets can be run: [`Way::Interpreter`], and those of machine
+    /// code if the program is compiled.
     #[must_use]
     pub fn ways(&self) -> Vec<Way> {
         let compiled = self.code.iter().flat_map(Compiled::ways);
@@ -191,16 +195,16 @@ impl Core {
         outcome
     }
 
-    /// Returns the largest number of leading bytes of a packet that the program reads, if packets
-    /// with the same head and length become the same whatever is behind that, and have it at their
-    /// end; `None` if the program computes with the payload, makes packets of another length or
-    /// copies, or may read all of a packet.
+    /// Returns the maximum number of leading bytes of a packet that the program reads, if the
+    /// packet's head and length determine its processing and the rest is only appended to the
+    /// output. Returns `None` if the program computes with the payload, changes the length of
+    /// packets or copies them, or may read an entire packet.
     #[must_use]
     pub fn head_bytes(&self) -> Option<u64> {
         self.layout.head_bytes
     }
 
-    /// Processes packets with a worker's memory, in order, each as [`Self::process`] does.
+    /// Processes packets with a worker's memory, in order, each like [`Self::process`].
     pub(crate) fn process_batch(
         &self,
         scratch: &mut Scratch,
@@ -221,23 +225,23 @@ impl Core {
     }
 }
 
-/// What one thread needs to process packets on a core that it shares with others: memory, and random numbers of its own.
+/// The memory and random numbers of a thread that processes packets on a shared core.
 #[derive(Debug)]
 pub struct Processor {
     pub(crate) scratch: Scratch,
 }
 
 impl Processor {
-    /// One whose random numbers start from `seed`.
+    /// Creates a processor whose random numbers start from `seed`.
     #[must_use]
     pub fn with_seed(seed: u64) -> Self {
         Self { scratch: Scratch::new(seed) }
     }
 
-    /// As [`Switch::process`]; what leaves is appended to `outputs`.
+    /// Processes a packet like [`Switch::process`], and appends the outgoing packets to `outputs`.
     ///
     /// # Errors
-    /// As [`Switch::process`].
+    /// Fails as [`Switch::process`] does.
     pub fn process(
         &mut self,
         core: &Core,
@@ -248,7 +252,8 @@ impl Processor {
         core.process(&mut self.scratch, packet, now, None, outputs)
     }
 
-    /// Processes packets with the ports that they come from, in order; `batch` is given what they became.
+    /// Processes packets, each with its receiving port, in order, and stores the results in
+    /// `batch`.
     pub fn process_batch(
         &mut self,
         core: &Core,
@@ -259,31 +264,33 @@ impl Processor {
         core.process_batch(&mut self.scratch, Heads::whole(packets), now, batch);
     }
 
-    /// Returns how many random numbers packets have drawn so far. What leaves for a packet that drew none does not depend on the
-    /// seed.
+    /// Returns the number of random numbers that packets have drawn so far. The output of a packet
+    /// that draws none does not depend on the seed.
     #[must_use]
     pub fn random_numbers(&self) -> u64 {
         self.scratch.drawn
     }
 
-    /// Messages to the control plane since the last call, oldest first.
+    /// Returns the messages to the control plane since the last call, the oldest first.
     pub fn take_digests(&mut self) -> Vec<Digest> {
         std::mem::take(&mut self.scratch.digests)
     }
 
-    /// Has the stages of packets in bursts timed by a clock from now on, from zero, or no longer: it takes time too, and
-    /// no packet goes through all stages at once meanwhile.
+    /// Starts measuring the time of each stage of packets in bursts with a clock, or stops if it is
+    /// `None`. Measuring takes time itself, and no packet runs through the fused function
+    /// meanwhile.
     pub fn time_stages(&mut self, clock: Option<fn() -> u64>) {
         self.scratch.compiled.get_or_insert_default().time_stages(clock);
     }
 
-    /// Sends packets by this way from now on, or by the fastest if it is `None` or the program
-    /// lacks it ([`Core::ways`]). For tests that compare ways.
+    /// Selects the way by which packets are run from now on. `None`, or a way that the program
+    /// lacks ([`Core::ways`]), selects the fastest. This is for tests that compare ways.
     pub fn choose_way(&mut self, way: Option<Way>) {
         self.scratch.compiled.get_or_insert_default().choose_way(way);
     }
 
-    /// What the stages took since [`Self::time_stages`], in the clock's unit; nothing if no packet went in a burst.
+    /// Returns the time of each stage since [`Self::time_stages`], in the clock's unit, or `None`
+    /// if no packet was in a burst.
     #[must_use]
     pub fn stage_times(&self) -> Option<StageTimes> {
         let times = self.scratch.compiled.as_ref()?.stage_times()?;
@@ -291,10 +298,12 @@ impl Processor {
     }
 }
 
-/// A program at work, run by the reference interpreter, or compiled ([`Switch::compile`]): a [`Core`] and one worker.
+/// A running program: a [`Core`] and one worker, run by the reference interpreter or compiled
+/// ([`Switch::compile`]).
 ///
-/// Time is a duration since an origin of the caller's choice (BMv2: since the switch started); it
-/// must not go back. Random numbers depend only on the seed and on what was processed before.
+/// Time is a duration since an origin of the caller's choice (in BMv2, the start of the switch),
+/// and must not go back. Random numbers depend only on the seed and on the packets processed
+/// before.
 #[derive(Debug)]
 pub struct Switch {
     core: Core,
@@ -311,10 +320,10 @@ impl Deref for Switch {
 }
 
 impl Switch {
-    /// Loads a program; random numbers start from seed 0.
+    /// Loads a program. Random numbers start from seed 0.
     ///
     /// # Errors
-    /// If the program is damaged, or needs blocks or externs that are not there.
+    /// Fails if the program is damaged, or needs blocks or externs that do not exist.
     pub fn new(program: Program) -> Result<Self, LoadError> {
         Self::with_seed(program, 0)
     }
@@ -322,15 +331,16 @@ impl Switch {
     /// Loads a program whose random numbers start from `seed`.
     ///
     /// # Errors
-    /// As [`Switch::new`].
+    /// Fails as [`Switch::new`] does.
     pub fn with_seed(program: Program, seed: u64) -> Result<Self, LoadError> {
         Ok(Self { core: Core::new(program)?, scratch: Scratch::new(seed), seed })
     }
 
-    /// Back to the state after loading: entries of the program, empty registers, same seed.
+    /// Resets the switch to its state after loading: the program's entries, initial registers, the
+    /// same seed.
     ///
     /// # Errors
-    /// As [`Switch::new`].
+    /// Fails as [`Switch::new`] does.
     pub fn reset(&mut self) -> Result<(), LoadError> {
         let state = State::new(&self.core.layout)?;
         if let Some(code) = &self.core.code {
@@ -341,52 +351,53 @@ impl Switch {
         Ok(())
     }
 
-    /// As [`Core::compile`].
+    /// Compiles the program like [`Core::compile`].
     ///
     /// # Errors
-    /// As [`Core::compile`].
+    /// Fails as [`Core::compile`] does.
     pub fn compile(&mut self) -> Result<&Compiled, CompileError> {
         self.core.compile()
     }
 
-    /// As [`Core::compile_without_lookups`].
+    /// Compiles the program like [`Core::compile_without_lookups`].
     ///
     /// # Errors
-    /// As [`Core::compile`].
+    /// Fails as [`Core::compile`] does.
     pub fn compile_without_lookups(&mut self) -> Result<&Compiled, CompileError> {
         self.core.compile_without_lookups()
     }
 
-    /// Drops packets, as [`RunError::Stopped`], once `stop` is true; until [`Switch::reset`].
+    /// Sets a flag that stops the switch: once `stop` is true, packets fail with
+    /// [`RunError::Stopped`], until [`Switch::reset`].
     pub fn end_with(&mut self, stop: Arc<AtomicBool>) {
         self.scratch.stop = Some(Arc::new(EndFlag { flag: stop }));
     }
 
-    /// Sets the work that a packet may take, as [`Core::set_packet_work`] does.
+    /// Sets the work that a packet may take, like [`Core::set_packet_work`].
     pub fn set_packet_work(&mut self, units: u32) {
         self.core.set_packet_work(units);
     }
 
-    /// Sets the drop port, as [`Core::set_drop_port`] does.
+    /// Sets the drop port, like [`Core::set_drop_port`].
     pub fn set_drop_port(&mut self, port: u16) {
         self.core.set_drop_port(port);
     }
 
-    /// As [`Processor::time_stages`].
+    /// Measures the time of stages, like [`Processor::time_stages`].
     pub fn time_stages(&mut self, clock: Option<fn() -> u64>) {
         self.scratch.compiled.get_or_insert_default().time_stages(clock);
     }
 
-    /// Sends packets by this way from now on, as [`Processor::choose_way`] does.
+    /// Selects the way by which packets are run, like [`Processor::choose_way`].
     pub fn choose_way(&mut self, way: Option<Way>) {
         self.scratch.compiled.get_or_insert_default().choose_way(way);
     }
 
-    /// Processes a packet that was received on `port` at `now`, and all copies that come of it.
+    /// Processes a packet that was received on `port` at `now`, and all copies that result from it.
     ///
     /// # Errors
-    /// If an assertion fails or the packet never ends. What the packet changed until then (registers,
-    /// counters, entries) stays changed; nothing leaves.
+    /// Fails if an assertion fails or the packet exceeds a limit. Changes that the packet has made
+    /// (to registers, counters, entries) remain, but there is no output.
     pub fn process(
         &mut self,
         port: u32,
@@ -398,22 +409,22 @@ impl Switch {
         Ok(outputs)
     }
 
-    /// As [`Processor::process_batch`].
+    /// Processes packets like [`Processor::process_batch`].
     pub fn process_batch(&mut self, packets: &[(u32, &[u8])], now: Duration, batch: &mut Batch) {
         self.core.process_batch(&mut self.scratch, Heads::whole(packets), now, batch);
     }
 
-    /// Processes packets by their heads, which must have [`Core::head_bytes`] bytes or be all of a
-    /// packet. Packets that leave lack what is behind the head, at their end. All else, as what is
-    /// counted, is that of the whole packets.
+    /// Processes packets by their heads, which must have [`Core::head_bytes`] bytes or be entire
+    /// packets. The outgoing packets lack the bytes after the head, at their end. Everything else,
+    /// such as counted lengths, is as for the entire packets.
     pub fn process_heads(&mut self, heads: Heads<'_>, now: Duration, batch: &mut Batch) {
         self.core.process_batch(&mut self.scratch, heads, now, batch);
     }
 
-    /// As [`Switch::process`], telling `trace` what happens.
+    /// Processes a packet like [`Switch::process`], and reports events to `trace`.
     ///
     /// # Errors
-    /// As [`Switch::process`].
+    /// Fails as [`Switch::process`] does.
     pub fn process_traced(
         &mut self,
         port: u32,
@@ -426,29 +437,32 @@ impl Switch {
         Ok(outputs)
     }
 
-    /// Messages to the control plane since the last call, oldest first.
+    /// Returns the messages to the control plane since the last call, the oldest first.
     pub fn take_digests(&mut self) -> Vec<Digest> {
         std::mem::take(&mut self.scratch.digests)
     }
 
-    /// PSA: whether the switch does what BMv2's psa_switch does and the specification does not say; not
-    /// at first. Then, after `targets/psa_switch` and p4c's `backends/bmv2/psa_switch`:
-    /// * a `Checksum` is the hash of the last `update` alone, as a number without its leading zero bytes, instead
-    ///   of all data since `clear`; this and `InternetChecksum` remember from packet to packet;
+    /// PSA: sets whether the switch follows BMv2's psa_switch where it deviates from the
+    /// specification. This is off at first. The deviations are, after `targets/psa_switch` and
+    /// p4c's `backends/bmv2/psa_switch`:
+    /// * a `Checksum` is the hash of the last `update` alone, as a number without its leading zero
+    ///   bytes, instead of all data since `clear`. It keeps its state from packet to packet, as
+    ///   does `InternetChecksum`;
     /// * a resubmitted packet comes from port 0, instead of the port on which it was received;
-    /// * metadata of clones, resubmitted and recirculated packets are zero, whatever the deparser assigned, and
-    ///   parameters of one struct type are one variable;
-    /// * the ingress deparser runs for packets that go to egress only, not for those that are dropped or
-    ///   resubmitted;
-    /// * direct counters count each hit, direct meters run at each hit, and the colour of the latter is BMv2's
-    ///   number (0 green, 1 yellow, 2 red) as one of PSA (0 red, 1 green, 2 yellow);
-    /// * tables with an action profile have no default action but one that the control plane sets;
-    /// * bytes are counted and metered by the length that the packet had when it was received;
-    /// * action selectors choose by all bits of the hash, whatever their output width;
-    /// * a `select` that nothing fits ends the parser without an error;
-    /// * no clone session is there at first, not even `PSA_CLONE_SESSION_TO_CPU`.
+    /// * metadata of cloned, resubmitted and recirculated packets are zero, whatever the deparser
+    ///   assigned, and parameters of one struct type are one variable;
+    /// * the ingress deparser runs only for packets that go to egress, not for those that are
+    ///   dropped or resubmitted;
+    /// * direct counters and direct meters run on each hit, and the colour of a direct meter is
+    ///   BMv2's number (0 green, 1 yellow, 2 red) read as one of PSA (0 red, 1 green, 2 yellow);
+    /// * tables with an action profile have no default action unless the control plane sets one;
+    /// * counters and meters use the length that the packet had when it was received;
+    /// * action selectors use all bits of the hash, whatever their output width;
+    /// * a `select` without a matching case ends the parser without an error;
+    /// * there is no clone session at first, not even `PSA_CLONE_SESSION_TO_CPU`.
     ///
-    /// What was compiled for other rules is given up: the interpreter goes on, until the program is compiled again.
+    /// A change of this setting discards the program's machine code: the interpreter runs packets
+    /// until the program is compiled again.
     pub fn follow_psa_switch(&mut self, follow: bool) {
         if self.program().architecture == Architecture::Psa {
             let dialect = if follow { Dialect::PsaSwitch } else { Dialect::Psa };
@@ -468,7 +482,7 @@ impl Switch {
     }
 }
 
-/// Refuses a program that calls what cannot be run, before the first packet.
+/// Refuses a program that calls an extern which cannot be run, before the first packet.
 fn check_externs(layout: &Layout) -> Result<(), LoadError> {
     let program = &layout.program;
     let mut unknown = Ok(());

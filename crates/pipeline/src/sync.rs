@@ -1,4 +1,5 @@
-//! Locks whose holders never leave half a change: a panic elsewhere while one was held says nothing about what it guards.
+//! Locks that ignore poisoning. Their holders never leave a change half done, so a panic while a
+//! lock was held does not affect the data that the lock protects.
 
 use std::sync::{Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 

@@ -1,28 +1,28 @@
-//! What happened to a packet, in the order in which it happened.
+//! The events of a packet's processing, in the order in which they happen.
 
 use crate::table::TableEntry;
 use ir::bits::Bits;
 use ir::{Location, TableId};
 use std::fmt;
 
-/// Takes events as they happen.
+/// A receiver of events.
 pub trait Trace {
-    /// Something happened.
+    /// Receives an event.
     fn event(&mut self, event: Event);
 
-    /// A table was looked up; keys are the patterns that entries are compared with, in the order of
-    /// [`ir::Table::keys`].
+    /// Reports a lookup in a table. The keys are the patterns with which entries are compared, in
+    /// the order of [`ir::Table::keys`].
     fn lookup(&mut self, _table: TableId, _keys: &[Bits], _hit: bool) {}
 
-    /// A branch was decided: 0 is `else`, `default` of a `switch` and the end of a loop; 1 is `then` and a turn of a loop;
-    /// cases of a `switch` are counted from 1.
+    /// Reports which side of a branch was taken: 0 is `else`, the `default` of a `switch`, or the
+    /// end of a loop; 1 is `then`, or a turn of a loop; the cases of a `switch` count from 1.
     fn branch(&mut self, _at: Location, _side: usize) {}
 
-    /// A `select` was decided: the case of the state that fits, from 0.
+    /// Reports the case of a `select` that matched, counted from 0, or `None` if no case did.
     fn selected(&mut self, _parser: &str, _state: &str, _case: Option<usize>) {}
 
-    /// Whether [`Self::event`] is of use. Events hold text, and to make it takes longer than all else that is
-    /// done for a packet.
+    /// Whether [`Self::event`] should be called. Events contain text, whose formatting takes longer
+    /// than all other processing of a packet.
     fn wants_events(&self) -> bool {
         true
     }
@@ -34,118 +34,118 @@ impl Trace for Vec<Event> {
     }
 }
 
-/// Something that happened. Names are those of the program; values are as people read them, with the
-/// names of fields, errors and members.
+/// An event in the processing of a packet. Names are those of the program, and values are formatted
+/// for people, with the names of fields, errors and members.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Event {
     /// A packet enters a pipeline: `ingress`, `egress` and so on.
     Pass {
-        /// Which one.
+        /// The name of the pipeline.
         pipeline: &'static str,
-        /// The port it came from, or goes to.
+        /// The port from which the packet comes, or to which it goes.
         port: u32,
-        /// Length in bytes.
+        /// The length in bytes.
         length: usize,
-        /// How it got here, such as `normal` or `recirculated`.
+        /// The path by which the packet got here, such as `normal` or `recirculated`.
         path: &'static str,
     },
     /// A parser or control of the package starts.
     Block {
-        /// Its name.
+        /// The name of the block.
         name: String,
     },
     /// A parser enters a state.
     State {
-        /// Name of the parser.
+        /// The name of the parser.
         parser: String,
-        /// Name of the state.
+        /// The name of the state.
         state: String,
     },
     /// A header was extracted.
     Extract {
-        /// Where it went, or the header's type if it was skipped.
+        /// The place of the header, or the header's type if the header was skipped.
         header: String,
-        /// Its fields.
+        /// The fields of the header.
         value: String,
     },
     /// A parser rejected the packet.
     Rejected {
-        /// Name of the error.
+        /// The name of the error.
         error: String,
     },
     /// A table is looked up.
     Table {
-        /// Name of the table.
+        /// The name of the table.
         table: String,
-        /// Name and value of each key.
+        /// The name and value of each key.
         keys: Vec<(String, String)>,
     },
     /// An entry matched.
     Hit {
-        /// Name of the table.
+        /// The name of the table.
         table: String,
-        /// What matched.
+        /// The entry that matched.
         entry: TableEntry,
     },
     /// No entry matched.
     Miss {
-        /// Name of the table.
+        /// The name of the table.
         table: String,
     },
     /// An action runs.
     Action {
-        /// Its name.
+        /// The name of the action.
         name: String,
-        /// Name and value of each parameter.
+        /// The name and value of each parameter.
         arguments: Vec<(String, String)>,
     },
     /// A value was stored.
     Assign {
-        /// Where.
+        /// The place of the value.
         place: String,
-        /// What.
+        /// The value.
         value: String,
     },
     /// An extern ran.
     Extern {
-        /// Function, or instance and method.
+        /// The name of the function, or of the instance and method.
         name: String,
-        /// Values of the arguments that it reads.
+        /// The values of the arguments that the extern reads.
         arguments: Vec<String>,
     },
-    /// An entry was added by the packet.
+    /// The packet added an entry.
     Added {
-        /// Name of the table.
+        /// The name of the table.
         table: String,
-        /// What was added.
+        /// The entry that was added.
         entry: TableEntry,
     },
-    /// Something that a deparser was given to emit.
+    /// A deparser emitted a value.
     Emit {
-        /// Its value.
+        /// The value.
         value: String,
     },
-    /// Text of `log_msg`.
+    /// A message of `log_msg`.
     Log {
-        /// With its values put in.
+        /// The text, with its values inserted.
         text: String,
     },
-    /// The packet ends here.
+    /// The packet was dropped.
     Drop {
-        /// Why.
+        /// The reason.
         reason: &'static str,
     },
     /// A copy, resubmission or recirculation was made.
     Copy {
-        /// Which.
+        /// The kind of copy.
         kind: &'static str,
     },
     /// A packet leaves.
     Output {
-        /// Port.
+        /// The port.
         port: u32,
-        /// Length in bytes.
+        /// The length in bytes.
         length: usize,
     },
 }

@@ -1,8 +1,8 @@
-//! Values while a program runs.
+//! The values of a running program.
 //!
-//! A value has the shape of its type all the time: a header keeps its fields while it is invalid,
-//! a stack all its elements. What a field of an invalid header holds is unspecified in P4; here,
-//! as in BMv2, it holds what was last stored, and `setValid` on an invalid header clears it.
+//! A value always has the shape of its type: a header keeps its fields while it is invalid, and a
+//! stack all its elements. P4 does not specify the value of a field in an invalid header; here, as
+//! in BMv2, it is the value that was last stored, and `setValid` on an invalid header clears it.
 
 use ir::CompositeKind;
 use ir::bits::Bits;
@@ -12,45 +12,45 @@ use std::fmt;
 /// A value of any P4 type.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Value {
-    /// `bit<W>`, `int<W>`; `action_run` as `bit<32>`.
+    /// A number of type `bit<W>` or `int<W>`, or an `action_run` as `bit<32>`.
     Bits(Bits),
-    /// `bool`.
+    /// A `bool`.
     Bool(bool),
-    /// `varbit<W>`: as many bits as it holds now.
+    /// A `varbit<W>`, with the number of bits that it currently holds.
     Varbits(Bits),
-    /// Position in the program's errors.
+    /// An error, by its position in the program's errors.
     Error(u32),
-    /// Position in the members of the enumeration.
+    /// A member of an enumeration, by its position.
     Enum(u32),
-    /// `string`.
+    /// A `string`.
     String(String),
-    /// `int`.
+    /// An `int`.
     Integer(BigInt),
-    /// Struct or tuple.
+    /// A struct or tuple.
     Struct(Vec<Value>),
-    /// Header.
+    /// A header.
     Header {
-        /// Its validity bit.
+        /// Whether the header is valid.
         valid: bool,
-        /// In order of declaration.
+        /// The fields, in the order of their declaration.
         fields: Vec<Value>,
     },
-    /// Header union: its members, of which at most one is valid.
+    /// A header union, with its members, of which at most one is valid.
     Union(Vec<Value>),
-    /// Header stack.
+    /// A header stack.
     Stack {
-        /// All of them, valid or not.
+        /// All elements, valid or not.
         elements: Vec<Value>,
-        /// `nextIndex` (P4_16 specification, section 8.18).
+        /// The `nextIndex` of the stack (P4_16 specification, section 8.18).
         next: u32,
     },
 }
 
-/// Bits of a wide number that count as one more single value.
+/// The number of bits of a wide number that count as one more single value.
 pub(crate) const CELL_BITS: u64 = 128;
 
 impl Value {
-    /// A composite of these fields; a header with this validity.
+    /// Returns a composite of these fields. `valid` applies to headers only.
     pub(crate) fn composite(kind: CompositeKind, valid: bool, fields: Vec<Self>) -> Self {
         match kind {
             CompositeKind::Struct | CompositeKind::Tuple => Self::Struct(fields),
@@ -59,8 +59,9 @@ impl Value {
         }
     }
 
-    /// The value as a pattern of bits, as tables and hashes see it: `bool` is one bit, errors and
-    /// enumerations are positions in 32 bits.
+    /// Returns the value as a bit pattern, which is the form that tables and hashes use: `bool` is
+    /// one bit, and errors and enumerations are positions in 32 bits. Returns `None` for composites
+    /// and other types.
     #[must_use]
     pub fn to_pattern(&self) -> Option<Bits> {
         match self {
@@ -73,7 +74,7 @@ impl Value {
         }
     }
 
-    /// The value that a pattern stands for in a place that holds `like` now.
+    /// Converts a pattern to the type of `like`.
     pub(crate) fn from_pattern(like: &Self, pattern: &Bits) -> Self {
         let position = || u32::try_from(pattern.low_u64()).unwrap_or(u32::MAX);
         match like {
@@ -85,7 +86,7 @@ impl Value {
         }
     }
 
-    /// Whether a header is valid, or a member of a union.
+    /// Whether the value is a valid header, or a header union with a valid member.
     #[must_use]
     pub fn is_valid(&self) -> bool {
         match self {
@@ -95,8 +96,8 @@ impl Value {
         }
     }
 
-    /// Takes another value of the same type. A header that becomes invalid so keeps its fields, as BMv2's
-    /// `assign_header` has it (`src/bm_sim/core/primitives.cpp`).
+    /// Assigns another value of the same type. A header that becomes invalid keeps its fields, as
+    /// in BMv2's `assign_header` (`src/bm_sim/core/primitives.cpp`).
     pub(crate) fn assign(&mut self, from: Self) {
         match (self, from) {
             (Self::Header { valid, .. }, Self::Header { valid: false, .. }) => *valid = false,
@@ -115,7 +116,7 @@ impl Value {
         }
     }
 
-    /// Becomes equal to another value, in the memory that it has where both are of one shape.
+    /// Copies another value, reusing the memory of this one if both have one shape.
     pub(crate) fn copy_from(&mut self, from: &Self) {
         fn all(to: &mut [Value], from: &[Value]) {
             to.iter_mut().zip(from).for_each(|(to, from)| to.copy_from(from));
@@ -142,7 +143,7 @@ impl Value {
         }
     }
 
-    /// `setValid` and `setInvalid`.
+    /// Runs `setValid` or `setInvalid`.
     pub(crate) fn set_validity(&mut self, to: bool) {
         match self {
             Self::Header { valid, fields } => {
@@ -158,7 +159,7 @@ impl Value {
         }
     }
 
-    /// Back to the value before anything was stored.
+    /// Resets the value to its initial state.
     pub(crate) fn clear(&mut self) {
         match self {
             Self::Bits(bits) => *bits = Bits::zero(bits.width(), bits.is_signed()),
@@ -179,8 +180,9 @@ impl Value {
         }
     }
 
-    /// `==` of the language: headers are equal if both are invalid, or both valid with equal
-    /// fields (P4_16 specification, section 8.17); the next index of a stack does not count.
+    /// Compares values with the language's `==`: headers are equal if both are invalid, or if both
+    /// are valid and have equal fields (P4_16 specification, section 8.17). The next index of a
+    /// stack is ignored.
     #[must_use]
     pub fn language_equal(&self, other: &Self) -> bool {
         let all = |left: &[Self], right: &[Self]| {
@@ -203,7 +205,7 @@ impl Value {
         }
     }
 
-    /// Bits that the fields of a header take, valid or not.
+    /// Returns the number of bits of a header's fields, whether or not the header is valid.
     pub(crate) fn width_in_bits(&self) -> u64 {
         match self {
             Self::Struct(fields) | Self::Header { fields, .. } => {
@@ -214,7 +216,7 @@ impl Value {
         }
     }
 
-    /// Calls `visit` with each pattern of bits in order; invalid headers are left out.
+    /// Calls `visit` with each bit pattern in order, leaving out invalid headers.
     pub(crate) fn each_pattern(&self, visit: &mut dyn FnMut(&Bits)) {
         match self {
             Self::Struct(values) | Self::Union(values) | Self::Stack { elements: values, .. } => {
@@ -233,13 +235,14 @@ impl Value {
         }
     }
 
-    /// Appends the headers that are valid, in order (`emit`).
+    /// Appends the valid headers to a packet, in order (`emit`).
     pub(crate) fn emit(&self, packet: &mut Vec<u8>, used: &mut u32) {
         self.each_pattern(&mut |bits| *used = bits.append_to_packet(packet, *used));
     }
 }
 
-/// For people: hexadecimal patterns, `{...}` around fields, `invalid` for invalid headers.
+/// Formats a value for people: hexadecimal patterns, `{...}` around fields, and `invalid` for
+/// invalid headers.
 impl fmt::Display for Value {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let list = |f: &mut fmt::Formatter<'_>, values: &[Self]| {

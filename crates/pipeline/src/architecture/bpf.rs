@@ -4,7 +4,7 @@
 //! | package | fate of a packet |
 //! | --- | --- |
 //! | `ebpfFilter` | It leaves unchanged if the filter accepts it. |
-//! | `ubpf` | It leaves as deparsed, unless `mark_to_drop` was called without `mark_to_pass` after it. |
+//! | `ubpf` | It leaves as deparsed, unless the last marking call was `mark_to_drop`. |
 //! | `xdp` | It leaves as deparsed if `output_action` is `XDP_PASS`, `XDP_TX` or `XDP_REDIRECT`. |
 //!
 //! The packet leaves through the port on which it arrived, unless it is redirected. A packet that

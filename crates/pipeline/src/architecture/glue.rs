@@ -227,7 +227,7 @@ pub(crate) enum Outcome {
     Replicate(Of),
 }
 
-/// The port to which a packet goes for which rules have nothing else.
+/// The port of a packet to which no case applies.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Port {
     /// The port in this field.
@@ -324,9 +324,9 @@ impl<N: Fn(Of) -> u128> Packet<'_, N> {
 /// A decision about a packet. Copies are made first, then the packet's own fate applies.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Decision {
-    /// The sessions that copy the packet.
+    /// The sessions to which the packet is copied.
     pub(crate) copies: Vec<u32>,
-    /// What becomes of the packet.
+    /// The fate of the packet itself.
     pub(crate) fate: Fate,
 }
 

@@ -299,7 +299,7 @@ impl Blocks {
         let left = (Some(&effects), &standard);
         let decision = self.decide(machine, &V1MODEL.after_ingress, left, None)?;
         if !decision.copies.is_empty() {
-            // The copies are parsed.
+            // Parsing the copies runs blocks for other packets.
             for value in [&mut headers, &mut metadata, &mut standard] {
                 machine.keep(value);
             }

@@ -103,7 +103,7 @@ impl BoundDigests {
     }
 }
 
-/// Returns the name that P4Info gives a type, which is that of its `@name`, if it has one.
+/// Returns the name of a type in P4Info, which is that of its `@name`, if it has one.
 /// Instances of a generic type are numbered.
 fn name(program: &Program, composite: &Composite) -> String {
     let annotation = composite.annotations.iter().find(|annotation| annotation.name == "name");

@@ -774,7 +774,7 @@ impl DirectBefore {
     }
 }
 
-/// What is kept with an entry that packets do not need.
+/// Returns the data of an entry that only the control plane needs, if there are any.
 fn note(entry: &TableEntry) -> Option<Box<Note>> {
     let note = Note {
         controller_metadata: entry.controller_metadata,

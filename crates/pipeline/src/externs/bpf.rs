@@ -1,4 +1,5 @@
-//! Functions of ebpf_model.p4, ubpf_model.p4 and xdp_model.p4, and `CounterArray`.
+//! The functions of ebpf_model.p4, ubpf_model.p4 and xdp_model.p4, and the methods of
+//! `CounterArray`.
 
 use super::{Call, ExternState};
 use crate::externs::hash::{Algorithm, ones_complement_difference, ones_complement_sum};
@@ -8,7 +9,8 @@ use crate::value::Value;
 use ir::bits::Bits;
 use ir::{ExternFunction, ExternId, ExternMethod};
 
-/// Whether only programs for BPF call it so: others may have a function of their own by this name.
+/// Whether the name belongs to BPF alone. Programs for other architectures may declare a function
+/// of their own with this name.
 pub(super) fn is_of_bpf(function: &ExternFunction) -> bool {
     use ExternFunction as Of;
     matches!(
@@ -24,7 +26,8 @@ pub(super) fn is_of_bpf(function: &ExternFunction) -> bool {
 }
 
 impl Machine<'_> {
-    /// What the function gives, if it is one of these.
+    /// Calls the function if the program is for BPF and the function is one of BPF's, and returns
+    /// its result.
     pub(super) fn call_bpf(
         &mut self,
         call: &Call<'_>,
@@ -51,12 +54,12 @@ impl Machine<'_> {
                 self.output(call, 0, Value::Bits(Bits::unsigned(64, u128::from(hash))))?;
                 Some(None)
             }
-            // Nanoseconds since the switch began.
+            // The time is in nanoseconds since the switch started.
             Of::UbpfTimeGetNs | Of::BpfKtimeGetNs => {
                 let width = if *function == Of::UbpfTimeGetNs { 48 } else { 32 };
                 Some(Some(Value::Bits(Bits::unsigned(64, self.now.as_nanos()).cast(width, false))))
             }
-            // Nobody reads the ring of events; 0 says that it took one.
+            // The ring of events has no reader. Zero reports success.
             Of::BpfPerfEventOutput => Some(Some(Value::Bits(Bits::zero(32, false)))),
             Of::CsumReplace2 | Of::CsumReplace4 => {
                 let checksum = self.input_number(call, 0)? as u16;
@@ -74,8 +77,8 @@ impl Machine<'_> {
         })
     }
 
-    /// `increment` and `add`: 32 bits that wrap. A dense array has its elements from the start; a sparse one has room
-    /// for so many that were counted.
+    /// Runs `increment` and `add`, which count in 32 bits and wrap around. A dense array has all
+    /// its elements from the start; a sparse one gets its elements when they are counted.
     pub(super) fn count_in_array(
         &mut self,
         call: &Call<'_>,
@@ -100,7 +103,8 @@ impl Machine<'_> {
     }
 }
 
-/// A ones' complement checksum after `old` became `new` (RFC 1624, equation 3).
+/// Returns a one's complement checksum after `old` has been replaced by `new` (RFC 1624, equation
+/// 3).
 fn replaced(checksum: u16, old: &[u8], new: &[u8]) -> u16 {
     !ones_complement_sum(ones_complement_difference(!checksum, old), new)
 }
@@ -112,7 +116,8 @@ fn bytes(value: &Value) -> Vec<u8> {
 }
 
 impl Algorithm {
-    /// Jenkins' lookup3, `hashlittle` with initial value 0 (2006): what uBPF calls `lookup3`.
+    /// Computes Jenkins' lookup3 (`hashlittle` with initial value 0, 2006), which uBPF calls
+    /// `lookup3`.
     pub(super) fn lookup3(data: &[u8]) -> u32 {
         let start = 0xdead_beef_u32.wrapping_add(data.len() as u32);
         let mut state = [start; 3];
@@ -131,7 +136,7 @@ impl Algorithm {
     }
 }
 
-/// Adds up to twelve bytes, the least significant of each word first.
+/// Adds up to twelve bytes, the least significant byte of each word first.
 fn add_words(state: &mut [u32; 3], bytes: &[u8]) {
     for (position, byte) in bytes.iter().enumerate().take(12) {
         if let Some(word) = state.get_mut(position / 4) {
@@ -168,14 +173,14 @@ mod tests {
 
     #[test]
     fn lookup3_gives_what_its_author_says() {
-        // From the comments of driver5 in lookup3.c.
+        // The expected values are from the comments of driver5 in lookup3.c.
         assert_eq!(Algorithm::lookup3(b""), 0xdead_beef);
         assert_eq!(Algorithm::lookup3(b"Four score and seven years ago"), 0x1777_0551);
     }
 
     #[test]
     fn a_checksum_follows_its_field() {
-        // RFC 1624, section 4: the field 0x5555 becomes 0x3285 under the checksum 0xdd2f.
+        // In RFC 1624, section 4, the field 0x5555 becomes 0x3285 under the checksum 0xdd2f.
         assert_eq!(replaced(0xdd2f, &[0x55, 0x55], &[0x32, 0x85]), 0x0000);
         let sum = |data: &[u8]| !ones_complement_sum(0, data);
         let (before, after) = ([1, 2, 3, 4, 5, 6], [1, 2, 0xc0, 0xa8, 0, 9]);

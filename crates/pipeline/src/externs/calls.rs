@@ -1,4 +1,4 @@
-//! Which extern a call means, and functions that all architectures have.
+//! Dispatches calls of externs, and implements the functions that several architectures share.
 
 use super::Call;
 use super::bpf::is_of_bpf;
@@ -11,7 +11,7 @@ use ir::bits::Bits;
 use ir::{Architecture, Argument, ExternCallee, ExternFunction, Program};
 use num_bigint::BigInt;
 
-/// Whether a call of this function, or of a method of this type, can be run.
+/// Whether a call of this function or method can be run.
 pub(crate) fn known(program: &Program, callee: &ExternCallee) -> bool {
     match callee {
         ExternCallee::Function(function) => {
@@ -27,7 +27,7 @@ pub(crate) fn known(program: &Program, callee: &ExternCallee) -> bool {
     }
 }
 
-/// The name that people know a callee by.
+/// Returns the name of a callee in the program.
 pub(crate) fn name(program: &Program, callee: &ExternCallee) -> String {
     match callee {
         ExternCallee::Function(function) => function.to_string(),
@@ -39,7 +39,7 @@ pub(crate) fn name(program: &Program, callee: &ExternCallee) -> String {
 }
 
 impl Machine<'_> {
-    /// Calls an extern; the value is what it returns, if it does.
+    /// Calls an extern, and returns its result if it has one.
     pub(crate) fn call_extern(&mut self, call: &Call<'_>) -> Result<Option<Value>, Stop> {
         self.event(|machine| Event::Extern {
             name: name(&machine.layout.program, call.callee),
@@ -92,7 +92,7 @@ impl Machine<'_> {
                 Ok(None)
             }
             Of::Random => {
-                // The low 64 bits, as `modify_field_rng_uniform` takes them.
+                // The bounds are the low 64 bits, as in `modify_field_rng_uniform`.
                 let (low, high) = (self.input_low_bits(call, 1)?, self.input_low_bits(call, 2)?);
                 let number = self.random_number(low, high);
                 self.output(call, 0, Value::Bits(Bits::unsigned(64, u128::from(number))))?;
@@ -102,7 +102,7 @@ impl Machine<'_> {
                 let algorithm = self.input_member(call, 1)?.algorithm.clone();
                 let data = self.input_data(call, 3)?;
                 let hash = self.hash(&algorithm, &data)?;
-                // In 64 bits, wrapping (`modify_field_with_hash_based_offset`).
+                // The sum wraps around at 64 bits (`modify_field_with_hash_based_offset`).
                 let (base, max) = (self.input_low_bits(call, 2)?, self.input_low_bits(call, 4)?);
                 let sum = base.wrapping_add(hash.checked_rem(max).unwrap_or(0));
                 self.output(call, 0, Value::Bits(Bits::unsigned(64, u128::from(sum))))?;
@@ -120,7 +120,7 @@ impl Machine<'_> {
         }
     }
 
-    /// Which packet path the metadata of a PSA deparser asks for (PSA specification, section 6).
+    /// Whether the metadata of a PSA deparser request a packet path (PSA specification, section 6).
     fn psa_path(&self, call: &Call<'_>, function: &ExternFunction) -> Result<Value, Stop> {
         let flag = |position: usize, field: MetadataField| {
             let Some(Argument::In(expression)) = call.arguments.get(position) else {
@@ -150,7 +150,7 @@ impl Machine<'_> {
     }
 }
 
-/// `base + hash % max`; `base` if `max` is zero (PSA's `get_hash`).
+/// Returns `base + hash % max`, or `base` if `max` is zero (PSA's `get_hash`).
 pub(super) fn within(hash: u64, base: &Value, max: &Value) -> Value {
     let number = |value: &Value| match value {
         Value::Integer(number) => number.clone(),
@@ -158,12 +158,12 @@ pub(super) fn within(hash: u64, base: &Value, max: &Value) -> Value {
     };
     let (base, max) = (number(base), number(max));
     let sum = if max == BigInt::default() { base } else { base + BigInt::from(hash) % max };
-    // Wide enough for any base; the place takes as much as it holds.
+    // The width suffices for any base, and the place truncates the value.
     let width = u32::try_from(sum.bits()).unwrap_or(u32::MAX).saturating_add(1).max(128);
     Value::Bits(Bits::from_bigint(width, false, &sum))
 }
 
-/// The message of `log_msg` with a value for each `{}`.
+/// Returns the message of `log_msg` with a value for each `{}`.
 fn filled_in(message: &str, data: Option<&Value>) -> String {
     let mut values = match data {
         Some(Value::Struct(values)) => values.as_slice(),

@@ -1,24 +1,25 @@
-//! Cyclic redundancy checks of any parameters.
+//! Cyclic redundancy checks with arbitrary parameters.
 //!
-//! They follow the parameter model of Williams, "A painless guide to CRC error detection algorithms" (1993): polynomial,
-//! initial value, reflection of input and output, final exclusive or. The parameters say what is computed, bit by bit; a
-//! program that hashes each packet uses the form with tables, which takes eight bytes at once (Kounavis and Berry, "A
-//! systematic approach to building high performance software-based CRC generators", ISCC 2005).
+//! They follow the parameter model of Williams, "A painless guide to CRC error detection
+//! algorithms" (1993): polynomial, initial value, reflection of input and output, final exclusive
+//! or. [`CrcParameters`] computes the checksum bit by bit. [`Crc`], which is used to hash packets,
+//! processes eight bytes at once with tables (Kounavis and Berry, "A systematic approach to
+//! building high performance software-based CRC generators", ISCC 2005).
 
-/// Parameters of a CRC.
+/// The parameters of a CRC.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CrcParameters {
-    /// Width of the remainder, 8 to 64 bits.
+    /// The width of the remainder, 8 to 64 bits.
     pub width: u32,
-    /// Generator without its highest term.
+    /// The generator polynomial without its highest term.
     pub polynomial: u64,
-    /// Remainder before the first bit.
+    /// The remainder before the first bit.
     pub initial: u64,
-    /// Bytes enter with their least significant bit first.
+    /// Whether bytes are processed with their least significant bit first.
     pub reflect_input: bool,
-    /// The remainder leaves with its least significant bit first.
+    /// Whether the bits of the remainder are reversed at the end.
     pub reflect_output: bool,
-    /// Combined with the remainder at the end.
+    /// The number that is combined with the remainder at the end by exclusive or.
     pub final_xor: u64,
 }
 
@@ -32,7 +33,7 @@ impl CrcParameters {
         reflect_output: true,
         final_xor: 0,
     };
-    /// CRC-32/ISO-HDLC, the one of Ethernet.
+    /// CRC-32/ISO-HDLC, the CRC of Ethernet.
     pub const CRC32: Self = Self {
         width: 32,
         polynomial: 0x04c1_1db7,
@@ -54,12 +55,12 @@ impl CrcParameters {
         u64::MAX >> (64 - self.used_width())
     }
 
-    /// A remainder with its bits in the opposite order.
+    /// Returns a remainder with its bits in reverse order.
     const fn reflected(&self, remainder: u64) -> u64 {
         (remainder & self.mask()).reverse_bits() >> (64 - self.used_width())
     }
 
-    /// The checksum of `data`, bit by bit.
+    /// Returns the checksum of `data`, computed bit by bit.
     #[must_use]
     pub fn checksum(&self, data: &[u8]) -> u64 {
         let (width, mask) = (self.used_width(), self.mask());
@@ -83,14 +84,14 @@ impl CrcParameters {
     }
 }
 
-/// A CRC with its tables: 16 KiB.
+/// A CRC with its tables, which take 16 KiB.
 ///
-/// The remainder is kept reflected, in the low bits, whatever the parameters say: input that is not reflected is turned
-/// around before, output after.
+/// The remainder is stored reflected, in the low bits, whatever the parameters say: input that is
+/// not reflected is reversed before processing, and output is reversed afterwards.
 #[derive(Clone, Debug)]
 pub(crate) struct Crc {
     parameters: CrcParameters,
-    /// The remainder of a byte with so many bytes of zeros behind it.
+    /// The remainder of each byte followed by zero bytes, whose number is the outer index.
     tables: [[u64; 256]; 8],
 }
 
@@ -120,16 +121,17 @@ impl Crc {
         Self { parameters, tables }
     }
 
-    /// The tables one behind the other, for code that looks up the eight bytes of a word by itself, the first of which is the
-    /// lowest and has seven behind it; and what it combines with the remainder of `bytes` bytes that began with zero. Nothing
-    /// if bytes or the remainder are to be turned around.
+    /// Returns the tables for code that processes words of eight bytes itself, and the number to
+    /// combine by exclusive or with the remainder of `bytes` bytes that was computed from an
+    /// initial value of zero. The first byte of a word is the lowest and is followed by seven.
+    /// Returns `None` if bytes or the remainder must be reversed.
     pub(crate) fn for_words(&self, bytes: usize) -> Option<(&[[u64; 256]; 8], u64)> {
         let CrcParameters { reflect_input, reflect_output, .. } = self.parameters;
-        // A CRC is linear but for how it begins and ends.
+        // Except for its beginning and end, a CRC is linear.
         (reflect_input && reflect_output).then(|| (&self.tables, self.checksum(&vec![0; bytes])))
     }
 
-    /// The checksum of `data`: [`CrcParameters::checksum`].
+    /// Returns the checksum of `data`, which is that of [`CrcParameters::checksum`].
     pub(crate) fn checksum(&self, data: &[u8]) -> u64 {
         let parameters = &self.parameters;
         let mut remainder = parameters.reflected(parameters.initial);
@@ -149,7 +151,8 @@ impl Crc {
         (output ^ parameters.final_xor) & parameters.mask()
     }
 
-    /// The remainder behind the `bytes` lowest bytes of `word`, one to `MOST`. No lookup waits for another.
+    /// Returns the remainder after the `bytes` lowest bytes of `word`, from one to `MOST`. The
+    /// table lookups do not depend on each other.
     #[inline]
     fn advance<const MOST: usize>(&self, remainder: u64, word: u64, bytes: usize) -> u64 {
         let word = match self.parameters.reflect_input {
@@ -171,7 +174,7 @@ mod tests {
     use rand::rngs::ChaCha8Rng;
     use rand::{RngExt, SeedableRng};
 
-    /// Check values of the catalogue of parametrised CRC algorithms (Cook).
+    /// The check values are from the catalogue of parametrised CRC algorithms (Cook).
     #[test]
     fn check_values() {
         let catalogue = [

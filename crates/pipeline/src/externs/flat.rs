@@ -1,5 +1,6 @@
-//! Registers and counters in memory that machine code reaches by the address of a cell: arrays of numbers that are not too
-//! large, on both paths.
+//! Registers and counters in flat memory, which machine code accesses by the address of a cell.
+//! They are used for arrays of numbers that are not too large, both in the interpreter and in
+//! machine code.
 
 use super::{Constructed, LoadError};
 use crate::array::Flat;
@@ -11,24 +12,24 @@ use ir::{ExternInstance, ExternType};
 use std::sync::Arc;
 use tables::{CellWidth, Cells};
 
-/// Most cells: more of them take as much memory as is used only.
+/// The maximum number of elements. Larger arrays only take memory for the elements in use.
 const MOST: u64 = 1 << 24;
-/// Cells of the memory that an element of a counter has: packets, then bytes.
+/// The number of memory cells of a counter's element: packets, then bytes.
 const OF_A_COUNTER: usize = 2;
 
-/// What machine code knows of such an array.
+/// The layout of a flat array, as machine code needs it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct FlatArray {
-    /// Elements.
+    /// The number of elements.
     pub(crate) size: u64,
-    /// Bits that an element of a register has.
+    /// The width of a register's element in bits.
     pub(crate) width: u32,
-    /// Bytes from one element to the next.
+    /// The distance from one element to the next in bytes.
     pub(crate) stride: u32,
 }
 
 impl FlatArray {
-    /// How the elements of an array lie, if it is such a one.
+    /// Returns the layout of an array's elements, if the array can be flat.
     pub(crate) fn of(layout: &Layout, instance: &ExternInstance) -> Option<Self> {
         use ExternType as Of;
         let (width, stride) = match instance.extern_type {
@@ -45,18 +46,18 @@ impl FlatArray {
         is_flat.then_some(Self { size, width, stride })
     }
 
-    /// Returns the memory that all elements take together.
+    /// Returns the memory of all elements together in bytes.
     pub(crate) fn bytes(&self) -> u64 {
         self.size.saturating_mul(self.stride.into())
     }
 }
 
-/// The elements of a register.
+/// The elements of a register array.
 #[derive(Debug)]
 pub(crate) struct Words {
     cells: Cells,
     initial: Value,
-    /// The same as a number.
+    /// The initial value as a number.
     pattern: u64,
 }
 
@@ -92,7 +93,7 @@ impl Flat<Value> for Words {
     }
 }
 
-/// The elements of a counter.
+/// The elements of a counter array.
 #[derive(Debug)]
 pub(crate) struct Counts(Cells);
 
@@ -102,7 +103,7 @@ impl Counts {
         Ok(Arc::new(Self(cells(count, CellWidth::Eight)?)))
     }
 
-    /// Counts a packet of so many bytes.
+    /// Counts a packet of `bytes` bytes.
     pub(crate) fn count(&self, index: u64, bytes: u64) {
         let first = index as usize * OF_A_COUNTER;
         self.0.add(first, 1);

@@ -1,5 +1,5 @@
-//! Hash algorithms of the architectures. The parameters of `crc16` are those of ARC, of `crc32` those of ISO-HDLC, as in
-//! BMv2.
+//! The hash algorithms of the architectures. As in BMv2, `crc16` has the parameters of ARC, and
+//! `crc32` those of ISO-HDLC.
 
 use super::crc::{Crc, CrcParameters};
 use crate::error::RunError;
@@ -8,7 +8,7 @@ use std::sync::Arc;
 static CRC16: Crc = Crc::new(CrcParameters::CRC16);
 static CRC32: Crc = Crc::new(CrcParameters::CRC32);
 
-/// The CRCs that the control plane may choose.
+/// The CRCs that the control plane may set.
 #[derive(Clone, Debug)]
 pub(crate) struct CustomCrcs {
     pub(crate) crc16: Arc<Crc>,
@@ -16,7 +16,7 @@ pub(crate) struct CustomCrcs {
 }
 
 impl Default for CustomCrcs {
-    /// As BMv2 starts: those without `custom`.
+    /// Returns the initial CRCs of BMv2, which are those without `custom`.
     fn default() -> Self {
         Self { crc16: Arc::new(CRC16.clone()), crc32: Arc::new(CRC32.clone()) }
     }
@@ -33,19 +33,19 @@ pub(crate) enum Algorithm {
     OnesComplement16,
     Xor16,
     Identity,
-    /// As `crc32` here.
+    /// The target's default, which is `crc32` here.
     TargetDefault,
     Toeplitz,
-    /// Of uBPF.
+    /// A hash of uBPF.
     Lookup3,
-    /// Not a function of its data.
+    /// A random number, which does not depend on the data.
     Random,
-    /// One that cannot be run.
+    /// An algorithm that is not implemented.
     Unknown(String),
 }
 
 impl Algorithm {
-    /// The architectures spell them with small or with capital letters.
+    /// Returns the algorithm with this name. Architectures use lower-case or upper-case names.
     pub(crate) fn named(name: &str) -> Self {
         match name.to_ascii_lowercase().as_str() {
             "crc16" => Self::Crc16,
@@ -65,7 +65,7 @@ impl Algorithm {
 }
 
 impl Algorithm {
-    /// The tables of a CRC whose parameters nobody changes.
+    /// Returns the tables of a CRC whose parameters cannot be changed.
     pub(crate) fn fixed_crc(&self) -> Option<&'static Crc> {
         match self {
             Self::Crc16 => Some(&CRC16),
@@ -74,7 +74,7 @@ impl Algorithm {
         }
     }
 
-    /// That nothing here computes it.
+    /// Returns the error for an algorithm that is not implemented here.
     pub(crate) fn not_run(&self) -> RunError {
         RunError::UnknownAlgorithm(match self {
             Self::Unknown(name) => name.clone(),
@@ -83,11 +83,12 @@ impl Algorithm {
     }
 }
 
-/// What hashes depend on beside their data.
+/// The settings on which hashes depend besides their data.
 #[derive(Clone, Debug)]
 pub(crate) struct HashSettings {
     pub(crate) custom_crcs: CustomCrcs,
-    /// Four zeros at first, as in DPDK (`lib/pipeline/rte_swx_pipeline.c`, `rss_runtime_default`).
+    /// The key of the Toeplitz hash. It is four zeros at first, as in DPDK
+    /// (`lib/pipeline/rte_swx_pipeline.c`, `rss_runtime_default`).
     pub(crate) toeplitz_key: Vec<u8>,
 }
 
@@ -98,7 +99,8 @@ impl Default for HashSettings {
 }
 
 impl HashSettings {
-    /// The hash of `data`; `None` for what is not a function of it, or not known.
+    /// Returns the hash of `data`, or `None` for an algorithm that is unknown or does not depend on
+    /// the data.
     pub(crate) fn hash(&self, algorithm: &Algorithm, data: &[u8]) -> Option<u64> {
         if let Some(crc) = algorithm.fixed_crc() {
             return Some(crc.checksum(data));
@@ -111,14 +113,15 @@ impl HashSettings {
             Algorithm::Identity => identity(data),
             Algorithm::Toeplitz => u64::from(toeplitz(&self.toeplitz_key, data)),
             Algorithm::Lookup3 => u64::from(Algorithm::lookup3(data)),
-            // What is left are the fixed ones.
+            // The fixed CRCs have been handled above.
             _ => return None,
         })
     }
 }
 
-/// The Toeplitz hash of receive-side scaling: for each bit of the data that is one, 32 bits of the key from its
-/// position on, which comes again when it ends. An empty key is one of zeros.
+/// Computes the Toeplitz hash of receive-side scaling: the exclusive or of the 32 bits of the key
+/// that begin at the position of each set bit of the data. The key repeats after its end. An empty
+/// key acts like one of zeros.
 fn toeplitz(key: &[u8], data: &[u8]) -> u32 {
     let window = |first: usize| {
         let bytes = key.iter().cycle().skip(first % key.len().max(1)).take(5);
@@ -136,8 +139,8 @@ fn toeplitz(key: &[u8], data: &[u8]) -> u32 {
     hash
 }
 
-/// The Internet checksum (RFC 1071): the complement of the one's complement sum of 16-bit words;
-/// an odd byte is the high one of a last word.
+/// Computes the Internet checksum (RFC 1071): the complement of the one's complement sum of 16-bit
+/// words. An odd last byte is the high byte of a last word.
 #[must_use]
 pub fn internet_checksum(data: &[u8]) -> u16 {
     !ones_complement_sum(0, data)
@@ -148,7 +151,7 @@ pub(crate) fn ones_complement_sum(start: u16, data: &[u8]) -> u16 {
     words(data).fold(start, ones_complement_add)
 }
 
-/// Takes 16-bit words out of a one's complement sum (RFC 1624).
+/// Subtracts 16-bit words from a one's complement sum (RFC 1624).
 pub(crate) fn ones_complement_difference(start: u16, data: &[u8]) -> u16 {
     words(data).fold(start, |sum, word| ones_complement_add(sum, !word))
 }
@@ -170,7 +173,7 @@ fn xor16(data: &[u8]) -> u16 {
     words(data).fold(0, |sum, word| sum ^ word)
 }
 
-/// The first eight bytes as a number.
+/// Returns the first eight bytes as a number.
 fn identity(data: &[u8]) -> u64 {
     data.iter().take(8).fold(0, |number, byte| number << 8 | u64::from(*byte))
 }
@@ -186,7 +189,7 @@ mod tests {
         HashSettings::default().hash(&known, data).expect("known algorithm")
     }
 
-    /// Check values of the catalogue of parametrised CRC algorithms (Cook).
+    /// The check values are from the catalogue of parametrised CRC algorithms (Cook).
     #[test]
     fn crc_check_values() {
         assert_eq!(named("crc16", CHECK), 0xbb3d);
@@ -195,7 +198,7 @@ mod tests {
         assert_eq!(named("crc32_custom", CHECK), 0xcbf4_3926);
     }
 
-    /// RFC 1071, section 3: the words 0001 f203 f4f5 f6f7 sum to ddf2.
+    /// In RFC 1071, section 3, the words 0001 f203 f4f5 f6f7 sum to ddf2.
     #[test]
     fn internet_checksum_of_the_rfc() {
         let data = [0x00, 0x01, 0xf2, 0x03, 0xf4, 0xf5, 0xf6, 0xf7];
@@ -212,7 +215,8 @@ mod tests {
         assert_eq!(ones_complement_difference(sum, &all[4..]), ones_complement_sum(0, &all[..4]));
     }
 
-    /// The verification suite of Microsoft's "RSS Hashing Functions", IPv4 alone and with TCP.
+    /// The values are from the verification suite of Microsoft's "RSS Hashing Functions", for IPv4
+    /// without and with TCP.
     #[test]
     fn toeplitz_of_the_verification_suite() {
         let key = [

@@ -1,49 +1,52 @@
-//! Meters: two rates and three colours (RFC 2698) and one rate and three colours (RFC 2697).
+//! Meters with three colours and two rates (RFC 2698) or one rate (RFC 2697).
 //!
-//! Token counts are kept in parts of 10^-9 so that a rate in units per second times nanoseconds is
-//! exact; no time is lost between packets, however close they come.
+//! Token counts are stored in units of 10^-9 tokens, so that a rate in tokens per second times
+//! nanoseconds is exact and no time is lost between packets, however close together they arrive.
 
 use std::time::Duration;
 
 const PARTS: u128 = 1_000_000_000;
 
-/// Colour of a packet. The numbers are those of v1model; other architectures have their own.
+/// The colour of a packet. The numbers are those of v1model; other architectures have their own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Color {
-    /// Within the committed rate.
+    /// The packet is within the committed rate.
     Green,
-    /// Above the committed, within the peak rate or excess burst.
+    /// The packet is above the committed rate, but within the peak rate or the excess burst.
     Yellow,
-    /// Above.
+    /// The packet is above the peak rate or the excess burst.
     Red,
 }
 
-/// How a meter is configured. Rates are in bytes or packets per second, bursts in bytes or packets.
+/// The configuration of a meter. Rates are in bytes or packets per second, bursts in bytes or
+/// packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MeterConfig {
-    /// Two-rate three-colour marker (RFC 2698).
+    /// A two-rate three-colour marker (RFC 2698).
     TwoRate {
-        /// Committed information rate.
+        /// The committed information rate.
         committed_rate: u64,
-        /// Committed burst size.
+        /// The committed burst size.
         committed_burst: u64,
-        /// Peak information rate.
+        /// The peak information rate.
         peak_rate: u64,
-        /// Peak burst size.
+        /// The peak burst size.
         peak_burst: u64,
     },
-    /// Single-rate three-colour marker (RFC 2697); with no excess burst, two colours.
+    /// A single-rate three-colour marker (RFC 2697). It has only two colours if there is no excess
+    /// burst.
     SingleRate {
-        /// Committed information rate.
+        /// The committed information rate.
         committed_rate: u64,
-        /// Committed burst size.
+        /// The committed burst size.
         committed_burst: u64,
-        /// Excess burst size.
+        /// The excess burst size.
         excess_burst: u64,
     },
 }
 
-/// A meter at work; one that is not configured finds every packet as it came.
+/// The state of a meter. A meter without a configuration leaves the colour of each packet
+/// unchanged.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Meter {
     running: Option<Running>,
@@ -52,15 +55,15 @@ pub(crate) struct Meter {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Running {
     config: MeterConfig,
-    /// Tc of both RFCs.
+    /// The tokens in bucket C: Tc of both RFCs.
     committed: u128,
-    /// Tp of RFC 2698, Te of RFC 2697.
+    /// The tokens in the second bucket: Tp of RFC 2698, or Te of RFC 2697.
     second: u128,
     updated: Duration,
 }
 
 impl Meter {
-    /// Starts anew with full buckets; `None` takes the configuration away.
+    /// Sets the configuration and fills the buckets. `None` removes the configuration.
     pub(crate) fn configure(&mut self, config: Option<MeterConfig>, now: Duration) {
         self.running = config.map(|config| {
             let (committed, second) = bursts(&config);
@@ -72,8 +75,8 @@ impl Meter {
         self.running.map(|running| running.config)
     }
 
-    /// Colour of a packet of `size` (bytes, or 1 for a meter of packets) that came as `before`
-    /// (green for colour-blind use).
+    /// Returns the colour of a packet of `size` bytes (1 for a meter of packets) whose previous
+    /// colour is `before` (green for colour-blind use).
     pub(crate) fn execute(&mut self, size: u64, before: Color, now: Duration) -> Color {
         let Some(running) = &mut self.running else { return before };
         running.refill(now);
@@ -121,7 +124,7 @@ impl Running {
                 self.second = filled(self.second, peak_rate, elapsed, second_full);
             }
             MeterConfig::SingleRate { committed_rate, .. } => {
-                // What the committed bucket cannot take goes to the excess bucket.
+                // Tokens that exceed the committed bucket go to the excess bucket.
                 let new = u128::from(committed_rate).saturating_mul(elapsed);
                 let room = committed_full.saturating_sub(self.committed);
                 self.committed += new.min(room);
@@ -136,7 +139,7 @@ fn filled(tokens: u128, rate: u64, nanoseconds: u128, full: u128) -> u128 {
     tokens.saturating_add(u128::from(rate).saturating_mul(nanoseconds)).min(full)
 }
 
-/// Both buckets when they are full.
+/// Returns the capacities of both buckets.
 fn bursts(config: &MeterConfig) -> (u128, u128) {
     let (committed, second) = match config {
         MeterConfig::TwoRate { committed_burst, peak_burst, .. } => (committed_burst, peak_burst),
@@ -226,7 +229,7 @@ mod tests {
         for millisecond in 0..=1000 {
             green += u32::from(meter.execute(1, Color::Green, at(millisecond)) == Color::Green);
         }
-        // Two at the start, three in the second that follows.
+        // Two packets pass at the start, and three in the following second.
         assert_eq!(green, 5);
     }
 }

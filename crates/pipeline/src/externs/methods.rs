@@ -1,4 +1,4 @@
-//! Methods of extern instances.
+//! The methods of extern instances, as the interpreter implements them.
 
 use super::calls::within;
 use super::hash::{Algorithm, ones_complement_difference, ones_complement_sum};
@@ -100,7 +100,8 @@ impl<'p> Machine<'p> {
                 let (before, length) = self.color_and_length(call, 0, method)?;
                 let color = self.execute_direct(id, before, length)?;
                 if self.layout.dialect == Dialect::PsaSwitch {
-                    // BMv2's number, and nothing without a hit (`MatchTableAbstract::apply_action`).
+                    // In psa_switch the result is BMv2's number, and there is none without a hit
+                    // (`MatchTableAbstract::apply_action`).
                     return Ok(color.map(|color| Value::Enum(color as u32)));
                 }
                 Ok(Some(self.color_member(color.unwrap_or(before))))
@@ -115,7 +116,7 @@ impl<'p> Machine<'p> {
             (Of::InternetChecksum, _) => self.internet_checksum(call, id, method),
             (Of::Random, Method::Read) => self.random(id).map(Some),
             (Of::IpsecAccelerator | Of::CryptoAccelerator, _) => self.accelerator(call, method),
-            // There is no kernel: its metadata are zero, and what they are set to has no effect.
+            // There is no kernel: its metadata read as zero, and writing them has no effect.
             (Of::TcSkbMetadata, _) if call.result.is_some() => {
                 Ok(Some(Value::Bits(Bits::zero(64, false))))
             }
@@ -148,7 +149,7 @@ impl<'p> Machine<'p> {
         Ok(())
     }
 
-    /// The length that DPDK's `count` is given, or that of the packet.
+    /// Returns the length that DPDK's `count` receives, or otherwise that of the packet.
     fn counted_bytes(&self, call: &Call<'_>, position: usize) -> Result<u64, Stop> {
         match call.arguments.get(position) {
             None | Some(Argument::Absent) => Ok(self.received_length),
@@ -156,7 +157,7 @@ impl<'p> Machine<'p> {
         }
     }
 
-    /// In v1model every hit was counted already.
+    /// Runs `count` of a direct counter. BMv2's dialects have already counted the hit.
     fn count_direct(&mut self, call: &Call<'_>, id: ExternId) -> Result<(), Stop> {
         if self.layout.dialect.is_bmv2() {
             return Ok(());
@@ -177,7 +178,7 @@ impl<'p> Machine<'p> {
         }
     }
 
-    /// The entry whose action runs now, of the table that a direct extern belongs to. In BMv2, the
+    /// Returns the entry whose action runs now, in the table of a direct extern. In BMv2, the
     /// default entry has no counters and meters.
     fn entry_of(&self, id: ExternId) -> Option<Owner<'p>> {
         let table = self.layout.program.externs.get(id.index())?.table?;
@@ -226,9 +227,9 @@ impl<'p> Machine<'p> {
         Ok(meters.execute(index, (length, before), now))
     }
 
-    /// Runs the direct meters of the entry that was hit, as BMv2 does before the action
-    /// (`match_tables.cpp`, `apply_action`), and stores their colours where the program reads them,
-    /// whether this action does or not.
+    /// Runs the direct meters of the entry that was hit and stores their colours in the places from
+    /// which the program reads them. BMv2 does so before the action (`match_tables.cpp`,
+    /// `apply_action`), whether or not the action reads them.
     pub(crate) fn execute_direct_meters(&mut self, table: &Table) -> Result<(), Stop> {
         for id in &table.direct_externs {
             if !matches!(self.extern_state(*id)?, ExternState::DirectMeter { .. }) {
@@ -245,8 +246,9 @@ impl<'p> Machine<'p> {
         Ok(())
     }
 
-    /// The colour that the meter of the entry that was hit gave; `None` if there is no such entry. It runs
-    /// once per lookup.
+    /// Runs a meter of the entry that was hit, and returns the colour, or `None` if there is no
+    /// entry. In BMv2's dialects a meter runs only once per lookup, and later calls return the
+    /// recorded colour.
     pub(crate) fn execute_direct(
         &mut self,
         id: ExternId,
@@ -281,8 +283,8 @@ impl<'p> Machine<'p> {
         Ok(Some(color))
     }
 
-    /// Arguments of `execute(colour)` and DPDK's `dpdk_execute(colour, length)`, each with or without
-    /// the colour, from position `first`.
+    /// Returns the arguments, from position `first` on, of `execute(colour)` and of DPDK's
+    /// `dpdk_execute(colour, length)`, each with or without the colour.
     fn color_and_length(
         &self,
         call: &Call<'_>,
@@ -298,7 +300,7 @@ impl<'p> Machine<'p> {
         Ok((color, self.input_number(call, given.saturating_sub(1))?))
     }
 
-    /// The colour that a packet came with; green without argument.
+    /// Returns the packet's previous colour, which is green without the argument.
     fn color_before(&self, call: &Call<'_>, position: usize) -> Result<Color, Stop> {
         match call.arguments.get(position) {
             None | Some(Argument::Absent) => Ok(Color::Green),
@@ -360,7 +362,8 @@ impl<'p> Machine<'p> {
         Ok(result)
     }
 
-    /// See [`crate::Switch::follow_psa_switch`].
+    /// Runs a checksum unit with the behaviour of psa_switch; see
+    /// [`crate::Switch::follow_psa_switch`].
     fn checksum_of_psa_switch(
         &mut self,
         call: &Call<'_>,
@@ -400,7 +403,7 @@ impl<'p> Machine<'p> {
         Ok(None)
     }
 
-    /// Incremental checksums (RFC 1624; PSA specification, section 7.8).
+    /// Runs an incremental checksum (RFC 1624; PSA specification, section 7.8).
     fn internet_checksum(
         &mut self,
         call: &Call<'_>,
@@ -417,8 +420,8 @@ impl<'p> Machine<'p> {
             ExternMethod::Add => ones_complement_sum(sum, &self.input_data(call, 0)?),
             ExternMethod::Subtract => {
                 let data = self.input_data(call, 0)?;
-                // psa_switch stops at the words that are left when all that is left is zero
-                // (`psa_internet_checksum.cpp`), and a zero that is not taken out of zero stays zero.
+                // psa_switch stops when all remaining words are zero (`psa_internet_checksum.cpp`),
+                // so leading zeros are not subtracted, and a sum of zero stays zero.
                 let words = data.len() / 2;
                 let zero = data.chunks_exact(2).take_while(|word| *word == [0, 0]).count();
                 let skipped =
@@ -433,9 +436,10 @@ impl<'p> Machine<'p> {
         Ok(None)
     }
 
-    /// Inline accelerators (PNA specification, section 6.2; DPDK's `ipsec_accelerator`). Nothing is encrypted
-    /// or decrypted here: a packet passes one as it is, which the trace tells, and when it comes back by
-    /// recirculation, the result is an error.
+    /// Runs a method of an inline accelerator (PNA specification, section 6.2; DPDK's
+    /// `ipsec_accelerator`). Nothing is encrypted or decrypted: a packet passes an accelerator
+    /// unchanged, which the trace records, and when the packet returns by recirculation the result
+    /// is an error.
     fn accelerator(
         &mut self,
         call: &Call<'_>,
@@ -471,7 +475,7 @@ impl<'p> Machine<'p> {
     }
 }
 
-/// Who has the direct counters and meters that a packet uses.
+/// The owner of the direct counters and meters that a packet uses.
 enum Owner<'p> {
     Entry(Arc<Stored>),
     Default(&'p TableState),
@@ -490,7 +494,7 @@ impl Owner<'_> {
     }
 }
 
-/// v1model's colours: 0 green, 1 yellow, 2 red.
+/// Returns v1model's number of a colour: 0 for green, 1 for yellow, 2 for red.
 fn color_number(color: Color) -> Value {
     Value::Bits(Bits::unsigned(8, color as u128))
 }

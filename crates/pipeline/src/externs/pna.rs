@@ -1,4 +1,5 @@
-//! Functions of PNA (Portable NIC Architecture, version 0.7).
+//! The functions of PNA (Portable NIC Architecture, version 0.7), as the interpreter implements
+//! them.
 
 use super::Call;
 use crate::machine::{Machine, Stop, damaged};
@@ -8,7 +9,7 @@ use crate::value::Value;
 use ir::bits::Bits;
 use ir::{ActionId, Argument, ExternFunction, Type};
 
-/// `ADD_ENTRY_SUCCESS` and `ADD_ENTRY_NOT_DONE`.
+/// The values of `AddEntryErrorStatus_t`.
 const ADD_ENTRY_SUCCESS: u128 = 0;
 const ADD_ENTRY_NOT_DONE: u128 = 1;
 
@@ -29,7 +30,8 @@ impl Machine<'_> {
                 self.effects.mirrors.push((slot, session));
             }
             Of::SelectByDirection => {
-                // A direction before version 0.7, then whether the port is of the network.
+                // The argument is a direction. Before version 0.7 it is whether the port is a
+                // network port.
                 let from_network = match self.input(call, 0)? {
                     Value::Bool(is_network_port) => is_network_port,
                     _ => self.input_member(call, 0)?.is_from_network,
@@ -76,7 +78,7 @@ impl Machine<'_> {
         Ok(None)
     }
 
-    /// Restarts the timer of the entry whose action runs; a profile sets its timeout too.
+    /// Restarts the timer of the entry whose action runs. A profile also sets the entry's timeout.
     pub(crate) fn restart_timer(&mut self, profile: Option<u64>) {
         let now = self.now;
         let timeout = profile.map(|profile| self.state.expire_time(profile));
@@ -89,7 +91,8 @@ impl Machine<'_> {
         entry.restart_timer(now, timeout);
     }
 
-    /// `AddEntryErrorStatus_t`; before version 0.7 a `bool` that tells success.
+    /// Returns the status of adding an entry as `AddEntryErrorStatus_t`, or before version 0.7 as a
+    /// `bool` that is true on success.
     fn add_entry_status(&self, call: &Call<'_>, added: bool) -> Value {
         let result = call.result.and_then(|place| self.place_type(place));
         if result.and_then(|type_id| self.layout.get(type_id)) == Some(Type::Bool) {
@@ -99,8 +102,8 @@ impl Machine<'_> {
         Value::Bits(Bits::unsigned(32, status))
     }
 
-    /// Adds the entry that the packet missed. Not done if the table has the entry, is full, or has
-    /// no such action. The name of the action is argument `first`.
+    /// Adds an entry for the lookup that missed. Returns false if the table already has the entry,
+    /// is full, or does not have the action, whose name is argument `first`.
     fn add_entry(&mut self, call: &Call<'_>, first: usize) -> Result<bool, Stop> {
         let layout = self.layout;
         let Some(Argument::Action(action_id)) = call.arguments.get(first) else {
@@ -120,7 +123,7 @@ impl Machine<'_> {
         };
         let profile =
             self.optional_input(call, first + 2)?.and_then(|profile| profile.to_pattern());
-        // Entries of a table without `pna_idle_timeout` stay.
+        // Entries of a table without `pna_idle_timeout` do not time out.
         let expires = self.state.tables.get(id.index()).map(|state| state.ageing);
         let expires = expires.is_some_and(|ageing| ageing != Ageing::None);
         let profile = profile.filter(|_| expires).and_then(|profile| profile.to_u64());
@@ -136,7 +139,7 @@ impl Machine<'_> {
         Ok(added.is_ok())
     }
 
-    /// The values of the new entry, one for each parameter of its action.
+    /// Returns the values of the new entry, one for each parameter of its action.
     fn entry_arguments(
         &self,
         call: &Call<'_>,

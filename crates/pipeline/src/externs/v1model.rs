@@ -1,4 +1,4 @@
-//! Functions of v1model, as BMv2's simple_switch has them.
+//! The functions of v1model, which follow BMv2's simple_switch.
 
 use super::Call;
 use crate::error::RunError;
@@ -9,11 +9,11 @@ use crate::value::Value;
 use ir::bits::Bits;
 use ir::{Argument, Expression, ExpressionKind, ExternFunction, Place};
 
-/// Bits of a clone session's number that count (`MIRROR_SESSION_ID_MASK` of simple_switch).
+/// The bits of a clone session's number that are used (`MIRROR_SESSION_ID_MASK` of simple_switch).
 pub(crate) const SESSION_BITS: u64 = 0x7fff;
 
 impl Machine<'_> {
-    /// Whether the function is one of these.
+    /// Calls the function if it is one of v1model's, and returns whether it is.
     pub(super) fn call_v1model(
         &mut self,
         call: &Call<'_>,
@@ -27,7 +27,7 @@ impl Machine<'_> {
                 let preserved = self.field_list(call, 2)?;
                 self.effects.clone = Some((self.session(call)?, preserved));
             }
-            // Before there were field lists, the data to keep were an argument.
+            // Before field lists existed, an argument named the data to preserve.
             Of::Clone3 => self.effects.clone = Some((self.session(call)?, data_places(call, 2))),
             Of::ResubmitPreservingFieldList => {
                 self.effects.resubmit = Some(self.field_list(call, 0)?);
@@ -51,7 +51,8 @@ impl Machine<'_> {
             Of::VerifyChecksum | Of::VerifyChecksumWithPayload => {
                 let payload = *function == Of::VerifyChecksumWithPayload;
                 if let Some(computed) = self.checksum_of(call, payload)? {
-                    // As numbers: a checksum that is wider than its field is never right.
+                    // The numbers are compared in 64 bits, so a checksum that is wider than its
+                    // field never matches.
                     let found = self.input(call, 2)?.to_pattern();
                     if found.and_then(|found| found.to_u64()) != Some(computed) {
                         self.effects.checksum_error = true;
@@ -70,7 +71,7 @@ impl Machine<'_> {
         Ok(true)
     }
 
-    /// Sends the digest that ingress called for, if it did.
+    /// Sends the digest that ingress requested, if any.
     pub(crate) fn send_digest(&mut self) -> Result<(), RunError> {
         let Some((receiver, data)) = self.effects.digest.take() else { return Ok(()) };
         let value = match self.evaluate(&data) {
@@ -83,13 +84,13 @@ impl Machine<'_> {
         Ok(())
     }
 
-    /// `egress_spec` becomes the drop port, `mcast_grp` zero.
+    /// Sets `egress_spec` to the drop port and `mcast_grp` to zero.
     fn mark_to_drop(&mut self, call: &Call<'_>) -> Result<(), Stop> {
         match call.arguments.first() {
             Some(Argument::InOut(place) | Argument::Out(place) | Argument::Saved { place, .. }) => {
                 self.mark_place(place)
             }
-            // The older form means the packet's metadata, wherever it was handed down to.
+            // The older form marks the packet's metadata, whatever parameters they were passed as.
             _ => {
                 for variable in self.layout.standard_metadata() {
                     self.mark_place(&Place::variable(*variable))?;
@@ -118,8 +119,8 @@ impl Machine<'_> {
         Ok(number.map_or(Preserved::Nothing, Preserved::FieldList))
     }
 
-    /// The checksum that a call asks for; `None` if its condition is false or the checksum lies in
-    /// an invalid header.
+    /// Computes the checksum of a call, or returns `None` if the call's condition is false or the
+    /// checksum is in an invalid header.
     fn checksum_of(&mut self, call: &Call<'_>, payload: bool) -> Result<Option<u64>, Stop> {
         if !self.input_bool(call, 0)? {
             return Ok(None);
@@ -145,14 +146,14 @@ impl Machine<'_> {
         self.hash(&algorithm, &data).map(Some)
     }
 
-    /// A function that no architecture here has.
+    /// Returns the error for a function that no architecture here has.
     pub(super) fn unknown(&self, call: &Call<'_>, function: &ExternFunction) -> Stop {
         let place = self.at(call.location);
         RunError::UnknownExtern { place, name: function.to_string() }.into()
     }
 }
 
-/// The places that an argument reads.
+/// Returns the places that an argument reads.
 fn data_places(call: &Call<'_>, position: usize) -> Preserved {
     fn collect(expression: &Expression, places: &mut Vec<Place>) {
         match &expression.kind {

@@ -1,12 +1,13 @@
-//! Which blocks of a package must not run while another such block does.
+//! The blocks of a package that must not run at the same time.
 //!
-//! A program with an `@atomic` block asks that nothing another packet does falls between its steps (P4_16
-//! specification, section 18.4.1). Here all blocks of the package wait for each other then, which is more than
-//! it asks, and simple: the interpreter is right first, and a program without `@atomic` pays nothing.
+//! A program with an `@atomic` block requires that no effect of another packet occurs between the
+//! block's steps (P4_16 specification, section 18.4.1). In such a program all blocks of the package
+//! exclude each other. This is more than the specification requires, but simple, and a program
+//! without `@atomic` has no cost.
 //!
-//! BMv2 runs ingress in one thread and locks the register arrays of an action while it runs
-//! (`src/bm_sim/actions.cpp`, `RegisterSync`), so that programs for it read a register and write it back
-//! without more ado. In its dialects, blocks that use registers wait for each other.
+//! BMv2 runs ingress in one thread and locks the register arrays of an action while the action runs
+//! (`src/bm_sim/actions.cpp`, `RegisterSync`), so programs for BMv2 read a register and write it
+//! back without further precautions. In its dialects, blocks that use registers exclude each other.
 
 use crate::dialect::Dialect;
 use ir::{
@@ -15,7 +16,7 @@ use ir::{
 };
 use std::collections::{HashMap, HashSet};
 
-/// See the module.
+/// The blocks of a program that must not run at the same time.
 #[derive(Clone, Debug)]
 pub(super) struct Alone {
     atomic: bool,
@@ -53,7 +54,8 @@ enum Callee {
     Table(TableId),
 }
 
-/// What uses registers, also in what it calls. Each callable is looked at once.
+/// Returns the callables that use registers, directly or through a callee. Each callable is visited
+/// once.
 fn users_of_registers(program: &Program) -> HashSet<Callee> {
     fn ids<T>(list: &[T]) -> std::ops::Range<u32> {
         0..list.len() as u32
@@ -90,7 +92,8 @@ fn users_of_registers(program: &Program) -> HashSet<Callee> {
     users
 }
 
-/// The blocks of a callable. The actions of a table are called by none of its statements.
+/// Returns the blocks of a callable. The actions of a table, which no statement calls, are appended
+/// to `called`.
 fn blocks<'p>(program: &'p Program, callee: Callee, called: &mut Vec<Callee>) -> Vec<&'p Block> {
     match callee {
         Callee::Action(id) => {

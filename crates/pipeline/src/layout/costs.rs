@@ -1,16 +1,17 @@
-//! How much work the parts of a program are, in units that do not depend on what runs it.
+//! The cost of the parts of a program, in units of work that do not depend on whether the
+//! interpreter or machine code runs them.
 //!
-//! A unit is a statement, a comparison of up to eight values, or four fields or 16 bytes that are
-//! moved. Each packet has a number of them ([`crate::Core::set_packet_work`]) for all its passes and
-//! copies.
+//! A unit is a statement, a comparison of up to eight values, or the move of four fields or 16
+//! bytes. Each packet has a number of units ([`crate::Core::set_packet_work`]) for all its passes
+//! and copies.
 //!
-//! Nothing is counted statement by statement. Before a block of the package runs, the packet is
-//! charged the longest path through it, in one place for the interpreter and for machine code. What
-//! may run any number of times is left out of that path and charged where it begins again: a `for` at
-//! each turn, a parser with a cycle at each state. So code without loops counts nothing, and both
-//! stop a packet at the same statement with the same effects. A callee whose longest path is
-//! [`LARGE`] or more is charged where it is entered, so that a program is not charged for many large
-//! branches of which packets take one.
+//! Statements are not counted one by one. Before a block of the package runs, the packet is charged
+//! for the longest path through the block, at a single place for the interpreter and for machine
+//! code. Parts that may run any number of times are excluded from that path and charged on each
+//! repetition: a `for` at each turn, a parser with a cycle at each state. Code without loops
+//! therefore counts nothing, and both implementations stop a packet at the same statement with the
+//! same effects. A callee whose longest path costs [`LARGE`] or more is charged when it is entered,
+//! so that a program is not charged for many large branches of which a packet takes only one.
 
 use super::Layout;
 use crate::callee::Callee;
@@ -21,37 +22,38 @@ use ir::{
 };
 use std::collections::HashMap;
 
-/// Fields that are moved in one unit.
+/// The number of fields moved in one unit.
 const FIELDS: u64 = 4;
-/// Bytes that are moved or hashed in one unit.
+/// The number of bytes moved or hashed in one unit.
 const BYTES: u64 = 16;
-/// Entries that a search compares in one unit.
+/// The number of entries that a search compares in one unit.
 const COMPARED: u64 = 8;
-/// The largest number of entries that a search is charged for.
+/// The maximum number of entries for which a search is charged.
 const SEARCHED: u64 = 1 << 16;
-/// The number of entries of a table whose program does not say.
+/// The number of entries of a table whose size the program does not declare.
 const DEFAULT_SIZE: u64 = 1024;
-/// The longest payload that checksums are charged for: no packet of a network is longer.
+/// The length of the payload for which checksums are charged, which no packet of a network exceeds.
 const PAYLOAD: u64 = 1 << 16;
-/// The cost from which on a callee is charged where it is entered. Packets whose pass may cost more do not go in bursts,
-/// of which no packet looks whether its worker is to end.
+/// The cost from which on a callee is charged when it is entered. Packets whose pass may cost more
+/// are not processed in bursts, because within a burst no packet checks whether the worker must
+/// stop.
 pub(crate) const LARGE: u64 = 1 << 18;
-/// The most states that a parser has once its cycle is written out for each index of a stack.
+/// The maximum number of states of a parser after its cycles have been unrolled.
 pub(crate) const UNROLLED: u64 = 256;
 
-/// See the module.
+/// The costs of a program's parts.
 #[derive(Debug, Default)]
 pub(crate) struct Costs {
     parsers: Vec<u64>,
     controls: Vec<u64>,
-    /// What is charged each time that control comes there, by the address of a statement's kind or of
-    /// a parser's state. The program is not changed, so nothing in it moves.
+    /// The charges of repeated parts, by the address of a statement's kind or of a parser's state.
+    /// The program is never modified, so these addresses are stable.
     repeated: HashMap<usize, u32>,
-    /// Callees that are charged where they are entered.
+    /// The charges of callees that are charged when they are entered.
     entered: HashMap<Callee, u32>,
     /// The largest cost of a state in `repeated`.
     largest_state: u64,
-    /// A copy of a packet without its bytes.
+    /// The cost of copying a packet, without its bytes.
     copy: u64,
 }
 
@@ -74,7 +76,7 @@ impl Costs {
         Self { parsers, controls, ..measure.costs }
     }
 
-    /// What is charged before a block of the package runs.
+    /// Returns the charge before a block of the package runs.
     pub(crate) fn of_block(&self, callee: Callee) -> u64 {
         let known = match callee {
             Callee::Parser(id) => self.parsers.get(id.index()),
@@ -84,33 +86,33 @@ impl Costs {
         known.copied().unwrap_or(0)
     }
 
-    /// What is charged where a callee is entered, if it is large.
+    /// Returns the charge on entering a callee, if the callee is large.
     pub(crate) fn of_entry(&self, callee: Callee) -> Option<u32> {
         self.entered.get(&callee).copied()
     }
 
-    /// What is charged at each turn of a `for`.
+    /// Returns the charge for each turn of a `for`.
     pub(crate) fn of_turn(&self, statement: &StatementKind) -> Option<u32> {
         self.repeated.get(&std::ptr::from_ref(statement).addr()).copied()
     }
 
-    /// What is charged at each visit of a state, if its parser has a cycle.
+    /// Returns the charge for each visit of a state, if its parser has a cycle.
     pub(crate) fn of_state(&self, state: &State) -> Option<u32> {
         self.repeated.get(&std::ptr::from_ref(state).addr()).copied()
     }
 
-    /// What is charged for another pass or a copy of a packet of this length.
+    /// Returns the charge for another pass or a copy of a packet of this length.
     pub(crate) fn of_copy(&self, bytes: usize) -> u64 {
         self.copy + 1 + bytes as u64 / BYTES
     }
 
-    /// Whether anything is charged while blocks run.
+    /// Whether there are charges while blocks run.
     pub(crate) fn has_charges(&self) -> bool {
         !self.repeated.is_empty() || !self.entered.is_empty()
     }
 
-    /// The most that one pass through these blocks costs, `None` without a bound. Cycles of parsers
-    /// are written out.
+    /// Returns the maximum cost of one pass through these blocks, or `None` if there is no maximum.
+    /// Cycles of parsers are assumed to be unrolled.
     pub(crate) fn of_pass(&self, blocks: impl Iterator<Item = Callee>) -> Option<u64> {
         let blocks = blocks.map(|callee| self.of_block(callee));
         let sum = blocks.fold(0, u64::saturating_add);
@@ -120,7 +122,7 @@ impl Costs {
     }
 }
 
-/// The longest paths that are known so far.
+/// The computation of costs, with the longest paths that are known so far.
 struct Measure<'l> {
     layout: &'l Layout,
     actions: Vec<Option<u64>>,
@@ -141,7 +143,8 @@ impl<'l> Measure<'l> {
         }
     }
 
-    /// The longest path through a callee; nothing if it is charged where it is entered.
+    /// Returns the cost of the longest path through a callee, or zero if the callee is charged when
+    /// it is entered.
     fn callee(&mut self, callee: Callee) -> u64 {
         match self.known(callee) {
             Some(Some(known)) => return *known,
@@ -195,7 +198,7 @@ impl<'l> Measure<'l> {
             }
             return prologue;
         }
-        // All lead to later ones.
+        // All states lead only to later ones.
         let mut longest: Vec<u64> = vec![0; costs.len()];
         for (position, state) in parser.states.iter().enumerate().rev() {
             let behind = targets(&state.transition).filter_map(|to| longest.get(to)).max();
@@ -205,7 +208,7 @@ impl<'l> Measure<'l> {
         prologue.saturating_add(longest.get(parser.start.index()).copied().unwrap_or(0))
     }
 
-    /// The comparisons of a `select`.
+    /// Returns the cost of a `select`'s comparisons.
     fn transition(&self, transition: &Transition) -> u64 {
         let Transition::Select { subjects, cases } = transition else { return 0 };
         let fields = self.fields_of_all(subjects);
@@ -226,7 +229,7 @@ impl<'l> Measure<'l> {
         block.iter().fold(0, |sum: u64, statement| sum.saturating_add(self.statement(statement)))
     }
 
-    /// The longest path through a statement.
+    /// Returns the cost of the longest path through a statement.
     fn statement(&mut self, statement: &Statement) -> u64 {
         ir::meter::count(1);
         let (fields, inside) = match &statement.kind {
@@ -283,7 +286,8 @@ impl<'l> Measure<'l> {
         (1 + fields / FIELDS).saturating_add(inside)
     }
 
-    /// The fields that a statement moves which has neither statements inside nor calls anything.
+    /// Returns the number of fields moved by a statement that neither contains statements nor makes
+    /// calls.
     fn fields_of_simple(&self, kind: &StatementKind) -> u64 {
         match kind {
             StatementKind::Assign { place, value } => {
@@ -310,7 +314,7 @@ impl<'l> Measure<'l> {
         }
     }
 
-    /// A table with the longest of its actions.
+    /// Returns the cost of a table with the most expensive of its actions.
     fn table(&mut self, id: TableId) -> u64 {
         match self.tables.get(id.index()) {
             Some(Some(known)) => return *known,
@@ -340,7 +344,7 @@ impl<'l> Measure<'l> {
         sum
     }
 
-    /// Fields of a type beyond the one that every statement may move.
+    /// Returns the number of fields of a type beyond the one that each statement's unit covers.
     fn more(&self, type_id: TypeId) -> u64 {
         self.layout.size(type_id).saturating_sub(1)
     }
@@ -365,7 +369,8 @@ impl<'l> Measure<'l> {
         whole.saturating_add(self.moved_stacks(place))
     }
 
-    /// A stack whose index packets compute may be moved as a whole.
+    /// Returns the fields moved for computed indexes: a stack whose index is computed may be moved
+    /// as a whole.
     fn moved_stacks(&self, place: &Place) -> u64 {
         let program = &self.layout.program;
         let mut fields: u64 = 0;
@@ -386,7 +391,7 @@ impl<'l> Measure<'l> {
         all.iter().map(|value| self.fields(value)).fold(0, u64::saturating_add)
     }
 
-    /// The fields that the computation of a value moves, beyond one in each step.
+    /// Returns the number of fields that computing a value moves, beyond one for each step.
     fn fields(&self, expression: &Expression) -> u64 {
         let own = self.more(expression.type_id);
         let inside = match &expression.kind {
@@ -401,7 +406,7 @@ impl<'l> Measure<'l> {
             | ExpressionKind::Slice { operand, .. } => self.fields(operand),
             ExpressionKind::Binary(operator, left, right) => {
                 let parts = match operator {
-                    // Each part of one number meets each part of the other.
+                    // Each part of one operand is combined with each part of the other.
                     BinaryOperator::Multiply | BinaryOperator::Divide | BinaryOperator::Modulo => {
                         self.layout.size(left.type_id) * self.layout.size(right.type_id) - 1
                     }
@@ -421,7 +426,7 @@ impl<'l> Measure<'l> {
     }
 }
 
-/// Positions of the states to which a transition leads.
+/// Returns the positions of the states to which a transition leads.
 fn targets(transition: &Transition) -> impl Iterator<Item = usize> {
     let (direct, cases) = match transition {
         Transition::Direct(target) => (Some(target), &[][..]),
@@ -434,7 +439,7 @@ fn targets(transition: &Transition) -> impl Iterator<Item = usize> {
     })
 }
 
-/// A cost as a charge, which has 32 bits: no packet may do more.
+/// Converts a cost to a charge of 32 bits, which no packet's limit exceeds.
 fn charge(cost: u64) -> u32 {
     u32::try_from(cost).unwrap_or(u32::MAX)
 }

@@ -1,20 +1,21 @@
 //! The largest number of leading bytes of a packet that a program of v1model reads.
 //!
-//! A program that reads at most the first `n` bytes of a packet, and has nothing of what is behind
-//! them but its length, does the same with those bytes and the length as with the packet: the rest
-//! of a packet is what the deparser appends. Whoever has the segments of a TCP connection in one
-//! piece can run the program on the head of each segment and leave the payload where it is.
+//! If a program reads at most the first `n` bytes of a packet, and of the remaining bytes only
+//! their number, then those `n` bytes and the packet's length determine what it does: the deparser
+//! only appends the rest. A caller that has several segments of a TCP connection in one buffer can
+//! therefore run the program on the head of each segment and leave the payload in place.
 //!
-//! The bound is what all states of the parser extract, look ahead or skip together, a state that
-//! is part of a loop as often as the header stack lets it that the loop fills. A loop that fills no
-//! stack, and a parser that skips by what it has read, have none. Neither have programs which
+//! The bound is the sum of what all states of the parser extract, look ahead or skip. A state in a
+//! loop counts as often as the header stack that the loop fills allows. There is no bound if a loop
+//! fills no stack, or if the parser skips a number of bytes that it has read. There is also none
+//! for programs which
 //!
 //! * compute a checksum over the payload (`verify_checksum_with_payload`,
-//!   `update_checksum_with_payload`), or ask for `packet.length()`;
-//! * cut packets off (`truncate`, clone sessions), since the rest does not belong to them then;
-//! * clone or recirculate: a deparser may take headers away in front of the rest, and the parser
-//!   of the copy would look deeper;
-//! * look at how long queues are, which count packets.
+//!   `update_checksum_with_payload`), or read `packet.length()`;
+//! * truncate packets (`truncate`, clone sessions), which may remove part of the rest;
+//! * clone or recirculate: a deparser may remove headers, and the parser of the copy would then
+//!   read beyond the head;
+//! * read the lengths of queues, which count packets.
 
 use super::each_statement_in;
 use ir::{
@@ -24,8 +25,8 @@ use ir::{
 };
 use std::collections::HashMap;
 
-/// Returns the largest number of leading bytes of a packet that the program reads; `None` if it
-/// may read all of them, or does more with the others than to pass them on.
+/// Returns the maximum number of leading bytes of a packet that the program reads, or `None` if it
+/// may read the entire packet, or does more with the remaining bytes than pass them on.
 pub(super) fn bytes(program: &Program, reads_queue_depth: bool) -> Option<u64> {
     if program.architecture != Architecture::V1model || reads_queue_depth {
         return None;
@@ -40,12 +41,12 @@ pub(super) fn bytes(program: &Program, reads_queue_depth: bool) -> Option<u64> {
     };
     let mut read = Read { program, parsers: HashMap::new() };
     let bytes = read.of_parser(*parser)?.div_ceil(8);
-    // To take longer heads apart from their payload takes longer than to process the packet.
+    // Separating a longer head from its payload would take longer than processing the packet.
     const LONGEST: u64 = 1024;
     (bytes <= LONGEST).then_some(bytes)
 }
 
-/// Whether no statement but those of parsers has to do with bytes behind the head.
+/// Whether only the statements of parsers access the bytes of a packet, and those only its head.
 fn reads_heads_only(program: &Program) -> bool {
     let tables = &program.tables;
     let references = tables.iter().flat_map(|table| &table.actions);
@@ -83,8 +84,8 @@ fn reads_heads_only(program: &Program) -> bool {
         && !references.flat_map(|one| &one.arguments).any(argument_asks)
 }
 
-/// Whether a statement computes with the payload, makes packets of another length, or asks how
-/// long the packet is.
+/// Whether a statement computes with the payload, changes the length of packets, or reads the
+/// length of the packet.
 fn needs_payload(statement: &StatementKind) -> bool {
     match statement {
         StatementKind::Assign { place, value } => place_asks(place) || asks_for_length(value),
@@ -153,7 +154,8 @@ fn uses_rest(function: &ExternFunction) -> bool {
         | Known::StaticAssert
         | Known::UpdateChecksum
         | Known::VerifyChecksum => false,
-        // None of v1model's: such a program is refused when it is loaded.
+        // The remaining functions are not v1model's. A program that calls one is refused when it is
+        // loaded.
         _ => true,
     }
 }
@@ -177,7 +179,7 @@ fn place_asks(place: &Place) -> bool {
     })
 }
 
-/// Whether `packet.length()` is part of an expression.
+/// Whether an expression contains `packet.length()`.
 fn asks_for_length(expression: &Expression) -> bool {
     match &expression.kind {
         ExpressionKind::PacketLength => true,
@@ -198,14 +200,14 @@ fn asks_for_length(expression: &Expression) -> bool {
     }
 }
 
-/// The bits that parsers read at most, each found once.
+/// The maximum number of bits that parsers read, computed once for each parser.
 struct Read<'p> {
     program: &'p Program,
     parsers: HashMap<ParserId, Option<u64>>,
 }
 
 impl Read<'_> {
-    /// Returns the bits that a parser reads at most, with those of the parsers that it calls.
+    /// Returns the maximum number of bits that a parser and its subparsers read.
     fn of_parser(&mut self, id: ParserId) -> Option<u64> {
         if let Some(known) = self.parsers.get(&id) {
             return *known;
@@ -220,7 +222,7 @@ impl Read<'_> {
         let loops = Loops::of(parser);
         let mut times = 1_u64;
         if loops.any() {
-            // What is left without the states that fill a stack must come to an end by itself.
+            // Without the states that fill a stack, the remaining states must not form a loop.
             let fills = |state: &State| filled_stack(program, state);
             if Loops::without(parser, |state| fills(state).is_some()).any() {
                 return None;
@@ -241,14 +243,15 @@ impl Read<'_> {
         Some(sum)
     }
 
-    /// Returns the bits that statements of a parser read at most.
+    /// Returns the maximum number of bits that statements of a parser read.
     fn of_block(&mut self, block: &Block) -> Option<u64> {
         let program = self.program;
         let mut sum = Some(0_u64);
         each_statement_in(vec![block], &mut |statement: &Statement| {
             ir::meter::count(1);
             let bits = match &statement.kind {
-                // Of a longer `varbit` field than the header has, the packet is looked at first.
+                // If a `varbit` is longer than its field allows, the packet is read before the
+                // error occurs.
                 StatementKind::Extract { header_type, varbit_width, .. } => {
                     let fields = width(program, *header_type);
                     let tail = varbit_width.as_ref().map_or(Some(0), |bits| largest(program, bits));
@@ -257,7 +260,7 @@ impl Read<'_> {
                 StatementKind::Lookahead { type_id, .. } => width(program, *type_id),
                 StatementKind::Advance(by) => largest(program, by),
                 StatementKind::CallParser { parser, .. } => self.of_parser(*parser),
-                // It may be gone through any number of times.
+                // The loop may run any number of times.
                 StatementKind::For { .. } => None,
                 _ => Some(0),
             };
@@ -267,7 +270,7 @@ impl Read<'_> {
     }
 }
 
-/// Returns a number that an unsigned expression does not exceed, by the widths of what is in it.
+/// Returns an upper bound of an unsigned expression, derived from the widths of its parts.
 fn largest(program: &Program, value: &Expression) -> Option<u64> {
     let Type::Bits { width, signed: false } = program.types.find(value.type_id)? else {
         return None;
@@ -297,7 +300,7 @@ fn largest(program: &Program, value: &Expression) -> Option<u64> {
     Some(of_parts.unwrap_or(u64::MAX).min(of_width))
 }
 
-/// Returns the bits of a value of a type in a packet, at most.
+/// Returns the maximum number of bits that a value of a type has in a packet.
 fn width(program: &Program, type_id: TypeId) -> Option<u64> {
     match program.types.find(type_id)? {
         Type::Bits { width, .. } | Type::Varbits { max_width: width } => Some(width.into()),
@@ -312,8 +315,8 @@ fn width(program: &Program, type_id: TypeId) -> Option<u64> {
     }
 }
 
-/// Returns the number of elements of the stack that a state extracts the next element of on every
-/// way through it: an extraction into a full stack rejects.
+/// Returns the size of the stack whose next element the state extracts on every path through it. An
+/// extraction into a full stack rejects the packet.
 fn filled_stack(program: &Program, state: &State) -> Option<u64> {
     state.body.iter().find_map(|statement| {
         let StatementKind::Extract { header: Some(place), .. } = &statement.kind else {
@@ -327,7 +330,7 @@ fn filled_stack(program: &Program, state: &State) -> Option<u64> {
     })
 }
 
-/// Whether a state leaves what is in header stacks, and so how many elements they can still take.
+/// Whether a state leaves the contents of header stacks, and thus their remaining space, unchanged.
 fn keeps_stacks(program: &Program, state: &State) -> bool {
     let mut keeps = true;
     each_statement_in(vec![&state.body], &mut |statement| {
@@ -362,7 +365,7 @@ fn holds_stack(program: &Program, of: Type) -> bool {
     }
 }
 
-/// Returns the type of what the first steps of a place lead to.
+/// Returns the type of the value to which the first steps of a place lead.
 fn type_of(program: &Program, place: &Place, steps: usize) -> Option<Type> {
     let mut current = program.variables.get(place.variable.index())?.type_id;
     for step in place.path.get(..steps)? {
@@ -381,7 +384,7 @@ fn type_of(program: &Program, place: &Place, steps: usize) -> Option<Type> {
     program.types.find(current)
 }
 
-/// The states of a parser that can come to themselves again.
+/// The states of a parser that a packet can visit more than once.
 struct Loops(Vec<bool>);
 
 impl Loops {
@@ -389,7 +392,7 @@ impl Loops {
         Self::without(parser, |_| false)
     }
 
-    /// Leaves out the states that `is_gone` names.
+    /// Finds the loops that remain without the states for which `is_gone` holds.
     fn without(parser: &Parser, is_gone: impl Fn(&State) -> bool) -> Self {
         let gone: Vec<bool> = parser.states.iter().map(is_gone).collect();
         let stays = |state: &usize| gone.get(*state).is_some_and(|gone| !gone);
@@ -406,8 +409,9 @@ impl Loops {
     }
 }
 
-/// Whether each node of a graph can come to itself again: whether there are others in its strongly connected component, or
-/// it leads to itself (R. Tarjan, "Depth-first search and linear graph algorithms", 1972).
+/// Computes which nodes of a graph lie on a cycle: those that share their strongly connected
+/// component with others, or lead to themselves (R. Tarjan, "Depth-first search and linear graph
+/// algorithms", 1972).
 fn looped(next: &[Vec<usize>]) -> Vec<bool> {
     const NEW: usize = usize::MAX;
     let count = next.len();
@@ -417,7 +421,7 @@ fn looped(next: &[Vec<usize>]) -> Vec<bool> {
     let mut looped: Vec<bool> = (0..count).map(|node| next[node].contains(&node)).collect();
     let (mut open, mut number) = (Vec::new(), 0);
     for root in 0..count {
-        // The nodes on the way, and how many of their successors were looked at.
+        // The nodes of the current path, each with the number of its successors already visited.
         let mut way = if numbers[root] == NEW { vec![(root, 0)] } else { Vec::new() };
         while let Some((node, looked_at)) = way.last_mut() {
             ir::meter::count(1);

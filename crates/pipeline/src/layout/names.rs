@@ -1,5 +1,5 @@
-//! Names that the architectures give to metadata, errors and members of enumerations, sought once when a program is
-//! loaded. While packets run, they are positions.
+//! The names that architectures give to metadata, errors and enumeration members. They are looked
+//! up once, when a program is loaded, and replaced by positions.
 
 use ir::{Program, Type, TypeId};
 
@@ -16,7 +16,7 @@ macro_rules! known {
 
         impl $name {
             const NAMES: &[&str] = &[$($text,)*];
-            /// In the order of their numbers.
+            /// All variants, in the order of their numbers.
             #[allow(dead_code, reason = "of some only the names are asked for")]
             pub(crate) const ALL: &[Self] = &[$(Self::$variant,)*];
         }
@@ -64,7 +64,7 @@ known! {
 }
 
 known! {
-    /// `PSA_PacketPath_t`.
+    /// A packet path of PSA (`PSA_PacketPath_t`).
     PacketPath {
         Normal = "NORMAL",
         NormalUnicast = "NORMAL_UNICAST",
@@ -77,7 +77,7 @@ known! {
 }
 
 known! {
-    /// Errors that parsers make by themselves (P4_16 specification, section 12.8).
+    /// An error that parsers raise themselves (P4_16 specification, section 12.8).
     CoreError {
         NoError = "NoError",
         PacketTooShort = "PacketTooShort",
@@ -95,14 +95,14 @@ impl PacketPath {
     }
 }
 
-/// What a member of an enumeration stands for, whatever enumeration it is of.
+/// The meaning of an enumeration's member, independent of the enumeration.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Member {
-    /// If it is a hash algorithm's name.
+    /// The hash algorithm that the member names.
     pub(crate) algorithm: Algorithm,
-    /// If it is a colour's.
+    /// The colour that the member names, with green as the default.
     pub(crate) color: Color,
-    /// `NET_TO_HOST`.
+    /// Whether the member is `NET_TO_HOST`.
     pub(crate) is_from_network: bool,
 }
 
@@ -120,19 +120,19 @@ impl Member {
     }
 }
 
-/// Position of each [`MetadataField`] in a type.
+/// The position of each [`MetadataField`] in a type.
 type Slots = [Option<u32>; MetadataField::NAMES.len()];
 
-/// See the module.
+/// The positions of all known names in a program.
 #[derive(Debug)]
 pub(crate) struct Names {
-    /// By type; `None` for types without any such field.
+    /// The fields of each type, or `None` for a type without any known field.
     slots: Vec<Option<Box<Slots>>>,
     errors: [u32; CoreError::NAMES.len()],
-    /// By enumeration.
+    /// The members of each enumeration.
     members: Vec<Vec<Member>>,
     packet_paths: [u32; PacketPath::NAMES.len()],
-    /// Members of PSA's or PNA's enumeration of colours: green, yellow, red.
+    /// The members green, yellow and red of PSA's or PNA's enumeration of colours.
     colors: [u32; 3],
     host_to_net: u32,
     net_to_host: u32,
@@ -171,18 +171,19 @@ impl Names {
         }
     }
 
-    /// Where a type has a field; `None` if it has none of this name.
+    /// Returns the position of a field in a type, or `None` if the type has no field of this name.
     pub(crate) fn slot(&self, type_id: TypeId, field: MetadataField) -> Option<usize> {
         let slots = self.slots.get(type_id.index())?.as_ref()?;
         slots.get(field as usize).copied().flatten().map(|position| position as usize)
     }
 
-    /// The number of an error; that of `NoError` if the program does not know it.
+    /// Returns the number of an error, or that of `NoError` if the program does not declare the
+    /// error.
     pub(crate) fn error(&self, error: CoreError) -> u32 {
         self.errors.get(error as usize).copied().unwrap_or(0)
     }
 
-    /// What a member of an enumeration stands for.
+    /// Returns the meaning of an enumeration's member.
     pub(crate) fn member(&self, enumeration: ir::EnumId, position: u32) -> Option<&Member> {
         self.members.get(enumeration.index())?.get(position as usize)
     }
@@ -191,7 +192,7 @@ impl Names {
         self.packet_paths.get(path as usize).copied().unwrap_or(0)
     }
 
-    /// The colour that a member of PSA's or PNA's enumeration is.
+    /// Returns the colour of a member of PSA's or PNA's enumeration.
     pub(crate) fn color_of(&self, member: u32) -> Color {
         let [_, yellow, red] = self.colors;
         match member {
@@ -201,7 +202,7 @@ impl Names {
         }
     }
 
-    /// The member of PSA's or PNA's enumeration of colours.
+    /// Returns the member of PSA's or PNA's enumeration for a colour.
     pub(crate) fn color(&self, color: Color) -> u32 {
         let [green, yellow, red] = self.colors;
         match color {
@@ -211,12 +212,12 @@ impl Names {
         }
     }
 
-    /// `PNA_Direction_t`.
+    /// Returns the member of `PNA_Direction_t`.
     pub(crate) fn direction(&self, from_host: bool) -> u32 {
         if from_host { self.host_to_net } else { self.net_to_host }
     }
 
-    /// `crypto_results_e` of DPDK's crypto accelerator.
+    /// Returns the member of `crypto_results_e` of DPDK's crypto accelerator.
     pub(crate) fn crypto_result(&self, succeeded: bool) -> u32 {
         if succeeded { self.crypto_success } else { self.crypto_failure }
     }

@@ -1,12 +1,12 @@
-//! Whether a program of v1model looks at how long the queue of its packet was (`enq_qdepth`, `deq_qdepth`): only
-//! then somebody has to ask.
+//! Determines whether a program of v1model reads the length of its packet's queue (`enq_qdepth`,
+//! `deq_qdepth`), which must otherwise not be measured.
 
 use super::each_statement_in;
 use super::names::{MetadataField, Names};
 use super::touched::Touched;
 use ir::{Place, Program, Projection, Type};
 
-/// Whether any block reads one of the fields.
+/// Whether a block reads one of the fields.
 pub(super) fn is_read(program: &Program, names: &Names) -> bool {
     let mut touched = Touched::default();
     let bodies = program.actions.iter().map(|action| &action.body);
@@ -22,7 +22,7 @@ pub(super) fn is_read(program: &Program, names: &Names) -> bool {
     touched.reads().iter().any(|place| is_depth(program, names, place))
 }
 
-/// Looks at each step of the place, whatever struct it goes into.
+/// Whether a step of the place is one of the fields, in whatever struct.
 fn is_depth(program: &Program, names: &Names, place: &Place) -> bool {
     let Some(variable) = program.variables.get(place.variable.index()) else { return false };
     let mut current = variable.type_id;

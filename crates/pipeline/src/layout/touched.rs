@@ -2,7 +2,8 @@
 
 use ir::{Argument, Expression, ExpressionKind, Place, Projection, StatementKind};
 
-/// See the module. Blocks inside of a statement are not part of it.
+/// The places that a statement or an expression reads and writes, not including the blocks inside a
+/// statement.
 #[derive(Default)]
 pub(crate) struct Touched<'p> {
     read: Vec<&'p Place>,
@@ -14,7 +15,7 @@ impl<'p> Touched<'p> {
         &self.read
     }
 
-    /// What is not written of them keeps its value.
+    /// Returns the places that may be written. A place that is not written keeps its value.
     pub(crate) fn writes(&self) -> &[&'p Place] {
         &self.written
     }

@@ -9,7 +9,7 @@ use crate::dialect::Dialect;
 use crate::table::EntryLayout;
 use ir::{ActionId, Argument, ExpressionKind, ExternFunction, Place, Projection, Type};
 
-/// The values of `ADD_ENTRY_SUCCESS` and `ADD_ENTRY_NOT_DONE`. Before version 0.7 a `bool` reported
+/// The values of `ADD_ENTRY_NOT_DONE` and `ADD_ENTRY_SUCCESS`. Before version 0.7 a `bool` reported
 /// success.
 const STATUS: [u64; 2] = [1, 0];
 
