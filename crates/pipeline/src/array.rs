@@ -61,7 +61,7 @@ impl<T: Clone> Array<T> {
         cells.get((index % PAGE) as usize).cloned().flatten()
     }
 
-    /// Sets a cell; returns what it held.
+    /// Sets a cell, and returns its previous value.
     pub(crate) fn set(&self, index: u64, value: Option<T>) -> Option<T> {
         self.update(index, |cell| std::mem::replace(cell, value))
     }

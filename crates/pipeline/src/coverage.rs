@@ -55,35 +55,35 @@ impl PartKind {
 pub struct Part {
     /// The kind of the part.
     pub kind: PartKind,
-    /// What it is called, such as `MyParser.start`.
+    /// The name of the part, such as `MyParser.start`.
     pub name: String,
-    /// `file:line:column`, where the program knows it.
+    /// The place in the source as `file:line:column`, if the program records it.
     pub place: Option<String>,
-    /// How often packets reached it.
+    /// The number of times that packets reached the part.
     pub count: u64,
 }
 
-/// What a part is found by while packets run.
+/// The key by which a part is found while packets run.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 enum Key {
     Named(PartKind, String),
     /// A side of a branch.
     Side(Location, usize),
-    /// A case of the `select` in a state; the last number is that of none.
+    /// A case of the `select` in a state. The number after the last case stands for no match.
     Case(String, usize),
 }
 
-/// See the module.
+/// The coverage of one program.
 #[derive(Clone, Debug)]
 pub struct Coverage {
     parts: Vec<Part>,
     known: HashMap<Key, usize>,
-    /// Cases of the `select` in each state.
+    /// The number of cases of the `select` in each state.
     cases: HashMap<String, usize>,
 }
 
 impl Coverage {
-    /// Nothing was reached yet.
+    /// Lists the parts of a program, none of which have been reached yet.
     #[must_use]
     pub fn new(program: &Program) -> Self {
         let mut coverage = Self { parts: Vec::new(), known: HashMap::new(), cases: HashMap::new() };
@@ -108,18 +108,19 @@ impl Coverage {
         coverage
     }
 
-    /// The parts of a kind, in the order of the program.
+    /// Returns the parts of a kind, in the order of the program.
     pub fn parts(&self, kind: PartKind) -> impl Iterator<Item = &Part> {
         self.parts.iter().filter(move |part| part.kind == kind)
     }
 
-    /// How many parts of a kind were reached, and how many there are.
+    /// Returns the number of parts of a kind that were reached, and the number of all parts of the
+    /// kind.
     #[must_use]
     pub fn reached(&self, kind: PartKind) -> (usize, usize) {
         (self.parts(kind).filter(|part| part.count > 0).count(), self.parts(kind).count())
     }
 
-    /// Takes note of the entries that a switch has now.
+    /// Adds the entries that a switch has now to the parts.
     pub fn note_entries(&mut self, core: &Core) {
         for (position, table) in (0_u32..).zip(&core.program().tables) {
             let Ok(entries) = core.entries(ir::TableId(position)) else { continue };
@@ -129,7 +130,7 @@ impl Coverage {
         }
     }
 
-    /// Takes note of an entry of a table.
+    /// Adds an entry of a table to the parts.
     pub fn note_entry(&mut self, table: &str, entry: &TableEntry) {
         self.add_named(PartKind::Entry, &entry_name(table, entry), None);
     }
@@ -138,7 +139,7 @@ impl Coverage {
         self.add(Key::Named(kind, name.to_owned()), (kind, name.to_owned(), place));
     }
 
-    /// Parts that are found by the same are one.
+    /// Adds a part, unless there is one with the same key.
     fn add(&mut self, key: Key, (kind, name, place): (PartKind, String, Option<String>)) {
         let next = self.parts.len();
         if let std::collections::hash_map::Entry::Vacant(free) = self.known.entry(key) {
@@ -216,7 +217,7 @@ impl Trace for Coverage {
     }
 }
 
-/// The sides of a branch, as [`Trace::branch`] numbers them.
+/// Returns the sides of a branch, with the numbers that [`Trace::branch`] gets.
 fn sides(statement: &Statement) -> Vec<(Location, usize, String)> {
     let Some(at) = statement.location else { return Vec::new() };
     let names: Vec<String> = match &statement.kind {

@@ -4,7 +4,7 @@
 //! All that packets read and write is in the state: entries with their counters, meters and idle
 //! times, counter arrays, registers. Data that only the control plane needs, and reads back as it
 //! wrote them (ports in their original form, groups with their watched ports), are kept separately,
-//! in `Books`.
+//! in a record of their own.
 //!
 //! A change is applied when it is prepared, in one step as packets see it, and records how to undo
 //! it. A batch that must be atomic for packets stops them from its beginning to its end ([`Gate`]);

@@ -1,145 +1,145 @@
-//! What can go wrong, one enumeration per operation.
+//! The errors of this crate, with one enumeration for each operation.
 
 use ir::bits::ParseBitsError;
 
-/// A program cannot be loaded.
+/// An error in loading a program.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum LoadError {
-    /// Of another form of the IR.
+    /// The program is in another version of the IR.
     #[error(
         "the program is in version {found} of the IR, this one reads {known}: compile it again"
     )]
     Version {
-        /// Of the program.
+        /// The version of the program.
         found: u32,
-        /// That this crate reads.
+        /// The version that this crate reads.
         known: u32,
     },
-    /// The IR breaks a promise of its form.
+    /// The program violates an invariant of the IR.
     #[error("the program is damaged: {0}; compile it again")]
     Invalid(String),
-    /// Something refers to what is not there.
+    /// The program refers to an object that does not exist.
     #[error("the program is damaged ({0} not found): compile it again")]
     Malformed(&'static str),
-    /// Its entries find no room.
+    /// There is not enough memory for the program's entries.
     #[error("no memory for the tables of the program: make them smaller")]
     Memory,
-    /// Its registers and counters take too much memory.
+    /// The program's registers and counters take too much memory.
     #[error(
         "the program's registers and counters take {bytes} bytes, and at most {limit} are allowed \
          (--pipeline-memory of a switch)"
     )]
     State {
-        /// The bytes that they take.
+        /// The number of bytes that they take.
         bytes: u64,
-        /// The bytes that they may take.
+        /// The maximum number of bytes.
         limit: u64,
     },
-    /// Its variables hold too much.
+    /// The program's variables hold too many values.
     #[error(
         "the program's variables hold {values} values, more than {most}: shorten its header stacks"
     )]
     TooLarge {
-        /// How many.
+        /// The number of values.
         values: u64,
-        /// How many there may be.
+        /// The maximum number of values.
         most: u64,
     },
-    /// The architecture needs a block that the package does not bind.
+    /// The package does not bind a block that the architecture needs.
     #[error("the package {package} binds no {block}")]
     MissingBlock {
         /// The package.
         package: String,
-        /// Parameter of the package.
+        /// The name of the block's parameter in the package.
         block: &'static str,
     },
-    /// A block has parameters that the architecture does not give.
+    /// A block does not have the parameters that the architecture passes.
     #[error("{block} has {found} parameters beside the packet, the architecture gives {expected}")]
     BlockParameters {
-        /// Name of the block.
+        /// The name of the block.
         block: String,
-        /// How many it has.
+        /// The number of the block's parameters.
         found: usize,
-        /// How many it should have.
+        /// The number of the architecture's parameters.
         expected: usize,
     },
-    /// A package of which no block can be run.
+    /// The package has no block that can be run.
     #[error("nothing in the package {0} can be run: it needs a parser or a control")]
     NothingToRun(String),
-    /// An extern that is not built in.
+    /// An extern is not built in.
     #[error("{place}: {name} is not an extern that can be run")]
     UnknownExtern {
-        /// In the source.
+        /// The place in the source.
         place: String,
-        /// Function, or type and method.
+        /// The name of the function, or of the type and method.
         name: String,
     },
-    /// An entry in the source.
+    /// An entry in the source cannot be added.
     #[error("table {table}, entry {position}: {cause}")]
     Entry {
-        /// Name of the table.
+        /// The name of the table.
         table: String,
-        /// From 0.
+        /// The position of the entry, counted from 0.
         position: usize,
-        /// Why it cannot be added.
+        /// The reason why the entry cannot be added.
         cause: ControlError,
     },
 }
 
-/// A packet could not be processed to its end.
+/// An error in processing a packet.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum RunError {
-    /// `assert` or `assume` with a false condition.
+    /// The condition of an `assert` or `assume` is false.
     #[error("{place}: {function} failed")]
     Assertion {
-        /// In the source.
+        /// The place in the source.
         place: String,
-        /// `assert` or `assume`.
+        /// The name of the function: `assert` or `assume`.
         function: String,
     },
-    /// More work than one packet may take, with all its passes and copies.
+    /// The packet needs more units of work than allowed, with all its passes and copies.
     #[error(
         "one packet would take more than {0} units of work: does a loop end, does the program stop to recirculate, \
          are large values copied in a loop?"
     )]
     WorkLimit(u64),
-    /// The worker is to end.
+    /// The worker must stop.
     #[error("the packet was dropped since its worker ends")]
     Stopped,
-    /// Recirculation, resubmission or cloning that does not end.
+    /// The packet causes too many passes by recirculation, resubmission or cloning.
     #[error(
         "one packet became more than {0} passes: does the program stop to recirculate, resubmit and clone?"
     )]
     PassLimit(u64),
-    /// Deeper than the stack may be.
+    /// Calls, blocks and expressions nest too deeply for the stack.
     #[error("calls, blocks and expressions nest more than {0} deep: flatten the program")]
     Depth(u32),
-    /// Something refers to what is not there.
+    /// The program refers to an object that does not exist.
     #[error("the program is damaged ({0}): compile it again")]
     Malformed(&'static str),
-    /// An extern that is not built in.
+    /// An extern is not built in.
     #[error("{place}: {name} is not an extern that can be run")]
     UnknownExtern {
-        /// In the source.
+        /// The place in the source.
         place: String,
-        /// Function, or type and method.
+        /// The name of the function, or of the type and method.
         name: String,
     },
-    /// A hash of an algorithm that is not built in.
+    /// A hash algorithm is not built in.
     #[error("{0} is not a hash algorithm that can be run")]
     UnknownAlgorithm(String),
 }
 
 impl RunError {
-    /// Whether the packet was stopped since it would never have ended, as far as its budget of work and passes tells.
+    /// Whether the packet exceeded its limit of work or passes, so that it might never have ended.
     #[must_use]
     pub fn is_endless(&self) -> bool {
         matches!(self, Self::WorkLimit(_) | Self::PassLimit(_))
     }
 
-    /// What it is in one word, to be counted by.
+    /// Returns the kind of error in one word, by which errors can be counted.
     #[must_use]
     pub fn kind(&self) -> &'static str {
         match self {
@@ -155,178 +155,178 @@ impl RunError {
     }
 }
 
-/// The control plane asked for something that cannot be done.
+/// An error in an operation of the control plane.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ControlError {
-    /// No such thing in the program.
+    /// The program has no such object.
     #[error("the program has no {kind} {name}")]
     Unknown {
-        /// Table, action and so on.
+        /// The kind of object: a table, an action and so on.
         kind: &'static str,
-        /// Name or number.
+        /// The name or number of the object.
         name: String,
     },
-    /// Number of match values.
+    /// The number of match values is wrong.
     #[error("{found} match values for {expected} keys")]
     KeyCount {
-        /// Given.
+        /// The number of values given.
         found: usize,
-        /// Of the table.
+        /// The number of the table's keys.
         expected: usize,
     },
-    /// A match value of another kind.
+    /// A match value is of the wrong kind.
     #[error("key {key} is matched {expected}, not {found}")]
     MatchKind {
-        /// Name of the key.
+        /// The name of the key.
         key: String,
-        /// Of the table.
+        /// The match kind of the table.
         expected: String,
-        /// Given.
+        /// The match kind given.
         found: &'static str,
     },
-    /// A match value that is no value of its kind.
+    /// A match value is not valid for its kind.
     #[error("key {key}: {reason}")]
     MatchValue {
-        /// Name of the key.
+        /// The name of the key.
         key: String,
-        /// Why.
+        /// The reason.
         reason: &'static str,
     },
-    /// A number beyond the width.
+    /// A number is too wide.
     #[error("{what} has {expected} bits, the value needs {found}")]
     Width {
-        /// Key or parameter.
+        /// The key or parameter.
         what: String,
-        /// Of the program.
+        /// The width in the program.
         expected: u32,
-        /// Given.
+        /// The width that the number needs.
         found: u32,
     },
-    /// A text that is not a value.
+    /// A text is not a value.
     #[error(transparent)]
     Number(#[from] ParseBitsError),
-    /// Entries of this table need one.
+    /// An entry of this table needs a priority.
     #[error(
         "the table has ternary, range or optional keys, so its entries need a priority above 0"
     )]
     PriorityMissing,
-    /// Entries of this table have none.
+    /// An entry of this table must not have a priority.
     #[error("the table has only exact and lpm keys, so its entries have no priority")]
     PriorityUnexpected,
-    /// An entry with the same match is there.
+    /// The table already has an entry with the same match.
     #[error("an entry with this match is already there")]
     Duplicate,
-    /// No such entry, member or group.
+    /// There is no such entry, member or group.
     #[error("no such {0}")]
     NotFound(&'static str),
-    /// No room.
+    /// The table or profile is full.
     #[error("{name} is full: it holds {size}")]
     Full {
-        /// Table or profile.
+        /// The name of the table or profile.
         name: String,
-        /// Its size.
+        /// The size of the table or profile.
         size: u64,
     },
-    /// The program says that it is constant.
+    /// The program declares the object constant.
     #[error("{0} is constant in the program")]
     Constant(&'static str),
-    /// An action that this table does not have.
+    /// The table does not have this action.
     #[error("the table has no action {0}")]
     ActionNotInTable(String),
-    /// `@defaultonly` or `@tableonly`.
+    /// The action is restricted by `@defaultonly` or `@tableonly`.
     #[error("action {action} may be used only {only}")]
     ActionScope {
-        /// Name of the action.
+        /// The name of the action.
         action: String,
-        /// Where it may be used.
+        /// The only permitted use of the action.
         only: &'static str,
     },
-    /// Number of action parameters.
+    /// The number of arguments is wrong.
     #[error("action {action} has {expected} parameters, {found} were given")]
     ParameterCount {
-        /// Name of the action.
+        /// The name of the action.
         action: String,
-        /// Of the program.
+        /// The number of the action's parameters.
         expected: usize,
-        /// Given.
+        /// The number of arguments given.
         found: usize,
     },
-    /// A table with an action profile takes members, one without takes actions, one with a
-    /// selector takes groups too.
+    /// The entry runs the wrong kind of object. A table with an action profile takes members, one
+    /// with a selector also takes groups, and any other table takes actions.
     #[error("the table takes {0}")]
     ActionKind(&'static str),
-    /// A member that entries or groups refer to.
+    /// The member or group is in use by entries or groups.
     #[error("the {0} is in use")]
     InUse(&'static str),
-    /// Beyond the array.
+    /// An index is beyond the end of the array.
     #[error("index {index} is beyond the {size} elements of {name}")]
     Index {
-        /// Asked for.
+        /// The index.
         index: u64,
-        /// Of the array.
+        /// The size of the array.
         size: u64,
-        /// Name of the array.
+        /// The name of the array.
         name: String,
     },
-    /// A weight that no member can have.
+    /// The weight of a member is zero.
     #[error("the weight of a member is 1 or more")]
     Weight,
-    /// An idle timeout for a table that has none.
+    /// An entry has an idle timeout, but its table does not support idle timeouts.
     #[error("the table does not support idle timeouts")]
     NoIdleTimeout,
 }
 
-/// A program cannot be compiled to machine code.
+/// An error in compiling a program to machine code.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum CompileError {
-    /// The compiled path does not have this yet.
+    /// The construct cannot be compiled yet.
     #[error(
         "{place}: {what} cannot be compiled to machine code yet: run the program on the interpreter"
     )]
     Unsupported {
-        /// What it is.
+        /// A description of the construct.
         what: String,
-        /// In the source.
+        /// The place in the source.
         place: String,
     },
-    /// The code generator gave up.
+    /// The code generator failed.
     #[error("no machine code for this program: {0}")]
     Generator(String),
-    /// The code would take more stack than a thread that processes packets has to give.
+    /// The code needs more stack than a thread that processes packets provides.
     #[error(
         "the calls of this program take {bytes} bytes of stack in machine code, and at most {most} are \
          allowed: let fewer calls nest, or run the program on the interpreter"
     )]
     Stack {
-        /// The bytes that they take.
+        /// The number of bytes that the code needs.
         bytes: u64,
-        /// The bytes that they may take.
+        /// The maximum number of bytes.
         most: u64,
     },
-    /// The entries of a table cannot be kept as its `@tableconfig` asks.
+    /// The entries of a table cannot be stored as its `@tableconfig` specifies.
     #[error("table {table}: {reason}")]
     Design {
         /// The name of the table.
         table: String,
-        /// The reason, and a design that can be had.
+        /// The reason, and a design that is possible.
         reason: tables::DesignError,
     },
-    /// Entries that are there already find no room where machine code has them.
+    /// There is not enough memory to pack the existing entries for machine code.
     #[error("no memory for the tables of this program in machine code: run it on the interpreter")]
     Memory,
 }
 
 impl CompileError {
-    /// The code generator refused something.
+    /// Returns the error of a failure in the code generator.
     pub(crate) fn generator(error: impl std::fmt::Display) -> Self {
         Self::Generator(error.to_string())
     }
 }
 
 impl CompileError {
-    /// What is missing, if that is why.
+    /// Returns the construct that cannot be compiled, if that is the error.
     #[must_use]
     pub fn unsupported(&self) -> Option<&str> {
         match self {

@@ -123,7 +123,7 @@ impl Meters {
     }
 }
 
-/// An array of registers. Elements that were never written are not kept.
+/// An array of registers. Elements that were never written take no memory unless the array is flat.
 #[derive(Debug)]
 pub(crate) struct Registers {
     pub(crate) name: String,
@@ -218,7 +218,7 @@ impl ExternState {
     }
 }
 
-/// Constructor arguments by what they are, whatever the architecture calls them.
+/// The constructor arguments by kind, independent of their names in the architecture.
 struct Constructed {
     numbers: Vec<u64>,
     members: Vec<String>,

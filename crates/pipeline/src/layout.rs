@@ -49,7 +49,7 @@ pub(crate) struct Layout {
     pub(crate) frame_size: u64,
     /// The initial value of each type.
     initials: Vec<Value>,
-    /// Where BMv2's direct meters leave their colours.
+    /// The places in which BMv2's direct meters store their colours.
     meter_results: HashMap<ExternId, Place>,
     pub(crate) dialect: Dialect,
     /// v1model: the port that `mark_to_drop` sets, through which no packet leaves.
@@ -207,7 +207,8 @@ impl Layout {
         &self.locals
     }
 
-    /// Whether a control of the package must not run while another one does that must not either.
+    /// Whether a control of the package must not run at the same time as another block for which
+    /// this holds.
     pub(crate) fn runs_alone(&self, id: ControlId) -> bool {
         self.alone.control(id, self.dialect)
     }

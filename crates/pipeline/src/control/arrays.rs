@@ -1,4 +1,4 @@
-//! Counters, meters, registers and hash parameters.
+//! The control plane's operations on counters, meters, registers and hash parameters.
 
 use super::{Done, unknown};
 use crate::error::ControlError;
@@ -23,10 +23,10 @@ impl Core {
         }
     }
 
-    /// Number of elements of a counter, meter or register.
+    /// Returns the number of elements of a counter, meter or register.
     ///
     /// # Errors
-    /// If it is none of these.
+    /// Fails if the extern is none of these.
     pub fn array_size(&self, id: ExternId) -> Result<u64, ControlError> {
         match self.state.externs.get(id.index()) {
             Some(ExternState::Counter(Counters { size, .. })) => Ok(*size),
@@ -39,7 +39,7 @@ impl Core {
     /// Reads an element of a counter.
     ///
     /// # Errors
-    /// If there is no such counter or element.
+    /// Fails if there is no such counter or element.
     pub fn counter(&self, id: ExternId, index: u64) -> Result<CounterValue, ControlError> {
         let counters = self.counters(id)?;
         check_index(index, counters.size, &counters.name)?;
@@ -49,19 +49,19 @@ impl Core {
     /// Sets an element of a counter.
     ///
     /// # Errors
-    /// If there is no such counter or element.
+    /// Fails if there is no such counter or element.
     pub fn set_counter(&self, id: ExternId, index: u64, value: CounterValue) -> Done {
         let counters = self.counters(id)?;
         check_index(index, counters.size, &counters.name)?;
-        // Code that is alone adds to what it has read a moment ago.
+        // Machine code must be stopped, since it reads a cell and then writes the sum.
         self.state.group.alone(|| counters.cells.set(index, Some(value)));
         Ok(())
     }
 
-    /// Reads the direct counter of an entry, [`EntryHandle::DEFAULT`] too.
+    /// Reads the direct counter of an entry, which may be [`EntryHandle::DEFAULT`].
     ///
     /// # Errors
-    /// If there is no such entry or counter.
+    /// Fails if there is no such entry or counter.
     pub fn direct_counter(
         &self,
         table: TableId,
@@ -71,10 +71,10 @@ impl Core {
         self.with_counter(table, entry, counter, |value| *value)
     }
 
-    /// Sets the direct counter of an entry, [`EntryHandle::DEFAULT`] too.
+    /// Sets the direct counter of an entry, which may be [`EntryHandle::DEFAULT`].
     ///
     /// # Errors
-    /// If there is no such entry or counter.
+    /// Fails if there is no such entry or counter.
     pub fn set_direct_counter(
         &self,
         table: TableId,
@@ -85,10 +85,11 @@ impl Core {
         self.with_counter(table, entry, counter, |counter| *counter = value)
     }
 
-    /// Configures an element of a meter; `None` makes it find every packet green.
+    /// Configures an element of a meter. Without a configuration (`None`), every packet keeps its
+    /// colour, which is green in v1model.
     ///
     /// # Errors
-    /// If there is no such meter or element.
+    /// Fails if there is no such meter or element.
     pub fn configure_meter(
         &self,
         id: ExternId,
@@ -104,10 +105,10 @@ impl Core {
         Ok(())
     }
 
-    /// The configuration of an element of a meter.
+    /// Returns the configuration of an element of a meter.
     ///
     /// # Errors
-    /// If there is no such meter or element.
+    /// Fails if there is no such meter or element.
     pub fn meter_config(
         &self,
         id: ExternId,
@@ -120,10 +121,10 @@ impl Core {
         Ok(meters.cells.get(index).and_then(|meter| meter.config()))
     }
 
-    /// Configures the direct meter of an entry, [`EntryHandle::DEFAULT`] too.
+    /// Configures the direct meter of an entry, which may be [`EntryHandle::DEFAULT`].
     ///
     /// # Errors
-    /// If there is no such entry or meter.
+    /// Fails if there is no such entry or meter.
     pub fn configure_direct_meter(
         &self,
         table: TableId,
@@ -135,10 +136,10 @@ impl Core {
         self.with_meter(table, entry, meter, |meter| meter.configure(config, now))
     }
 
-    /// Configures the direct meters of all entries of a table, also of those that come later.
+    /// Configures the direct meters of all present and future entries of a table.
     ///
     /// # Errors
-    /// If the table has no such meter.
+    /// Fails if the table has no such meter.
     pub fn configure_direct_meters(
         &self,
         table: TableId,
@@ -150,10 +151,11 @@ impl Core {
         is_there.then_some(()).ok_or_else(|| unknown("meter", meter.0))
     }
 
-    /// The configuration of the direct meter of an entry, [`EntryHandle::DEFAULT`] too.
+    /// Returns the configuration of the direct meter of an entry, which may be
+    /// [`EntryHandle::DEFAULT`].
     ///
     /// # Errors
-    /// If there is no such entry or meter.
+    /// Fails if there is no such entry or meter.
     pub fn direct_meter_config(
         &self,
         table: TableId,
@@ -203,7 +205,7 @@ impl Core {
     /// Reads an element of a register.
     ///
     /// # Errors
-    /// If there is no such register or element.
+    /// Fails if there is no such register or element.
     pub fn register(&self, id: ExternId, index: u64) -> Result<Value, ControlError> {
         let registers = self.registers(id)?;
         check_index(index, registers.size, &registers.name)?;
@@ -213,7 +215,7 @@ impl Core {
     /// Writes an element of a register whose elements are numbers.
     ///
     /// # Errors
-    /// If there is no such register or element, or the value does not fit.
+    /// Fails if there is no such register or element, or if the value does not fit.
     pub fn set_register(&self, id: ExternId, index: u64, value: &Bits) -> Done {
         let registers = self.registers(id)?;
         check_index(index, registers.size, &registers.name)?;
@@ -225,26 +227,27 @@ impl Core {
         Ok(())
     }
 
-    /// Puts all elements of a register back to their initial value.
+    /// Resets all elements of a register to their initial value.
     ///
     /// # Errors
-    /// If there is no such register.
+    /// Fails if there is no such register.
     pub fn reset_register(&self, id: ExternId) -> Done {
         self.registers(id)?.cells.clear();
         Ok(())
     }
 
-    /// Sets what `crc16_custom` computes.
+    /// Sets the parameters of `crc16_custom`.
     pub fn set_crc16(&self, parameters: CrcParameters) {
         write(&self.state.hashes).custom_crcs.crc16 = Arc::new(Crc::new(parameters));
     }
 
-    /// Sets the key of Toeplitz hashes (PNA on DPDK); all zeros at first, so that every hash is zero.
+    /// Sets the key of Toeplitz hashes (PNA on DPDK). The initial key is all zeros, with which
+    /// every hash is zero.
     pub fn set_toeplitz_key(&self, key: Vec<u8>) {
         write(&self.state.hashes).toeplitz_key = key;
     }
 
-    /// Sets what `crc32_custom` computes.
+    /// Sets the parameters of `crc32_custom`.
     pub fn set_crc32(&self, parameters: CrcParameters) {
         write(&self.state.hashes).custom_crcs.crc32 = Arc::new(Crc::new(parameters));
     }

@@ -1,4 +1,4 @@
-//! Action profiles and selectors.
+//! The control plane's operations on action profiles and action selectors.
 
 use super::{Done, unknown};
 use crate::error::ControlError;
@@ -19,15 +19,15 @@ impl Core {
     /// Adds a member to an action profile or selector.
     ///
     /// # Errors
-    /// If it is there already, or the profile is full.
+    /// Fails if the member already exists, or the profile is full.
     pub fn add_member(&self, profile: ExternId, member: u32, action: ActionCall) -> Done {
         self.profile(profile)?.add_member(member, action)
     }
 
-    /// Gives a member another action.
+    /// Replaces the action of a member.
     ///
     /// # Errors
-    /// If it is not there.
+    /// Fails if the member does not exist.
     pub fn modify_member(&self, profile: ExternId, member: u32, action: ActionCall) -> Done {
         let cell = self.profile(profile)?.modify_member(member, action)?;
         self.state.refresh_choosers(&|runs| runs.may_run(&cell));
@@ -37,7 +37,7 @@ impl Core {
     /// Removes a member.
     ///
     /// # Errors
-    /// If it is not there, or groups or entries use it.
+    /// Fails if the member does not exist, or is used by groups or entries.
     pub fn delete_member(&self, profile: ExternId, member: u32) -> Done {
         self.check_unused(profile, &EntryAction::Member(member), "member")?;
         self.profile(profile)?.remove_member(member)
@@ -46,15 +46,16 @@ impl Core {
     /// Adds a group to an action selector.
     ///
     /// # Errors
-    /// If it is there already, a member is not, or it weighs too much.
+    /// Fails if the group already exists, one of its members does not exist, or its weight is too
+    /// large.
     pub fn add_group(&self, selector: ExternId, group: u32, members: Group) -> Done {
         self.profile(selector)?.add_group(group, members)
     }
 
-    /// Gives a group other members.
+    /// Replaces the members of a group.
     ///
     /// # Errors
-    /// If it is not there, and as [`Core::add_group`].
+    /// Fails if the group does not exist, or as [`Core::add_group`] does.
     pub fn modify_group(&self, selector: ExternId, group: u32, members: Group) -> Done {
         let cell = self.profile(selector)?.modify_group(group, members)?;
         self.state.refresh_choosers(&|runs| runs.is_group(&cell));
@@ -64,16 +65,16 @@ impl Core {
     /// Removes a group.
     ///
     /// # Errors
-    /// If it is not there, or entries use it.
+    /// Fails if the group does not exist, or is used by entries.
     pub fn delete_group(&self, selector: ExternId, group: u32) -> Done {
         self.check_unused(selector, &EntryAction::Group(group), "group")?;
         self.profile(selector)?.remove_group(group)
     }
 
-    /// Members of a profile with their actions.
+    /// Returns the members of a profile with their actions.
     ///
     /// # Errors
-    /// If there is no such profile.
+    /// Fails if there is no such profile.
     pub fn members(
         &self,
         profile: ExternId,
@@ -82,10 +83,10 @@ impl Core {
         Ok(members.into_iter().map(|(id, cell)| (id, (*cell.call()).clone())))
     }
 
-    /// Groups of a selector.
+    /// Returns the groups of a selector.
     ///
     /// # Errors
-    /// If there is no such selector.
+    /// Fails if there is no such selector.
     pub fn groups(
         &self,
         selector: ExternId,
@@ -118,8 +119,8 @@ impl Core {
         Ok(())
     }
 
-    /// Tells selectors that a port is up or down; members that watch a port that is down are not
-    /// chosen. All are up at first.
+    /// Sets whether a port is up, as selectors see it. Members that watch a port that is down are
+    /// not chosen. All ports are up at first.
     pub fn set_port_up(&self, port: u32, up: bool) {
         self.state.change_ports_down(|down| {
             if up {

@@ -1,4 +1,5 @@
-//! Multicast groups, clone sessions, value sets and ports.
+//! The control plane's operations on multicast groups, clone sessions, value sets and ports, and
+//! the settings of the switch.
 
 use super::{Done, unknown};
 use crate::error::ControlError;
@@ -12,8 +13,8 @@ use std::sync::atomic::Ordering;
 
 /// Packet replication, value sets, ports.
 impl Core {
-    /// Sets the members of a multicast group, in the order in which copies are made; none removes
-    /// the group.
+    /// Sets the members of a multicast group, in the order in which copies are made. An empty list
+    /// removes the group.
     pub fn set_multicast_group(&self, group: u32, replicas: Vec<Replica>) {
         let mut groups = write(&self.state.multicast_groups);
         if replicas.is_empty() {
@@ -23,13 +24,13 @@ impl Core {
         }
     }
 
-    /// The members of a multicast group.
+    /// Returns the members of a multicast group.
     #[must_use]
     pub fn multicast_group(&self, group: u32) -> Vec<Replica> {
         self.state.replicas(group).to_vec()
     }
 
-    /// Sets a clone session; `None` removes it.
+    /// Sets a clone session, or removes it if `config` is `None`.
     pub fn set_clone_session(&self, session: u32, config: Option<CloneSession>) {
         let mut sessions = write(&self.state.clone_sessions);
         match config {
@@ -38,21 +39,23 @@ impl Core {
         };
     }
 
-    /// A clone session.
+    /// Returns a clone session.
     #[must_use]
     pub fn clone_session(&self, session: u32) -> Option<CloneSession> {
         self.state.clone_session(session).map(|config| (*config).clone())
     }
 
-    /// v1model: how many queues each port has; `priority` of a packet is the number of its queue, from
-    /// zero, and the highest leaves first. A packet with a number beyond is dropped. One at first, as
-    /// for `simple_switch` without `--priority-queues`.
+    /// v1model: sets the number of queues of each port. A packet's `priority` is the number of its
+    /// queue, counted from zero, and the highest queue is sent first. A packet whose number is too
+    /// large is dropped. The initial value is one, as in `simple_switch` without
+    /// `--priority-queues`.
     pub fn set_priority_queues(&self, queues: u32) {
         self.state.priority_queues.store(queues.max(1), Ordering::Relaxed);
     }
 
-    /// v1model: the port that `mark_to_drop` chooses and that nothing leaves by, as `--drop-port` of `simple_switch`; 511
-    /// at first. What was compiled for another is given up: the interpreter goes on, until the program is compiled again.
+    /// v1model: sets the port that `mark_to_drop` selects and through which no packet leaves, like
+    /// `--drop-port` of `simple_switch`. The initial value is 511. A change discards the program's
+    /// machine code: the interpreter runs packets until the program is compiled again.
     pub fn set_drop_port(&mut self, port: u16) {
         if self.layout.drop_port != port {
             self.layout.drop_port = port;
@@ -60,10 +63,10 @@ impl Core {
         }
     }
 
-    /// Sets the units of work that one packet may take, with all its passes and copies; 4,194,304 at
-    /// first. A unit is a statement, a comparison, or 16 bytes that are moved. A packet that would
-    /// take more is dropped with [`RunError::WorkLimit`](crate::RunError::WorkLimit). Code that was
-    /// compiled for another number is given up, as by [`Core::set_drop_port`].
+    /// Sets the units of work that one packet may take, with all its passes and copies. The initial
+    /// value is 4,194,304. A unit is a statement, a comparison, or the move of 16 bytes. A packet
+    /// that exceeds the limit is dropped with [`RunError::WorkLimit`](crate::RunError::WorkLimit).
+    /// A change discards the program's machine code, as in [`Core::set_drop_port`].
     pub fn set_packet_work(&mut self, units: u32) {
         if self.layout.packet_work != units {
             self.layout.packet_work = units;
@@ -71,10 +74,11 @@ impl Core {
         }
     }
 
-    /// Sets the members of a parser value set: for each one match per field, by its match kind.
+    /// Sets the members of a parser value set. Each member has one match per field, of the field's
+    /// match kind.
     ///
     /// # Errors
-    /// If there are more than the set holds, or one does not fit.
+    /// Fails if there are more members than the set holds, or if one does not fit.
     pub fn set_value_set(&self, id: ValueSetId, members: &[Vec<FieldMatch>]) -> Done {
         let set = self.program().value_sets.get(id.index());
         let set = set.ok_or_else(|| unknown("value set", id.0))?;
@@ -107,17 +111,18 @@ impl Core {
         Ok(())
     }
 
-    /// The members of a parser value set.
+    /// Returns the members of a parser value set.
     ///
     /// # Errors
-    /// If there is no such set.
+    /// Fails if there is no such set.
     pub fn value_set(&self, id: ValueSetId) -> Result<Vec<Vec<FieldMatch>>, ControlError> {
         let members = self.state.value_sets.get(id.index());
         let members = members.ok_or_else(|| unknown("value set", id.0))?;
         Ok((**read(members)).clone())
     }
 
-    /// PNA: whether a port is of the host (packets go `HOST_TO_NET`) or of the network (at first).
+    /// PNA: sets whether a port is a host port (its packets go `HOST_TO_NET`) or a network port, as
+    /// all ports are at first.
     pub fn set_host_port(&self, port: u32, host: bool) {
         let mut ports = write(&self.state.host_ports);
         if host {

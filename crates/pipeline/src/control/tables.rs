@@ -1,4 +1,4 @@
-//! Entries, default actions and time.
+//! The control plane's operations on entries, default actions and timeouts.
 
 use super::{Done, unknown};
 use crate::error::ControlError;
@@ -16,11 +16,11 @@ use std::time::Duration;
 
 /// Tables.
 impl Core {
-    /// An action with arguments for its parameters without direction, which are put into the
-    /// parameters' types.
+    /// Returns an action call, with arguments for the action's parameters without direction. The
+    /// arguments are converted to the types of the parameters.
     ///
     /// # Errors
-    /// If their number is wrong or one does not fit.
+    /// Fails if the number of arguments is wrong, or one of them does not fit.
     pub fn action_call(
         &self,
         action: ActionId,
@@ -50,7 +50,8 @@ impl Core {
     /// Adds an entry.
     ///
     /// # Errors
-    /// If it does not fit the table, is there already, or finds the table full or constant.
+    /// Fails if the entry does not fit the table or already exists, or if the table is full or
+    /// constant.
     pub fn add_entry(
         &self,
         table: TableId,
@@ -60,7 +61,7 @@ impl Core {
         Ok(self.add_entry_with(table, &entry, now, |_| {})?.handle)
     }
 
-    /// Adds an entry with more that is kept of it, before a packet can find it.
+    /// Adds an entry, and calls `fill` on its state before a packet can find the entry.
     pub(crate) fn add_entry_with(
         &self,
         table: TableId,
@@ -73,10 +74,10 @@ impl Core {
         self.table(table)?.add(key, runs, entry.idle_timeout, now, fill)
     }
 
-    /// Gives the entry with this match and priority another action and timeout.
+    /// Replaces the action and the timeout of the entry with this match and priority.
     ///
     /// # Errors
-    /// As [`Core::add_entry`], and if it is not there.
+    /// Fails as [`Core::add_entry`] does, and if there is no such entry.
     pub fn modify_entry(
         &self,
         table: TableId,
@@ -98,7 +99,7 @@ impl Core {
     /// Removes the entry with this match and priority.
     ///
     /// # Errors
-    /// If it is not there or is constant.
+    /// Fails if there is no such entry, or if it is constant.
     pub fn delete_entry(
         &self,
         table: TableId,
@@ -113,19 +114,19 @@ impl Core {
         Ok(stored.shown())
     }
 
-    /// Removes all entries that the program does not say to be constant.
+    /// Removes all entries of a table that the program does not declare constant.
     ///
     /// # Errors
-    /// If there is no such table.
+    /// Fails if there is no such table.
     pub fn clear_table(&self, table: TableId) -> Done {
         self.table(table)?.clear();
         Ok(())
     }
 
-    /// All entries of a table, oldest first.
+    /// Returns all entries of a table, the oldest first.
     ///
     /// # Errors
-    /// If there is no such table.
+    /// Fails if there is no such table.
     pub fn entries(
         &self,
         table: TableId,
@@ -133,19 +134,19 @@ impl Core {
         Ok(self.table(table)?.iter().map(|stored| (stored.handle, stored.shown())))
     }
 
-    /// Returns the bytes of memory that a table takes for its entries in addition to the heap: the
-    /// parts of entries that packets touch, and the entries as machine code stores them.
+    /// Returns the memory in bytes that a table uses for its entries in addition to the heap: the
+    /// parts of entries that packets access, and the packed entries of machine code.
     ///
     /// # Errors
-    /// If there is no such table.
+    /// Fails if there is no such table.
     pub fn table_bytes(&self, table: TableId) -> Result<usize, ControlError> {
         Ok(self.table(table)?.bytes())
     }
 
-    /// The entry with this match and priority.
+    /// Returns the entry with this match and priority.
     ///
     /// # Errors
-    /// If the match does not fit the table.
+    /// Fails if the match does not fit the table.
     pub fn find_entry(
         &self,
         table: TableId,
@@ -157,10 +158,11 @@ impl Core {
         Ok(found.map(|stored| stored.handle))
     }
 
-    /// Sets what runs on a miss; `None` puts back what the program says.
+    /// Sets the action that runs on a miss. `None` restores the program's default action.
     ///
     /// # Errors
-    /// If the program says that it is constant, or the table does not have the action.
+    /// Fails if the program declares the default action constant, or the table does not have the
+    /// action.
     pub fn set_default_action(&self, table: TableId, action: Option<ActionCall>) -> Done {
         if self.program_table(table)?.default_action_is_const {
             return Err(ControlError::Constant("the default action"));
@@ -177,16 +179,16 @@ impl Core {
         Ok(())
     }
 
-    /// What runs on a miss.
+    /// Returns the action that runs on a miss.
     ///
     /// # Errors
-    /// If there is no such table.
+    /// Fails if there is no such table.
     pub fn default_action(&self, table: TableId) -> Result<ActionCall, ControlError> {
         Ok((*self.table(table)?.default().cell.call()).clone())
     }
 
-    /// Entries that were idle for their timeout at `now`: each is told once per timeout, or is
-    /// removed if the table says `AUTO_DELETE`.
+    /// Returns the entries whose idle timeout has expired at `now`. Each is reported once per
+    /// timeout, or removed if its table has `AUTO_DELETE`.
     pub fn expire(&self, now: Duration) -> Vec<IdleEntry> {
         let mut idle = Vec::new();
         for (position, state) in self.state.tables.iter().enumerate() {
@@ -197,7 +199,7 @@ impl Core {
         idle
     }
 
-    /// The timeout that PNA's expire time profile `profile` stands for; `None`: never.
+    /// Sets the timeout of PNA's expire time profile `profile`. `None` stands for no timeout.
     pub fn set_expire_time_profile(&self, profile: u64, timeout: Option<Duration>) {
         let mut profiles = write(&self.state.expire_profiles);
         match timeout {
@@ -216,7 +218,7 @@ impl Core {
         Ok((matches, self.runs(table, &entry.action)?))
     }
 
-    /// What an entry of a table runs, if all that it refers to is there.
+    /// Returns the action, member or group that an entry runs, if everything it refers to exists.
     pub(crate) fn runs(&self, table: TableId, action: &EntryAction) -> Result<Runs, ControlError> {
         let implementation = self.program_table(table)?.implementation;
         let direct = "actions: it has no action profile";
@@ -261,7 +263,8 @@ impl Core {
         Ok(())
     }
 
-    /// Whether a table may run an action; `refused` is the annotation that forbids it here.
+    /// Checks whether a table may run an action. `refused` is the annotation that forbids the
+    /// action in this use.
     pub(super) fn check_action(
         &self,
         table: TableId,

@@ -198,7 +198,7 @@ mod tests {
         assert_eq!(named("crc32_custom", CHECK), 0xcbf4_3926);
     }
 
-    /// In RFC 1071, section 3, the words 0001 f203 f4f5 f6f7 sum to ddf2.
+    /// The example of RFC 1071, section 3: the words 0001 f203 f4f5 f6f7 sum to ddf2.
     #[test]
     fn internet_checksum_of_the_rfc() {
         let data = [0x00, 0x01, 0xf2, 0x03, 0xf4, 0xf5, 0xf6, 0xf7];

@@ -129,7 +129,7 @@ fn needs_payload(statement: &StatementKind) -> bool {
     }
 }
 
-/// Whether a function does something with the bytes behind the head, or to them.
+/// Whether a function reads or changes the bytes after the head.
 fn uses_rest(function: &ExternFunction) -> bool {
     use ExternFunction as Known;
     match function {
