@@ -147,7 +147,7 @@ impl<T: Clone> Array<T> {
         self.swap(replacement)
     }
 
-    /// Takes the cells of another array; returns its own.
+    /// Replaces the cells with those of another array, and returns the previous cells.
     pub(crate) fn swap(&self, other: Self) -> Self {
         if self.flat.is_some() {
             return self.replace(other.all_written().into_iter());

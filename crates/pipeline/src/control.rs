@@ -33,7 +33,7 @@ fn find<'n>(names: impl Iterator<Item = &'n str> + Clone, name: &str) -> Option<
     ends.next().is_none().then_some(position)
 }
 
-/// Names.
+/// The lookups of identifiers by name.
 impl Core {
     /// Returns the table with this name, or whose name ends with `.` and this name.
     ///

@@ -127,7 +127,7 @@ impl InterpreterTarget {
         Self { state_limit: bytes, ..self }
     }
 
-    /// Lets a packet take this number of units of work, as [`Core::set_packet_work`] does.
+    /// Sets the number of units of work that a packet may take, as [`Core::set_packet_work`] does.
     #[must_use]
     pub fn with_packet_work(self, units: u32) -> Self {
         Self { packet_work: units, ..self }

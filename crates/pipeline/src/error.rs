@@ -49,7 +49,7 @@ pub enum LoadError {
     /// The package does not bind a block that the architecture needs.
     #[error("the package {package} binds no {block}")]
     MissingBlock {
-        /// The package.
+        /// The name of the package.
         package: String,
         /// The name of the block's parameter in the package.
         block: &'static str,

@@ -361,9 +361,8 @@ impl TableState {
         read(&self.entries).by_handle.len()
     }
 
-    /// Returns the bytes of memory that the table has of its own: the parts of entries that packets
-    /// touch, and the entries as machine code stores them. All other state of entries is on the
-    /// heap.
+    /// Returns the memory in bytes that the table allocates outside the heap: the parts of entries
+    /// that packets access, and the packed entries. All other state of entries is on the heap.
     pub(crate) fn bytes(&self) -> usize {
         let accounts = read(&self.entries).accounts.bytes();
         accounts + self.native().map_or(0, |native| native.bytes())

@@ -14,7 +14,7 @@ use ir::{ExternId, TableId};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Counters, meters and registers.
+/// The operations on counters, meters, registers and hash parameters.
 impl Core {
     fn counters(&self, id: ExternId) -> Result<&Counters, ControlError> {
         match self.state.externs.get(id.index()) {

@@ -7,7 +7,7 @@ use crate::switch::Core;
 use crate::table::{ActionCall, EntryAction, Group, Profile};
 use ir::{ExternId, TableImplementation};
 
-/// Action profiles and selectors.
+/// The operations on action profiles and action selectors.
 impl Core {
     pub(crate) fn profile(&self, id: ExternId) -> Result<&Profile, ControlError> {
         match self.state.externs.get(id.index()) {

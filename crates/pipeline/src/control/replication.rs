@@ -11,7 +11,7 @@ use ir::{MatchKind, ValueSetId};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-/// Packet replication, value sets, ports.
+/// The operations on packet replication, value sets and ports.
 impl Core {
     /// Sets the members of a multicast group, in the order in which copies are made. An empty list
     /// removes the group.

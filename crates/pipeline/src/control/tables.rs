@@ -14,7 +14,7 @@ use ir::{ActionId, TableId, TableImplementation};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Tables.
+/// The operations on tables.
 impl Core {
     /// Returns an action call, with arguments for the action's parameters without direction. The
     /// arguments are converted to the types of the parameters.

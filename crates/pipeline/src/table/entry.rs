@@ -57,7 +57,7 @@ pub enum FieldMatch {
 /// The action of an entry.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum EntryAction {
-    /// An action.
+    /// An action with its arguments.
     Action(ActionCall),
     /// A member of the table's action profile.
     Member(u32),

@@ -1,6 +1,7 @@
 //! The idle timers of entries: the time of the last hit, and the timeout.
 //!
-//! Machine code reads and restarts timers inside the gate, where it must not wait for a lock.
+//! Machine code reads and restarts timers inside the gate of its [`tables::WorkerGroup`], where it
+//! must not wait for a lock.
 //! Timers therefore have no lock, and each of their numbers is consistent by itself. All times are
 //! in nanoseconds.
 
