@@ -1,16 +1,19 @@
-//! The compiled path: machine code beside the interpreter, which is its oracle.
+//! The compiled path: machine code that replaces the interpreter, against which it is tested.
 //!
-//! A program is resolved once (`bound`) and turned into one function per block with Cranelift (`generate`).
-//! Both run on the state of one [`Core`]: what the control plane writes there, packets find whichever way they go.
-//! Programs that the compiled path does not have everything for are refused when they are loaded.
+//! A program is resolved once (`bound`) and compiled with Cranelift to one function per block
+//! (`generate`). Interpreter and machine code work on the state of one [`Core`], so packets find
+//! what the control plane writes there with either. Programs that use a construct which the
+//! compiled path lacks are refused when they are loaded.
 //!
-//! A packet has one budget of work, which both ways charge the same (`layout::costs`). The interpreter's limit for depth has
-//! no counterpart: code does not recurse.
+//! A packet has one budget of work, which both implementations charge in the same way
+//! (`layout::costs`). The interpreter's limit of nesting has no counterpart, because machine code
+//! does not recurse.
 //!
-//! Tables whose entries can be packed are used natively (`tables`). Other tables, counters and registers are call-outs into
-//! the interpreter's state (`host`), and rare steps are the interpreter's own (`step`, [`Compiled::interpreted`]). The
-//! drivers of the architectures run the blocks of both ways
-//! (`engine`); packets that go straight through v1model, PSA or PNA have a driver of their own, in batches (`straight`).
+//! Machine code accesses packed tables itself (`tables`). It accesses other tables, counters and
+//! registers in the interpreter's state by host calls (`host`), and leaves rare steps to the
+//! interpreter (`step`, [`Compiled::interpreted`]). The drivers of the architectures run blocks of
+//! both kinds (`engine`). Packets that need no copies or further passes in v1model, PSA or PNA take
+//! a fast path, which processes them in batches (`straight`).
 
 #![allow(unsafe_code)]
 
@@ -43,54 +46,56 @@ use crate::table::TableState;
 use ir::bits::Bits;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Numbers that programs were given; the first has 1.
+/// The number of the next program. The first one is 1.
 static PROGRAMS: AtomicU64 = AtomicU64::new(1);
 
-/// A program as machine code. It may be shared by workers.
+/// A program as machine code, which workers can share.
 #[derive(Debug)]
 pub struct Compiled {
     bound: Bound,
     machine: generate::Machine,
-    /// A packet must not run while another one does.
+    /// Whether packets must not run at the same time.
     runs_alone: bool,
-    /// Where the straight way finds things, or why there is none.
+    /// The plan of the fast path, or the reason why the program has none.
     straight: Result<straight::Straight, plan::Refusal>,
-    /// Bytes of tables up to which nobody asks the cache for their entries.
+    /// The size in bytes up to which tables stay in L2, so that their entries are not prefetched.
     near: u64,
-    /// Tells programs apart.
+    /// The number of the program, by which programs are distinguished.
     number: u64,
 }
 
-/// What machine code uses again and again.
+/// The memory that machine code reuses from packet to packet.
 #[derive(Debug, Default)]
 pub(crate) struct Memory {
     frame: Vec<u64>,
     frames: burst::Frames,
-    /// The frame as ingress left it, for copies.
+    /// The frame as ingress left it, from which copies are made.
     saved: Vec<u64>,
-    /// For packets that come one by one.
+    /// The batch for packets that are processed one by one.
     batch: Batch,
     key: Vec<Bits>,
     joined: Option<tables::Joined>,
     data: Vec<u8>,
     timed: Option<Timed>,
-    /// The way that packets must go, where the program has it; otherwise the fastest.
+    /// The way that packets must take, if the program has it. `None` selects the fastest.
     way: Option<Way>,
 }
 
-/// Where the time of packets in bursts goes, by a clock that who asks for it brings. Meanwhile all packets go from stage
-/// to stage, also those that would have all of them in one.
+/// The time that packets in bursts spend in each stage, in units of the clock that the caller
+/// provides. While times are measured, all packets go from stage to stage, even if the program has
+/// a fused function for all stages.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct StageTimes {
-    /// Packets that went in bursts.
+    /// The number of packets in bursts.
     pub packets: u64,
-    /// Packets copied to where they leave from, parsed, and the cache asked for their entries.
+    /// The time for copying packets to the output buffer, parsing them, and prefetching their
+    /// entries.
     pub parser: u64,
-    /// All behind the parser: tables, actions, checksums, deparser.
+    /// The time for everything after the parser: tables, actions, checksums, deparser.
     pub behind_parser: u64,
 }
 
-/// A clock, and what it showed.
+/// A clock, and the times measured with it.
 #[derive(Clone, Copy, Debug)]
 struct Timed {
     clock: fn() -> u64,
@@ -98,28 +103,28 @@ struct Timed {
 }
 
 impl Memory {
-    /// Sends packets by this way from now on, or by the fastest.
+    /// Selects the way that packets take from now on, or the fastest.
     pub(crate) fn choose_way(&mut self, way: Option<Way>) {
         self.way = way;
     }
 
-    /// The way that packets must go.
+    /// Returns the selected way.
     pub(crate) fn way(&self) -> Option<Way> {
         self.way
     }
 
-    /// Has the stages of bursts timed from now on, or no longer.
+    /// Starts measuring the stages of bursts, or stops if there is no clock.
     pub(crate) fn time_stages(&mut self, clock: Option<fn() -> u64>) {
         self.timed = clock.map(|clock| Timed { clock, times: StageTimes::default() });
     }
 
-    /// What was found since then.
+    /// Returns the times since the measurement started.
     pub(crate) fn stage_times(&self) -> Option<StageTimes> {
         self.timed.map(|timed| timed.times)
     }
 }
 
-/// Compiles where statements may nest as deeply, and calls inside of them, as programs are allowed to.
+/// Compiles on a stack that is large enough for the permitted nesting of statements and calls.
 fn on_large_stack<T: Send>(
     compile: impl FnOnce() -> Result<T, CompileError> + Send,
 ) -> Result<T, CompileError> {
@@ -131,7 +136,7 @@ impl Compiled {
     /// Compiles the program of a switch.
     ///
     /// # Errors
-    /// What the compiled path does not have yet, and where the source uses it.
+    /// Returns the construct that the compiled path lacks, and its place in the source.
     pub fn new(core: &Core) -> Result<Self, CompileError> {
         on_large_stack(|| Self::of(core, Bound::new(&core.layout)?))
     }
@@ -158,42 +163,43 @@ impl Compiled {
         Ok(Self { bound, machine, runs_alone, straight, near, number })
     }
 
-    /// Puts the entries of a state where this code finds them; see [`tables::activate`].
+    /// Packs the entries of a state for this code; see [`tables::activate`].
     pub(crate) fn activate_tables(&self, state: &State) -> Result<(), RunError> {
         tables::activate(&self.bound, state)
     }
 
-    /// Creates what each worker has of its own in the tables of a state, for a number of workers,
-    /// before the workers come.
+    /// Allocates the per-worker data of a state's tables, for a number of workers, before the
+    /// workers start.
     pub(crate) fn reserve_workers(&self, state: &State, workers: usize) {
         let tables = self.bound.natives.iter().filter_map(|position| state.tables.get(*position));
         for table in tables.filter_map(TableState::native) {
-            // If memory does not suffice now, the worker tries again when it comes, and that
+            // If there is not enough memory now, the worker tries again when it starts, and that
             // failure is reported.
             let _ = table.reserve(workers);
         }
     }
 
-    /// Steps that code leaves to the interpreter: where in the source, and what code lacks for it. They give the same
-    /// and take longer.
+    /// Returns the steps that code leaves to the interpreter: the place of each in the source, and
+    /// the construct that code lacks. They have the same results, but take longer.
     pub fn interpreted(&self) -> impl Iterator<Item = (&str, &str)> {
         self.bound.steps.iter().map(|step| (step.place.as_str(), step.what.as_str()))
     }
 
-    /// Whether machine code has the entries of a table itself, stored as the program asks (`@tableconfig`). It has none
-    /// with members or groups, and none whose keys or data are too wide.
+    /// Whether machine code accesses the entries of a table itself, in the storage that the program
+    /// specifies (`@tableconfig`). It does not if keys or data are too wide, among other reasons.
     #[must_use]
     pub fn stores(&self, table: ir::TableId) -> bool {
         self.bound.natives.contains(&table.index())
     }
 
-    /// Whether machine code has the entries of any table itself.
+    /// Whether machine code accesses the entries of any table itself.
     #[must_use]
     pub fn has_tables(&self) -> bool {
         !self.bound.natives.is_empty()
     }
 
-    /// Why packets do not go in bursts, each stage of which is one function; nothing if they do.
+    /// Returns the reason why packets are not processed in bursts, each stage of which is one
+    /// function call, or `None` if they are.
     #[must_use]
     pub fn one_by_one(&self) -> Option<&'static str> {
         match &self.straight {
@@ -202,19 +208,20 @@ impl Compiled {
         }
     }
 
-    /// Bytes of machine code.
+    /// Returns the size of the machine code in bytes.
     #[must_use]
     pub fn code_size(&self) -> usize {
         self.machine.size
     }
 
-    /// Returns the most bytes of stack that the code takes, without what it calls of the interpreter.
+    /// Returns the maximum number of bytes of stack that the code uses, not including the
+    /// interpreter's functions that it calls.
     #[must_use]
     pub fn stack_bytes(&self) -> u64 {
         self.machine.stack
     }
 
-    /// Bytes of a packet's frame: headers, metadata and variables.
+    /// Returns the size in bytes of a packet's frame: headers, metadata and variables.
     #[must_use]
     pub fn frame_size(&self) -> usize {
         self.bound.frame as usize

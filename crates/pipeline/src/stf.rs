@@ -1,10 +1,10 @@
-//! STF: p4c's scripts of packets, entries and expectations.
+//! STF, the format of p4c's test scripts with packets, table entries and expected outputs.
 //!
-//! A script is read ([`Script::parse`]), then run against a [`crate::Switch`] ([`run`]). What passes with
-//! p4c's runner over BMv2 passes here: outputs are compared port by port, in order, at the end;
-//! ports that the script does not name are not looked at, and what the switch refuses is a note.
-//! What p4c's runner skips (counters, `wait`, `remove`, `no_packet`) is done here. [`run_network`] runs a script against
-//! several switches.
+//! A script is parsed ([`Script::parse`]) and then run on a [`crate::Switch`] ([`run`]). A script
+//! that passes with p4c's runner for BMv2 also passes here: outputs are compared port by port, in
+//! order, at the end; ports that the script does not name are ignored, and an operation that the
+//! switch refuses is only noted. Statements that p4c's runner skips (counters, `wait`, `remove`,
+//! `no_packet`) are executed here. [`run_network`] runs a script on several switches.
 
 mod books;
 mod compare;
@@ -32,154 +32,154 @@ pub use ways::{Disagreement, Ran, disagreements};
 
 use crate::{ControlError, RunError};
 
-/// A script that does not fit the program.
+/// An error in a script that does not fit the program.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum StfError {
-    /// No such thing in the program.
+    /// The program has no such object.
     #[error("no {kind} {name}; there is {known}")]
     Unknown {
-        /// Table, action and so on.
+        /// The kind of object: a table, an action and so on.
         kind: &'static str,
-        /// As the script has it.
+        /// The name in the script.
         name: String,
-        /// What could have been meant.
+        /// The names that could have been meant.
         known: String,
     },
-    /// The end of several names.
+    /// A name is the end of several full names.
     #[error("{kind} {name} may be {first} or {second}: write more of the name")]
     Ambiguous {
-        /// Table, action and so on.
+        /// The kind of object: a table, an action and so on.
         kind: &'static str,
-        /// As the script has it.
+        /// The name in the script.
         name: String,
-        /// One of them.
+        /// One of the full names.
         first: String,
-        /// Another.
+        /// Another of the full names.
         second: String,
     },
-    /// A name that BMv2's command line does not take.
+    /// BMv2's command line does not accept a name.
     #[error(
         "BMv2's command line takes no {kind} {name}: it needs the whole name, or an end of it after a \
          dot that no other has"
     )]
     NotUnique {
-        /// Table or action.
+        /// The kind of object: a table or an action.
         kind: &'static str,
-        /// As the script has it.
+        /// The name in the script.
         name: String,
     },
-    /// An action without one of its arguments.
+    /// An action lacks an argument.
     #[error("action {action} needs a value for parameter {parameter}")]
     Missing {
-        /// Its name.
+        /// The name of the action.
         action: String,
-        /// Which parameter.
+        /// The parameter without an argument.
         parameter: String,
     },
-    /// A value that does not fit its key.
+    /// A value does not fit its key.
     #[error("key {key} has {width} bits, {value} does not fit")]
     Width {
-        /// Its name.
+        /// The name of the key.
         key: String,
-        /// In bits.
+        /// The width of the key in bits.
         width: u32,
-        /// As the script has it.
+        /// The value in the script.
         value: String,
     },
-    /// A match of a form that its key does not have.
+    /// A match does not have the form that its key needs.
     #[error("key {key} is matched {kind}: it cannot match {form}")]
     Form {
-        /// Its name.
+        /// The name of the key.
         key: String,
-        /// Of the table.
+        /// The match kind of the key.
         kind: &'static str,
-        /// What was given.
+        /// The form in the script.
         form: &'static str,
     },
-    /// A handle, node or group that was not made before.
+    /// A handle, node or group has not been created before.
     #[error("no {kind} {name} was made before")]
     NotMade {
-        /// What it is.
+        /// The kind of object.
         kind: &'static str,
-        /// As the script has it.
+        /// The name in the script.
         name: String,
     },
-    /// Rates that a meter of BMv2 does not take.
+    /// The rates are not those that a meter of BMv2 accepts.
     #[error(
         "a meter has two rates, the committed and the peak rate, and the second is not the smaller"
     )]
     Rates,
-    /// A line that begins with no statement.
+    /// A line does not begin with a statement.
     #[error("`{0}` is no statement (add, packet, expect, ...)")]
     NoStatement(String),
-    /// A packet with an odd number of digits.
+    /// A packet has an odd number of hexadecimal digits.
     #[error("the packet has half a byte: the number of digits is odd")]
     HalfByte,
-    /// A statement for one switch, in a network of several.
+    /// A statement applies to a single switch, but the script is for a network.
     #[error(
         "a network has packet, expect, no_packet and wait; what its switches hold is in their runtime files"
     )]
     NotInNetwork,
-    /// The switch refuses.
+    /// The switch refuses an operation.
     #[error(transparent)]
     Control(#[from] ControlError),
 }
 
-/// What did not come as the script says.
+/// A deviation from what a script expects.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Failure {
-    /// Another packet than expected.
+    /// A packet differs from the expected one.
     Different {
-        /// Line of the expectation.
+        /// The line of the expectation.
         line: usize,
-        /// Where it left.
+        /// The port of the packet.
         port: u32,
-        /// What it must begin with.
+        /// The pattern with which the packet must begin.
         expected: Pattern,
         /// The packet.
         got: Vec<u8>,
-        /// Line of the packet that it came of.
+        /// The line of the packet that caused the output.
         cause: usize,
     },
-    /// Nothing came.
+    /// An expected packet is missing.
     Missing {
-        /// Line of the expectation.
+        /// The line of the expectation.
         line: usize,
-        /// Where it should have left.
+        /// The port on which the packet was expected.
         port: u32,
-        /// What it must begin with.
+        /// The pattern with which the packet must begin, if the script has one.
         expected: Option<Pattern>,
     },
-    /// Nothing was expected.
+    /// There is a packet that the script does not expect.
     Unexpected {
-        /// Where it left.
+        /// The port of the packet.
         port: u32,
         /// The packet.
         got: Vec<u8>,
-        /// Line of the packet that it came of.
+        /// The line of the packet that caused the output.
         cause: usize,
     },
-    /// A counter has another value.
+    /// A counter has another value than expected.
     Counter {
-        /// Line of the check.
+        /// The line of the check.
         line: usize,
-        /// Its name.
+        /// The name of the counter.
         counter: String,
-        /// What must hold.
+        /// The condition that must hold.
         condition: Condition,
-        /// The value.
+        /// The value of the counter.
         got: u64,
     },
-    /// The program stopped at a packet.
+    /// The program failed on a packet.
     Run {
-        /// Line of the packet.
+        /// The line of the packet.
         line: usize,
-        /// Why.
+        /// The error.
         error: RunError,
     },
-    /// Two ways of running the program give different results.
+    /// Two ways of running the program have different results.
     Ways(Disagreement),
 }
 
@@ -190,7 +190,7 @@ impl std::fmt::Display for Failure {
 }
 
 impl Failure {
-    /// In words; `name` says what a port is called.
+    /// Writes the failure in words. `name` returns the name of a port.
     fn write(
         &self,
         f: &mut std::fmt::Formatter<'_>,
