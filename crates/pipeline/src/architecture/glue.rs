@@ -267,7 +267,7 @@ impl Rules {
         fields
     }
 
-    /// Decides about a packet.
+    /// Returns the decision about a packet.
     #[inline(always)]
     pub(crate) fn decide<N: Fn(Of) -> u128>(&self, packet: &Packet<'_, N>) -> Decision {
         let number = &packet.number;

@@ -250,8 +250,9 @@ impl Entries<'_> {
         }
     }
 
-    /// Returns the call of an entry as the control plane sees it, if P4Info has the action; `None`
-    /// if an argument needs a translation to a string, and the entry is left out.
+    /// Returns the call of an entry in the control plane's form, or `Some(None)` if P4Info does not
+    /// have the action. Returns `None` if an argument needs a translation to a string; the entry is
+    /// then left out of the read.
     fn call(&self, call: &ActionCall) -> Option<Option<entities::ActionCall>> {
         if let Some(why) = untranslated_call(&self.bound.actions, call) {
             self.leave_out(why);

@@ -29,7 +29,7 @@ impl From<ControlError> for EntityError {
     }
 }
 
-/// Returns the refusal of a value that is a number in the program and a string for controllers
+/// Returns the error for a value that is a number in the program and a string for controllers
 /// (`p4runtime_translation` with `string`).
 pub(super) fn untranslated(what: impl fmt::Display) -> EntityError {
     EntityError::unimplemented(format!(
@@ -38,14 +38,14 @@ pub(super) fn untranslated(what: impl fmt::Display) -> EntityError {
     ))
 }
 
-/// Returns a value as the program has it; `place` names the value.
+/// Converts a value to the bits of the program. `place` names the value in an error.
 fn bits(value: &entities::Value, place: impl fmt::Display) -> Result<Bits, EntityError> {
     let width = value.bits().ok_or_else(|| untranslated(place))?;
     Ok(Bits::from_be_bytes(width, false, value.bytes()))
 }
 
-/// Returns the value of a pattern; `None` if the type of the program is wider than that of the
-/// control plane, or if the control plane has a string.
+/// Converts a pattern to a value of the control plane. Returns `None` if the pattern is too wide for
+/// the control plane's type, or if the control plane represents the value as a string.
 fn scalar(of: ValueType, pattern: &Bits) -> Option<entities::Value> {
     let width = match of {
         ValueType::Bits(width) => width,
@@ -70,7 +70,8 @@ pub(super) fn matches(table: &BoundTable, key: &MatchKey) -> Result<Vec<FieldMat
     fields.collect()
 }
 
-/// Returns the match of a declared field in a list of fields; any value if it is not in the list.
+/// Returns the match of a declared field in a list of fields. A field that is not in the list
+/// matches any value.
 pub(super) fn field_match(
     declared: &MatchField,
     fields: &[entities::FieldMatch],
@@ -147,7 +148,8 @@ pub(super) fn call(
     Ok(core.action_call(action.of_program, &arguments)?)
 }
 
-/// Returns why a call cannot be shown, if the control plane has a string for one of its arguments.
+/// Returns the reason why a call cannot be shown, if the control plane represents one of its
+/// arguments as a string.
 pub(super) fn untranslated_call(
     actions: &[BoundAction],
     call: &table::ActionCall,

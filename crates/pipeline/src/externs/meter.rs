@@ -201,7 +201,7 @@ mod tests {
         let mut meter = running(config);
         assert_eq!(meter.execute(1, Color::Red, at(0)), Color::Red);
         assert_eq!(meter.execute(1, Color::Yellow, at(0)), Color::Yellow);
-        // The red one took nothing, the yellow one only from the peak bucket.
+        // The red packet took no tokens, and the yellow packet only took some of the peak bucket.
         assert_eq!(colours(&mut meter, 9, 1, at(0)), [Color::Green]);
     }
 

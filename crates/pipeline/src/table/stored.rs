@@ -277,8 +277,8 @@ impl Clone for Direct {
     }
 }
 
-/// The meter of an entry. Machine code runs it inside the gate, so a thread that holds its lock
-/// must not wait for anything else.
+/// The meter of an entry. Machine code runs it inside the gate of its [`tables::WorkerGroup`], so a
+/// thread that holds the meter's lock must not wait for anything else.
 #[derive(Debug)]
 pub(crate) struct MeterCell(Kept<Mutex<Meter>>);
 
@@ -398,7 +398,8 @@ impl KeptAccount {
 }
 
 /// The packets and bytes that machine code has counted for an entry and that are not in its
-/// counters yet. Code adds to them inside the gate; a thread that takes them has closed the gate.
+/// counters yet. Code adds to them inside the gate of its [`tables::WorkerGroup`]; a thread that
+/// takes them has closed the gate, so that no code runs.
 #[derive(Debug, Default)]
 #[repr(C)]
 pub(crate) struct Tally {

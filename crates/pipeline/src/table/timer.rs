@@ -1,9 +1,8 @@
 //! The idle timers of entries: the time of the last hit, and the timeout.
 //!
 //! Machine code reads and restarts timers inside the gate of its [`tables::WorkerGroup`], where it
-//! must not wait for a lock.
-//! Timers therefore have no lock, and each of their numbers is consistent by itself. All times are
-//! in nanoseconds.
+//! must not wait for a lock. Timers therefore have no lock, and each of their numbers is consistent
+//! by itself. All times are in nanoseconds.
 
 use super::Account;
 use std::mem::offset_of;
