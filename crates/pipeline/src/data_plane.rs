@@ -429,7 +429,7 @@ impl Interpreted {
         }
     }
 
-    /// Returns free memory to the system if many objects have been removed.
+    /// Releases free memory to the system if many objects have been removed.
     fn trim(&mut self) {
         let tables = &self.shared.core.state.tables;
         if self.trimming.is_due(|| tables.iter().map(|table| table.len() as u64).sum()) {

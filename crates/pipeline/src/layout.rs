@@ -30,8 +30,8 @@ use ir::{
 use num_bigint::BigInt;
 use std::collections::HashMap;
 
-/// The maximum number of single values (fields, elements) in the variables of a program together,
-/// which is some hundred megabytes.
+/// The maximum number of single values (fields, elements) in all variables of a program together.
+/// They take some hundred megabytes.
 const MAXIMUM_CELLS: u64 = 1 << 22;
 /// The default number of units of work that one packet may take.
 pub const PACKET_WORK: u32 = 1 << 22;

@@ -25,7 +25,8 @@ pub(crate) trait Engine<'p>: DerefMut<Target = Machine<'p>> {
     /// Returns the initial value of a type.
     fn initial(&mut self, type_id: TypeId) -> Result<Self::Value, RunError>;
 
-    /// Returns the memory of a value that is no longer needed, for later values of its type.
+    /// Releases a value that is no longer needed, so that later values of its type can reuse its
+    /// memory.
     fn done_with(&mut self, type_id: TypeId, value: Self::Value);
 
     /// Returns a copy of a value that stays valid while blocks run for other packets.

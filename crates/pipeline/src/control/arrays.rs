@@ -53,7 +53,7 @@ impl Core {
     pub fn set_counter(&self, id: ExternId, index: u64, value: CounterValue) -> Done {
         let counters = self.counters(id)?;
         check_index(index, counters.size, &counters.name)?;
-        // Machine code must be stopped, since it reads a cell and then writes the sum.
+        // Code adds to a counter by a load and a later store, so it must not run meanwhile.
         self.state.group.alone(|| counters.cells.set(index, Some(value)));
         Ok(())
     }

@@ -558,7 +558,7 @@ impl<'a> Writer<'a> {
         let id = self.shared.binding.counters.get(&cell.id).copied();
         let Some(ExternState::Counter(counters)) = self.array(id) else { return Err(no_array()) };
         let value = (cell.data != CounterData::default()).then_some(cell.data);
-        // Machine code must be stopped, since it reads a cell and then writes the sum.
+        // Code adds to a counter by a load and a later store, so it must not run meanwhile.
         let group = &self.shared.core.state.group;
         let inverse =
             group.alone(|| set_cells(&counters.cells, counters.size, cell.index, value))?;

@@ -109,7 +109,7 @@ impl<'p> Machine<'p> {
         Ok((is_hit, cell))
     }
 
-    /// Makes a lookup of machine code available to externs until [`Self::end_look_up`].
+    /// Makes a lookup that machine code performed available to externs until [`Self::end_look_up`].
     pub(crate) fn begin_look_up(&mut self, lookup: Lookup) {
         self.scratch.lookups.push(lookup);
     }

@@ -134,7 +134,7 @@ impl NativeTable {
         }
     }
 
-    /// Returns the packed action and parameters of one of the entries.
+    /// Returns the packed action and parameters of an arbitrary entry.
     pub(crate) fn any(&self) -> Option<(u16, [u8; 32])> {
         let (action, values) = self.entries.any()?;
         let mut bytes = [0; 32];

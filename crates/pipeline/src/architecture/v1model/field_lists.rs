@@ -16,7 +16,7 @@ impl FieldLists {
         lists
     }
 
-    /// Returns the fields of a list, or none if no field names the list.
+    /// Returns the fields of a list, which is empty if no field names it.
     pub(super) fn of(&self, list: u32) -> &[Vec<Projection>] {
         self.0.get(&list).map_or(&[], Vec::as_slice)
     }

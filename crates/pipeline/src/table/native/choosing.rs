@@ -131,7 +131,7 @@ impl Choosers {
         std::ptr::from_ref(&*made.chooser).expose_provenance().to_ne_bytes()
     }
 
-    /// Counts one user less of a chooser, and drops the chooser without users.
+    /// Decrements the number of a chooser's users, and drops the chooser if no user is left.
     fn release(&mut self, identity: usize) {
         if let Some(made) = self.made.get_mut(&identity) {
             made.users = made.users.saturating_sub(1);
