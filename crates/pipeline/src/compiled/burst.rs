@@ -1,10 +1,15 @@
-//! Packets of v1model, PSA and PNA in bursts, each stage one function that loops over them: see [`super::plan`].
+//! Processes packets of v1model, PSA and PNA in bursts of up to [`BURST`]: each stage is one
+//! generated function that loops over the packets of a burst. [`super::plan`] decides which
+//! programs can run this way; `straight` calls [`Run::bursts`].
 //!
-//! A burst is parsed, each packet in a frame of its own, and the cache is asked for the entries that headers name; then
-//! packets come to their end one after the other, so that what one leaves in an entry the next one finds. Where entries are
-//! in the cache anyway, or the cache can be asked for them before a packet is parsed, one function does all of that for one
-//! packet after the other. Packets leave from memory that the batch keeps, where the parser put them with room in front for
-//! headers that the program adds.
+//! In the two-stage form, the parser stage parses all packets of a burst, each in a frame of its
+//! own, and the table entries that their headers select are prefetched. The second stage then
+//! processes the packets to completion in order, so that each packet sees the table changes of the
+//! packets before it. If the entries are likely to be in the cache, or can be prefetched before a
+//! packet is parsed, one fused function runs each packet from parser to deparser instead.
+//!
+//! The parser copies each packet into memory that the batch owns and leaves room in front of it for
+//! headers that the program adds. Packets are transmitted from that memory.
 
 use super::Compiled;
 use super::context::{Context, NEW_PACKET, direct_account};
@@ -21,132 +26,149 @@ use std::ops::Range;
 use std::sync::atomic::Ordering;
 use tables::{Access, LINE, Probe, no_bucket, prefetch};
 
-/// Packets of a burst: enough that what the first asked of the memory is there when its turn comes.
+/// The largest number of packets in a burst: enough for the prefetches of the first packet to
+/// complete before that packet is processed.
 pub(super) const BURST: usize = 64;
 
-/// Packets that are told, sought by prefixes or brought to their end while the memory brings what as many others need. As
-/// many lines as a core can wait for at a time.
+/// The number of packets that are prefetched, looked up by prefix or processed as one group while
+/// the memory system loads the data of the next group. It is roughly the number of cache misses
+/// that a core can have outstanding.
 const STEP: usize = 16;
 
-/// The bit of a stage's result that says that the packet leaves the burst behind ingress.
+/// The bit of a stage's result that is set if the packet leaves the burst after ingress.
 pub(super) const LEAVES_IN_INGRESS: u64 = 1 << 32;
 
-/// The bit that says that the packet leaves the burst behind egress. The frame has its port where
-/// the error of the parser was.
+/// The bit of a stage's result that is set if the packet leaves the burst after egress. Its output
+/// port is then in the frame, at the place of the parser's error.
 pub(super) const LEAVES_IN_EGRESS: u64 = 1 << 33;
 
-/// Bytes behind a packet that a word which begins in it may reach.
+/// The number of bytes behind a packet that a word load or store starting inside the packet may
+/// touch.
 const SLACK: usize = 8;
 
-/// Packets lie at multiples of so many bytes, a power of two, from each other.
+/// The alignment in bytes of packets in the output buffer; a power of two.
 const CHUNK: usize = 16;
 
-/// Tables of so many bytes in all are near enough that nobody needs to ask for their entries ahead. Half of a second-level cache
-/// of 2 MiB was too many: without asking, updates of 2^16 entries are 4 % faster at best, and a fifth slower in one process of seven.
+/// Tables up to this total size in bytes stay in L2, so their entries are not prefetched.
+///
+/// A limit of half of a 2 MiB L2 cache (1 MiB) was too large: without prefetching, updates of 2^16
+/// entries were at best 4 % faster, and a fifth slower in one process of seven.
 pub(super) const NEAR: u64 = 512 << 10;
 
-/// Most tables for whose entries the cache is asked before the one function.
+/// The largest number of tables whose buckets are prefetched ahead of the fused function.
 pub(super) const MAXIMUM_ASKED: usize = 4;
 
-/// A packet that came in, as code finds it.
+/// A received packet as generated code sees it.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub(super) struct Packet {
     pub(super) input: *const u8,
     pub(super) length: u64,
-    /// The length that the packet was received with: what is behind its head may be elsewhere.
+    /// The length with which the packet was received. It exceeds `length` if only the packet's head
+    /// is in memory here.
     pub(super) received: u64,
-    /// Where in the memory that packets leave from it is copied to.
+    /// The offset of the packet's copy in the output buffer.
     pub(super) output: u64,
     pub(super) port: u32,
-    /// PNA: from the host or from the network, if the program wants to know.
+    /// PNA: whether the packet comes from the host or from the network. Zero if the program does
+    /// not read it.
     pub(super) direction: u32,
 }
 
-/// What code works on.
+/// A burst as generated code sees it.
 #[derive(Debug)]
 #[repr(C)]
 pub(super) struct Burst {
     pub(super) packets: *const Packet,
     pub(super) count: u64,
-    /// As many frames, each as long as the plan says.
+    /// `count` frames, each [`Plan::frame`] bytes long.
     pub(super) frames: *mut u8,
     pub(super) context: *mut Context,
-    /// Microseconds.
+    /// The current time in microseconds.
     pub(super) now: u64,
-    /// Of a port, for priorities.
+    /// The number of priority queues of each port.
     pub(super) queues: u64,
-    /// Room for as many bytes as a deparser emits.
+    /// A buffer that holds the most bytes that a deparser can emit.
     pub(super) emitted: *mut u8,
-    /// The memory that packets leave from.
+    /// The output buffer, from which packets are transmitted.
     pub(super) bytes: *mut u8,
-    /// Where the next packet that leaves is written down.
+    /// The record of the next packet to transmit; code advances this pointer.
     pub(super) sent: *mut Sent,
-    /// Position in the batch of the burst's first packet.
+    /// The position in the batch of the burst's first packet.
     pub(super) first: u64,
-    /// Where the addresses of buckets are left that its packets will want, one behind the other for each packet.
+    /// The bucket addresses that the prefetch stage computes, with the addresses of each packet
+    /// contiguous.
     pub(super) asked: *mut u64,
-    /// As many as the plan says.
+    /// [`Plan::columns`] columns, one for each table whose keys are computed for a whole burst.
     pub(super) columns: *mut Column,
 }
 
-/// The keys that packets of a burst have for one table, and the numbers of the entries that were found for them, or where those of
-/// exact keys were found ([`Probe::FOUND`]).
+/// The keys that the packets of a burst have for one table, and the result of each lookup. For keys
+/// that are not exact, the result is the number of the entry; for exact keys, it is where the entry
+/// was found ([`Probe::FOUND`]).
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub(super) struct Column {
-    /// Two words each, the low one first.
+    /// The keys, each of two words, the low word first.
     pub(super) keys: [[u64; 2]; BURST],
     pub(super) found: [u32; BURST],
 }
 
-/// A stage: of a burst, from the packet on with this number; gives the number of the packet that it came to.
+/// A stage: processes a burst from the packet with the given number on, and returns the number of
+/// the packet at which it stopped, possibly with [`LEAVES_IN_INGRESS`] or [`LEAVES_IN_EGRESS`] set.
 pub(super) type Stage = unsafe extern "C" fn(*mut Burst, u64) -> u64;
 
-/// A native table whose keys are not exact, in which a whole burst is sought before its packets come to it.
+/// A packed table with keys that are not exact. All packets of a burst are looked up in it before
+/// the first of them reaches the table.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Sought {
     pub(super) table: u32,
-    /// Which of the burst's columns has the keys.
+    /// The position of the burst's column that holds the keys for this table.
     pub(super) column: usize,
-    /// The best entry is that with the longest prefix.
+    /// Whether the best entry is the one with the longest prefix.
     pub(super) by_prefix: bool,
-    /// If entries have counters or timers.
+    /// The memory of the entries' counters and timers, if the entries have any.
     pub(super) owner: Option<Owner>,
 }
 
-/// A native table of exact keys that are known behind the parser, whose entries have counters or timers.
+/// A packed table of exact keys that are known after parsing, whose entries have counters or
+/// timers.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Owned {
     pub(super) table: u32,
-    /// Which of the burst's columns has the keys, and where their entries were found.
+    /// The position of the burst's column that holds the keys for this table, and where their
+    /// entries were found.
     pub(super) column: usize,
     pub(super) owner: Owner,
 }
 
-/// How entries of a native table name the memory that has their counters and timers.
+/// How entries of a packed table refer to the memory with their counters and timers.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Owner {
-    /// Where in its values an entry has the address.
+    /// The position of the address among the words of an entry's values.
     place: u32,
-    /// It leads to a meter.
+    /// Whether the address leads to a meter too.
     meters: bool,
 }
 
 impl Owner {
-    /// If entries have such memory which code uses.
+    /// Returns the reference, if entries of this layout have counters, meters or timers that
+    /// generated code uses.
     pub(super) fn of(layout: &EntryLayout) -> Option<Self> {
         let is_used = layout.counts || layout.meters || layout.ageing != Ageing::None;
         let place = layout.owner.filter(|_| is_used)?;
         Some(Self { place, meters: layout.meters })
     }
 
-    /// Asks the cache for that of the entries with these keys, of which the first have the buckets that were told, and leaves where
-    /// entries were found if keys are no numbers.
+    /// Prefetches the counters, timers and meters of the entries with the given keys. For the first
+    /// keys, the bucket addresses are known already (`told`). Where the entries of keys that are
+    /// not entry numbers were found is written to `found`.
     ///
     /// # Safety
-    /// The access is of such a table, given for the batch at hand, in the gate, and no packet has left that since the buckets
-    /// were told.
+    ///
+    /// The access must be that of a table whose entries have this owner. It must have been obtained
+    /// for the current batch inside the gate of the tables, and no packet may have left the gate
+    /// since the bucket addresses were computed.
     unsafe fn ask_for(
         &self,
         access: &Access,
@@ -155,7 +177,8 @@ impl Owner {
     ) {
         let mut accounts = [0; BURST];
         let accounts = &mut accounts[..keys.len().min(BURST)];
-        // SAFETY: as promised to this function.
+        // SAFETY: the caller guarantees that the access is valid for the current batch and that no
+        // packet has left the gate since the bucket addresses were computed.
         unsafe {
             access.ask_for_named((keys, told), self.place as usize, (&mut *accounts, found));
         }
@@ -163,7 +186,8 @@ impl Owner {
             return;
         }
         for address in accounts {
-            // SAFETY: as promised to this function: what an entry has there is the address of its account, or zero, and entries have
+            // SAFETY: `ask_for_named` stored here the address of the entry's account or zero. The
+            // account outlives the call because the worker is inside the gate, and the entries have
             // meters.
             let meter = unsafe { direct_account(*address) }.map(DirectAccount::meter);
             for line in meter.into_iter().flat_map(lines) {
@@ -173,27 +197,30 @@ impl Owner {
     }
 }
 
-/// The code of both stages, and of both in one where that is possible.
+/// The generated functions of a program that runs in bursts.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Stages {
     pub(super) parse: Stage,
     pub(super) pass: Stage,
     pub(super) whole: Option<Stage>,
-    /// What comes before that one if entries are not in the cache, or are sought for the whole burst.
+    /// The prefetch stage. It runs ahead of the fused function if entries may be missing from the
+    /// cache, or if all packets of the burst are looked up at once.
     pub(super) ask: Option<Stage>,
 }
 
-/// Frames of a burst; what no packet writes is zero there.
+/// The frames and columns of a burst, kept for the next one. Words of the frames that no packet
+/// writes stay zero.
 #[derive(Debug, Default)]
 pub(super) struct Frames {
-    /// The program that used them last.
+    /// The number of the program that used the frames last.
     of: u64,
     words: Vec<u64>,
     columns: Vec<Column>,
 }
 
 impl Frames {
-    /// Frames for as many packets of a program, and the columns of a burst of them.
+    /// Returns frames for the given number of packets of a program, at most [`BURST`], and the
+    /// columns of a burst. The frames are cleared if another program used them last.
     pub(super) fn of(
         &mut self,
         code: &Compiled,
@@ -216,7 +243,7 @@ impl Frames {
 }
 
 impl Run<'_, '_> {
-    /// All packets, in bursts.
+    /// Processes all packets of a batch, in bursts.
     pub(super) fn bursts(
         &mut self,
         (plan, stages): (&Plan, &Stages),
@@ -224,12 +251,12 @@ impl Run<'_, '_> {
         packets: &[(u32, &[u8])],
     ) {
         let emitted = (self.code.bound.emitted as usize + SLACK).next_multiple_of(CHUNK);
-        // Headers that the packet gets go in front of it: of each deparser.
+        // Headers that a deparser adds go in front of the packet; PSA has two deparsers.
         let in_front = if self.straight.psa.is_some() { 2 * emitted } else { emitted };
         if let Some(inside) = inside.as_deref_mut() {
             self.context.set_tables(inside);
         }
-        // Who wants to know what stages take has them one after the other.
+        // Stage times can be measured only if the stages run one after the other.
         let whole = stages.whole.filter(|_| self.timed.is_none());
         let near = self.near;
         let reach = inside.as_deref_mut().map(|inside| reach(inside, near));
@@ -245,7 +272,7 @@ impl Run<'_, '_> {
         let now = self.host.now.as_micros() as u64;
         let queues = u64::from(self.host.state.priority_queues.load(Ordering::Relaxed));
         let tells = self.straight.tells_direction;
-        // The first bytes are for what deparsers emit.
+        // The first bytes are the buffer into which deparsers emit.
         let mut taken = emitted;
         for (round, packets) in packets.chunks(BURST).enumerate() {
             let mut records = [const { MaybeUninit::<Packet>::uninit() }; BURST];
@@ -255,7 +282,7 @@ impl Run<'_, '_> {
                 taken += in_front + ((packet.len() + SLACK + CHUNK - 1) & !(CHUNK - 1));
                 let (input, length) = (packet.as_ptr(), packet.len() as u64);
                 let received = length + self.beyond(first + at);
-                // Another core may have written it last.
+                // Another core may have written the packet last.
                 prefetch(input);
                 let direction = if tells { self.host.direction(*port) as u32 } else { 0 };
                 record.write(Packet { input, length, received, output, port: *port, direction });
@@ -283,10 +310,12 @@ impl Run<'_, '_> {
             }
             self.call_outs();
             let begin = self.clock();
-            // SAFETY: as many records as the burst has packets were written; they name these packets, which are lent for
-            // the call, and where each is copied to, in memory with room for all of them, `emitted` bytes in front of each
-            // and `SLACK` behind it; there is a frame as the plan has it for each; parsers call out only for what reads the state; the accesses
-            // were given for the batch, in the gate.
+            // SAFETY: a record was written for each of the burst's packets. The records point to
+            // these packets, which are borrowed for the call, and to their copies in the output
+            // buffer, which has room for all of them, `emitted` bytes in front of each and `SLACK`
+            // bytes behind it. Each packet has a frame of the plan's size. Parsers make host calls
+            // only to read the state. The table accesses were obtained for this batch inside the
+            // gate.
             unsafe { (stages.parse)(&raw mut burst, 0) };
             if let Some(inside) = inside.as_deref_mut() {
                 self.ask_for_searches(inside.accesses(), 0..packets.len());
@@ -304,7 +333,8 @@ impl Run<'_, '_> {
         }
     }
 
-    /// Asks the cache for the buckets that were told: for each packet one of each table.
+    /// Prefetches the bucket addresses that the prefetch stage computed: for each packet, one
+    /// bucket of each table.
     fn ask_for_told(&self, accesses: &[TableAccess], buckets: &[u64]) {
         let tables = &self.code.machine.asked;
         for (position, table) in tables.iter().enumerate() {
@@ -314,7 +344,7 @@ impl Run<'_, '_> {
         }
     }
 
-    /// Asks the cache for what the searches of some packets of a burst look into first.
+    /// Prefetches the memory that the lookups of some packets of a burst read first.
     fn ask_for_searches(&self, accesses: &[TableAccess], packets: Range<usize>) {
         for Sought { table, column, .. } in &self.code.machine.sought {
             if let (Some(table), Some(column)) =
@@ -326,8 +356,9 @@ impl Run<'_, '_> {
         }
     }
 
-    /// Finds for all packets of a burst what they seek by prefixes or rules, and asks the cache for the entries and for what
-    /// entries name. Where buckets were told, `told` has those of all packets.
+    /// Looks up all packets of a burst in the tables with prefixes or rules, and prefetches the
+    /// entries found and the memory to which those entries refer. `told` holds the bucket addresses
+    /// of all packets, if the prefetch stage ran.
     fn seek(&mut self, accesses: &mut [TableAccess], told: &[u64], packets: usize) {
         for Sought { table, column, by_prefix, owner } in &self.code.machine.sought {
             let (Some(table), Some(Column { keys, found })) =
@@ -335,19 +366,21 @@ impl Run<'_, '_> {
             else {
                 continue;
             };
-            // While some wait for what leads to their entries, those of the others come.
+            // While one group waits for the memory that leads to its entries, the entries of the
+            // group before arrive.
             let at_once = if *by_prefix { STEP } else { BURST };
             let parts = keys[..packets].chunks(at_once).zip(found[..packets].chunks_mut(at_once));
             for (keys, found) in parts {
-                // SAFETY: the accesses were given for the batch, in the gate.
+                // SAFETY: the table accesses were obtained for this batch inside the gate.
                 unsafe { table.searcher.find_all(keys, found) };
                 table.access.ask_for_numbers(found);
             }
             if let Some(owner) = owner {
                 let keys = found.map(|found| [u64::from(found), 0]);
-                // Where those are their numbers say.
+                // The lookups returned entry numbers, so the places of the entries are not needed.
                 let places = &mut [0; BURST][..packets];
-                // SAFETY: as above.
+                // SAFETY: the table accesses were obtained for this batch inside the gate, and no
+                // bucket addresses are passed.
                 unsafe { owner.ask_for(&table.access, (&keys[..packets], &[]), places) };
             }
         }
@@ -364,7 +397,8 @@ impl Run<'_, '_> {
                 let buckets = of_table(told, position, tables.len());
                 homes.iter_mut().zip(buckets).map(|(home, bucket)| *home = bucket).count()
             });
-            // SAFETY: as above; the addresses were told of the same keys.
+            // SAFETY: the table accesses were obtained for this batch inside the gate, and the
+            // bucket addresses were computed for the same keys.
             unsafe {
                 let keys = (&keys[..packets], &homes[..count]);
                 owner.ask_for(&table.access, keys, &mut found[..packets]);
@@ -372,13 +406,14 @@ impl Run<'_, '_> {
         }
     }
 
-    /// Zero if nobody wants to know.
+    /// Returns the time, or zero if no times are measured.
     fn clock(&self) -> u64 {
         self.timed.as_ref().map_or(0, |timed| (timed.clock)())
     }
 
-    /// Brings the packets of a burst to their end by a stage that does. Before that, the buckets that it looks into may be
-    /// told, and the cache asked for them where they are far.
+    /// Processes the packets of a burst to completion with the given stage. If there is a prefetch
+    /// stage, it runs ahead of each group of packets, and its buckets are prefetched if the tables
+    /// are larger than the cache.
     fn passed(
         &mut self,
         plan: &Plan,
@@ -387,7 +422,8 @@ impl Run<'_, '_> {
         (mut inside, packets): (Option<&mut Inside<'_>>, &[(u32, &[u8])]),
     ) {
         let (mut from, mut told) = (0, 0);
-        // While some packets wait for nothing, the memory brings what the next ones need.
+        // While the packets of one group are processed, the memory system loads the buckets of the
+        // next group.
         let is_stepwise = is_far && self.tells_buckets_alone() && !plan.leaves_gate;
         while from < packets.len() {
             self.call_outs();
@@ -407,15 +443,18 @@ impl Run<'_, '_> {
             }
             burst.count = end as u64;
             let sent = &mut self.batch.sent;
-            // Packets for groups, of this burst and of those before, may have taken the room that the batch made.
+            // Replicas for multicast groups, of this burst and of earlier ones, may have used up
+            // the capacity that was reserved.
             sent.reserve(packets.len() - from);
             let before = sent.len();
             burst.sent = sent.spare_capacity_mut().as_mut_ptr().cast();
             let begin = burst.sent;
-            // SAFETY: as in `bursts`; the host is this run's, and used by nobody but call-outs until the code returns;
-            // there is room to write down as many packets as are left.
+            // SAFETY: the burst's packets, frames, copies and table accesses are valid for the
+            // reasons given in `bursts`. The host belongs to this run and only host calls use it
+            // until the code returns. `sent` has capacity for a record of each packet that is left.
             let came_to = unsafe { stage(burst, from as u64) };
-            // SAFETY: code wrote records from `begin` on and left the pointer behind the last.
+            // SAFETY: the code wrote records from `begin` on and advanced `burst.sent` past the
+            // last one.
             unsafe {
                 let count = usize::try_from(burst.sent.offset_from(begin)).unwrap_or(0);
                 sent.set_len(before + count);
@@ -431,7 +470,8 @@ impl Run<'_, '_> {
             let is_of_v1model = self.straight.kind == Kind::V1model;
             let outcome = match came_to & !(LEAVES_IN_INGRESS - 1) {
                 0 => Err(fault(self.code, &self.context, &mut self.host)),
-                // No block calls for anything, so the packet goes to a group.
+                // No block makes a request of the architecture, so the packet goes to a multicast
+                // group.
                 LEAVES_IN_INGRESS if is_of_v1model && !plan.interprets => self.replicated(packet),
                 LEAVES_IN_INGRESS => self.goes_on((Behind::Ingress, plan.interprets), port, packet),
                 _ => {
@@ -440,25 +480,29 @@ impl Run<'_, '_> {
                 }
             };
             if came_to >= LEAVES_IN_INGRESS {
-                // No header of the next packet may find what this one left.
+                // The frames must be zero for the next packet, which may not see headers of this
+                // one.
                 self.frame().fill(0);
             }
             if let Err(error) = outcome {
                 let sent = before_packet(&self.batch.sent, self.packet);
                 self.failed(inside.as_deref_mut(), sent, error);
             }
-            // The driver may have had the packet: what was told before that is told anew.
+            // The driver may have processed the packet and changed tables, so bucket addresses
+            // computed before are computed again.
             from = at + 1;
             told = from;
         }
     }
 
-    /// Whether what is told of packets are buckets, and nothing waits for what lies there.
+    /// Returns whether the prefetch stage only computes bucket addresses, so that no batch lookup
+    /// and no counter or timer depends on the buckets' contents.
     fn tells_buckets_alone(&self) -> bool {
         self.code.machine.sought.is_empty() && self.code.machine.owned.is_empty()
     }
 
-    /// Tells what some packets of a burst will want, and asks the cache for it, where the accesses are given.
+    /// Runs the prefetch stage for some packets of a burst. If the accesses are given, the buckets
+    /// are prefetched.
     fn tell(
         &self,
         ask: Stage,
@@ -467,37 +511,41 @@ impl Run<'_, '_> {
         accesses: Option<&[TableAccess]>,
     ) {
         burst.count = packets.end as u64;
-        // SAFETY: the burst is as for the stage.
+        // SAFETY: the prefetch stage has the same requirements as the other stages, and the burst
+        // was made for those.
         unsafe { ask(burst, packets.start as u64) };
         if let Some(accesses) = accesses {
             self.ask_for_told(accesses, self.told(burst, packets));
         }
     }
 
-    /// The buckets of some packets that were told.
+    /// Returns the bucket addresses that the prefetch stage computed for some packets.
     fn told<'b>(&self, burst: &'b Burst, packets: Range<usize>) -> &'b [u64] {
         let asked = self.code.machine.asked.len();
-        // SAFETY: code left as many addresses for each of these packets as it tells buckets of tables: at most `MAXIMUM_ASKED`, so
-        // that there is room for those of `BURST` packets. They stay while the burst is worked on.
+        // SAFETY: for each of these packets the code wrote one address per prefetched table, and
+        // there are at most `MAXIMUM_ASKED` such tables, so the buffer holds the addresses of
+        // `BURST` packets. The addresses stay in place while the burst is processed.
         unsafe {
             let told = burst.asked.cast_const().add(asked * packets.start);
             std::slice::from_raw_parts(told, asked * packets.len())
         }
     }
 
-    /// Asks the cache for the buckets behind full ones of packets that were told.
+    /// Prefetches the buckets that follow full buckets, for some packets whose bucket addresses
+    /// were computed.
     fn ask_behind(&self, burst: &Burst, packets: Range<usize>, accesses: &[TableAccess]) {
         let told = self.told(burst, packets);
         debug_assert!(
             told.iter().all(|address| self.may_be_read(*address, accesses)),
             "a table moved since its buckets were told"
         );
-        // SAFETY: they are addresses of buckets of the batch's tables, and no packet has left the gate since; or that of what
-        // stands for none.
+        // SAFETY: each address is that of a bucket of the batch's tables, and no packet has left
+        // the gate since it was computed, or that of the placeholder for "no bucket".
         unsafe { Access::ask_behind_buckets(told) };
     }
 
-    /// Whether something that was told is a bucket of a table where that lies now, or what stands for none.
+    /// Returns whether an address is that of a bucket of a table as the table lies in memory now,
+    /// or that of the placeholder for "no bucket".
     fn may_be_read(&self, address: u64, accesses: &[TableAccess]) -> bool {
         let is_in = |start: usize, bytes: u64| {
             (start as u64..(start as u64).saturating_add(bytes)).contains(&address)
@@ -509,7 +557,8 @@ impl Run<'_, '_> {
         address == no_bucket() || buckets.any(|(start, bytes)| is_in(start, bytes))
     }
 
-    /// Tells all packets of a burst from one on what they will want, and seeks for them.
+    /// Runs the prefetch stage for the given packets, to the end of the burst, and the batch
+    /// lookups if the range begins with the first packet.
     fn tell_all(
         &mut self,
         ask: Stage,
@@ -521,7 +570,8 @@ impl Run<'_, '_> {
         inside.tells();
         let mut begin = packets.start;
         while begin < packets.end {
-            // The memory brings what the first need while the others are told.
+            // The memory system loads the data of the first group while the addresses of the next
+            // group are computed.
             let is_waited_for = is_far || !self.code.machine.sought.is_empty();
             let end = if is_waited_for { packets.end.min(begin + STEP) } else { packets.end };
             self.tell(ask, burst, begin..end, is_far.then(|| &*inside.accesses()));
@@ -530,7 +580,8 @@ impl Run<'_, '_> {
             }
             begin = end;
         }
-        // Where all entries name what is asked for, that looks behind full buckets as they come.
+        // If the entries of all prefetched tables have owners, the lookup for owners follows full
+        // buckets itself.
         if is_far && self.code.machine.owned.len() < self.code.machine.asked.len() {
             self.ask_behind(burst, packets.clone(), inside.accesses());
         }
@@ -538,7 +589,7 @@ impl Run<'_, '_> {
             let told = self.told(burst, 0..packets.end);
             self.seek(inside.accesses(), told, packets.end);
         } else {
-            // Where entries of exact keys were found may be another one's now.
+            // The places where entries of exact keys were found may hold other entries now.
             for Owned { column, .. } in &self.code.machine.owned {
                 if let Some(Column { found, .. }) = self.columns.get_mut(*column) {
                     found[packets.clone()].fill(0);
@@ -547,7 +598,7 @@ impl Run<'_, '_> {
         }
     }
 
-    /// A packet that goes to a group, as code left it.
+    /// Processes a packet that goes to a multicast group, in the state in which the code left it.
     fn replicated(&mut self, packet: &[u8]) -> Result<(), RunError> {
         let cursor = usize::try_from(self.context.cursor).unwrap_or(usize::MAX);
         let length_change = std::mem::take(&mut self.context.length_change);
@@ -557,8 +608,9 @@ impl Run<'_, '_> {
         self.multicast(length, length_change, payload)
     }
 
-    /// A packet that asked for more than to leave, or goes to a group of a program with which it may ask there, as code left
-    /// it: the driver has it from there on.
+    /// Hands a packet to the driver, in the state in which the code left it. Such a packet made a
+    /// request of the architecture (a copy, another pass or a message), or goes to a multicast
+    /// group in a program that may make such requests later.
     fn goes_on(
         &mut self,
         (behind, interprets): (Behind, bool),
@@ -596,8 +648,8 @@ impl Run<'_, '_> {
                 machine.set_cursor_bytes(cursor);
             }
             Behind::Egress(_) if straight.psa.is_some() => {
-                // SAFETY: code left there what egress parsed of the packet, in the memory that packets leave from, which
-                // nothing writes here.
+                // SAFETY: the context's packet is what egress parsed, in the output buffer, which
+                // is not written while the result is in use.
                 let packet = unsafe { passed_packet(context) };
                 if !keeps_length {
                     length = packet.len() as u64;
@@ -605,7 +657,7 @@ impl Run<'_, '_> {
                 machine.load_packet(packet.to_vec());
                 machine.set_cursor_bytes(cursor);
             }
-            // As the driver has it in egress.
+            // As in the driver, the packet in egress begins at the payload.
             Behind::Egress(_) => {
                 let payload = usize::try_from(cursor).ok().and_then(|at| packet.get(at..));
                 machine.load_packet(payload.unwrap_or(&[]).to_vec());
@@ -631,24 +683,27 @@ impl Run<'_, '_> {
     }
 }
 
-/// Of the buckets that were told for packets, one of each table, those of the table at a position.
+/// Returns the bucket addresses of the table at a position, out of addresses that hold one bucket
+/// of each table for each packet.
 fn of_table(told: &[u64], position: usize, tables: usize) -> impl Iterator<Item = u64> {
     told.iter().skip(position).step_by(tables).copied()
 }
 
-/// How far away entries are.
+/// How likely the entries of tables are to be in the cache.
 enum Reach {
-    /// All are in the buckets of their tables, where nobody else writes more than a word of them, and likely to be in the
-    /// cache.
+    /// All entries are in the buckets of their tables and likely to be in the cache. No other
+    /// worker writes more than single words of them.
     Near,
-    /// All are in the buckets, and some of these in memory or in another core's cache.
+    /// All entries are in the buckets of their tables, and some of these are in memory or in the
+    /// cache of another core.
     Far,
-    /// Some are found by calls.
+    /// Some entries can only be found by host calls.
     Calls,
 }
 
 fn reach(inside: &mut Inside<'_>, near: u64) -> Reach {
-    /// Of a table that has no more bytes, another core has taken back what a burst asks for before its packet comes.
+    /// Tables up to this size in bytes are not prefetched though other workers write them: another
+    /// core takes the lines back before the packet is processed.
     const CONTENDED: u64 = (BURST * Probe::BUCKET) as u64;
     let accesses = inside.accesses().iter().map(|table| &table.access);
     let mut bytes = accesses.map(|access| {
@@ -663,25 +718,27 @@ fn reach(inside: &mut Inside<'_>, near: u64) -> Reach {
     }
 }
 
-/// The packet that code runs on.
+/// Returns the packet on which code runs, as the context describes it.
 ///
 /// # Safety
-/// What the context says of the packet is of memory that was written and that nobody writes while the result lives.
+///
+/// The context's packet must point to initialized memory of the context's length that is not
+/// written while the result lives.
 unsafe fn passed_packet<'p>(context: &Context) -> &'p [u8] {
     let length = usize::try_from(context.length).unwrap_or(0);
     if context.packet.is_null() {
         return &[];
     }
-    // SAFETY: by the contract.
+    // SAFETY: the caller guarantees that the memory is initialized and not written during `'p`.
     unsafe { std::slice::from_raw_parts(context.packet, length) }
 }
 
-/// How many packets were written down before those that came of this one.
+/// Returns the number of packets transmitted before those that stem from this packet.
 fn before_packet(sent: &[Sent], packet: usize) -> usize {
     sent.iter().take_while(|sent| sent.packet < packet).count()
 }
 
-/// The lines of memory that a value lies on.
+/// Returns the addresses of the cache lines on which a value lies.
 fn lines<T>(value: *const T) -> impl Iterator<Item = *const u8> {
     let start = value.cast::<u8>();
     let inside = start.addr() % LINE;
@@ -697,7 +754,8 @@ mod tests {
     use p4lang::preprocess::{MemoryFiles, Options};
     use std::time::Duration;
 
-    /// The first packet with a key adds its entry, each further one restarts the timer.
+    /// A program in which the first packet with a key adds an entry, and each further packet
+    /// restarts the entry's timer.
     const ADDING: &str = "#include <core.p4>
 #include <pna.p4>
 header A { bit<32> one; bit<64> other; bit<8> third; } struct H { A a; } struct M { } struct None { }
@@ -724,8 +782,9 @@ PNA_NIC(P(), I(), D()) main;";
         added_entries_are_found(ADDING);
     }
 
-    /// A packet finds that its entry has timed out, the next one adds an entry that gets the memory of that, and one behind comes with
-    /// the first key again: what was found for it before all of that is another one's now.
+    /// One packet finds that its entry has timed out, the next adds an entry that reuses the memory
+    /// of the first, and a later packet has the first key again. The place that was found for that
+    /// packet before now holds another key's entry.
     #[test]
     fn entries_that_took_the_place_of_others_are_not_found_for_those() {
         let adds = "add_entry(\"open\", (None){ }, (ExpireTimeProfileId_t)1);";
@@ -787,7 +846,8 @@ PNA_NIC(P(), I(), D()) main;";
         let mut code = Compiled::new(&switch).expect("code");
         assert_eq!((code.one_by_one(), code.machine.asked.len()), (None, 1));
         let bytes = |number: u32| {
-            // Of three packets one has a new key, and one has it again, whether the table has grown meanwhile or not.
+            // Of three packets, one has a new key and one repeats that key, whether or not the
+            // table has grown in between.
             let key = match number % 3 {
                 0 => number,
                 1 => number * 31 % (number + 1),
@@ -795,7 +855,7 @@ PNA_NIC(P(), I(), D()) main;";
             };
             let other = u64::from(key) << 40 | u64::from(key);
             let mut bytes = [&key.to_be_bytes()[..], &other.to_be_bytes(), &[key as u8]].concat();
-            // Some are too short for the header.
+            // Some packets are too short for the header.
             bytes.truncate(if number % 41 == 7 { 5 } else { 13 });
             bytes
         };

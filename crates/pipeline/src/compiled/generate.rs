@@ -1,8 +1,10 @@
-//! Machine code from the bound form, with Cranelift.
+//! Generates machine code from the resolved program with Cranelift. `Compiled::new` calls
+//! [`Machine::new`] for each program that is loaded.
 //!
-//! Each parser, control, action and function is one function of code over the frame and the context. Numbers are
-//! loaded where they are used and stored where they are written: Cranelift forwards stores to loads within a block.
-//! Code pages are written first and made executable after, never both.
+//! Each parser, control, action and function becomes one generated function over the frame and the
+//! context. Numbers are loaded where they are used and stored where they are written: Cranelift
+//! forwards stores to loads within a block. Code pages are first written and then made executable;
+//! they are never both.
 
 mod arrays;
 mod assemble;
@@ -46,7 +48,7 @@ use std::collections::HashMap;
 use std::fmt;
 use std::mem::offset_of;
 
-/// Where code finds the parts of the context.
+/// The offsets of the fields of the context.
 mod context_offset {
     use super::{Context, offset_of};
 
@@ -72,7 +74,8 @@ mod context_offset {
     pub(super) const HAS_LEFT: usize = offset_of!(Context, has_left);
 }
 
-/// Call-outs: name, pointer, parameters, whether they give something.
+/// The functions of the host that generated code calls: name, pointer, number of parameters, and
+/// whether the function returns a value. The order is that of [`CallOut`].
 fn call_outs() -> [(&'static str, *const u8, usize, bool); 20] {
     [
         ("apply", context::apply as *const u8, 4, true),
@@ -122,23 +125,23 @@ enum CallOut {
     Refill,
 }
 
-/// The code of a program.
+/// The generated code of a program.
 pub(super) struct Machine {
-    /// Owns the pages; taken when they are freed.
+    /// The module that owns the code pages; taken when they are freed.
     module: Option<JITModule>,
-    /// Of the package's blocks.
+    /// The code of the package's blocks.
     blocks: Vec<Code>,
-    /// Of packets that go in bursts.
+    /// The stages for packets that are processed in bursts, if the program has them.
     pub(super) stages: Option<Stages>,
-    /// The native tables in which a whole burst is sought.
+    /// The packed tables in which all packets of a burst are looked up at once.
     pub(super) sought: Vec<Sought>,
-    /// The native tables for whose counters and timers the cache is asked for a whole burst.
+    /// The packed tables whose counters and timers are prefetched for all packets of a burst.
     pub(super) owned: Vec<Owned>,
-    /// What packets will want can be told before the one function comes to a burst.
+    /// Whether the tables that packets need can be computed ahead of the fused function.
     pub(super) asks: bool,
-    /// Tables of whose buckets the cache is asked for then.
+    /// The tables whose buckets are prefetched ahead of the fused function.
     pub(super) asked: Vec<u32>,
-    /// Bytes of code.
+    /// The size of the code in bytes.
     pub(super) size: usize,
     /// The most bytes of stack that the code takes.
     pub(super) stack: u64,
@@ -150,15 +153,17 @@ impl fmt::Debug for Machine {
     }
 }
 
-// SAFETY: after `Machine::new` nothing writes the pages or the module until they are dropped.
+// SAFETY: after `Machine::new`, nothing writes the pages or the module until they are dropped, so
+// the thread that owns them does not matter.
 unsafe impl Send for Machine {}
-// SAFETY: as above; shared use only reads code.
+// SAFETY: shared access only reads and runs code, which nothing writes after `Machine::new`.
 unsafe impl Sync for Machine {}
 
 impl Drop for Machine {
     fn drop(&mut self) {
         if let Some(module) = self.module.take() {
-            // SAFETY: code runs only inside of `Machine::run`, which borrows the machine; pointers to it do not leave.
+            // SAFETY: code runs only inside `Machine::run` and the stages, which borrow the
+            // machine, and no pointer to the code outlives the machine.
             unsafe { module.free_memory() };
         }
     }
@@ -216,8 +221,8 @@ impl Machine {
         module.finalize_definitions().map_err(CompileError::generator)?;
         let code = |id: FuncId| {
             let pointer = module.get_finalized_function(id);
-            // SAFETY: the function was defined with the signature of `Code`: two pointers, a number of 64 bits, in
-            // the calling convention of the platform.
+            // SAFETY: the function was defined with the signature of `Code`: two pointers in, a
+            // 64-bit number out, in the calling convention of the platform.
             unsafe { std::mem::transmute::<*const u8, Code>(pointer) }
         };
         let blocks = bound.blocks.iter().map(|block| {
@@ -227,7 +232,8 @@ impl Machine {
         let blocks = blocks.collect::<Result<_, _>>()?;
         let stage = |id: FuncId| {
             let pointer = module.get_finalized_function(id);
-            // SAFETY: as above for the signature of `Stage`, which is a pointer and a number to a number.
+            // SAFETY: the function was defined with two 64-bit parameters and one 64-bit result in
+            // the calling convention of the platform, which is the signature of `Stage`.
             unsafe { std::mem::transmute::<*const u8, Stage>(pointer) }
         };
         let stages = match stages.as_slice() {
@@ -248,24 +254,27 @@ impl Machine {
         Ok(Self { asks, asked, blocks, stages, sought, owned, module: Some(module), size, stack })
     }
 
-    /// Runs a block of the package by its position there.
+    /// Runs a block of the package by its position there, and returns how it ended ([`flow`]).
     ///
     /// # Safety
-    /// The frame has the length that the bound form gives and lies on eight bytes; the context's packet and room for
-    /// output are as long as it says and the bound form asks for; its host is alive.
+    ///
+    /// The frame must have the length that the resolved program states and be aligned to eight
+    /// bytes. The context's packet and its output buffer must be as long as the context states, and
+    /// the buffer as long as the resolved program needs. The context's host must be alive.
     pub(super) unsafe fn run(&self, block: usize, frame: *mut u8, context: &mut Context) -> i64 {
         let Some(code) = self.blocks.get(block) else { return flow::NEXT };
-        // SAFETY: by this function's contract; the pages live as long as `self`.
+        // SAFETY: the caller guarantees that frame and context are valid, and the pages live as
+        // long as `self`.
         unsafe { code(frame, context) }
     }
 }
 
-/// Functions of the module.
+/// The functions that the module declares.
 struct Names {
     block: Signature,
     bodies: HashMap<Callee, FuncId>,
     call_outs: Vec<FuncId>,
-    /// Makes calls from where packets seldom come.
+    /// The function that makes calls on cold paths; see [`cold`].
     cold: FuncId,
 }
 
@@ -300,7 +309,7 @@ impl Names {
         Ok(Self { block, bodies, call_outs: ids, cold })
     }
 
-    /// For a block or stage that is to be made.
+    /// Creates the context of a block or a stage that is to be generated.
     fn context(&self, module: &JITModule, id: FuncId) -> cranelift_codegen::Context {
         let mut context = module.make_context();
         context.func.signature = self.block.clone();
@@ -309,7 +318,7 @@ impl Names {
     }
 }
 
-/// A function that is being made.
+/// A function that is being generated.
 struct Function<'f, 'm> {
     builder: FunctionBuilder<'f>,
     module: &'m mut JITModule,
@@ -318,11 +327,12 @@ struct Function<'f, 'm> {
     config: TargetFrontendConfig,
     frame: Value,
     context: Value,
-    /// Where `continue` and `break` go, the innermost last.
+    /// The blocks to which `continue` and `break` jump, for each loop, the innermost last.
     loops: Vec<(clif::Block, clif::Block)>,
-    /// Where `return` goes in a state of a parser.
+    /// The block to which `return` jumps in a state of a parser.
     state_end: Option<clif::Block>,
-    /// If values are variables.
+    /// The places of values that are variables of the function. `None` if all values are in the
+    /// frame.
     places: Option<Places<'m>>,
 }
 
@@ -363,7 +373,7 @@ impl<'f, 'm> Function<'f, 'm> {
         self.builder.finalize(frontend);
     }
 
-    /// Ends the function, or what is written out in it.
+    /// Ends the function, or the inlined body at hand, with the given [`flow`].
     fn leave(&mut self, how: i64) {
         if self.jump_to_end(how) {
             return;
@@ -388,7 +398,8 @@ impl<'f, 'm> Function<'f, 'm> {
         self.builder.ins().store(flags, value, self.context, offset as i32);
     }
 
-    /// Goes on in a block of its own if the condition holds; else `otherwise` ends the function.
+    /// Continues in a new block if the condition holds; otherwise runs the code that `otherwise`
+    /// emits, which must end in a terminator.
     fn unless(&mut self, condition: Value, otherwise: impl FnOnce(&mut Self)) {
         let (fails, goes_on) = (self.builder.create_block(), self.builder.create_block());
         self.builder.set_cold_block(fails);
@@ -398,7 +409,7 @@ impl<'f, 'm> Function<'f, 'm> {
         self.builder.switch_to_block(goes_on);
     }
 
-    /// Ends the function as what was called ended, unless it came to its end.
+    /// Returns from the function with the result of a call, unless that is [`flow::NEXT`].
     fn return_unless_next(&mut self, how: Value) {
         let is_next = self.builder.ins().icmp_imm_s(IntCC::Equal, how, flow::NEXT);
         self.unless(is_next, |function| {
@@ -426,12 +437,13 @@ impl<'f, 'm> Function<'f, 'm> {
         });
     }
 
-    /// Takes units of work from what the packet may take, and ends the packet if they are not left.
+    /// Charges units of work to the packet, and emits a fault for a packet that has none left.
     fn charge(&mut self, units: u32) {
         let left = self.context_field(context_offset::WORK_LEFT);
         let left = self.builder.ins().iadd_imm_s(left, -i64::from(units));
         self.set_context_field(context_offset::WORK_LEFT, left);
-        // A packet of a burst may take all that one pass through the program does.
+        // In a burst, the budget covers all that one pass through the program can do, so it is not
+        // checked.
         if self.places.is_none() {
             let is_left = self.builder.ins().icmp_imm_s(IntCC::SignedGreaterThanOrEqual, left, 0);
             let (refills, goes_on) = (self.builder.create_block(), self.builder.create_block());
@@ -453,7 +465,7 @@ impl<'f, 'm> Function<'f, 'm> {
         self.builder.inst_results(call).first().copied()
     }
 
-    /// Calls a block of code; gives how it ended.
+    /// Emits a call of the code of a block, and returns how it ended.
     fn call_block(&mut self, callee: Callee) -> Value {
         let id = self.names.bodies.get(&callee).copied();
         let arguments = [self.frame, self.context];

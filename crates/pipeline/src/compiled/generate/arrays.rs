@@ -1,5 +1,5 @@
-//! Registers and counters whose elements lie one behind the other: code reads, writes and counts there itself. What lies
-//! beyond the end is left alone.
+//! Registers and counters with contiguous elements: generated code reads, writes and counts in them
+//! without a host call. An index beyond the end has no effect.
 
 use super::memory::Pointer;
 use super::{Function, context_offset};
@@ -50,7 +50,8 @@ impl Function<'_, '_> {
         self.builder.switch_to_block(end);
     }
 
-    /// Adds to numbers at these distances, so that nothing is lost that others add unless the worker is alone.
+    /// Adds to two words at these offsets from `base`. The additions are atomic unless this is the
+    /// only worker, so that no addition of another worker is lost.
     pub(super) fn add_up(&mut self, is_alone: Value, base: Value, parts: [(usize, Value); 2]) {
         let mut block = || self.builder.create_block();
         let (alone, shared, end) = (block(), block(), block());

@@ -1,6 +1,7 @@
-//! Functions become machine code side by side, since that takes most of the time in which a program loads: each by itself, on
-//! as many threads as there are cores. Pages are written by one thread, in the order in which the functions were made, so that
-//! the code is the same whatever their number.
+//! Compiles the generated functions to machine code. This takes most of the time in which a program
+//! loads, so functions are compiled in parallel, on as many threads as there are cores, up to
+//! [`MAXIMUM_THREADS`]. One thread then writes the pages in the order in which the functions were
+//! added, so that the code does not depend on the number of threads.
 
 use super::effort::Effort;
 use super::stack;
@@ -13,27 +14,29 @@ use cranelift_module::{FuncId, Module, ModuleError, ModuleReloc};
 use std::sync::Mutex;
 use std::thread;
 
-/// Most threads: the largest function alone takes about a quarter of the time.
+/// The largest number of threads. More would not help: the largest function alone takes about a
+/// quarter of the time.
 const MAXIMUM_THREADS: usize = 4;
 
-/// The number of Cranelift instructions up to which a function is optimised. Beyond it, optimisation and backtracking
-/// register allocation take time that grows faster than the function, and a push must load in a time that grows with
-/// the program.
+/// The number of Cranelift instructions up to which a function is optimised. Beyond it,
+/// optimisation and backtracking register allocation take time that grows faster than the function,
+/// and a program must load in a time that grows with its size.
 const LARGE: usize = 50_000;
 
-/// Functions that are made, and not yet code.
+/// The functions that are generated as Cranelift IR and not yet compiled.
 #[derive(Default)]
 pub(super) struct Made {
     functions: Vec<(FuncId, Context)>,
 }
 
 impl Made {
-    /// A function, in a context of its own.
+    /// Adds a function, in a context of its own.
     pub(super) fn push(&mut self, id: FuncId, context: Context) {
         self.functions.push((id, context));
     }
 
-    /// Defines all of them; how many bytes of code they are, and how many of stack they take.
+    /// Compiles and defines all functions. Returns the size of the code and the stack that it
+    /// takes, both in bytes.
     pub(super) fn define(mut self, module: &mut JITModule) -> Result<(usize, u64), CompileError> {
         self.compile(module)?;
         let stack = stack::needed(&self.functions)?;
@@ -59,7 +62,7 @@ impl Made {
         let threads = threads.min(MAXIMUM_THREADS).min(self.functions.len());
         let mut functions: Vec<&mut Context> =
             self.functions.iter_mut().map(|(_, context)| context).collect();
-        // The largest is taken first, so that nobody waits for it at the end.
+        // The largest function is taken first, so that no thread waits for it at the end.
         functions.sort_by_key(|context| context.func.dfg.num_insts());
         let functions = Mutex::new(functions);
         let next = || lock(&functions).pop();

@@ -1,8 +1,9 @@
-//! The Internet checksum (RFC 1071) over fields that lie in whole words of 16 bits: a few additions where the fields are.
+//! The Internet checksum (RFC 1071) over fields that consist of whole 16-bit words, in a few
+//! additions on the fields in place.
 //!
-//! The one's complement sum does not depend on the order of bytes (RFC 1071, section 2(B)), so the words are added as the
-//! machine loads them, eight or four bytes at once, and the result is swapped. Where varbits hold something, which is rare,
-//! the sum over all is the host's.
+//! The one's complement sum does not depend on the byte order (RFC 1071, section 2(B)), so words
+//! are added as the processor loads them, eight or four bytes at a time, and the result is
+//! byte-swapped. If a varbit is not empty, which is rare, the host computes the checksum.
 
 use super::memory::Pointer;
 use super::{Function, context_offset};
@@ -12,8 +13,9 @@ use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{InstBuilder, Value, types};
 
 impl Function<'_, '_> {
-    /// The checksum of the data of a gather, which is compared with `found` where that is asked for. Nothing if it is
-    /// another hash, or over other data.
+    /// Emits the checksum of the data of a gather, and compares it with `found` if the gather
+    /// verifies. Returns `None`, and emits nothing, if the gather is another hash, or covers data
+    /// other than 16-bit words.
     pub(super) fn internet_checksum(&mut self, number: u32, found: Value) -> Option<Value> {
         let bound = self.bound;
         let gather = bound.gathers.get(number as usize).filter(|gather| gather.is_in_words())?;
@@ -63,7 +65,8 @@ impl Function<'_, '_> {
         checksum
     }
 
-    /// Adds the words of a gather to a one's complement sum, or takes them out of it (RFC 1624, equation 3).
+    /// Adds the words of a gather to a one's complement sum, or subtracts them from it (RFC 1624,
+    /// equation 3).
     pub(super) fn sum_with(&mut self, number: u32, sum: Value, subtracts: bool) -> Value {
         let bound = self.bound;
         let Some(gather) = bound.gathers.get(number as usize) else { return sum };
@@ -73,7 +76,7 @@ impl Function<'_, '_> {
             let words = self.builder.ins().bswap(words);
             self.builder.ins().uextend(types::I64, words)
         } else {
-            // The checksum is the complement of the sum.
+            // The host returns the checksum, which is the complement of the sum.
             let none = self.number(0);
             let hash = self.hash_by_call(number, none, Self::call_out);
             let words = self.builder.ins().bnot(hash);
@@ -83,7 +86,8 @@ impl Function<'_, '_> {
         self.folded(sum)
     }
 
-    /// The one's complement sum of all words, or of their complements, in the order of bytes of the packet.
+    /// Returns the one's complement sum of all words of a gather, or of their complements, in
+    /// network byte order.
     fn sum_of_words(&mut self, gather: &Gather, complements: bool) -> Value {
         let mut sum = self.number(0);
         for piece in &gather.pieces {
@@ -93,8 +97,8 @@ impl Function<'_, '_> {
         self.folded(sum)
     }
 
-    /// A sum of words that is congruent to that of a piece's words of 16 bits, or of their complements; zero of an invalid
-    /// header unless that is taken.
+    /// Returns a sum that is congruent to the sum of the 16-bit words of a piece, or of their
+    /// complements. The sum is zero for an invalid header, unless the gather includes those.
     fn words(&mut self, piece: &Piece, (takes_invalid, complements): (bool, bool)) -> Value {
         match *piece {
             Piece::Bits { flag, offset, bit, width } => {
@@ -114,7 +118,7 @@ impl Function<'_, '_> {
                 let none = self.number(0);
                 self.builder.ins().select(is_valid, sum, none)
             }
-            // It holds nothing.
+            // This function only runs if all varbits are empty.
             Piece::Tail { .. } => self.number(0),
             Piece::Number { offset, bytes, width } => {
                 let value = match self.slot(offset) {
@@ -133,12 +137,14 @@ impl Function<'_, '_> {
         }
     }
 
-    /// The same of 8, 4 or 2 bytes of a header, or of one, as a load of the word that it is in would have it.
+    /// Returns such a sum for 8, 4 or 2 bytes of a header, or for a single byte, which counts as
+    /// the half of its word in which it lies.
     fn words_at(&mut self, offset: Offset, (first, bytes): (u32, u32), complements: bool) -> Value {
         let address = Address::fixed(offset);
         let bits = 8 * first..8 * (first + bytes);
         if bytes > 1 && self.is_written_in_part(address, &bits) {
-            // A load of what was stored in parts waits until all of them have come to the cache.
+            // A load of bytes that were stored in parts waits until all of the stores have reached
+            // the cache.
             let half = bytes / 2;
             let parts = [first, first + half];
             let [one, other] = parts.map(|first| self.words_at(offset, (first, half), complements));
@@ -152,13 +158,14 @@ impl Function<'_, '_> {
         }
         match bytes {
             8 => self.halves(words),
-            // The second byte of a word.
+            // The byte is the second one of its word.
             1 if first % 2 == 1 => self.builder.ins().ishl_imm_u(words, 8),
             _ => words,
         }
     }
 
-    /// As a load would give a number that lay in a packet.
+    /// Returns the sum of the halves of a number, byte-swapped as if the number had been loaded
+    /// from a packet.
     fn swapped_halves(&mut self, mut value: Value, width: u32, complements: bool) -> Value {
         if complements {
             value = self.builder.ins().bnot(value);
@@ -168,15 +175,15 @@ impl Function<'_, '_> {
         self.halves(swapped)
     }
 
-    /// The sum of both halves of 32 bits.
+    /// Returns the sum of the two 32-bit halves of a value.
     fn halves(&mut self, words: Value) -> Value {
         let low = self.masked(words, 32);
         let high = self.builder.ins().ushr_imm_u(words, 32);
         self.builder.ins().iadd(low, high)
     }
 
-    /// The one's complement sum of the words of 16 bits: a number and itself with its halves exchanged have their sum in the
-    /// upper half, with the carry of the lower.
+    /// Folds a sum to 16 bits. Adding a number to itself with its halves exchanged leaves the sum
+    /// of the halves in the upper half, with the carry of the lower half included.
     fn folded(&mut self, sum: Value) -> Value {
         let exchanged = self.builder.ins().rotl_imm_u(sum, 32);
         let sum = self.builder.ins().iadd(sum, exchanged);

@@ -1,8 +1,9 @@
-//! Calls from where packets seldom come.
+//! Calls on cold paths.
 //!
-//! A call in a loop over packets costs every packet something, whether it happens or not: values that live across it go to
-//! the stack and come from there wherever the allocator of registers has split them. A function that leaves all registers as
-//! they are, but for the processor's flags, makes such a call for the loop: what it costs is paid where it happens.
+//! A call inside a loop over packets costs every packet time, whether or not the call happens:
+//! values that live across it go through the stack wherever the register allocator has split them.
+//! The function generated here preserves all registers except for the processor's flags and makes
+//! the call on behalf of the loop, so that the cost is paid only if the call happens.
 
 use super::{CallOut, Function};
 use crate::error::CompileError;
@@ -16,24 +17,25 @@ use cranelift_frontend::{FunctionBuilder, FunctionBuilderContext};
 use cranelift_jit::JITModule;
 use cranelift_module::{FuncId, Linkage, Module};
 
-/// Arguments that are handed on, as many as there are at most.
+/// The number of arguments that are passed on, enough for every callee.
 const ARGUMENTS: usize = 4;
-/// Words that the function gives, or that are in the registers for them.
+/// The number of words that a callee returns, or that are in the registers for return values.
 const RESULTS: usize = 2;
 
-/// What is called, its arguments, and where what it gives is left.
+/// Returns the signature of the function: the callee, its arguments, and the address to which its
+/// results are written.
 fn signature() -> Signature {
     let mut signature = Signature::new(CallConv::PreserveAll);
     signature.params.extend((0..ARGUMENTS + 2).map(|_| AbiParam::new(types::I64)));
     signature
 }
 
-/// Declares the function that calls others; it has to be defined.
+/// Declares the function that makes the calls. It must be defined with [`make`].
 pub(super) fn declare(module: &mut JITModule) -> Result<FuncId, CompileError> {
     module.declare_function("cold", Linkage::Local, &signature()).map_err(CompileError::generator)
 }
 
-/// Makes it.
+/// Generates the function that [`declare`] declares.
 pub(super) fn make(
     id: FuncId,
     module: &JITModule,
@@ -64,8 +66,9 @@ pub(super) fn make(
 }
 
 impl Function<'_, '_> {
-    /// Calls a function by its address, from where packets seldom come. What it gives less than two words is whatever, as
-    /// it is given words for arguments that it does not have.
+    /// Calls a function by its address on a cold path. If the callee returns fewer than two words,
+    /// the others are unspecified, and it is passed unspecified words for arguments that it does
+    /// not have.
     pub(super) fn call_cold(&mut self, function: Value, arguments: &[Value]) -> [Value; RESULTS] {
         debug_assert!(arguments.len() <= ARGUMENTS);
         let slot = StackSlotData::new(StackSlotKind::ExplicitSlot, RESULTS as u32 * 8, 3);
@@ -79,7 +82,7 @@ impl Function<'_, '_> {
         [0, 8].map(|at| self.builder.ins().stack_load(types::I64, types::I64, slot, at))
     }
 
-    /// As [`Self::call_cold`] for a call-out.
+    /// Makes a host call with [`Self::call_cold`].
     pub(super) fn call_out_cold(
         &mut self,
         call_out: CallOut,

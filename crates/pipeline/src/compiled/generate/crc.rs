@@ -1,9 +1,10 @@
-//! Cyclic redundancy checks over whole bytes whose number is known: lookups in the tables of `externs::crc`, eight bytes at
-//! once, none of which waits for another.
+//! Cyclic redundancy checks over a fixed number of whole bytes: lookups in the tables of
+//! `externs::crc`, eight bytes at a time, with the lookups of a word independent of each other.
 //!
-//! The remainder begins with zero, so that zeros in front change nothing and the bytes fill whole words; what the parameters
-//! begin and end with is combined with the result, as a CRC is linear. Where a header is not there whose fields the
-//! architecture leaves out then, which is rare, the hash is the host's.
+//! The remainder starts at zero, so that leading zeros change nothing and the bytes can be padded
+//! to whole words. The initial value and the final exclusive-or of the CRC are combined with the
+//! result, which is valid because a CRC is linear. If a header is invalid whose fields the
+//! architecture then omits, which is rare, the host computes the hash.
 
 use super::Function;
 use super::memory::Pointer;
@@ -12,13 +13,14 @@ use crate::bound::gather::Piece;
 use crate::compiled::generate::places::Known;
 use cranelift_codegen::ir::{InstBuilder, Value, types};
 
-/// Most bytes that are written out.
+/// The largest number of bytes for which the check is inlined.
 const MOST: u32 = 64;
-/// Bytes of a word, each of which has a table of 256 words.
+/// The bytes of a word. There is a table of 256 words for each byte position.
 const WORD: u32 = 8;
 
 impl Function<'_, '_> {
-    /// The hash of the data of a gather, if it is such a check.
+    /// Emits the hash of the data of a gather, and returns it. Returns `None`, and emits nothing,
+    /// if the gather is not such a check.
     pub(super) fn cyclic_redundancy_check(&mut self, number: u32, found: Value) -> Option<Value> {
         let bound = self.bound;
         let gather = bound.gathers.get(number as usize)?;
@@ -71,7 +73,8 @@ impl Function<'_, '_> {
         Some(hash)
     }
 
-    /// Puts the bytes of a piece into words, from a byte on, the first of which is the lowest of the first word.
+    /// Inserts the bytes of a piece into words from a byte position on. The first byte is the
+    /// lowest of the first word.
     fn put_bytes(&mut self, piece: &Piece, (at, bytes): (u32, u32), words: &mut [Value]) {
         let mut done = 0;
         while done < bytes {
@@ -109,7 +112,8 @@ impl Function<'_, '_> {
         }
     }
 
-    /// So many bytes of a number from one on, the highest of which is the first, as a load would give them.
+    /// Returns `bytes` bytes of a number from byte `first` on, counted from the highest, in the
+    /// order in which a load from the packet would return them.
     fn bytes_of(&mut self, value: Value, width: u32, (first, bytes): (u32, u32)) -> Value {
         let high = self.builder.ins().ishl_imm_u(value, i64::from(64 - width));
         let swapped = self.builder.ins().bswap(high);
@@ -117,7 +121,7 @@ impl Function<'_, '_> {
         self.masked(behind, 8 * bytes)
     }
 
-    /// The remainder behind a word whose lowest bytes are so many zeros.
+    /// Returns the remainder after a word whose `zeros` lowest bytes are zero.
     fn behind_word(&mut self, tables: Value, word: Value, zeros: u32) -> Value {
         let mut parts = Vec::new();
         for place in zeros..WORD {

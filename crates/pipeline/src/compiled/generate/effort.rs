@@ -16,7 +16,7 @@ pub(super) enum Effort {
 impl Effort {
     /// Returns the code generator for this machine's processor.
     pub(super) fn isa(self) -> Result<OwnedTargetIsa, CompileError> {
-        // Tests have the generated code verified.
+        // Debug builds, and so tests, verify the generated code.
         let verifies = if cfg!(debug_assertions) { "true" } else { "false" };
         let (optimisation, registers) = match self {
             Effort::Full => ("speed", "backtracking"),
@@ -28,7 +28,7 @@ impl Effort {
             ("is_pic", "false"),
             ("opt_level", optimisation),
             ("regalloc_algorithm", registers),
-            // A frame that is larger than the guard page must not step over it.
+            // Without probes, a frame larger than the guard page could step over it.
             ("enable_probestack", "true"),
             ("probestack_strategy", "inline"),
             ("enable_verifier", verifies),

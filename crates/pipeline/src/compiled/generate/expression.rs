@@ -1,4 +1,4 @@
-//! Numbers: 64 bits with zeros above their width.
+//! Expressions: numbers of up to 64 bits, held in 64-bit values with zeros above their width.
 
 use super::Function;
 use crate::bound::{Expression, mask};
@@ -86,7 +86,7 @@ impl Function<'_, '_> {
         }
     }
 
-    /// The number in two's complement of 64 bits.
+    /// Sign-extends a number to 64 bits.
     fn extended(&mut self, value: Value, width: u32) -> Value {
         if width >= 64 {
             return value;
@@ -96,7 +96,7 @@ impl Function<'_, '_> {
         self.builder.ins().sshr_imm_u(shifted, above)
     }
 
-    /// A comparison as 0 or 1.
+    /// Returns the result of a comparison as 0 or 1.
     pub(super) fn compared(
         &mut self,
         condition: IntCC,
@@ -179,12 +179,13 @@ impl Function<'_, '_> {
                     either(IntCC::UnsignedGreaterThanOrEqual, IntCC::SignedGreaterThanOrEqual);
                 self.compared(greater, of, left, right)
             }
-            // The bound form has it apart.
+            // The resolved program has a separate expression for concatenation.
             Of::Concatenate => left,
         }
     }
 
-    /// By zero it is zero, as in the interpreter; a division by zero would trap.
+    /// Divides, or returns the remainder. Division by zero yields zero, as in the interpreter,
+    /// since the instruction would trap.
     pub(super) fn divided(&mut self, operator: BinaryOperator, left: Value, right: Value) -> Value {
         let zero = self.number(0);
         let one = self.number(1);
@@ -197,7 +198,8 @@ impl Function<'_, '_> {
         self.builder.ins().select(right, result, zero)
     }
 
-    /// Sum or difference of numbers of at most 63 bits fits 64 bits.
+    /// Adds or subtracts with saturation. The exact result for numbers of at most 63 bits fits into
+    /// 64 bits.
     fn saturated_signed(
         &mut self,
         operator: BinaryOperator,
@@ -223,7 +225,7 @@ impl Function<'_, '_> {
         self.masked(result, width)
     }
 
-    /// A shift by the width or more leaves nothing, or the sign.
+    /// Shifts. A shift by the width or more yields zero, or the sign for a signed right shift.
     fn shifted(
         &mut self,
         operator: BinaryOperator,

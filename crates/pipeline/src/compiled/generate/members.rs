@@ -1,4 +1,5 @@
-//! Entries that run members of an action profile or groups of a selector: which of them a packet runs.
+//! Entries that refer to members of an action profile or to groups of a selector: the choice of the
+//! member whose action a packet runs.
 
 use super::Function;
 use super::memory::Pointer;
@@ -8,8 +9,9 @@ use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{InstBuilder, Value, types};
 
 impl Function<'_, '_> {
-    /// Where the parameters are that an entry leads to, and the position of the action. The hash is found only where there is
-    /// something to choose; members that weigh alike are not gone through.
+    /// Returns the address of the action's parameters and the position of the action. The hash is
+    /// only computed if there are several members, and the members are only searched if their
+    /// weights differ.
     pub(super) fn member(&mut self, members: &Members, entry: Value) -> (Value, Value) {
         let chooser = self.load(Pointer { base: entry, offset: 0 }, 8);
         let part = |offset: usize| Pointer { base: chooser, offset: offset as i32 };
@@ -31,7 +33,7 @@ impl Function<'_, '_> {
             let weigh_alike = self.builder.ins().icmp(IntCC::Equal, total, count);
             let (rests, nones) = ([rest.into()], [none.into()]);
             self.builder.ins().brif(weigh_alike, found, &rests, scan, &nones);
-            // The rest is less than all of them weigh together.
+            // The remainder is less than the total weight, so the search ends at a member.
             self.builder.switch_to_block(scan);
             let up_to = self.member_at(first, here).plus(Member::UP_TO as u32);
             let up_to = self.load(up_to, 8);

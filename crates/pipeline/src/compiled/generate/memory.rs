@@ -1,4 +1,4 @@
-//! Numbers and headers in the frame, bytes of packets.
+//! Loads and stores: numbers and headers in the frame, and bytes of packets.
 
 use super::Function;
 use super::places::{ALL_BITS, Readable};
@@ -8,10 +8,10 @@ use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{InstBuilder, MemFlagsData, Type, Value, types};
 use std::ops::Range;
 
-/// Bytes from which on copying is a loop of the C library.
+/// The number of bytes above which copies and fills call the C library.
 const LONG: u32 = 512;
 
-/// A pointer and a distance that fits an instruction.
+/// A base pointer and an offset that fits into the instruction.
 #[derive(Clone, Copy)]
 pub(super) struct Pointer {
     pub(super) base: Value,
@@ -24,12 +24,14 @@ impl Pointer {
     }
 }
 
-/// Loads and stores of code cannot trap: what they touch is there by construction.
+/// Returns the flags of loads and stores. These cannot trap, because generated code only touches
+/// memory that is known to exist.
 fn flags() -> MemFlagsData {
     MemFlagsData::new().with_notrap()
 }
 
-/// For what no code writes: such loads are left out where nobody wants to know.
+/// Returns the flags of loads from memory that no code writes. Such loads are removed if their
+/// results are unused.
 fn flags_of_input() -> MemFlagsData {
     flags().with_readonly().with_can_move()
 }
@@ -44,7 +46,8 @@ fn integer(bytes: u32) -> Type {
 }
 
 impl Function<'_, '_> {
-    /// Where an address is; the element of a stack is checked, and rejects beyond it.
+    /// Returns the address of a value in the frame. For an element of a stack, emits a check of the
+    /// index, and rejects an index beyond the stack.
     pub(super) fn pointer(&mut self, address: Address) -> Pointer {
         let offset = address.offset as i32;
         let Some(element) = address.element else {
@@ -60,7 +63,7 @@ impl Function<'_, '_> {
         Pointer { base: self.builder.ins().iadd(self.frame, distance), offset }
     }
 
-    /// 1, 2, 4 or 8 bytes in the machine's order, as 64 bits.
+    /// Loads 1, 2, 4 or 8 bytes in the processor's byte order, zero-extended to 64 bits.
     pub(super) fn load(&mut self, from: Pointer, bytes: u32) -> Value {
         let Pointer { base, offset } = from;
         let loaded = self.builder.ins().load(integer(bytes), flags(), base, offset);
@@ -73,7 +76,7 @@ impl Function<'_, '_> {
         self.builder.ins().store(flags(), value, to.base, to.offset);
     }
 
-    /// As [`Self::load`] from what no code writes.
+    /// Loads as [`Self::load`] does, from memory that no code writes.
     pub(super) fn load_input(&mut self, from: Pointer, bytes: u32) -> Value {
         let Pointer { base, offset } = from;
         let loaded = self.builder.ins().load(integer(bytes), flags_of_input(), base, offset);
@@ -116,7 +119,7 @@ impl Function<'_, '_> {
         }
     }
 
-    /// So many bits of a header, without a byte behind them.
+    /// Loads `width` bits of a header without reading a byte behind them.
     fn load_exactly(&mut self, at: Pointer, bit: u32, width: u32) -> Value {
         let from =
             self.builder.ins().iadd_imm_s(at.base, i64::from(at.offset) + i64::from(bit / 8));
@@ -135,7 +138,7 @@ impl Function<'_, '_> {
         }
     }
 
-    /// A number out of the bytes that it was loaded with.
+    /// Extracts a number from the bytes with which it was loaded.
     fn out_of_bytes(&mut self, loaded: Value, shift: u32, width: u32, bytes: u32) -> Value {
         let shifted = self.builder.ins().ushr_imm_u(loaded, i64::from(shift));
         self.masked_unless(shifted, width, bytes * 8 - shift)
@@ -151,7 +154,7 @@ impl Function<'_, '_> {
             let at = self.bits_to_write(field.address, bits_of(field));
             return self.store_bytes(at.plus(bit / 8), field.scalar.width / 8, value);
         }
-        // What lies around it in the same bytes is read too.
+        // The bits around the field in the same bytes are read too.
         let around = match field.scalar.storage {
             Storage::Packed { bit } => {
                 let start = Pointer { base: self.frame, offset: 0 };
@@ -171,7 +174,8 @@ impl Function<'_, '_> {
         self.store_scalar(at, before, field.scalar, value);
     }
 
-    /// Copies a number from one header to another one as its bytes are; `false` if it has none of its own in both.
+    /// Copies a field from one header to another byte by byte, without conversion. Returns `false`,
+    /// and emits nothing, unless both fields have whole bytes of their own and the same width.
     pub(super) fn copy_field(&mut self, to: Field, from: Field) -> bool {
         let own_bytes = |field: Field| match field.scalar.storage {
             Storage::Packed { bit } if has_own_bytes(bit, field.scalar.width) => Some(bit / 8),
@@ -195,8 +199,9 @@ impl Function<'_, '_> {
         true
     }
 
-    /// So many bytes in the network's order, in stores of what they have room for: a wider one would read its neighbours first, and
-    /// then wait for them where they were just written.
+    /// Stores a number of `bytes` bytes in network byte order, without touching its neighbours. A
+    /// single wider store would first have to read the neighbouring bytes, and wait if they were
+    /// just written.
     fn store_bytes(&mut self, at: Pointer, bytes: u32, value: Value) {
         for (offset, size) in chunks(bytes) {
             let behind = bytes - offset - size;
@@ -205,7 +210,8 @@ impl Function<'_, '_> {
         }
     }
 
-    /// A number that shares bytes with others, if it lies in a header; `before` is where those may be read.
+    /// Stores a number, together with the bits around it if it shares bytes with other fields of a
+    /// header. Those bits are read from `before`.
     fn store_scalar(&mut self, at: Pointer, before: Pointer, scalar: Scalar, value: Value) {
         match scalar.storage {
             Storage::Native { bytes } => self.store(at, bytes, value),
@@ -222,7 +228,7 @@ impl Function<'_, '_> {
         }
     }
 
-    /// `field[low + width - 1 : low] = value`.
+    /// Assigns `field[low + width - 1 : low] = value`.
     pub(super) fn store_slice(&mut self, field: Field, low: u32, width: u32, value: Value) {
         let before = self.load_field(field);
         let hole = !(mask(width) << low);
@@ -232,7 +238,8 @@ impl Function<'_, '_> {
         self.store_field(field, both);
     }
 
-    /// The low bits of a value of which so many may be set.
+    /// Masks a value to its low `width` bits, unless at most `known` bits can be set and the mask
+    /// would change nothing.
     fn masked_unless(&mut self, value: Value, width: u32, known: u32) -> Value {
         if width >= known { value } else { self.masked(value, width) }
     }
@@ -245,7 +252,7 @@ impl Function<'_, '_> {
         }
     }
 
-    /// Copies bytes that do not overlap.
+    /// Copies bytes between ranges that do not overlap.
     pub(super) fn copy(&mut self, to: Pointer, from: Pointer, bytes: u32) {
         if bytes > LONG {
             let to = self.builder.ins().iadd_imm_s(to.base, i64::from(to.offset));
@@ -279,7 +286,7 @@ impl Function<'_, '_> {
         }
     }
 
-    /// So many bits from the packet, of which all bytes are there.
+    /// Loads `width` bits from the packet, all bytes of which must be present.
     pub(super) fn load_packet(&mut self, from: Value, width: u32) -> Value {
         let bytes = width.div_ceil(8);
         let mut all = self.builder.ins().iconst(types::I64, 0);
@@ -296,13 +303,13 @@ impl Function<'_, '_> {
     }
 }
 
-/// Whether the bytes that a number of a header is loaded with are among those that are there.
+/// Returns whether the load of a field only touches the bytes that are present.
 fn is_within(there: Option<u32>, bit: u32, width: u32) -> bool {
     let loaded = (bit % 8 + width).div_ceil(8).next_power_of_two();
     there.is_none_or(|there| bit / 8 + loaded <= there)
 }
 
-/// Which bits of its header a field is.
+/// Returns the bits of its header that a field covers.
 pub(super) fn bits_of(field: Field) -> Range<u32> {
     match field.scalar.storage {
         Storage::Packed { bit } => bit..bit + field.scalar.width,
@@ -310,19 +317,20 @@ pub(super) fn bits_of(field: Field) -> Range<u32> {
     }
 }
 
-/// Whether no other field has bits in the bytes of a number of a header.
+/// Returns whether no other field of the header has bits in the bytes of a field.
 fn has_own_bytes(bit: u32, width: u32) -> bool {
     bit.is_multiple_of(8) && width.is_multiple_of(8)
 }
 
-/// First byte, bytes to load and bits right of a number in a header.
+/// Returns the pointer to the first byte of a field, the number of bytes to load, and the number of
+/// bits to the right of the field.
 fn packed(at: Pointer, bit: u32, width: u32) -> (Pointer, u32, u32) {
     let inside = bit % 8;
     let bytes = (inside + width).div_ceil(8).next_power_of_two();
     (at.plus(bit / 8), bytes, bytes * 8 - inside - width)
 }
 
-/// Offsets and sizes that cover so many bytes, none twice.
+/// Returns offsets and sizes of loads that cover `bytes` bytes without overlap.
 fn chunks(bytes: u32) -> Vec<(u32, u32)> {
     let mut parts = Vec::new();
     let mut at = 0;
@@ -335,7 +343,7 @@ fn chunks(bytes: u32) -> Vec<(u32, u32)> {
     parts
 }
 
-/// Where the bits of a header begin.
+/// Returns the place of the first bit of a header.
 pub(super) fn data(header: Pointer) -> Pointer {
     header.plus(DATA)
 }

@@ -1,4 +1,4 @@
-//! Meters, and counters and meters of entries.
+//! Meters, and the counters and meters of table entries.
 
 use super::memory::Pointer;
 use super::{CallOut, Function, context_offset};
@@ -30,7 +30,7 @@ impl Function<'_, '_> {
         }
     }
 
-    /// What a meter gave when the entry was found.
+    /// Stores the colour that a meter returned when the entry was found.
     pub(super) fn color_of_entry(&mut self, meter: u32, color: Field, to: Field) {
         let color = self.load_field(color);
         let mut block = || self.builder.create_block();
@@ -42,7 +42,7 @@ impl Function<'_, '_> {
         let value = self.builder.ins().iadd_imm_s(color, -1);
         self.store_color(to, value, before);
         self.builder.ins().jump(join, &[]);
-        // The interpreter may have looked the table up.
+        // The interpreter may have looked up the table, so the host meters the packet.
         self.builder.switch_to_block(other);
         let (id, zero) = (self.number(u64::from(meter)), self.number(0));
         let received = self.number(AS_RECEIVED);
@@ -103,14 +103,15 @@ impl Function<'_, '_> {
         self.load(at, 8)
     }
 
-    /// Runs the meters of an entry that was found, and tells its colours to whom reads them.
+    /// Runs the meters of an entry that was found, and stores the colours for statements that read
+    /// them.
     pub(super) fn meter_hit(&mut self, directs: &Directs, entry: Value) {
         for (meter, color, result) in &directs.meters {
             let (id, green) = (self.number(u64::from(*meter)), self.number(0));
             let received = self.number(AS_RECEIVED);
             let arguments = [self.context, id, entry, green, received];
             let Some(found) = self.call_out(CallOut::EntryMeter, &arguments) else { continue };
-            // None is all ones: it becomes zero.
+            // The host returns all ones for "no colour", which becomes zero here.
             let known = self.builder.ins().iadd_imm_s(found, 1);
             self.store_field(*color, known);
             if let Some(to) = *result {
@@ -120,7 +121,7 @@ impl Function<'_, '_> {
         }
     }
 
-    /// Says which entry's action runs, if it is known.
+    /// Stores the address of the entry whose action runs, or zero if it is not known.
     pub(super) fn set_entry(&mut self, directs: &Directs, entry: Option<(Value, Value)>) {
         let none = self.number(0);
         let value = match entry {
@@ -148,7 +149,7 @@ impl Function<'_, '_> {
         (self.number(u64::from(metered.meter)), before, length)
     }
 
-    /// A colour, or another value where there is none.
+    /// Stores a colour, or another value if there is no colour.
     fn store_color(&mut self, to: Field, color: Value, otherwise: Value) {
         let is_none = self.builder.ins().icmp_imm_s(IntCC::Equal, color, -1);
         let value = self.builder.ins().select(is_none, otherwise, color);

@@ -1,4 +1,4 @@
-//! Parsers: states are blocks of one function.
+//! Parsers: each state is a block of one function.
 
 use super::{CallOut, Function, flow};
 use crate::bound::{Parser, Set, State, Subject, Target};
@@ -6,7 +6,8 @@ use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{Block, InstBuilder, Value, types};
 use cranelift_frontend::Variable;
 
-/// States that one parser may go through, as in the interpreter; then its error is `ParserTimeout`.
+/// The largest number of states that one parser may pass through, as in the interpreter. A longer
+/// parse fails with `ParserTimeout`.
 const MAXIMUM_STATES: i64 = 65_536;
 
 impl Function<'_, '_> {
@@ -85,7 +86,7 @@ impl Function<'_, '_> {
         }
     }
 
-    /// Whether a value is in a set; nothing if it always is.
+    /// Emits a test whether a value is in a set. Returns `None` if the set has all values.
     fn fits(&mut self, set: &Set, subject: &Subject, value: Value) -> Option<Value> {
         let of = (subject.width, subject.signed);
         Some(match set {
