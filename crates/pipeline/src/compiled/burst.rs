@@ -145,7 +145,7 @@ pub(super) struct Owned {
 /// How entries of a packed table refer to the memory with their counters and timers.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Owner {
-    /// The position of the address among the words of an entry's values.
+    /// The offset in bytes of that memory's address in the values of an entry.
     place: u32,
     /// Whether the address leads to a meter too.
     meters: bool,
@@ -350,7 +350,7 @@ impl Run<'_, '_> {
             if let (Some(table), Some(column)) =
                 (accesses.get(*table as usize), self.columns.get(*column))
             {
-                // SAFETY: the accesses were given for the batch, in the gate.
+                // SAFETY: the table accesses were obtained for this batch inside the gate.
                 unsafe { table.searcher.ask_for(&column.keys[packets.clone()]) };
             }
         }

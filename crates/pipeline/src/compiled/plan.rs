@@ -1,10 +1,13 @@
-//! Which programs run as one function for each stage of a burst, and where a packet's values are there.
+//! Decides which programs run in bursts, with one generated function for each stage, and assigns
+//! each of a packet's values its place in such a function. `straight` makes the [`Plan`], and the
+//! code generator (`generate::burst`) follows it.
 //!
-//! In such a function (`generate::burst`) calls are written out, numbers and validity flags are variables of the
-//! function, and a header that was extracted stays where it is in the packet: code has a pointer to it. Only a header
-//! that the program makes by itself lies in the frame. For this every number must be reached by its own fixed offset,
-//! so stacks whose elements are chosen while a packet is parsed, and not by the way through the states alone
-//! (`bound::unrolled`), are left to the blocks of code over the frame.
+//! In a stage, calls are inlined, numbers and validity flags are variables of the function, and a
+//! header that was extracted stays where it lies in the packet: the code holds a pointer to it.
+//! Only a header that the program builds itself lies in the frame. This requires that every number
+//! has a fixed offset. Stacks whose elements are chosen while a packet is parsed, and not by the
+//! path through the parser's states alone (`bound::unrolled`), do not meet that condition, and such
+//! programs run block by block.
 
 use super::burst::Owner;
 use super::straight::{Deciding, Straight};
@@ -20,81 +23,89 @@ use crate::table::{Ageing, EntryLayout};
 use ir::{ExternCallee, ExternFunction, ExternMethod, StatementKind};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-/// Bytes of the next index of a stack, which is where the stack is.
+/// The bytes of the next index of a stack, which is at the offset of the stack.
 const NEXT_INDEX: u32 = 4;
 
-/// Most statements of a stage, all calls written out: more take longer to compile than they gain.
+/// The largest number of statements of a stage, with all calls inlined. Longer stages take more
+/// time to compile than they gain.
 const MAXIMUM_STATEMENTS: usize = 4096;
 
-/// See the module.
+/// The places of a program's values in stages, and the facts about the program on which the
+/// generated code depends.
 #[derive(Debug, Default)]
 pub(super) struct Plan {
-    /// Bytes of each number that is a variable, by its offset in the frame; validity flags are among them.
+    /// The bytes of each number that is a variable, by its offset in the frame. Validity flags are
+    /// among these slots.
     pub(super) slots: BTreeMap<Offset, u32>,
-    /// By the offset of the flag.
+    /// The headers, by the offsets of their flags.
     pub(super) headers: BTreeMap<Offset, PlannedHeader>,
-    /// Bytes of each wide number, which stays in the frame, by its offset.
+    /// The bytes of each wide number, by its offset. Wide numbers stay in the frame.
     pub(super) wide: BTreeMap<Offset, u32>,
-    /// Slots that the parser leaves to the blocks behind it.
+    /// The slots that the parser writes and a later block uses.
     pub(super) saved: BTreeSet<Offset>,
-    /// Slots that may become something else than zero.
+    /// The slots that may become non-zero.
     pub(super) changed: BTreeSet<Offset>,
-    /// The interpreter has steps, or looks up tables.
+    /// Whether the interpreter runs steps of the program or looks up tables.
     pub(super) interprets: bool,
-    /// A step may ask for a copy, for another pass or for a message.
+    /// Whether a step may request a copy, another pass or a message to the control plane.
     pub(super) asks: bool,
-    /// Packets may be cut off.
+    /// Whether packets may be truncated.
     pub(super) truncates: bool,
-    /// A packet may leave the gate, to add an entry, have one changed, or take one out that has timed out. Then others may
-    /// change tables, and how they are reached.
+    /// Whether a packet may leave the gate of the tables: to add an entry, to have one changed, or
+    /// to remove one that has timed out. Meanwhile other workers may change the tables and the ways
+    /// in which these are reached.
     pub(super) leaves_gate: bool,
-    /// Packets have entries changed from outside of the gate.
+    /// Whether packets have entries changed from outside the gate.
     pub(super) defers: bool,
-    /// There are native tables in which no burst is sought, but each packet.
+    /// Whether there are packed tables with prefixes or rules that must be searched for each packet
+    /// by itself, because packets may change tables.
     pub(super) seeks_alone: bool,
-    /// Statements, all calls written out.
+    /// The number of statements, with all calls inlined.
     pub(super) statements: usize,
-    /// The parser does more to headers than extract them.
+    /// Whether the parser does more to headers than extract them.
     pub(super) parser_writes_headers: bool,
-    /// Bytes of the frame, with what the stages hand on behind the places of variables: pointers to headers, then
-    /// cursor, error and change of length.
+    /// The size of the frame in bytes. Behind the places of variables, the frame holds the values
+    /// that one stage passes to the next: the pointers to headers, the cursor, the error, the
+    /// change of length and the work left.
     pub(super) frame: u32,
     pub(super) cursor: Offset,
     pub(super) error: Offset,
     pub(super) length_change: Offset,
     pub(super) work_left: Offset,
-    /// Which of the burst's columns native tables have whose keys are not exact: keys are left there, and what was found.
+    /// The burst's columns of packed tables with prefixes or rules, by the tables' numbers. The
+    /// columns hold keys and the results of the batch lookup.
     pub(super) ahead: BTreeMap<u32, usize>,
-    /// Which of them native tables of exact keys have whose entries have counters or timers: keys are left there.
+    /// The burst's columns of packed tables of exact keys whose entries have counters or timers, by
+    /// the tables' numbers.
     pub(super) keys: BTreeMap<u32, usize>,
-    /// Columns of a burst.
+    /// The number of columns of a burst.
     pub(super) columns: usize,
 }
 
-/// A header of a plan.
+/// A header as the plan knows it.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct PlannedHeader {
-    /// As many as anybody touches behind [`DATA`].
+    /// The number of bytes behind [`DATA`] that any code accesses.
     pub(super) bytes: u32,
-    /// The parser does, so many.
+    /// The number of bytes that the first parser extracts, if it extracts the header.
     pub(super) extracted: Option<u32>,
-    /// It may come to lie in the frame.
+    /// Whether the header may come to lie in the frame.
     pub(super) written: bool,
-    /// The parser reads its fields.
+    /// Whether the parser reads fields of the header.
     pub(super) parser_reads: bool,
-    /// The byte behind [`DATA`] at which a varbit begins.
+    /// The offset behind [`DATA`] of the varbit at the header's end, if it has one.
     pub(super) tail: Option<u32>,
-    /// Where in the frame the pointer goes from stage to stage.
+    /// The place in the frame of the pointer that one stage passes to the next.
     pub(super) pointer: Offset,
 }
 
-/// Why a program has no plan.
+/// The reason why a program has no plan.
 pub(super) type Refusal = &'static str;
 
 type Outcome = Result<(), Refusal>;
 
 impl Plan {
-    /// The plan for a program whose parser is the first of its blocks and whose deparser the last.
+    /// Makes the plan for a program, by a walk through all of its blocks.
     pub(super) fn new(bound: &Bound, straight: &Straight) -> Result<Self, Refusal> {
         let mut walk = Walk {
             bound,
@@ -116,7 +127,8 @@ impl Plan {
             (walk.asked, walk.sums) = (false, false);
             walk.parses = matches!(block.callee, Callee::Parser(_));
             if walk.parses {
-                // In egress of PSA the interpreter begins anew.
+                // The egress parser of PSA begins a new packet for the interpreter, with no
+                // checksum in progress.
                 sums = 0;
             }
             walk.callee(block.callee)?;
@@ -136,11 +148,11 @@ impl Plan {
                 Place::IfTouched => {}
             }
         }
-        // Who goes on with a packet that asks runs the deparser.
+        // The driver that continues with a packet after such a request runs the deparser itself.
         if walk.asked {
             return Err("the deparser asks for a copy or another pass");
         }
-        // Each block begins its own.
+        // Each block starts its own checksum, so one that spans two blocks would be lost.
         if most_sums > 1 {
             return Err("checksums are computed step by step in two blocks");
         }
@@ -152,31 +164,31 @@ impl Plan {
         walk.finish()
     }
 
-    /// Which of the burst's columns a native table has, if it has one.
+    /// Returns the column of the burst of a packed table, if it has one.
     pub(super) fn column(&self, table: u32) -> Option<usize> {
         self.ahead.get(&table).or(self.keys.get(&table)).copied()
     }
 
-    /// Slots in a range of the frame.
+    /// Returns the slots in a range of the frame.
     pub(super) fn slots_in(&self, start: Offset, bytes: u32) -> Vec<(Offset, u32)> {
         let range = self.slots.range(start..start.saturating_add(bytes));
         range.map(|(offset, bytes)| (*offset, *bytes)).collect()
     }
 
-    /// Wide numbers in a range of the frame.
+    /// Returns the wide numbers in a range of the frame.
     pub(super) fn wide_in(&self, start: Offset, bytes: u32) -> Vec<(Offset, u32)> {
         let range = self.wide.range(start..start.saturating_add(bytes));
         range.map(|(offset, bytes)| (*offset, *bytes)).collect()
     }
 
-    /// Headers in a range of the frame.
+    /// Returns the headers in a range of the frame.
     pub(super) fn headers_in(&self, start: Offset, bytes: u32) -> Vec<(Offset, PlannedHeader)> {
         let range = self.headers.range(start..start.saturating_add(bytes));
         range.map(|(offset, header)| (*offset, *header)).collect()
     }
 }
 
-/// All of one range of the frame goes to another one.
+/// A move of a whole range of the frame to another range.
 struct Moved {
     to: Offset,
     from: Offset,
@@ -185,7 +197,7 @@ struct Moved {
 }
 
 impl Moved {
-    /// Whether a side of one overlaps a side of the other.
+    /// Returns whether a side of one move overlaps a side of the other move.
     fn meets(&self, other: &Self) -> bool {
         [self.to, self.from].into_iter().any(|here| {
             [other.to, other.from].into_iter().any(|there| {
@@ -198,20 +210,20 @@ impl Moved {
 struct Walk<'b> {
     bound: &'b Bound,
     plan: Plan,
-    /// The parser that packets come to first.
+    /// Whether the walk is in the first parser that packets reach.
     in_parser: bool,
-    /// Any parser of the package.
+    /// Whether the walk is in any parser of the package.
     parses: bool,
     left: usize,
-    /// Of the block at hand: a step may ask for a copy, for another pass or for a message.
+    /// Whether a step of the current block may request a copy, another pass or a message.
     asked: bool,
-    /// Of the block at hand: a checksum is computed step by step.
+    /// Whether the current block computes a checksum step by step.
     sums: bool,
-    /// Slots that the parser writes.
+    /// The slots that the parser writes.
     parsed: BTreeSet<Offset>,
-    /// Slots that a later block touches.
+    /// The slots that a later block uses.
     later: BTreeSet<Offset>,
-    /// Slots that become something else than zero.
+    /// The slots that may become non-zero.
     changed: BTreeSet<Offset>,
     moves: Vec<Moved>,
     /// The bytes of all headers in the plan.
@@ -294,7 +306,8 @@ impl Walk<'_> {
                 Ok(())
             }
             Statement::Clear { at, bytes } => {
-                // As if it came from a place that is always zero.
+                // A clear is treated like a move of the range to itself, since it touches the same
+                // values.
                 let (to, bytes) = (fixed(*at)?, *bytes);
                 self.moves.push(Moved { to, from: to, bytes, in_parser: self.in_parser });
                 Ok(())
@@ -503,7 +516,7 @@ impl Walk<'_> {
         Ok(())
     }
 
-    /// A step of the interpreter's, with all that it touches.
+    /// Records a step of the interpreter, with all values that it uses.
     fn step(&mut self, step: u32) -> Outcome {
         let bound = self.bound;
         let step = bound.steps.get(step as usize).ok_or("a step is not there")?;
@@ -553,7 +566,7 @@ impl Walk<'_> {
         }
     }
 
-    /// A value that goes to the interpreter or comes from it.
+    /// Records a value that is passed to the interpreter or comes from it.
     fn shape(&mut self, offset: Offset, shape: &Shape, how: Use) -> Outcome {
         match shape {
             Shape::Scalar(scalar) => match scalar.storage {
@@ -573,7 +586,7 @@ impl Walk<'_> {
                 Ok(())
             }
             Shape::Header(header) => {
-                // It goes through its place in the frame.
+                // The header is passed through its place in the frame.
                 self.header(offset, header.bytes(), Use::Write);
                 if header.tail > 0 {
                     self.tail(offset, header.bytes());
@@ -611,7 +624,7 @@ impl Walk<'_> {
                     if offset != flag + DATA {
                         return Err("a hash of a header that is not bit behind bit");
                     }
-                    // It is put into the frame to be hashed.
+                    // The header is stored to the frame to be hashed.
                     self.header(flag, (bit + width).div_ceil(8), Use::Write);
                 }
                 Piece::Tail { flag, bytes } => {
@@ -759,14 +772,14 @@ impl Walk<'_> {
         }
     }
 
-    /// The first parser may find a header in the packet.
+    /// Records that the first parser extracts a header.
     fn extracted(&mut self, header: Offset, bytes: u32) {
         if let Some(known) = self.plan.headers.get_mut(&header).filter(|_| self.in_parser) {
             known.extracted = Some(bytes);
         }
     }
 
-    /// A header has a varbit at its end.
+    /// Records that a header has a varbit at its end.
     fn tail(&mut self, flag: Offset, at: u32) {
         self.plan.slots.insert(flag + TAIL, 4);
         self.plan.headers.entry(flag).or_default().tail = Some(at);
@@ -775,10 +788,10 @@ impl Walk<'_> {
         }
     }
 
-    /// What is moved has its parts on both sides.
+    /// Completes the moves: each value on one side of a move gets a counterpart on the other side.
     fn spread(&mut self) {
         let moves = std::mem::take(&mut self.moves);
-        // A move is looked at again once another one has added parts to one of its sides.
+        // A move is processed again when another move has added values to one of its sides.
         let mut waiting: VecDeque<usize> = (0..moves.len()).collect();
         let mut waits = vec![true; moves.len()];
         while let Some(position) = waiting.pop_front() {
@@ -795,7 +808,7 @@ impl Walk<'_> {
                 }
             }
         }
-        // What they write is noted of all parts that there are now.
+        // Now that all values are known, this records which of them the moves write.
         moves.iter().for_each(|moved| self.spread_one(moved));
     }
 
@@ -831,7 +844,7 @@ impl Walk<'_> {
         }
     }
 
-    /// Keeps fields that the parser writes, and that the architecture reads though no later block
+    /// Keeps fields that the parser writes and that the architecture reads, though no later block
     /// does.
     fn keep_for_the_architecture(&mut self, deciding: &[Deciding]) {
         let offsets = deciding.iter().map(|deciding| deciding.field.address.offset);
@@ -839,7 +852,7 @@ impl Walk<'_> {
         self.later.extend(touched.collect::<Vec<_>>());
     }
 
-    /// Grows with what is known of the frame.
+    /// Returns figures that grow whenever the walk learns of another value in the frame.
     fn extent(&self) -> (usize, usize, usize, u64) {
         let Plan { slots, wide, headers, .. } = &self.plan;
         (slots.len(), wide.len(), headers.len(), self.header_bytes)
@@ -875,7 +888,7 @@ impl Walk<'_> {
         plan.defers = has(&|layout| layout.defers);
         let adds = bound.adds_entries || bound.steps.iter().any(Step::adds_entry);
         plan.leaves_gate = plan.defers || adds || has(&|layout| layout.ageing == Ageing::Delete);
-        // What is found ahead stands as long as no packet changes a table.
+        // Results of a batch lookup are only valid as long as no packet changes a table.
         plan.seeks_alone = plan.leaves_gate && has(&|layout| layout.fields().is_some());
         for (number, layout) in bound.tables.iter().filter_map(|table| table.native.as_ref()) {
             let column = plan.ahead.len() + plan.keys.len();
@@ -893,8 +906,9 @@ impl Walk<'_> {
     }
 }
 
-/// Whether a statement reads and writes nothing but the packet and what belongs to it, and always ends: a whole burst is
-/// parsed before the first packet goes on.
+/// Returns whether a statement only reads and writes the packet and its values, and always ends.
+/// This is required of the parser, because a whole burst is parsed before the first packet
+/// continues.
 fn is_of_packet(statement: &Statement) -> bool {
     !matches!(
         statement,

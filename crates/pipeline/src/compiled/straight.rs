@@ -1,11 +1,14 @@
-//! The straight way of a packet of v1model, PSA or PNA, from the parser to the deparser without the driver of the architecture.
+//! The fast path of packets of v1model, PSA and PNA: from the parser to the deparser without the
+//! driver of the architecture.
 //!
-//! Packets come in batches, which enter the gate of the tables once, and leave in memory that is used again (`way`, `batch`).
-//! Most programs have a plan, and packets go in bursts (`burst`); a packet that asks for a copy, another pass or a message to
-//! the control plane leaves its burst for the driver. Without a plan, packets of programs that code runs without the
-//! interpreter are processed one after the other (`run`), a block of code at a time over one frame; so are the copies for a
-//! group, for each of which the frame as ingress left it is copied back. Blocks without statements are left out, and with an
-//! empty egress all that the architecture would only tell that.
+//! Packets come in batches, which enter the gate of the tables once, and are transmitted from
+//! memory that is reused (`way`, `batch`). Programs with a plan are processed in bursts (`burst`);
+//! a packet that requests a copy, another pass or a message to the control plane leaves its burst
+//! and continues in the driver. Without a plan, packets of programs that need no interpreter are
+//! processed one after another, a block of code at a time over one frame (`run`). Replicas for a
+//! multicast group are processed in that way too; before each of them, the frame is restored to the
+//! state in which ingress left it. Blocks without statements are skipped, and so is the work of the
+//! architecture that only an empty egress would see.
 
 mod batch;
 mod psa;
@@ -26,7 +29,7 @@ use crate::dialect::Dialect;
 use crate::layout::{LARGE, Layout};
 use ir::{ExternType, TypeId};
 
-/// Positions in the package.
+/// The positions of the blocks in [`Straight::blocks`].
 pub(super) const PARSER: usize = 0;
 pub(super) const VERIFY: usize = 1;
 pub(super) const INGRESS: usize = 2;
@@ -34,7 +37,7 @@ pub(super) const EGRESS: usize = 3;
 pub(super) const UPDATE: usize = 4;
 pub(super) const DEPARSER: usize = 5;
 
-/// The architecture.
+/// The architecture of a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     V1model,
@@ -42,34 +45,37 @@ pub(super) enum Kind {
     Pna,
 }
 
-/// Where the straight way finds things.
+/// The facts about a program that its fast path needs.
 #[derive(Debug)]
 pub(super) struct Straight {
     pub(super) kind: Kind,
     pub(super) glue: &'static Glue,
-    /// Of v1model's standard metadata, or what PSA's ingress or PNA's main control is given of a packet, by the number of
-    /// the field.
+    /// The fields of v1model's standard metadata, or of the metadata that PSA's ingress or PNA's
+    /// main control receives, by the fields' numbers.
     pub(super) standard: Vec<Option<Field>>,
-    /// Fields of the metadata that blocks are given whose numbers are known on receipt.
+    /// The fields of metadata whose values are known when a packet is received.
     pub(super) received: Vec<(Known, Field)>,
-    /// Blocks want to know the direction.
+    /// Whether a block reads the direction of packets.
     pub(super) tells_direction: bool,
     pub(super) blocks: [Callee; 6],
-    /// Blocks with statements.
+    /// Whether each of the blocks has statements.
     pub(super) runs: [bool; 6],
-    /// Code runs the program without the interpreter.
+    /// Whether generated code can run the program one packet at a time without the interpreter.
     pub(super) is_codes_alone: bool,
-    /// Headers, metadata and standard metadata of ingress, then of egress: offset and size. Of PSA and PNA, headers,
-    /// metadata and what the control said of the packet.
+    /// The offsets and sizes of the parameters that blocks share: headers, metadata and standard
+    /// metadata, of ingress and then of egress. For PSA and PNA, the third parameter is the
+    /// metadata that the control writes.
     pub(super) parameters: [Vec<(u32, u32)>; 2],
-    /// What a packet was charged at the end of ingress, and of egress, for blocks that have no charges in code.
+    /// The units of work that a packet is charged by the end of ingress, and of egress, for blocks
+    /// without charges in their code.
     pub(super) costs: [u64; 2],
-    /// How packets go in bursts, or why they do not.
+    /// The plan for bursts, or the reason why packets are not processed in bursts.
     pub(super) plan: Result<Plan, Refusal>,
     pub(super) drop_port: u64,
-    /// The glue with the places of its fields, for packets of v1model that go block by block.
+    /// The glue with the places of its fields, for packets of v1model that are processed block by
+    /// block.
     resolved: Box<Resolved>,
-    /// What only packets of PSA have.
+    /// The facts that only PSA needs.
     pub(super) psa: Option<Box<Psa>>,
 }
 
@@ -85,7 +91,8 @@ pub(super) struct Deciding {
 const MISSING: Refusal = "a block of the architecture is missing";
 
 impl Straight {
-    /// Or why no packet of the program can go there.
+    /// Analyses a program. Returns an error with the reason if no packet of the program can use the
+    /// fast path.
     pub(super) fn new(layout: &Layout, bound: &Bound) -> Result<Self, Refusal> {
         let mut straight = match layout.dialect {
             Dialect::SimpleSwitch => Self::of(layout, bound, Kind::V1model),
@@ -100,7 +107,7 @@ impl Straight {
         if blocks.any(|block| block.emits && !deparsers.contains(&block.callee)) {
             return Err("a block emits that is no deparser");
         }
-        // Code of bursts does not ask whether work is left.
+        // Code of bursts does not check the budget, so one pass must always fit into it.
         let most = layout.costs.of_pass(bound.blocks.iter().map(|block| block.callee));
         let before = match straight.kind {
             Kind::V1model => [3, 4],
@@ -111,7 +118,7 @@ impl Straight {
             let blocks = bound.blocks.iter().take(count);
             blocks.map(|block| layout.costs.of_block(block.callee)).fold(0, u64::saturating_add)
         });
-        // No packet of a burst looks whether the worker is to end.
+        // A burst does not check whether the worker is to stop, so one pass must be short.
         let fits = most.is_some_and(|most| most <= LARGE.min(layout.packet_work.into()));
         let plan = Plan::new(bound, &straight);
         let refusal = "one pass may take too much work";
@@ -128,7 +135,7 @@ impl Straight {
     pub(super) fn deciding(&self) -> Vec<Deciding> {
         let Glue { ingress_says, after_ingress, before_queue, before_egress, after_egress, .. } =
             self.glue;
-        // v1model says what it decides in the metadata that egress is told of too.
+        // v1model makes its decisions in the metadata that egress also receives.
         let (ingress, egress): (&[Option<Field>], &[Option<Field>]) = match &self.psa {
             Some(psa) => (&psa.at_ingress, &psa.at_egress),
             None => (&self.standard, &self.standard),
@@ -150,7 +157,8 @@ impl Straight {
         found.collect()
     }
 
-    /// Finds the blocks of a package and what they are told and say.
+    /// Finds the blocks of a package, and the fields of the metadata that they exchange with the
+    /// architecture.
     fn of(layout: &Layout, bound: &Bound, kind: Kind) -> Result<Self, Refusal> {
         let glue = Glue::of(&layout.program.architecture).ok_or(OF_THE_USER)?;
         let package = glue.package(bound.blocks.len()).ok_or(MISSING)?;
@@ -178,7 +186,7 @@ impl Straight {
         let is_codes_alone = kind == Kind::V1model
             && bound.steps.is_empty()
             && bound.messages.is_empty()
-            // These read the payload.
+            // A hash over the payload needs the interpreter.
             && bound.gathers.iter().all(|gather| !gather.payload)
             && bound.tables.iter().all(|table| table.general.is_none());
         let places = Places { layout, bound, package };
@@ -193,7 +201,7 @@ impl Straight {
         let block = |stage| package.position(stage).and_then(|at| bound.blocks.get(at));
         let parser = block(Stage::Parser).ok_or(MISSING)?.callee;
         let callee = |stage| block(stage).map(|block| block.callee);
-        // In the order of the positions above.
+        // The order is that of the positions above.
         let stages = [
             Stage::Parser,
             Stage::Verify,
@@ -229,8 +237,8 @@ impl Straight {
 const OF_THE_USER: Refusal = "the architecture is of the user's";
 const MOVED: Refusal = "blocks have headers or metadata of different types";
 
-/// Returns the fields among those of a struct to which the glue assigns numbers that are known on
-/// receipt.
+/// Returns those fields of a struct to which the glue assigns values that are known when a packet
+/// is received.
 fn known_on_receipt(
     sets: &'static [Set],
     fields: &[Option<Field>],
@@ -243,7 +251,7 @@ fn known_on_receipt(
     })
 }
 
-/// The roles of what a block is told of the packet.
+/// The roles of the parameters in which a block receives metadata of the packet.
 const TOLD: &[Role] = &[Role::Told, Role::Standard];
 
 /// The package of a program and the places of its parameters.
@@ -254,8 +262,8 @@ struct Places<'p> {
 }
 
 impl Places<'_> {
-    /// Returns the fields of a parameter that the architecture knows, where they are in the frame, by
-    /// their numbers.
+    /// Returns the fields of a parameter that the architecture knows, at their places in the frame,
+    /// by their numbers.
     fn fields(&self, stage: Stage, roles: &[Role]) -> Result<Vec<Option<Field>>, Refusal> {
         let (block, position) = self.package.parameter(stage, roles).ok_or(MISSING)?;
         let (type_id, place) = self.parameter(block, position).ok_or(MISSING)?;
@@ -277,8 +285,8 @@ impl Places<'_> {
         Some((parameters.get(position)?.type_id, *place))
     }
 
-    /// Returns offset and size of the parameters of a stage that other blocks share; none if there
-    /// is no such stage.
+    /// Returns the offsets and sizes of the parameters of a stage that other blocks share. There
+    /// are none if the package has no such stage.
     fn shared(&self, stage: Stage) -> Vec<(u32, u32)> {
         let Some(position) = self.package.position(stage) else { return Vec::new() };
         let (block, roles) = (self.bound.blocks.get(position), self.package.blocks.get(position));

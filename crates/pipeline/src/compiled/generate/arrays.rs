@@ -74,7 +74,8 @@ impl Function<'_, '_> {
         self.builder.switch_to_block(end);
     }
 
-    /// What is done with an index of the array, and ends with a jump; control goes on with other ones.
+    /// Runs `work` if the index is inside the array, and continues in a new cold block if it is
+    /// not. The code that `work` emits must end with a jump.
     fn within(&mut self, array: FlatArray, index: Value, work: impl FnOnce(&mut Self)) {
         let (inside, beyond) = (self.builder.create_block(), self.builder.create_block());
         let size = self.number(array.size);

@@ -1,8 +1,11 @@
-//! The stages of a burst of packets, each a loop over them: the parser, which asks the cache for the entries
-//! that headers name, and all behind it, up to the packet that leaves; or both for one packet after the other (`whole`).
+//! The stages of a burst of packets, each a generated function that loops over the packets: the
+//! parser stage, which also prefetches the table entries that headers select, and the second stage,
+//! from the end of the parser to the transmission of the packet. The submodule `whole` generates
+//! the fused function, which does both for one packet after another.
 //!
-//! The parser copies each packet to where it leaves from. A deparser that emits the headers as they were extracted finds
-//! its output there already; only others put it together anew, in front of the payload.
+//! The parser stage copies each packet to the output buffer. If a deparser emits the headers as
+//! they were extracted, its output is there already; otherwise the headers are emitted again, in
+//! front of the payload.
 
 pub(super) mod ask;
 mod copy;
@@ -30,7 +33,7 @@ use cranelift_frontend::Variable;
 use cranelift_module::Module;
 use std::mem::offset_of;
 
-/// The metadata that rules read, and the port that the packet has, if it has one already.
+/// The metadata that the rules of the glue read, and the port of the packet, if it has one already.
 #[derive(Clone, Copy)]
 struct Says<'f> {
     fields: &'f [Option<Field>],
@@ -43,16 +46,16 @@ struct Loop<'s> {
     straight: &'s Straight,
     burst: Value,
     index: Variable,
-    /// What is known of the packet.
+    /// The variable that points to the record of the packet at hand ([`Packet`]).
     record: Variable,
-    /// Where the next packet that leaves is written down.
+    /// The variable that points to the record of the next packet to transmit.
     sent: Variable,
-    /// The memory that packets leave from.
+    /// The address of the output buffer.
     bytes: Value,
     head: Block,
-    /// Goes on with the next packet.
+    /// The block that continues with the next packet.
     next: Block,
-    /// All packets are done.
+    /// The block after the loop.
     end: Block,
     fault: Block,
     packet: Value,
@@ -61,14 +64,14 @@ struct Loop<'s> {
 /// The lengths of the packet at hand, in bytes.
 #[derive(Clone, Copy)]
 struct Lengths {
-    /// The length of the bytes that code has.
+    /// The length of the bytes that code can read.
     given: Value,
-    /// The length that the packet was received with.
+    /// The length with which the packet was received.
     received: Value,
 }
 
 impl<'m> Function<'_, 'm> {
-    /// Parses all packets of a burst.
+    /// Generates the parser stage, which parses all packets of a burst.
     pub(super) fn parse_stage(mut self, straight: &Straight, plan: &'m Plan) {
         let looped = self.begin_loop(straight, plan);
         let input = self.of_record(looped, offset_of!(Packet, input));
@@ -76,7 +79,8 @@ impl<'m> Function<'_, 'm> {
         let length = self.of_record(looped, offset_of!(Packet, length));
         let received = self.of_record(looped, offset_of!(Packet, received));
         self.copy_packet(input, output, length);
-        // What was just written can be read again in other pieces only when it has come to the cache.
+        // A load that spans several recent stores waits until they have reached the cache, so the
+        // packet is parsed where it was received, unless the parser writes headers.
         let packet = if plan.parser_writes_headers { output } else { input };
         self.begin_packet(packet, length);
         self.reads_input(!plan.parser_writes_headers);
@@ -93,8 +97,9 @@ impl<'m> Function<'_, 'm> {
         self.end_loop(looped);
     }
 
-    /// Brings parsed packets of a burst to their end, from the one on whose number it is given. It ends before a packet
-    /// that it cannot bring there.
+    /// Generates the second stage, which processes the parsed packets of a burst to completion,
+    /// from the packet with the given number on. The stage stops at a packet that it cannot
+    /// complete.
     pub(super) fn pass_stage(mut self, straight: &Straight, plan: &'m Plan) {
         let looped = self.begin_loop(straight, plan);
         let lengths = self.lengths(looped);
@@ -109,7 +114,7 @@ impl<'m> Function<'_, 'm> {
         self.end_loop(looped);
     }
 
-    /// All of a packet behind its parser, which gave this error.
+    /// Emits the processing of a packet after its parser, which left the given error.
     fn behind_parser(
         &mut self,
         looped: Loop<'_>,
@@ -125,7 +130,8 @@ impl<'m> Function<'_, 'm> {
             || self.bound.gathers.iter().any(|gather| gather.verifies)
                 && !self.ignores_verification();
         if is_verified {
-            // What a checksum behind ingress found of the packet before is nobody's.
+            // The result must be that of this packet: a checksum verified after ingress of the
+            // packet before may have set the field.
             self.set_context_field(context_offset::CHECKSUM_ERROR, zero);
         }
         if plan.interprets {
@@ -164,7 +170,8 @@ impl<'m> Function<'_, 'm> {
         self.builder.ins().jump(looped.next, &[]);
     }
 
-    /// The loop up to where the packet at hand has its frame. The function is given the burst and a number.
+    /// Begins the loop, up to the frame of the packet at hand. The generated function's parameters
+    /// are the burst and the number of its first packet.
     fn begin_loop<'s>(&mut self, straight: &'s Straight, plan: &'m Plan) -> Loop<'s> {
         let (burst, first) = (self.frame, self.context);
         let mut block = || self.builder.create_block();
@@ -174,7 +181,7 @@ impl<'m> Function<'_, 'm> {
         let (index, record, sent) = (variable(), variable(), variable());
         self.use_plan(plan, fault);
         self.set_columns(burst, index);
-        // The interpreter has the whole of the standard metadata.
+        // The interpreter may read all of the standard metadata.
         if self.known(&straight.standard, Of::ChecksumError).is_none()
             && !plan.interprets
             && !plan.asks
@@ -196,7 +203,7 @@ impl<'m> Function<'_, 'm> {
         let distance = self.builder.ins().imul_imm_s(first, size_of::<Packet>() as i64);
         let first_record = self.builder.ins().iadd(packets, distance);
         self.builder.def_var(record, first_record);
-        // Where tables are found does not change while code runs.
+        // The table accesses stay in place while code runs.
         let tables = self.word(context, context_offset::TABLES);
         self.set_context_field(context_offset::TABLES, tables);
         self.builder.ins().jump(head, &[]);
@@ -229,14 +236,14 @@ impl<'m> Function<'_, 'm> {
         self.builder.finalize(frontend);
     }
 
-    /// Ends the function with this answer.
+    /// Ends the function, and returns the given result.
     fn leave_burst(&mut self, looped: Loop<'_>, answer: Value) {
         let sent = self.builder.use_var(looped.sent);
         self.set_word(looped.burst, offset_of!(Burst, sent), sent);
         self.builder.ins().return_(&[answer]);
     }
 
-    /// Where the packet at hand leaves from.
+    /// Returns the address of the packet's copy in the output buffer.
     fn output(&mut self, looped: Loop<'_>) -> Value {
         let distance = self.of_record(looped, offset_of!(Packet, output));
         self.builder.ins().iadd(looped.bytes, distance)
@@ -247,7 +254,7 @@ impl<'m> Function<'_, 'm> {
         self.load_input(now, 8)
     }
 
-    /// A word of what is known of a packet that came in.
+    /// Loads a word of the record of the packet at hand.
     fn of_record(&mut self, looped: Loop<'_>, part: usize) -> Value {
         self.load_input(Pointer { base: looped.packet, offset: part as i32 }, 8)
     }
@@ -280,7 +287,7 @@ impl<'m> Function<'_, 'm> {
         self.set_context_field(field::WORK_LEFT, work);
     }
 
-    /// Numbers are zero and headers in the frame.
+    /// Sets all numbers to zero, and points all headers to their places in the frame.
     fn begin_values(&mut self, plan: &Plan) {
         let zero = self.number(0);
         for variable in
@@ -294,19 +301,19 @@ impl<'m> Function<'_, 'm> {
         }
     }
 
-    /// Wide numbers from a place in the frame on are zero.
+    /// Clears the wide numbers in the frame from the given offset on.
     fn clear_wide(&mut self, plan: &Plan, start: Offset) {
         for (offset, bytes) in plan.wide_in(start, u32::MAX - start) {
             self.clear(Pointer { base: self.frame, offset: offset as i32 }, bytes);
         }
     }
 
-    /// Where a header lies that is not in the packet.
+    /// Returns the place in the frame of a header that is not in the packet.
     fn storage(&self, flag: Offset) -> Pointer {
         Pointer { base: self.frame, offset: (flag + DATA) as i32 }
     }
 
-    /// Clears it, unless nobody writes there.
+    /// Clears the place of a header in the frame, unless no code writes there.
     fn clear_storage(&mut self, flag: Offset, header: &PlannedHeader) {
         if header.written {
             let at = self.storage(flag);
@@ -321,7 +328,7 @@ impl<'m> Function<'_, 'm> {
         }
     }
 
-    /// What the architecture says of a packet that came in.
+    /// Stores the metadata that the architecture sets when a packet is received.
     fn received(&mut self, looped: Loop<'_>, length: Value) {
         let inputs = self.inputs(looped, length);
         for (known, field) in &looped.straight.received {
@@ -329,8 +336,9 @@ impl<'m> Function<'_, 'm> {
         }
     }
 
-    /// Returns the numbers of a packet that came in with this length. It is in its first pass, and no
-    /// packet waits for a port while packets go in bursts: all others are zero.
+    /// Returns the inputs of the glue for a packet that was received with this length. The packet
+    /// is in its first pass, and no packet waits for a port while packets are processed in bursts,
+    /// so all other inputs are zero.
     fn inputs(&mut self, looped: Loop<'_>, length: Value) -> Inputs<Value> {
         let [port, direction] = [offset_of!(Packet, port), offset_of!(Packet, direction)]
             .map(|part| self.load_input(Pointer { base: looped.packet, offset: part as i32 }, 4));
@@ -340,14 +348,14 @@ impl<'m> Function<'_, 'm> {
         inputs.with(Known::Length, length).with(Known::Direction, direction)
     }
 
-    /// Returns the numbers that all packets of a burst have.
+    /// Returns the inputs of the glue that are the same for all packets of a burst.
     fn inputs_of_all(&mut self, looped: Loop<'_>) -> Inputs<Value> {
         let (zero, now) = (self.number(0), self.now(looped));
         let behind = self.number(behind_drop_port(looped.straight.drop_port));
         Inputs::all(zero).with(Known::Now, now).with(Known::BehindDropPort, behind)
     }
 
-    /// The error of the parser.
+    /// Runs a parser, and returns its error.
     fn parse(&mut self, parser: Callee) -> Value {
         let join = self.builder.create_block();
         let error = self.builder.append_block_param(join, types::I64);
@@ -368,7 +376,7 @@ impl<'m> Function<'_, 'm> {
         error
     }
 
-    /// Leaves what the next stage needs in the frame.
+    /// Stores to the frame what the next stage needs.
     fn save(&mut self, plan: &Plan, error: Value, (input, output): (Value, Value)) {
         for offset in &plan.saved {
             if let Some(bytes) = plan.slots.get(offset) {
@@ -400,7 +408,7 @@ impl<'m> Function<'_, 'm> {
         }
     }
 
-    /// Takes what [`Self::save`] left; gives the error of the parser.
+    /// Reloads what [`Self::save`] stored, and returns the parser's error.
     fn restore(&mut self, plan: &Plan) -> Value {
         for offset in &plan.saved {
             if let Some(bytes) = plan.slots.get(offset) {
@@ -424,14 +432,14 @@ impl<'m> Function<'_, 'm> {
         self.word(self.frame, plan.error as usize)
     }
 
-    /// Asks the cache for entries whose keys the parser knows.
+    /// Prefetches the entries of tables whose keys are known after the parser.
     fn prefetch_tables(&mut self, straight: &Straight, plan: &Plan) {
         for (number, table, layout) in known_tables(self.bound, straight, plan) {
             self.prefetch(number, table, layout);
         }
     }
 
-    /// Runs a block of the package, unless it is empty.
+    /// Runs a block of the package, unless the block is empty.
     fn run_block(&mut self, looped: Loop<'_>, position: usize) {
         if looped.straight.runs[position] {
             self.run_callee(looped, looped.straight.blocks[position]);
@@ -452,8 +460,8 @@ impl<'m> Function<'_, 'm> {
         self.builder.switch_to_block(goes_on);
     }
 
-    /// Brings a packet of v1model from ingress to the queue of a port, which is returned. Control goes
-    /// on unless the packet is dropped.
+    /// Takes a packet of v1model from ingress to the queue of a port, and returns the port. Control
+    /// continues here unless the packet is dropped.
     fn enter_queue(&mut self, looped: Loop<'_>, plan: &Plan) -> Value {
         let Straight { glue, standard, .. } = looped.straight;
         let says = Says { fields: standard, port: None };
@@ -466,7 +474,8 @@ impl<'m> Function<'_, 'm> {
         port
     }
 
-    /// Leaves all values in frame and context, for a packet that leaves the burst, and ends the function.
+    /// Stores all values to the frame and the context, for a packet that leaves the burst, and ends
+    /// the function.
     fn hand_over(&mut self, looped: Loop<'_>, plan: &Plan, what: u64) {
         for (offset, bytes) in &plan.slots {
             self.spill(*offset, *bytes);
@@ -495,8 +504,8 @@ impl<'m> Function<'_, 'm> {
         self.leave_burst(looped, at);
     }
 
-    /// Runs egress for one port, for a packet that was received with this length. Control goes on
-    /// unless egress drops the packet.
+    /// Runs egress for one port, for a packet that was received with this length. Control continues
+    /// here unless egress drops the packet.
     fn egress(&mut self, looped: Loop<'_>, plan: &Plan, (port, length): (Value, Value)) {
         let straight = looped.straight;
         self.clear_locals(plan);
@@ -517,7 +526,7 @@ impl<'m> Function<'_, 'm> {
         self.drop_by(looped, plan, rules);
     }
 
-    /// Egress begins without what ingress left in variables.
+    /// Clears the local variables, which egress must not see as ingress left them.
     fn clear_locals(&mut self, plan: &Plan) {
         let locals = self.bound.locals;
         let zero = self.number(0);
@@ -534,7 +543,8 @@ impl<'m> Function<'_, 'm> {
         }
     }
 
-    /// A field of a struct whose fields are given by their numbers, if the program touches it.
+    /// Returns a field of a struct, whose fields are given by their numbers, and its variable.
+    /// `None` if the program does not use the field.
     fn known(&self, fields: &[Option<Field>], field: Of) -> Option<(Field, Variable)> {
         let field = fields.get(field as usize).copied().flatten()?;
         self.slot(field.address.offset).map(|variable| (field, variable))
@@ -569,7 +579,7 @@ impl<'m> Function<'_, 'm> {
     }
 }
 
-/// The native tables with prefixes or rules whose keys are known behind the parser.
+/// Returns the packed tables with prefixes or rules whose keys are known after the parser.
 pub(super) fn sought(bound: &Bound, straight: &Straight, plan: &Plan) -> Vec<Sought> {
     let known = known_tables(bound, straight, plan).filter_map(|(table, _, layout)| {
         let column = *plan.ahead.get(&table)?;
@@ -577,12 +587,14 @@ pub(super) fn sought(bound: &Bound, straight: &Straight, plan: &Plan) -> Vec<Sou
         Some(Sought { table, column, by_prefix, owner })
     });
     let mut known: Vec<_> = known.collect();
-    // While rules are compared the memory brings what was asked for prefixes.
+    // Tables with rules come first, so that the prefetches for tables with prefixes complete while
+    // rules are compared.
     known.sort_by_key(|sought| sought.by_prefix);
     known
 }
 
-/// The native tables of exact keys that are known behind the parser, whose entries have counters or timers.
+/// Returns the packed tables of exact keys that are known after the parser, if entries of the table
+/// have counters or timers.
 pub(super) fn owned(bound: &Bound, straight: &Straight, plan: &Plan) -> Vec<Owned> {
     let known = known_tables(bound, straight, plan).filter_map(|(table, _, layout)| {
         let column = *plan.keys.get(&table)?;
@@ -591,7 +603,8 @@ pub(super) fn owned(bound: &Bound, straight: &Straight, plan: &Plan) -> Vec<Owne
     known.collect()
 }
 
-/// Native tables whose keys are known behind the parser, and are looked for.
+/// Returns the packed tables whose keys are known after the parser. There are none in a program
+/// without lookups.
 fn known_tables<'b>(
     bound: &'b Bound,
     straight: &Straight,
@@ -600,7 +613,8 @@ fn known_tables<'b>(
     tables_with_known_keys(bound, straight, plan).filter(|_| !bound.samples)
 }
 
-/// As [`known_tables`], also where packets do not look for their entries.
+/// Returns the packed tables whose keys are known after the parser, also in a program without
+/// lookups.
 fn tables_with_known_keys<'b>(
     bound: &'b Bound,
     straight: &Straight,
@@ -615,9 +629,9 @@ fn tables_with_known_keys<'b>(
     })
 }
 
-/// Whether the value is known behind the parser.
+/// Returns whether a value is known after the parser.
 fn is_parsed(value: &Expression, straight: &Straight, plan: &Plan) -> bool {
-    // What egress parses is not there yet.
+    // The egress parser has not run at this point.
     let is_of_egress = |offset: Offset| {
         straight.psa.as_ref().is_some_and(|psa| (psa.egress..psa.locals).contains(&offset))
     };

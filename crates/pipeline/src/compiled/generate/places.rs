@@ -1,6 +1,7 @@
-//! Where values are: in the frame, or in variables of the function as a plan has it.
+//! The places of values: in the frame, or in variables of the function as a [`Plan`] assigns them.
+//! All of the code generator uses this module to read and write values.
 //!
-//! With [`Places`] what is called is written out where it is called, and ends by jumps.
+//! With [`Places`], callees are inlined, and their bodies end by jumps instead of returns.
 
 use super::burst::ask::has_told_key;
 use super::memory::{Pointer, data};
@@ -16,36 +17,39 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::mem::offset_of;
 use std::ops::Range;
 
-/// Variables of a function; see the module.
+/// The places of a function whose values are variables.
 pub(super) struct Places<'p> {
     pub(super) plan: &'p Plan,
-    /// Numbers by offset.
+    /// The variables of numbers, by the numbers' offsets in the frame.
     slots: BTreeMap<Offset, Variable>,
-    /// Where the bits of each header are, by the offset of its flag.
+    /// The variables that point to the first bit of each header, by the offset of the header's
+    /// flag.
     pointers: BTreeMap<Offset, Variable>,
-    /// Headers that were extracted are read where the packet came in, which may end with them.
+    /// Whether extracted headers are read from the received packet, whose memory may end right
+    /// behind them.
     reads_input: bool,
-    /// Nobody wants to know what checksums that are verified came to.
+    /// Whether no later code reads the results of checksum verification.
     ignores_verification: bool,
-    /// If packets are parsed and brought to their end by one function.
+    /// What the fused function tracks of the packet. `None` in other stages.
     whole: Option<Whole>,
-    /// What would be in the context.
+    /// The fields of the context that are variables, by their offsets.
     fields: Vec<(usize, Variable)>,
-    /// Of what is written out, the innermost last.
+    /// The ends of the bodies that are being inlined, the innermost last.
     ends: Vec<End>,
-    /// Where a packet goes that cannot be processed.
+    /// The block for a packet that cannot be processed.
     fault: Block,
-    /// Native tables in which the burst was sought already.
+    /// The packed tables in which the whole burst has been looked up.
     ahead: Vec<u32>,
-    /// The burst, and which of its packets is at hand.
+    /// The burst, and the index of the packet at hand in it.
     columns: Option<(Value, Variable)>,
 }
 
-/// Of a header, whatever is written.
+/// All bits of a header.
 pub(super) const ALL_BITS: Range<u32> = 0..u32::MAX;
 
 impl Whole {
-    /// Whether a header lies where it did in the packet that came in, and nothing was written in these of its bits.
+    /// Returns whether a header still lies where it did in the received packet, and none of the
+    /// given bits was written.
     fn lies_as_told(&self, flag: Offset, bits: &Range<u32>) -> bool {
         matches!(self.known.get(&flag), Some(Known::At(_)))
             && self.extracted.contains(&flag)
@@ -60,49 +64,55 @@ impl Whole {
         self.writes(flag, bits).any(|other| other.start > bits.start || other.end < bits.end)
     }
 
-    /// What may have been written of some bits of a header, with others around them.
+    /// Returns the ranges that may have been written and that overlap some bits of a header.
     fn writes(&self, flag: Offset, bits: &Range<u32>) -> impl Iterator<Item = &Range<u32>> {
         let written = self.written.get(&flag).into_iter().flatten();
         written.filter(|other| other.start < bits.end && bits.start < other.end)
     }
 }
 
-/// Where headers are read while the packet was just copied to where it leaves from: what a processor stores in some pieces
-/// it can read again in others only when it has come to the cache. So fields are read where the packet came in, as long as
-/// nothing was written there; code is made in the order in which it may run.
+/// What the fused function knows of the packet that it processes.
+///
+/// The fused function reads headers just after it has copied the packet to the output buffer. A
+/// load that spans several recent stores cannot be forwarded from them and waits until they have
+/// reached the cache. So fields are read from the received packet as long as nothing was written to
+/// them; code is generated in the order in which it may run, so the writes before a read are known.
 struct Whole {
-    /// Where the packet leaves from; nothing once it is parsed there.
+    /// The packet's copy in the output buffer. `None` once the packet is parsed there.
     output: Option<Value>,
-    /// Where the bits of each header are, or were, in the packet that came in.
+    /// The variables that point to where the bits of each header lie, or lay, in the received
+    /// packet.
     sources: BTreeMap<Offset, Variable>,
-    /// Bits of headers that may have been written.
+    /// The bits of each header that may have been written.
     written: BTreeMap<Offset, Vec<Range<u32>>>,
-    /// Headers that were extracted, whichever way the packet came here.
+    /// The headers that were extracted on every path to this point.
     extracted: BTreeSet<Offset>,
-    /// Where headers lie in the packet, as long as that is known: nothing has touched them as a whole since.
+    /// The headers whose place in the packet is known, as long as nothing has changed them as a
+    /// whole.
     known: BTreeMap<Offset, Known>,
-    /// Where the payload begins, if that is known.
+    /// The offset of the payload in the packet, if it is known.
     payload: Option<u32>,
-    /// Buckets of native tables for the key as the packet came in with it, by the tables' numbers.
+    /// The precomputed bucket addresses of packed tables, by the tables' numbers. They are for the
+    /// key that the packet had when it was received.
     told: BTreeMap<u32, Value>,
-    /// Native tables in which the key as the packet came in with it was sought.
+    /// The packed tables in which the key that the packet had when it was received was looked up.
     sought: BTreeSet<u32>,
-    /// The state of the outermost parser that is written out.
+    /// The state of the outermost parser that is being inlined.
     state: Option<u32>,
-    /// Where that parser accepts, and in which of its states.
+    /// The blocks in which that parser accepts, each with the state from which it does.
     accepts: Vec<(Block, u32)>,
 }
 
-/// What is known of a header whichever way the packet came, without a look at the packet.
+/// A fact about a header that holds on every path to this point, and so needs no test.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Known {
-    /// It was extracted at this byte.
+    /// The header was extracted at this byte.
     At(u32),
-    /// It was not extracted.
+    /// The header was not extracted.
     Absent,
 }
 
-/// Fields of the context that are variables.
+/// The fields of the context that are variables.
 const FIELDS: [usize; 11] = [
     context_offset::PACKET,
     context_offset::LENGTH,
@@ -117,26 +127,27 @@ const FIELDS: [usize; 11] = [
     context_offset::TABLES,
 ];
 
-/// Where control goes from the body of something that is called.
+/// The blocks in which the body of an inlined callee ends.
 #[derive(Clone, Copy)]
 pub(super) struct End {
     pub(super) next: Block,
-    /// If it has such an end.
+    /// The block after `exit`, if the body has one.
     pub(super) exit: Option<Block>,
     pub(super) reject: Option<Block>,
 }
 
-/// Where the bits of a header may be read.
+/// A place from which bits of a header may be read.
 #[derive(Clone, Copy)]
 pub(super) struct Readable {
     pub(super) at: Pointer,
-    /// So many bytes are there; where that is not given, more than the header has.
+    /// The number of bytes that are known to exist there. `None` if there are more than the header
+    /// has.
     pub(super) bytes: Option<u32>,
-    /// They are those of the packet that came in, which no code writes.
+    /// Whether the bytes are those of the received packet, which no code writes.
     pub(super) is_input: bool,
 }
 
-/// A header as code finds it.
+/// The place of a header: its validity flag and its bits.
 #[derive(Clone, Copy)]
 pub(super) struct HeaderPlace {
     flag: Flag,
@@ -150,7 +161,8 @@ enum Flag {
 }
 
 impl<'m> Function<'_, 'm> {
-    /// Makes a variable of each number and header of a plan; the function's frame is that of the packet at hand.
+    /// Creates a variable for each number and header of a plan. The function's frame is that of the
+    /// packet at hand.
     pub(super) fn use_plan(&mut self, plan: &'m Plan, fault: Block) {
         let mut variables = || self.builder.declare_var(types::I64);
         let slots = plan.slots.keys().map(|offset| (*offset, variables())).collect();
@@ -173,21 +185,21 @@ impl<'m> Function<'_, 'm> {
         });
     }
 
-    /// Says which burst the packet at hand is of, and which of its packets it is.
+    /// Sets the burst, and the variable that holds the index of the packet at hand.
     pub(super) fn set_columns(&mut self, burst: Value, index: Variable) {
         if let Some(places) = &mut self.places {
             places.columns = Some((burst, index));
         }
     }
 
-    /// Says whether headers that are extracted are read where the packet came in.
+    /// Sets whether extracted headers are read from the received packet.
     pub(super) fn reads_input(&mut self, reads: bool) {
         if let Some(places) = &mut self.places {
             places.reads_input = reads;
         }
     }
 
-    /// Says that nobody wants to know what checksums that are verified came to.
+    /// Declares that no later code reads the results of checksum verification.
     pub(super) fn ignore_verification(&mut self) {
         if let Some(places) = &mut self.places {
             places.ignores_verification = true;
@@ -198,7 +210,8 @@ impl<'m> Function<'_, 'm> {
         self.places.as_ref().is_some_and(|places| places.ignores_verification)
     }
 
-    /// Says that the function brings each packet to its end, where that leaves from.
+    /// Declares that the function processes each packet to completion, in the output buffer at the
+    /// given address.
     pub(super) fn begin_whole(&mut self, output: Value) {
         let Some(places) = &mut self.places else { return };
         let mut variables = || self.builder.declare_var(types::I64);
@@ -217,7 +230,7 @@ impl<'m> Function<'_, 'm> {
         });
     }
 
-    /// Says that the packet is parsed, from now on, where it leaves from.
+    /// Declares that from here on the packet is parsed in the output buffer.
     pub(super) fn parses_output(&mut self) {
         if let Some(Places { whole: Some(whole), .. }) = &mut self.places {
             whole.output = None;
@@ -226,12 +239,14 @@ impl<'m> Function<'_, 'm> {
         }
     }
 
-    /// Whether the function brings each packet to its end.
+    /// Returns whether the function processes each packet from parser to deparser.
     pub(super) fn is_whole(&self) -> bool {
         self.whole().is_some()
     }
 
-    /// Whether all tables are used in their place, as they are at the beginning of a burst for such a function.
+    /// Returns whether entries of all tables can be used in their buckets throughout the function.
+    /// This holds at the start of a burst in the fused function, and no packet leaves the gate of
+    /// the tables.
     pub(super) fn stays_in_place(&self) -> bool {
         self.is_whole() && self.plan().is_some_and(|plan| !plan.leaves_gate)
     }
@@ -240,7 +255,7 @@ impl<'m> Function<'_, 'm> {
         self.places.as_ref()?.whole.as_ref()
     }
 
-    /// Says which state of a parser is written out.
+    /// Records which state of the outermost parser is being inlined.
     pub(super) fn begin_state(&mut self, state: u32) {
         if let Some(Places { whole: Some(whole), ends, .. }) = &mut self.places
             && ends.len() == 1
@@ -250,15 +265,17 @@ impl<'m> Function<'_, 'm> {
         }
     }
 
-    /// Where the parser accepts, and in which states; nothing was written in a header there.
+    /// Ends the parser. Returns the blocks in which it accepts, each with the state from which it
+    /// does. No header has been written in those blocks.
     pub(super) fn end_of_parser(&mut self) -> Vec<(Block, u32)> {
         let Some(Places { whole: Some(whole), .. }) = &mut self.places else { return Vec::new() };
         whole.state = None;
         std::mem::take(&mut whole.accepts)
     }
 
-    /// Goes on with a packet of which nothing was written in a header, and these headers were extracted; of some it is
-    /// known where they lie, and where the payload begins.
+    /// Begins the code for packets that took a certain path through the parser: the given headers
+    /// were extracted, none has been written yet, the places of some headers are known, and so is
+    /// that of the payload if it is given.
     pub(super) fn begin_way(
         &mut self,
         extracted: BTreeSet<Offset>,
@@ -273,14 +290,16 @@ impl<'m> Function<'_, 'm> {
         }
     }
 
-    /// Says which buckets were told for a packet whose headers lie as they were told to, and in which tables it was sought.
+    /// Sets the precomputed bucket addresses, and the tables in which the packet was looked up, for
+    /// a packet whose headers lie where the prefetch stage assumed.
     pub(super) fn set_told(&mut self, told: BTreeMap<u32, Value>, sought: BTreeSet<u32>) {
         if let Some(Places { whole: Some(whole), .. }) = &mut self.places {
             (whole.told, whole.sought) = (told, sought);
         }
     }
 
-    /// What was told of the key of a native table, if nothing that the key is made of was written since.
+    /// Returns what was precomputed for the key of a packed table, unless a part of the key was
+    /// written since.
     pub(super) fn told(&mut self, number: u32, table: &Table) -> Option<Told> {
         let whole = self.whole()?;
         let bucket = whole.told.get(&number).copied()?;
@@ -292,7 +311,8 @@ impl<'m> Function<'_, 'm> {
         Some(Told { bucket, found })
     }
 
-    /// Whether a packet was sought in a native table with the key that it has: nothing that is made of was written since.
+    /// Returns whether the packet was looked up in a packed table with the key that it has now: no
+    /// part of the key was written since.
     pub(super) fn is_sought_as_told(&self, number: u32, table: &Table) -> bool {
         self.whole().is_some_and(|whole| {
             whole.sought.contains(&number)
@@ -300,13 +320,14 @@ impl<'m> Function<'_, 'm> {
         })
     }
 
-    /// Where a header lies in the packet, if that is known without a look.
+    /// Returns the place of a header in the packet, or its absence, if that is known at compile
+    /// time.
     pub(super) fn known_place(&self, header: Address) -> Option<Known> {
         let whole = self.whole().filter(|_| header.element.is_none())?;
         whole.known.get(&header.offset).copied()
     }
 
-    /// Where in the packet the payload begins, if that is known without a look.
+    /// Returns the offset of the payload in the packet, if it is known at compile time.
     pub(super) fn known_payload(&self) -> Option<u32> {
         self.whole()?.payload
     }
@@ -320,20 +341,20 @@ impl<'m> Function<'_, 'm> {
         }
     }
 
-    /// A header may come to lie elsewhere from now on, or to be there no more.
+    /// Forgets the place of a header, which may move or become invalid.
     fn moved(&mut self, flag: Offset) {
         if let Some(Places { whole: Some(whole), .. }) = &mut self.places {
             whole.known.remove(&flag);
         }
     }
 
-    /// Says where the bits of a header are, and where they may be read.
+    /// Sets the address of the bits of a header, and the address from which they may be read.
     pub(super) fn point_to(&mut self, flag: Offset, at: Value, source: Value) {
         self.moved(flag);
         if let Some(Places { whole: Some(whole), .. }) = &mut self.places
             && at == source
         {
-            // It is not in the packet that came in.
+            // The header does not lie in the received packet.
             whole.extracted.remove(&flag);
         }
         let whole = self.whole().and_then(|whole| whole.sources.get(&flag).copied());
@@ -344,20 +365,22 @@ impl<'m> Function<'_, 'm> {
         }
     }
 
-    /// Says that the burst was sought in these native tables.
+    /// Sets the packed tables in which the whole burst has been looked up.
     pub(super) fn set_ahead(&mut self, numbers: Vec<u32>) {
         if let Some(places) = &mut self.places {
             places.ahead = numbers;
         }
     }
 
-    /// Which of the burst's columns has what was sought in a native table, and what was found.
+    /// Returns the column of the burst with the keys for a packed table and the results of the
+    /// batch lookup.
     pub(super) fn found_ahead(&self, number: u32) -> Option<usize> {
         let places = self.places.as_ref().filter(|places| places.ahead.contains(&number))?;
         places.plan.ahead.get(&number).copied()
     }
 
-    /// Where the key of the packet at hand lies in one of the burst's columns, and where what was found for it.
+    /// Returns pointers to the key of the packet at hand in a column of the burst, and to the
+    /// result of its lookup.
     fn in_column(&mut self, column: usize) -> Option<[Pointer; 2]> {
         let (burst, index) = self.places.as_ref()?.columns?;
         let columns = Pointer { base: burst, offset: offset_of!(Burst, columns) as i32 };
@@ -373,7 +396,7 @@ impl<'m> Function<'_, 'm> {
         }))
     }
 
-    /// Leaves a key of two words of the packet at hand, the low one first.
+    /// Stores the key of the packet at hand in a column of the burst; the low word is first.
     pub(super) fn leave_key(&mut self, column: usize, key: [Value; 2]) {
         let Some([at, _]) = self.in_column(column) else { return };
         for (word, place) in key.into_iter().zip([at, at.plus(8)]) {
@@ -381,13 +404,14 @@ impl<'m> Function<'_, 'm> {
         }
     }
 
-    /// The number that was found for the key that was left of the packet at hand.
+    /// Loads the result of the lookup of the packet at hand from a column of the burst.
     pub(super) fn left_number(&mut self, column: usize) -> Option<Value> {
         let [_, found] = self.in_column(column)?;
         Some(self.load(found, 4))
     }
 
-    /// The key that was left of the packet at hand, the low word first, and the number that was found for it.
+    /// Loads the key of the packet at hand from a column of the burst, the low word first, and the
+    /// result of its lookup.
     pub(super) fn left_key(&mut self, column: usize) -> Option<([Value; 2], Value)> {
         let [at, found] = self.in_column(column)?;
         let key = [at, at.plus(8)].map(|place| self.load(place, 8));
@@ -411,7 +435,7 @@ impl<'m> Function<'_, 'm> {
         places.fields.iter().find(|(known, _)| *known == field).map(|(_, variable)| *variable)
     }
 
-    /// The variable that a number is in.
+    /// Returns the variable that holds a field, if there is one.
     pub(super) fn variable_of(&self, field: Field) -> Option<Variable> {
         match field.scalar.storage {
             Storage::Native { .. } => self.slot(field.address.offset),
@@ -419,7 +443,7 @@ impl<'m> Function<'_, 'm> {
         }
     }
 
-    /// Where the address of a header's first bit leads; see [`Field`].
+    /// Returns a pointer to the first bit of a header, whose address is that of a [`Field`] in it.
     pub(super) fn bits_at(&mut self, address: Address) -> Pointer {
         match self.header_pointer(address.offset.wrapping_sub(DATA)) {
             Some(pointer) => Pointer { base: self.builder.use_var(pointer), offset: 0 },
@@ -427,13 +451,13 @@ impl<'m> Function<'_, 'm> {
         }
     }
 
-    /// Whether some of these bits of a header may have been written by themselves.
+    /// Returns whether some of these bits of a header may have been written without the others.
     pub(super) fn is_written_in_part(&self, address: Address, bits: &Range<u32>) -> bool {
         let flag = address.offset.wrapping_sub(DATA);
         self.whole().is_some_and(|whole| whole.is_written_in_part(flag, bits))
     }
 
-    /// As [`Self::bits_at`] for who reads these of them.
+    /// Returns a place from which the given bits of a header can be read; see [`Self::bits_at`].
     pub(super) fn bits_to_read(&mut self, address: Address, bits: Range<u32>) -> Readable {
         let flag = address.offset.wrapping_sub(DATA);
         let header = self.plan().and_then(|plan| plan.headers.get(&flag));
@@ -453,13 +477,14 @@ impl<'m> Function<'_, 'm> {
         }
     }
 
-    /// As [`Self::bits_at`] for who writes these of them.
+    /// Returns a pointer to a header of which the given bits are going to be written; see
+    /// [`Self::bits_at`].
     pub(super) fn bits_to_write(&mut self, address: Address, bits: Range<u32>) -> Pointer {
         self.written_in(address.offset.wrapping_sub(DATA), bits);
         self.bits_at(address)
     }
 
-    /// A header as a whole, in which the caller may write.
+    /// Returns the place of a whole header, in which the caller may write.
     pub(super) fn header(&mut self, address: Address) -> HeaderPlace {
         self.written_in(address.offset, ALL_BITS);
         self.moved(address.offset);
@@ -501,7 +526,8 @@ impl<'m> Function<'_, 'm> {
         }
     }
 
-    /// Takes a header from the packet; where it has a variable for that, it stays there.
+    /// Extracts a header from the packet. If the header has a pointer variable, its bits stay in
+    /// the packet and the variable is set; otherwise they are copied.
     pub(super) fn take_header(
         &mut self,
         header: Address,
@@ -530,7 +556,7 @@ impl<'m> Function<'_, 'm> {
         self.set_flag(to, valid);
     }
 
-    /// Bits that the varbit at the end of a header holds.
+    /// Returns the number of bits in the varbit at the end of a header.
     pub(super) fn tail_width(&mut self, header: Address) -> Value {
         match self.slot(header.offset + TAIL) {
             Some(width) => self.builder.use_var(width),
@@ -551,7 +577,7 @@ impl<'m> Function<'_, 'm> {
         }
     }
 
-    /// Copies what a varbit of so many bits holds; most often nothing.
+    /// Copies the contents of a varbit of the given width, which is most often zero.
     pub(super) fn copy_tail(&mut self, to: Pointer, from: Pointer, width: Value) {
         let (copies, end) = (self.builder.create_block(), self.builder.create_block());
         self.builder.ins().brif(width, copies, &[], end, &[]);
@@ -565,7 +591,9 @@ impl<'m> Function<'_, 'm> {
         self.builder.switch_to_block(end);
     }
 
-    /// All of a header but its flag, to where it lies if no packet has it: it may be longer than what is there.
+    /// Copies all of a header but its flag. If the target has a pointer variable, the copy goes to
+    /// the header's place in the frame, since it may be longer than the header that lies in the
+    /// packet.
     pub(super) fn copy_header_with_tail(&mut self, to: Address, from: Address, bytes: u32) {
         let source = self.header(from).data;
         let target = match self.header_pointer(to.offset) {
@@ -584,7 +612,8 @@ impl<'m> Function<'_, 'm> {
         self.copy_tail(target.plus(bytes), source.plus(bytes), width);
     }
 
-    /// All of a range of the frame, or zeros, goes to another one. `false` if the values are in the frame.
+    /// Moves the values of a range of the frame, or zeros, to another range. Returns `false`, and
+    /// emits nothing, if the function has no variables and all values are in the frame.
     pub(super) fn move_variables(&mut self, to: Offset, from: Option<Offset>, bytes: u32) -> bool {
         let Some(plan) = self.plan() else { return false };
         let start = from.unwrap_or(to);
@@ -624,7 +653,8 @@ impl<'m> Function<'_, 'm> {
         true
     }
 
-    /// Writes out the body of what is called; control goes on where it ends as usual. How else it ends is for the caller.
+    /// Inlines the body of a callee. The code that follows continues where the body ends normally.
+    /// The caller must handle the other ends that are returned.
     pub(super) fn written_out(&mut self, callee: Callee) -> End {
         let next = self.builder.create_block();
         if let Some(places) = &mut self.places {
@@ -650,7 +680,8 @@ impl<'m> Function<'_, 'm> {
         end.unwrap_or(End { next, exit: None, reject: None })
     }
 
-    /// Goes to where the body that is written out ends this way. `false` if this is no such body.
+    /// Jumps to the block for this end of the innermost inlined body. Returns `false`, and emits
+    /// nothing, if no bodies are inlined.
     pub(super) fn jump_to_end(&mut self, how: i64) -> bool {
         let Some(places) = &mut self.places else { return false };
         let fault = places.fault;
@@ -674,7 +705,7 @@ impl<'m> Function<'_, 'm> {
         true
     }
 
-    /// Calls what is written out here; `behind` comes after it, however it ended.
+    /// Inlines a callee. `behind` emits the code that runs after it, however it ends.
     pub(super) fn call_written_out(&mut self, callee: Callee, behind: &mut dyn FnMut(&mut Self)) {
         let end = self.written_out(callee);
         behind(self);
@@ -690,7 +721,7 @@ impl<'m> Function<'_, 'm> {
         self.builder.switch_to_block(goes_on);
     }
 
-    /// Puts a value where the interpreter takes it from the frame.
+    /// Stores a value to its place in the frame, for the interpreter.
     pub(super) fn spill_shape(&mut self, offset: Offset, shape: &Shape) {
         match shape {
             Shape::Scalar(_) => self.spill(offset, shape.size()),
@@ -710,12 +741,12 @@ impl<'m> Function<'_, 'm> {
                     self.spill_shape(offset + DATA + index * element.size(), &header);
                 }
             }
-            // Wide numbers are there; a plan has nothing else.
+            // Wide numbers are in the frame already, and a plan has no other shapes.
             _ => {}
         }
     }
 
-    /// Takes a value that the interpreter left in the frame.
+    /// Reloads a value that the interpreter left in the frame.
     pub(super) fn fetch_shape(&mut self, offset: Offset, shape: &Shape) {
         match shape {
             Shape::Scalar(_) => self.fetch(offset, shape.size()),
@@ -744,7 +775,7 @@ impl<'m> Function<'_, 'm> {
         }
     }
 
-    /// Puts a number that is a variable where it would be in the frame.
+    /// Stores a number that is a variable to its place in the frame.
     pub(super) fn spill(&mut self, offset: Offset, bytes: u32) {
         if let Some(variable) = self.slot(offset) {
             let value = self.builder.use_var(variable);
@@ -752,7 +783,7 @@ impl<'m> Function<'_, 'm> {
         }
     }
 
-    /// Takes a number from the frame to where it is.
+    /// Reloads a number from its place in the frame into its variable.
     pub(super) fn fetch(&mut self, offset: Offset, bytes: u32) {
         if let Some(variable) = self.slot(offset) {
             let value = self.load(Pointer { base: self.frame, offset: offset as i32 }, bytes);
@@ -760,7 +791,8 @@ impl<'m> Function<'_, 'm> {
         }
     }
 
-    /// As [`Self::spill`] for what the varbit holds that is so many bytes behind the first bit of a header.
+    /// Stores the varbit of a header, which begins `bytes` bytes behind the first bit, to its place
+    /// in the frame.
     pub(super) fn spill_tail(&mut self, flag: Offset, bytes: u32) {
         if self.header_pointer(flag).is_none() {
             return;
@@ -773,7 +805,7 @@ impl<'m> Function<'_, 'm> {
         self.copy_tail(to, from.plus(bytes), width);
     }
 
-    /// As [`Self::spill`] for a header and so many of its bytes.
+    /// Stores the flag and the first `bytes` bytes of a header to their place in the frame.
     pub(super) fn spill_header(&mut self, flag: Offset, bytes: u32) {
         self.spill(flag, 1);
         if self.header_pointer(flag).is_none() {
@@ -781,7 +813,7 @@ impl<'m> Function<'_, 'm> {
         }
         let from = self.bits_at(Address::fixed(flag + DATA));
         let to = Pointer { base: self.frame, offset: (flag + DATA) as i32 };
-        // If it lies there, this changes nothing.
+        // The header may lie in the frame already; then this copies it onto itself.
         self.copy(to, from, bytes);
     }
 }

@@ -1,6 +1,7 @@
-//! A lookup in a native table written out: where entries may be used in their buckets, code hashes the key and looks there, and
-//! in the buckets behind one that was full. Where a slot has the key of an entry that is gone, and where others may be writing,
-//! the lookup is a call of the table's own function.
+//! Inlined lookups in packed tables. If entries may be used in their buckets, the code hashes the
+//! key and searches its bucket, and the following buckets while they are full. The lookup falls
+//! back to a call of the table's own function if a slot holds the key of a deleted entry, or if
+//! other workers may be writing.
 
 use super::memory::Pointer;
 use super::{Function, context_offset};
@@ -23,10 +24,10 @@ pub(super) const IS_ALONE: i32 = of_access(offset_of!(Access, is_alone));
 const HITS: i32 = of_access(offset_of!(Access, hits));
 const MISSES: i32 = of_access(offset_of!(Access, misses));
 
-/// Keys of 32 bits in a vector.
+/// The number of 32-bit keys in a vector.
 const LANES: usize = 4;
 
-/// The way into a table, and a key of two words.
+/// The address of a [`TableAccess`], and a key of two words.
 #[derive(Clone, Copy)]
 pub(super) struct Lookup {
     pub(super) access: Value,
@@ -34,16 +35,19 @@ pub(super) struct Lookup {
     pub(super) high: Value,
 }
 
-/// What is known of a key before its packet comes to the table, unless a packet has left the gate since.
+/// What was precomputed for a key ahead of the lookup. It is only valid as long as no packet has
+/// left the gate of the tables since.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Told {
     pub(super) bucket: Value,
-    /// What [`Probe::FOUND`] says of the entry, or zero, if it was looked for.
+    /// The result of [`Probe::FOUND`] for the entry, or zero if there is none. `None` if the entry
+    /// was not looked up ahead.
     pub(super) found: Option<Value>,
 }
 
 impl Function<'_, '_> {
-    /// Goes to `hit` with the address of the values and the number of the action that a key leads to, or to `miss`.
+    /// Looks up a key. Jumps to `hit` with the address of the values and the number of the action,
+    /// or to `miss`.
     pub(super) fn look_up(
         &mut self,
         probe: Option<Probe>,
@@ -59,7 +63,8 @@ impl Function<'_, '_> {
         }
     }
 
-    /// Goes to `miss` where the number of an entry is sought and none was found, which is 0; control goes on with a number.
+    /// Jumps to `miss` if the lookup is for entry number 0, which stands for no entry. Control
+    /// continues here otherwise.
     pub(super) fn miss_if_none(&mut self, lookup: Lookup, miss: Block) {
         let (goes_on, none) = (self.builder.create_block(), self.builder.create_block());
         self.builder.ins().brif(lookup.low, goes_on, &[], none, &[]);
@@ -82,7 +87,7 @@ impl Function<'_, '_> {
         self.builder.ins().brif(is_there, hit, &[address.into(), action.into()], miss, &[]);
     }
 
-    /// Asks the cache for the bucket of a key.
+    /// Prefetches the bucket of a key.
     pub(super) fn prefetch_bucket(&mut self, probe: Probe, lookup: Lookup) {
         let bucket = self.bucket(probe, lookup);
         let prefetch = self.load(Pointer { base: lookup.access, offset: PREFETCH }, 8);
@@ -120,7 +125,8 @@ impl Function<'_, '_> {
         let fits = self.slots_with(probe, bucket, lookup);
         self.builder.ins().brif(fits, found, &[], absent, &[]);
 
-        // A slot without an entry keeps its last key: then another one may have it.
+        // A slot without an entry keeps its last key, and another slot may hold the same key with
+        // an entry.
         self.builder.switch_to_block(found);
         let slot = self.builder.ins().ctz(fits);
         let stored = self.action_in(probe, header, slot);
@@ -134,7 +140,7 @@ impl Function<'_, '_> {
         let overflow = self.builder.ins().band_imm_u(header, Probe::OVERFLOW.cast_signed());
         self.builder.ins().brif(overflow, further, &[], unknown, &[]);
 
-        // What belongs to a full bucket lies in one of the next.
+        // Entries of a full bucket lie in one of the buckets after it.
         self.builder.switch_to_block(further);
         let next = self.next_bucket(lookup.access, bucket);
         let is_home = self.builder.ins().icmp(IntCC::Equal, next, home);
@@ -148,7 +154,8 @@ impl Function<'_, '_> {
         self.look_up_by_cold_call(lookup, (hit, miss));
     }
 
-    /// Goes to `hit` with the entry that was found, if one was and that is where it was; control goes on if not.
+    /// Jumps to `hit` with an entry that was found ahead, if there is one and the table has not
+    /// changed since. Control continues here otherwise.
     fn go_to_entry_found(
         &mut self,
         probe: Probe,
@@ -177,13 +184,14 @@ impl Function<'_, '_> {
         self.builder.switch_to_block(other);
     }
 
-    /// One if a packet has left the gate since buckets were told, or zero.
+    /// Loads 1 if a packet has left the gate since the buckets were computed, or 0.
     fn has_left(&mut self) -> Value {
         let has_left = self.context_field(context_offset::HAS_LEFT);
         self.load(Pointer { base: has_left, offset: 0 }, 8)
     }
 
-    /// Address of the bucket of a key. Where that was told and a packet has left the gate since, the table may be elsewhere now.
+    /// Returns the address of a key's bucket. A precomputed address is only used if no packet has
+    /// left the gate since, because the table may have moved.
     fn home(&mut self, probe: Probe, (lookup, told): (Lookup, Option<Value>)) -> Value {
         let Some(told) = told else { return self.bucket(probe, lookup) };
         if self.stays_in_place() {
@@ -210,7 +218,8 @@ impl Function<'_, '_> {
         }
     }
 
-    /// As [`Self::probe`] for the number of an entry, which says where it is; `bits` of it name the slot.
+    /// Emits the lookup of an entry by its number, which states where the entry is: the low `bits`
+    /// bits are the slot.
     fn probe_numbered(
         &mut self,
         (probe, bits): (Probe, u32),
@@ -239,7 +248,8 @@ impl Function<'_, '_> {
         self.look_up_by_cold_call(lookup, (hit, miss));
     }
 
-    /// What the header of a bucket says of the action in a slot.
+    /// Extracts the action of a slot from the header of its bucket: zero for an empty slot, or one
+    /// more than the action's position.
     fn action_in(&mut self, probe: Probe, header: Value, slot: Value) -> Value {
         let bits = self.builder.ins().imul_imm_s(slot, i64::from(probe.action_bits()));
         let bits = self.builder.ins().iadd_imm_s(bits, i64::from(Probe::ACTIONS));
@@ -247,7 +257,7 @@ impl Function<'_, '_> {
         self.masked(stored, probe.action_bits())
     }
 
-    /// Goes to `hit` with the entry in a slot.
+    /// Jumps to `hit` with the entry in a slot.
     fn go_to_slot(
         &mut self,
         probe: Probe,
@@ -270,7 +280,7 @@ impl Function<'_, '_> {
         self.store(counter, 8, count);
     }
 
-    /// Address of the bucket of a key.
+    /// Emits the address of a key's bucket.
     pub(super) fn bucket(&mut self, probe: Probe, Lookup { access, low, high }: Lookup) -> Value {
         if let Some(bits) = probe.number_bits() {
             let number = self.builder.ins().ushr_imm_u(low, i64::from(bits));
@@ -288,7 +298,7 @@ impl Function<'_, '_> {
         self.bucket_with(access, state)
     }
 
-    /// Address of the bucket that the lowest bits of a word name.
+    /// Emits the address of the bucket that the low bits of a word select.
     fn bucket_with(&mut self, access: Value, word: Value) -> Value {
         let mask = self.load(Pointer { base: access, offset: MASK }, 8);
         let number = self.builder.ins().band(word, mask);
@@ -297,7 +307,7 @@ impl Function<'_, '_> {
         self.builder.ins().iadd(buckets, distance)
     }
 
-    /// Address of the bucket behind one, which is the first behind the last.
+    /// Emits the address of the next bucket, which after the last bucket is the first one.
     fn next_bucket(&mut self, access: Value, bucket: Value) -> Value {
         let buckets = self.load(Pointer { base: access, offset: BUCKETS }, 8);
         let mask = self.load(Pointer { base: access, offset: MASK }, 8);
@@ -308,7 +318,8 @@ impl Function<'_, '_> {
         self.builder.ins().select(is_last, buckets, next)
     }
 
-    /// A bit for each slot that has the key, or had it.
+    /// Emits a mask with a bit for each slot that has the key, or had it for an entry that was
+    /// deleted.
     fn slots_with(&mut self, probe: Probe, bucket: Value, lookup: Lookup) -> Value {
         let all = crate::bound::mask(probe.slots() as u32).cast_signed();
         let mut fits = self.number(0);
@@ -335,7 +346,7 @@ impl Function<'_, '_> {
         for first in (0..probe.slots()).step_by(LANES) {
             let flags = MemFlagsData::new().with_notrap();
             let at = (Probe::KEYS + first * 4) as i32;
-            // What is no key belongs to the bucket too, and its bits are masked out.
+            // Lanes behind the last key are still inside the bucket, and their bits are masked out.
             let found = self.builder.ins().load(types::I32X4, flags, bucket, at);
             let is_equal = self.builder.ins().icmp(IntCC::Equal, found, wanted);
             let bits = self.builder.ins().vhigh_bits(types::I32, is_equal);

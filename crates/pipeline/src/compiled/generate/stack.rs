@@ -9,14 +9,14 @@ use std::collections::HashMap;
 /// The stack in bytes of a thread that processes packets.
 pub const WORKER_STACK_BYTES: usize = 8 << 20;
 
-/// The most of it that generated code may take. The rest is for the callers of the code, and for
-/// the functions of the host that it calls.
+/// The largest part of a worker's stack, in bytes, that generated code may take. The rest is for
+/// the callers of the code, and for the host functions that it calls.
 const MOST: u64 = WORKER_STACK_BYTES as u64 / 2;
 
-/// The bytes of the return address and the frame pointer, which are not part of the layout.
+/// The bytes of the return address and the frame pointer, which the frame layout does not include.
 const LINKAGE_BYTES: u64 = 16;
 
-/// A function with the stack that it takes, and the functions that it may call.
+/// The stack frame of a generated function, and the functions that it may call.
 #[derive(Debug)]
 struct Frame {
     bytes: u64,
@@ -26,7 +26,7 @@ struct Frame {
 /// Returns the most bytes of stack that the functions take, whichever of them is called.
 ///
 /// # Errors
-/// If they take more than a worker has to give.
+/// Returns an error if the functions take more than `MOST` bytes, or call each other recursively.
 pub(super) fn needed(functions: &[(FuncId, Context)]) -> Result<u64, CompileError> {
     let frames = functions.iter().map(|(id, context)| (*id, frame(context))).collect();
     within(&frames, MOST)
@@ -51,11 +51,13 @@ fn frame(context: &Context) -> Frame {
     Frame { bytes: bytes + LINKAGE_BYTES, calls: calls.collect() }
 }
 
-/// Returns the bytes of the longest path. Functions of the host are not among the frames.
+/// Returns the bytes of the longest call path. Host functions are not among the frames and count as
+/// zero.
 fn deepest(frames: &HashMap<FuncId, Frame>) -> Result<u64, CompileError> {
-    // By function, the bytes from its frame on; `None` while its calls are visited.
+    // The bytes of the longest path from each function on, its own frame included. `None` while its
+    // calls are visited.
     let mut paths: HashMap<FuncId, Option<u64>> = HashMap::new();
-    // With a list of what is to be visited in place of recursion, since calls may nest deeply.
+    // Uses a work list instead of recursion, since calls may nest deeply.
     let mut open: Vec<(FuncId, &Frame, bool)> =
         frames.iter().map(|(id, frame)| (*id, frame, false)).collect();
     while let Some((id, frame, are_calls_visited)) = open.pop() {
@@ -92,7 +94,7 @@ mod tests {
 
     #[test]
     fn the_longest_path_counts_and_not_the_sum() {
-        // 9 is a function of the host. 3 is reached by two ways.
+        // Function 9 is one of the host. Function 3 is reached on two paths.
         let functions: [(u32, u64, &[u32]); 4] =
             [(0, 10, &[1, 2]), (1, 100, &[3, 9]), (2, 50, &[3, 3]), (3, 1000, &[])];
         assert_eq!(deepest(&frames(&functions)).ok(), Some(1110));

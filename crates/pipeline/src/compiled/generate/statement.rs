@@ -1,4 +1,4 @@
-//! Statements.
+//! Statements of blocks: assignments, branches, loops, calls, and accesses to the packet.
 
 use super::memory::Pointer;
 use super::places::Known;
@@ -13,7 +13,7 @@ use cranelift_codegen::ir::{InstBuilder, Value, types};
 use ir::BinaryOperator;
 
 impl Function<'_, '_> {
-    /// Statements in order; whether control never comes to their end.
+    /// Emits statements in order. Returns whether control never reaches their end.
     pub(super) fn block(&mut self, block: &Block) -> bool {
         block.iter().any(|statement| self.statement(statement))
     }
@@ -66,7 +66,7 @@ impl Function<'_, '_> {
         false
     }
 
-    /// A step of the interpreter's for a packet whose values are variables.
+    /// Emits a step of the interpreter for a packet whose values are variables.
     fn interpret_with_places(&mut self, number: u32) {
         let bound = self.bound;
         let Some(step) = bound.steps.get(number as usize) else { return };
@@ -89,7 +89,8 @@ impl Function<'_, '_> {
         self.unless(is_next, |function| function.leave(flow::FAULT));
     }
 
-    /// A call-out that may add headers to the packet or take some away.
+    /// Makes a host call that may add headers to the packet or remove some, and so changes its
+    /// length.
     fn call_with_change(&mut self, call_out: CallOut, arguments: &[Value]) -> Option<Value> {
         let field = context_offset::LENGTH_CHANGE;
         let at = Pointer { base: self.context, offset: field as i32 };
@@ -101,7 +102,7 @@ impl Function<'_, '_> {
         result
     }
 
-    /// Statements after which control goes on.
+    /// Emits a statement after which control always continues.
     fn simple(&mut self, statement: &Statement) {
         match statement {
             Statement::Store { field, value } => {
@@ -242,12 +243,12 @@ impl Function<'_, '_> {
         }
     }
 
-    /// What touches the packet or the output.
+    /// Emits a statement that reads the packet or writes the output.
     fn packet(&mut self, statement: &Statement) {
         let too_short = u64::from(self.bound.errors.too_short);
         match statement {
             Statement::Extract { header, bytes, next } => {
-                // The place comes first: a full stack rejects before a short packet does.
+                // The place is computed first: a full stack rejects before a short packet does.
                 let to = header.map(|header| (header, self.header(header)));
                 let cursor = self.context_field(context_offset::CURSOR);
                 let (from, end) = self.packet_at(cursor, *bytes, too_short);
@@ -289,7 +290,7 @@ impl Function<'_, '_> {
                 let bytes = self.builder.ins().ushr_imm_u(bits, 3);
                 let cursor = self.context_field(context_offset::CURSOR);
                 let length = self.context_field(context_offset::LENGTH);
-                // The cursor is never beyond the length, so this does not wrap.
+                // The cursor is never beyond the length, so the subtraction does not wrap.
                 let left = self.builder.ins().isub(length, cursor);
                 let fits = self.builder.ins().icmp(IntCC::UnsignedLessThanOrEqual, bytes, left);
                 self.reject_unless(fits, too_short);
@@ -308,14 +309,15 @@ impl Function<'_, '_> {
         }
     }
 
-    /// Where the cursor stands, and where it stands after so many bytes, which are checked to be there.
+    /// Returns a pointer to the byte at the cursor, and the cursor after `bytes` more bytes. Emits
+    /// a check that the packet has these bytes.
     fn packet_at(&mut self, cursor: Value, bytes: u32, too_short: u64) -> (Pointer, Value) {
         let end = self.builder.ins().iadd_imm_s(cursor, i64::from(bytes));
         let base = self.packet_up_to(cursor, end, too_short);
         (base, end)
     }
 
-    /// Where the cursor stands, if the packet goes on to the end that is given.
+    /// Returns a pointer to the byte at the cursor. Emits a check that the packet reaches to `end`.
     fn packet_up_to(&mut self, cursor: Value, end: Value, too_short: u64) -> Pointer {
         let length = self.context_field(context_offset::LENGTH);
         let fits = self.builder.ins().icmp(IntCC::UnsignedLessThanOrEqual, end, length);
@@ -324,7 +326,8 @@ impl Function<'_, '_> {
         Pointer { base: self.builder.ins().iadd(packet, cursor), offset: 0 }
     }
 
-    /// In the order of the interpreter: the width is whole bytes, the packet has them, the header has room for them.
+    /// Extracts a header with a varbit. The checks are in the interpreter's order: the width is
+    /// whole bytes, the packet has them, and the header has room for them.
     fn extract_with_tail(&mut self, header: Address, (bytes, most): (u32, u32), width: Value) {
         let errors = self.bound.errors;
         let rest = self.builder.ins().band_imm_u(width, 7);
@@ -347,7 +350,8 @@ impl Function<'_, '_> {
         self.set_context_field(context_offset::CURSOR, end);
     }
 
-    /// Room for what is emitted is there: the bound form says how much that can be.
+    /// Emits a header. The output buffer has room for it, because the resolved program states how
+    /// much a deparser can emit.
     fn emit(&mut self, header: Address, bytes: u32, has_tail: bool) {
         let from = self.header(header);
         let valid = self.flag(from);
@@ -368,7 +372,7 @@ impl Function<'_, '_> {
         });
     }
 
-    /// Does something if a condition holds; control goes on either way.
+    /// Emits code that runs only if a condition holds. Control continues here either way.
     fn when(&mut self, condition: Value, then: impl FnOnce(&mut Self)) {
         let (yes, join) = (self.builder.create_block(), self.builder.create_block());
         self.builder.ins().brif(condition, yes, &[], join, &[]);
@@ -391,7 +395,8 @@ impl Function<'_, '_> {
         self.when(changes, |function| {
             let mut by = function.number(u64::from(bits / 8));
             if has_tail {
-                // As long as it was, also where that becomes nothing.
+                // The varbit counts with its length before the change, also if that is set to zero
+                // below.
                 let width = function.tail_width(header);
                 let tail = function.builder.ins().ushr_imm_u(width, 3);
                 by = function.builder.ins().iadd(by, tail);
@@ -414,7 +419,7 @@ impl Function<'_, '_> {
         });
     }
 
-    /// As the language assigns: a header that becomes invalid keeps its fields.
+    /// Assigns a value as the language does: a header that becomes invalid keeps its fields.
     fn assign(&mut self, to: Address, from: Address, shape: &Shape) {
         match shape {
             Shape::Scalar(_) | Shape::Wide { .. } | Shape::Varbit { .. } => {
@@ -455,7 +460,7 @@ impl Function<'_, '_> {
         }
     }
 
-    /// The next index of a stack.
+    /// Assigns the next index of a stack.
     fn assign_next(&mut self, to: Address, from: Address) {
         if let (Some(to), Some(from)) = (self.slot(to.offset), self.slot(from.offset)) {
             let next = self.builder.use_var(from);
@@ -477,7 +482,7 @@ impl Function<'_, '_> {
         }
     }
 
-    /// The hash that the host finds, by a call-out of this kind.
+    /// Emits a call of the host for a hash. `call_out` makes the call, on a hot or on a cold path.
     pub(super) fn hash_by_call(
         &mut self,
         gather: u32,
@@ -493,7 +498,7 @@ impl Function<'_, '_> {
         }
     }
 
-    /// The host finds what it hashes in the frame.
+    /// Stores the fields that the host hashes to the frame, where the host reads them.
     fn spill_pieces(&mut self, gather: u32) {
         let bound = self.bound;
         let Some(gather) = bound.gathers.get(gather as usize) else { return };
@@ -529,7 +534,8 @@ impl Function<'_, '_> {
         self.when(valid, |function| function.copy(to.data, from.data, bytes));
     }
 
-    /// What is longer than before does not lie where that did.
+    /// Assigns a header with a varbit. A target that becomes longer cannot stay where it lies in
+    /// the packet, so it is copied to the frame.
     fn assign_header_with_tail(&mut self, to: Address, from: Address, bytes: u32) {
         if to == from {
             return;
@@ -560,7 +566,8 @@ impl Function<'_, '_> {
         self.unreachable_if(ends)
     }
 
-    /// Whether a condition on what headers are there holds, if that is known.
+    /// Returns whether a condition about the validity of headers holds, if that is known at compile
+    /// time.
     fn settled(&self, condition: &Expression) -> Option<bool> {
         match condition {
             Expression::Constant(number) => Some(*number != 0),
@@ -613,7 +620,7 @@ impl Function<'_, '_> {
         self.unreachable_if(ends)
     }
 
-    /// Closes the block that nobody comes to.
+    /// Terminates a block that control cannot reach.
     fn unreachable_if(&mut self, ends: bool) -> bool {
         if ends {
             self.leave(flow::NEXT);

@@ -1,8 +1,10 @@
-//! Tables: the key is packed, the entry is found, its values are put where the action has its parameters, the action is
-//! called, and what it writes is left in the entry.
+//! Table application: the key is packed, the entry is looked up, its values are stored to the
+//! action's parameters, the action is called, and the parameters that it writes are stored back to
+//! the entry.
 //!
-//! Tables that have a layout for it are used natively: functions of `tables` find the entry and give the address of its
-//! values. For all others the lookup is a call-out into the interpreter's tables.
+//! Tables with a packed layout are searched by functions of the `tables` crate, which return the
+//! address of the entry's values. All other tables are looked up by a host call, in the tables of
+//! the interpreter.
 
 use super::memory::Pointer;
 use super::probe::{IS_ALONE, Lookup};
@@ -28,13 +30,15 @@ const MADE: usize = offset_of!(TableAccess, made);
 const SEARCHER: usize = offset_of!(TableAccess, searcher);
 const SEARCH: usize = SEARCHER + offset_of!(Searcher, find);
 
-/// Actions that are compared one by one: a jump by a table waits for what it loads.
+/// The largest number of actions that are compared one by one. A jump table would have to wait for
+/// the load of the position.
 const FEW_ACTIONS: usize = 4;
 
-/// Most statements of programs in which the actions of entries are written out for those alone.
+/// The largest number of statements of a program in which the actions of entries are inlined a
+/// second time, for hits alone.
 const SHORT: usize = 128;
 
-/// A table that is applied, and where what comes of the lookup goes.
+/// A table that is applied, and the fields for the results of the lookup.
 #[derive(Clone, Copy)]
 struct Applied<'t> {
     id: u32,
@@ -43,18 +47,19 @@ struct Applied<'t> {
     action_run: Option<Field>,
 }
 
-/// An entry that was found natively.
+/// An entry of a packed table that was found, or the default action in its place.
 #[derive(Clone, Copy)]
 struct Entry<'l> {
     layout: &'l EntryLayout,
-    /// The way into the table.
+    /// The address of the [`TableAccess`].
     access: Value,
-    /// Where the values are.
+    /// The address of the values.
     values: Value,
     is_hit: Value,
-    /// It is known that this is an entry, and not the default action.
+    /// Whether this is known at compile time to be an entry, and not the default action.
     is_certain: bool,
-    /// Address of the entry where the layout has it; zero where it has none, and if none was found.
+    /// The address of the entry's counters and timers, if the layout has any. Zero at run time if
+    /// no entry was found.
     owner: Value,
     key: Lookup,
 }
@@ -93,7 +98,7 @@ impl Function<'_, '_> {
         self.builder.switch_to_block(end);
     }
 
-    /// Says which entry's action runs.
+    /// Records which entry's action runs.
     fn begin_action(&mut self, applied: Applied<'_>, entry: Option<Entry<'_>>) {
         let Some(Entry { layout, owner, is_hit, .. }) = entry else { return };
         if let Some(directs) = &applied.table.directs {
@@ -104,7 +109,7 @@ impl Function<'_, '_> {
         }
     }
 
-    /// The action is over: says what came of the lookup.
+    /// Ends the action, and stores the results of the lookup.
     fn end_action(
         &mut self,
         Applied { table, hit, action_run, .. }: Applied<'_>,
@@ -126,7 +131,7 @@ impl Function<'_, '_> {
         }
     }
 
-    /// A table that the interpreter looks up.
+    /// Applies a table that the interpreter looks up.
     fn apply_general(
         &mut self,
         (id, table): (u32, &Table),
@@ -163,7 +168,7 @@ impl Function<'_, '_> {
         self.return_unless_next(how);
     }
 
-    /// The rest of [`Self::apply_general`] with the actions written out.
+    /// Emits the rest of [`Self::apply_general`] with the actions inlined.
     fn general_written_out(
         &mut self,
         (id, table): (u32, &Table),
@@ -221,8 +226,9 @@ impl Function<'_, '_> {
         self.builder.switch_to_block(join);
     }
 
-    /// Position of the action, whether an entry was found, and where its values are. The actions that entries have may be
-    /// written out for them alone; behind those, control goes to `end`.
+    /// Looks up a packed table. Returns the position of the action, whether an entry was found, and
+    /// the place of its values. In short programs, the actions that entries can have are also
+    /// inlined for hits alone, and the code after them continues at `end`.
     fn find<'l>(
         &mut self,
         applied: Applied<'_>,
@@ -313,8 +319,9 @@ impl Function<'_, '_> {
         (position, is_hit, Some(Entry { layout, access, values, is_hit, is_certain, owner, key }))
     }
 
-    /// The actions that entries of a table have, for one that was found: nobody asks behind them which of both it was. Control
-    /// goes on if it has none of them.
+    /// Inlines the actions that entries of a table can have, for an entry that was found, so that
+    /// the code after them need not test for a hit. Control continues here if the entry has none of
+    /// these actions.
     fn usual_actions(
         &mut self,
         applied: Applied<'_>,
@@ -334,7 +341,8 @@ impl Function<'_, '_> {
         self.builder.switch_to_block(other);
     }
 
-    /// Goes to `hit` with the entry that all packets get, if there is one.
+    /// Jumps to `hit` with the entry that all packets of a program without lookups use, or to
+    /// `miss` if there is none.
     fn sample(&mut self, access: Value, (hit, miss): (Block, Block)) {
         let action = self.load(Pointer { base: access, offset: DEFAULT_ACTION as i32 }, 8);
         let address = self.builder.ins().iadd_imm_s(access, DEFAULT as i64);
@@ -343,7 +351,8 @@ impl Function<'_, '_> {
         self.builder.ins().brif(is_there, hit, &[address.into(), action.into()], miss, &[]);
     }
 
-    /// The interpreter's externs in an action ask for the lookup.
+    /// Makes the lookup available to `add_entry` and to externs of the interpreter in the action,
+    /// if the action uses them.
     fn begin_look_up(&mut self, id: u32, entry: Option<Entry<'_>>, action: &TableAction) {
         if let (Some(entry), Some(missed)) = (entry, action.adds) {
             let (none, table) = (self.number(0), self.number(u64::from(id) + 1));
@@ -359,7 +368,7 @@ impl Function<'_, '_> {
         }
     }
 
-    /// Adds the entry that the packet missed.
+    /// Adds an entry for the key that the packet missed.
     pub(super) fn add_entry(&mut self, added: &Added) {
         let Added { missed, action, values, profile, status } = added;
         let slot = StackSlotData::new(StackSlotKind::ExplicitSlot, size_of::<Adding>() as u32, 3);
@@ -396,7 +405,7 @@ impl Function<'_, '_> {
         }
     }
 
-    /// The action is over.
+    /// Ends what [`Self::begin_look_up`] began.
     fn end_look_up(&mut self, id: u32, action: &TableAction) {
         if let Some(missed) = action.adds {
             let none = self.number(0);
@@ -415,8 +424,8 @@ impl Function<'_, '_> {
         self.add_up(is_alone, entry, [(Tally::PACKETS, one), (Tally::BYTES, length)]);
     }
 
-    /// Asks the cache for the entry of a table that a packet will want. What is sought by prefixes or rules is left for the search
-    /// of the whole burst.
+    /// Prefetches the entry that a packet is going to need from a table. For tables with prefixes
+    /// or rules, only stores the key, for the batch lookup.
     pub(super) fn prefetch(&mut self, number: u32, table: &Table, layout: &EntryLayout) {
         let Some(probe) = layout.probe() else { return };
         let ahead = self.plan().and_then(|plan| plan.ahead.get(&number).copied());
@@ -432,7 +441,8 @@ impl Function<'_, '_> {
         }
     }
 
-    /// A packet's key, and the way to its entry.
+    /// Returns the packet's key, and the key to look up. The two differ for tables with prefixes or
+    /// rules, whose entries are found by number.
     fn lookup(&mut self, number: u32, table: &Table, layout: &EntryLayout) -> (Lookup, Lookup) {
         let key = self.key(number, table, layout);
         if layout.fields().is_none() {
@@ -455,7 +465,7 @@ impl Function<'_, '_> {
         let number = self.builder.append_block_param(join, types::I64);
         self.builder.set_cold_block(again);
         self.builder.ins().brif(differs, again, &[], join, &[found.into()]);
-        // Something else is sought than what was known before.
+        // The packet's key has changed since the batch lookup.
         self.builder.switch_to_block(again);
         let found = self.search(key).low;
         self.builder.ins().jump(join, &[found.into()]);
@@ -464,7 +474,7 @@ impl Function<'_, '_> {
         (key, Lookup { low: number, high, ..key })
     }
 
-    /// Finds the number of the best entry, which is the key of that entry.
+    /// Searches the table, and returns a lookup of the number of the best entry.
     fn search(&mut self, key: Lookup) -> Lookup {
         let searcher = self.builder.ins().iadd_imm_s(key.access, SEARCHER as i64);
         let find = self.load(Pointer { base: key.access, offset: SEARCH as i32 }, 8);
@@ -477,7 +487,7 @@ impl Function<'_, '_> {
         Lookup { low: found.unwrap_or(high), high, ..key }
     }
 
-    /// A packet's key.
+    /// Emits the packet's key for a packed table.
     pub(super) fn key(&mut self, number: u32, table: &Table, layout: &EntryLayout) -> Lookup {
         let accesses = self.context_field(context_offset::TABLES);
         let distance = size_of::<TableAccess>() as i64 * i64::from(number);
@@ -486,7 +496,7 @@ impl Function<'_, '_> {
         Lookup { access, low, high }
     }
 
-    /// The key as one number of two words.
+    /// Emits the key as one number of two words, the low one first.
     fn key_number(&mut self, table: &Table, layout: &EntryLayout) -> (Value, Value) {
         let mut low = self.number(0);
         let mut high = low;
@@ -512,7 +522,7 @@ impl Function<'_, '_> {
         (low, high)
     }
 
-    /// Calls a function by its address: words in, words out.
+    /// Calls a function by its address, with words as arguments and results.
     pub(super) fn call_pointer(
         &mut self,
         function: Value,
@@ -528,10 +538,11 @@ impl Function<'_, '_> {
         self.builder.inst_results(call).to_vec()
     }
 
-    /// Each field in whole bytes, big-endian, one behind the other, in a slot of the stack.
+    /// Packs the fields of the key into a stack slot, one after another, each in whole bytes in
+    /// big-endian order. Returns the address.
     fn packed_key(&mut self, table: &Table) -> Value {
         let last = table.keys.last();
-        // A store of eight bytes that begins in the key ends in the slot.
+        // The store of the last field writes eight bytes, which must end inside the slot.
         let size = last.map_or(0, |key| key.offset + key.width.div_ceil(8)) + 8;
         let slot = StackSlotData::new(StackSlotKind::ExplicitSlot, size, 3);
         let slot = self.builder.create_sized_stack_slot(slot);
@@ -548,7 +559,8 @@ impl Function<'_, '_> {
         packed
     }
 
-    /// Runs the action at a position of the table's actions; gives how it ended, if not with a fault.
+    /// Runs the action at a position of the table's actions. Returns how the action ended; a fault
+    /// ends the function.
     fn action(
         &mut self,
         id: u32,
@@ -583,7 +595,8 @@ impl Function<'_, '_> {
         how
     }
 
-    /// As [`Self::choose`] for all actions of a table: their blocks, and the one for none.
+    /// Emits [`Self::choose`] for all actions of a table. Returns their blocks, and the block for
+    /// no action.
     fn chosen(&mut self, table: &Table, position: Value) -> (Vec<Option<Block>>, Block) {
         let block = |_| Some(self.builder.create_block());
         let blocks: Vec<Option<Block>> = table.actions.iter().map(block).collect();
@@ -592,7 +605,7 @@ impl Function<'_, '_> {
         (blocks, none)
     }
 
-    /// Goes to the block for the action at a position of the table's actions, or to that for none.
+    /// Jumps to the block of the action at a position of the table's actions, or to `none`.
     fn choose(&mut self, blocks: &[Option<Block>], position: Value, none: Block) {
         let targets =
             blocks.iter().enumerate().filter_map(|(index, block)| Some((index, (*block)?)));
@@ -612,8 +625,8 @@ impl Function<'_, '_> {
         debug_assert!(NO_ACTION > blocks.len() as u64);
     }
 
-    /// As [`Self::action`] with the actions written out, in the blocks that they have, and one for no action. Control goes on
-    /// behind all of them, with what came of the lookup.
+    /// Emits the actions inline, in the given blocks, and the block for no action if it is given.
+    /// Stores the results of the lookup after each of them, and continues here.
     fn actions_written_out(
         &mut self,
         applied: Applied<'_>,
@@ -657,7 +670,8 @@ impl Function<'_, '_> {
         self.end_action(applied, results, entry);
     }
 
-    /// Puts an entry's values where the action has its parameters; a call-out puts them into the frame.
+    /// Stores an entry's values to the action's parameters. Without an entry, a host call has
+    /// stored them in the frame.
     fn values_of(&mut self, entry: Option<Entry<'_>>, index: usize, action: &TableAction) {
         let Some(entry) = entry else {
             for (offset, bytes) in in_frame(action.data.iter()) {
@@ -678,7 +692,7 @@ impl Function<'_, '_> {
         }
     }
 
-    /// Leaves what the action made of its references, if it has some.
+    /// Stores the parameters that an action wrote back to the entry, if it has such parameters.
     fn leave_references(
         &mut self,
         id: u32,
@@ -723,7 +737,9 @@ impl Function<'_, '_> {
         self.builder.switch_to_block(end);
     }
 
-    /// What an action wrote of the entry that was found has come to its place, or to where a call-out finds it.
+    /// Completes the update of an entry after its new values were stored: notifies the host of a
+    /// deferred update, or calls the table's own function, unless the entry was written in its
+    /// bucket.
     fn leave_in_entry(&mut self, id: u32, entry: &Entry<'_>, index: usize) {
         if self.bound.samples {
             return;
@@ -759,7 +775,7 @@ impl Function<'_, '_> {
     }
 }
 
-/// Where call-outs find fields that are no part of a header.
+/// Returns the places of those fields in the frame that are not part of a header, for host calls.
 fn in_frame<'f>(fields: impl Iterator<Item = &'f Field>) -> Vec<(Offset, u32)> {
     let place = |field: &Field| match field.scalar.storage {
         Storage::Native { bytes } => Some((field.address.offset, bytes)),

@@ -1,4 +1,4 @@
-//! Timers of entries, which packets restart and find run out.
+//! Timers of table entries: packets restart them, and remove or miss entries that have timed out.
 
 use super::memory::Pointer;
 use super::probe::IS_ALONE;
@@ -9,12 +9,14 @@ use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{AtomicRmwOp, Block, InstBuilder, MemFlagsData, Value, types};
 
 impl Function<'_, '_> {
-    /// Goes to `miss` with an entry that has timed out.
+    /// Expires an entry that has timed out, and jumps to `miss`. Control continues here for other
+    /// entries.
     pub(super) fn expire_if_idle(&mut self, id: u32, (access, entry): (Value, Value), miss: Block) {
         let [restarted, timeout] = [Timer::RESTARTED, Timer::TIMEOUT]
             .map(|part| self.load(Pointer { base: entry, offset: part as i32 }, 8));
         let now = self.context_field(context_offset::NOW);
-        // Workers do not read one clock at one time.
+        // Workers do not read the clock at the same moment, so another worker may have restarted
+        // the timer later than `now`.
         let now = self.builder.ins().umax(now, restarted);
         let idle = self.builder.ins().isub(now, restarted);
         let is_alive = self.builder.ins().icmp(IntCC::UnsignedLessThan, idle, timeout);
@@ -26,13 +28,13 @@ impl Function<'_, '_> {
         });
     }
 
-    /// Says which entry's timer an action restarts.
+    /// Sets the entry whose timer the action may restart.
     pub(super) fn set_timed(&mut self, entry: Value) {
         let at = Pointer { base: self.context, offset: context_offset::TIMED as i32 };
         self.store(at, 8, entry);
     }
 
-    /// Restarts the timer of the entry whose action runs, with another timeout if there is a profile.
+    /// Restarts the timer of the entry whose action runs. A profile changes the entry's timeout.
     pub(super) fn restart_timer(&mut self, profile: Option<&Expression>) {
         if let Some(profile) = profile {
             let profile = self.expression(profile);
@@ -48,7 +50,7 @@ impl Function<'_, '_> {
         self.builder.switch_to_block(own);
         self.restart(account);
         self.builder.ins().jump(join, &[]);
-        // The interpreter may have looked the table up.
+        // The interpreter may have looked up the table, so the host restarts the timer.
         self.builder.switch_to_block(other);
         let none = self.number(u64::MAX);
         self.call_out_cold(CallOut::RestartTimer, &[self.context, none]);
@@ -56,7 +58,7 @@ impl Function<'_, '_> {
         self.builder.switch_to_block(join);
     }
 
-    /// As [`Timer::restart`], without writing what is there already.
+    /// Restarts a timer as [`Timer::restart`] does, and skips stores that would change nothing.
     pub(super) fn restart(&mut self, account: Value) {
         let [restarted, told] = [Timer::RESTARTED, Timer::TOLD]
             .map(|part| Pointer { base: account, offset: part as i32 });
@@ -70,7 +72,7 @@ impl Function<'_, '_> {
         self.builder.ins().brif(is_later, later, &[], restarts, &[]);
 
         self.builder.switch_to_block(later);
-        // Of all tables alike.
+        // All tables have the same value there.
         let accesses = self.context_field(context_offset::TABLES);
         let is_alone = self.load(Pointer { base: accesses, offset: IS_ALONE }, 8);
         self.builder.ins().brif(is_alone, alone, &[], shared, &[]);

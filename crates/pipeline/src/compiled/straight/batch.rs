@@ -1,37 +1,40 @@
-//! What packets of a batch became.
+//! The results of a batch of packets: the packets to transmit, and the errors.
 
 use crate::architecture::Output;
 use crate::error::RunError;
 
-/// What packets of a batch became: those that leave, in memory which is used again.
+/// The results of a batch of packets: the packets to transmit, in memory that is reused for the
+/// next batch, and the errors.
 #[derive(Debug, Default)]
 pub struct Batch {
-    /// Packets one behind the other.
+    /// Transmitted packets that did not come from generated code of bursts, contiguously.
     pub(super) bytes: Vec<u8>,
-    /// Packets that code put where they leave from. What it does not write keeps what it had before.
+    /// The output buffer of bursts. Bytes that the code does not write keep their old contents.
     pub(in crate::compiled) room: Vec<u8>,
     pub(in crate::compiled) sent: Vec<Sent>,
     pub(super) errors: Vec<(usize, RunError)>,
 }
 
-/// A packet that leaves. Code writes such records.
+/// A packet to transmit. Generated code writes such records.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub(in crate::compiled) struct Sent {
     pub(in crate::compiled) packet: usize,
     pub(in crate::compiled) start: usize,
     pub(in crate::compiled) end: usize,
-    /// The high half, which is zero in what code writes, says that the packet is in [`Batch::bytes`] and how often it was
-    /// resubmitted, recirculated or cloned.
+    /// The output port in the low half. The high half is zero in records that bursts write;
+    /// otherwise it holds [`IN_BYTES`] and the packet's generation, which counts its resubmissions,
+    /// recirculations and clones.
     pub(in crate::compiled) port: u64,
 }
 
 pub(super) const IN_BYTES: u64 = 1 << 32;
-/// From this bit of [`Sent::port`] on there is the generation.
+/// The lowest bit of the generation in [`Sent::port`].
 pub(super) const GENERATION: u32 = 33;
 
 impl Batch {
-    /// Packets that leave, in order: the position in the batch of the packet that each comes from, its port, its bytes.
+    /// Returns the packets to transmit, in order: for each, the position in the batch of the packet
+    /// from which it stems, its port, and its bytes.
     pub fn sent(&self) -> impl ExactSizeIterator<Item = (usize, u32, &[u8])> {
         self.sent.iter().map(|sent| {
             let memory = if sent.port & IN_BYTES == 0 { &self.room } else { &self.bytes };
@@ -40,13 +43,14 @@ impl Batch {
         })
     }
 
-    /// Packets that could not be processed to their end, by their position in the batch: nothing leaves of them.
+    /// Returns the errors of packets that could not be processed to completion, with their
+    /// positions in the batch. Nothing is transmitted for such a packet.
     #[must_use]
     pub fn errors(&self) -> &[(usize, RunError)] {
         &self.errors
     }
 
-    /// Packets that are processed one by one; what left before an error does not leave.
+    /// Processes packets one by one. If a packet fails, nothing is transmitted for it.
     pub(crate) fn each(
         &mut self,
         packets: &[(u32, &[u8])],
@@ -64,7 +68,7 @@ impl Batch {
         }
     }
 
-    /// What leaves of a packet that had a driver.
+    /// Records the packets that the driver returned for one packet of the batch.
     pub(in crate::compiled) fn push(&mut self, position: usize, outputs: &[Output]) {
         for output in outputs {
             let start = self.bytes.len();
@@ -76,7 +80,8 @@ impl Batch {
         }
     }
 
-    /// Packets of which nothing left, without an error, given that all of a batch were processed.
+    /// Returns the number of packets for which nothing is transmitted although they caused no
+    /// error, given that `packets` packets were processed.
     pub(crate) fn silent(&self, packets: usize) -> u64 {
         let mut last = None;
         let sent = self.sent.iter().filter(|sent| last.replace(sent.packet) != Some(sent.packet));
@@ -89,7 +94,7 @@ impl Batch {
         self.errors.clear();
     }
 
-    /// Makes room for so many bytes.
+    /// Grows the output buffer to the given number of bytes.
     pub(in crate::compiled) fn make_room(&mut self, bytes: usize) {
         if self.room.len() < bytes {
             self.room.resize(bytes, 0);

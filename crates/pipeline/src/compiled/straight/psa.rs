@@ -1,7 +1,8 @@
-//! Where packets of PSA go straight: through ingress, and for one port through egress.
+//! The fast path of PSA: through ingress, and for one port through egress.
 //!
-//! Both halves have their parameters' places in one frame, and what goes from one to the other is moved there. Copies,
-//! resubmission, recirculation and packets for groups are for the driver.
+//! Both halves have the places of their parameters in one frame, and values that pass from ingress
+//! to egress are moved there. Clones, resubmission, recirculation and packets for groups are left
+//! to the driver.
 
 use super::{MISSING, Places};
 use crate::architecture::glue::{Role, Stage};
@@ -11,31 +12,34 @@ use crate::compiled::plan::Refusal;
 use crate::dialect::Dialect;
 use crate::layout::PacketPath;
 
-/// Blocks of the package in its order.
+/// The positions of the blocks in the package.
 const INGRESS_CONTROL: usize = 1;
 const INGRESS_DEPARSER: usize = 2;
 const EGRESS_PARSER: usize = 3;
 
-/// What a packet of PSA has beside what others have; fields are by their numbers.
+/// The facts about a program that only PSA needs. Fields are given by their numbers.
 #[derive(Debug)]
 pub(in crate::compiled) struct Psa {
     pub(in crate::compiled) ingress_deparser: Callee,
     pub(in crate::compiled) egress_parser: Callee,
-    /// A packet that ingress drops is not deparsed, or nobody could tell.
+    /// Whether a packet that ingress drops skips the ingress deparser. This holds where the
+    /// deparser has no other effects than to emit the packet, and for the dialect of psa_switch.
     pub(in crate::compiled) drops_early: bool,
-    /// Bytes for counters and meters are those of the packet that was received, in egress too.
+    /// Whether counters and meters in egress count the bytes of the packet as it was received.
     pub(in crate::compiled) keeps_length: bool,
-    /// What ingress says of the packet.
+    /// The fields of the metadata that ingress writes.
     pub(in crate::compiled) at_ingress: Vec<Option<Field>>,
-    /// What egress is told of the packet: its parser, its control, its deparser.
+    /// The fields of the metadata that the egress parser, the egress control and the egress
+    /// deparser receive.
     pub(in crate::compiled) told: [Vec<Option<Field>>; 3],
-    /// What egress says of the packet.
+    /// The fields of the metadata that egress writes.
     pub(in crate::compiled) at_egress: Vec<Option<Field>>,
-    /// The numbers of the paths of packets that come in, and of packets that go to one port.
+    /// The numbers of two packet paths: that of packets as they are received, and that of packets
+    /// to one port.
     pub(in crate::compiled) paths: [u64; 2],
-    /// What is moved before the ingress deparser runs, then behind it.
+    /// The moves of values before and after the ingress deparser.
     pub(in crate::compiled) moves: [Block; 2],
-    /// From here on there are places of egress, up to those of variables.
+    /// The offset at which the places of egress begin; they end at `locals`.
     pub(in crate::compiled) egress: Offset,
     pub(in crate::compiled) locals: Offset,
 }
@@ -68,7 +72,7 @@ impl Psa {
     }
 }
 
-/// Whether a deparser that runs in vain leaves nothing behind.
+/// Returns whether a deparser has no effects besides the packet that it emits.
 fn only_emits(bound: &Bound, deparser: Callee) -> bool {
     fn is_silent(block: &Block) -> bool {
         block.iter().all(|statement| match statement {
@@ -91,10 +95,12 @@ fn only_emits(bound: &Bound, deparser: Callee) -> bool {
     matches!(bound.bodies.get(deparser), Some(crate::bound::Body::Block(block)) if is_silent(block))
 }
 
-/// What goes from ingress to egress with a packet for one port, before and behind the ingress deparser.
+/// Returns the moves of values from ingress to egress for a packet to one port: those before, and
+/// those after the ingress deparser.
 ///
-/// By the specification these are the metadata that the deparser gives for it, and, as in the driver, the user's
-/// metadata if both halves have one type for them. psa_switch keeps metadata by their types; see the driver.
+/// By the specification, these values are the metadata that the deparser returns. As in the driver,
+/// the user's metadata are moved too if both halves have the same type for them. psa_switch keeps
+/// metadata by their types; see the driver.
 fn handed_over(places: &Places<'_>, follows: bool) -> Result<[Block; 2], Refusal> {
     let bound = places.bound;
     let place = |block, position| places.parameter(block, position).ok_or(MISSING);
@@ -117,7 +123,7 @@ fn handed_over(places: &Places<'_>, follows: bool) -> Result<[Block; 2], Refusal
         let known = bound.parameter_type(type_id);
         known.is_some_and(|known| has_no_header(&known.shape))
     };
-    // Where the value of each type is that egress finds.
+    // The place of the value that egress receives, for each type.
     let mut sources = vec![metadata];
     for position in 0..3 {
         let (type_id, to) = place(INGRESS_DEPARSER, position)?;

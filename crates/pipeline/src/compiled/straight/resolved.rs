@@ -1,7 +1,9 @@
-//! The glue of v1model for one program, with the places of fields in place of their names.
+//! The glue of v1model, resolved for one program: fields are given by their places instead of their
+//! names.
 //!
-//! The glue is the same for all programs, but the block path runs it for each packet. What the
-//! metadata of the program lacks, and what no block of the path can ask for, is left out here once.
+//! The glue is the same for all programs, but the block path runs it for each packet. Fields that
+//! the metadata of the program lack, and requests that no block of the path can make, are removed
+//! here once.
 
 use crate::architecture::glue::{
     Condition, Fate, Glue, Input, Inputs, Outcome, Port, REPLICA, Rules, Set, TO_GROUP, TO_PORT,
@@ -10,10 +12,11 @@ use crate::bound::Field;
 use crate::compiled::host::{read, write};
 use crate::layout::MetadataField as Of;
 
-/// The glue between v1model's blocks.
+/// The resolved glue between v1model's blocks.
 #[derive(Debug)]
 pub(super) struct Resolved {
-    /// Assigned to a packet that comes in, whose metadata are zero.
+    /// The assignments when a packet is received. Its metadata are zero before, so assignments of
+    /// zero are left out.
     pub(super) received: Assignments,
     pub(super) before_ingress: Assignments,
     pub(super) after_ingress: Decision,
@@ -27,7 +30,8 @@ pub(super) struct Resolved {
 }
 
 impl Resolved {
-    /// Resolves the glue for metadata whose fields are at these places, by their numbers.
+    /// Resolves the glue for metadata whose fields have the places in `standard`, by the fields'
+    /// numbers.
     pub(super) fn new(glue: &'static Glue, standard: &[Option<Field>]) -> Self {
         let assignments = |sets: &[Set]| Assignments::new(sets, standard);
         let mut received = assignments(glue.received);
@@ -49,7 +53,7 @@ impl Resolved {
     }
 }
 
-/// Assignments to fields that the metadata have.
+/// Assignments to fields that the program's metadata have.
 #[derive(Debug)]
 pub(super) struct Assignments(Vec<(Field, Input)>);
 
@@ -67,11 +71,11 @@ impl Assignments {
     }
 }
 
-/// Rules whose fields are resolved. A field that the metadata lack is zero.
+/// Rules whose fields are resolved. A field that the metadata lack counts as zero.
 #[derive(Debug)]
 pub(super) struct Decision {
     cases: Vec<(Test, Answer)>,
-    /// The field that has the port, or `None` if the packet keeps its port.
+    /// The field that holds the port, or `None` if the packet keeps its port.
     port: Option<Option<Field>>,
 }
 
@@ -100,7 +104,7 @@ impl Decision {
                 Condition::IsDropPort(of) => Test::IsDropPort(field(of)),
                 Condition::HasNoQueue(of) => Test::HasNoQueue(field(of)),
                 Condition::GoesTo(port) => Test::GoesTo(port),
-                // The path has no blocks that call for a pass, and each packet has a port.
+                // The path has no blocks that request another pass, and each packet has a port.
                 Condition::Requests(_) | Condition::GoesNowhere => return None,
             };
             let answer = match *outcome {

@@ -1,4 +1,5 @@
-//! Packets one after the other, a block of code at a time over one frame, and copies for a group.
+//! The block path: processes packets one after another, a block of code at a time over one frame,
+//! and processes the replicas for multicast groups. The type [`Run`] also carries bursts.
 
 use super::batch::{IN_BYTES, Sent};
 use super::resolved::{Assignments, Decision};
@@ -19,47 +20,48 @@ use crate::switch::Core;
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// A batch on its way.
+/// A batch in progress.
 pub(in crate::compiled) struct Run<'r, 'b> {
     pub(in crate::compiled) code: &'r Compiled,
     pub(in crate::compiled) core: &'r Core,
     pub(in crate::compiled) straight: &'r Straight,
-    /// One frame behind the other.
+    /// The frames, contiguously; a single one outside of bursts.
     pub(in crate::compiled) frames: &'b mut [u64],
-    /// Of a burst.
+    /// The columns of a burst.
     pub(in crate::compiled) columns: &'b mut [Column],
-    /// Words of a frame.
+    /// The number of words of a frame.
     pub(in crate::compiled) words: usize,
-    /// Which of them the packet is in.
+    /// The index of the frame of the packet at hand.
     pub(in crate::compiled) at: usize,
     pub(super) saved: &'b mut Vec<u64>,
     pub(in crate::compiled) context: Context,
     pub(in crate::compiled) host: Host<'r>,
-    /// If the interpreter has steps.
+    /// The interpreter, if it runs steps of the program.
     pub(in crate::compiled) machine: Option<&'b mut Machine<'r>>,
     pub(in crate::compiled) batch: &'b mut Batch,
-    /// Position in the batch.
+    /// The position in the batch of the packet at hand.
     pub(in crate::compiled) packet: usize,
-    /// Bytes of tables up to which their entries are not prefetched.
+    /// Tables up to this total size in bytes are not prefetched.
     pub(in crate::compiled) near: u64,
-    /// The number of bytes that each packet of the batch has behind those that are given. Empty if
-    /// all bytes are given.
+    /// The number of bytes that each packet of the batch has behind those in memory. Empty if all
+    /// packets are in memory as a whole.
     pub(in crate::compiled) beyond: &'b [u64],
     pub(in crate::compiled) timed: &'b mut Option<Timed>,
-    /// Whether the worker is to end.
+    /// The flag that is set when the worker is to stop.
     pub(in crate::compiled) stop: Option<&'b AtomicBool>,
-    /// The numbers of the packet for the glue.
+    /// The inputs of the glue for the packet at hand.
     pub(super) inputs: Inputs<u64>,
 }
 
-/// The queue of a port to which replicas go.
+/// The state of a port's queue while replicas are sent to it: the number of all replicas, and of
+/// those that have left.
 #[derive(Clone, Copy, Default)]
 struct Queued {
     all: u64,
     left: u64,
 }
 
-/// What egress is told about a packet.
+/// The parts of a packet that pass from ingress to egress.
 #[derive(Clone, Copy)]
 struct Passing<'p> {
     payload: &'p [u8],
@@ -67,7 +69,7 @@ struct Passing<'p> {
 }
 
 impl Run<'_, '_> {
-    /// One packet after the other, each from the parser to the deparser.
+    /// Processes packets one after another, each from the parser to the deparser.
     pub(super) fn packets(
         &mut self,
         mut inside: Option<&mut Inside<'_>>,
@@ -83,7 +85,8 @@ impl Run<'_, '_> {
         }
     }
 
-    /// Nothing leaves of the packet, and what it wrote of an entry is not left there. So many left before it.
+    /// Records an error for the packet at hand. Nothing is transmitted for it: all but the first
+    /// `sent` records are removed. Unfinished updates of entries are dropped.
     pub(in crate::compiled) fn failed(
         &mut self,
         inside: Option<&mut Inside<'_>>,
@@ -102,13 +105,13 @@ impl Run<'_, '_> {
         self.batch.errors.push((self.packet, error));
     }
 
-    /// Returns the number of bytes that the packet at a position of the batch has behind those
-    /// that are given.
+    /// Returns the number of bytes that the packet at a position of the batch has behind those in
+    /// memory.
     pub(in crate::compiled) fn beyond(&self, position: usize) -> u64 {
         self.beyond.get(position).copied().unwrap_or(0)
     }
 
-    /// Takes a packet into the frame; gives the parser's error.
+    /// Begins a packet in a cleared frame and parses it. Returns the parser's error.
     fn parse(
         &mut self,
         inside: Option<&mut Inside<'_>>,
@@ -129,7 +132,7 @@ impl Run<'_, '_> {
         self.block(PARSER)
     }
 
-    /// From what the parser left to the output.
+    /// Processes a packet after its parser, up to the output.
     fn pass(&mut self, packet: &[u8], parser_error: u64) -> Result<(), RunError> {
         self.block(VERIFY)?;
         let checksum_failed = std::mem::take(&mut self.context.checksum_error);
@@ -163,7 +166,8 @@ impl Run<'_, '_> {
         Ok(())
     }
 
-    /// What a packet of the given length and payload becomes for the group that ingress left in the frame.
+    /// Processes the replicas of a packet of the given length and payload, for the multicast group
+    /// that ingress left in the frame.
     pub(in crate::compiled) fn multicast(
         &mut self,
         length: u64,
@@ -179,26 +183,29 @@ impl Run<'_, '_> {
     fn for_group(&mut self, group: u32, passing: Passing<'_>) -> Result<(), RunError> {
         self.assign(&self.straight.resolved.to_group);
         let replicas = self.host.state.replicas(group);
-        // All copies are made before the first of them leaves.
+        // All replicas are made before the first of them is processed, so they are charged
+        // together.
         let bytes = passing.payload.len() as u64 + self.beyond(self.packet);
         let copy = self.core.layout.costs.of_copy(bytes as usize);
         self.charge(copy.saturating_mul(replicas.len() as u64))?;
         if let Fate::Drop { .. } = self.decided(&self.straight.resolved.before_queue, 0) {
             return Ok(());
         }
-        // BMv2 keeps the length with the packet, and a replica is a new packet without it.
+        // BMv2 stores the truncated length with the packet, and a replica is a new packet without
+        // it.
         self.replicate(&replicas, Passing { truncated: u64::MAX, ..passing })
     }
 
-    /// The frame of the packet, as bytes.
+    /// Returns the frame of the packet at hand, as bytes.
     fn bytes(&self) -> &[u8] {
         let begin = self.at * self.words;
         let frame = &self.frames[begin..begin + self.words];
-        // SAFETY: the words are as many bytes, every pattern of which is a number; the borrow is of `self`.
+        // SAFETY: the words are that many initialized bytes, every bit pattern of which is a valid
+        // `u8`, and the borrow of `self` covers them.
         unsafe { std::slice::from_raw_parts(frame.as_ptr().cast(), frame.len() * 8) }
     }
 
-    /// The frame of the packet.
+    /// Returns the frame of the packet at hand.
     pub(in crate::compiled) fn frame(&mut self) -> &mut [u64] {
         let begin = self.at * self.words;
         &mut self.frames[begin..begin + self.words]
@@ -207,7 +214,8 @@ impl Run<'_, '_> {
     fn bytes_mut(&mut self) -> &mut [u8] {
         let frame = self.frame();
         let length = frame.len() * 8;
-        // SAFETY: the words are as many bytes, every pattern of which is a number; the borrow is of `self`.
+        // SAFETY: the words are that many initialized bytes, every bit pattern is valid for `u8`
+        // and for `u64`, and the exclusive borrow of `self` covers them.
         unsafe { std::slice::from_raw_parts_mut(frame.as_mut_ptr().cast(), length) }
     }
 
@@ -218,7 +226,8 @@ impl Run<'_, '_> {
         assignments.run(&inputs, self.bytes_mut());
     }
 
-    /// A field of the standard metadata; zero if there is none.
+    /// Returns a field of the standard metadata, or zero if the program's metadata have no such
+    /// field.
     fn get(&self, field: Of) -> u64 {
         match self.straight.standard.get(field as usize) {
             Some(Some(field)) => read(self.bytes(), *field),
@@ -232,7 +241,7 @@ impl Run<'_, '_> {
         self.context.cursor = 0;
     }
 
-    /// Says what call-outs work on.
+    /// Sets the host and the interpreter on which host calls work.
     pub(in crate::compiled) fn call_outs(&mut self) {
         self.context.set_host(&mut self.host);
         if let Some(machine) = &mut self.machine {
@@ -240,7 +249,7 @@ impl Run<'_, '_> {
         }
     }
 
-    /// Runs a block; gives the parser's error.
+    /// Runs a block. Returns the parser's error, or zero.
     fn block(&mut self, block: usize) -> Result<u64, RunError> {
         if let Some(callee) = self.straight.blocks.get(block) {
             self.charge(self.core.layout.costs.of_block(*callee))?;
@@ -252,10 +261,11 @@ impl Run<'_, '_> {
         let left = u64::try_from(self.context.work_left).unwrap_or(0);
         self.context.begin_work(left, self.stop);
         let frame = self.frame().as_mut_ptr().cast();
-        // SAFETY: the frame was made as long as the bound form says, of words; `load_packet` set the packet, which the
-        // caller of `Compiled::process_batch` lends for the call; `deparse` makes the room for output, and no other
-        // block emits (the bound form refuses that); the host is this run's, and used by nobody but call-outs until the
-        // code returns; the accesses were given for the batch, in the gate.
+        // SAFETY: the frame is as long as the resolved program states and consists of words.
+        // `load_packet` set the packet, which the caller of `Compiled::process_batch` lends for the
+        // call. `deparse` provides the output buffer, and no other block emits, since such programs
+        // are refused. The host belongs to this run and only host calls use it until the code
+        // returns. The table accesses were obtained for the batch inside the gate.
         let how = unsafe { self.code.machine.run(block, frame, &mut self.context) };
         self.context.work_left = self.context.end_work().cast_signed();
         if how == flow::FAULT && self.is_stopped() {
@@ -273,7 +283,8 @@ impl Run<'_, '_> {
         self.stop.is_some_and(|stop| stop.load(Ordering::Relaxed))
     }
 
-    /// Takes units of work from what the packet may take.
+    /// Charges units of work to the packet. Returns an error if it has fewer left, or if the worker
+    /// is to stop.
     pub(in crate::compiled) fn charge(&mut self, units: u64) -> Result<(), RunError> {
         if self.is_stopped() {
             return Err(RunError::Stopped);
@@ -291,7 +302,7 @@ impl Run<'_, '_> {
         decision.decide(self.bytes(), port, self.straight.drop_port, queues.into())
     }
 
-    /// Packets that wait for a port outside.
+    /// Returns the number of packets that wait for a port outside of this run.
     fn behind(&self, port: u32) -> u64 {
         self.host.state.waiting(port).into()
     }
@@ -300,7 +311,7 @@ impl Run<'_, '_> {
         let begin = self.at * self.words;
         self.saved.clear();
         self.saved.extend_from_slice(&self.frames[begin..begin + self.words]);
-        // The packets in the queue of each port, and how many of them have left.
+        // The queue of each port to which replicas go.
         let mut queues: HashMap<u32, Queued> = HashMap::new();
         for replica in replicas {
             queues.entry(replica.port).or_default().all += 1;
@@ -310,7 +321,7 @@ impl Run<'_, '_> {
                 return Err(RunError::PassLimit(MAXIMUM_PASSES));
             }
             self.frames[begin..begin + self.words].copy_from_slice(self.saved);
-            // All wait before the first leaves.
+            // All replicas are queued before the first of them leaves.
             let queue = queues.entry(replica.port).or_default();
             let before = queue.left;
             queue.left += 1;
@@ -324,7 +335,8 @@ impl Run<'_, '_> {
         Ok(())
     }
 
-    /// Egress, checksum update and deparser for one port; `waiting` are left in its queue.
+    /// Runs egress, checksum update and deparser for one port, in whose queue `waiting` replicas
+    /// are left.
     fn egress(&mut self, port: u32, passing: Passing<'_>, waiting: u64) -> Result<(), RunError> {
         let locals = (self.code.bound.locals / 8) as usize;
         if let Some(locals) = self.frame().get_mut(locals..) {
@@ -332,7 +344,7 @@ impl Run<'_, '_> {
         }
         self.load_packet(passing.payload);
         let mut most = passing.truncated;
-        // Neither checksum update nor deparser see the standard metadata.
+        // Only egress sees the standard metadata; checksum update and deparser do not.
         if self.straight.runs[EGRESS] {
             let queue_depth = waiting + self.behind(port);
             self.inputs.set(Known::Port, port.into());
@@ -360,7 +372,8 @@ impl Run<'_, '_> {
         self.block(DEPARSER)?;
         let emitted = usize::try_from(self.context.emitted_length).unwrap_or(0).min(room);
         let bytes = &mut self.batch.bytes;
-        // SAFETY: code wrote the bytes up to `emitted_length`, which is at most the room that was reserved.
+        // SAFETY: the code wrote the bytes up to `emitted_length`, which is at most the capacity
+        // that was reserved.
         unsafe { bytes.set_len(start + emitted) };
         bytes.extend_from_slice(payload);
         bytes.truncate(start.saturating_add(usize::try_from(most).unwrap_or(usize::MAX)));

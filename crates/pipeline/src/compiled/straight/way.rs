@@ -1,4 +1,5 @@
-//! A batch from the outside: which way its packets go, the memory that is used again, the gate of the tables.
+//! The entry of batches: selects the path that their packets take, provides the memory that is
+//! reused, and enters the gate of the tables.
 
 use super::batch::GENERATION;
 use super::{Batch, Run, Straight};
@@ -15,18 +16,18 @@ use crate::machine::{Machine, Scratch};
 use crate::switch::{Core, Heads, Processor};
 use std::time::Duration;
 
-/// The straight way as it is now: in bursts, or one by one without the interpreter.
+/// The fast path as it is at this moment: bursts, or the block path without the interpreter.
 #[derive(Clone, Copy)]
 pub(in crate::compiled) struct StraightWay<'c> {
     straight: &'c Straight,
     bursts: Option<(&'c Plan, Stages)>,
-    /// Bytes of tables up to which their entries are not prefetched.
+    /// Tables up to this total size in bytes are not prefetched.
     near: u64,
 }
 
 impl Compiled {
-    /// Processes packets with the ports that they come from, in order, as [`Self::process`] does each; `batch` is given
-    /// what they became, and keeps nothing of before.
+    /// Processes packets, given with the ports on which they were received, in order, as
+    /// [`Self::process`] does for each. The results replace the contents of `batch`.
     pub fn process_batch(
         &self,
         core: &Core,
@@ -38,8 +39,8 @@ impl Compiled {
         self.run_batch(core, &mut worker.scratch, Heads::whole(packets), now, batch);
     }
 
-    /// Processes packets by their heads, as [`Switch::process_heads`](crate::Switch::process_heads)
-    /// does.
+    /// Processes packets of which only the heads are in memory, as
+    /// [`Switch::process_heads`](crate::Switch::process_heads) does.
     pub fn process_heads(
         &self,
         core: &Core,
@@ -76,7 +77,7 @@ impl Compiled {
         }
     }
 
-    /// How packets go straight at this moment, if they do.
+    /// Returns the fast path that packets can take at this moment, if there is one.
     pub(in crate::compiled) fn straight_way(
         &self,
         core: &Core,
@@ -87,7 +88,7 @@ impl Compiled {
         if chosen == Some(Way::Driver) {
             return None;
         }
-        // In bursts, nobody waits for a port.
+        // Bursts take the queues of ports to be empty.
         let waits = core.layout.reads_queue_depth && core.state.any_waits();
         let goes_in_bursts = !waits && (chosen != Some(Way::Blocks) || !straight.is_codes_alone);
         let bursts = straight.plan.as_ref().ok().zip(self.machine.stages);
@@ -107,7 +108,7 @@ impl Compiled {
         })
     }
 
-    /// One packet of a program that goes straight.
+    /// Processes a single packet on the fast path.
     pub(in crate::compiled) fn process_straight(
         &self,
         way: StraightWay<'_>,
@@ -134,7 +135,7 @@ impl Compiled {
         failed.map_or(Ok(()), |(_, error)| Err(error))
     }
 
-    /// Fails only before the first packet.
+    /// Processes packets on the fast path. An error is only returned before the first packet.
     fn straight(
         &self,
         way: &StraightWay<'_>,
@@ -150,7 +151,7 @@ impl Compiled {
         outcome
     }
 
-    /// The same with the memory that is used again.
+    /// Processes packets on the fast path with the memory that is reused.
     fn straight_in(
         &self,
         memory: &mut Memory,
@@ -169,10 +170,12 @@ impl Compiled {
                 (words, (frame, &mut []))
             }
         };
-        // Taken before the gate: whoever closes that may be waited for here.
+        // The lock is taken before the gate is entered, because this may wait for a thread that
+        // closes the gate.
         let _alone = self.runs_alone.then(|| core.state.alone());
         let stop = scratch.stop.clone();
-        // Most programs have no steps for it, and to make it takes longer than some packets.
+        // The interpreter is only created for programs that need it, since that takes longer than
+        // some packets do.
         let interprets =
             bursts.as_ref().is_some_and(|(plan, _)| plan.interprets || straight.psa.is_some());
         let mut machine = match interprets {

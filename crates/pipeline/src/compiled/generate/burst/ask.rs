@@ -1,11 +1,14 @@
-//! Before the one function comes to the packets of a burst: the buckets of the entries that they will want, and the keys that
-//! are sought by prefixes or rules, as far as can be told from where fields lie in most packets. Whoever calls asks the cache
-//! for the buckets, and seeks.
+//! The prefetch stage, which runs ahead of the fused function: for all packets of a burst, it
+//! computes the buckets of the entries that the packets are going to need, and the keys for tables
+//! with prefixes or rules, as far as they follow from where the fields lie in most packets. The
+//! caller prefetches the buckets and does the batch lookups.
 //!
-//! A packet that has other headers, or is too short, gets some other bucket or key. Asking for that bucket changes nothing, and
-//! what was found for a key counts for a packet that comes to the table with that key. The one function looks into the bucket
-//! that it is told, and takes what was found, only behind the end of the parser where headers lie as they do here, and only for
-//! a key of which nothing was written; it hashes all other keys itself, and holds them against those that were sought.
+//! A packet that has other headers, or is too short, gets a wrong bucket or key, which is harmless.
+//! Prefetching the wrong bucket changes nothing, and the result of a batch lookup is only used for
+//! a packet whose key equals the key that was looked up. The fused function uses a precomputed
+//! bucket or lookup result unchecked only at an end of the parser where the headers lie as assumed
+//! here, and only for a key of which no part was written. It hashes all other keys itself, and
+//! compares them with those that were looked up.
 
 use super::whole::Parsed;
 use super::{Loop, tables_with_known_keys};
@@ -23,39 +26,42 @@ use std::mem::offset_of;
 use std::ops::Range;
 use tables::{Probe, no_bucket};
 
-/// What can be told before a packet is parsed.
+/// The tables for which a key can be computed before a packet is parsed.
 pub(in crate::compiled::generate) struct Asked<'b> {
-    /// Of most packets.
+    /// The places of headers in most packets, which the prefetch stage assumes.
     parsed: Parsed,
-    /// Tables whose buckets or keys are told, with their numbers.
+    /// The tables for which buckets or keys are computed, with their numbers.
     tables: Vec<(u32, &'b Table, &'b EntryLayout, Probe)>,
 }
 
 impl Asked<'_> {
-    /// Addresses that are left for each packet.
+    /// Returns the number of bucket addresses that are computed for each packet.
     pub(in crate::compiled::generate) fn buckets(&self) -> usize {
         self.tables.iter().filter(|(_, _, layout, _)| layout.fields().is_none()).count()
     }
 
-    /// Numbers of the tables.
+    /// Returns the numbers of the tables.
     pub(super) fn tables(&self) -> impl Iterator<Item = u32> {
         self.tables.iter().map(|(number, ..)| *number)
     }
 
-    /// Whether they are those of the keys of packets of which this is known.
+    /// Returns whether the keys are those of packets for which the given facts hold.
     pub(super) fn is_of(&self, parsed: &Parsed) -> bool {
         self.parsed == *parsed
     }
 
-    /// Numbers of the tables whose buckets are told, in the order of the addresses.
+    /// Returns the numbers of the tables for which buckets are computed, in the order of the
+    /// addresses.
     pub(in crate::compiled::generate) fn numbers(&self) -> impl Iterator<Item = u32> {
         let by_key = self.tables.iter().filter(|(_, _, layout, _)| layout.fields().is_none());
         by_key.map(|(number, ..)| *number)
     }
 }
 
-/// The tables whose entries are asked for: all of which the two stages would do that, or nothing. They are told for a program
-/// without lookups too, which has the same stages as the one that it is compared with.
+/// Returns the tables that the prefetch stage serves. These are all tables for which the two-stage
+/// form prefetches entries; `None` if a key of one of them cannot be computed, or if there are too
+/// many tables. A program without lookups has them too, so that it has the same stages as the
+/// program with which it is compared.
 pub(in crate::compiled::generate) fn asked<'b>(
     bound: &'b Bound,
     straight: &Straight,
@@ -76,7 +82,7 @@ pub(in crate::compiled::generate) fn asked<'b>(
 }
 
 impl<'m> Function<'_, 'm> {
-    /// Leaves the buckets that packets of a burst will want, and the keys that are sought, where the burst says.
+    /// Generates the prefetch stage.
     pub(in crate::compiled::generate) fn ask_stage(
         mut self,
         (straight, plan): (&Straight, &'m Plan),
@@ -117,7 +123,7 @@ impl<'m> Function<'_, 'm> {
             if let Some(column) = plan.column(*number) {
                 self.leave_key(column, [key.low, key.high]);
             }
-            // An entry that is sought by other than its key has a number, which is not known yet.
+            // Entries of tables with prefixes or rules are found by number, which is not known yet.
             if layout.fields().is_none()
                 && let Some(position) = positions.next()
             {
@@ -129,7 +135,7 @@ impl<'m> Function<'_, 'm> {
         self.end_loop(looped);
     }
 
-    /// Where the addresses for the packet at hand are left.
+    /// Returns the place of the bucket addresses of the packet at hand.
     fn place_of_told(&mut self, looped: Loop<'_>, asked: &Asked<'_>) -> Value {
         let all = self.word(looped.burst, offset_of!(Burst, asked));
         let at = self.builder.use_var(looped.index);
@@ -137,7 +143,8 @@ impl<'m> Function<'_, 'm> {
         self.builder.ins().iadd(all, distance)
     }
 
-    /// The buckets that were told for the packet at hand, whose headers lie as they were told to.
+    /// Takes the bucket addresses that were computed for the packet at hand, whose headers lie as
+    /// assumed.
     pub(super) fn take_told(&mut self, looped: Loop<'_>, asked: &Asked<'_>) {
         let place = self.place_of_told(looped, asked);
         let told = asked
@@ -151,16 +158,18 @@ impl<'m> Function<'_, 'm> {
     }
 }
 
-/// Whether the bits of headers that the key of a table is made of all lie as they are told to; what is constant does.
+/// Returns whether all header bits in the key of a table lie where the prefetch stage assumes.
+/// Constants count as lying there.
 pub(in crate::compiled::generate) fn has_told_key(table: &Table, lies: &Lies<'_>) -> bool {
     let mut keys = table.keys.iter().flat_map(|key| [&key.value].into_iter().chain(&key.high));
     keys.all(|value| is_told(value, lies))
 }
 
-/// Of a header by its flag, and some of its bits.
+/// A test whether some bits of a header, which is given by its flag, lie where the prefetch stage
+/// assumes.
 type Lies<'l> = dyn Fn(Offset, &Range<u32>) -> bool + 'l;
 
-/// As [`has_told_key`] for a value.
+/// Returns [`has_told_key`] for a single value.
 fn is_told(value: &Expression, lies: &Lies<'_>) -> bool {
     match value {
         Expression::Constant(_) => true,
@@ -189,8 +198,9 @@ mod tests {
     use p4lang::preprocess::{MemoryFiles, Options};
     use std::time::Duration;
 
-    /// The second table and the fifth seek what an action of the first may have written, the others what nobody writes, the
-    /// fourth behind what was written beside it.
+    /// The second and the fifth table look up a field that an action of the first may have written,
+    /// the others a field that no action writes. The fourth table is applied after a neighbouring
+    /// field was written.
     const WRITTEN: &str = "#include <core.p4>
 #include <v1model.p4>
 header A { bit<32> one; bit<32> other; bit<32> found; } struct H { A a; } struct M { }
@@ -251,7 +261,7 @@ V1Switch(P(), V(), I(), E(), C(), D()) main;";
         let bytes = |number: u32| {
             let words = [number, number * 7 % 1024, u32::from(number.is_multiple_of(5))];
             let mut bytes = words.map(u32::to_be_bytes).concat();
-            // Some are too short for the header.
+            // Some packets are too short for the header.
             bytes.truncate(if number % 41 == 7 { 5 } else { 12 });
             bytes
         };
@@ -266,7 +276,7 @@ V1Switch(P(), V(), I(), E(), C(), D()) main;";
             .collect();
         assert_eq!(expected.len(), packets.len());
         let (mut worker, mut batch) = (Processor::with_seed(1), Batch::default());
-        // Tables that are near, and tables for which the cache is asked.
+        // The first round takes the tables to fit in L2, the second prefetches their entries.
         for near in [u64::MAX, 0] {
             code.near = near;
             code.process_batch(&switch, &mut worker, &packets, Duration::ZERO, &mut batch);

@@ -1,21 +1,22 @@
-//! A packet on its way to where it leaves from.
+//! The copy of a packet to the output buffer.
 
 use crate::compiled::generate::Function;
 use crate::compiled::generate::memory::Pointer;
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{Block, InstBuilder, MemFlagsData, Value, types};
 
-/// Lengths that are copied without a loop, from the least to the most: so many bytes from the beginning, and as many as may
-/// be left up to the end, of which some are copied twice.
+/// The ranges of lengths that are copied without a loop, with the lower bound and the upper bound
+/// of each. The copy takes as many bytes as the lower bound from the start and the difference of
+/// the bounds from the end, so some bytes are copied twice.
 const USUAL: [(i64, i64); 3] = [(64, 96), (96, 128), (32, 64)];
-/// Bytes that are copied at once.
+/// The number of bytes that are copied at once.
 const CHUNK: i64 = 16;
-/// As many of a longer packet.
+/// The number of bytes that one iteration of the loop for longer packets copies.
 const MANY: i64 = 4 * CHUNK;
 
 impl Function<'_, '_> {
-    /// Copies a packet; both places are apart. Nothing is called: a call in the loop over packets takes their values out of
-    /// the registers.
+    /// Copies a packet between ranges that do not overlap. There is no call, because a call in the
+    /// loop over packets forces values out of registers.
     pub(super) fn copy_packet(&mut self, from: Value, to: Value, length: Value) {
         let end = self.builder.create_block();
         let fits = |function: &mut Self, least: i64, most: i64| {
@@ -27,7 +28,8 @@ impl Function<'_, '_> {
             let is_usual = fits(self, least, most);
             self.builder.ins().brif(is_usual, usual, &[], other, &[]);
             self.builder.switch_to_block(usual);
-            // All is loaded before anything is stored, in whatever order the stores come to the cache.
+            // All chunks are loaded before the first is stored, so that the loads need not be
+            // ordered with the stores.
             let rest = most - least;
             let front = (0..least).step_by(CHUNK as usize).map(|at| at as i32);
             let chunks = front.map(|at| (self.load_chunk(from, at), at)).collect::<Vec<_>>();
@@ -49,8 +51,9 @@ impl Function<'_, '_> {
         self.builder.switch_to_block(end);
     }
 
-    /// Whole chunks from the beginning, many at once as long as there are so many, then one that ends where the packet does.
-    /// Gives the block for packets that are shorter than a chunk.
+    /// Copies whole chunks from the start, `MANY` bytes at a time while that many are left, and
+    /// then one chunk that ends where the packet does. Returns the block for packets shorter than a
+    /// chunk.
     fn copy_chunks(&mut self, from: Value, to: Value, length: Value) -> Block {
         let mut block = || self.builder.create_block();
         let (chunks, short) = (block(), block());
@@ -67,7 +70,7 @@ impl Function<'_, '_> {
             self.builder.switch_to_block(head);
             let here = self.builder.use_var(at);
             let there = self.builder.ins().iadd_imm_s(here, size);
-            // What is left behind them is at most a chunk, or the next loop's.
+            // The rest after this loop is at most a chunk, or is left to the next loop.
             let fits = match size {
                 CHUNK => self.builder.ins().icmp(IntCC::UnsignedLessThan, here, above),
                 _ => self.builder.ins().icmp(IntCC::UnsignedLessThanOrEqual, there, length),
@@ -85,7 +88,7 @@ impl Function<'_, '_> {
         short
     }
 
-    /// One byte after the other.
+    /// Copies one byte after another.
     fn copy_bytes(&mut self, from: Value, to: Value, length: Value) {
         let (head, body, end) =
             (self.builder.create_block(), self.builder.create_block(), self.builder.create_block());

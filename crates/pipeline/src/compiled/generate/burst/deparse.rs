@@ -1,4 +1,5 @@
-//! The end of a packet: its headers are emitted, unless they lie where they leave from, and it is written down.
+//! The end of a packet: its headers are emitted, unless they lie in the output buffer already, and
+//! the packet is recorded for transmission.
 
 use super::Loop;
 use super::Says;
@@ -12,11 +13,13 @@ use crate::compiled::straight::{DEPARSER, Sent};
 use cranelift_codegen::ir::{InstBuilder, Value, types};
 use std::mem::offset_of;
 
-/// The headers of a deparser that only emits, with the bytes of each and the most that a varbit adds to them.
+/// The headers that a deparser emits if it does nothing else, each with its size in bytes and the
+/// most that a varbit adds to it.
 type Emits = Vec<(Address, u32, u32)>;
 
 impl Function<'_, '_> {
-    /// Emits the headers of a packet and sends it: to a port, or where blocks said that it goes.
+    /// Emits the headers of a packet and sends it to the given port, or to the destination that
+    /// blocks set.
     pub(super) fn deparse(
         &mut self,
         looped: Loop<'_>,
@@ -26,7 +29,7 @@ impl Function<'_, '_> {
     ) {
         let deparser = looped.straight.blocks[DEPARSER];
         if port.is_none() && self.only_emits(deparser).is_some() {
-            // What leaves nowhere need not be made.
+            // The headers of a packet without a destination need not be emitted.
             port = Some(self.destination(looped, plan));
         }
         let start = self.emitted(looped, deparser, output);
@@ -35,7 +38,8 @@ impl Function<'_, '_> {
         self.send(looped, plan, port, (start, end));
     }
 
-    /// Runs a deparser for the packet at hand, which begins there; gives where it begins then.
+    /// Runs a deparser for the packet that begins at the address `packet`. Returns the address at
+    /// which the packet begins after that.
     pub(super) fn emitted(&mut self, looped: Loop<'_>, deparser: Callee, packet: Value) -> Value {
         let emits = self.only_emits(deparser);
         if let Some(headers) = &emits
@@ -69,7 +73,7 @@ impl Function<'_, '_> {
         start
     }
 
-    /// Writes a packet down that leaves.
+    /// Records a packet for transmission.
     pub(super) fn send(
         &mut self,
         looped: Loop<'_>,
@@ -87,7 +91,8 @@ impl Function<'_, '_> {
         let first = self.word(looped.burst, offset_of!(Burst, first));
         let at = self.builder.use_var(looped.index);
         let packet = self.builder.ins().iadd(first, at);
-        // A value that lives through the whole loop is fetched from the stack for each use: this one is for all of them.
+        // A value that lives through the whole loop is reloaded from the stack for each use, so one
+        // value serves all stores.
         let sent = self.builder.use_var(looped.sent);
         let size = size_of::<Sent>();
         let next = self.builder.ins().iadd_imm_s(sent, size as i64);
@@ -103,7 +108,7 @@ impl Function<'_, '_> {
         self.builder.def_var(looped.sent, next);
     }
 
-    /// Where blocks said that the packet goes; control goes on unless that is nowhere.
+    /// Returns the destination that blocks set. Control continues here unless there is none.
     fn destination(&mut self, looped: Loop<'_>, plan: &Plan) -> Value {
         let to = self.context_field(context_offset::DESTINATION);
         let says = Says { fields: &looped.straight.standard, port: Some(to) };
@@ -111,7 +116,7 @@ impl Function<'_, '_> {
         to
     }
 
-    /// The headers that a deparser emits, if it does nothing else.
+    /// Returns the headers that a deparser emits, if it does nothing else.
     fn only_emits(&self, deparser: Callee) -> Option<Emits> {
         let bound = self.bound;
         let Some(Body::Block(block)) = bound.bodies.get(deparser) else { return None };
@@ -128,8 +133,8 @@ impl Function<'_, '_> {
         Some(emits)
     }
 
-    /// Whether it is known without a look at the packet that what is emitted lies in it already, one behind the other up to
-    /// the payload.
+    /// Returns whether it is known at compile time that the emitted headers lie contiguously in the
+    /// packet already, up to the payload.
     fn lie_in_place(&self, emits: &[(Address, u32, u32)]) -> bool {
         let mut expected = 0;
         for (header, bytes, tail) in emits {
@@ -142,7 +147,8 @@ impl Function<'_, '_> {
         self.known_payload() == Some(expected)
     }
 
-    /// Not zero if what is emitted does not lie in the packet already, one behind the other up to the payload.
+    /// Emits a value that is zero if the emitted headers lie contiguously in the packet already, up
+    /// to the payload.
     fn differs(&mut self, emits: &[(Address, u32, u32)], output: Value, payload: Value) -> Value {
         let zero = self.number(0);
         let (mut differs, mut expected) = (zero, output);

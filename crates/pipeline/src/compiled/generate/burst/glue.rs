@@ -1,4 +1,4 @@
-//! The glue of the architecture in machine code: see [`crate::architecture::glue`].
+//! The glue of the architecture in generated code; see [`crate::architecture::glue`].
 
 use super::{Loop, Says};
 use crate::architecture::glue::{Condition, Copies, Inputs, Outcome, Port, Rules, Set};
@@ -12,7 +12,7 @@ use cranelift_codegen::ir::{InstBuilder, Value, types};
 use std::mem::offset_of;
 
 impl Function<'_, '_> {
-    /// Runs assignments on the metadata with these fields.
+    /// Emits assignments to the metadata with these fields.
     pub(super) fn set_all(
         &mut self,
         fields: &[Option<Field>],
@@ -27,7 +27,8 @@ impl Function<'_, '_> {
         }
     }
 
-    /// Ends the function with a packet for which rules have more than to end or to go to one port.
+    /// Ends the function with a packet for which the rules decide more than to drop it or to send
+    /// it to one port. Such a packet leaves the burst.
     pub(super) fn leave_by(
         &mut self,
         looped: Loop<'_>,
@@ -35,7 +36,7 @@ impl Function<'_, '_> {
         (rules, says): (&Rules, Says<'_>),
         seam: u64,
     ) {
-        // The driver decides about a packet for which blocks called.
+        // The driver decides about a packet for which a block made a request.
         let mut calls = matches!(rules.copies, Copies::Requested);
         let mut leaves: Option<Value> = None;
         for (condition, outcome) in rules.cases.iter().rev() {
@@ -47,7 +48,7 @@ impl Function<'_, '_> {
                 Outcome::Resubmit | Outcome::Recirculate | Outcome::Replicate(_) => true,
                 Outcome::Drop(_) => false,
             };
-            // An earlier case that drops the packet only matters if a later one would not.
+            // An earlier case that drops the packet only matters if a later case would not.
             if !is_further && leaves.is_none() {
                 continue;
             }
@@ -82,7 +83,7 @@ impl Function<'_, '_> {
         self.builder.switch_to_block(goes_on);
     }
 
-    /// Goes on with the next packet if rules drop this one.
+    /// Continues with the next packet if the rules drop this one.
     pub(super) fn drop_by(
         &mut self,
         looped: Loop<'_>,
@@ -92,7 +93,7 @@ impl Function<'_, '_> {
         for (condition, outcome) in rules.cases {
             match outcome {
                 Outcome::Drop(_) => {}
-                // Such packets have left.
+                // Such packets have left the burst already.
                 Outcome::Resubmit | Outcome::Recirculate | Outcome::Replicate(_) => continue,
             }
             let Some(drops) = self.condition(looped, plan, *condition, says) else { continue };
@@ -102,7 +103,7 @@ impl Function<'_, '_> {
         }
     }
 
-    /// Returns the port of a packet for which rules have nothing else.
+    /// Returns the port of a packet to which no case of the rules applies.
     pub(super) fn port_by(&mut self, rules: &Rules, Says { fields, port }: Says<'_>) -> Value {
         match (rules.otherwise, port) {
             (Port::In(field), _) => self.value_in(fields, field),
@@ -111,7 +112,8 @@ impl Function<'_, '_> {
         }
     }
 
-    /// Returns a number that is not zero if the condition holds, or nothing if it never does.
+    /// Returns a number that is not zero if the condition holds, or `None` if the condition never
+    /// holds.
     fn condition(
         &mut self,
         looped: Loop<'_>,

@@ -1,7 +1,8 @@
-//! A packet of PSA behind ingress: its deparser, and for one port egress, from parser to deparser.
+//! A packet of PSA after ingress: the ingress deparser, and for one port egress, from parser to
+//! deparser.
 //!
-//! The packet that the ingress deparser leaves is parsed where it lies. Whoever is copied, goes to a group or comes again
-//! leaves the burst.
+//! The packet that the ingress deparser emits is parsed in the output buffer. A packet that is
+//! cloned, replicated, resubmitted or recirculated leaves the burst.
 
 use super::Loop;
 use super::Says;
@@ -15,7 +16,8 @@ use crate::layout::MetadataField as Of;
 use cranelift_codegen::ir::{InstBuilder, Value};
 
 impl Function<'_, '_> {
-    /// All of a packet behind ingress, of so many bytes where it leaves from.
+    /// Emits the processing of a packet after ingress. `output` is the address of the packet in the
+    /// output buffer, and `length` its length.
     pub(super) fn behind_ingress_of_psa(
         &mut self,
         looped: Loop<'_>,
@@ -62,7 +64,8 @@ impl Function<'_, '_> {
         self.send(looped, plan, port, (first, end));
     }
 
-    /// The packet that egress parses lies where it leaves from, and what may be read of it is what is written.
+    /// Begins the packet that egress parses. It lies in the output buffer, and only the bytes there
+    /// may be read.
     fn begin_egress_packet(&mut self, plan: &Plan, psa: &Psa, (start, bytes): (Value, Value)) {
         use context_offset as field;
         let zero = self.number(0);

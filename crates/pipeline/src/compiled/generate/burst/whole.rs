@@ -1,10 +1,12 @@
-//! Both stages in one: each packet of a burst is parsed and brought to its end before the next one.
+//! The fused function: each packet of a burst is parsed and processed to completion before the next
+//! one.
 //!
-//! Nothing goes through the frame between the stages, keys are hashed once, and the processor works on some packets at
-//! a time by itself. It does not look far enough ahead for entries that must come from memory: the two stages do.
+//! Compared with the two stages, no values pass through the frame, keys are hashed once, and the
+//! processor overlaps the work of neighbouring packets by itself. It does not look far enough ahead
+//! for entries that must come from memory; the two stages or the prefetch stage serve those.
 //!
-//! What follows the parser is written out anew for ends of the parser where headers are known to be there, so that nobody
-//! asks for them again.
+//! The code after the parser is generated again for some ends of the parser at which headers are
+//! known to be valid, so that it need not test them.
 
 use super::ask::Asked;
 use super::{Lengths, Loop};
@@ -20,19 +22,21 @@ use cranelift_codegen::ir::{Block, InstBuilder, Value, types};
 use std::collections::{BTreeMap, BTreeSet};
 use std::mem::offset_of;
 
-/// Most statements of programs for which this is made.
+/// The largest number of statements of a program for which the fused function is generated.
 const STATEMENTS: usize = 512;
-/// Most statements behind the parser, with those that are written out again for an end of the parser.
+/// The largest number of statements after the parser, including those that are generated again for
+/// an end of the parser.
 const STATEMENTS_WRITTEN_OUT: usize = 768;
-/// Most ends of the parser for which they are.
+/// The largest number of ends of the parser for which they are generated again.
 const ENDS: usize = 3;
 
-/// Whether a program's packets may be parsed and brought to their end one after the other.
+/// Returns whether packets of a program may be processed to completion one after another.
 pub(in crate::compiled::generate) fn is_possible(plan: &Plan, asked: Option<&Asked<'_>>) -> bool {
-    // What is sought by prefixes or rules is sought for a whole burst.
+    // Tables with prefixes or rules are searched for a whole burst at once.
     let is_sought_ahead =
         |table: &u32| asked.is_some_and(|asked| asked.tables().any(|known| known == *table));
-    // The interpreter's steps change tables, as entries do that are not written in place.
+    // The interpreter's steps change tables, and so do updates of entries that are not written in
+    // place.
     !plan.interprets
         && !plan.defers
         && !plan.seeks_alone
@@ -41,35 +45,36 @@ pub(in crate::compiled::generate) fn is_possible(plan: &Plan, asked: Option<&Ask
         && plan.statements <= STATEMENTS
 }
 
-/// An end of the parser, and what is known there.
+/// An end of the parser, and what is known of a packet there.
 struct Way {
     block: Block,
     parsed: Parsed,
 }
 
-/// What is known of a packet on all ways to some place of the parser.
+/// The facts that hold for a packet on all paths to some place in the parser.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Parsed {
-    /// Headers that are extracted, and at which byte if that is the same on all ways.
+    /// The headers that are extracted on all paths, each with its offset if that is the same on all
+    /// paths.
     extracted: BTreeMap<Offset, Option<u32>>,
-    /// Headers that may be; nothing if that may be any.
+    /// The headers that are extracted on some path. `None` if that may be any header.
     possible: Option<BTreeSet<Offset>>,
-    /// Bytes that are parsed, if they are as many on all ways.
+    /// The number of bytes parsed, if it is the same on all paths.
     cursor: Option<u32>,
 }
 
 impl Parsed {
-    /// Of a packet of which nothing is parsed.
+    /// Returns the facts about a packet of which nothing is parsed yet.
     pub(super) fn nothing() -> Self {
         Self { extracted: BTreeMap::new(), possible: Some(BTreeSet::new()), cursor: Some(0) }
     }
 
-    /// Of a packet of which nothing is known.
+    /// Returns the facts about an arbitrary packet, of which nothing is known.
     fn unknown() -> Self {
         Self { extracted: BTreeMap::new(), possible: None, cursor: None }
     }
 
-    /// What holds on the ways of both.
+    /// Returns the facts that hold on the paths of both.
     fn and(mut self, other: &Self) -> Self {
         self.extracted.retain(|header, at| match other.extracted.get(header) {
             Some(there) => {
@@ -86,7 +91,7 @@ impl Parsed {
         self
     }
 
-    /// Behind a state of the parser.
+    /// Returns the facts that hold after a state of the parser.
     fn behind(mut self, state: &State) -> Self {
         for statement in &state.body {
             match statement {
@@ -109,7 +114,7 @@ impl Parsed {
                 | Statement::Lookahead { .. }
                 | Statement::Verify { .. }
                 | Statement::Charge(_) => {}
-                // There may be anything in it.
+                // Other statements may do anything to headers.
                 _ => {
                     self.extracted.values_mut().for_each(|at| *at = None);
                     (self.possible, self.cursor) = (None, None);
@@ -134,7 +139,8 @@ impl Parsed {
         self.cursor = self.cursor.zip(bytes).and_then(|(cursor, by)| cursor.checked_add(by));
     }
 
-    /// Of packets that come to the end of the parser with most headers, if all of them lie where it is known.
+    /// Returns the facts about packets that reach the end of the parser with the most headers, if
+    /// the offsets of all of those are known.
     pub(super) fn longest(bound: &Bound, straight: &Straight) -> Option<Self> {
         let callee = straight.blocks[PARSER];
         let Some(Body::Parser(parser)) = bound.bodies.get(callee) else { return None };
@@ -148,17 +154,17 @@ impl Parsed {
         longest.cursor.is_some().then_some(longest)
     }
 
-    /// Headers that are extracted.
+    /// Returns the headers that are extracted on all paths.
     pub(super) fn headers(&self) -> BTreeSet<Offset> {
         self.extracted.keys().copied().collect()
     }
 
-    /// Bytes that are parsed, as far as that is known.
+    /// Returns the number of bytes parsed, or zero if it is not known.
     pub(super) fn bytes(&self) -> u32 {
         self.cursor.unwrap_or(0)
     }
 
-    /// Of a header, if anything is.
+    /// Returns what is known of a header, if anything is.
     pub(super) fn known(&self, header: Offset) -> Option<Known> {
         match self.extracted.get(&header) {
             Some(at) => at.map(Known::At),
@@ -171,8 +177,8 @@ impl Parsed {
 }
 
 impl<'m> Function<'_, 'm> {
-    /// Brings all packets of a burst to their end, from the one on whose number it is given. It ends before a packet that
-    /// it cannot bring there.
+    /// Generates the fused function, which processes the packets of a burst to completion, from the
+    /// packet with the given number on. The function stops at a packet that it cannot complete.
     pub(in crate::compiled::generate) fn whole_stage(
         mut self,
         (straight, plan): (&Straight, &'m Plan),
@@ -227,7 +233,8 @@ impl<'m> Function<'_, 'm> {
         self.builder.ins().jump(to, &[none.into()]);
     }
 
-    /// All behind the parser for packets of which this is known, and whose buckets may have been told.
+    /// Emits the processing after the parser, for packets of which these facts are known. With
+    /// `told`, buckets were precomputed for such packets.
     fn follow(
         &mut self,
         looped: Loop<'_>,
@@ -235,7 +242,7 @@ impl<'m> Function<'_, 'm> {
         (parsed, told): (&Parsed, Option<&Asked<'_>>),
         (error, (input, output), lengths): (Value, (Value, Value), Lengths),
     ) {
-        // Nobody comes to where a header would lie that was extracted.
+        // No code accesses the place in the frame of a header that was extracted.
         let extracted = parsed.headers();
         for (flag, header) in plan.headers.iter().filter(|(flag, _)| !extracted.contains(flag)) {
             self.clear_storage(*flag, header);
@@ -248,7 +255,8 @@ impl<'m> Function<'_, 'm> {
         self.behind_parser(looped, plan, error, (output, lengths));
     }
 
-    /// Says what is known of headers, so that nobody asks the values that came through the parser; gives it.
+    /// Records which headers are known to be valid, so that later code need not test them, and
+    /// returns the record.
     pub(super) fn say_again(
         &mut self,
         plan: &Plan,
@@ -283,7 +291,8 @@ impl<'m> Function<'_, 'm> {
         places
     }
 
-    /// The ends of the parser: those with most headers, for which the rest is written out, and the others.
+    /// Returns the ends of the parser: those with the most headers, for which the rest is generated
+    /// again, and the others.
     fn ways(&mut self, parser: Callee, plan: &Plan) -> (Vec<Way>, Vec<Way>) {
         let known = match self.bound.bodies.get(parser) {
             Some(Body::Parser(parser)) => parsed(parser),
@@ -301,8 +310,8 @@ impl<'m> Function<'_, 'm> {
     }
 }
 
-/// What is known behind each state; nothing of one that nobody comes to, and nothing of any in a parser that comes to a
-/// state twice, which is not written out.
+/// Returns what is known after each state. There are no facts for a state that cannot be reached,
+/// and none at all for a parser with a loop, which is not inlined.
 fn parsed(parser: &Parser) -> Vec<Option<Parsed>> {
     let mut before: Vec<Option<Parsed>> = vec![None; parser.states.len()];
     let mut known: Vec<Option<Parsed>> = vec![None; parser.states.len()];
