@@ -8,8 +8,13 @@
 //! packets before it. If the entries are likely to be in the cache, or can be prefetched before a
 //! packet is parsed, one fused function runs each packet from parser to deparser instead.
 //!
-//! The parser copies each packet into memory that the batch owns and leaves room in front of it for
-//! headers that the program adds. Packets are transmitted from that memory.
+//! The parser copies each packet into an output buffer, which the batch owns, and leaves room in
+//! front of it for headers that the program adds. Packets are transmitted from that buffer.
+//!
+//! A worker enters the gate of the tables once for a batch. While it is inside, no other thread
+//! inserts, deletes or moves entries, so addresses of buckets and entries stay valid. A packet that
+//! must change a table itself leaves the gate to do so; addresses that were computed before may be
+//! stale after that.
 
 use super::Compiled;
 use super::context::{Context, NEW_PACKET, direct_account};
@@ -142,7 +147,8 @@ pub(super) struct Owned {
     pub(super) owner: Owner,
 }
 
-/// How entries of a packed table refer to the memory with their counters and timers.
+/// The memory that holds the counters and timers of a packed table's entries, described by where an
+/// entry has its address.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Owner {
     /// The offset in bytes of that memory's address in the values of an entry.
@@ -152,7 +158,7 @@ pub(super) struct Owner {
 }
 
 impl Owner {
-    /// Returns the reference, if entries of this layout have counters, meters or timers that
+    /// Returns the description, if entries of this layout have counters, meters or timers that
     /// generated code uses.
     pub(super) fn of(layout: &EntryLayout) -> Option<Self> {
         let is_used = layout.counts || layout.meters || layout.ageing != Ageing::None;
@@ -160,9 +166,9 @@ impl Owner {
         Some(Self { place, meters: layout.meters })
     }
 
-    /// Prefetches the counters, timers and meters of the entries with the given keys. For the first
-    /// keys, the bucket addresses are known already (`told`). Where the entries of keys that are
-    /// not entry numbers were found is written to `found`.
+    /// Prefetches the counters, timers and meters of the entries with the given keys. `told` holds
+    /// the addresses of the first keys' buckets, if these are known already. `found` receives for
+    /// each key where its entry was found, or zero for keys that are entry numbers.
     ///
     /// # Safety
     ///
@@ -511,8 +517,8 @@ impl Run<'_, '_> {
         accesses: Option<&[TableAccess]>,
     ) {
         burst.count = packets.end as u64;
-        // SAFETY: the prefetch stage has the same requirements as the other stages, and the burst
-        // was made for those.
+        // SAFETY: `bursts` made the burst with valid packets, frames and table accesses, and its
+        // buffer for bucket addresses has room for those of all packets.
         unsafe { ask(burst, packets.start as u64) };
         if let Some(accesses) = accesses {
             self.ask_for_told(accesses, self.told(burst, packets));
@@ -689,7 +695,7 @@ fn of_table(told: &[u64], position: usize, tables: usize) -> impl Iterator<Item 
     told.iter().skip(position).step_by(tables).copied()
 }
 
-/// How likely the entries of tables are to be in the cache.
+/// An estimate of how likely table entries are to be in the cache.
 enum Reach {
     /// All entries are in the buckets of their tables and likely to be in the cache. No other
     /// worker writes more than single words of them.
@@ -702,8 +708,9 @@ enum Reach {
 }
 
 fn reach(inside: &mut Inside<'_>, near: u64) -> Reach {
-    /// Tables up to this size in bytes are not prefetched though other workers write them: another
-    /// core takes the lines back before the packet is processed.
+    /// The size in bytes above which a table that other workers write is prefetched. Prefetching a
+    /// smaller one is useless, because another core takes the cache lines back before the packet is
+    /// processed.
     const CONTENDED: u64 = (BURST * Probe::BUCKET) as u64;
     let accesses = inside.accesses().iter().map(|table| &table.access);
     let mut bytes = accesses.map(|access| {

@@ -137,7 +137,7 @@ pub(super) struct Machine {
     pub(super) sought: Vec<Sought>,
     /// The packed tables whose counters and timers are prefetched for all packets of a burst.
     pub(super) owned: Vec<Owned>,
-    /// Whether the tables that packets need can be computed ahead of the fused function.
+    /// Whether the buckets or keys that packets need can be computed before the packets are parsed.
     pub(super) asks: bool,
     /// The tables whose buckets are prefetched ahead of the fused function.
     pub(super) asked: Vec<u32>,
@@ -373,7 +373,7 @@ impl<'f, 'm> Function<'f, 'm> {
         self.builder.finalize(frontend);
     }
 
-    /// Ends the function, or the inlined body at hand, with the given [`flow`].
+    /// Ends the function, or the current inlined body, with the given [`flow`].
     fn leave(&mut self, how: i64) {
         if self.jump_to_end(how) {
             return;

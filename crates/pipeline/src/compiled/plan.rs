@@ -23,7 +23,7 @@ use crate::table::{Ageing, EntryLayout};
 use ir::{ExternCallee, ExternFunction, ExternMethod, StatementKind};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-/// The bytes of the next index of a stack, which is at the offset of the stack.
+/// The size in bytes of a stack's next index, which is stored at the offset of the stack.
 const NEXT_INDEX: u32 = 4;
 
 /// The largest number of statements of a stage, with all calls inlined. Longer stages take more
@@ -82,7 +82,7 @@ pub(super) struct Plan {
     pub(super) columns: usize,
 }
 
-/// A header as the plan knows it.
+/// The facts about a header that the code generator needs.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct PlannedHeader {
     /// The number of bytes behind [`DATA`] that any code accesses.

@@ -61,6 +61,7 @@ pub(super) struct Straight {
     /// Whether each of the blocks has statements.
     pub(super) runs: [bool; 6],
     /// Whether generated code can run the program one packet at a time without the interpreter.
+    /// This is only supported for v1model.
     pub(super) is_codes_alone: bool,
     /// The offsets and sizes of the parameters that blocks share: headers, metadata and standard
     /// metadata, of ingress and then of egress. For PSA and PNA, the third parameter is the
@@ -84,7 +85,7 @@ pub(super) struct Straight {
 pub(super) struct Deciding {
     pub(super) field: Field,
     pub(super) place: Place,
-    /// Whether the architecture starts it as another number than zero.
+    /// Whether the architecture initialises the field to a non-zero number.
     pub(super) is_set: bool,
 }
 

@@ -50,8 +50,9 @@ impl Function<'_, '_> {
         self.builder.switch_to_block(end);
     }
 
-    /// Adds to two words at these offsets from `base`. The additions are atomic unless this is the
-    /// only worker, so that no addition of another worker is lost.
+    /// Adds a value to each of two words, which are given by their offsets from `base`. The
+    /// additions are atomic unless `is_alone` is set, so that no addition of another worker is
+    /// lost.
     pub(super) fn add_up(&mut self, is_alone: Value, base: Value, parts: [(usize, Value); 2]) {
         let mut block = || self.builder.create_block();
         let (alone, shared, end) = (block(), block(), block());

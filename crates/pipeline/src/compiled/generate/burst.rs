@@ -40,13 +40,13 @@ struct Says<'f> {
     port: Option<Value>,
 }
 
-/// The loop over the packets of a burst, and the packet at hand.
+/// The loop over the packets of a burst, and the current packet.
 #[derive(Clone, Copy)]
 struct Loop<'s> {
     straight: &'s Straight,
     burst: Value,
     index: Variable,
-    /// The variable that points to the record of the packet at hand ([`Packet`]).
+    /// The variable that points to the record of the current packet ([`Packet`]).
     record: Variable,
     /// The variable that points to the record of the next packet to transmit.
     sent: Variable,
@@ -61,7 +61,7 @@ struct Loop<'s> {
     packet: Value,
 }
 
-/// The lengths of the packet at hand, in bytes.
+/// The lengths of the current packet, in bytes.
 #[derive(Clone, Copy)]
 struct Lengths {
     /// The length of the bytes that code can read.
@@ -130,8 +130,8 @@ impl<'m> Function<'_, 'm> {
             || self.bound.gathers.iter().any(|gather| gather.verifies)
                 && !self.ignores_verification();
         if is_verified {
-            // The result must be that of this packet: a checksum verified after ingress of the
-            // packet before may have set the field.
+            // A checksum that was verified after ingress of the previous packet may have set the
+            // field.
             self.set_context_field(context_offset::CHECKSUM_ERROR, zero);
         }
         if plan.interprets {
@@ -170,7 +170,7 @@ impl<'m> Function<'_, 'm> {
         self.builder.ins().jump(looped.next, &[]);
     }
 
-    /// Begins the loop, up to the frame of the packet at hand. The generated function's parameters
+    /// Begins the loop, up to the frame of the current packet. The generated function's parameters
     /// are the burst and the number of its first packet.
     fn begin_loop<'s>(&mut self, straight: &'s Straight, plan: &'m Plan) -> Loop<'s> {
         let (burst, first) = (self.frame, self.context);
@@ -254,7 +254,7 @@ impl<'m> Function<'_, 'm> {
         self.load_input(now, 8)
     }
 
-    /// Loads a word of the record of the packet at hand.
+    /// Loads a word of the record of the current packet.
     fn of_record(&mut self, looped: Loop<'_>, part: usize) -> Value {
         self.load_input(Pointer { base: looped.packet, offset: part as i32 }, 8)
     }
@@ -604,7 +604,8 @@ pub(super) fn owned(bound: &Bound, straight: &Straight, plan: &Plan) -> Vec<Owne
 }
 
 /// Returns the packed tables whose keys are known after the parser. There are none in a program
-/// without lookups.
+/// compiled without lookups (`Core::compile_without_lookups`), which serves to measure what lookups
+/// cost.
 fn known_tables<'b>(
     bound: &'b Bound,
     straight: &Straight,

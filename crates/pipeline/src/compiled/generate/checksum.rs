@@ -13,9 +13,9 @@ use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{InstBuilder, Value, types};
 
 impl Function<'_, '_> {
-    /// Emits the checksum of the data of a gather, and compares it with `found` if the gather
-    /// verifies. Returns `None`, and emits nothing, if the gather is another hash, or covers data
-    /// other than 16-bit words.
+    /// Emits the checksum of the data of a gather (the list of fields that a hash covers), and
+    /// compares it with `found` if the gather verifies. Returns `None`, and emits nothing, if the
+    /// gather is another hash, or covers data other than 16-bit words.
     pub(super) fn internet_checksum(&mut self, number: u32, found: Value) -> Option<Value> {
         let bound = self.bound;
         let gather = bound.gathers.get(number as usize).filter(|gather| gather.is_in_words())?;
@@ -137,8 +137,8 @@ impl Function<'_, '_> {
         }
     }
 
-    /// Returns such a sum for 8, 4 or 2 bytes of a header, or for a single byte, which counts as
-    /// the half of its word in which it lies.
+    /// Returns a sum that is congruent to that of the 16-bit words in 8, 4 or 2 bytes of a header,
+    /// or of their complements. A single byte counts as the half of the word in which it lies.
     fn words_at(&mut self, offset: Offset, (first, bytes): (u32, u32), complements: bool) -> Value {
         let address = Address::fixed(offset);
         let bits = 8 * first..8 * (first + bytes);
@@ -164,8 +164,8 @@ impl Function<'_, '_> {
         }
     }
 
-    /// Returns the sum of the halves of a number, byte-swapped as if the number had been loaded
-    /// from a packet.
+    /// Returns the sum of the 32-bit halves of a number, after the number was brought into the byte
+    /// order that a load from a packet returns.
     fn swapped_halves(&mut self, mut value: Value, width: u32, complements: bool) -> Value {
         if complements {
             value = self.builder.ins().bnot(value);

@@ -19,8 +19,9 @@ const MOST: u32 = 64;
 const WORD: u32 = 8;
 
 impl Function<'_, '_> {
-    /// Emits the hash of the data of a gather, and returns it. Returns `None`, and emits nothing,
-    /// if the gather is not such a check.
+    /// Emits the hash of the data of a gather (the list of fields that a hash covers), and returns
+    /// the hash. Returns `None`, and emits nothing, if the hash is not a CRC or the data is not a
+    /// fixed number of whole bytes.
     pub(super) fn cyclic_redundancy_check(&mut self, number: u32, found: Value) -> Option<Value> {
         let bound = self.bound;
         let gather = bound.gathers.get(number as usize)?;
@@ -73,8 +74,8 @@ impl Function<'_, '_> {
         Some(hash)
     }
 
-    /// Inserts the bytes of a piece into words from a byte position on. The first byte is the
-    /// lowest of the first word.
+    /// Inserts the bytes of a piece into words, starting at byte `at`. Byte 0 is the lowest byte of
+    /// the first word.
     fn put_bytes(&mut self, piece: &Piece, (at, bytes): (u32, u32), words: &mut [Value]) {
         let mut done = 0;
         while done < bytes {

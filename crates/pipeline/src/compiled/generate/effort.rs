@@ -4,12 +4,14 @@ use crate::error::CompileError;
 use cranelift_codegen::isa::OwnedTargetIsa;
 use cranelift_codegen::settings::{self, Configurable};
 
-/// How much time the code generator takes for better code.
+/// The effort that the code generator spends on optimisation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Effort {
-    /// Optimises, and allocates registers with backtracking. The time grows faster than the function.
+    /// Optimises, and allocates registers with backtracking. Compile time grows faster than the
+    /// size of the function.
     Full,
-    /// Allocates registers in one pass and optimises nothing. The time grows with the function's size.
+    /// Allocates registers in one pass and optimises nothing. Compile time grows in proportion to
+    /// the size of the function.
     Little,
 }
 

@@ -210,8 +210,8 @@ impl Function<'_, '_> {
         }
     }
 
-    /// Stores a number, together with the bits around it if it shares bytes with other fields of a
-    /// header. Those bits are read from `before`.
+    /// Stores a number. If it shares bytes with other fields of a header, the bits of those are
+    /// read from `before` and stored again with it.
     fn store_scalar(&mut self, at: Pointer, before: Pointer, scalar: Scalar, value: Value) {
         match scalar.storage {
             Storage::Native { bytes } => self.store(at, bytes, value),
@@ -238,8 +238,8 @@ impl Function<'_, '_> {
         self.store_field(field, both);
     }
 
-    /// Masks a value to its low `width` bits, unless at most `known` bits can be set and the mask
-    /// would change nothing.
+    /// Masks a value to its low `width` bits, unless at most `known` bits of it can be set and the
+    /// mask would change nothing.
     fn masked_unless(&mut self, value: Value, width: u32, known: u32) -> Value {
         if width >= known { value } else { self.masked(value, width) }
     }

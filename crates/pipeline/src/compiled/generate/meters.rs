@@ -121,7 +121,8 @@ impl Function<'_, '_> {
         }
     }
 
-    /// Stores the address of the entry whose action runs, or zero if it is not known.
+    /// Stores which entry's action runs: the entry's address, [`DEFAULT_ENTRY`], or zero if neither
+    /// is known. Without an entry, also clears the colours of its meters.
     pub(super) fn set_entry(&mut self, directs: &Directs, entry: Option<(Value, Value)>) {
         let none = self.number(0);
         let value = match entry {

@@ -1,4 +1,4 @@
-//! Parsers: each state is a block of one function.
+//! Parsers: each state becomes a block of the generated function.
 
 use super::{CallOut, Function, flow};
 use crate::bound::{Parser, Set, State, Subject, Target};

@@ -30,7 +30,7 @@ pub(super) struct Places<'p> {
     reads_input: bool,
     /// Whether no later code reads the results of checksum verification.
     ignores_verification: bool,
-    /// What the fused function tracks of the packet. `None` in other stages.
+    /// The state of the packet that the fused function tracks. `None` in other stages.
     whole: Option<Whole>,
     /// The fields of the context that are variables, by their offsets.
     fields: Vec<(usize, Variable)>,
@@ -40,7 +40,7 @@ pub(super) struct Places<'p> {
     fault: Block,
     /// The packed tables in which the whole burst has been looked up.
     ahead: Vec<u32>,
-    /// The burst, and the index of the packet at hand in it.
+    /// The burst, and the index of the current packet in it.
     columns: Option<(Value, Variable)>,
 }
 
@@ -71,12 +71,12 @@ impl Whole {
     }
 }
 
-/// What the fused function knows of the packet that it processes.
+/// The state of the current packet that the fused function tracks at compile time.
 ///
 /// The fused function reads headers just after it has copied the packet to the output buffer. A
 /// load that spans several recent stores cannot be forwarded from them and waits until they have
 /// reached the cache. So fields are read from the received packet as long as nothing was written to
-/// them; code is generated in the order in which it may run, so the writes before a read are known.
+/// them. Code is generated in the order in which it may run, so the writes before a read are known.
 struct Whole {
     /// The packet's copy in the output buffer. `None` once the packet is parsed there.
     output: Option<Value>,
@@ -136,7 +136,7 @@ pub(super) struct End {
     pub(super) reject: Option<Block>,
 }
 
-/// A place from which bits of a header may be read.
+/// A place from which some bits of a header may be read.
 #[derive(Clone, Copy)]
 pub(super) struct Readable {
     pub(super) at: Pointer,
@@ -162,7 +162,7 @@ enum Flag {
 
 impl<'m> Function<'_, 'm> {
     /// Creates a variable for each number and header of a plan. The function's frame is that of the
-    /// packet at hand.
+    /// current packet.
     pub(super) fn use_plan(&mut self, plan: &'m Plan, fault: Block) {
         let mut variables = || self.builder.declare_var(types::I64);
         let slots = plan.slots.keys().map(|offset| (*offset, variables())).collect();
@@ -185,7 +185,7 @@ impl<'m> Function<'_, 'm> {
         });
     }
 
-    /// Sets the burst, and the variable that holds the index of the packet at hand.
+    /// Sets the burst, and the variable that holds the index of the current packet.
     pub(super) fn set_columns(&mut self, burst: Value, index: Variable) {
         if let Some(places) = &mut self.places {
             places.columns = Some((burst, index));
@@ -244,9 +244,9 @@ impl<'m> Function<'_, 'm> {
         self.whole().is_some()
     }
 
-    /// Returns whether entries of all tables can be used in their buckets throughout the function.
-    /// This holds at the start of a burst in the fused function, and no packet leaves the gate of
-    /// the tables.
+    /// Returns whether entries of all tables can be used in their buckets without a check. The
+    /// fused function only runs if this holds at the start of a burst, and it stays so if no packet
+    /// leaves the gate of the tables.
     pub(super) fn stays_in_place(&self) -> bool {
         self.is_whole() && self.plan().is_some_and(|plan| !plan.leaves_gate)
     }
@@ -379,7 +379,7 @@ impl<'m> Function<'_, 'm> {
         places.plan.ahead.get(&number).copied()
     }
 
-    /// Returns pointers to the key of the packet at hand in a column of the burst, and to the
+    /// Returns pointers to the key of the current packet in a column of the burst, and to the
     /// result of its lookup.
     fn in_column(&mut self, column: usize) -> Option<[Pointer; 2]> {
         let (burst, index) = self.places.as_ref()?.columns?;
@@ -396,7 +396,7 @@ impl<'m> Function<'_, 'm> {
         }))
     }
 
-    /// Stores the key of the packet at hand in a column of the burst; the low word is first.
+    /// Stores the key of the current packet in a column of the burst; the low word is first.
     pub(super) fn leave_key(&mut self, column: usize, key: [Value; 2]) {
         let Some([at, _]) = self.in_column(column) else { return };
         for (word, place) in key.into_iter().zip([at, at.plus(8)]) {
@@ -404,13 +404,13 @@ impl<'m> Function<'_, 'm> {
         }
     }
 
-    /// Loads the result of the lookup of the packet at hand from a column of the burst.
+    /// Loads the result of the lookup of the current packet from a column of the burst.
     pub(super) fn left_number(&mut self, column: usize) -> Option<Value> {
         let [_, found] = self.in_column(column)?;
         Some(self.load(found, 4))
     }
 
-    /// Loads the key of the packet at hand from a column of the burst, the low word first, and the
+    /// Loads the key of the current packet from a column of the burst, the low word first, and the
     /// result of its lookup.
     pub(super) fn left_key(&mut self, column: usize) -> Option<([Value; 2], Value)> {
         let [at, found] = self.in_column(column)?;
@@ -443,7 +443,8 @@ impl<'m> Function<'_, 'm> {
         }
     }
 
-    /// Returns a pointer to the first bit of a header, whose address is that of a [`Field`] in it.
+    /// Returns a pointer for the address of a header's first bit, which is the address of each
+    /// [`Field`] in the header.
     pub(super) fn bits_at(&mut self, address: Address) -> Pointer {
         match self.header_pointer(address.offset.wrapping_sub(DATA)) {
             Some(pointer) => Pointer { base: self.builder.use_var(pointer), offset: 0 },
@@ -813,7 +814,7 @@ impl<'m> Function<'_, 'm> {
         }
         let from = self.bits_at(Address::fixed(flag + DATA));
         let to = Pointer { base: self.frame, offset: (flag + DATA) as i32 };
-        // The header may lie in the frame already; then this copies it onto itself.
+        // The header may lie in the frame already; then the copy changes nothing.
         self.copy(to, from, bytes);
     }
 }

@@ -35,8 +35,8 @@ pub(super) struct Lookup {
     pub(super) high: Value,
 }
 
-/// What was precomputed for a key ahead of the lookup. It is only valid as long as no packet has
-/// left the gate of the tables since.
+/// Values that were computed for a key ahead of its lookup. They are only valid as long as no
+/// packet has left the gate of the tables since.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Told {
     pub(super) bucket: Value,

@@ -1,4 +1,5 @@
-//! The stack that generated code needs: the longest path over its calls, by the sizes of frames.
+//! Computes the stack that generated code needs: the longest path over its calls, by the sizes of
+//! stack frames.
 
 use crate::error::CompileError;
 use cranelift_codegen::Context;
@@ -6,7 +7,7 @@ use cranelift_codegen::ir::ExternalName;
 use cranelift_module::FuncId;
 use std::collections::HashMap;
 
-/// The stack in bytes of a thread that processes packets.
+/// The stack size in bytes of a thread that processes packets.
 pub const WORKER_STACK_BYTES: usize = 8 << 20;
 
 /// The largest part of a worker's stack, in bytes, that generated code may take. The rest is for

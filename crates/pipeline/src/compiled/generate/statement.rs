@@ -395,8 +395,8 @@ impl Function<'_, '_> {
         self.when(changes, |function| {
             let mut by = function.number(u64::from(bits / 8));
             if has_tail {
-                // The varbit counts with its length before the change, also if that is set to zero
-                // below.
+                // The length of the packet changes by the varbit as it was before, although the
+                // varbit may be emptied below.
                 let width = function.tail_width(header);
                 let tail = function.builder.ins().ushr_imm_u(width, 3);
                 by = function.builder.ins().iadd(by, tail);

@@ -58,8 +58,8 @@ struct Entry<'l> {
     is_hit: Value,
     /// Whether this is known at compile time to be an entry, and not the default action.
     is_certain: bool,
-    /// The address of the entry's counters and timers, if the layout has any. Zero at run time if
-    /// no entry was found.
+    /// The address of the memory with the entry's counters and timers. It is zero if the layout has
+    /// none, or if no entry was found.
     owner: Value,
     key: Lookup,
 }
@@ -341,8 +341,8 @@ impl Function<'_, '_> {
         self.builder.switch_to_block(other);
     }
 
-    /// Jumps to `hit` with the entry that all packets of a program without lookups use, or to
-    /// `miss` if there is none.
+    /// Jumps to `hit` with the sample entry that all packets use in a program compiled without
+    /// lookups, or to `miss` if the table is empty.
     fn sample(&mut self, access: Value, (hit, miss): (Block, Block)) {
         let action = self.load(Pointer { base: access, offset: DEFAULT_ACTION as i32 }, 8);
         let address = self.builder.ins().iadd_imm_s(access, DEFAULT as i64);
@@ -405,7 +405,7 @@ impl Function<'_, '_> {
         }
     }
 
-    /// Ends what [`Self::begin_look_up`] began.
+    /// Ends what [`Self::begin_look_up`] began: the action can no longer use the lookup.
     fn end_look_up(&mut self, id: u32, action: &TableAction) {
         if let Some(missed) = action.adds {
             let none = self.number(0);
@@ -692,7 +692,8 @@ impl Function<'_, '_> {
         }
     }
 
-    /// Stores the parameters that an action wrote back to the entry, if it has such parameters.
+    /// Writes the parameters that an action may modify back to the entry, if the action has such
+    /// parameters.
     fn leave_references(
         &mut self,
         id: u32,

@@ -7,9 +7,10 @@ use crate::error::RunError;
 /// next batch, and the errors.
 #[derive(Debug, Default)]
 pub struct Batch {
-    /// Transmitted packets that did not come from generated code of bursts, contiguously.
+    /// The packets that were transmitted on the block path or by the driver, contiguously.
     pub(super) bytes: Vec<u8>,
-    /// The output buffer of bursts. Bytes that the code does not write keep their old contents.
+    /// The output buffer of bursts. Bytes that generated code does not write keep their old
+    /// contents.
     pub(in crate::compiled) room: Vec<u8>,
     pub(in crate::compiled) sent: Vec<Sent>,
     pub(super) errors: Vec<(usize, RunError)>,

@@ -1,5 +1,5 @@
 //! The block path: processes packets one after another, a block of code at a time over one frame,
-//! and processes the replicas for multicast groups. The type [`Run`] also carries bursts.
+//! and processes the replicas for multicast groups. Bursts use the type [`Run`] too.
 
 use super::batch::{IN_BYTES, Sent};
 use super::resolved::{Assignments, Decision};
@@ -31,7 +31,7 @@ pub(in crate::compiled) struct Run<'r, 'b> {
     pub(in crate::compiled) columns: &'b mut [Column],
     /// The number of words of a frame.
     pub(in crate::compiled) words: usize,
-    /// The index of the frame of the packet at hand.
+    /// The index of the frame of the current packet.
     pub(in crate::compiled) at: usize,
     pub(super) saved: &'b mut Vec<u64>,
     pub(in crate::compiled) context: Context,
@@ -39,7 +39,7 @@ pub(in crate::compiled) struct Run<'r, 'b> {
     /// The interpreter, if it runs steps of the program.
     pub(in crate::compiled) machine: Option<&'b mut Machine<'r>>,
     pub(in crate::compiled) batch: &'b mut Batch,
-    /// The position in the batch of the packet at hand.
+    /// The position in the batch of the current packet.
     pub(in crate::compiled) packet: usize,
     /// Tables up to this total size in bytes are not prefetched.
     pub(in crate::compiled) near: u64,
@@ -49,7 +49,7 @@ pub(in crate::compiled) struct Run<'r, 'b> {
     pub(in crate::compiled) timed: &'b mut Option<Timed>,
     /// The flag that is set when the worker is to stop.
     pub(in crate::compiled) stop: Option<&'b AtomicBool>,
-    /// The inputs of the glue for the packet at hand.
+    /// The inputs of the glue for the current packet.
     pub(super) inputs: Inputs<u64>,
 }
 
@@ -85,7 +85,7 @@ impl Run<'_, '_> {
         }
     }
 
-    /// Records an error for the packet at hand. Nothing is transmitted for it: all but the first
+    /// Records an error for the current packet. Nothing is transmitted for it: all but the first
     /// `sent` records are removed. Unfinished updates of entries are dropped.
     pub(in crate::compiled) fn failed(
         &mut self,
@@ -196,7 +196,7 @@ impl Run<'_, '_> {
         self.replicate(&replicas, Passing { truncated: u64::MAX, ..passing })
     }
 
-    /// Returns the frame of the packet at hand, as bytes.
+    /// Returns the frame of the current packet, as bytes.
     fn bytes(&self) -> &[u8] {
         let begin = self.at * self.words;
         let frame = &self.frames[begin..begin + self.words];
@@ -205,7 +205,7 @@ impl Run<'_, '_> {
         unsafe { std::slice::from_raw_parts(frame.as_ptr().cast(), frame.len() * 8) }
     }
 
-    /// Returns the frame of the packet at hand.
+    /// Returns the frame of the current packet.
     pub(in crate::compiled) fn frame(&mut self) -> &mut [u64] {
         let begin = self.at * self.words;
         &mut self.frames[begin..begin + self.words]
@@ -283,8 +283,8 @@ impl Run<'_, '_> {
         self.stop.is_some_and(|stop| stop.load(Ordering::Relaxed))
     }
 
-    /// Charges units of work to the packet. Returns an error if it has fewer left, or if the worker
-    /// is to stop.
+    /// Charges units of work to the current packet. Returns an error if the packet has fewer left,
+    /// or if the worker is to stop.
     pub(in crate::compiled) fn charge(&mut self, units: u64) -> Result<(), RunError> {
         if self.is_stopped() {
             return Err(RunError::Stopped);

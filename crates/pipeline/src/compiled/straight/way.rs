@@ -88,7 +88,7 @@ impl Compiled {
         if chosen == Some(Way::Driver) {
             return None;
         }
-        // Bursts take the queues of ports to be empty.
+        // In a burst, no packet waits for a port, and queue depths are taken to be zero.
         let waits = core.layout.reads_queue_depth && core.state.any_waits();
         let goes_in_bursts = !waits && (chosen != Some(Way::Blocks) || !straight.is_codes_alone);
         let bursts = straight.plan.as_ref().ok().zip(self.machine.stages);

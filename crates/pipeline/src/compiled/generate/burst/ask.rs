@@ -45,7 +45,7 @@ impl Asked<'_> {
         self.tables.iter().map(|(number, ..)| *number)
     }
 
-    /// Returns whether the keys are those of packets for which the given facts hold.
+    /// Returns whether the prefetch stage assumes exactly these facts about a packet.
     pub(super) fn is_of(&self, parsed: &Parsed) -> bool {
         self.parsed == *parsed
     }
@@ -135,7 +135,7 @@ impl<'m> Function<'_, 'm> {
         self.end_loop(looped);
     }
 
-    /// Returns the place of the bucket addresses of the packet at hand.
+    /// Returns the address at which the bucket addresses of the current packet are stored.
     fn place_of_told(&mut self, looped: Loop<'_>, asked: &Asked<'_>) -> Value {
         let all = self.word(looped.burst, offset_of!(Burst, asked));
         let at = self.builder.use_var(looped.index);
@@ -143,7 +143,7 @@ impl<'m> Function<'_, 'm> {
         self.builder.ins().iadd(all, distance)
     }
 
-    /// Takes the bucket addresses that were computed for the packet at hand, whose headers lie as
+    /// Takes the bucket addresses that were computed for the current packet, whose headers lie as
     /// assumed.
     pub(super) fn take_told(&mut self, looped: Loop<'_>, asked: &Asked<'_>) {
         let place = self.place_of_told(looped, asked);
@@ -165,11 +165,12 @@ pub(in crate::compiled::generate) fn has_told_key(table: &Table, lies: &Lies<'_>
     keys.all(|value| is_told(value, lies))
 }
 
-/// A test whether some bits of a header, which is given by its flag, lie where the prefetch stage
-/// assumes.
+/// A predicate on a header, given by its flag, and a range of its bits: whether these bits lie
+/// where the prefetch stage assumes.
 type Lies<'l> = dyn Fn(Offset, &Range<u32>) -> bool + 'l;
 
-/// Returns [`has_told_key`] for a single value.
+/// Returns whether all header bits in a value lie where the prefetch stage assumes; see
+/// [`has_told_key`].
 fn is_told(value: &Expression, lies: &Lies<'_>) -> bool {
     match value {
         Expression::Constant(_) => true,

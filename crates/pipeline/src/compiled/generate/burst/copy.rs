@@ -5,9 +5,9 @@ use crate::compiled::generate::memory::Pointer;
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{Block, InstBuilder, MemFlagsData, Value, types};
 
-/// The ranges of lengths that are copied without a loop, with the lower bound and the upper bound
-/// of each. The copy takes as many bytes as the lower bound from the start and the difference of
-/// the bounds from the end, so some bytes are copied twice.
+/// The ranges of lengths that are copied without a loop, each as `(least, most)`. Such a copy takes
+/// `least` bytes from the start and `most - least` bytes from the end of the packet. The two parts
+/// may overlap, and then some bytes are copied twice.
 const USUAL: [(i64, i64); 3] = [(64, 96), (96, 128), (32, 64)];
 /// The number of bytes that are copied at once.
 const CHUNK: i64 = 16;

@@ -91,8 +91,8 @@ impl Function<'_, '_> {
         let first = self.word(looped.burst, offset_of!(Burst, first));
         let at = self.builder.use_var(looped.index);
         let packet = self.builder.ins().iadd(first, at);
-        // A value that lives through the whole loop is reloaded from the stack for each use, so one
-        // value serves all stores.
+        // All four stores use `next`: `sent` lives through the whole loop and would be reloaded
+        // from the stack for each use.
         let sent = self.builder.use_var(looped.sent);
         let size = size_of::<Sent>();
         let next = self.builder.ins().iadd_imm_s(sent, size as i64);

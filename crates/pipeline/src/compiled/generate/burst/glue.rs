@@ -1,4 +1,5 @@
-//! The glue of the architecture in generated code; see [`crate::architecture::glue`].
+//! Generates code for the glue of the architecture, the rules and assignments between its
+//! programmable blocks; see [`crate::architecture::glue`].
 
 use super::{Loop, Says};
 use crate::architecture::glue::{Condition, Copies, Inputs, Outcome, Port, Rules, Set};
