@@ -120,7 +120,9 @@ pub(super) struct Column {
 }
 
 /// A stage: processes a burst from the packet with the given number on, and returns the number of
-/// the packet at which it stopped, possibly with [`LEAVES_IN_INGRESS`] or [`LEAVES_IN_EGRESS`] set.
+/// the packet at which it stopped. If that packet leaves the burst, [`LEAVES_IN_INGRESS`] or
+/// [`LEAVES_IN_EGRESS`] is set in the result. Otherwise, a number below the end of the burst means
+/// that the packet failed.
 pub(super) type Stage = unsafe extern "C" fn(*mut Burst, u64) -> u64;
 
 /// A packed table with keys that are not exact. All packets of a burst are looked up in it before

@@ -101,6 +101,7 @@ fn call_outs() -> [(&'static str, *const u8, usize, bool); 20] {
     ]
 }
 
+/// A function of the host that generated code calls, in the order of [`call_outs`].
 #[derive(Clone, Copy)]
 enum CallOut {
     Apply,

@@ -207,6 +207,7 @@ impl Moved {
     }
 }
 
+/// The walk through a program's blocks that collects the plan.
 struct Walk<'b> {
     bound: &'b Bound,
     plan: Plan,
@@ -214,6 +215,7 @@ struct Walk<'b> {
     in_parser: bool,
     /// Whether the walk is in any parser of the package.
     parses: bool,
+    /// The number of statements that the plan may still take.
     left: usize,
     /// Whether a step of the current block may request a copy, another pass or a message.
     asked: bool,
@@ -230,6 +232,7 @@ struct Walk<'b> {
     header_bytes: u64,
 }
 
+/// The kind of an access to a value.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Use {
     Read,

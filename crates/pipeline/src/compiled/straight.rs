@@ -29,7 +29,8 @@ use crate::dialect::Dialect;
 use crate::layout::{LARGE, Layout};
 use ir::{ExternType, TypeId};
 
-/// The positions of the blocks in [`Straight::blocks`].
+/// The position of the parser in [`Straight::blocks`]. The constants below are the positions of the
+/// other blocks.
 pub(super) const PARSER: usize = 0;
 pub(super) const VERIFY: usize = 1;
 pub(super) const INGRESS: usize = 2;

@@ -154,6 +154,7 @@ pub(super) struct HeaderPlace {
     pub(super) data: Pointer,
 }
 
+/// The place of a header's validity flag.
 #[derive(Clone, Copy)]
 enum Flag {
     Memory(Pointer),

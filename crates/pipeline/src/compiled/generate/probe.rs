@@ -15,6 +15,8 @@ const fn of_access(offset: usize) -> i32 {
     (offset_of!(TableAccess, access) + offset) as i32
 }
 
+/// The offset of `Access::find` in a [`TableAccess`]. The constants below are the offsets of other
+/// fields.
 const FIND: i32 = of_access(offset_of!(Access, find));
 const PREFETCH: i32 = of_access(offset_of!(Access, prefetch));
 const BUCKETS: i32 = of_access(offset_of!(Access, buckets));

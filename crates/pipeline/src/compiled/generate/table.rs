@@ -23,6 +23,8 @@ use cranelift_frontend::Switch;
 use std::mem::offset_of;
 use tables::{Access, Searcher};
 
+/// The offset of `Access::leave` in a [`TableAccess`]. The constants below are the offsets of other
+/// fields.
 const LEAVE: usize = offset_of!(TableAccess, access) + offset_of!(Access, leave);
 const DEFAULT_ACTION: usize = offset_of!(TableAccess, default_action);
 const DEFAULT: usize = offset_of!(TableAccess, default);
@@ -30,8 +32,8 @@ const MADE: usize = offset_of!(TableAccess, made);
 const SEARCHER: usize = offset_of!(TableAccess, searcher);
 const SEARCH: usize = SEARCHER + offset_of!(Searcher, find);
 
-/// The largest number of actions that are compared one by one. A jump table would have to wait for
-/// the load of the position.
+/// The largest number of actions that are compared one by one. With more of them, a jump table is
+/// used, which must load the target before it can jump.
 const FEW_ACTIONS: usize = 4;
 
 /// The largest number of statements of a program in which the actions of entries are inlined a
@@ -671,7 +673,7 @@ impl Function<'_, '_> {
     }
 
     /// Stores an entry's values to the action's parameters. Without an entry, a host call has
-    /// stored them in the frame.
+    /// stored them in the frame, and they are reloaded from there.
     fn values_of(&mut self, entry: Option<Entry<'_>>, index: usize, action: &TableAction) {
         let Some(entry) = entry else {
             for (offset, bytes) in in_frame(action.data.iter()) {

@@ -1,4 +1,4 @@
-//! Timers of table entries: packets restart them, and remove or miss entries that have timed out.
+//! Timers of table entries: packets restart them, and treat entries that have timed out as misses.
 
 use super::memory::Pointer;
 use super::probe::IS_ALONE;

@@ -29,6 +29,8 @@ pub(in crate::compiled) struct Sent {
     pub(in crate::compiled) port: u64,
 }
 
+/// The bit of [`Sent::port`] that is set if the packet is in [`Batch::bytes`], and not in the
+/// output buffer of bursts.
 pub(super) const IN_BYTES: u64 = 1 << 32;
 /// The lowest bit of the generation in [`Sent::port`].
 pub(super) const GENERATION: u32 = 33;

@@ -12,7 +12,8 @@ use crate::compiled::plan::Refusal;
 use crate::dialect::Dialect;
 use crate::layout::PacketPath;
 
-/// The positions of the blocks in the package.
+/// The position of the ingress control in the package. The constants below are the positions of
+/// other blocks.
 const INGRESS_CONTROL: usize = 1;
 const INGRESS_DEPARSER: usize = 2;
 const EGRESS_PARSER: usize = 3;

@@ -79,6 +79,8 @@ pub(super) struct Decision {
     port: Option<Option<Field>>,
 }
 
+/// A test of a packet's metadata or port, whose fields are resolved. `None` stands for a field that
+/// the metadata lack.
 #[derive(Clone, Copy, Debug)]
 enum Test {
     IsSet(Option<Field>),
@@ -87,6 +89,7 @@ enum Test {
     GoesTo(u64),
 }
 
+/// The decision about a packet for which the test of a case holds.
 #[derive(Clone, Copy, Debug)]
 enum Answer {
     Drop(&'static str),
