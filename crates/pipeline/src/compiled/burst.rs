@@ -709,6 +709,8 @@ enum Reach {
     Calls,
 }
 
+/// Estimates where the entries of all tables are, given the size in bytes up to which tables fit in
+/// the cache.
 fn reach(inside: &mut Inside<'_>, near: u64) -> Reach {
     /// The size in bytes above which a table that other workers write is prefetched. Prefetching a
     /// smaller one is useless, because another core takes the cache lines back before the packet is

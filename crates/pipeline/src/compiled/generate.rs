@@ -171,6 +171,8 @@ impl Drop for Machine {
 }
 
 impl Machine {
+    /// Generates and compiles the code of a program: its blocks and, if the program has a plan, the
+    /// stages.
     pub(super) fn new(bound: &Bound, straight: Option<&Straight>) -> Result<Self, CompileError> {
         let isa = Effort::Full.isa()?;
         let mut builder = JITBuilder::with_isa(isa, default_libcall_names());
@@ -383,6 +385,7 @@ impl<'f, 'm> Function<'f, 'm> {
         self.builder.ins().return_(&[how]);
     }
 
+    /// Returns a field of the context, from its variable or from memory.
     fn context_field(&mut self, offset: usize) -> Value {
         if let Some(variable) = self.context_variable(offset) {
             return self.builder.use_var(variable);
@@ -391,6 +394,7 @@ impl<'f, 'm> Function<'f, 'm> {
         self.builder.ins().load(types::I64, flags, self.context, offset as i32)
     }
 
+    /// Sets a field of the context, in its variable or in memory.
     fn set_context_field(&mut self, offset: usize, value: Value) {
         if let Some(variable) = self.context_variable(offset) {
             return self.builder.def_var(variable, value);
@@ -418,11 +422,13 @@ impl<'f, 'm> Function<'f, 'm> {
         });
     }
 
+    /// Ends the parser with an error.
     fn reject(&mut self, error: Value) {
         self.set_context_field(context_offset::ERROR, error);
         self.leave(flow::REJECT);
     }
 
+    /// Ends the parser with the given error unless the condition holds.
     fn reject_unless(&mut self, condition: Value, error: u64) {
         self.unless(condition, |function| {
             let error = function.number(error);
@@ -430,6 +436,7 @@ impl<'f, 'm> Function<'f, 'm> {
         });
     }
 
+    /// Ends the function with the given fault unless the condition holds.
     fn fault_unless(&mut self, condition: Value, fault: u64) {
         self.unless(condition, |function| {
             let fault = function.number(fault);
@@ -459,6 +466,7 @@ impl<'f, 'm> Function<'f, 'm> {
         }
     }
 
+    /// Emits a host call, and returns its result if it has one.
     fn call_out(&mut self, call_out: CallOut, arguments: &[Value]) -> Option<Value> {
         let id = self.names.call_outs.get(call_out as usize).copied()?;
         let function = self.module.declare_func_in_func(id, self.builder.func);

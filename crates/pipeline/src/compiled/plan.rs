@@ -240,6 +240,7 @@ enum Use {
 }
 
 impl Walk<'_> {
+    /// Walks through the body of a block, action or function.
     fn callee(&mut self, callee: Callee) -> Outcome {
         let bound = self.bound;
         match bound.bodies.get(callee) {
@@ -279,6 +280,8 @@ impl Walk<'_> {
         block.iter().try_for_each(|statement| self.statement(statement))
     }
 
+    /// Records the values that a statement uses. Returns an error if the statement cannot be part
+    /// of a stage.
     fn statement(&mut self, statement: &Statement) -> Outcome {
         ir::meter::count(1);
         self.left = self.left.checked_sub(1).ok_or("the program is long")?;
@@ -742,6 +745,7 @@ impl Walk<'_> {
         Ok(())
     }
 
+    /// Records a number that is a variable in stages.
     fn slot(&mut self, offset: Offset, bytes: u32) -> Outcome {
         if *self.plan.slots.entry(offset).or_insert(bytes) != bytes {
             return Err("a number is used with two sizes");
@@ -752,6 +756,7 @@ impl Walk<'_> {
         Ok(())
     }
 
+    /// Records that a slot may become non-zero.
     fn wrote(&mut self, slot: Offset) {
         self.changed.insert(slot);
         if self.in_parser {
@@ -759,6 +764,7 @@ impl Walk<'_> {
         }
     }
 
+    /// Records an access to a header, and the bytes that it needs.
     fn header(&mut self, flag: Offset, bytes: u32, how: Use) {
         self.plan.slots.insert(flag, 1);
         let known = self.plan.headers.entry(flag).or_default();
@@ -861,6 +867,8 @@ impl Walk<'_> {
         (slots.len(), wide.len(), headers.len(), self.header_bytes)
     }
 
+    /// Completes the plan: checks that no numbers overlap, and assigns the places that pass values
+    /// from stage to stage.
     fn finish(self) -> Result<Plan, Refusal> {
         let Self { bound, mut plan, left, parsed, later, changed, .. } = self;
         plan.changed = changed;
@@ -932,6 +940,7 @@ fn is_of_packet(statement: &Statement) -> bool {
     )
 }
 
+/// Returns the offset of an address, or an error if it depends on the index of a stack.
 fn fixed(address: Address) -> Result<Offset, Refusal> {
     match address.element {
         None => Ok(address.offset),

@@ -9,6 +9,8 @@ use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{AtomicRmwOp, InstBuilder, MemFlagsData, Value, types};
 
 impl Function<'_, '_> {
+    /// Reads an element of a register into a field, which keeps its value if the index is beyond
+    /// the end.
     pub(super) fn read_register(&mut self, id: u32, array: FlatArray, index: Value, to: Field) {
         let current = self.load_field(to);
         let join = self.builder.create_block();
@@ -24,6 +26,7 @@ impl Function<'_, '_> {
         self.store_field(to, value);
     }
 
+    /// Writes a value to an element of a register.
     pub(super) fn write_register(&mut self, id: u32, array: FlatArray, index: Value, value: Value) {
         let end = self.builder.create_block();
         self.within(array, index, |function| {
@@ -36,6 +39,7 @@ impl Function<'_, '_> {
         self.builder.switch_to_block(end);
     }
 
+    /// Counts the packet and its bytes in an element of a counter.
     pub(super) fn count(&mut self, id: u32, array: FlatArray, index: Value) {
         let end = self.builder.create_block();
         self.within(array, index, |function| {
@@ -88,6 +92,7 @@ impl Function<'_, '_> {
         self.builder.set_cold_block(beyond);
     }
 
+    /// Returns a pointer to an element of an array, whose index has been checked.
     fn element(&mut self, id: u32, array: FlatArray, index: Value) -> Pointer {
         let arrays = self.context_field(context_offset::ARRAYS);
         let first = self.load_input(Pointer { base: arrays, offset: 8 * id as i32 }, 8);

@@ -56,6 +56,7 @@ impl Made {
         Ok((size, stack))
     }
 
+    /// Compiles all functions, in parallel.
     fn compile(&mut self, module: &JITModule) -> Result<(), CompileError> {
         let (full, little) = (module.isa(), Effort::Little.isa()?);
         let threads = thread::available_parallelism().map_or(1, usize::from);

@@ -218,6 +218,7 @@ impl<'m> Function<'_, 'm> {
         Loop { straight, burst, index, record, sent, bytes, head, next, end, fault, packet }
     }
 
+    /// Ends the loop over the packets, and the function.
     fn end_loop(mut self, looped: Loop<'_>) {
         self.builder.switch_to_block(looped.next);
         let at = self.builder.use_var(looped.index);
@@ -266,6 +267,7 @@ impl<'m> Function<'_, 'm> {
         }
     }
 
+    /// Initialises the fields of the context for a packet.
     fn begin_packet(&mut self, packet: Value, length: Value) {
         use context_offset as field;
         let (zero, all) = (self.number(0), self.number(u64::MAX));

@@ -49,6 +49,7 @@ impl Function<'_, '_> {
         Some(checksum)
     }
 
+    /// Emits the checksum of a gather whose varbits are all empty.
     fn checksum_of_words(&mut self, gather: &Gather, found: Value) -> Value {
         let sum = self.sum_of_words(gather, false);
         let checksum = self.builder.ins().bnot(sum);

@@ -7,10 +7,12 @@ use cranelift_codegen::ir::{InstBuilder, Value, types};
 use ir::BinaryOperator;
 
 impl Function<'_, '_> {
+    /// Emits a constant.
     pub(super) fn number(&mut self, number: u64) -> Value {
         self.builder.ins().iconst(types::I64, number.cast_signed())
     }
 
+    /// Emits the value of an expression.
     pub(super) fn expression(&mut self, expression: &Expression) -> Value {
         match expression {
             Expression::Constant(number) => self.number(*number),
@@ -113,6 +115,7 @@ impl Function<'_, '_> {
         self.builder.ins().uextend(types::I64, holds)
     }
 
+    /// Emits the result of a binary operator on two numbers of a width.
     fn binary(
         &mut self,
         operator: BinaryOperator,

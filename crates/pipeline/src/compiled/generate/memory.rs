@@ -70,6 +70,7 @@ impl Function<'_, '_> {
         if bytes == 8 { loaded } else { self.builder.ins().uextend(types::I64, loaded) }
     }
 
+    /// Stores the low 1, 2, 4 or 8 bytes of a value in the processor's byte order.
     pub(super) fn store(&mut self, to: Pointer, bytes: u32, value: Value) {
         let value =
             if bytes == 8 { value } else { self.builder.ins().ireduce(integer(bytes), value) };
@@ -83,6 +84,7 @@ impl Function<'_, '_> {
         if bytes == 8 { loaded } else { self.builder.ins().uextend(types::I64, loaded) }
     }
 
+    /// Loads 1, 2, 4 or 8 bytes in network byte order, zero-extended to 64 bits.
     fn load_network(&mut self, from: Pointer, bytes: u32) -> Value {
         self.load_network_with(flags(), from, bytes)
     }
@@ -101,6 +103,7 @@ impl Function<'_, '_> {
         self.builder.ins().store(flags(), swapped, to.base, to.offset);
     }
 
+    /// Loads a field, from its variable or from memory.
     pub(super) fn load_field(&mut self, field: Field) -> Value {
         if let Some(variable) = self.variable_of(field) {
             return self.builder.use_var(variable);
@@ -144,6 +147,7 @@ impl Function<'_, '_> {
         self.masked_unless(shifted, width, bytes * 8 - shift)
     }
 
+    /// Stores a field, to its variable or to memory.
     pub(super) fn store_field(&mut self, field: Field, value: Value) {
         if let Some(variable) = self.variable_of(field) {
             return self.builder.def_var(variable, value);
@@ -244,6 +248,7 @@ impl Function<'_, '_> {
         if width >= known { value } else { self.masked(value, width) }
     }
 
+    /// Masks a value to its low `width` bits.
     pub(super) fn masked(&mut self, value: Value, width: u32) -> Value {
         if width >= 64 {
             value
@@ -270,6 +275,7 @@ impl Function<'_, '_> {
         }
     }
 
+    /// Clears a range of bytes.
     pub(super) fn clear(&mut self, at: Pointer, bytes: u32) {
         if bytes > LONG {
             let at = self.builder.ins().iadd_imm_s(at.base, i64::from(at.offset));

@@ -9,6 +9,8 @@ use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{InstBuilder, Value};
 
 impl Function<'_, '_> {
+    /// Runs a meter of an array and stores the colour. If there is none, the field keeps its value
+    /// with `stays`, and gets the colour before the meter otherwise.
     pub(super) fn meter(&mut self, metered: &Metered, index: &Expression, stays: bool) {
         let index = self.expression(index);
         let (id, before, length) = self.metered(metered);
@@ -20,6 +22,7 @@ impl Function<'_, '_> {
         }
     }
 
+    /// Runs the meter of an entry and stores the colour.
     pub(super) fn entry_meter(&mut self, metered: &Metered, entry: Field) {
         let entry = self.load_field(entry);
         let (id, before, length) = self.metered(metered);
@@ -98,6 +101,7 @@ impl Function<'_, '_> {
         self.builder.switch_to_block(join);
     }
 
+    /// Loads the length with which the packet was received.
     pub(super) fn received_length(&mut self) -> Value {
         let at = Pointer { base: self.context, offset: context_offset::RECEIVED_LENGTH as i32 };
         self.load(at, 8)

@@ -11,6 +11,7 @@ use cranelift_frontend::Variable;
 const MAXIMUM_STATES: i64 = 65_536;
 
 impl Function<'_, '_> {
+    /// Emits a parser, with a block for each state.
     pub(super) fn parser(&mut self, parser: &Parser) {
         let counter = parser.has_loop().then(|| self.builder.declare_var(types::I64));
         if let Some(counter) = counter {
@@ -38,6 +39,8 @@ impl Function<'_, '_> {
         }
     }
 
+    /// Counts the states that a parser with a loop passes through, and rejects the packet at
+    /// [`MAXIMUM_STATES`].
     fn count_state(&mut self, counter: Variable) {
         let before = self.builder.use_var(counter);
         let is_left =
@@ -63,6 +66,7 @@ impl Function<'_, '_> {
         }
     }
 
+    /// Emits the choice of the next state.
     fn transition(&mut self, state: &State, states: &[Block]) {
         let subjects: Vec<Value> =
             state.subjects.iter().map(|subject| self.expression(&subject.value)).collect();

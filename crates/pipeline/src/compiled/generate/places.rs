@@ -333,6 +333,7 @@ impl<'m> Function<'_, 'm> {
         self.whole()?.payload
     }
 
+    /// Records that bits of a header may be written.
     fn written_in(&mut self, flag: Offset, bits: Range<u32>) {
         if let Some(Places { whole: Some(whole), .. }) = &mut self.places {
             let written = whole.written.entry(flag).or_default();
@@ -419,18 +420,22 @@ impl<'m> Function<'_, 'm> {
         Some((key, self.load(found, 4)))
     }
 
+    /// Returns the plan, if the function's values are variables.
     pub(super) fn plan(&self) -> Option<&'m Plan> {
         self.places.as_ref().map(|places| places.plan)
     }
 
+    /// Returns the variable of a number at an offset in the frame, if it has one.
     pub(super) fn slot(&self, offset: Offset) -> Option<Variable> {
         self.places.as_ref().and_then(|places| places.slots.get(&offset).copied())
     }
 
+    /// Returns the variable that points to the first bit of a header, if there is one.
     pub(super) fn header_pointer(&self, flag: Offset) -> Option<Variable> {
         self.places.as_ref().and_then(|places| places.pointers.get(&flag).copied())
     }
 
+    /// Returns the variable of a field of the context, if it has one.
     pub(super) fn context_variable(&self, field: usize) -> Option<Variable> {
         let places = self.places.as_ref()?;
         places.fields.iter().find(|(known, _)| *known == field).map(|(_, variable)| *variable)

@@ -76,6 +76,7 @@ impl Function<'_, '_> {
         self.builder.switch_to_block(goes_on);
     }
 
+    /// Looks up a key by a call of the table's own function.
     fn look_up_by_call(&mut self, lookup: Lookup, (hit, miss): (Block, Block)) {
         let find = self.load(Pointer { base: lookup.access, offset: FIND }, 8);
         let Lookup { access, low, high } = lookup;
@@ -96,6 +97,7 @@ impl Function<'_, '_> {
         self.call_pointer(prefetch, &[bucket], 0);
     }
 
+    /// Emits the lookup of an exact key.
     fn probe(
         &mut self,
         probe: Probe,

@@ -18,6 +18,7 @@ impl Function<'_, '_> {
         block.iter().any(|statement| self.statement(statement))
     }
 
+    /// Emits a statement. Returns whether control never reaches its end.
     fn statement(&mut self, statement: &Statement) -> bool {
         match statement {
             Statement::If { condition, then, otherwise } => {
@@ -382,6 +383,7 @@ impl Function<'_, '_> {
         self.builder.switch_to_block(join);
     }
 
+    /// Sets the validity of a header, and records the change of the packet's length.
     fn set_validity(
         &mut self,
         header: Address,

@@ -67,6 +67,7 @@ struct Entry<'l> {
 }
 
 impl Function<'_, '_> {
+    /// Applies a table: emits the lookup, the actions, and the stores of the results.
     pub(super) fn apply(&mut self, id: u32, hit: Option<Field>, action_run: Option<Field>) {
         let bound = self.bound;
         let Some(table) = bound.tables.get(id as usize) else { return };

@@ -180,6 +180,7 @@ impl Run<'_, '_> {
         self.for_group(group, Passing { payload, truncated: u64::MAX })
     }
 
+    /// Processes the replicas of a packet for a multicast group.
     fn for_group(&mut self, group: u32, passing: Passing<'_>) -> Result<(), RunError> {
         self.assign(&self.straight.resolved.to_group);
         let replicas = self.host.state.replicas(group);
@@ -307,6 +308,7 @@ impl Run<'_, '_> {
         self.host.state.waiting(port).into()
     }
 
+    /// Runs egress for each replica, over the frame as ingress left it.
     fn replicate(&mut self, replicas: &[Replica], passing: Passing<'_>) -> Result<(), RunError> {
         let begin = self.at * self.words;
         self.saved.clear();
@@ -363,6 +365,7 @@ impl Run<'_, '_> {
         self.deparse(port, passing.payload, most)
     }
 
+    /// Runs the deparser, and records the packet for transmission.
     fn deparse(&mut self, port: u32, payload: &[u8], most: u64) -> Result<(), RunError> {
         let room = self.code.bound.emitted as usize;
         let start = self.batch.bytes.len();

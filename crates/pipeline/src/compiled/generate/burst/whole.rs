@@ -124,6 +124,7 @@ impl Parsed {
         self
     }
 
+    /// Records that a header is extracted at the cursor.
     fn extract(&mut self, header: Address) {
         if header.element.is_some() {
             self.possible = None;
@@ -135,6 +136,7 @@ impl Parsed {
         }
     }
 
+    /// Advances the cursor, which is unknown afterwards if `bytes` is.
     fn advance(&mut self, bytes: Option<u32>) {
         self.cursor = self.cursor.zip(bytes).and_then(|(cursor, by)| cursor.checked_add(by));
     }
