@@ -47,7 +47,7 @@ pub(super) const LEAVES_IN_INGRESS: u64 = 1 << 32;
 /// port is then in the frame, at the place of the parser's error.
 pub(super) const LEAVES_IN_EGRESS: u64 = 1 << 33;
 
-/// The number of bytes behind a packet that a word load or store starting inside the packet may
+/// The number of bytes after a packet that a word load or store starting inside the packet may
 /// touch.
 const SLACK: usize = 8;
 
@@ -321,7 +321,7 @@ impl Run<'_, '_> {
             // SAFETY: a record was written for each of the burst's packets. The records point to
             // these packets, which are borrowed for the call, and to their copies in the output
             // buffer, which has room for all of them, `emitted` bytes in front of each and `SLACK`
-            // bytes behind it. Each packet has a frame of the plan's size. Parsers make host calls
+            // bytes after it. Each packet has a frame of the plan's size. Parsers make host calls
             // only to read the state. The table accesses were obtained for this batch inside the
             // gate.
             unsafe { (stages.parse)(&raw mut burst, 0) };

@@ -122,7 +122,7 @@ impl Function<'_, '_> {
         }
     }
 
-    /// Loads `width` bits of a header without reading a byte behind them.
+    /// Loads `width` bits of a header without reading a byte beyond them.
     fn load_exactly(&mut self, at: Pointer, bit: u32, width: u32) -> Value {
         let from =
             self.builder.ins().iadd_imm_s(at.base, i64::from(at.offset) + i64::from(bit / 8));

@@ -26,7 +26,7 @@ pub(super) struct Places<'p> {
     /// flag.
     pointers: BTreeMap<Offset, Variable>,
     /// Whether extracted headers are read from the received packet, whose memory may end right
-    /// behind them.
+    /// after them.
     reads_input: bool,
     /// Whether no later code reads the results of checksum verification.
     ignores_verification: bool,
@@ -798,7 +798,7 @@ impl<'m> Function<'_, 'm> {
         }
     }
 
-    /// Stores the varbit of a header, which begins `bytes` bytes behind the first bit, to its place
+    /// Stores the varbit of a header, which begins `bytes` bytes after the first bit, to its place
     /// in the frame.
     pub(super) fn spill_tail(&mut self, flag: Offset, bytes: u32) {
         if self.header_pointer(flag).is_none() {

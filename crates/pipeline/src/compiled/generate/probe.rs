@@ -350,7 +350,7 @@ impl Function<'_, '_> {
         for first in (0..probe.slots()).step_by(LANES) {
             let flags = MemFlagsData::new().with_notrap();
             let at = (Probe::KEYS + first * 4) as i32;
-            // Lanes behind the last key are still inside the bucket, and their bits are masked out.
+            // Lanes after the last key are still inside the bucket, and their bits are masked out.
             let found = self.builder.ins().load(types::I32X4, flags, bucket, at);
             let is_equal = self.builder.ins().icmp(IntCC::Equal, found, wanted);
             let bits = self.builder.ins().vhigh_bits(types::I32, is_equal);
