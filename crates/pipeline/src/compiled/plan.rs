@@ -85,7 +85,8 @@ pub(super) struct Plan {
 /// The facts about a header that the code generator needs.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct PlannedHeader {
-    /// The number of bytes behind [`DATA`] that any code accesses.
+    /// The number of bytes of the header's data that any code accesses. The data begins [`DATA`]
+    /// bytes after the flag.
     pub(super) bytes: u32,
     /// The number of bytes that the first parser extracts, if it extracts the header.
     pub(super) extracted: Option<u32>,
@@ -93,7 +94,7 @@ pub(super) struct PlannedHeader {
     pub(super) written: bool,
     /// Whether the parser reads fields of the header.
     pub(super) parser_reads: bool,
-    /// The offset behind [`DATA`] of the varbit at the header's end, if it has one.
+    /// The offset in the header's data of the varbit at its end, if the header has one.
     pub(super) tail: Option<u32>,
     /// The place in the frame of the pointer that one stage passes to the next.
     pub(super) pointer: Offset,

@@ -1,5 +1,5 @@
 //! Compiles the generated functions to machine code. This takes most of the time in which a program
-//! loads, so functions are compiled in parallel, on as many threads as there are cores, up to
+//! loads, so functions are compiled in parallel, with one thread per core, up to
 //! [`MAXIMUM_THREADS`]. One thread then writes the pages in the order in which the functions were
 //! added, so that the code does not depend on the number of threads.
 

@@ -43,8 +43,8 @@ pub(in crate::compiled) struct Run<'r, 'b> {
     pub(in crate::compiled) packet: usize,
     /// Tables up to this total size in bytes are not prefetched.
     pub(in crate::compiled) near: u64,
-    /// The number of bytes that each packet of the batch has behind those in memory. Empty if all
-    /// packets are in memory as a whole.
+    /// The number of bytes of each packet of the batch that are not in memory here, because only
+    /// the packet's head was given. Empty if all packets are complete.
     pub(in crate::compiled) beyond: &'b [u64],
     pub(in crate::compiled) timed: &'b mut Option<Timed>,
     /// The flag that is set when the worker is to stop.
@@ -105,8 +105,8 @@ impl Run<'_, '_> {
         self.batch.errors.push((self.packet, error));
     }
 
-    /// Returns the number of bytes that the packet at a position of the batch has behind those in
-    /// memory.
+    /// Returns the number of bytes of the packet at a position of the batch that are not in memory
+    /// here.
     pub(in crate::compiled) fn beyond(&self, position: usize) -> u64 {
         self.beyond.get(position).copied().unwrap_or(0)
     }
