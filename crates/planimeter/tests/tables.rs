@@ -89,9 +89,9 @@ fn a_run_leaves_a_directory() {
         "--cores",
         "1",
         "--key-bits",
-        "2048",
+        "128",
         "--parameter-bytes",
-        "4,4096",
+        "4,32",
         "--time",
         "1ms",
         "--repetitions",
@@ -110,7 +110,7 @@ fn a_run_leaves_a_directory() {
     assert_eq!(error.matches("threshold rate > 100G does not hold").count(), 8, "{error}");
     assert!(!error.contains("lost == 0"), "{error}");
     assert!(
-        text.contains("seed 5") && text.contains("keys of 2048 bits, parameters of 4096 B"),
+        text.contains("seed 5") && text.contains("keys of 128 bits, parameters of 32 B"),
         "{text}"
     );
     for name in ["result.json", "report.html", "cases.csv", "histograms/case-001_single.hgrm"] {

@@ -26,6 +26,8 @@
 //! // None of 1,000 packets was lost: at most 0.37 % are, with 95 % confidence.
 //! let lost = proportion(0, 1000, Confidence::P95).expect("trials");
 //! assert!(lost.high < 0.0037);
+//! ```
+//!
 //! All intervals are based on one special function, the regularized incomplete beta function, and
 //! on its inverse, which is found by robust bisection. This crate evaluates the function itself:
 //! other implementations need a number of steps proportional to the number of samples, or stop

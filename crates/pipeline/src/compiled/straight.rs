@@ -71,6 +71,10 @@ pub(super) struct Straight {
     /// The units of work that a packet is charged by the end of ingress, and of egress, for blocks
     /// without charges in their code.
     pub(super) costs: [u64; 2],
+    /// The charge for each block that goes alone, by its position.
+    block_costs: [u64; 6],
+    /// Whether code charges packets while blocks run.
+    has_charges: bool,
     /// The plan for bursts, or the reason why packets are not processed in bursts.
     pub(super) plan: Result<Plan, Refusal>,
     pub(super) drop_port: u64,
@@ -116,6 +120,7 @@ impl Straight {
             Kind::Psa => [2, 5],
             Kind::Pna => [2, 3],
         };
+        straight.block_costs = straight.blocks.map(|callee| layout.costs.of_block(callee));
         straight.costs = before.map(|count| {
             let blocks = bound.blocks.iter().take(count);
             blocks.map(|block| layout.costs.of_block(block.callee)).fold(0, u64::saturating_add)
@@ -226,6 +231,8 @@ impl Straight {
             is_codes_alone,
             parameters: [Stage::Ingress, Stage::Egress].map(|stage| places.shared(stage)),
             costs: [0; 2],
+            block_costs: [0; 6],
+            has_charges: layout.costs.has_charges(),
             plan: Err(MISSING),
             drop_port: layout.drop_port.into(),
             psa: match kind {

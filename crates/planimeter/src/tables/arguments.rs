@@ -64,8 +64,8 @@ Examples:
     planimeter tables --storage inline,static --sync optimistic --lock both --size 2^20 --cores 2
 
   Wide keys and parameters, every second power of two:
-    planimeter tables --storage all --sync optimistic --size 2^8..2^20:2 --key-bits 32,128,296 \\
-        --parameter-bytes 4,16,64
+    planimeter tables --storage all --sync optimistic --size 2^8..2^20:2 --key-bits 32,64,128 \\
+        --parameter-bytes 4,16,32
 
   Everything there is, from 1 to 4,194,304 entries (hours, and gigabytes of memory):
     planimeter tables --full -o runs/full

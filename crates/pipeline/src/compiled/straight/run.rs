@@ -53,12 +53,59 @@ pub(in crate::compiled) struct Run<'r, 'b> {
     pub(super) inputs: Inputs<u64>,
 }
 
-/// The state of a port's queue while replicas are sent to it: the number of all replicas, and of
-/// those that have left.
+/// The queues of the ports to which the replicas of a packet go.
+enum Queues<'r> {
+    /// Few replicas, which are counted where a number is needed.
+    Few(&'r [Replica]),
+    /// Many replicas, and the queue of each port.
+    Many(&'r [Replica], HashMap<u32, Queued>),
+}
+
+/// The queue of a port to which replicas go.
 #[derive(Clone, Copy, Default)]
 struct Queued {
     all: u64,
     left: u64,
+}
+
+impl<'r> Queues<'r> {
+    /// The number of replicas up to which counting is faster than a map.
+    const FEW: usize = 16;
+
+    fn new(replicas: &'r [Replica]) -> Self {
+        if replicas.len() <= Self::FEW {
+            return Self::Few(replicas);
+        }
+        let mut queues = HashMap::<u32, Queued>::new();
+        for replica in replicas {
+            queues.entry(replica.port).or_default().all += 1;
+        }
+        Self::Many(replicas, queues)
+    }
+
+    /// Returns the numbers of replicas of the port of the replica at `position`: those before it,
+    /// and those behind it. Positions must come in ascending order.
+    fn around(&mut self, position: usize) -> (u64, u64) {
+        match self {
+            Self::Few(replicas) => {
+                let Some((before, [replica, behind @ ..])) = replicas.split_at_checked(position)
+                else {
+                    return (0, 0);
+                };
+                let count = |others: &[Replica]| {
+                    others.iter().filter(|other| other.port == replica.port).count() as u64
+                };
+                (count(before), count(behind))
+            }
+            Self::Many(replicas, queues) => {
+                let Some(replica) = replicas.get(position) else { return (0, 0) };
+                let queue = queues.entry(replica.port).or_default();
+                let before = queue.left;
+                queue.left += 1;
+                (before, queue.all.saturating_sub(queue.left))
+            }
+        }
+    }
 }
 
 /// The parts of a packet that pass from ingress to egress.
@@ -252,15 +299,16 @@ impl Run<'_, '_> {
 
     /// Runs a block. Returns the parser's error, or zero.
     fn block(&mut self, block: usize) -> Result<u64, RunError> {
-        if let Some(callee) = self.straight.blocks.get(block) {
-            self.charge(self.core.layout.costs.of_block(*callee))?;
-        }
+        let straight = self.straight;
+        self.charge(straight.block_costs.get(block).copied().unwrap_or(0))?;
         if !self.straight.runs.get(block).copied().unwrap_or(false) {
             return Ok(0);
         }
         self.call_outs();
-        let left = u64::try_from(self.context.work_left).unwrap_or(0);
-        self.context.begin_work(left, self.stop);
+        if straight.has_charges {
+            let left = u64::try_from(self.context.work_left).unwrap_or(0);
+            self.context.begin_work(left, self.stop);
+        }
         let frame = self.frame().as_mut_ptr().cast();
         // SAFETY: the frame is as long as the resolved program states and consists of words.
         // `load_packet` set the packet, which the caller of `Compiled::process_batch` lends for the
@@ -268,7 +316,9 @@ impl Run<'_, '_> {
         // are refused. The host belongs to this run and only host calls use it until the code
         // returns. The table accesses were obtained for the batch inside the gate.
         let how = unsafe { self.code.machine.run(block, frame, &mut self.context) };
-        self.context.work_left = self.context.end_work().cast_signed();
+        if straight.has_charges {
+            self.context.work_left = self.context.end_work().cast_signed();
+        }
         if how == flow::FAULT && self.is_stopped() {
             return Err(RunError::Stopped);
         }
@@ -313,21 +363,14 @@ impl Run<'_, '_> {
         let begin = self.at * self.words;
         self.saved.clear();
         self.saved.extend_from_slice(&self.frames[begin..begin + self.words]);
-        // The queue of each port to which replicas go.
-        let mut queues: HashMap<u32, Queued> = HashMap::new();
-        for replica in replicas {
-            queues.entry(replica.port).or_default().all += 1;
-        }
+        let mut queues = Queues::new(replicas);
         for (position, replica) in replicas.iter().enumerate() {
             if position as u64 + 1 >= MAXIMUM_PASSES {
                 return Err(RunError::PassLimit(MAXIMUM_PASSES));
             }
             self.frames[begin..begin + self.words].copy_from_slice(self.saved);
             // All replicas are queued before the first of them leaves.
-            let queue = queues.entry(replica.port).or_default();
-            let before = queue.left;
-            queue.left += 1;
-            let waiting = queue.all.saturating_sub(queue.left);
+            let (before, waiting) = queues.around(position);
             self.inputs.set(Known::Instance, replica.instance.into());
             self.inputs.set(Known::QueueDepth, before + self.behind(replica.port));
             self.assign(&self.straight.resolved.replica);
