@@ -90,8 +90,8 @@ impl Cells {
         }
     }
 
-    /// Returns the address of the first cell, for machine code. It must access the cells only as
-    /// this type does.
+    /// Returns the address of the first cell, for machine code, which must access the cells only as
+    /// the methods of this type do.
     #[must_use]
     pub fn address(&self) -> *const u8 {
         self.region.at(0)

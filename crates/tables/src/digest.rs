@@ -58,7 +58,7 @@ pub struct DigestCounts {
     pub dropped: u64,
     /// The number of answers that were written to the table.
     pub applied: u64,
-    /// The number of those answers that overwrote another change.
+    /// The number of applied answers that overwrote another change.
     pub overwritten: u64,
     /// The number of digests that the controller refused, or whose entry no longer existed.
     pub refused: u64,
@@ -102,7 +102,7 @@ impl DigestSender {
     }
 }
 
-/// A controller and the thread that applies its answers. Both threads end when this is dropped.
+/// A controller thread and the thread that applies its answers. Both end when this is dropped.
 pub struct DigestLoop {
     sockets: [TcpStream; 2],
     threads: Vec<JoinHandle<()>>,

@@ -1,5 +1,5 @@
-//! The hash of a key: one 64 by 64 bit multiplication for each eight bytes, whose two halves are
-//! exclusive-ored.
+//! The hash of a key: one 64 by 64 bit multiplication for each eight bytes. The two halves of each
+//! product are exclusive-ored.
 //!
 //! Every bit of the key affects every bit of the result at the cost of a few cycles, so tables may
 //! take the bucket from the low bits and a tag from the high ones. The seed is part of the table: a

@@ -77,7 +77,7 @@ pub(crate) struct Bounds {
 }
 
 impl Pattern {
-    /// Combines the matches of the fields of one entry.
+    /// Returns the pattern that combines the matches of an entry's fields.
     pub(crate) fn new(fields: &[MatchField], matches: &[FieldMatch]) -> Result<Self, MatchError> {
         if fields.len() != matches.len() {
             return Err(MatchError::Fields { given: matches.len(), expected: fields.len() });

@@ -116,7 +116,7 @@ impl Case {
 pub struct Settings {
     /// The duration of the timed part of a turn.
     pub time: Duration,
-    /// The duration of the untimed part before it.
+    /// The duration of the untimed part before the timed one.
     pub warm_up: Duration,
     /// The number of turns of each case.
     pub repetitions: usize,

@@ -44,7 +44,7 @@ use crate::sync::{AtomicU32, AtomicU64, Ordering};
 const STRIDE: u32 = 6;
 /// The number of words of a node before its 32-bit halves.
 const HEAD: usize = 3;
-/// The half with the result for keys that match no longer prefix in the node.
+/// The half with the result for keys that match no prefix of the node itself.
 const INHERITED: usize = 2 * HEAD;
 /// The first half with a result of the node itself.
 const RESULTS: usize = INHERITED + 1;
@@ -149,7 +149,7 @@ pub(crate) struct PrefixWriter {
     arena: Writer,
     /// The results of the prefixes that end in one of the arrays, by [`name`].
     known: HashMap<u32, u32, KeyHash>,
-    /// The length of each of these prefixes, by its result.
+    /// The length of each prefix in `known`, by its result.
     lengths: Vec<u8>,
     /// A copy of the small array. If the writer read the array itself, this would hide earlier
     /// reads of packets from the model checker.

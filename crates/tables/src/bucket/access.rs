@@ -80,7 +80,8 @@ unsafe extern "C" fn alone<const K: usize, const V: usize, const NUMBERED: bool>
     low: u64,
     high: u64,
 ) -> Place {
-    // SAFETY: the caller of a function in an access passes that access.
+    // SAFETY: the caller passes the access that holds this function, which is valid and which no
+    // other thread uses.
     let (access, buckets) = unsafe { parts::<K, V>(access) };
     let key = key::<K>(low, high);
     match buckets.find::<true>(hash::<K, V, NUMBERED>(&key), &key, |_| true) {
@@ -228,7 +229,8 @@ unsafe extern "C" fn shared<const K: usize, const V: usize, const NUMBERED: bool
     low: u64,
     high: u64,
 ) -> Place {
-    // SAFETY: the caller of a function in an access passes that access.
+    // SAFETY: the caller passes the access that holds this function, which is valid and which no
+    // other thread uses.
     let (used, buckets) = unsafe { parts::<K, V>(access) };
     let key = key::<K>(low, high);
     match buckets.find::<false>(hash::<K, V, NUMBERED>(&key), &key, |_| true) {
@@ -244,7 +246,8 @@ unsafe extern "C" fn shared<const K: usize, const V: usize, const NUMBERED: bool
 unsafe extern "C" fn write_back<const K: usize, const V: usize, const NUMBERED: bool>(
     access: *mut Access,
 ) {
-    // SAFETY: the caller of a function in an access passes that access.
+    // SAFETY: the caller passes the access that holds this function, which is valid and which no
+    // other thread uses.
     let (access, buckets) = unsafe { parts::<K, V>(access) };
     let key = key::<K>(access.key[0], access.key[1]);
     let hash = hash::<K, V, NUMBERED>(&key);
@@ -260,7 +263,8 @@ unsafe extern "C" fn held<const K: usize, const V: usize, const NUMBERED: bool>(
     low: u64,
     high: u64,
 ) -> Place {
-    // SAFETY: the caller of a function in an access passes that access.
+    // SAFETY: the caller passes the access that holds this function, which is valid and which no
+    // other thread uses.
     let (used, buckets) = unsafe { parts::<K, V>(access) };
     let key = key::<K>(low, high);
     let hash = hash::<K, V, NUMBERED>(&key);
@@ -284,7 +288,8 @@ unsafe extern "C" fn held<const K: usize, const V: usize, const NUMBERED: bool>(
 }
 
 unsafe extern "C" fn release<const K: usize, const V: usize>(access: *mut Access) {
-    // SAFETY: the caller of a function in an access passes that access.
+    // SAFETY: the caller passes the access that holds this function, which is valid and which no
+    // other thread uses.
     let (access, _) = unsafe { parts::<K, V>(access) };
     let line = std::mem::replace(&mut access.line, ptr::null_mut());
     if !line.is_null() {

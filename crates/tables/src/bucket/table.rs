@@ -12,7 +12,7 @@ use super::line::{Header, Held, Line, slots};
 use crate::quiescence::relax;
 use crate::region::{LINE, Pages, Region};
 
-/// A power of two of buckets.
+/// An array of buckets, whose length is a power of two.
 pub(crate) struct Buckets<const K: usize, const V: usize> {
     region: Region,
     mask: usize,

@@ -112,7 +112,8 @@ fn left(access: &Access) -> (u32, u16, [u8; MOST]) {
 }
 
 unsafe extern "C" fn alone<const K: usize>(access: *mut Access, low: u64, high: u64) -> Place {
-    // SAFETY: the caller of a function in an access passes that access.
+    // SAFETY: the caller passes the access that holds this function, which is valid and which no
+    // other thread uses.
     let (used, table) = unsafe { parts(access) };
     let (key, mut bytes) = (key::<K>(low, high), [0; MOST]);
     let hash = hash::bytes(&key, DEFAULT_SEED);
@@ -124,7 +125,8 @@ unsafe extern "C" fn alone<const K: usize>(access: *mut Access, low: u64, high: 
 }
 
 unsafe extern "C" fn store(access: *mut Access) {
-    // SAFETY: the caller of a function in an access passes that access.
+    // SAFETY: the caller passes the access that holds this function, which is valid and which no
+    // other thread uses.
     let (access, table) = unsafe { parts(access) };
     let (record, action, bytes) = left(access);
     // SAFETY: `alone` found the record, and the table does not change while the access is in use.
@@ -132,7 +134,8 @@ unsafe extern "C" fn store(access: *mut Access) {
 }
 
 unsafe extern "C" fn shared<const K: usize>(access: *mut Access, low: u64, high: u64) -> Place {
-    // SAFETY: the caller of a function in an access passes that access.
+    // SAFETY: the caller passes the access that holds this function, which is valid and which no
+    // other thread uses.
     let (used, table) = unsafe { parts(access) };
     let (key, mut bytes) = (key::<K>(low, high), [0; MOST]);
     let hash = hash::bytes(&key, DEFAULT_SEED);
@@ -147,7 +150,8 @@ unsafe extern "C" fn shared<const K: usize>(access: *mut Access, low: u64, high:
 }
 
 unsafe extern "C" fn write_back<const K: usize>(access: *mut Access) {
-    // SAFETY: the caller of a function in an access passes that access.
+    // SAFETY: the caller passes the access that holds this function, which is valid and which no
+    // other thread uses.
     let (access, table) = unsafe { parts(access) };
     let key = key::<K>(access.key[0], access.key[1]);
     let (_, _, bytes) = left(access);
@@ -159,7 +163,8 @@ unsafe extern "C" fn write_back<const K: usize>(access: *mut Access) {
 }
 
 unsafe extern "C" fn held<const K: usize>(access: *mut Access, low: u64, high: u64) -> Place {
-    // SAFETY: the caller of a function in an access passes that access.
+    // SAFETY: the caller passes the access that holds this function, which is valid and which no
+    // other thread uses.
     let (used, table) = unsafe { parts(access) };
     let (key, mut bytes) = (key::<K>(low, high), [0; MOST]);
     let Some((record, _)) = table.find::<false>(hash::bytes(&key, DEFAULT_SEED), &key) else {
@@ -182,7 +187,8 @@ unsafe extern "C" fn held<const K: usize>(access: *mut Access, low: u64, high: u
 }
 
 unsafe extern "C" fn release(access: *mut Access) {
-    // SAFETY: the caller of a function in an access passes that access.
+    // SAFETY: the caller passes the access that holds this function, which is valid and which no
+    // other thread uses.
     let (access, table) = unsafe { parts(access) };
     let line = std::mem::replace(&mut access.line, ptr::null_mut());
     if !line.is_null() {

@@ -14,7 +14,7 @@ use super::Operation;
 use super::counters::CacheMisses;
 use super::samples::Samples;
 
-/// The number of calls of which one is timed.
+/// The number of calls for each timed one.
 const STRIDE: usize = 16;
 /// The number of unanswered digests at which a lane waits for the answers. It is lower than the
 /// number at which digests are dropped.

@@ -240,7 +240,7 @@ fn refusal(case: &Case, sharing: Sharing, asks: Requirements) -> Option<NotOffer
     None
 }
 
-/// The part of a design besides its storage.
+/// The name of a design without its storage, used to report refused combinations.
 struct Name {
     sharing: Sharing,
     lock: EntryLock,

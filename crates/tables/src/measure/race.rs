@@ -33,7 +33,7 @@ pub struct Race {
     pub lock: EntryLock,
     /// The number of updates that were made.
     pub updates: u64,
-    /// The number of those updates that are missing in the entries.
+    /// The number of updates that are missing in the entries.
     pub lost: u64,
 }
 

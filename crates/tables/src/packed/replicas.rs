@@ -221,8 +221,8 @@ impl Replicas {
         Remade { tables: self.all_now().map(ExactTable::shrunk).collect() }
     }
 
-    /// Replaces each table for which there is a new one, and returns the replaced tables. They must
-    /// not have changed since the new ones were made from them.
+    /// Replaces each table for which there is a new one, and returns the replaced tables. The
+    /// replaced tables must not have changed since the new ones were made.
     pub(super) fn adopt(&mut self, remade: Remade) -> Remade {
         let Remade { mut tables } = remade;
         for (table, other) in self.all().zip(&mut tables) {

@@ -9,7 +9,7 @@ use crate::sync::{AtomicU64, Ordering};
 /// The number of values that are compared together.
 pub(super) const TOGETHER: usize = 8;
 
-/// The number of words of that many masks and values.
+/// The number of words of [`TOGETHER`] masks and values.
 pub(super) const GROUP: usize = 2 * TOGETHER;
 
 /// A method of comparison that the processor supports.
