@@ -90,8 +90,8 @@ pub struct Access {
     pub(crate) body: *const c_void,
     /// A bit for each action that writes its entry.
     pub(crate) writing: u64,
-    /// The line that is locked until `leave`, or another non-null value if the entry in use is not
-    /// in a bucket; null if no entry is in use.
+    /// The line that is locked until `leave`, or another non-null value if the locked entry is not
+    /// in a bucket. Null if nothing is locked.
     pub(crate) line: *mut c_void,
     pub(crate) key: [u64; 2],
     pub(crate) value: [u64; 4],
