@@ -44,8 +44,8 @@ fn bits(value: &entities::Value, place: impl fmt::Display) -> Result<Bits, Entit
     Ok(Bits::from_be_bytes(width, false, value.bytes()))
 }
 
-/// Converts a pattern to a value of the control plane. Returns `None` if the pattern is too wide for
-/// the control plane's type, or if the control plane represents the value as a string.
+/// Converts a pattern to a value of the control plane. Returns `None` if the pattern is too wide
+/// for the control plane's type, or if the control plane represents the value as a string.
 fn scalar(of: ValueType, pattern: &Bits) -> Option<entities::Value> {
     let width = match of {
         ValueType::Bits(width) => width,

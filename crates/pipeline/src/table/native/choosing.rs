@@ -4,8 +4,8 @@
 //! Such an entry holds the address of a [`Chooser`] in place of parameters. Code takes a [`Member`]
 //! from the chooser, with its action and parameters. Entries that run the same member or group
 //! share a chooser, which keeps its address as long as an entry uses it. When a member or group
-//! changes, or a watched port goes up or down, the chooser is rebuilt in place while the gate of the
-//! [`tables::WorkerGroup`] keeps workers out, so that entries need not be visited. The packed
+//! changes, or a watched port goes up or down, the chooser is rebuilt in place while the gate of
+//! the [`tables::WorkerGroup`] keeps workers out, so that entries need not be visited. The packed
 //! members are copies: the actions remain in their cells, because code here only reads them.
 
 use super::super::packing::EntryLayout;
