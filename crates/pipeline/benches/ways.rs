@@ -55,7 +55,7 @@ fn main() {
             (0..4).map(|port| Replica { port, instance: port as u16 }).collect(),
         );
         switch.compile().unwrap();
-        let mut bytes = vec![0_u8; 84];
+        let mut bytes = [0_u8; 84];
         bytes[12] = 8;
         bytes[14] = 0x45;
         bytes[22] = 64;
