@@ -259,19 +259,16 @@ impl Run<'_, '_> {
         &mut self.frames[begin..begin + self.words]
     }
 
-    fn bytes_mut(&mut self) -> &mut [u8] {
-        let frame = self.frame();
-        let length = frame.len() * 8;
-        // SAFETY: the words are that many initialized bytes, every bit pattern is valid for `u8`
-        // and for `u64`, and the exclusive borrow of `self` covers them.
-        unsafe { std::slice::from_raw_parts_mut(frame.as_mut_ptr().cast(), length) }
-    }
-
     /// Runs assignments of the glue on the standard metadata.
     #[inline]
     fn assign(&mut self, assignments: &Assignments) {
-        let inputs = self.inputs;
-        assignments.run(&inputs, self.bytes_mut());
+        let begin = self.at * self.words;
+        let frame = &mut self.frames[begin..begin + self.words];
+        let length = frame.len() * 8;
+        // SAFETY: the words are as many bytes, every pattern of which is a number, and nothing else
+        // uses the frame while the slice lives.
+        let frame = unsafe { std::slice::from_raw_parts_mut(frame.as_mut_ptr().cast(), length) };
+        assignments.run(&self.inputs, frame);
     }
 
     /// Returns a field of the standard metadata, or zero if the program's metadata have no such
