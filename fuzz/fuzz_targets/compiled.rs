@@ -87,9 +87,8 @@ fn compare(program: &Program, mut random: Random) {
         .map(|(round, (port, packet))| interpreted.process(*port, packet, time(round)))
         .collect();
     // This is a limit of the interpreter alone.
-    let is_limit = |outcome: &Result<Vec<Output>, RunError>| {
-        matches!(outcome, Err(RunError::Depth(_)))
-    };
+    let is_limit =
+        |outcome: &Result<Vec<Output>, RunError>| matches!(outcome, Err(RunError::Depth(_)));
     let complete = expected.iter().take_while(|outcome| !is_limit(outcome)).count();
     let digests = interpreted.take_digests();
     for way in compiled.ways().into_iter().skip(1) {
