@@ -1,4 +1,5 @@
-//! Entries that packets of PNA add where code has the table.
+//! The host call by which a PNA packet adds the entry that it missed (`add_entry`) to a packed
+//! table.
 
 use super::context::{Context, host, inside};
 use super::host::Host;
@@ -6,37 +7,37 @@ use crate::table::{ActionCell, Ageing, FieldMatch, Runs};
 use ir::ActionId;
 use ir::bits::Bits;
 
-/// Bytes of packed data.
+/// The number of bytes of an entry's packed action data.
 pub(super) const DATA: usize = 32;
 
-/// No profile is given.
+/// The value of [`Adding::profile`] when the program names no expiry profile.
 pub(super) const NO_PROFILE: u64 = u64::MAX;
 
-/// An entry that a packet missed, as code writes it down.
+/// An entry to be added for a packet that missed, as generated code writes it to its stack.
 #[derive(Debug)]
 #[repr(C)]
 pub(super) struct Adding {
-    /// Counted from one; zero if the packet missed none.
+    /// The number of the table, counted from one; zero if the packet missed in no table.
     pub(super) table: u64,
     pub(super) action: u64,
-    /// The key, in two words.
+    /// The low half of the packed key; `high` is the high half.
     pub(super) low: u64,
     pub(super) high: u64,
-    /// Or [`NO_PROFILE`].
+    /// The expiry profile, or [`NO_PROFILE`].
     pub(super) profile: u64,
-    /// Packed.
+    /// The packed parameters of the action.
     pub(super) data: [u8; DATA],
 }
 
-/// Adds the entry that a packet missed. Gives whether that was done.
+/// Adds the entry that a packet missed. Returns 1 if the entry was added and 0 otherwise.
 pub(super) unsafe extern "C" fn add_entry(context: *mut Context, adding: *const Adding) -> u64 {
-    // SAFETY: code calls this with its own context, whose host nobody else uses during the call, and with a slot of its
-    // stack in which all parts are written.
+    // SAFETY: generated code passes its own context, whose host and `Inside` only this call uses
+    // until it returns, and a stack slot in which it has written every field of `Adding`.
     let (host, inside, adding) = unsafe { (host(context), inside(context), &*adding) };
     let Some(inside) = inside else { return 0 };
     let state = host.state;
     let Some(table) = adding.table.checked_sub(1) else { return 0 };
-    // The packet missed, so it holds no entry.
+    // A packet that missed holds no lock on an entry, so the worker may leave the gate here.
     u64::from(inside.outside(state, || host.add_entry(table, adding)))
 }
 
@@ -58,7 +59,7 @@ impl Host<'_> {
             let bits = Bits::unsigned(width, key >> above);
             FieldMatch::Exact(if field.signed { bits.cast(width, true) } else { bits })
         });
-        // Entries of a table without `pna_idle_timeout` stay.
+        // Entries of a table without `pna_idle_timeout` never expire.
         let expires = state.ageing != Ageing::None && profile != NO_PROFILE;
         let timeout = expires.then(|| self.state.expire_time(profile)).flatten();
         let runs = Runs::Action(ActionCell::new(call));

@@ -1,8 +1,11 @@
-//! What machine code shares with the program that calls it.
+//! The state that generated code shares with its caller, and the functions that generated code
+//! calls.
 //!
-//! A block of code is a function of a frame and a [`Context`]. It reads and writes the frame at offsets that are below
-//! the frame's length by construction, the packet below its length after a check, and the output below what the
-//! deparser can emit at most. All else goes through call-outs, which get the same two pointers back.
+//! Each block of a program is compiled to a function of a frame and a [`Context`]. It accesses the
+//! frame at offsets that are below the frame's length by construction, the packet at offsets that
+//! it has checked against the packet's length, and the output buffer below the largest size that
+//! the deparser can emit. For everything else it makes a host call, which receives the same frame
+//! and context.
 
 use super::host::Host;
 use super::step::Steps;
@@ -14,104 +17,115 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-/// How a block of code ended.
+/// The ways in which a block of generated code can end.
 pub(super) mod flow {
     pub(crate) const NEXT: i64 = 0;
-    /// `exit`.
+    /// The block executed an `exit` statement.
     pub(crate) const EXIT: i64 = 1;
-    /// A parser rejects; the error is in the context.
+    /// The parser rejected the packet; [`Context::error`](super::Context) holds the error.
     pub(crate) const REJECT: i64 = 2;
-    /// The packet cannot be processed; the number of the fault is in the context.
+    /// The packet cannot be processed; [`Context::fault`](super::Context) holds the number of the
+    /// fault.
     pub(crate) const FAULT: i64 = 3;
 }
 
-/// The fault of a loop that does not end; the others are numbers of assertions.
+/// The fault of a packet that exceeds its work limit. Smaller numbers are those of assertions.
 pub(super) const WORK_LIMIT: u64 = u64::MAX;
 
-/// A fault that the host has.
+/// The fault of a packet whose [`Host::fault`] holds the error.
 pub(super) const HOST_FAULT: u64 = u64::MAX - 1;
 
-/// `action_run` without an action, as in the interpreter.
+/// The value of `action_run` if no action ran, equal to the interpreter's.
 pub(super) use crate::table::NO_ACTION;
 
-/// The bit of what `apply` gives that says that an entry was found.
+/// The bit of the result of [`apply`] that is set if the lookup found an entry.
 pub(super) const HIT: u32 = 32;
 
-/// A block asked for a copy, for another pass or for a message.
+/// The flag in [`Context::asked`] that a step has requested a copy, another pass or a digest.
 pub(super) const ASKED: u64 = 1;
 
-/// The machine still has what it counted for the packet before.
+/// The flag in [`Context::asked`] that the interpreter has not yet been reset for this packet.
 pub(super) const NEW_PACKET: u64 = 2;
 
-/// No block has said where the packet is to go.
+/// The value of [`Context::destination`] if no block has set a destination.
 const UNTOUCHED: u64 = u64::MAX;
 
-/// The packet is to be dropped.
+/// The value of [`Context::destination`] if the packet is to be dropped.
 pub(super) const NOWHERE: u64 = u64::MAX - 1;
 
-/// See the module.
+/// The state that generated code and its caller share while a packet is processed.
 #[derive(Debug)]
 #[repr(C)]
 pub(super) struct Context {
     pub(super) packet: *const u8,
-    /// Of the packet, in bytes.
+    /// The length of the packet in bytes.
     pub(super) length: u64,
-    /// In bytes.
+    /// The offset of the parser's cursor in bytes.
     pub(super) cursor: u64,
     pub(super) emitted: *mut u8,
     pub(super) emitted_length: u64,
-    /// Units of work that the packet may still take.
+    /// The units of work that the packet may take before generated code calls [`refill`].
     pub(super) work_left: i64,
-    /// Units that are not in `work_left`, so that code looks at `stop` before it gets them.
+    /// The units of work that [`refill`] has yet to add to `work_left`. They are kept apart so that
+    /// `stop` is checked once per slice.
     held: u64,
-    /// Whether the worker is to end, or null.
+    /// The flag that tells the worker to stop, or null.
     stop: *const AtomicBool,
     pub(super) error: u64,
     pub(super) fault: u64,
-    /// Bytes by which headers that became valid or invalid change the packet.
+    /// The number of bytes by which headers that became valid or invalid change the packet's
+    /// length.
     pub(super) length_change: i64,
     pub(super) truncate: u64,
     /// PNA: the port of the last `send_to_port`, or [`NOWHERE`], or [`UNTOUCHED`].
     pub(super) destination: u64,
-    /// Address of the entry whose action runs, if entries of its table time out; or zero.
+    /// The address of the account of the entry whose action runs, if entries of its table time out;
+    /// otherwise zero.
     pub(super) timed: u64,
-    /// Nanoseconds, as timers have them.
+    /// The current time in nanoseconds, as [`Timer`] represents it.
     pub(super) now: u64,
-    /// Not zero if a checksum was verified and is wrong.
+    /// A nonzero value if a checksum was verified and is wrong.
     pub(super) checksum_error: u64,
-    /// Of the packet as it was received, in bytes, for counters.
+    /// The length in bytes of the packet as it was received, which counters add up.
     pub(super) received_length: u64,
-    /// Of a packet in a burst: [`NEW_PACKET`] before its first step of the interpreter's, then [`ASKED`] once one of them
-    /// asked the architecture for something.
+    /// The flags of a packet in a burst: [`NEW_PACKET`] before the interpreter runs the packet's
+    /// first step, then [`ASKED`] once a step has made a request to the architecture.
     pub(super) asked: u64,
-    /// One for each table that code has natively.
+    /// The first of the accesses to packed tables, one for each table.
     pub(super) tables: *mut TableAccess,
-    /// For each extern instance the address of its elements, or zero.
+    /// The first of the addresses of extern arrays, one for each extern instance; zero for an
+    /// instance without an array.
     pub(super) arrays: *const u64,
-    /// 1 there as long as no other worker counts at the same time, or 0.
+    /// The address of a word that is 1 while no other worker counts, in which case generated code
+    /// counts without atomic instructions, and 0 otherwise.
     pub(super) is_alone: *const u64,
-    /// 1 there once the worker was outside of the gate and tables may have changed, or 0.
+    /// The address of a word that is 1 if the worker has left the gate since buckets were
+    /// prefetched, in which case tables may have moved and bucket addresses are computed again, and
+    /// 0 otherwise.
     pub(super) has_left: *const u64,
     inside: *mut c_void,
     host: *mut c_void,
-    /// If the interpreter has steps; it is apart from the host.
+    /// The interpreter, which is an object apart from the host, or null if the program leaves no
+    /// steps to the interpreter.
     machine: *mut c_void,
 }
 
-/// The units of work after which code looks whether the worker is to end.
+/// The units of work between two checks of the stop flag.
 const SLICE: u64 = 1 << 16;
 
-/// A worker outside of the gate cannot tell whether it is alone.
+/// The word that `is_alone` refers to outside the gate, where a worker cannot know whether it is
+/// alone.
 static NOBODY_KNOWS: u64 = 0;
 
-/// It may find another table each time.
+/// The word that `has_left` refers to outside the gate, where a table may change at any time.
 static ALWAYS: u64 = 1;
 
-/// A block of machine code: frame and context; gives a [`flow`].
+/// A compiled block: takes the frame and the context, and returns a value of [`flow`].
 pub(super) type Code = unsafe extern "C" fn(*mut u8, *mut Context) -> i64;
 
 impl Context {
-    /// For one packet, without a host, with where [`crate::state::State`] has arrays.
+    /// Creates the context of one packet. It has no host yet; `arrays` are the addresses that
+    /// [`crate::state::State`] holds.
     pub(super) fn new(work_left: u32, now: Duration, arrays: &[u64]) -> Self {
         Self {
             packet: std::ptr::null(),
@@ -142,22 +156,23 @@ impl Context {
         }
     }
 
-    /// Lets code take this number of units of work, and look whether the worker is to end before it takes more than a slice
-    /// of them. The flag must live until code returns.
+    /// Allows generated code `units` of work, and has it check `stop` after each slice. The flag
+    /// must live until generated code returns.
     pub(super) fn begin_work(&mut self, units: u64, stop: Option<&AtomicBool>) {
         let slice = units.min(SLICE);
         (self.work_left, self.held) = (slice.cast_signed(), units - slice);
         self.stop = stop.map_or(std::ptr::null(), std::ptr::from_ref);
     }
 
-    /// Returns the units that code left.
+    /// Returns the units of work that remain, and forgets the stop flag.
     pub(super) fn end_work(&mut self) -> u64 {
         self.stop = std::ptr::null();
         let held = std::mem::take(&mut self.held);
         u64::try_from(self.work_left).map_or(0, |left| left + held)
     }
 
-    /// Says how tables are reached until it is said again.
+    /// Sets the accesses by which generated code reaches tables. `inside` must live while generated
+    /// code runs.
     pub(super) fn set_tables(&mut self, inside: &mut Inside<'_>) {
         self.tables = inside.accesses().as_mut_ptr();
         self.is_alone = inside.is_alone();
@@ -165,7 +180,8 @@ impl Context {
         self.inside = std::ptr::from_mut(inside).cast();
     }
 
-    /// Where the packet is to go that code has run blocks for, if they said so; forgets it.
+    /// Returns the destination that the blocks have set for the packet, if any, and clears it.
+    /// `Some(None)` means that the packet is to be dropped.
     pub(super) fn take_destination(&mut self) -> Option<Option<u32>> {
         match std::mem::replace(&mut self.destination, UNTOUCHED) {
             UNTOUCHED => None,
@@ -174,22 +190,25 @@ impl Context {
         }
     }
 
-    /// Says what the call-outs work on until it is said again.
+    /// Sets the host that host calls use. `host` must live while generated code runs.
     pub(super) fn set_host(&mut self, host: &mut Host<'_>) {
         self.host = std::ptr::from_mut(host).cast();
     }
 
-    /// Says what does the interpreter's steps until it is said again.
+    /// Sets the interpreter that runs the steps left to it. `machine` must live while generated
+    /// code runs.
     pub(super) fn set_machine(&mut self, machine: &mut Machine<'_>) {
         self.machine = std::ptr::from_mut(machine).cast();
     }
 }
 
-/// Lets code have another slice of what the packet may take; gives what it has then, less than none if the packet ends.
+/// Adds another slice to the work that the packet may take, unless the worker is to stop. Returns
+/// the remaining work, which is negative if the packet must end.
 pub(super) unsafe extern "C" fn refill(context: *mut Context) -> i64 {
-    // SAFETY: code calls this with its own context, which nothing else uses during the call.
+    // SAFETY: generated code passes its own context, which nothing else uses during the call.
     let context = unsafe { &mut *context };
-    // SAFETY: `Context::begin_work` was given the flag for as long as code runs, or it is null.
+    // SAFETY: the pointer is null or the flag given to `Context::begin_work`, which outlives the
+    // run of generated code.
     let stop = unsafe { context.stop.as_ref() };
     if stop.is_none_or(|stop| !stop.load(Ordering::Relaxed)) {
         let missing = context.work_left.min(0).unsigned_abs();
@@ -200,90 +219,107 @@ pub(super) unsafe extern "C" fn refill(context: *mut Context) -> i64 {
     context.work_left
 }
 
-/// The host of a context.
+/// Returns the host of a context.
 ///
 /// # Safety
-/// `context` is the pointer that a block of code was called with, the host that it was given is still there, and nobody
-/// else uses it while the result lives.
+/// `context` must be the pointer that a block of generated code was called with, its host must
+/// still exist, and nothing else may use the host while the result lives.
 pub(super) unsafe fn host<'h>(context: *mut Context) -> &'h mut Host<'h> {
-    // SAFETY: by the contract, the context is alive and its host is the `Host` that `Context::set_host` borrowed; lifetimes
-    // of what the host borrows are longer than the call of the code that calls this.
+    // SAFETY: the caller guarantees that the context is alive and that its host is the `Host` that
+    // `Context::set_host` borrowed. What the host borrows outlives the generated code that makes
+    // this call.
     unsafe { &mut *(*context).host.cast::<Host<'h>>() }
 }
 
-/// Host and machine of a context; nothing if it has no machine.
+/// Returns the host and the interpreter of a context, or `None` if the context has no interpreter.
 ///
 /// # Safety
-/// As [`host`], for the machine too.
+/// `context` must be the pointer that a block of generated code was called with, its host and
+/// interpreter must still exist, and nothing else may use either while the result lives.
 pub(super) unsafe fn steps<'h>(context: *mut Context) -> Option<Steps<'h, 'h>> {
-    // SAFETY: by the contract, the pointer is what `Context::set_machine` borrowed, or null.
+    // SAFETY: the pointer is null or the interpreter that `Context::set_machine` borrowed, which
+    // the caller guarantees to be alive and unused.
     let machine = unsafe { (*context).machine.cast::<Machine<'h>>().as_mut() };
-    // SAFETY: by the contract; the host is another object than the machine.
+    // SAFETY: the caller guarantees that the host is alive and unused, and it is a different object
+    // from the interpreter.
     machine.map(|machine| Steps { host: unsafe { host(context) }, machine })
 }
 
-/// What the worker has inside of the gate; nothing if the program has no tables that code uses natively.
+/// Returns the state that the worker has inside the gate, or `None` if the program has no packed
+/// tables.
 ///
 /// # Safety
-/// As [`host`], for what [`Context::set_tables`] borrowed.
+/// `context` must be the pointer that a block of generated code was called with, the object given
+/// to [`Context::set_tables`] must still exist, and nothing else may use it while the result lives.
 pub(super) unsafe fn inside<'i>(context: *mut Context) -> Option<&'i mut Inside<'i>> {
-    // SAFETY: by the contract, the pointer is what `Context::set_tables` borrowed, or null.
+    // SAFETY: the pointer is null or what `Context::set_tables` borrowed, which the caller
+    // guarantees to be alive and unused.
     unsafe { (*context).inside.cast::<Inside<'i>>().as_mut() }
 }
 
-/// The account with an address that code took from an entry.
+/// Returns the account at an address that generated code read from an entry, or `None` if the
+/// address is zero.
 ///
 /// # Safety
-/// The worker has been inside of the gate since code took it, so that the entry is still in its table; or zero.
+/// `address` must be zero, or the worker must have been inside the gate since it read the address,
+/// so that the entry is still in its table.
 pub(super) unsafe fn account<'a>(address: u64) -> Option<&'a Account> {
-    // SAFETY: by the contract; whoever takes an entry out of its table closes the gate before it is dropped, and its account
-    // with it.
+    // SAFETY: the caller guarantees that the entry is still in its table. An entry that is removed
+    // is dropped, with its account, only after the gate has been closed.
     unsafe { std::ptr::with_exposed_provenance::<Account>(address as usize).as_ref() }
 }
 
-/// As [`account`], of an entry of a table with counters or meters.
+/// Returns the account of an entry that has direct counters or meters, or `None` if the address is
+/// zero.
 ///
 /// # Safety
-/// As [`account`], and the table has some.
+/// `address` must be zero, or the worker must have been inside the gate since it read the address,
+/// and the entry's table must have direct counters or meters.
 pub(super) unsafe fn direct_account<'a>(address: u64) -> Option<&'a DirectAccount> {
-    // SAFETY: as in `account`; all entries of such a table have accounts of this kind.
+    // SAFETY: the caller guarantees that the entry, and therefore its account, is alive, and all
+    // entries of a table with direct counters or meters have accounts of this type.
     unsafe { std::ptr::with_exposed_provenance::<DirectAccount>(address as usize).as_ref() }
 }
 
-/// The entry that an account belongs to.
+/// Returns the entry that an account belongs to, or `None` if the address is zero.
 ///
 /// # Safety
-/// As [`account`].
+/// `address` must be zero, or the worker must have been inside the gate since it read the address.
 pub(super) unsafe fn entry<'e>(address: u64) -> Option<&'e Stored> {
-    // SAFETY: by the contract; an account has the address of its entry from the beginning.
+    // SAFETY: the caller guarantees that the account is alive, and an account holds the address of
+    // its entry from its creation on.
     unsafe { account(address)?.entry().as_ref() }
 }
 
-/// As [`entry`], to be kept.
+/// Returns a counted reference to the entry that an account belongs to, or `None` if the address is
+/// zero.
 ///
 /// # Safety
-/// As [`account`].
+/// `address` must be zero, or the worker must have been inside the gate since it read the address.
 unsafe fn owned(address: u64) -> Option<Arc<Stored>> {
-    // SAFETY: by the contract.
+    // SAFETY: the caller guarantees that the address is zero or that its account is alive.
     let pointer = unsafe { account(address) }?.entry();
-    // SAFETY: the address is what `Arc::as_ptr` gave, and by the contract the table has the entry, which it counts.
+    // SAFETY: the address came from `Arc::as_ptr`, and the table still holds a counted reference to
+    // the entry, so the count is at least one.
     unsafe {
         Arc::increment_strong_count(pointer);
         Some(Arc::from_raw(pointer))
     }
 }
 
-/// A packet found an entry that has timed out: it goes, and was not found.
+/// Removes an entry that a packet found after its timeout, and counts the lookup as a miss.
 pub(super) unsafe extern "C" fn expire(
     context: *mut Context,
     table: u64,
     address: u64,
     access: *mut TableAccess,
 ) {
-    // SAFETY: as in `apply`.
+    // SAFETY: generated code passes its own context, whose host only this call uses until it
+    // returns.
     let host = unsafe { host(context) };
-    // SAFETY: as in `owned`: code took the address a moment ago. The access is one of the context's, which code does not
-    // use during the call.
+    // SAFETY: the worker has not left the gate since generated code read the address of the
+    // account. The access is one of the context's, which generated code does not use during the
+    // call.
     let (entry, inside) = unsafe {
         (*access).access.abandon();
         (*access).access.hits -= 1;
@@ -295,7 +331,7 @@ pub(super) unsafe extern "C" fn expire(
     }
 }
 
-/// Says to the interpreter which table is applied, with which key, and which entry was found, if one was.
+/// Tells the interpreter which table is applied, with which key, and which entry was found, if any.
 pub(super) unsafe extern "C" fn begin_look_up(
     context: *mut Context,
     table: u64,
@@ -303,66 +339,75 @@ pub(super) unsafe extern "C" fn begin_look_up(
     high: u64,
     address: u64,
 ) {
-    // SAFETY: as in `apply`.
+    // SAFETY: generated code passes its own context; only this call uses its host and interpreter.
     let Some(mut steps) = (unsafe { steps(context) }) else { return };
-    // SAFETY: as in `interpret`.
+    // SAFETY: generated code does not use its context during the call, and `steps` refers to the
+    // host and the interpreter, which are apart from the context.
     steps.prepare(unsafe { &mut *context });
-    // SAFETY: as in `expire`.
+    // SAFETY: the address is zero, or the worker has not left the gate since generated code read
+    // it.
     let entry = unsafe { owned(address) };
     steps.begin_look_up(table, u128::from(high) << 64 | u128::from(low), entry);
 }
 
-/// Restarts the timer of the entry whose action runs; a profile that is not all ones sets its timeout too.
+/// Restarts the timer of the entry whose action runs. A profile that is not `u64::MAX` also sets
+/// the entry's timeout.
 pub(super) unsafe extern "C" fn restart_timer(context: *mut Context, profile: u64) {
     let profile = (profile != u64::MAX).then_some(profile);
-    // SAFETY: an address in the context is of the lookup at hand.
+    // SAFETY: `timed` is zero or belongs to the entry of the current lookup, since which the worker
+    // has not left the gate.
     let found = unsafe { entry((*context).timed) };
     if let Some(entry) = found {
-        // SAFETY: as in `apply`.
+        // SAFETY: generated code passes its own context, whose host only this call uses until it
+        // returns.
         let host = unsafe { host(context) };
         entry.restart_timer(host.now, profile.map(|profile| host.state.expire_time(profile)));
         return;
     }
-    // SAFETY: as in `apply`.
+    // SAFETY: generated code passes its own context; only this call uses its host and interpreter.
     if let Some(mut steps) = unsafe { steps(context) } {
-        // SAFETY: as in `interpret`.
+        // SAFETY: generated code does not use its context during the call, and `steps` refers to
+        // the host and the interpreter, which are apart from the context.
         steps.prepare(unsafe { &mut *context });
         steps.machine.restart_timer(profile);
     }
 }
 
-/// Looks a packed key up and puts the data of the action that was found into the frame.
+/// Looks up a packed key and copies the action data that was found to the frame.
 pub(super) unsafe extern "C" fn apply(
     frame: *mut u8,
     context: *mut Context,
     table: u64,
     key: *const u8,
 ) -> u64 {
-    // SAFETY: code calls this with its own context; the host was given this very frame.
+    // SAFETY: generated code passes its own context, whose host only this call uses until it
+    // returns.
     let host = unsafe { host(context) };
     let (bytes, length) = (host.frame_length(), host.key_length(table));
-    // SAFETY: the frame that code runs on has that many bytes and nothing else refers to it during the call; the code
-    // made the key in a stack slot of the length that the table's keys take.
+    // SAFETY: the frame of generated code has `bytes` bytes, and nothing else refers to it during
+    // the call. The key is in a stack slot whose length is that of the table's packed key.
     let (frame, key) = unsafe {
         (std::slice::from_raw_parts_mut(frame, bytes), std::slice::from_raw_parts(key, length))
     };
-    // SAFETY: as in `apply` for the host; nothing else uses the context during the call.
+    // SAFETY: generated code passes its own context, which nothing else writes during the call.
     host.received_length = unsafe { (*context).received_length };
     host.apply(frame, table, key)
 }
 
-/// Fetches a default action that writes what it is given; gives its position.
+/// Prepares a default action that writes its parameters, and returns the action's position.
 pub(super) unsafe extern "C" fn default_action(
     context: *mut Context,
     table: u64,
     access: *mut TableAccess,
 ) -> u64 {
-    // SAFETY: as in `apply`; the access is one of the context's.
+    // SAFETY: generated code passes its own context, whose host only this call uses, and one of the
+    // context's accesses, which generated code does not use during the call.
     unsafe { host(context).default_action(table, &mut *access) }
 }
 
-/// Leaves what the action at a position made of its references, which code has put beside the access; the entry had these
-/// values and still has them, and is written later.
+/// Hands the parameters that an action has written to the table as a change to be made later. The
+/// action is at `position`; `values` points to the entry's parameters, which are unchanged, and the
+/// access holds the new ones.
 pub(super) unsafe extern "C" fn defer(
     context: *mut Context,
     table: u64,
@@ -370,57 +415,64 @@ pub(super) unsafe extern "C" fn defer(
     values: *const u8,
     position: u64,
 ) {
-    // SAFETY: as in `apply`.
+    // SAFETY: generated code passes its own context, whose host only this call uses until it
+    // returns.
     let host = unsafe { host(context) };
     let layout = host.table(table).and_then(|table| table.packing());
     let (Some(layout), Ok(position)) = (layout, u16::try_from(position)) else { return };
     let bytes = layout.parameter_bytes as usize;
-    // SAFETY: code found the entry a moment ago, inside of the gate, where nobody writes entries of such a table; it has as
-    // many bytes.
+    // SAFETY: generated code found the entry since the worker last entered the gate. Entries of
+    // such a table have `bytes` bytes of parameters, and nothing writes them while a worker is
+    // inside the gate.
     let before = unsafe { std::slice::from_raw_parts(values, bytes) }.to_vec();
-    // SAFETY: the access is one of the context's, which code does not use during the call.
+    // SAFETY: the access is one of the context's, which generated code does not use during the
+    // call.
     let made = unsafe { (*access).made };
     let made: Vec<u8> = made.into_iter().flat_map(u64::to_ne_bytes).collect();
-    // SAFETY: as in `owned`: the address is the entry's.
+    // SAFETY: the parameters include the address of the entry's account, and the worker has not
+    // left the gate since it found the entry. Only this call uses the context's `Inside`.
     let (entry, inside) = unsafe { (owned(layout.owner_of(&before)), inside(context)) };
     if let (Some(entry), Some(inside)) = (entry, inside) {
         inside.outside(host.state, || host.defer(table, &entry, position, (&before, &made)));
     }
 }
 
-/// Leaves what the action made of its references in the entry.
+/// Writes back to the entry the parameters that the action has changed in the frame.
 pub(super) unsafe extern "C" fn leave(frame: *mut u8, context: *mut Context, table: u64) {
-    // SAFETY: as in `apply`.
+    // SAFETY: generated code passes its own context, whose host only this call uses until it
+    // returns.
     let host = unsafe { host(context) };
     let bytes = host.frame_length();
-    // SAFETY: as in `apply`.
+    // SAFETY: the frame of generated code has `bytes` bytes, and nothing writes it during the call.
     let frame = unsafe { std::slice::from_raw_parts(frame, bytes) };
     host.leave(frame, table);
 }
 
-/// The value of a register; `current` beyond its end.
+/// Returns the value of a register, or `current` if the index is out of range.
 pub(super) unsafe extern "C" fn read_register(
     context: *mut Context,
     register: u64,
     index: u64,
     current: u64,
 ) -> u64 {
-    // SAFETY: as in `apply`.
+    // SAFETY: generated code passes its own context, whose host only this call uses until it
+    // returns.
     unsafe { host(context) }.read_register(register, index).unwrap_or(current)
 }
 
-/// Writes a register; nothing beyond its end.
+/// Writes a register. Does nothing if the index is out of range.
 pub(super) unsafe extern "C" fn write_register(
     context: *mut Context,
     register: u64,
     index: u64,
     value: u64,
 ) {
-    // SAFETY: as in `apply`.
+    // SAFETY: generated code passes its own context, whose host only this call uses until it
+    // returns.
     unsafe { host(context) }.write_register(register, index, value);
 }
 
-/// Whether a number of this width is in a parser value set.
+/// Returns 1 if a parser value set contains a number of the given width, and 0 otherwise.
 pub(super) unsafe extern "C" fn is_member(
     context: *mut Context,
     set: u64,
@@ -428,29 +480,33 @@ pub(super) unsafe extern "C" fn is_member(
     width: u64,
     signed: u64,
 ) -> u64 {
-    // SAFETY: as in `apply`.
+    // SAFETY: generated code passes its own context, whose host only this call uses until it
+    // returns.
     let host = unsafe { host(context) };
     u64::from(host.is_member(set, number, (width as u32, signed != 0)))
 }
 
-/// Counts the packet in an array of counters.
+/// Counts the packet in an element of a counter array.
 pub(super) unsafe extern "C" fn count(context: *mut Context, counter: u64, index: u64) {
-    // SAFETY: as in `apply`.
+    // SAFETY: generated code passes its own context, whose host only this call uses until it
+    // returns.
     let host = unsafe { host(context) };
-    // SAFETY: as in `apply`.
+    // SAFETY: generated code passes its own context, which nothing else writes during the call.
     host.received_length = unsafe { (*context).received_length };
     host.count(counter, index);
 }
 
-/// Lets the interpreter do a step; gives a [`flow`].
+/// Has the interpreter run a step, and returns a value of [`flow`].
 pub(super) unsafe extern "C" fn interpret(frame: *mut u8, context: *mut Context, step: u64) -> i64 {
-    // SAFETY: as in `apply`.
+    // SAFETY: generated code passes its own context; only this call uses its host and interpreter.
     let Some(mut steps) = (unsafe { steps(context) }) else { return flow::FAULT };
     let bytes = steps.host.frame_length();
-    // SAFETY: as in `apply`; the pointers in the context are not used while this reference lives.
+    // SAFETY: the frame of generated code has `bytes` bytes, and nothing else refers to the frame
+    // or to the context during the call.
     let (frame, context) = unsafe { (std::slice::from_raw_parts_mut(frame, bytes), &mut *context) };
     steps.prepare(context);
-    // SAFETY: as in `apply`.
+    // SAFETY: the context is the one that generated code passed, and only this call uses its
+    // `Inside`.
     let inside = unsafe { inside(std::ptr::from_mut(context)) };
     let inside = inside.filter(|_| steps.changes_tables(step));
     let outcome = match inside {
@@ -464,49 +520,56 @@ pub(super) unsafe extern "C" fn interpret(frame: *mut u8, context: *mut Context,
     steps.host.ended(context, outcome).err().unwrap_or(flow::NEXT)
 }
 
-/// As [`apply`] for a table that the interpreter looks up; all ones if that ended with a fault.
+/// Has the interpreter look up a table. Returns the same value as [`apply`], or `u64::MAX` if the
+/// lookup ended with a fault.
 pub(super) unsafe extern "C" fn look_up(frame: *mut u8, context: *mut Context, table: u64) -> u64 {
-    // SAFETY: as in `apply`.
+    // SAFETY: generated code passes its own context; only this call uses its host and interpreter.
     let Some(mut steps) = (unsafe { steps(context) }) else { return u64::MAX };
     let bytes = steps.host.frame_length();
-    // SAFETY: as in `interpret`.
+    // SAFETY: the frame of generated code has `bytes` bytes, and nothing else refers to the frame
+    // or to the context during the call.
     let (frame, context) = unsafe { (std::slice::from_raw_parts_mut(frame, bytes), &mut *context) };
     steps.prepare(context);
     let outcome = steps.look_up(frame, table);
     steps.host.ended(context, outcome).unwrap_or(u64::MAX)
 }
 
-/// Says that the action of such a table is over; gives a [`flow`].
+/// Ends the action of a table that [`look_up`] has looked up, and returns a value of [`flow`].
 pub(super) unsafe extern "C" fn end_look_up(
     frame: *mut u8,
     context: *mut Context,
     table: u64,
 ) -> i64 {
-    // SAFETY: as in `apply`.
+    // SAFETY: generated code passes its own context; only this call uses its host and interpreter.
     let Some(mut steps) = (unsafe { steps(context) }) else { return flow::FAULT };
     let bytes = steps.host.frame_length();
-    // SAFETY: as in `interpret`.
+    // SAFETY: the frame of generated code has `bytes` bytes, nothing writes it during the call, and
+    // nothing else refers to the context.
     let (frame, context) = unsafe { (std::slice::from_raw_parts(frame, bytes), &mut *context) };
     let outcome = steps.end_look_up(frame, table);
     steps.host.ended(context, outcome).err().unwrap_or(flow::NEXT)
 }
 
-/// The hash of the data of a gather; `found` is what it is compared with where that is asked for.
+/// Returns the hash of the fields that a gather lists, and compares it with `found` if the gather
+/// verifies a checksum.
 pub(super) unsafe extern "C" fn hash(
     frame: *mut u8,
     context: *mut Context,
     gather: u64,
     found: u64,
 ) -> u64 {
-    // SAFETY: as in `apply`.
+    // SAFETY: generated code passes its own context, whose host only this call uses until it
+    // returns.
     let host = unsafe { host(context) };
     let bytes = host.frame_length();
-    // SAFETY: as in `interpret`.
+    // SAFETY: the frame of generated code has `bytes` bytes, nothing writes it during the call, and
+    // nothing else refers to the context.
     let (frame, context) = unsafe { (std::slice::from_raw_parts(frame, bytes), &mut *context) };
     let payload = usize::try_from(context.cursor).ok().zip(usize::try_from(context.length).ok());
     let payload = match payload {
         Some((cursor, length)) if cursor <= length && !context.packet.is_null() => {
-            // SAFETY: the packet that code runs on has that many bytes, and nothing writes them during the call.
+            // SAFETY: the packet has `length` bytes, of which `cursor` is at most the end, and
+            // nothing writes them during the call.
             unsafe { std::slice::from_raw_parts(context.packet.add(cursor), length - cursor) }
         }
         _ => &[],

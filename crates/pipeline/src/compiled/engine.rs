@@ -1,8 +1,8 @@
-//! Machine code as what runs the blocks of a program for the drivers of the architectures.
+//! The [`Engine`] by which the drivers of the architectures run the blocks of a compiled program.
 //!
-//! A value that a driver hands from block to block stays where the block left it in the frame. The parameters of the
-//! blocks that it goes through next have the same place, so that nothing is moved for a packet that goes straight
-//! through. Only what has to outlast another packet's blocks is copied.
+//! A value that a driver passes from block to block stays in the frame where the block left it. The
+//! corresponding parameters of the blocks share one offset, so nothing is moved for a packet that
+//! passes each block once. A value is copied only if it must outlive the blocks of another packet.
 
 use super::context::{Context, HOST_FAULT, WORK_LIMIT, flow};
 use super::host::{Host, read, write};
@@ -22,7 +22,7 @@ use ir::{ControlId, Direction, ParserId, Projection, TypeId};
 use std::ops::{Deref, DerefMut};
 use std::time::Duration;
 
-/// A packet on its way through the blocks.
+/// The state of a packet on its way through the compiled blocks.
 pub(super) struct Run<'a, 'r> {
     pub(super) code: &'r Compiled,
     pub(super) core: &'r Core,
@@ -32,11 +32,12 @@ pub(super) struct Run<'a, 'r> {
     pub(super) machine: &'a mut Machine<'r>,
 }
 
-/// A value of the architecture.
+/// A value that the architecture passes from block to block, such as headers or metadata.
 pub(super) enum Image {
-    /// Nothing was stored to it.
+    /// A value that has never been written, and so is all zeros.
     Initial,
-    /// In the frame, where a block left it; until another packet's blocks run.
+    /// A value in the frame, where a block left it. It is valid until the blocks of another packet
+    /// run.
     Here {
         offset: u32,
         size: u32,
@@ -45,10 +46,10 @@ pub(super) enum Image {
 }
 
 impl Compiled {
-    /// Processes a packet as [`crate::Switch::process`] does, on the same state.
+    /// Processes a packet like [`crate::Switch::process`], on the same state.
     ///
     /// # Errors
-    /// As [`crate::Switch::process`].
+    /// Returns the errors of [`crate::Switch::process`].
     pub fn process(
         &self,
         core: &Core,
@@ -65,7 +66,8 @@ impl Compiled {
         outcome
     }
 
-    /// As [`Self::process`]; what left before an error is still there.
+    /// Processes a packet like [`Self::process`], but keeps the packets that were sent before an
+    /// error.
     pub(crate) fn run(
         &self,
         core: &Core,
@@ -83,7 +85,8 @@ impl Compiled {
         outcome
     }
 
-    /// The same with the memory that is used again.
+    /// Processes a packet with an architecture's driver, in memory that is reused from packet to
+    /// packet.
     fn run_in(
         &self,
         Memory { frame, key, data, joined, .. }: &mut Memory,
@@ -93,7 +96,8 @@ impl Compiled {
         now: Duration,
         outputs: &mut Vec<Output>,
     ) -> Result<(), RunError> {
-        // Taken before the gate: whoever closes that may be waited for here.
+        // The lock is taken before the worker enters the gate: its holder may itself be waiting for
+        // the gate to close.
         let _alone = self.runs_alone.then(|| core.state.alone());
         frame.resize((self.bound.frame as usize).div_ceil(8), 0);
         let mut machine = Machine::new(&core.layout, &core.state, scratch, None, now)?;
@@ -120,17 +124,19 @@ impl Compiled {
 
 impl Run<'_, '_> {
     fn bytes(&self) -> &[u8] {
-        // SAFETY: the words are as many bytes, every pattern of which is a number; the borrow is of `self`.
+        // SAFETY: the slice has `8 * len` initialised bytes, every bit pattern of a byte is valid,
+        // and the result borrows `self`.
         unsafe { std::slice::from_raw_parts(self.frame.as_ptr().cast(), self.frame.len() * 8) }
     }
 
     fn bytes_mut(&mut self) -> &mut [u8] {
         let length = self.frame.len() * 8;
-        // SAFETY: as in `bytes`.
+        // SAFETY: the slice has `length` initialised bytes, every bit pattern of a byte and of a
+        // word is valid, and the result borrows `self` mutably.
         unsafe { std::slice::from_raw_parts_mut(self.frame.as_mut_ptr().cast(), length) }
     }
 
-    /// What a value is in bytes; nothing for one that was not stored to.
+    /// Returns the bytes of a value, or no bytes if the value was never written.
     fn shown<'v>(&'v self, value: &'v Image) -> &'v [u8] {
         match value {
             Image::Initial => &[],
@@ -142,7 +148,8 @@ impl Run<'_, '_> {
         }
     }
 
-    /// The bytes of a value to be changed, and whether they are the frame's.
+    /// Returns the bytes of a value for writing. A value that was never written becomes zeros of
+    /// its own.
     fn changed<'v>(&'v mut self, value: &'v mut Image, type_id: TypeId) -> &'v mut [u8] {
         if let Image::Initial = value {
             let size =
@@ -159,9 +166,10 @@ impl Run<'_, '_> {
         }
     }
 
-    /// Puts the arguments of a block where its parameters are.
+    /// Places the arguments of a block at the offsets of its parameters.
     fn copy_in(&mut self, parameters: &[BlockParameter], arguments: &mut [Image]) {
-        // What lies where another argument will be is taken away first.
+        // Values that lie at another offset are copied out first, before an argument overwrites
+        // them.
         for (argument, to) in arguments.iter_mut().zip(parameters) {
             if matches!(argument, Image::Here { offset, .. } if *offset != to.offset) {
                 self.keep(argument);
@@ -185,7 +193,7 @@ impl Run<'_, '_> {
         }
     }
 
-    /// Runs a block; gives the parser's outcome.
+    /// Runs a block. The result matters for parsers only; for a control it is always accepted.
     fn block(
         &mut self,
         callee: Callee,
@@ -216,9 +224,10 @@ impl Run<'_, '_> {
         let (work, stop) = (self.machine.work_left(), self.machine.scratch.stop.clone());
         self.context.begin_work(work, stop.as_deref().map(|stop| &*stop.flag));
         let frame = self.frame.as_mut_ptr().cast();
-        // SAFETY: the frame is as long as the bound form says, of words; the packet is the machine's, which nothing
-        // changes while a block runs; the room for output was just made; the host is this run's, and used by nobody
-        // but call-outs until the code returns.
+        // SAFETY: the frame consists of words and is as long as the resolved program says. The
+        // packet belongs to the interpreter, which does not change it while a block runs. The
+        // output buffer has just been reserved. The host belongs to this run, and only host calls
+        // use it until the code returns.
         let how = unsafe { code.machine.run(position, frame, self.context) };
         let Self { context, machine, .. } = self;
         machine.set_in_parser(false);
@@ -236,7 +245,8 @@ impl Run<'_, '_> {
         let emitted = usize::try_from(context.emitted_length).unwrap_or(0);
         let room = &mut machine.scratch.emitted;
         let emitted = emitted.min(room.capacity());
-        // SAFETY: code wrote the bytes up to `emitted_length`, for which the room was made.
+        // SAFETY: generated code has written the bytes up to `emitted_length`, which is at most the
+        // reserved capacity.
         unsafe { room.set_len(emitted) };
         self.machine.set_work_left(self.context.end_work());
         if how == flow::FAULT && self.machine.scratch.is_stopped() {
@@ -256,17 +266,18 @@ impl Run<'_, '_> {
         Ok(outcome)
     }
 
-    /// Sends the message of the digest that a block called for.
+    /// Sends the digest message that a block requested.
     pub(super) fn send_digest(&mut self) -> Result<(), RunError> {
         let Self { frame, host, machine, .. } = self;
         let length = frame.len() * 8;
-        // SAFETY: as in `bytes`.
+        // SAFETY: the frame has `length` initialised bytes, every bit pattern of a byte is valid,
+        // and the slice borrows the frame.
         let frame = unsafe { std::slice::from_raw_parts(frame.as_ptr().cast(), length) };
         Steps { host, machine }.send_digest(frame)
     }
 }
 
-/// Why code ended with a fault.
+/// Returns the error for which generated code ended with a fault.
 pub(super) fn fault(code: &Compiled, context: &Context, host: &mut Host<'_>) -> RunError {
     let number = context.fault;
     if number == WORK_LIMIT {
@@ -412,7 +423,7 @@ impl<'r> Engine<'r> for Run<'_, 'r> {
     }
 }
 
-/// Where a part of a struct is, and its bytes.
+/// Returns the offset of a part of a struct and its size in bytes.
 fn part(shape: &Shape, path: &[Projection]) -> Option<(u32, u32)> {
     let (mut offset, mut shape) = (0, shape);
     for step in path {

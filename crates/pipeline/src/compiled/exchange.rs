@@ -1,11 +1,12 @@
-//! Values between the frame, where code has them, and the interpreter's variables.
+//! Conversion of values between the frame, where generated code keeps them, and the interpreter's
+//! variables.
 
 use crate::bound::moves::Move;
 use crate::bound::shape::{DATA, Header, Shape, Storage, TAIL};
 use crate::value::Value;
 use ir::bits::Bits;
 
-/// The value that a variable's part is.
+/// Returns the part of a variable's value at a path of positions.
 pub(super) fn part<'v>(value: &'v mut Value, path: &[u32]) -> Option<&'v mut Value> {
     path.iter().try_fold(value, |value, position| {
         let parts = match value {
@@ -16,21 +17,21 @@ pub(super) fn part<'v>(value: &'v mut Value, path: &[u32]) -> Option<&'v mut Val
     })
 }
 
-/// Moves a value out of the frame.
+/// Copies a value from the frame to a variable of the interpreter.
 pub(super) fn load_move(frame: &[u8], from: &Move, variable: &mut Value) {
     if let Some(value) = part(variable, &from.path) {
         load(frame, from.offset, &from.shape, value);
     }
 }
 
-/// Moves a value into the frame.
+/// Copies a variable of the interpreter to the frame.
 pub(super) fn store_move(frame: &mut [u8], to: &Move, variable: &mut Value) {
     if let Some(value) = part(variable, &to.path) {
         store(frame, to.offset, &to.shape, value);
     }
 }
 
-/// Takes what lies in the frame into a value of the same type.
+/// Reads a value of the given shape from the frame. `value` must have the same type.
 pub(super) fn load(frame: &[u8], offset: u32, shape: &Shape, value: &mut Value) {
     let at = |distance: u32| offset.saturating_add(distance);
     match (shape, value) {
@@ -99,7 +100,7 @@ fn load_fields(data: &[u8], header: &Header, fields: &mut [Value]) {
     }
 }
 
-/// Puts a value into the frame.
+/// Writes a value of the given shape to the frame.
 pub(super) fn store(frame: &mut [u8], offset: u32, shape: &Shape, value: &Value) {
     let at = |distance: u32| offset.saturating_add(distance);
     match (shape, value) {

@@ -1,4 +1,5 @@
-//! Checksums and hashes over what lies in the frame.
+//! Checksums and hashes over fields in the frame, for generated code that does not compute them
+//! itself.
 
 use super::context::Context;
 use super::host::Host;
@@ -7,8 +8,8 @@ use crate::bound::shape::{DATA, TAIL};
 use crate::sync::read;
 
 impl Host<'_> {
-    /// The hash of the data of this number; an error of the packet, if it is not the one that was found where that is
-    /// verified.
+    /// Returns the hash of the fields of a gather by its number. If the gather verifies a checksum
+    /// and the hash is not `found`, records a checksum error in the context.
     pub(super) fn gathered_hash(
         &mut self,
         frame: &[u8],
@@ -54,7 +55,7 @@ impl Host<'_> {
         if gather.payload {
             data.extend_from_slice(payload);
         }
-        // The bound form has no algorithm that is not run.
+        // The resolved program names only algorithms that are implemented.
         let hash = read(&self.state.hashes).hash(&gather.algorithm, &data).unwrap_or(0);
         if gather.verifies && hash != found {
             context.checksum_error = 1;
@@ -68,7 +69,8 @@ fn append_number(data: &mut Vec<u8>, used: &mut u32, number: u64, width: u32) {
     append(data, used, &number.to_be_bytes(), (64 - width, width));
 }
 
-/// Appends bits behind the last of `data`, of whose last byte so many are used.
+/// Appends `width` bits of `from`, beginning at `bit`, to `data`. `used` is the number of bits in
+/// use in the last byte of `data`.
 fn append(data: &mut Vec<u8>, used: &mut u32, from: &[u8], (bit, width): (u32, u32)) {
     if *used == 8 && bit.is_multiple_of(8) && width.is_multiple_of(8) {
         let start = (bit / 8) as usize;
@@ -81,7 +83,7 @@ fn append(data: &mut Vec<u8>, used: &mut u32, from: &[u8], (bit, width): (u32, u
             data.push(0);
             *used = 0;
         }
-        // As many as are left in the byte that is read, and in the one that is written.
+        // Take the bits that remain in the byte being read and that fit in the byte being written.
         let inside = bit % 8;
         let count = left.min(8 - inside).min(8 - *used);
         let byte = from.get((bit / 8) as usize).copied().unwrap_or(0);

@@ -1,4 +1,5 @@
-//! Code on memory with guard pages around it: a read or write beyond packet, frame or output ends the test's process.
+//! Tests that run generated code on memory between guard pages: an access beyond packet, frame or
+//! output ends the process of the test.
 
 #[allow(dead_code, reason = "programs are not made smaller here")]
 #[path = "../../tests/compiled/differential/grammar.rs"]
@@ -16,7 +17,7 @@ use rand::{RngExt, SeedableRng};
 use std::ffi::{c_int, c_void};
 use std::time::Duration;
 
-// SAFETY: these are the signatures of POSIX on machines of 64 bits.
+// SAFETY: these are the POSIX signatures on 64-bit machines.
 unsafe extern "C" {
     fn mmap(
         at: *mut c_void,
@@ -35,14 +36,14 @@ const READ_AND_WRITE: c_int = 3;
 const PRIVATE_AND_ANONYMOUS: c_int = 0x22;
 const PAGE: usize = 4096;
 
-/// Where in its pages memory is, next to which guard.
+/// The edge of the accessible pages at which the memory lies, next to a guard page.
 #[derive(Clone, Copy)]
 enum Edge {
     Begin,
     End,
 }
 
-/// Memory between two pages that nobody may touch.
+/// Memory between two pages that cannot be accessed.
 struct Guarded {
     pages: *mut u8,
     inner: usize,
@@ -53,13 +54,15 @@ struct Guarded {
 impl Guarded {
     fn new(length: usize, edge: Edge) -> Self {
         let inner = length.max(1).next_multiple_of(PAGE);
-        // SAFETY: new pages, anywhere.
+        // SAFETY: the call maps new pages at an address that the system chooses, and so affects no
+        // other memory.
         let pages = unsafe {
             mmap(std::ptr::null_mut(), inner + 2 * PAGE, NOTHING, PRIVATE_AND_ANONYMOUS, -1, 0)
         };
         assert!(pages as isize != -1, "no memory");
         let pages: *mut u8 = pages.cast();
-        // SAFETY: the pages between the first and the last of those that were just made.
+        // SAFETY: the range is that of the new pages without the first and the last, and nothing
+        // refers to it yet.
         let done = unsafe { mprotect(pages.add(PAGE).cast(), inner, READ_AND_WRITE) };
         assert_eq!(done, 0, "memory cannot be used");
         let begin = match edge {
@@ -70,24 +73,26 @@ impl Guarded {
     }
 
     fn pointer(&self) -> *mut u8 {
-        // SAFETY: inside of the pages.
+        // SAFETY: `begin` is an offset inside the mapping.
         unsafe { self.pages.add(self.begin) }
     }
 
     fn bytes(&mut self) -> &mut [u8] {
-        // SAFETY: as many bytes of pages that can be read and written, borrowed with `self`.
+        // SAFETY: the pages hold `length` bytes from this address on, which may be read and
+        // written, are initialised with zeros, and are borrowed with `self`.
         unsafe { std::slice::from_raw_parts_mut(self.pointer(), self.length) }
     }
 }
 
 impl Drop for Guarded {
     fn drop(&mut self) {
-        // SAFETY: the pages that `new` made, which nothing refers to any more.
+        // SAFETY: `new` mapped exactly this range, and no reference to it remains.
         unsafe { munmap(self.pages.cast(), self.inner + 2 * PAGE) };
     }
 }
 
-/// Runs all blocks of a program, one after the other, as far as they go, with a place at the tables if code uses some.
+/// Runs all blocks of a program in order until one faults, and returns how many blocks ended
+/// normally. The worker joins the tables if the program has packed ones.
 fn run(code: &Compiled, switch: &Switch, packet: &[u8], edge: Edge) -> usize {
     if code.bound.natives.is_empty() {
         return blocks(code, switch, packet, edge, None);
@@ -136,13 +141,14 @@ fn blocks(
     let mut ran = 0;
     for position in 0..code.bound.blocks.len() {
         machine.set_in_parser(position == 0);
-        // The interpreter emits in memory of its own; there are no such steps in the deparser here.
+        // Output that the interpreter emits would go to its own buffer; these programs have no such
+        // steps in the deparser.
         context.emitted = output.pointer();
         context.emitted_length = 0;
         context.set_host(&mut host);
         context.set_machine(&mut machine);
-        // SAFETY: frame and output are as long as the bound form says, the packet as the context says; the host is
-        // above.
+        // SAFETY: the frame and the output are as long as the resolved program says, the packet is
+        // as long as the context says, and the host and the interpreter outlive the call.
         let how = unsafe { code.machine.run(position, frame.pointer(), &mut context) };
         assert!(usize::try_from(context.emitted_length).is_ok_and(|emitted| emitted <= room));
         ran += usize::from(how == flow::NEXT);
@@ -176,7 +182,8 @@ fn code_stays_in_packet_frame_and_output() {
     assert!(ran > 1000, "only {ran} blocks ran to their end");
 }
 
-/// Headers that are added, taken away and changed, and numbers at the end of a packet that no load takes alone.
+/// A program that adds, removes and changes headers, with fields at the end of the packet for which
+/// a whole-word load would read beyond it.
 const BURSTS: &str = "#include <core.p4>
 #include <v1model.p4>
 header A { bit<8> kind; bit<3> few; bit<45> many; } header T { bit<24> tag; }
@@ -224,7 +231,8 @@ fn bursts_read_nothing_beyond_their_packets_and_give_the_same_in_all_ways() {
                 outputs.into_iter().map(|output| output.packet).collect::<Vec<_>>()
             });
             let expected: Vec<Vec<u8>> = expected.flatten().collect();
-            // All stages in one, the same with entries asked for before it, then from stage to stage.
+            // The fused function, the fused function with prefetched entries, and the two functions
+            // one after the other.
             let clock: fn() -> u64 = || 0;
             for (near, clock) in [(u64::MAX, None), (0, None), (u64::MAX, Some(clock))] {
                 code.near = near;
@@ -237,13 +245,14 @@ fn bursts_read_nothing_beyond_their_packets_and_give_the_same_in_all_ways() {
     }
 }
 
-/// The guard itself, in a process of its own: what reads beyond its memory does not live.
+/// Shows that the guard works: a process that reads beyond guarded memory is ended by a signal.
 #[test]
 fn who_reads_beyond_guarded_memory_is_stopped() {
     const NAME: &str = "compiled::guarded::who_reads_beyond_guarded_memory_is_stopped";
     if std::env::var_os("PLANIMETER_READ_BEYOND").is_some() {
         let memory = Guarded::new(100, Edge::End);
-        // SAFETY: none; the guard ends this process.
+        // SAFETY: the read is deliberately invalid; it hits the guard page, which ends this
+        // process.
         let byte = unsafe { memory.pointer().add(100).read_volatile() };
         panic!("there was {byte} beyond the memory");
     }
@@ -253,6 +262,6 @@ fn who_reads_beyond_guarded_memory_is_stopped() {
         .env("PLANIMETER_READ_BEYOND", "1")
         .output()
         .expect("the process");
-    // No code: a signal ended it.
+    // A process that ends by a signal has no exit code.
     assert_eq!(output.status.code(), None, "{}", String::from_utf8_lossy(&output.stdout));
 }

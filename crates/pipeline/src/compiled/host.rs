@@ -1,8 +1,8 @@
-//! What code calls out for: tables and extern objects of a running switch.
+//! The [`Host`], by which generated code reaches the tables and extern objects of a running switch.
 //!
-//! Everything that touches the state of the interpreter is here, so that both ways to run a program read and write the
-//! same entries, counters and registers. Tables that code has natively (`tables`) come here only for a default action
-//! that packets write.
+//! Generated code and the interpreter read and write the same entries, counters and registers. All
+//! accesses to that shared state on behalf of generated code are here, except for packed tables
+//! (`tables`), which come here only for a default action that packets write.
 
 use super::context::{HIT, NO_ACTION};
 use super::tables::TableAccess;
@@ -20,38 +20,40 @@ use ir::bits::Bits;
 use std::sync::{Arc, MutexGuard};
 use std::time::Duration;
 
-/// See the module.
+/// The environment of host calls: the resolved program, the state of the switch and reusable
+/// buffers.
 pub(super) struct Host<'s> {
     pub(super) bound: &'s Bound,
     pub(super) layout: &'s Layout,
     pub(super) state: &'s State,
     pub(super) now: Duration,
-    /// Length in bytes as received, for counters.
+    /// The length in bytes of the packet as it was received, which counters add up.
     pub(super) received_length: u64,
-    /// What the action that runs for a table was found in, if it writes its entry.
+    /// The running action of a table, if it writes its parameters.
     pub(super) found: Option<Found>,
-    /// The key of the last lookup; kept for its memory.
+    /// The key of the last lookup, kept so that its memory is reused.
     pub(super) key: &'s mut Vec<Bits>,
-    /// What was hashed last; kept for its memory.
+    /// The bytes hashed last, kept so that their memory is reused.
     pub(super) data: &'s mut Vec<u8>,
-    /// Why code ended, if a call-out says so.
+    /// The error for which generated code ended, if a host call has set one.
     pub(super) fault: Option<RunError>,
 }
 
-/// An action that runs and will write what it was given.
+/// A running action that will write its parameters back.
 pub(super) struct Found {
-    /// Held where the program asks for it (`synced` of `@tableconfig`). In front of the cell, so that it goes first.
+    /// The lock on the cell, if the program asks for it (`synced` in `@tableconfig`). The field
+    /// precedes `cell` so that it is dropped first.
     turn: Option<MutexGuard<'static, ()>>,
     cell: Arc<ActionCell>,
     call: Arc<ActionCall>,
-    /// Nothing if it is the default action.
+    /// The entry that was found, or `None` for the default action.
     entry: Option<Arc<Stored>>,
-    /// Position in the table's actions.
+    /// The position of the action in the table's list of actions.
     ran: usize,
 }
 
 impl Found {
-    /// The position of what ran is not known yet.
+    /// Creates the record of an action. The caller sets `ran` once it knows the action's position.
     fn new(cell: Arc<ActionCell>, synchronised: bool) -> Self {
         if synchronised {
             return Self::alone(&cell);
@@ -59,18 +61,20 @@ impl Found {
         Self { turn: None, call: cell.call(), cell, entry: None, ran: 0 }
     }
 
-    /// Waits for the turn of a cell.
+    /// Creates the record of an action while holding the lock on its cell, after waiting for the
+    /// lock.
     fn alone(cell: &Arc<ActionCell>) -> Self {
         let turn = cell.turn();
-        // SAFETY: the guard borrows what is behind the pointer that is stored beside it, which does not move when the
-        // pointer does, and it is dropped before the pointer is: fields are dropped in order.
+        // SAFETY: the guard borrows from the cell behind the `Arc` stored beside it. Moving the
+        // `Arc` does not move the cell, and fields are dropped in order of declaration, so the
+        // guard is dropped before the `Arc`.
         let turn =
             unsafe { std::mem::transmute::<MutexGuard<'_, ()>, MutexGuard<'static, ()>>(turn) };
         Self { turn: Some(turn), call: cell.call(), cell: Arc::clone(cell), entry: None, ran: 0 }
     }
 }
 
-/// Puts the data of the action at a position into the frame.
+/// A function that copies the data of the action at a position to the frame.
 type Put<'p> = dyn Fn(&mut [u8], usize, &[Value]) + 'p;
 
 impl Found {
@@ -78,14 +82,14 @@ impl Found {
         self.ran
     }
 
-    /// What the action was given.
+    /// Returns the argument of the action at a position.
     pub(super) fn argument(&self, position: usize) -> Option<&Value> {
         self.call.arguments.get(position)
     }
 }
 
 impl<'s> Host<'s> {
-    /// Key and data are memory that is used again.
+    /// Creates a host whose key and data use the given buffers.
     pub(super) fn new(
         bound: &'s Bound,
         core: &'s Core,
@@ -111,14 +115,15 @@ impl<'s> Host<'s> {
         self.bound.frame as usize
     }
 
-    /// Bytes of a table's packed key.
+    /// Returns the length in bytes of a table's packed key.
     pub(super) fn key_length(&self, table: u64) -> usize {
         let table = usize::try_from(table).ok().and_then(|table| self.bound.tables.get(table));
         let last = table.and_then(|table| table.keys.last());
         last.map_or(0, |key| (key.offset + key.width.div_ceil(8)) as usize)
     }
 
-    /// Position of the action that runs, and whether an entry was found.
+    /// Looks up a packed key and copies the data of the action to the frame. Returns the action's
+    /// position, with the bit [`HIT`] if an entry was found.
     pub(super) fn apply(&mut self, frame: &mut [u8], table: u64, key: &[u8]) -> u64 {
         let position = usize::try_from(table).unwrap_or(usize::MAX);
         let (Some(bound), Some(state)) =
@@ -142,15 +147,15 @@ impl<'s> Host<'s> {
         looked_up(is_hit, ran)
     }
 
-    /// Says which entry the action that runs was found in.
+    /// Records the entry of the running action.
     pub(super) fn found_in(&mut self, entry: Option<Arc<Stored>>) {
         if let Some(found) = &mut self.found {
             found.entry = entry;
         }
     }
 
-    /// Position of the default action of a table that code has natively; it writes what it is given, which is put
-    /// beside the access.
+    /// Prepares the default action of a packed table, if the action writes its parameters, and
+    /// returns its position. The parameters are copied to the access.
     pub(super) fn default_action(&mut self, table: u64, access: &mut TableAccess) -> u64 {
         let position = usize::try_from(table).unwrap_or(usize::MAX);
         let Some(state) = self.state.tables.get(position) else { return NO_ACTION };
@@ -176,7 +181,8 @@ impl<'s> Host<'s> {
         }
     }
 
-    /// PNA: whether a port is of the host or of the network, as programs see it.
+    /// Returns the direction of a PNA packet from a port, host or network, as programs represent
+    /// it.
     pub(super) fn direction(&self, port: u32) -> u64 {
         self.layout.names.direction(self.state.is_host_port(port)).into()
     }
@@ -185,13 +191,15 @@ impl<'s> Host<'s> {
         self.state.tables.get(usize::try_from(table).ok()?)
     }
 
-    /// Idle timer and counters of a hit; gives what the entry runs.
+    /// Restarts the idle timer of an entry that was hit, if `restarts` is set, and returns the
+    /// entry's action.
     fn hit(&self, entry: &Stored, restarts: bool) -> Option<Arc<ActionCell>> {
         if restarts {
             entry.timer().restart(self.now);
         }
         let mut stored = entry.state();
-        // BMv2 counts each hit, and only its architecture is compiled.
+        // BMv2 counts every hit in a direct counter. The interpreter looks up tables with direct
+        // counters that are not packed, so none of them reaches this loop.
         for (_, direct) in &mut stored.directs {
             if let Direct::Counter(value) = direct {
                 value.count(self.received_length);
@@ -199,12 +207,13 @@ impl<'s> Host<'s> {
         }
         match &stored.runs {
             Runs::Action(cell) => Some(Arc::clone(cell)),
-            // The bound form refuses tables with profiles.
+            // The resolved program refuses tables with action profiles.
             Runs::Member(..) | Runs::Group(..) | Runs::OneShot(_) => None,
         }
     }
 
-    /// Puts the data of an action into the frame; gives its position in the table's actions.
+    /// Copies the data of an action to the frame. Returns the action's position in the table's
+    /// list.
     fn prepare(
         &mut self,
         frame: &mut [u8],
@@ -219,7 +228,8 @@ impl<'s> Host<'s> {
         })
     }
 
-    /// As [`Self::prepare`], with `put` for the data of an action.
+    /// Copies the data of an action to the frame with `put`. Returns the action's position in the
+    /// table's list.
     pub(super) fn prepare_with(
         &mut self,
         frame: &mut [u8],
@@ -238,8 +248,9 @@ impl<'s> Host<'s> {
             put(frame, ran, &call.arguments);
             return Some(ran);
         }
-        // Who writes its entry holds it alone from before it reads it, where the program asks for that; until its turn
-        // came, another action may have been put there.
+        // If the program asks for it, an action that writes its entry holds the cell's lock from
+        // before it reads the entry. Another action may have been stored in the cell before the
+        // lock was acquired, so the cell is read again.
         let mut found = Found::new(cell, synchronised);
         let (ran, _) = of(&found.call)?;
         found.ran = ran;
@@ -248,7 +259,7 @@ impl<'s> Host<'s> {
         Some(ran)
     }
 
-    /// Takes from the frame what the action made of its references.
+    /// Writes back the parameters that the running action has changed in the frame.
     pub(super) fn leave(&mut self, frame: &[u8], table: u64) {
         let position = usize::try_from(table).unwrap_or(usize::MAX);
         let Some(found) = self.found.take() else { return };
@@ -264,7 +275,7 @@ impl<'s> Host<'s> {
         self.left(table, found, values);
     }
 
-    /// Leaves what an action made of its references.
+    /// Writes back the parameters that an action has changed.
     pub(super) fn left(&self, table: u64, found: Found, values: Vec<(usize, Value)>) {
         let Found { turn, cell, call, entry, .. } = found;
         if let (Ok(id), Some(state)) = (u32::try_from(table), self.table(table)) {
@@ -274,8 +285,8 @@ impl<'s> Host<'s> {
         drop(turn);
     }
 
-    /// What an action leaves of an entry of a table that code has natively, and that is not written in place: parameters as
-    /// it found them and as it made them, at a position of the table's actions.
+    /// Writes back the parameters of an action of a packed table whose entries are not written in
+    /// place. The parameters are those before and after the action at `position`.
     pub(super) fn defer(
         &self,
         table: u64,
@@ -298,7 +309,7 @@ impl<'s> Host<'s> {
         state.leave(TableId(id), left, &self.state.entry_changes);
     }
 
-    /// Whether a number is in a parser value set of one subject.
+    /// Whether a parser value set with one subject contains a number.
     pub(super) fn is_member(&self, set: u64, number: u64, (width, signed): (u32, bool)) -> bool {
         let set = usize::try_from(set).unwrap_or(usize::MAX);
         let bits = Bits::unsigned(width, number.into()).cast(width, signed);
@@ -311,7 +322,7 @@ impl<'s> Host<'s> {
         self.state.externs.get(usize::try_from(id).ok()?)
     }
 
-    /// The value of a register; nothing beyond its end.
+    /// Returns the value of a register, or `None` if the index is out of range.
     pub(super) fn read_register(&self, id: u64, index: u64) -> Option<u64> {
         let Some(ExternState::Register(registers)) = self.extern_state(id) else { return None };
         if index >= registers.size {
@@ -339,12 +350,13 @@ impl<'s> Host<'s> {
     }
 }
 
-/// What a lookup tells code: whether an entry was found, and the position of the action that runs.
+/// Encodes the result of a lookup for generated code: the position of the action, with the bit
+/// [`HIT`] if an entry was found.
 pub(super) fn looked_up(is_hit: bool, ran: Option<usize>) -> u64 {
     u64::from(is_hit) << HIT | ran.map_or(NO_ACTION, |ran| ran as u64)
 }
 
-/// Puts an entry's values where the action has its parameters.
+/// Copies the arguments of an action to the offsets of its parameters.
 fn put(frame: &mut [u8], action: &TableAction, arguments: &[Value]) {
     for (field, argument) in action.data.iter().zip(arguments) {
         if let Storage::Wide { bytes, .. } = field.scalar.storage {
@@ -368,11 +380,12 @@ fn range(field: Field) -> Option<std::ops::Range<usize>> {
     Some(start..start + bytes as usize)
 }
 
-/// A number of the frame that is no part of a header.
+/// Reads a number that is not part of a header from the frame.
 #[inline]
 pub(super) fn read(frame: &[u8], field: Field) -> u64 {
     let bytes = range(field).and_then(|range| frame.get(range)).unwrap_or(&[]);
-    // By size, so that each is one load: this is done several times for every packet.
+    // Each size has its own arm so that it compiles to one load: this runs several times per
+    // packet.
     match *bytes {
         [a] => u64::from(a),
         [a, b] => u64::from(u16::from_le_bytes([a, b])),
@@ -382,12 +395,12 @@ pub(super) fn read(frame: &[u8], field: Field) -> u64 {
     }
 }
 
-/// Stores a number that is no part of a header; higher bits are cut off.
+/// Writes a number that is not part of a header to the frame, truncated to its width.
 #[inline]
 pub(super) fn write(frame: &mut [u8], field: Field, number: u64) {
     let number = (number & crate::bound::mask(field.scalar.width)).to_le_bytes();
     let Some(bytes) = range(field).and_then(|range| frame.get_mut(range)) else { return };
-    // As in `read`.
+    // Each size has its own arm so that it compiles to one store.
     match bytes.len() {
         1 => bytes.copy_from_slice(&number[..1]),
         2 => bytes.copy_from_slice(&number[..2]),

@@ -1,4 +1,4 @@
-//! Meters that code runs, and counters and meters of entries, wherever the entry is.
+//! The host calls for meters, and for counters and meters that belong to table entries.
 
 use super::context::{Context, direct_account, entry, host, steps};
 use super::host::Host;
@@ -10,13 +10,14 @@ use crate::sync::lock;
 use crate::table::{TableState, counter_in, meter_in};
 use ir::ExternId;
 
-/// No colour.
+/// The result if no meter was executed.
 const NONE: u64 = u64::MAX;
 
-/// A length that was not given: that of the packet as it was received.
+/// The length that stands for that of the packet as it was received.
 pub(super) const AS_RECEIVED: u64 = u64::MAX;
 
-/// The colour of a packet by an element of a meter; all ones beyond its end.
+/// Executes an element of a meter array and returns the packet's color, or `u64::MAX` if the index
+/// is out of range.
 pub(super) unsafe extern "C" fn meter(
     context: *mut Context,
     id: u64,
@@ -24,7 +25,8 @@ pub(super) unsafe extern "C" fn meter(
     before: u64,
     length: u64,
 ) -> u64 {
-    // SAFETY: code calls this with its own context, whose host nobody else uses during the call.
+    // SAFETY: generated code passes its own context, whose host only this call uses until it
+    // returns.
     let (host, length) = unsafe { (host(context), bytes(context, length)) };
     let before = host.color(before);
     let color = match host.state.externs.get(number(id).index()) {
@@ -35,7 +37,8 @@ pub(super) unsafe extern "C" fn meter(
     color.map_or(NONE, |color| host.shown(color, is_number))
 }
 
-/// The colour of a packet by the meter of an entry; all ones if there is no such entry.
+/// Executes the direct meter of an entry and returns the packet's color, or `u64::MAX` if there is
+/// no such entry.
 pub(super) unsafe extern "C" fn entry_meter(
     context: *mut Context,
     id: u64,
@@ -43,9 +46,10 @@ pub(super) unsafe extern "C" fn entry_meter(
     before: u64,
     length: u64,
 ) -> u64 {
-    // SAFETY: as in `meter`.
+    // SAFETY: generated code passes its own context, whose host only this call uses until it
+    // returns.
     let (host, length) = unsafe { (host(context), bytes(context, length)) };
-    // BMv2's switches run them before the action, and know no colour of before.
+    // The switches of BMv2 execute direct meters before the action, without a previous color.
     let is_bmv2 = host.layout.dialect.is_bmv2();
     let before = if is_bmv2 { Color::Green } else { host.color(before) };
     let (id, now) = (number(id), host.now);
@@ -56,9 +60,11 @@ pub(super) unsafe extern "C" fn entry_meter(
     let size = if *counts_packets { 1 } else { length };
     let color = match address {
         0 => {
-            // SAFETY: as in `meter`; the host is not used meanwhile.
+            // SAFETY: generated code passes its own context, and `host` is not used while `steps`
+            // lives.
             let Some(mut steps) = (unsafe { steps(context) }) else { return NONE };
-            // SAFETY: the context is code's, which does not use it during the call.
+            // SAFETY: generated code does not use its context during the call, and `steps` refers
+            // to the host and the interpreter, which are apart from the context.
             steps.prepare(unsafe { &mut *context });
             steps.machine.execute_direct(id, before, length).ok().flatten()
         }
@@ -67,8 +73,9 @@ pub(super) unsafe extern "C" fn entry_meter(
             meter_in(&default.directs, id).map(|mut meter| meter.execute(size, before, now))
         }),
         address => {
-            // SAFETY: code took the address in this packet's time inside of the gate, from an entry of the meter's table. Who holds a
-            // meter waits for nobody.
+            // SAFETY: generated code read the address from an entry of the meter's table since the
+            // worker last entered the gate. No thread that holds a meter's lock waits for the gate,
+            // so the lock cannot deadlock.
             let meter = unsafe {
                 match direct_account(address).and_then(|direct| direct.meter().as_ref()) {
                     Some(only) => Some(lock(only)),
@@ -78,19 +85,22 @@ pub(super) unsafe extern "C" fn entry_meter(
             meter.map(|mut meter| meter.execute(size, before, now))
         }
     };
-    // SAFETY: as above.
+    // SAFETY: generated code passes its own context, and neither the earlier `host` nor `steps` is
+    // used again.
     let host = unsafe { self::host(context) };
     color.map_or(NONE, |color| host.shown(color, is_bmv2))
 }
 
-/// Counts a packet in an entry that code does not count in by itself.
+/// Counts a packet in the direct counter of the default entry, or of an entry whose account's
+/// address generated code does not have.
 pub(super) unsafe extern "C" fn count_entry(
     context: *mut Context,
     id: u64,
     address: u64,
     length: u64,
 ) {
-    // SAFETY: as in `meter`.
+    // SAFETY: generated code passes its own context, whose host only this call uses until it
+    // returns.
     let (host, length) = unsafe { (host(context), bytes(context, length)) };
     let id = number(id);
     if address == DEFAULT_ENTRY {
@@ -101,9 +111,10 @@ pub(super) unsafe extern "C" fn count_entry(
         }
         return;
     }
-    // SAFETY: as in `entry_meter`.
+    // SAFETY: generated code passes its own context, and `host` is not used while `steps` lives.
     if let Some(mut steps) = unsafe { steps(context) } {
-        // SAFETY: as in `entry_meter`.
+        // SAFETY: generated code does not use its context during the call, and `steps` refers to
+        // the host and the interpreter, which are apart from the context.
         steps.prepare(unsafe { &mut *context });
         steps.machine.count_for_entry(id, length);
     }
@@ -113,13 +124,13 @@ fn number(id: u64) -> ExternId {
     ExternId(u32::try_from(id).unwrap_or(u32::MAX))
 }
 
-/// Bytes that are counted.
+/// Returns the number of bytes to count.
 ///
 /// # Safety
-/// The context is code's, which does not use it during the call.
+/// `context` must be that of generated code, which must not use it during the call.
 unsafe fn bytes(context: *mut Context, length: u64) -> u64 {
     match length {
-        // SAFETY: by the contract.
+        // SAFETY: the caller guarantees that the context is alive and that nothing writes it.
         AS_RECEIVED => unsafe { (*context).received_length },
         length => length,
     }
@@ -137,12 +148,13 @@ impl<'s> Host<'s> {
         }
     }
 
-    /// A colour as the program has it: BMv2's number, or the member of the enumeration.
+    /// Returns a color as the program represents it: the number of BMv2, or the member of the
+    /// enumeration.
     fn shown(&self, color: Color, is_number: bool) -> u64 {
         if is_number { color as u64 } else { self.layout.names.color(color).into() }
     }
 
-    /// The table whose entries have a counter or meter.
+    /// Returns the table whose entries have a given direct counter or meter.
     fn table_of(&self, id: ExternId) -> Option<&'s TableState> {
         let table = self.layout.program.externs.get(id.index())?.table?;
         self.state.tables.get(table.index())

@@ -1,4 +1,5 @@
-//! Steps that code leaves to the interpreter: what they touch is moved to its variables and back.
+//! Steps that generated code leaves to the interpreter. The values that a step uses are copied to
+//! the interpreter's variables before it and back to the frame after it.
 
 use super::context::{Context, NEW_PACKET};
 use super::exchange::{load, load_move, store, store_move};
@@ -13,14 +14,14 @@ use ir::bits::Bits;
 use ir::{Statement, StatementKind};
 use std::sync::Arc;
 
-/// Host and machine, where the interpreter has steps.
+/// The host and the interpreter of a program that leaves steps to the interpreter.
 pub(super) struct Steps<'h, 's> {
     pub(super) host: &'h mut Host<'s>,
     pub(super) machine: &'h mut Machine<'s>,
 }
 
 impl Steps<'_, '_> {
-    /// Makes the machine that of the packet at hand, if that is one of a burst.
+    /// Resets the interpreter before the first step of a packet in a burst.
     pub(super) fn prepare(&mut self, context: &mut Context) {
         if context.asked & NEW_PACKET != 0 {
             context.asked = 0;
@@ -28,7 +29,8 @@ impl Steps<'_, '_> {
         }
     }
 
-    /// Whether a step adds the entry that the packet missed where code has it: the packet holds no entry then.
+    /// Whether a step adds the entry that the packet missed to a packed table. The packet then
+    /// holds no lock on an entry.
     pub(super) fn changes_tables(&self, number: u64) -> bool {
         let Bound { steps, tables, .. } = self.host.bound;
         let step = usize::try_from(number).ok().and_then(|number| steps.get(number));
@@ -37,7 +39,7 @@ impl Steps<'_, '_> {
         step.is_some_and(Step::adds_entry) && table.is_some_and(|table| table.native.is_some())
     }
 
-    /// Says which table is applied, which code looked up.
+    /// Tells the interpreter which table generated code has looked up, with which key and result.
     pub(super) fn begin_look_up(&mut self, number: u64, key: u128, entry: Option<Arc<Stored>>) {
         let position = usize::try_from(number).unwrap_or(usize::MAX);
         let bound = self.host.bound.tables.get(position);
@@ -52,7 +54,7 @@ impl Steps<'_, '_> {
         self.machine.begin_look_up(Lookup { table, keys, entry, colors: Vec::new() });
     }
 
-    /// Runs a step.
+    /// Runs a step by its number.
     pub(super) fn step(
         &mut self,
         frame: &mut [u8],
@@ -66,11 +68,12 @@ impl Steps<'_, '_> {
         self.machine.set_cursor_bytes(context.cursor);
         let outcome = self.work(frame, context, step);
         context.cursor = self.machine.cursor_bytes();
-        // A checksum that the interpreter verifies for a packet in a burst; for others the driver finds it.
+        // A packet in a burst reports a checksum error through the context; for others the driver
+        // reads it from the interpreter.
         context.checksum_error |= u64::from(self.machine.effects.checksum_error);
         let change = self.machine.take_length_change();
         context.length_change = context.length_change.saturating_add(change);
-        // Rejected or not, what was written is written.
+        // The values that the step wrote are stored even if the parser rejected the packet.
         self.store_all(frame, &step.stores)?;
         outcome
     }
@@ -109,14 +112,16 @@ impl Steps<'_, '_> {
         }
     }
 
-    /// Emits behind what code has emitted, in the room that is there for it.
+    /// Runs an emit statement whose output follows what generated code has emitted in the same
+    /// buffer.
     fn emit(&mut self, context: &mut Context, statement: &Statement) -> Result<Flow, Stop> {
         let before = usize::try_from(context.emitted_length).unwrap_or(usize::MAX);
         let emitted = &mut self.machine.scratch.emitted;
         if before > emitted.capacity() {
             return Err(damaged("what is emitted"));
         }
-        // SAFETY: code has written so many bytes into the vector's room, which has them as was just checked.
+        // SAFETY: generated code has written `before` bytes to the vector's buffer, and the check
+        // above showed that its capacity is at least `before`.
         unsafe { emitted.set_len(before) };
         let room = emitted.as_ptr();
         let flow = self.machine.step(statement);
@@ -140,8 +145,8 @@ impl Steps<'_, '_> {
         Ok(())
     }
 
-    /// Looks up a table that code does not look up itself, and puts the data of the action into the frame; as
-    /// [`Self::apply`].
+    /// Looks up a table that is not packed, and copies the data of the action to the frame. Returns
+    /// the same value as [`Host::apply`].
     pub(super) fn look_up(&mut self, frame: &mut [u8], number: u64) -> Result<u64, Stop> {
         let bound = self.host.bound;
         let position = usize::try_from(number).unwrap_or(usize::MAX);
@@ -170,7 +175,8 @@ impl Steps<'_, '_> {
         Ok(super::host::looked_up(is_hit, ran))
     }
 
-    /// The action of a table that [`Self::look_up`] found is over.
+    /// Ends the action of a table that [`Self::look_up`] has looked up, and writes back the
+    /// parameters that the action has changed.
     pub(super) fn end_look_up(&mut self, frame: &[u8], number: u64) -> Result<(), Stop> {
         self.machine.end_look_up();
         let Some(found) = self.host.found.take() else { return Ok(()) };
@@ -191,7 +197,7 @@ impl Steps<'_, '_> {
         Ok(())
     }
 
-    /// Sends the message of the digest that a block called for.
+    /// Sends the digest message that a block requested, if any.
     pub(super) fn send_digest(&mut self, frame: &[u8]) -> Result<(), RunError> {
         if self.machine.effects.digest.is_some() {
             let bound = self.host.bound;
@@ -203,7 +209,8 @@ impl Steps<'_, '_> {
 }
 
 impl Host<'_> {
-    /// Keeps why code ended, for who called it.
+    /// Turns an outcome into a value of [`flow`](super::context::flow), and records the parser
+    /// error or fault for the caller.
     pub(super) fn ended<T>(
         &mut self,
         context: &mut Context,

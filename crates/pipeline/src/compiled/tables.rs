@@ -1,7 +1,8 @@
-//! A worker's way into the tables that machine code uses natively.
+//! A worker's access to the packed tables of a program.
 //!
-//! Code gets one [`TableAccess`] for each such table, in the order in which the bound form counts them. It calls the
-//! functions that the access points to, and finds the default action beside it.
+//! Generated code receives one [`TableAccess`] for each packed table, in the order of
+//! [`Bound::natives`]. It calls the functions that the access points to, and finds the table's
+//! default action in it.
 
 use super::context::NO_ACTION;
 use crate::bound::Bound;
@@ -11,62 +12,69 @@ use crate::table::{ActionCall, EntryLayout, NativeTable};
 use std::sync::Arc;
 use tables::{Access, Lookups, Reached, Searcher, Worker};
 
-/// The default action writes its entry: it is fetched and left by call-outs.
+/// The default action writes its parameters, so it is fetched and written back by host calls.
 pub(super) const BY_CALL_OUT: u64 = 1 << 33;
 
-/// In place of the default action there is an entry, for packets that do not look for theirs.
+/// The default action is replaced by a sample entry, for programs compiled without lookups.
 pub(super) const SAMPLE: u64 = 1 << 34;
 
-/// One table as code finds it.
+/// A packed table as generated code accesses it.
 #[derive(Debug)]
 #[repr(C)]
 pub(super) struct TableAccess {
     pub(super) access: Access,
-    /// Finds the key of the best entry where keys are not matched exactly.
+    /// The search for the key of the best matching entry, in tables whose keys are not matched
+    /// exactly.
     pub(super) searcher: Searcher,
-    /// Position of the action that runs on a miss, or [`NO_ACTION`], or [`BY_CALL_OUT`]; or that of an entry with [`SAMPLE`].
+    /// The position of the action that runs on a miss, or [`NO_ACTION`], or [`BY_CALL_OUT`]. In a
+    /// program compiled without lookups, the position of a sample entry's action with the bit
+    /// [`SAMPLE`].
     pub(super) default_action: u64,
-    /// Its packed parameters.
+    /// The packed parameters of the default action or of the sample entry.
     pub(super) default: [u64; 4],
-    /// Where code puts what an action made of its references, if entries are not written in place.
+    /// The buffer for parameters that an action has changed, in tables whose entries are not
+    /// written in place.
     pub(super) made: [u64; 4],
 }
 
-/// A worker that has joined those of a switch's state.
+/// A worker that has joined the group of workers of a switch's state.
 #[derive(Debug)]
 pub(super) struct Joined {
     worker: Worker,
     tables: Vec<JoinedTable>,
     made: Made,
-    /// As in the bound form.
+    /// Whether the program is compiled without lookups (`Bound::samples`).
     samples: bool,
 }
 
-/// A table that a worker uses.
+/// A packed table that a worker uses.
 #[derive(Debug)]
 struct JoinedTable {
-    /// Where it is in the state.
+    /// The position of the table in the state.
     position: usize,
     native: Arc<NativeTable>,
     lookups: Arc<Lookups>,
 }
 
-/// The accesses that a worker uses again and again.
+/// The accesses that a worker reuses until tables change.
 #[derive(Debug, Default)]
 struct Made {
-    /// The version of the group when they were made.
+    /// The version of the group when the accesses were made, or `None` before that.
     version: Option<u64>,
     accesses: Vec<TableAccess>,
-    /// 1 if no other worker was there then, or 0.
+    /// 1 if the group had no other worker when the accesses were made, and 0 otherwise.
     is_alone: u64,
-    /// 1 if tables may have changed since buckets were told, or 0.
+    /// 1 if tables may have changed since bucket addresses were last computed ahead, and 0
+    /// otherwise.
     has_left: u64,
-    /// How each of the tables was reached then.
+    /// The state of each table's storage when its access was made. An unequal value means that the
+    /// access must be made again.
     reached: Vec<Reached>,
 }
 
 impl Made {
-    /// The access of a table in the place of that before, with what that counted, or behind all others.
+    /// Stores the access of a table at its position, or appends it. An access that is replaced
+    /// passes its counts of hits and misses to its successor.
     fn put(&mut self, position: usize, reached: Reached, mut new: TableAccess) {
         match (self.accesses.get_mut(position), self.reached.get_mut(position)) {
             (Some(old), Some(known)) => {
@@ -81,7 +89,7 @@ impl Made {
     }
 }
 
-/// What a worker has while it is inside of the gate.
+/// The state of a worker while it is inside the gate.
 #[derive(Debug)]
 pub(super) struct Inside<'j> {
     worker: &'j Worker,
@@ -95,27 +103,30 @@ impl Inside<'_> {
         &mut self.made.accesses
     }
 
-    /// Where it stands whether no other worker is there.
+    /// Returns the address of the word that is 1 if no other worker is in the group.
     pub(super) fn is_alone(&self) -> *const u64 {
         &raw const self.made.is_alone
     }
 
-    /// Where it stands whether it was outside of the gate since [`Inside::tells`].
+    /// Returns the address of the word that is 1 if the worker has left the gate since
+    /// [`Inside::tells`].
     pub(super) fn has_left(&self) -> *const u64 {
         &raw const self.made.has_left
     }
 
-    /// Buckets are told from now on.
+    /// Marks bucket addresses that are computed from now on as valid until the worker leaves the
+    /// gate.
     pub(super) fn tells(&mut self) {
         self.made.has_left = 0;
     }
 
-    /// Lets go of what an action that did not end holds.
+    /// Releases the locks of actions that did not end.
     pub(super) fn abandon(&mut self) {
         self.accesses().iter_mut().for_each(|table| table.access.abandon());
     }
 
-    /// Makes the accesses of tables that have changed anew where they are: code that runs has their address.
+    /// Updates the accesses of tables that have changed. They keep their addresses, which running
+    /// code holds.
     fn look_again(&mut self, state: &State) {
         let now = self.worker.group().version();
         if self.made.version == Some(now) {
@@ -142,8 +153,8 @@ impl Inside<'_> {
         TableAccess { access, searcher, default_action, default, made: [0; 4] }
     }
 
-    /// Changes tables for the packet at hand; who wants to change others may have their turn. The packet holds no
-    /// entry.
+    /// Calls `work`, which changes tables for the current packet, outside the gate, so that other
+    /// threads can close the gate. The packet must hold no lock on an entry.
     pub(super) fn outside<R>(&mut self, state: &State, work: impl FnOnce() -> R) -> R {
         let result = self.worker.outside(work);
         self.made.has_left = 1;
@@ -152,11 +163,12 @@ impl Inside<'_> {
     }
 }
 
-/// Stores the entries of all tables that machine code reads itself where machine code finds them.
-/// From then on, a change of an entry is made there before the change returns.
+/// Creates the packed storage of all tables of a program that can be packed, with their present
+/// entries. From then on, a change of an entry is made in the packed storage before the change
+/// returns.
 ///
 /// # Errors
-/// If memory does not suffice.
+/// Returns an error if memory does not suffice.
 pub(super) fn activate(bound: &Bound, state: &State) -> Result<(), RunError> {
     for position in &bound.natives {
         let table = state.tables.get(*position).ok_or(RunError::Malformed("a table"))?;
@@ -166,9 +178,9 @@ pub(super) fn activate(bound: &Bound, state: &State) -> Result<(), RunError> {
 }
 
 impl Joined {
-    /// Nothing where the program has no tables that code uses natively.
+    /// Joins the group of workers of a state.
     fn new(bound: &Bound, state: &State) -> Result<Self, RunError> {
-        // Nothing is left to do if the program was compiled for this state.
+        // This does nothing if the program was compiled for this state.
         activate(bound, state)?;
         let worker = state.group.join();
         let tables = Vec::with_capacity(bound.natives.len());
@@ -187,7 +199,8 @@ impl Joined {
         Ok(joined)
     }
 
-    /// The worker's place among those of this state; it joins where it has none.
+    /// Returns the worker that has joined the group of this state, and joins the group first if
+    /// necessary.
     pub(super) fn of<'j>(
         joined: &'j mut Option<Self>,
         bound: &Bound,
@@ -203,7 +216,8 @@ impl Joined {
         joined.as_mut().ok_or(RunError::Malformed("a worker without tables"))
     }
 
-    /// Runs packets inside of the gate, where code may use the accesses.
+    /// Calls `run` inside the gate, where generated code may use the accesses. Afterwards adds the
+    /// hits and misses to the tables' counts.
     pub(super) fn inside<R>(&mut self, state: &State, run: impl FnOnce(&mut Inside<'_>) -> R) -> R {
         let Self { worker, tables, made, samples } = self;
         let _inside = worker.enter();
@@ -211,7 +225,7 @@ impl Joined {
         inside.look_again(state);
         let outcome = run(&mut inside);
         for (table, TableAccess { access, .. }) in tables.iter().zip(&mut made.accesses) {
-            // What an action that failed holds.
+            // An action that failed may still hold the lock on its entry.
             access.abandon();
             let (hits, misses) =
                 (std::mem::take(&mut access.hits), std::mem::take(&mut access.misses));
@@ -246,7 +260,7 @@ fn default_of(position: usize, table: &NativeTable, state: &State) -> (u64, [u64
     }
 }
 
-/// An action as code reads it.
+/// Packs an action as generated code reads it: its position and its parameters.
 pub(super) fn pack(layout: &EntryLayout, call: &ActionCall) -> Option<(u16, [u64; 4])> {
     let (position, bytes) = layout.pack(call)?;
     Some((position, words(&bytes)))

@@ -1,6 +1,6 @@
-//! The ways by which a packet may go through a program.
+//! The ways by which a packet can pass through a program.
 //!
-//! The program, the size of its tables and what is measured decide which way a packet takes. All
+//! The program, the sizes of its tables and what is measured decide which way a packet takes. All
 //! ways have the same results; tests and scripts choose each way in turn to show that.
 
 use super::Compiled;
@@ -38,7 +38,7 @@ impl fmt::Display for Way {
 }
 
 impl Compiled {
-    /// Returns the ways by which machine code can bring packets through this program.
+    /// Returns the ways by which generated code can process packets of this program.
     #[must_use]
     pub fn ways(&self) -> Vec<Way> {
         let mut ways = vec![Way::Driver];
