@@ -67,6 +67,26 @@ pub enum Transition {
     },
 }
 
+impl Transition {
+    /// Returns the targets, in the order in which the source names them. A target appears as often
+    /// as it is named.
+    pub fn targets(&self) -> impl Iterator<Item = Target> + '_ {
+        let (direct, cases) = match self {
+            Self::Direct(target) => (Some(*target), &[][..]),
+            Self::Select { cases, .. } => (None, cases.as_slice()),
+        };
+        direct.into_iter().chain(cases.iter().map(|case| case.target))
+    }
+
+    /// Returns the states among the targets.
+    pub fn next_states(&self) -> impl Iterator<Item = StateId> + '_ {
+        self.targets().filter_map(|target| match target {
+            Target::State(state) => Some(state),
+            Target::Accept | Target::Reject => None,
+        })
+    }
+}
+
 /// A case of a `select` expression.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SelectCase {

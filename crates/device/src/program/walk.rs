@@ -136,8 +136,7 @@ impl Walker<'_> {
         let mut seen = BTreeSet::new();
         let mut open = vec![state];
         while let Some(at) = open.pop() {
-            for target in targets(&states[at.index()].transition) {
-                let Target::State(next) = target else { continue };
+            for next in states[at.index()].transition.next_states() {
                 if next == state {
                     return true;
                 }
@@ -526,10 +525,7 @@ fn limited(ways: &Ways, place: impl Fn() -> String) -> Result<(), PathError> {
 
 /// Returns the targets of a transition, each once.
 fn targets(transition: &Transition) -> Vec<Target> {
-    let mut targets = match transition {
-        Transition::Direct(target) => vec![*target],
-        Transition::Select { cases, .. } => cases.iter().map(|case| case.target).collect(),
-    };
+    let mut targets: Vec<Target> = transition.targets().collect();
     targets.sort_by_key(|target| format!("{target:?}"));
     targets.dedup();
     targets

@@ -11,8 +11,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use ir::{
     ActionId, ActionScope, Block, ControlId, ExternCallee, ExternFunction, FunctionId, KeySet,
-    Package, PackageValue, Parser, Program, Statement, StatementKind, TableId, Target, Transition,
-    TypeId, ValueSetId,
+    Package, PackageValue, Parser, Program, Statement, StatementKind, TableId, Transition, TypeId,
+    ValueSetId,
 };
 
 /// The objects that packets can reach, in p4c's order.
@@ -60,22 +60,13 @@ fn value_sets(parser: &Parser, found: &mut BTreeSet<ValueSetId>) {
             continue;
         }
         let Some(state) = parser.states.get(id.index()) else { continue };
-        let mut follow = |target: &Target| {
-            if let Target::State(next) = target {
-                pending.push(*next);
-            }
-        };
-        match &state.transition {
-            Transition::Direct(target) => follow(target),
-            Transition::Select { cases, .. } => {
-                for case in cases {
-                    follow(&case.target);
-                    found.extend(case.key_sets.iter().filter_map(|set| match set {
-                        KeySet::ValueSet(id) => Some(*id),
-                        _ => None,
-                    }));
-                }
-            }
+        pending.extend(state.transition.next_states());
+        if let Transition::Select { cases, .. } = &state.transition {
+            let sets = cases.iter().flat_map(|case| &case.key_sets);
+            found.extend(sets.filter_map(|set| match set {
+                KeySet::ValueSet(id) => Some(*id),
+                _ => None,
+            }));
         }
     }
 }

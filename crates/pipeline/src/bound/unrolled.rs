@@ -52,16 +52,7 @@ pub(super) fn can_unroll(parser: &ir::Parser) -> bool {
         *seen = true;
         let Some(state) = parser.states.get(id.index()) else { continue };
         blocks.push(&state.body);
-        let mut lead = |target: &ir::Target| match target {
-            ir::Target::State(next) => open.push(*next),
-            ir::Target::Accept | ir::Target::Reject => {}
-        };
-        match &state.transition {
-            ir::Transition::Direct(target) => lead(target),
-            ir::Transition::Select { cases, .. } => {
-                cases.iter().for_each(|case| lead(&case.target));
-            }
-        }
+        open.extend(state.transition.next_states());
     }
     let mut can = true;
     crate::layout::each_statement_in(blocks, &mut |statement| {

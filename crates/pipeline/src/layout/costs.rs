@@ -18,7 +18,7 @@ use crate::callee::Callee;
 use ir::{
     ActionId, Argument, BinaryOperator, Block, ControlId, Expression, ExpressionKind, ExternCallee,
     ExternFunction, FunctionId, KeySet, MatchKind, Parser, ParserId, Place, Projection, State,
-    Statement, StatementKind, TableId, Target, Transition, TypeId,
+    Statement, StatementKind, TableId, Transition, TypeId,
 };
 use std::collections::HashMap;
 
@@ -186,11 +186,9 @@ impl<'l> Measure<'l> {
             body.saturating_add(1).saturating_add(self.transition(&state.transition))
         });
         let costs: Vec<u64> = costs.collect();
-        let leads_back = parser
-            .states
-            .iter()
-            .enumerate()
-            .any(|(position, state)| targets(&state.transition).any(|to| to <= position));
+        let leads_back = parser.states.iter().enumerate().any(|(position, state)| {
+            state.transition.next_states().any(|next| next.index() <= position)
+        });
         if leads_back {
             for (state, cost) in parser.states.iter().zip(&costs) {
                 self.costs.repeated.insert(std::ptr::from_ref(state).addr(), charge(*cost));
@@ -201,7 +199,8 @@ impl<'l> Measure<'l> {
         // All states lead only to later ones.
         let mut longest: Vec<u64> = vec![0; costs.len()];
         for (position, state) in parser.states.iter().enumerate().rev() {
-            let behind = targets(&state.transition).filter_map(|to| longest.get(to)).max();
+            let next = state.transition.next_states();
+            let behind = next.filter_map(|next| longest.get(next.index())).max();
             let path = costs[position].saturating_add(behind.copied().unwrap_or(0));
             longest[position] = path;
         }
@@ -281,37 +280,31 @@ impl<'l> Measure<'l> {
                 };
                 (self.fields_of_call(arguments).saturating_add(result), payload)
             }
-            kind => (self.fields_of_simple(kind), 0),
-        };
-        (1 + fields / FIELDS).saturating_add(inside)
-    }
-
-    /// Returns the number of fields moved by a statement that neither contains statements nor makes
-    /// calls.
-    fn fields_of_simple(&self, kind: &StatementKind) -> u64 {
-        match kind {
             StatementKind::Assign { place, value } => {
-                self.fields(value).saturating_add(self.fields_of_place(place))
+                (self.fields(value).saturating_add(self.fields_of_place(place)), 0)
             }
             StatementKind::Reset(place)
             | StatementKind::SetValidity { header: place, .. }
             | StatementKind::PushFront { stack: place, .. }
-            | StatementKind::PopFront { stack: place, .. } => self.fields_of_place(place),
-            StatementKind::Return(value) => value.as_ref().map_or(0, |value| self.fields(value)),
+            | StatementKind::PopFront { stack: place, .. } => (self.fields_of_place(place), 0),
+            StatementKind::Return(value) => {
+                (value.as_ref().map_or(0, |value| self.fields(value)), 0)
+            }
             StatementKind::Extract { header, header_type, varbit_width } => {
                 let place = header.as_ref().map_or(0, |place| self.moved_stacks(place));
                 let width = varbit_width.as_ref().map_or(0, |width| self.fields(width));
-                place.saturating_add(self.more(*header_type)).saturating_add(width)
+                (place.saturating_add(self.more(*header_type)).saturating_add(width), 0)
             }
             StatementKind::Lookahead { result, type_id } => {
-                self.moved_stacks(result).saturating_add(self.more(*type_id))
+                (self.moved_stacks(result).saturating_add(self.more(*type_id)), 0)
             }
-            StatementKind::Advance(value) | StatementKind::Emit(value) => self.fields(value),
+            StatementKind::Advance(value) | StatementKind::Emit(value) => (self.fields(value), 0),
             StatementKind::Verify { condition, error } => {
-                self.fields(condition).saturating_add(self.fields(error))
+                (self.fields(condition).saturating_add(self.fields(error)), 0)
             }
-            _ => 0,
-        }
+            StatementKind::Break | StatementKind::Continue | StatementKind::Exit => (0, 0),
+        };
+        (1 + fields / FIELDS).saturating_add(inside)
     }
 
     /// Returns the cost of a table with the most expensive of its actions.
@@ -358,7 +351,11 @@ impl<'l> Measure<'l> {
             Argument::Saved { place, value } => {
                 self.fields_of_place(place).saturating_add(self.fields(value))
             }
-            _ => 0,
+            // `unordered` returns no argument with a rank.
+            Argument::Ordered { .. }
+            | Argument::Extern(_)
+            | Argument::Action(_)
+            | Argument::Absent => 0,
         });
         each.fold(0, u64::saturating_add)
     }
@@ -424,19 +421,6 @@ impl<'l> Measure<'l> {
         };
         own.saturating_add(inside)
     }
-}
-
-/// Returns the positions of the states to which a transition leads.
-fn targets(transition: &Transition) -> impl Iterator<Item = usize> {
-    let (direct, cases) = match transition {
-        Transition::Direct(target) => (Some(target), &[][..]),
-        Transition::Select { cases, .. } => (None, cases.as_slice()),
-    };
-    let all = direct.into_iter().chain(cases.iter().map(|case| &case.target));
-    all.filter_map(|target| match target {
-        Target::State(id) => Some(id.index()),
-        Target::Accept | Target::Reject => None,
-    })
 }
 
 /// Converts a cost to a charge of 32 bits, which no packet's limit exceeds.

@@ -20,8 +20,8 @@
 use super::each_statement_in;
 use ir::{
     Architecture, Argument, BinaryOperator, Block, CompositeKind, Expression, ExpressionKind,
-    ExternCallee, ExternFunction, Parser, ParserId, Place, Program, Projection, State, Statement,
-    StatementKind, Target, Transition, Type, TypeId,
+    ExternCallee, ExternFunction, Parser, ParserId, Place, Program, Projection, State, StateId,
+    Statement, StatementKind, Transition, Type, TypeId,
 };
 use std::collections::HashMap;
 
@@ -397,8 +397,9 @@ impl Loops {
         let gone: Vec<bool> = parser.states.iter().map(is_gone).collect();
         let stays = |state: &usize| gone.get(*state).is_some_and(|gone| !gone);
         let next = |state: usize| {
-            let all = parser.states.get(state).filter(|_| stays(&state)).map(successors);
-            all.into_iter().flatten().filter(stays)
+            let all = parser.states.get(state).filter(|_| stays(&state)).into_iter();
+            let next = all.flat_map(|state| state.transition.next_states());
+            next.map(StateId::index).filter(stays)
         };
         let next: Vec<Vec<usize>> = (0..gone.len()).map(|state| next(state).collect()).collect();
         Self(looped(&next))
@@ -455,17 +456,4 @@ fn looped(next: &[Vec<usize>]) -> Vec<bool> {
         }
     }
     looped
-}
-
-fn successors(state: &State) -> Vec<usize> {
-    let state_of = |target: &Target| match target {
-        Target::State(id) => Some(id.index()),
-        Target::Accept | Target::Reject => None,
-    };
-    match &state.transition {
-        Transition::Direct(target) => state_of(target).into_iter().collect(),
-        Transition::Select { cases, .. } => {
-            cases.iter().filter_map(|case| state_of(&case.target)).collect()
-        }
-    }
 }
