@@ -172,7 +172,7 @@ pub(crate) fn behind_drop_port(drop_port: u64) -> u64 {
 #[derive(Debug)]
 pub(crate) struct Rules {
     pub(crate) copies: Copies,
-    pub(crate) cases: &'static [(Condition, Outcome)],
+    pub(crate) cases: &'static [Case],
     pub(crate) otherwise: Port,
     /// The fields whose numbers travel with the packet.
     pub(crate) carries: &'static [Of],
@@ -192,21 +192,38 @@ pub(crate) enum Copies {
     ToField(Of, Of),
 }
 
-/// The condition of a case.
+/// A condition, and what becomes of a packet for which it holds.
+pub(crate) type Case<F = Of> = (Condition<F>, Outcome<F>);
+
+/// The condition of a case. `F` is a field by its name, or by its place in a program's metadata.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Condition {
+pub(crate) enum Condition<F = Of> {
     /// The field is not zero.
-    IsSet(Of),
+    IsSet(F),
     /// The field is the drop port.
-    IsDropPort(Of),
+    IsDropPort(F),
     /// The port has no queue of the priority in this field.
-    HasNoQueue(Of),
+    HasNoQueue(F),
     /// The packet goes to this port.
     GoesTo(u64),
     /// The packet goes to no port.
     GoesNowhere,
     /// A block requested this pass.
     Requests(Request),
+}
+
+impl Condition {
+    /// Replaces the name of the field.
+    pub(crate) fn map<F>(self, place: impl Fn(Of) -> F) -> Condition<F> {
+        match self {
+            Self::IsSet(field) => Condition::IsSet(place(field)),
+            Self::IsDropPort(field) => Condition::IsDropPort(place(field)),
+            Self::HasNoQueue(field) => Condition::HasNoQueue(place(field)),
+            Self::GoesTo(port) => Condition::GoesTo(port),
+            Self::GoesNowhere => Condition::GoesNowhere,
+            Self::Requests(request) => Condition::Requests(request),
+        }
+    }
 }
 
 /// A further pass that blocks can request.
@@ -218,22 +235,44 @@ pub(crate) enum Request {
 
 /// The outcome of a case, with the field that determines it.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Outcome {
+pub(crate) enum Outcome<F = Of> {
     /// The packet is dropped, for this reason.
     Drop(&'static str),
     Resubmit,
     Recirculate,
     /// The packet goes to the group in this field.
-    Replicate(Of),
+    Replicate(F),
+}
+
+impl Outcome {
+    /// Replaces the name of the field.
+    pub(crate) fn map<F>(self, place: impl Fn(Of) -> F) -> Outcome<F> {
+        match self {
+            Self::Drop(reason) => Outcome::Drop(reason),
+            Self::Resubmit => Outcome::Resubmit,
+            Self::Recirculate => Outcome::Recirculate,
+            Self::Replicate(field) => Outcome::Replicate(place(field)),
+        }
+    }
 }
 
 /// The port of a packet to which no case applies.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Port {
+pub(crate) enum Port<F = Of> {
     /// The port in this field.
-    In(Of),
+    In(F),
     /// The port that the packet already has.
     Own,
+}
+
+impl Port {
+    /// Replaces the name of the field.
+    pub(crate) fn map<F>(self, place: impl Fn(Of) -> F) -> Port<F> {
+        match self {
+            Self::In(field) => Port::In(place(field)),
+            Self::Own => Port::Own,
+        }
+    }
 }
 
 /// The condition under which a field that rules read has a place in machine code.
@@ -277,15 +316,7 @@ impl Rules {
             Copies::ToField(when, session) if number(when) != 0 => vec![number(session) as u32],
             Copies::ToField(..) => Vec::new(),
         };
-        let first = self.cases.iter().find(|(condition, _)| packet.fulfills(*condition));
-        let fate = match (first.map(|(_, outcome)| *outcome), self.otherwise) {
-            (Some(Outcome::Drop(reason)), _) => Fate::Drop { reason },
-            (Some(Outcome::Resubmit), _) => Fate::Resubmit,
-            (Some(Outcome::Recirculate), _) => Fate::Recirculate,
-            (Some(Outcome::Replicate(group)), _) => Fate::Multicast { group: number(group) as u32 },
-            (None, Port::In(field)) => Fate::Unicast { port: number(field) as u32 },
-            (None, Port::Own) => Fate::Unicast { port: packet.port.unwrap_or(0) },
-        };
+        let fate = packet.fate(self.cases, self.otherwise);
         Decision { copies, fate }
     }
 }
@@ -303,9 +334,30 @@ pub(crate) struct Packet<'e, N> {
     pub(crate) queues: u32,
 }
 
-impl<N: Fn(Of) -> u128> Packet<'_, N> {
+impl<N> Packet<'_, N> {
+    /// Returns the outcome of the first case whose condition holds, or the port if none does.
     #[inline(always)]
-    fn fulfills(&self, condition: Condition) -> bool {
+    pub(crate) fn fate<F: Copy>(&self, cases: &[Case<F>], otherwise: Port<F>) -> Fate
+    where
+        N: Fn(F) -> u128,
+    {
+        let number = &self.number;
+        let first = cases.iter().find(|(condition, _)| self.fulfills(*condition));
+        match (first.map(|(_, outcome)| *outcome), otherwise) {
+            (Some(Outcome::Drop(reason)), _) => Fate::Drop { reason },
+            (Some(Outcome::Resubmit), _) => Fate::Resubmit,
+            (Some(Outcome::Recirculate), _) => Fate::Recirculate,
+            (Some(Outcome::Replicate(group)), _) => Fate::Multicast { group: number(group) as u32 },
+            (None, Port::In(field)) => Fate::Unicast { port: number(field) as u32 },
+            (None, Port::Own) => Fate::Unicast { port: self.port.unwrap_or(0) },
+        }
+    }
+
+    #[inline(always)]
+    fn fulfills<F>(&self, condition: Condition<F>) -> bool
+    where
+        N: Fn(F) -> u128,
+    {
         let requests = |request: fn(&Effects) -> bool| self.effects.is_some_and(request);
         match condition {
             Condition::IsSet(field) => (self.number)(field) != 0,

@@ -221,8 +221,8 @@ impl Run<'_, '_> {
         self.context.cursor = self.machine.cursor_bytes();
         self.context.set_host(self.host);
         self.context.set_machine(self.machine);
-        let (work, stop) = (self.machine.work_left(), self.machine.scratch.stop.clone());
-        self.context.begin_work(work, stop.as_deref().map(|stop| &*stop.flag));
+        let stop = self.machine.scratch.stop.as_deref().map(|stop| &*stop.flag);
+        self.context.begin_work(self.machine.work_left(), stop);
         let frame = self.frame.as_mut_ptr().cast();
         // SAFETY: the frame consists of words and is as long as the resolved program says. The
         // packet belongs to the interpreter, which does not change it while a block runs. The

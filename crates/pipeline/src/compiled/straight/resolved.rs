@@ -6,7 +6,8 @@
 //! here once.
 
 use crate::architecture::glue::{
-    Condition, Fate, Glue, Input, Inputs, Outcome, Port, REPLICA, Rules, Set, TO_GROUP, TO_PORT,
+    Case, Condition, Fate, Glue, Input, Inputs, Packet, Port, REPLICA, Rules, Set, TO_GROUP,
+    TO_PORT,
 };
 use crate::bound::Field;
 use crate::compiled::host::{read, write};
@@ -74,74 +75,32 @@ impl Assignments {
 /// Rules whose fields are resolved. A field that the metadata lack counts as zero.
 #[derive(Debug)]
 pub(super) struct Decision {
-    cases: Vec<(Test, Answer)>,
-    /// The field that holds the port, or `None` if the packet keeps its port.
-    port: Option<Option<Field>>,
-}
-
-/// A test of a packet's metadata or port, whose fields are resolved. `None` stands for a field that
-/// the metadata lack.
-#[derive(Clone, Copy, Debug)]
-enum Test {
-    IsSet(Option<Field>),
-    IsDropPort(Option<Field>),
-    HasNoQueue(Option<Field>),
-    GoesTo(u64),
-}
-
-/// The decision about a packet for which the test of a case holds.
-#[derive(Clone, Copy, Debug)]
-enum Answer {
-    Drop(&'static str),
-    Resubmit,
-    Recirculate,
-    Replicate(Option<Field>),
+    cases: Vec<Case<Option<Field>>>,
+    otherwise: Port<Option<Field>>,
 }
 
 impl Decision {
     fn new(rules: &Rules, standard: &[Option<Field>]) -> Self {
         let field = |of| place(standard, of);
-        let cases = rules.cases.iter().filter_map(|(condition, outcome)| {
-            let test = match *condition {
-                Condition::IsSet(of) => Test::IsSet(field(of)),
-                Condition::IsDropPort(of) => Test::IsDropPort(field(of)),
-                Condition::HasNoQueue(of) => Test::HasNoQueue(field(of)),
-                Condition::GoesTo(port) => Test::GoesTo(port),
-                // The path has no blocks that request another pass, and each packet has a port.
-                Condition::Requests(_) | Condition::GoesNowhere => return None,
-            };
-            let answer = match *outcome {
-                Outcome::Drop(reason) => Answer::Drop(reason),
-                Outcome::Resubmit => Answer::Resubmit,
-                Outcome::Recirculate => Answer::Recirculate,
-                Outcome::Replicate(of) => Answer::Replicate(field(of)),
-            };
-            Some((test, answer))
+        // No block on this path can request a pass.
+        let possible = rules.cases.iter().filter(|(condition, _)| match condition {
+            Condition::Requests(_) => false,
+            Condition::IsSet(_)
+            | Condition::IsDropPort(_)
+            | Condition::HasNoQueue(_)
+            | Condition::GoesTo(_)
+            | Condition::GoesNowhere => true,
         });
-        let port = match rules.otherwise {
-            Port::In(of) => Some(field(of)),
-            Port::Own => None,
-        };
-        Self { cases: cases.collect(), port }
+        let cases = possible.map(|(condition, outcome)| (condition.map(field), outcome.map(field)));
+        Self { cases: cases.collect(), otherwise: rules.otherwise.map(field) }
     }
 
-    /// Decides about a packet that goes to `port`.
+    /// Decides the fate of a packet that goes to `port`.
     #[inline]
-    pub(super) fn decide(&self, frame: &[u8], port: u32, drop_port: u64, queues: u64) -> Fate {
-        let number = |field: Option<Field>| field.map_or(0, |field| read(frame, field));
-        let holds = |test: Test| match test {
-            Test::IsSet(field) => number(field) != 0,
-            Test::IsDropPort(field) => number(field) == drop_port,
-            Test::HasNoQueue(field) => number(field) >= queues,
-            Test::GoesTo(other) => u64::from(port) == other,
-        };
-        match self.cases.iter().find(|(test, _)| holds(*test)) {
-            Some((_, Answer::Drop(reason))) => Fate::Drop { reason },
-            Some((_, Answer::Resubmit)) => Fate::Resubmit,
-            Some((_, Answer::Recirculate)) => Fate::Recirculate,
-            Some((_, Answer::Replicate(group))) => Fate::Multicast { group: number(*group) as u32 },
-            None => Fate::Unicast { port: self.port.map_or(port, |field| number(field) as u32) },
-        }
+    pub(super) fn decide(&self, frame: &[u8], port: u32, drop_port: u16, queues: u32) -> Fate {
+        let number = |field: Option<Field>| field.map_or(0, |field| read(frame, field).into());
+        let packet = Packet { effects: None, number, port: Some(port), drop_port, queues };
+        packet.fate(&self.cases, self.otherwise)
     }
 }
 

@@ -347,7 +347,7 @@ impl Run<'_, '_> {
     #[inline]
     fn decided(&self, decision: &Decision, port: u32) -> Fate {
         let queues = self.host.state.priority_queues.load(Ordering::Relaxed);
-        decision.decide(self.bytes(), port, self.straight.drop_port, queues.into())
+        decision.decide(self.bytes(), port, self.core.layout.drop_port, queues)
     }
 
     /// Returns the number of packets that wait for a port outside of this run.
