@@ -1,9 +1,7 @@
 //! The state that is restored after a restart.
 
-use crate::support::{Bench, Controller, DEVICE, Names, PATIENCE, PROGRAM, options, pushed};
+use crate::support::{Bench, Controller, DEVICE, Names, PROGRAM, options, pushed};
 use fastrand::Rng;
-use p4runtime::arbitration::ElectionId;
-use p4runtime::client::{Client, ClientOptions};
 use p4runtime::proto::v1::{
     self, entity::Entity as Kind, field_match::FieldMatchType,
     set_forwarding_pipeline_config_request::Action, write_request::Atomicity,
@@ -122,7 +120,8 @@ async fn writes_to_a_saved_pipeline_are_kept_when_it_is_committed() {
 /// The environment variable that makes [`serves_until_it_is_killed`] a switch on this state.
 const KILLED_STATE: &str = "PLANIMETER_KILLED_STATE";
 
-/// The switch that [`what_was_answered_before_any_kill_is_there_again`] kills, in a process of its own.
+/// Runs the switch that [`what_was_answered_before_any_kill_is_there_again`] kills, in a process of
+/// its own.
 #[test]
 fn serves_until_it_is_killed() {
     let Some(state) = std::env::var_os(KILLED_STATE) else { return };
@@ -152,11 +151,7 @@ impl Killed {
     }
 
     async fn controller(&self, election_id: u128) -> Controller {
-        let connected = Client::connect(&self.address, DEVICE, &ClientOptions::default()).await;
-        let mut client = connected.expect("it listens");
-        let stream = client.become_primary("", ElectionId(election_id), PATIENCE).await;
-        let (sender, receiver) = stream.expect("no other controller is there");
-        Controller { client, sender, receiver }
+        Controller::at(&self.address, DEVICE, election_id).await
     }
 
     fn kill(mut self) {
@@ -210,8 +205,9 @@ fn batch(names: &Names, before: &Stations, random: &mut Rng) -> (Vec<v1::Update>
     (updates, after)
 }
 
-/// `kill -9` at any moment of a series of batches, again and again on one file: all batches that were answered are
-/// there, the one on its way is there as a whole or not at all. `PLANIMETER_KILLS` sets the number of kills.
+/// Kills a switch at a random moment of a series of batches, again and again on one file. All
+/// batches that were answered are there, and the batch on its way is there as a whole or not at all.
+/// `PLANIMETER_KILLS` sets the number of kills.
 #[tokio::test]
 async fn what_was_answered_before_any_kill_is_there_again() {
     let number = |name: &str| std::env::var(name).ok().and_then(|value| value.parse().ok());

@@ -218,8 +218,12 @@ impl Controller {
     }
 
     pub(crate) async fn of_device(switch: &Switch, device: u64, election_id: u128) -> Self {
-        let address = switch.address().to_string();
-        let connected = Client::connect(&address, device, &ClientOptions::default()).await;
+        Self::at(&switch.address().to_string(), device, election_id).await
+    }
+
+    /// Connects to a switch that may be in another process, and becomes the primary of a device.
+    pub(crate) async fn at(address: &str, device: u64, election_id: u128) -> Self {
+        let connected = Client::connect(address, device, &ClientOptions::default()).await;
         let mut client = connected.expect("it listens");
         let stream = client.become_primary("", ElectionId(election_id), PATIENCE).await;
         let (sender, receiver) = stream.expect("nobody else is there");

@@ -110,8 +110,8 @@ pub(crate) fn all(size: u32) -> Vec<(Box<dyn Contender>, Footprint)> {
     let mut add = |make: &dyn Fn() -> Box<dyn Contender>| {
         contenders.push(Footprint::of_making(make));
     };
-    for (design, call, announce) in designs {
-        add(&|| Box::new(Ours::new(design, size, call, announce)));
+    for (design, call, prefetches) in designs {
+        add(&|| Box::new(Ours::new(design, size, call, prefetches)));
     }
     // A single worker takes no locks, whatever the design. With a second worker, even an idle one,
     // it does.
@@ -166,17 +166,17 @@ struct Ours {
     /// interruption.
     call: usize,
     /// Whether each call is preceded by a prefetch of the next call's keys.
-    announce: bool,
+    prefetches: bool,
 }
 
 impl Ours {
-    fn new(design: Design, size: u32, call: usize, announce: bool) -> Self {
+    fn new(design: Design, size: u32, call: usize, prefetches: bool) -> Self {
         let table = filled(design, size);
         let worker = TableWorker::new(&table).expect("a first worker");
-        let ahead = if announce { ", next 32 prefetched" } else { "" };
+        let ahead = if prefetches { ", next 32 prefetched" } else { "" };
         let name = format!("{}, bulk {call}{ahead}", design.storage);
         let (guarantee, room) = (Guarantee::Alone, grown(size));
-        Self { name, guarantee, worker, _other: None, table, room, call, announce }
+        Self { name, guarantee, worker, _other: None, table, room, call, prefetches }
     }
 
     fn beside_another(mut self) -> Self {
@@ -206,7 +206,7 @@ impl Contender for Ours {
     }
 
     fn side(&self) -> Side {
-        if self.call == 32 && !self.announce { Side::OursInBulk } else { Side::OursAhead }
+        if self.call == 32 && !self.prefetches { Side::OursInBulk } else { Side::OursAhead }
     }
 
     fn update(&mut self, keys: &[u32], mask: u32) -> u64 {
@@ -228,7 +228,7 @@ impl Contender for Ours {
             next = coming.next();
             if let Some(keys) = next {
                 write(later, keys);
-                if self.announce {
+                if self.prefetches {
                     self.worker.prefetch(&later[..keys.len()]);
                 }
             }
