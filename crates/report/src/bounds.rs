@@ -46,7 +46,7 @@ pub struct Bounds<'a> {
     pub analyses: &'a [Analysis],
     /// The conventions of the analyses.
     pub settings: &'a Settings,
-    /// For each requested flow, a bound for each analysis.
+    /// The bounds of each requested flow, one for each analysis.
     pub flows: &'a [Vec<Assessed>],
     /// The bounds of servers.
     pub servers: &'a [ServerBound],

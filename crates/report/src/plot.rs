@@ -306,7 +306,7 @@ pub enum Marker {
 pub struct Area {
     /// The name in the legend.
     pub name: String,
-    /// For each point the horizontal value, and the lower and upper edge of the area.
+    /// The points: the horizontal value, and the lower and upper edge of the area there.
     pub points: Vec<(f64, f64, f64)>,
     /// The number of the colour.
     pub hue: usize,

@@ -65,9 +65,9 @@ pub(crate) fn network(servers: usize, seed: u64) -> Network {
 /// that no cycle can arise.
 struct Ways {
     first: (usize, usize),
-    /// For each state (twice a device's number, plus one on the way down), the state before it.
+    /// The state before each state. A state is twice a device's number, plus one on the way down.
     before: Vec<Option<usize>>,
-    /// For each device, the state in which it is first reached.
+    /// The state in which each device is first reached.
     reached: Vec<Option<usize>>,
 }
 

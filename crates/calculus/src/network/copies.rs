@@ -19,8 +19,8 @@ use super::elements::{Flow, FlowId, ModelError, Server, ServerId};
 pub(super) struct Copies {
     /// The flows that are one stream with a flow at a server.
     together: HashMap<(FlowId, ServerId), Vec<FlowId>>,
-    /// For each flow, the range of positions on its path at which no flow with a lower id carries
-    /// the same data.
+    /// The range of positions on a flow's path at which no flow with a lower id carries the same
+    /// data, by flow.
     own: HashMap<FlowId, Range<usize>>,
     /// All flows, so that a slice of one flow can be borrowed.
     alone: Vec<FlowId>,

@@ -57,7 +57,7 @@ pub enum Description {
     /// Once, when the controller starts.
     #[default]
     ReadOnce,
-    /// For every packet: its P4Info is parsed, checked and converted again. ONOS 2.5.0 did this,
-    /// and the patch of the P4RCProbe paper (section V) removed it.
+    /// The pipeline is read for every packet, and its P4Info is parsed, checked and converted again.
+    /// ONOS 2.5.0 did this, and the patch of the P4RCProbe paper (section V) removed it.
     ReadPerPacket,
 }

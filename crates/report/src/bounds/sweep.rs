@@ -52,7 +52,7 @@ pub struct Sweep<'a> {
 pub struct SweepPoint {
     /// The value of the quantity.
     pub value: Rational,
-    /// For each flow, a bound for each analysis.
+    /// The bounds of each flow, one for each analysis.
     pub flows: Vec<Vec<Assessed>>,
     /// Sentences about flows without a bound.
     pub unbounded: Vec<String>,

@@ -87,7 +87,7 @@ fn nearest(from: (f64, f64), to: (f64, f64), point: (f64, f64)) -> (f64, f64) {
 
 /// The lines of a plot that coincide.
 pub(super) struct Coincidence {
-    /// For each line the number of lines on top of it, at most [`DEEPEST`].
+    /// The number of lines on top of each line, at most [`DEEPEST`].
     pub(super) depths: Vec<usize>,
     /// The names of the lines in each group that looks like one line.
     pub(super) groups: Vec<Vec<String>>,

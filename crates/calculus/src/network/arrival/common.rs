@@ -28,7 +28,7 @@ pub(crate) struct Common<'n> {
     pub(crate) arbitrary: bool,
     /// The position of each server in topological order, computed on first use.
     rank: OnceLock<Vec<usize>>,
-    /// For each flow, the servers through which data may rejoin its path, computed on first use.
+    /// The servers through which data may rejoin the path of each flow, computed on first use.
     off_path: Vec<OnceLock<Vec<ServerId>>>,
     /// Whether data may leave the path of a flow and rejoin it, for each flow, computed on first
     /// use.

@@ -10,7 +10,7 @@ use crate::{Extended, Rational};
 #[derive(Clone, Debug, Default)]
 pub(in crate::network) struct Ports {
     ports: Vec<Port>,
-    /// For each server of a queue: the index of its port, and the classes of the queue.
+    /// The index of the port and the classes of a queue, by the server of the queue.
     queues: HashMap<ServerId, (usize, Vec<Priority>)>,
 }
 

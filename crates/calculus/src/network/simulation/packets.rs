@@ -132,8 +132,8 @@ pub(super) fn simulate(network: &Network, flow: FlowId, settings: &Settings) -> 
     search.worst
 }
 
-/// For each participant and each server of its path, the arrival times of its first packet and of
-/// the last packet of its burst.
+/// The arrival times of a participant's first packet and of the last packet of its burst, by
+/// participant and by server of its path.
 type Arrivals = Vec<Vec<[Option<Rational>; 2]>>;
 
 /// The worst run so far.

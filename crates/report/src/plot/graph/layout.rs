@@ -234,7 +234,7 @@ struct Columns {
     nodes: usize,
     columns: Vec<Vec<usize>>,
     bends: BTreeMap<Step, Vec<usize>>,
-    /// For each item, its neighbours in the column before and after.
+    /// The neighbours of each item in the column before. `behind` has those in the column after.
     before: Vec<Vec<usize>>,
     behind: Vec<Vec<usize>>,
 }

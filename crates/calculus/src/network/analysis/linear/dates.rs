@@ -44,7 +44,7 @@ pub(super) enum Choice {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Level {
     pub(super) dates: Vec<Date>,
-    /// For each time, the other times that are known to be not later, in ascending order.
+    /// The other times that are known to be not later than each time, in ascending order.
     later_than: Vec<Vec<usize>>,
 }
 

@@ -45,14 +45,14 @@ const NEGLIGIBLE: f64 = 1e-9;
 struct Row {
     terms: Vec<(usize, Rational)>,
     limit: Rational,
-    /// For each unknown, its factor in the limit.
+    /// The unknowns, each with its factor in the limit.
     unknowns: Vec<(usize, Rational)>,
 }
 
 /// A linear program.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Program {
-    /// For each variable, an upper bound if one is known.
+    /// The upper bound of each variable, if one is known.
     most: Vec<Option<Rational>>,
     rows: Vec<Row>,
     /// The interrupt; once it is set, no bound is found.

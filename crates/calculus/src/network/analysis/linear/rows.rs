@@ -24,12 +24,12 @@ pub(super) struct Formulation<'t> {
     tree: &'t Tree,
     levels: Vec<Level>,
     pub(super) program: Program,
-    /// For each node, the variables of the times at its entrance, and upper bounds on them.
+    /// The variables of the times at the entrance of each node. `most` has upper bounds on them.
     times: Vec<Variables>,
     most: Vec<Vec<Option<Rational>>>,
     exit: (Variables, Vec<Option<Rational>>),
-    /// For each class and node, the data that have not arrived; after the last server, the data
-    /// that have not left.
+    /// The data of each class that have not arrived at each node. `left` has the data that have
+    /// not left the last server.
     data: Vec<Vec<Variables>>,
     left: Vec<Variables>,
 }
