@@ -82,7 +82,7 @@ pub use state::{CloneSession, Digest, Replica};
 pub use switch::{Core, Heads, Path, Processor, Switch};
 pub use table::{
     ActionCall, Changed, CounterValue, EntryAction, EntryChange, EntryHandle, FieldMatch, Group,
-    GroupMember, IdleEntry, TableEntry, WeightedAction,
+    GroupMember, IdleEntry, TableEntry, WeightedAction, table_design,
 };
 pub use trace::{Event, Trace};
 pub use value::Value;

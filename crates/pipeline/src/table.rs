@@ -21,6 +21,7 @@ pub use change::{Changed, EntryChange};
 pub(crate) use change::{EntryChanges, Left};
 pub(crate) use entry::fit;
 pub use entry::{ActionCall, EntryAction, FieldMatch, TableEntry, WeightedAction};
+pub use native::table_design;
 pub(crate) use native::{Chooser, Member, NO_ACTION, NativeTable, design};
 pub(crate) use packing::EntryLayout;
 pub use profile::{Group, GroupMember};

@@ -6,7 +6,7 @@ use std::path::Path;
 use ::tables::{Design, EntryLock, Storage, Synchronisation, UpdateMethod, Wait};
 use clap::{Arg, ArgMatches, Args, Command, FromArgMatches};
 use ir::{EntryStore, Program, Replicas, TableId};
-use pipeline::Switch;
+use pipeline::{Switch, table_design};
 
 use crate::failure::Failure;
 use crate::parsers::{List, list_of};
@@ -136,23 +136,9 @@ fn stored(program: &Program) -> Result<Vec<TableId>, Failure> {
 /// Returns the design of a table with these words applied, if the program can run with it.
 fn design_of(program: &Program, id: TableId, words: &str) -> Result<Design, String> {
     let table = program.tables.get(id.index()).ok_or("there is no such table")?;
-    let store = table.storage.store.and_then(|store| Storage::named(store.name()));
-    let mut design = Design::shared(store.unwrap_or(Storage::Inline));
-    if !table.storage.synchronised {
-        design.entry_lock = EntryLock::None;
-    }
+    let mut design = table_design(table.storage);
     let sharded = Synchronisation::sharded(1);
     let double = Synchronisation::DoubleBuffer { wait: Wait::Quiescent };
-    design.synchronisation = match table.storage.replicas {
-        Replicas::One => Synchronisation::Optimistic,
-        Replicas::Two => double,
-        Replicas::Sharded => sharded,
-    };
-    design.update = match table.storage.update {
-        ir::UpdateMethod::Pointer => UpdateMethod::Pointer,
-        ir::UpdateMethod::Change => UpdateMethod::Change,
-        ir::UpdateMethod::Digest => UpdateMethod::Digest,
-    };
     for word in words.split('/') {
         match word {
             "locked" => design.entry_lock = EntryLock::PerEntry,

@@ -147,8 +147,16 @@ impl NativeTable {
     }
 }
 
-/// Returns the design of a table that its `@tableconfig` specifies.
+/// Returns the design of a packed table: that of its `@tableconfig`, adapted to packets that write
+/// no entries.
 pub(crate) fn design(storage: TableStorage, layout: &EntryLayout) -> Design {
+    let design = table_design(storage);
+    if layout.writing() == 0 { design.without_writers() } else { design }
+}
+
+/// Returns the design that a table's `@tableconfig` specifies.
+#[must_use]
+pub fn table_design(storage: TableStorage) -> Design {
     let TableStorage { store, replicas, update, synchronised } = storage;
     let storage = match store {
         Some(EntryStore::Original) => Storage::Original,
@@ -167,6 +175,5 @@ pub(crate) fn design(storage: TableStorage, layout: &EntryLayout) -> Design {
         UpdateMethod::Digest => tables::UpdateMethod::Digest,
     };
     let entry_lock = if synchronised { EntryLock::PerEntry } else { EntryLock::None };
-    let design = Design { storage, synchronisation, entry_lock, update };
-    if layout.writing() == 0 { design.without_writers() } else { design }
+    Design { storage, synchronisation, entry_lock, update }
 }
