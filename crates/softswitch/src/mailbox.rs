@@ -6,7 +6,7 @@ use rustix::event::{EventfdFlags, eventfd};
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// The number of packet-outs that may wait for a worker. Further ones are dropped, as at a full
 /// port.
@@ -15,12 +15,10 @@ const MOST_PACKETS: usize = 65_536;
 /// An order to a worker. Devices are identified by their index in the configuration.
 #[derive(Debug)]
 pub(crate) enum Order {
-    /// Starts to serve a queue.
-    Attach { device: usize, port: u32, queue: Box<dyn Queue> },
+    /// Starts to serve a queue of a port, whose packets pass while `enabled` is set.
+    Attach { device: usize, port: u32, queue: Box<dyn Queue>, enabled: Arc<AtomicBool> },
     /// Stops serving a port.
     Detach { device: usize, port: u32 },
-    /// Enables or disables a port.
-    Enable { device: usize, port: u32, enabled: bool },
 }
 
 /// The mailbox of one worker.

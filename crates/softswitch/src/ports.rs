@@ -8,6 +8,7 @@ use p4runtime::server::now;
 use packetio::{Counters, Port, PortCounters, Recording};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// The state of a port at one moment.
@@ -42,7 +43,9 @@ pub(crate) struct Ports {
 #[derive(Debug)]
 struct Known {
     name: String,
-    enabled: bool,
+    /// Whether the port is administratively enabled. Workers read it for each burst, so that no
+    /// packet that arrives after a change is treated as before it.
+    enabled: Arc<AtomicBool>,
     has_link: bool,
     /// The workers whose queue of the port is gone.
     lost: BTreeSet<usize>,
@@ -61,9 +64,10 @@ impl Ports {
     /// Adds a port to the device, replacing one with the same number.
     pub(crate) fn attach(&self, number: u32, port: Port) {
         let Port { name, queues, counters, recording } = port;
+        let enabled = Arc::new(AtomicBool::new(true));
         let known = Known {
             name,
-            enabled: true,
+            enabled: Arc::clone(&enabled),
             has_link: true,
             lost: BTreeSet::new(),
             counters,
@@ -72,7 +76,8 @@ impl Ports {
         };
         let mut ports = self.lock();
         for (mailbox, queue) in self.mailboxes.iter().zip(queues) {
-            mailbox.order(Order::Attach { device: self.index, port: number, queue });
+            let enabled = Arc::clone(&enabled);
+            mailbox.order(Order::Attach { device: self.index, port: number, queue, enabled });
         }
         let after = known.shown(number);
         let before = ports.insert(number, known).map(|before| before.shown(number));
@@ -142,12 +147,6 @@ impl Ports {
         let before = known.shown(number);
         change(known);
         let after = known.shown(number);
-        if before.enabled != after.enabled {
-            for mailbox in &self.mailboxes {
-                let enabled = after.enabled;
-                mailbox.order(Order::Enable { device: self.index, port: number, enabled });
-            }
-        }
         if before != after {
             self.notify(Some(&before), Some(&after));
         }
@@ -170,8 +169,9 @@ impl Ports {
 
 impl Known {
     fn shown(&self, number: u32) -> gnmi::Port {
-        let up = self.enabled && self.has_link && self.lost.is_empty();
-        gnmi::Port { number, name: self.name.clone(), up, enabled: self.enabled }
+        let enabled = self.enabled.load(Ordering::Relaxed);
+        let up = enabled && self.has_link && self.lost.is_empty();
+        gnmi::Port { number, name: self.name.clone(), up, enabled }
     }
 
     fn fault(&self) -> Option<io::ErrorKind> {
@@ -202,6 +202,6 @@ impl PortSource for Ports {
     }
 
     fn set_enabled(&self, port: u32, enabled: bool) -> bool {
-        self.change(port, |known| known.enabled = enabled)
+        self.change(port, |known| known.enabled.store(enabled, Ordering::Release))
     }
 }

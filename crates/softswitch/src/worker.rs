@@ -70,7 +70,8 @@ pub(crate) struct Lane {
 struct Attached {
     number: u32,
     queue: Box<dyn Queue>,
-    is_enabled: bool,
+    /// Whether packets may pass, as the owner of the switch and gNMI clients set it.
+    enabled: Arc<AtomicBool>,
     /// The time of the next attempt to reopen the port, if it is down.
     retry: Option<Instant>,
     /// Whether packets wait to be flushed.
@@ -108,21 +109,14 @@ impl Worker {
     fn carry_out(&mut self, contents: Contents) {
         for order in contents.orders {
             match order {
-                Order::Attach { device, port, queue } => {
+                Order::Attach { device, port, queue, enabled } => {
                     if let Some(lane) = self.lanes.get_mut(device) {
-                        lane.attach(port, queue);
+                        lane.attach(port, queue, enabled);
                     }
                 }
                 Order::Detach { device, port } => {
                     if let Some(lane) = self.lanes.get_mut(device) {
                         lane.ports.retain(|attached| attached.number != port);
-                    }
-                }
-                Order::Enable { device, port, enabled } => {
-                    let lane = self.lanes.get_mut(device);
-                    let mut ports = lane.into_iter().flat_map(|lane| &mut lane.ports);
-                    if let Some(attached) = ports.find(|attached| attached.number == port) {
-                        attached.is_enabled = enabled;
                     }
                 }
             }
@@ -202,9 +196,9 @@ impl Lane {
         Self { keeps_whole: true, ..self }
     }
 
-    fn attach(&mut self, number: u32, queue: Box<dyn Queue>) {
+    fn attach(&mut self, number: u32, queue: Box<dyn Queue>, enabled: Arc<AtomicBool>) {
         self.ports.retain(|attached| attached.number != number);
-        self.ports.push(Attached { number, queue, is_enabled: true, retry: None, is_dirty: false });
+        self.ports.push(Attached { number, queue, enabled, retry: None, is_dirty: false });
         // The previous port with this number may have been lost just now.
         self.known.set_queue(number, self.worker, true);
     }
@@ -226,8 +220,11 @@ impl Lane {
                 Up::Not => continue,
             }
             burst.clear();
-            let (number, is_enabled) = (attached.number, attached.is_enabled);
+            let number = attached.number;
             let received = attached.queue.receive(burst);
+            // Read after the packets are, so that a port that was disabled before a packet arrived
+            // does not let it in.
+            let is_enabled = attached.is_enabled();
             worked |= !burst.frames().is_empty();
             if is_enabled && burst.super_frames().is_empty() {
                 self.process(number, burst.frames().iter().map(Frame::bytes));
@@ -353,7 +350,7 @@ impl Lane {
             return;
         }
         match self.ports.iter_mut().find(|attached| attached.number == port) {
-            Some(attached) if !attached.is_enabled => {
+            Some(attached) if !attached.is_enabled() => {
                 self.shared.tallies.port_disabled.add(packets.len());
             }
             // The port itself counts the packets that it does not accept.
@@ -425,6 +422,10 @@ enum Up {
 }
 
 impl Attached {
+    fn is_enabled(&self) -> bool {
+        self.enabled.load(Ordering::Acquire)
+    }
+
     /// Returns whether the port is up. Tries to reopen a port that is down if its retry time has
     /// come.
     fn is_up(&mut self) -> Up {

@@ -101,7 +101,9 @@ impl Lane {
         let is_for_controllers = port == self.shared.cpu_port || port == super::PSA_PORT_CPU;
         let mut ports = self.ports.iter_mut().filter(|_| !is_for_controllers);
         let attached = ports.find(|attached| attached.number == port);
-        let Some(attached) = attached.filter(|attached| attached.is_enabled) else { return false };
+        let Some(attached) = attached.filter(|attached| attached.is_enabled()) else {
+            return false;
+        };
         let whole = frame.whole(heads);
         let has_left = whole.is_some_and(|whole| attached.queue.transmit_whole(&whole));
         attached.is_dirty |= has_left;

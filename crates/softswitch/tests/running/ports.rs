@@ -122,6 +122,29 @@ async fn no_packet_passes_a_disabled_port() {
     assert_eq!(bench.receive(2, 1), [[20, 3]]);
 }
 
+/// Whatever the worker does at that moment: a port is disabled when `set_port_enabled` returns.
+#[tokio::test]
+async fn a_port_is_disabled_for_the_first_packet_after_the_answer() {
+    let mut bench = Bench::new(3);
+    let mut controller = Controller::with(&bench.switch, PROGRAM).await;
+    controller.insert([Names::new().entry(30, "forward", &[3])]).await;
+    for round in 1..=2_000 {
+        assert!(bench.switch.set_port_enabled(DEVICE, 2, true));
+        // Brings the worker to an arbitrary point of its turn.
+        (0..round % 97).for_each(|_| std::hint::spin_loop());
+        assert!(bench.switch.set_port_enabled(DEVICE, 2, false));
+        bench.send(2, &[30, 1]);
+        let start = Instant::now();
+        while bench.switch.state()[0].activity.port_disabled < round {
+            let mut passed = Burst::new(1);
+            bench.lines[2].queues[0].receive(&mut passed).expect("a line is never down");
+            assert!(passed.frames().is_empty(), "round {round}: the packet passed");
+            assert!(start.elapsed() < PATIENCE);
+            std::thread::yield_now();
+        }
+    }
+}
+
 /// A full disk is reported to every observer, once in the log, and the port keeps forwarding.
 #[tokio::test]
 async fn a_capture_that_ends_on_a_full_disk_is_reported() {
