@@ -1,4 +1,4 @@
-#[path = "../../tests/pages/mod.rs"]
+#[path = "../../tests/verbs/pages.rs"]
 mod pages;
 
 use super::*;

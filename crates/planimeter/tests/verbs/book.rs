@@ -1,6 +1,6 @@
 //! Runs every command that the book shows, each page in its own network namespace and directory.
 //! Commands that take longer than a test may are shortened, and others are left out only for a
-//! stated reason (`plan.rs`). `conformance/tests/book.rs` runs the tutorials' blocks marked `sh` as
+//! stated reason (`plan.rs`). `conformance/tests/peers/book.rs` runs the tutorials' blocks marked `sh` as
 //! scripts, and `src/manual/tests.rs` parses the commands of the reference.
 
 use std::collections::BTreeSet;
@@ -11,11 +11,9 @@ use std::process::Command;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
-#[path = "../pages/mod.rs"]
-mod pages;
 mod plan;
 
-use pages::{commands, pages};
+use crate::pages::{commands, pages};
 use plan::{LEFT_OUT, Page, page_plan, shortened};
 
 #[test]

@@ -1,12 +1,10 @@
 //! Tests of `planimeter device measure` as a user runs it.
 
-mod command;
-
 use std::fs;
 use std::io::Write;
 use std::path::Path;
 
-use command::{planimeter, stderr, stdout};
+use crate::command::{planimeter, stderr, stdout};
 use device::Campaign;
 use device::campaign::{CellId, ClockSource};
 

@@ -1,12 +1,10 @@
 //! Tests of `planimeter device`, from input files to the exit status.
 
-mod browser;
-mod command;
-
 use std::fmt::Write;
 use std::path::Path;
 
-use command::{planimeter, stderr, stdout};
+use crate::browser;
+use crate::command::{planimeter, stderr, stdout};
 
 /// Writes delays of a device with two functions, separately and combined. Their combination takes
 /// `more` in addition.

@@ -4,11 +4,11 @@
 /// here.
 pub(crate) const LEFT_OUT: &[(&str, &str, &str)] = &[
     // These commands are run by other tests.
-    ("", "planimeter demo", "a minute; tests/demo.rs runs it with --quick"),
+    ("", "planimeter demo", "a minute; tests/verbs/demo.rs runs it with --quick"),
     (
         "docs/probe.md",
         "planimeter probe -p p4runtime -n 1 -r 40k",
-        "tests/paths.rs runs such a file",
+        "tests/verbs/paths.rs runs such a file",
     ),
     (
         "docs/rfc8456.md",
@@ -34,16 +34,16 @@ pub(crate) const LEFT_OUT: &[(&str, &str, &str)] = &[
     (
         "docs/reproduce.md",
         "planimeter reproduce controller-fig-4",
-        "minutes; tests/reproduce.rs runs others",
+        "minutes; tests/verbs/reproduce.rs runs others",
     ),
     ("docs/reproduce.md", "planimeter reproduce device", "minutes"),
     ("docs/reproduce.md", "planimeter reproduce all", "minutes"),
     (
         "docs/tables.md",
         "planimeter tables programs/entry_update",
-        "fills a table of 2^20 entries; tests/tables.rs asks what it measures",
+        "fills a table of 2^20 entries; tests/verbs/tables.rs asks what it measures",
     ),
-    ("docs/device.md", "planimeter device curve", "tests/device.rs makes captures for it"),
+    ("docs/device.md", "planimeter device curve", "tests/verbs/device.rs makes captures for it"),
     ("docs/tables.md", "planimeter tables --full", "every combination: many minutes"),
     (
         "docs/rfc8456.md",
@@ -66,24 +66,24 @@ pub(crate) const LEFT_OUT: &[(&str, &str, &str)] = &[
         "planimeter probe -p p4runtime --serve",
         "serves until it is interrupted; tests/endings starts one",
     ),
-    // These commands use interfaces: conformance/tests/switch_hosts.rs and mininet.rs run switches,
+    // These commands use interfaces: conformance/tests/peers/switch_hosts.rs and mininet.rs run switches,
     // which end only when they are told to.
-    ("", "planimeter switch", "conformance/tests/switch_hosts.rs, crates/softswitch/tests"),
-    ("docs/switch.md", "planimeter controller --device", "conformance/tests/switch_hosts.rs"),
+    ("", "planimeter switch", "conformance/tests/peers/switch_hosts.rs, crates/softswitch/tests"),
+    ("docs/switch.md", "planimeter controller --device", "conformance/tests/peers/switch_hosts.rs"),
     (
         "",
         "planimeter device measure examples/device/open-vswitch",
-        "conformance/tests/device_open_vswitch.rs",
+        "conformance/tests/peers/device_open_vswitch.rs",
     ),
     (
         "",
         "planimeter device measure examples/device/software-switch",
-        "minutes; tests/device_measure.rs measures over virtual wires",
+        "minutes; tests/verbs/device_measure.rs measures over virtual wires",
     ),
     (
         "",
         "planimeter device measure examples/device/memory",
-        "a minute; tests/device_measure.rs measures in memory",
+        "a minute; tests/verbs/device_measure.rs measures in memory",
     ),
     (
         "docs/device-measure.md",

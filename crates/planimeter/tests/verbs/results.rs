@@ -2,16 +2,14 @@
 //! every figure and histogram exists in each format. The document that `demo`, `reproduce` and
 //! `probe --paths` share is tested with these verbs.
 
-mod browser;
-mod command;
-
 use std::collections::BTreeSet;
 use std::fs;
 use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
-use command::{planimeter, stderr, stdout};
+use crate::browser;
+use crate::command::{planimeter, stderr, stdout};
 use serde_json::Value;
 
 /// Runs a verb with its results in a directory, and returns its standard output, which is JSON if

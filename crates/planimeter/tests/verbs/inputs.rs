@@ -1,11 +1,8 @@
 //! Inputs that no user intends: endless devices, and lines of megabytes.
 
-#[path = "command/mod.rs"]
-mod command;
-
 use std::fs;
 
-use command::{planimeter, stderr, stdout};
+use crate::command::{planimeter, stderr, stdout};
 
 /// The length of a message in bytes above which its contents are buried.
 const LONGEST_MESSAGE: usize = 4_000;

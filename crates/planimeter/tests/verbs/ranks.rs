@@ -1,13 +1,11 @@
 //! Tests of work that several processes share: their common result must equal that of one process.
 
-mod command;
-
 use std::net::TcpListener;
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
-use command::{planimeter, stderr, stdout};
+use crate::command::{planimeter, stderr, stdout};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 

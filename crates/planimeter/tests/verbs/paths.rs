@@ -1,13 +1,11 @@
 //! Tests of `planimeter probe --paths` as a user runs it.
 
-mod browser;
-mod command;
-
 use std::fs;
 use std::path::Path;
 use std::process::Output;
 
-use command::{planimeter, stderr, stdout};
+use crate::browser;
+use crate::command::{planimeter, stderr, stdout};
 use serde_json::Value;
 
 /// Flags that make a run short enough for a test. Its figures are meaningless.

@@ -1,11 +1,9 @@
 //! Tests of `planimeter tables` as a user runs it.
 
-mod browser;
-mod command;
-
 use std::process::Output;
 
-use command::{planimeter, stderr, stdout};
+use crate::browser;
+use crate::command::{planimeter, stderr, stdout};
 
 fn tables(arguments: &[&str]) -> Output {
     planimeter("tables", arguments)

@@ -1,7 +1,6 @@
 //! Tests of `planimeter compare` as a user runs it, on bounds, which take no time to compute.
 
-mod browser;
-
+use crate::browser;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -58,7 +57,7 @@ fn the_notebook_of_the_documentation_reads_a_run() {
     let (_root, folder) = runs();
     let output = planimeter(&["compare", "before", "after", "-o", "runs/compare"], &folder);
     assert!(output.status.success(), "{}", text_of(&output));
-    let page = include_str!("../../../docs/compare.md");
+    let page = include_str!("../../../../docs/compare.md");
     let snippet = page.split("```python\n").nth(1).and_then(|rest| rest.split("```").next());
     let output = Command::new(python)
         .args(["-c", snippet.expect("a block of Python")])

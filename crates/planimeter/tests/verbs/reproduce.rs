@@ -1,13 +1,11 @@
 //! Tests of `planimeter reproduce` as a user runs it.
 
-mod browser;
-mod command;
-mod document;
-
 use std::fs;
 use std::path::Path;
 
-use command::{planimeter, stderr, stdout};
+use crate::browser;
+use crate::command::{planimeter, stderr, stdout};
+use crate::document;
 use serde_json::Value;
 
 fn reproduce(figures: &str) -> (Value, String) {

@@ -1,10 +1,8 @@
 //! Tests for users who migrate from OFCProbe or P4RCProbe with a `config.ini`.
 
-mod command;
-
 use std::fs;
 
-use command::{planimeter, stderr, stdout};
+use crate::command::{planimeter, stderr, stdout};
 use tempfile::TempDir;
 
 /// Settings of the file that are not supported are reported before the measurement starts.

@@ -1,12 +1,10 @@
 //! Tests of `planimeter bound` as a user runs it.
 
-mod browser;
-mod command;
-
 use std::path::Path;
 use std::process::Output;
 
-use command::{planimeter, stderr, stdout};
+use crate::browser;
+use crate::command::{planimeter, stderr, stdout};
 
 fn bound(arguments: &[&str]) -> Output {
     planimeter("bound", arguments)

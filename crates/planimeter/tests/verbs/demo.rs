@@ -1,12 +1,10 @@
 //! Tests of `planimeter demo` with --quick.
 
-mod browser;
-mod command;
-mod document;
-
 use std::fs;
 
-use command::{planimeter, stderr, stdout};
+use crate::browser;
+use crate::command::{planimeter, stderr, stdout};
+use crate::document;
 
 #[test]
 fn all_three_questions_are_answered_in_one_report() {

@@ -1,13 +1,11 @@
 //! Tests that the commands in the documentation are valid.
 
-mod pages;
-
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Component, Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use pages::{commands, pages};
+use crate::pages::{commands, pages};
 
 /// Checks every `planimeter probe` command of every page, with `--print-config` so that it is
 /// parsed and not run.

@@ -13,7 +13,7 @@ use packetio::{Burst, Port, Transmitted, af_packet};
 use rustix::process::{Pid, Signal, geteuid, kill_process};
 use serde_json::Value;
 
-use super::command::{planimeter, stderr, stdout};
+use crate::command::{planimeter, stderr, stdout};
 
 /// The time limit for steps that take milliseconds unless something is wrong.
 const PATIENCE: Duration = Duration::from_secs(60);

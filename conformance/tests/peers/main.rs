@@ -1,0 +1,23 @@
+//! Real controllers, clients, switches and other outside programs against Planimeter. A program
+//! that `conformance/install.sh` did not install is named, and its tests are skipped.
+
+mod book;
+mod device_open_vswitch;
+mod discovery;
+mod exercises;
+mod faucet;
+mod finsy;
+mod grpc_java;
+mod mininet;
+mod onos;
+mod os_ken;
+mod ovs_testcontroller;
+mod p4runtime_shell;
+mod ptf;
+mod ranks;
+mod rfc8456;
+mod switch_entities;
+mod switch_hosts;
+mod switch_killed;
+mod thrift;
+mod tls;

@@ -1,0 +1,36 @@
+//! The command's verbs, run as a user runs them: their output, reports, exit status, and the
+//! commands that the documentation shows.
+//!
+//! DPDK's virtual devices need libdpdk-dev and a build that has them:
+//!
+//!     cargo test -p planimeter --features dpdk --test verbs dpdk
+
+mod bench;
+mod book;
+mod bound;
+mod browser;
+mod command;
+mod compare;
+mod demo;
+mod device;
+mod device_measure;
+mod document;
+mod documentation;
+#[cfg(feature = "dpdk")]
+mod dpdk;
+mod inputs;
+mod moving;
+mod p4;
+mod pages;
+mod paths;
+mod ranks;
+mod reproduce;
+mod results;
+mod tables;
+mod width;
+
+#[cfg(not(feature = "dpdk"))]
+#[test]
+fn dpdk_devices_need_a_build_that_has_them() {
+    eprintln!("SKIPPED: DPDK's devices need libdpdk-dev and --features dpdk");
+}
