@@ -180,7 +180,9 @@ impl Types {
     pub fn intern(&mut self, ty: Type) -> TypeId {
         // Index the types that were read from JSON. If a foreign writer repeats a type, the first
         // counts.
-        for (id, known) in (0..).map(TypeId).zip(&self.types).skip(self.ids.indexed) {
+        let indexed = self.ids.indexed;
+        let new = self.types.get(indexed..).unwrap_or_default();
+        for (id, known) in (indexed as u32..).map(TypeId).zip(new) {
             self.ids.known.entry(*known).or_insert(id);
         }
         let next = TypeId(self.types.len() as u32);
