@@ -8,6 +8,7 @@ use crate::list::{List, Tip};
 use crate::storage::{Storage, StoredFile, read_full, write_full};
 use std::ffi::OsString;
 use std::io;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 /// The number of attempts to lock a file that other processes keep replacing.
@@ -79,8 +80,30 @@ pub(crate) fn set_aside<S: Storage>(
         copied += read as u64;
     }
     copy.sync()?;
+    storage.sync_directory(&kept_in)?;
     file.set_length(offset)?;
+    // Otherwise sectors of the remainder could come back between later records.
+    file.sync()?;
     Ok(Torn { offset, length, kept_in })
+}
+
+/// Writes the bytes of a range again, so that the next sync brings them to the medium. A sync that
+/// failed may have left them in the cache as if they had been written, and later syncs would then
+/// succeed without them.
+pub(crate) fn write_again(file: &impl StoredFile, range: Range<u64>) -> io::Result<()> {
+    let mut buffer = vec![0; PORTION];
+    let mut offset = range.start;
+    while offset < range.end {
+        let length = usize::try_from(range.end - offset).unwrap_or(PORTION).min(PORTION);
+        let portion = buffer.get_mut(..length).unwrap_or_default();
+        let read = read_full(file, offset, portion)?;
+        if read == 0 {
+            break;
+        }
+        write_full(file, offset, portion.get(..read).unwrap_or_default())?;
+        offset += read as u64;
+    }
+    Ok(())
 }
 
 fn create_torn<S: Storage>(storage: &S, path: &Path) -> io::Result<(PathBuf, S::File)> {

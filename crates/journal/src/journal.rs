@@ -1,7 +1,7 @@
 //! An open journal: appending, replacing and syncing.
 
 use crate::error::{AppendError, OpenError, Unreadable};
-use crate::files::{Draft, locked, remove_leftovers, set_aside};
+use crate::files::{Draft, locked, remove_leftovers, set_aside, write_again};
 use crate::format::{Kind, Mark, Number, Sequence};
 use crate::list::{List, Tip};
 use crate::scan::{self, Record, Rest};
@@ -75,6 +75,11 @@ impl<S: Storage> Journal<S> {
                 return Err(OpenError::damaged(path, end.offset, end.sequence.next(), fault));
             }
         };
+        // An earlier process may have ended because the medium failed, or before it synced.
+        if end.durable < end.sequence {
+            write_again(&file, mark.length..end.offset).map_err(failed)?;
+        }
+        storage.sync_directory(path).map_err(failed)?;
         let tip = Tip { length: end.offset, sequence: end.sequence, chain: end.chain };
         let list = List { file, number, tip, durable: end.durable, marks: 0 };
         Ok((Self::new(storage, path, list), torn))
@@ -163,7 +168,7 @@ impl<S: Storage> Journal<S> {
     /// journal accepts no more records.
     ///
     /// # Errors
-    /// Returns an error if the sync failed.
+    ///
     /// Returns an error if the sync failed.
     pub fn end_sync(
         &mut self,

@@ -27,11 +27,7 @@ mod journal;
 mod list;
 mod repair;
 mod scan;
-#[cfg(test)]
-mod simulated;
 mod storage;
-#[cfg(test)]
-mod tests;
 
 pub use crate::disk::Disk;
 pub use crate::error::{AppendError, OpenError, Unreadable};

@@ -1,10 +1,14 @@
 //! Tests of journals on a disk that fails, crashes and is damaged.
 
-use crate::simulated::{Crash, Fault, SimulatedDisk};
-use crate::{
+mod crashes;
+mod lives;
+mod simulated;
+
+use journal::{
     AppendError, Disk, Gap, Journal, Kind, OpenError, RepairError, Sequence, Storage, Torn,
     Unreadable, repair,
 };
+use simulated::{Fault, SimulatedDisk};
 use std::path::{Path, PathBuf};
 
 const KNOWN: Kind = Kind(7);
@@ -318,140 +322,6 @@ fn after_a_failed_sync_nothing_is_accepted() {
     assert!(matches!(refused, AppendError::Closed { .. }), "{refused}");
     journal.replace(|_| Ok(())).expect_err("it is closed");
     assert_eq!(journal.durable(), Sequence(0));
-}
-
-/// Runs seeded sequences of appends, replacements and syncs that end in a crash at some call. All
-/// accepted records must survive a kill, and all synced ones a loss of power.
-#[test]
-fn answered_records_survive_crashes() {
-    let runs: u64 =
-        std::env::var("JOURNAL_CRASHES").ok().and_then(|text| text.parse().ok()).unwrap_or(1_000);
-    let mut torn = 0;
-    for seed in 0..runs {
-        let crash = [Crash::Kill, Crash::Power, Crash::PowerInOrder][(seed % 3) as usize];
-        torn += u64::from(crashed(seed, crash) == After::Torn);
-    }
-    assert!(torn > runs / 30, "only {torn} of {runs} crashes cut a record off");
-}
-
-#[derive(PartialEq)]
-enum After {
-    Whole,
-    Torn,
-    Damaged,
-}
-
-fn crashed(seed: u64, crash: Crash) -> After {
-    let disk = SimulatedDisk::new(seed);
-    let mut random = fastrand::Rng::with_seed(seed);
-    disk.set_fault(Some(Fault::Crash(random.u64(0..150))));
-    let mut history = History::default();
-    let _ = history.live(&disk, &mut random);
-    disk.reboot(crash);
-    let opened = match open(&disk, &path()) {
-        Ok(opened) => opened,
-        // Sectors that were written out of order leave holes in the unsynced part.
-        Err(OpenError::Damaged { sequence, .. }) if crash == Crash::Power => {
-            let other = PathBuf::from("/state/repaired");
-            repair(&disk, &path(), &other).expect("it is repaired");
-            let bodies = open(&disk, &other).expect("it is intact").bodies;
-            // The records before the damage are those of a journal that ends there.
-            history.check_synced(&bodies[..sequence.0 as usize - 1], seed);
-            history.check_order(&bodies, seed);
-            return After::Damaged;
-        }
-        Err(error) => panic!("seed {seed}, {crash:?}: {error}"),
-    };
-    match crash {
-        Crash::Kill => history.check_answered(&opened.bodies, seed),
-        Crash::Power | Crash::PowerInOrder => history.check_synced(&opened.bodies, seed),
-    }
-    if opened.torn.is_some() { After::Torn } else { After::Whole }
-}
-
-/// The answers that a process received until it ended.
-#[derive(Default)]
-struct History {
-    /// The lists that may be in the file, the newest last.
-    lists: Vec<Bodies>,
-    /// The body of an append that has not been answered.
-    pending: Option<Vec<u8>>,
-    /// The number of records of the last list that are certainly on the medium.
-    synced: usize,
-}
-
-impl History {
-    fn live(
-        &mut self,
-        disk: &SimulatedDisk,
-        random: &mut fastrand::Rng,
-    ) -> Result<(), AppendError> {
-        self.lists.push(Vec::new());
-        let Ok(Opened { mut journal, .. }) = open(disk, &path()) else { return Ok(()) };
-        for number in 0.. {
-            match random.u8(0..12) {
-                0 => {
-                    journal.sync()?;
-                    self.synced = self.last().len();
-                }
-                1 => {
-                    let condensed: Bodies = self.last().iter().step_by(2).cloned().collect();
-                    self.lists.push(condensed.clone());
-                    journal.replace(|append| {
-                        condensed.iter().try_for_each(|one| append(KNOWN, one))
-                    })?;
-                    // The sync ensures that the new name is on the medium.
-                    journal.sync()?;
-                    self.lists.drain(..self.lists.len() - 1);
-                    self.synced = condensed.len();
-                }
-                _ => {
-                    let body = body(number);
-                    self.pending = Some(body.clone());
-                    journal.append(KNOWN, &body)?;
-                    self.pending = None;
-                    let place = self.lists.len() - 1;
-                    self.lists[place].push(body);
-                }
-            }
-        }
-        Ok(())
-    }
-
-    fn last(&self) -> &Bodies {
-        self.lists.last().expect("there is one")
-    }
-
-    fn check_answered(&self, found: &Bodies, seed: u64) {
-        let is_whole = |list: &Bodies| {
-            let more = self.pending.iter().cloned();
-            found == list || *found == list.iter().cloned().chain(more).collect::<Bodies>()
-        };
-        assert!(self.lists.iter().any(is_whole), "seed {seed}: {} records", found.len());
-    }
-
-    fn check_order(&self, found: &[Vec<u8>], seed: u64) {
-        let in_order = |list: &Bodies| {
-            let mut written = list.iter().chain(&self.pending);
-            found.iter().all(|body| written.any(|one| one == body))
-        };
-        assert!(self.lists.iter().any(in_order), "seed {seed}: {} records", found.len());
-    }
-
-    fn check_synced(&self, found: &[Vec<u8>], seed: u64) {
-        let has_all = |list: &Bodies| {
-            let written: Bodies = list.iter().cloned().chain(self.pending.clone()).collect();
-            found.len() >= self.synced.min(list.len()) && written.starts_with(found)
-        };
-        let lengths: Vec<_> = self.lists.iter().map(Vec::len).collect();
-        assert!(
-            self.lists.iter().any(has_all),
-            "seed {seed}: {} records of {lengths:?}, {} synced, pending {}",
-            found.len(),
-            self.synced,
-            self.pending.is_some()
-        );
-    }
 }
 
 /// Checks that opening a journal removes the temporary files of an interrupted replacement, and no

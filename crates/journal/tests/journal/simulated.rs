@@ -1,6 +1,6 @@
 //! A simulated file system in memory, with faults, and with crashes that lose unsynced data.
 
-use crate::storage::{FileId, Storage, StoredFile};
+use journal::{FileId, Storage, StoredFile};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -53,6 +53,10 @@ struct Content {
     bytes: Vec<u8>,
     medium: Vec<u8>,
     dirty: BTreeSet<usize>,
+    /// The sectors that a failed sync marked as clean without writing them, as Linux does. Reads
+    /// return their content from the cache, later syncs pass them over, and a loss of power takes
+    /// them away.
+    forgotten: BTreeSet<usize>,
     /// The open file description that has the lock, and the number of its handles.
     lock: Option<(u64, usize)>,
 }
@@ -91,6 +95,27 @@ impl SimulatedDisk {
     /// Returns the number of calls since the fault was set.
     pub(crate) fn calls(&self) -> u64 {
         self.lock().calls
+    }
+
+    /// Returns the number of bytes of all files.
+    pub(crate) fn used(&self) -> usize {
+        self.lock().used()
+    }
+
+    /// Whether the process has ended in a call.
+    pub(crate) fn has_crashed(&self) -> bool {
+        let state = self.lock();
+        matches!(state.fault, Some(Fault::Crash(last)) if state.calls > last)
+    }
+
+    /// Forgets the content of files without a name, which no process has open.
+    pub(crate) fn forget_removed(&self) {
+        let mut guard = self.lock();
+        let state = &mut *guard;
+        let has_name = |inode: &u64| {
+            state.names.values().chain(state.synced_names.values()).any(|named| named == inode)
+        };
+        state.files.retain(|inode, _| has_name(inode));
     }
 
     /// Ends the process and starts another one.
@@ -135,6 +160,7 @@ impl SimulatedDisk {
         content.medium = bytes.clone();
         content.bytes = bytes;
         content.dirty.clear();
+        content.forgotten.clear();
         state.synced_names.insert(path.to_owned(), inode);
     }
 
@@ -178,6 +204,10 @@ impl State {
             Turn::Whole => Ok(()),
             Turn::Failing => Err(io::Error::other("simulated fault")),
         }
+    }
+
+    fn used(&self) -> usize {
+        self.files.values().map(|content| content.bytes.len()).sum()
     }
 
     fn inode_of(&mut self, path: &Path) -> u64 {
@@ -225,8 +255,44 @@ impl Content {
             }
             self.bytes = after;
         }
+        for sector in std::mem::take(&mut self.forgotten) {
+            let range = sector * SECTOR..((sector + 1) * SECTOR).min(self.bytes.len());
+            let Some(lost) = self.bytes.get_mut(range.clone()) else { continue };
+            lost.fill(0);
+            let kept = range.start..range.end.min(self.medium.len());
+            if let Some(old) = self.medium.get(kept) {
+                lost[..old.len()].copy_from_slice(old);
+            }
+        }
         self.medium = self.bytes.clone();
         self.dirty.clear();
+    }
+
+    /// Records that these bytes were written, or cut off.
+    fn touch(&mut self, bytes: std::ops::Range<usize>) {
+        for sector in bytes.start / SECTOR..bytes.end.div_ceil(SECTOR) {
+            self.forgotten.remove(&sector);
+            self.dirty.insert(sector);
+        }
+    }
+
+    /// Writes the dirty sectors to the medium.
+    fn write_back(&mut self) {
+        self.medium.resize(self.bytes.len(), 0);
+        for sector in std::mem::take(&mut self.dirty) {
+            let range = sector * SECTOR..((sector + 1) * SECTOR).min(self.bytes.len());
+            if let Some(written) = self.bytes.get(range.clone()) {
+                self.medium[range].copy_from_slice(written);
+            }
+        }
+    }
+
+    /// Marks some of the dirty sectors as clean.
+    fn forget_some(&mut self, random: &mut fastrand::Rng) {
+        let (forgotten, dirty) =
+            std::mem::take(&mut self.dirty).into_iter().partition(|_| random.bool());
+        self.dirty = dirty;
+        self.forgotten.extend::<BTreeSet<usize>>(forgotten);
     }
 }
 
@@ -344,7 +410,7 @@ impl StoredFile for SimulatedFile {
         let mut guard = self.state()?;
         let state = &mut *guard;
         let turn = state.turn()?;
-        let used: usize = state.files.values().map(|content| content.bytes.len()).sum();
+        let used = state.used();
         let fits = match state.fault {
             Some(Fault::Full(room)) => room.saturating_sub(used),
             _ => bytes.len(),
@@ -364,7 +430,7 @@ impl StoredFile for SimulatedFile {
             content.bytes.resize(start + count, 0);
         }
         content.bytes[start..start + count].copy_from_slice(&bytes[..count]);
-        content.dirty.extend(start / SECTOR..(start + count).div_ceil(SECTOR));
+        content.touch(start..start + count);
         match turn {
             Turn::Failing => Err(io::ErrorKind::StorageFull.into()),
             Turn::Whole if count == 0 => Err(io::ErrorKind::StorageFull.into()),
@@ -377,17 +443,24 @@ impl StoredFile for SimulatedFile {
         state.carried_out()?;
         let content = state.files.get_mut(&self.inode).expect("an open file is there");
         content.bytes.resize(length as usize, 0);
-        content.dirty.insert(length as usize / SECTOR);
+        content.touch(length as usize..length as usize + 1);
         Ok(())
     }
 
     fn sync(&self) -> io::Result<()> {
-        let mut state = self.state()?;
-        state.carried_out()?;
+        let mut guard = self.state()?;
+        let state = &mut *guard;
+        let carried_out = state.carried_out();
         let content = state.files.get_mut(&self.inode).expect("an open file is there");
-        content.medium = content.bytes.clone();
-        content.dirty.clear();
-        Ok(())
+        match &carried_out {
+            Ok(()) => content.write_back(),
+            Err(_) if matches!(state.fault, Some(Fault::Once(_))) => {
+                content.forget_some(&mut state.random);
+            }
+            // The process ends before the medium reports anything.
+            Err(_) => {}
+        }
+        carried_out
     }
 
     fn handle(&self) -> io::Result<Self> {
