@@ -3,17 +3,18 @@
 #
 #     conformance/install.sh [PEER...]
 #
-# Peers are iproute2, openvswitch, os-ken, faucet, finsy, p4runtime-shell, thrift, ptf, grpc-java,
-# p4runtime-descriptors, iperf3 (with ping), mininet, chromium and pandas; without arguments, all of them. iproute2,
-# which makes network namespaces, Open vSwitch and its test controller, iperf3, Mininet and Chromium come from the
-# system's packages, grpc-java through Maven, and the rest from PyPI, in the versions that the files
-# in conformance/peers name, each into a folder of its own under conformance/.peers or, if it is set,
-# under $PLANIMETER_PEERS. What is there already in that version is left alone. Everything that could
-# not be installed is named at the end; the exit status is then 1.
+# The names of peers are in the list `all` below; without arguments, all of them are installed. iproute2,
+# which makes network namespaces, Open vSwitch and its test controller, iperf3, Mininet and Chromium
+# come from the system's packages, grpc-java through Maven, and the rest from PyPI, in the versions
+# that the files in conformance/peers name, each into a folder of its own under conformance/.peers or,
+# if it is set, under $PLANIMETER_PEERS. A peer that is installed in that version is left alone. Peers
+# that could not be installed are named at the end; the exit status is then 1.
 set -euo pipefail
 
 here=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")" && pwd)
 peers=${PLANIMETER_PEERS:-$here/.peers}
+all=(iproute2 openvswitch os-ken faucet finsy p4runtime-shell pygnmi thrift ptf grpc-java
+    p4runtime-descriptors iperf3 mininet chromium pandas)
 missing=()
 
 say() { printf 'install: %s\n' "$*"; }
@@ -152,7 +153,7 @@ install() {
     case $1 in
         iproute2) iproute2 ;;
         openvswitch) openvswitch ;;
-        os-ken | finsy | p4runtime-shell | thrift | pandas) environment "$1" ;;
+        os-ken | finsy | p4runtime-shell | pygnmi | thrift | pandas) environment "$1" ;;
         iperf3) from_packages iperf3 iperf3 ping sysctl -- iperf3 iputils-ping procps ;;
         mininet) from_packages mininet mn ip -- mininet iproute2 ;;
         chromium) from_packages chromium chromium -- chromium ;;
@@ -166,10 +167,7 @@ install() {
     esac
 }
 
-if [ $# -eq 0 ]; then
-    set -- iproute2 openvswitch os-ken faucet finsy p4runtime-shell thrift ptf grpc-java \
-        p4runtime-descriptors iperf3 mininet chromium pandas
-fi
+[ $# -gt 0 ] || set -- "${all[@]}"
 mkdir -p "$peers"
 # Two at once would trample on each other.
 exec 9>"$peers/lock"

@@ -25,6 +25,8 @@ pub enum Peer {
     Finsy,
     /// p4runtime-shell, the P4 consortium's P4Runtime client in Python.
     P4RuntimeShell,
+    /// pygnmi, a gNMI client in Python.
+    Pygnmi,
     /// grpc-java over Netty, on which Java controllers such as ONOS are built.
     GrpcJava,
     /// The Thrift library, which clients of BMv2 use.
@@ -57,6 +59,7 @@ impl Peer {
             Self::Faucet => interpreter("faucet"),
             Self::Finsy => interpreter("finsy"),
             Self::P4RuntimeShell => interpreter("p4runtime-shell"),
+            Self::Pygnmi => interpreter("pygnmi"),
             Self::GrpcJava => on_search_path("java").filter(|_| libraries().is_dir()),
             Self::Thrift => interpreter("thrift"),
             Self::Ptf => interpreter("ptf"),

@@ -14,6 +14,7 @@ mod os_ken;
 mod ovs_testcontroller;
 mod p4runtime_shell;
 mod ptf;
+mod pygnmi;
 mod ranks;
 mod rfc8456;
 mod switch_entities;
