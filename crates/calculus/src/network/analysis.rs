@@ -1,8 +1,8 @@
 //! The analyses: methods that compute delay and backlog bounds.
 //!
 //! Each analysis is a file with one function from a `Bounder` and a flow to a [`FlowBound`]; this
-//! module selects the analysis and distributes flows over all cores. A new analysis needs a variant
-//! of [`Analysis`], a file, and an arm in `Analyser::attempt`.
+//! module selects the analysis and distributes flows over all cores. CONTRIBUTING.md lists the
+//! files that a new analysis needs.
 
 mod aware;
 mod best;
@@ -103,6 +103,36 @@ impl Analysis {
             Self::Ulp => "ulp",
             Self::Best => "best",
             Self::Quick => "quick",
+        }
+    }
+
+    /// Whether cross traffic of the path is bounded without the flow of interest where
+    /// [`Settings::flow_of_interest`] says so. Such a bound is proven only in some networks.
+    fn leaves_out_the_flow(self) -> bool {
+        match self {
+            Self::Sfa | Self::TandemMatching => true,
+            Self::Tfa | Self::Pmoo | Self::TfaPlusPlus | Self::SinkTree => false,
+            Self::Ludb | Self::Plp | Self::Elp | Self::Ulp | Self::Best | Self::Quick => false,
+        }
+    }
+
+    /// Whether the arrivals of cross traffic are bounded by [`Settings::arrival_bounds`].
+    fn uses_arrival_bounds(self) -> bool {
+        match self {
+            Self::Tfa | Self::Sfa | Self::Pmoo | Self::TandemMatching | Self::Ulp => true,
+            Self::TfaPlusPlus | Self::SinkTree | Self::Ludb | Self::Plp | Self::Elp => false,
+            // The analyses that they compare have their own bounds.
+            Self::Best | Self::Quick => false,
+        }
+    }
+
+    /// Whether the analysis follows delays from server to server, and so supports regulators,
+    /// multicast and replicated flows.
+    fn propagates_delays(self) -> bool {
+        match self {
+            Self::TfaPlusPlus | Self::Best | Self::Quick => true,
+            Self::Tfa | Self::Sfa | Self::Pmoo | Self::TandemMatching | Self::SinkTree => false,
+            Self::Ludb | Self::Plp | Self::Elp | Self::Ulp => false,
         }
     }
 }
@@ -542,9 +572,7 @@ impl<'n> Analyser<'n> {
     }
 
     fn knows_all(&self, analysis: Analysis) -> Result<(), AnalysisError> {
-        let by_delays =
-            matches!(analysis, Analysis::TfaPlusPlus | Analysis::Best | Analysis::Quick);
-        if by_delays || !self.common.network.needs_delays() {
+        if analysis.propagates_delays() || !self.common.network.needs_delays() {
             return Ok(());
         }
         Err(AnalysisError::NeedsDelays(analysis.name()))
@@ -643,17 +671,10 @@ fn source(
     }
     // Analyses of whole paths bound cross traffic in the presence of the flow of interest, except
     // tandem matching for parts of the path. Total flow analysis has no flow of interest.
-    let of_interest = matches!(analysis, Analysis::Sfa | Analysis::TandemMatching);
+    let of_interest = analysis.leaves_out_the_flow();
     // A cross flow that is bounded separately is itself the flow of interest meanwhile.
-    let segregates = common.settings.arrival_bounds.iter().any(|method| method.segregates())
-        && matches!(
-            analysis,
-            Analysis::Tfa
-                | Analysis::Sfa
-                | Analysis::Pmoo
-                | Analysis::TandemMatching
-                | Analysis::Ulp
-        );
+    let segregates = analysis.uses_arrival_bounds()
+        && common.settings.arrival_bounds.iter().any(|method| method.segregates());
     let returns = || if segregates { common.any_returns() } else { common.returns(flow) };
     let proven = common.cuts.is_some()
         || common.settings.flow_of_interest != FlowOfInterest::LowestPriority
