@@ -116,7 +116,25 @@ impl Personality {
             Message::Vendor { .. } => {
                 refuse(Version::V1_0, ErrorReason::BadRequestBadExperimenter, xid, request, out);
             }
-            _ => {}
+            // The handshake answers the first of these, packet-outs are counted elsewhere, a change
+            // of a known port changes nothing here, and only a switch sends the rest.
+            Message::Hello(_)
+            | Message::EchoRequest(_)
+            | Message::EchoReply(_)
+            | Message::FeaturesRequest
+            | Message::GetConfigRequest
+            | Message::SetConfig(_)
+            | Message::Error(_)
+            | Message::PacketOut(_)
+            | Message::PortMod(_)
+            | Message::FeaturesReply(_)
+            | Message::GetConfigReply(_)
+            | Message::PacketIn(_)
+            | Message::FlowRemoved(_)
+            | Message::PortStatus(_)
+            | Message::StatsReply(_)
+            | Message::BarrierReply
+            | Message::QueueGetConfigReply(_) => {}
         }
         Received::Nothing
     }

@@ -200,7 +200,26 @@ impl Personality {
                 Ok(())
             }
             Message::Experimenter(_) => Err(ErrorReason::BadRequestBadExperimenter),
-            _ => Ok(()),
+            // The handshake answers the first of these, packet-outs are counted elsewhere, and the
+            // rest are messages that only a switch sends.
+            Message::Hello(_)
+            | Message::EchoRequest(_)
+            | Message::EchoReply(_)
+            | Message::FeaturesRequest
+            | Message::GetConfigRequest
+            | Message::SetConfig(_)
+            | Message::Error(_)
+            | Message::PacketOut(_)
+            | Message::FeaturesReply(_)
+            | Message::GetConfigReply(_)
+            | Message::PacketIn(_)
+            | Message::FlowRemoved(_)
+            | Message::PortStatus(_)
+            | Message::MultipartReply(_)
+            | Message::BarrierReply
+            | Message::QueueGetConfigReply(_)
+            | Message::RoleReply(_)
+            | Message::GetAsyncReply(_) => Ok(()),
         };
         match refused {
             Ok(()) => Received::Nothing,

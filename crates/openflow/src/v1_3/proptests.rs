@@ -12,12 +12,13 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
 
-use self::sample::{Source, sample_message};
+use self::sample::{MESSAGE_TYPES, Source, sample_message};
 use super::message::Message;
+use crate::error::DecodeErrorKind;
 use crate::{Version, Xid};
 
 /// The message types, and some numbers beyond the last one.
-const TYPES: std::ops::Range<u8> = 0..32;
+const TYPES: std::ops::Range<u8> = 0..MESSAGE_TYPES + 2;
 
 /// Returns a configuration with a fixed seed, so that a failure on one machine occurs on all.
 fn config() -> ProptestConfig {
@@ -62,7 +63,7 @@ proptest! {
 
     #[test]
     fn every_message_survives_the_wire(
-        message_type in 0..30_u8,
+        message_type in 0..MESSAGE_TYPES,
         bytes in vec(any::<u8>(), 0..600),
         xid in any::<u32>(),
     ) {
@@ -80,7 +81,7 @@ proptest! {
 
     #[test]
     fn damaged_messages_do_no_harm(
-        message_type in 0..30_u8,
+        message_type in 0..MESSAGE_TYPES,
         bytes in vec(any::<u8>(), 0..600),
         damage in vec((any::<prop::sample::Index>(), any::<u8>()), 1..4),
         cut in any::<prop::sample::Index>(),
@@ -98,6 +99,14 @@ proptest! {
     }
 }
 
+/// Checks that the samples contain every type of message: the next number is unknown to the decoder.
+#[test]
+fn samples_have_every_message_type() {
+    let frame = with_header(vec![0; 8], MESSAGE_TYPES);
+    let error = Message::decode(&frame).expect_err("no message has this type");
+    assert_eq!(error.kind, DecodeErrorKind::UnknownType(MESSAGE_TYPES.into()));
+}
+
 /// Checks that the samples contain every variant, since the other properties would otherwise prove
 /// little.
 #[test]
@@ -112,7 +121,10 @@ fn samples_reach_every_variant() {
             *byte = (state >> 56) as u8;
         }
         // Multipart messages have many types, so they get half of the rounds.
-        let message_type = if round % 2 == 0 { 18 + (round / 2 % 2) } else { round / 2 % 30 };
+        let message_type = match round % 2 {
+            0 => 18 + (round / 2 % 2),
+            _ => round / 2 % u32::from(MESSAGE_TYPES),
+        };
         let message = sample_message(message_type as u8, &mut Source::new(&bytes));
         // In debug output, the names of variants begin with a capital letter.
         let text = format!("{message:?}");

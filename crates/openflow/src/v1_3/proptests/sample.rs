@@ -485,7 +485,10 @@ impl Sample for MultipartReplyBody {
     }
 }
 
-/// Returns a message of one of the thirty types.
+/// The number of message types, which are numbered from 0.
+pub(super) const MESSAGE_TYPES: u8 = 30;
+
+/// Returns a message of the given type, which is below [`MESSAGE_TYPES`].
 pub(super) fn sample_message(message_type: u8, source: &mut Source<'_>) -> Message {
     match message_type {
         0 => Message::Hello(draw(source)),
@@ -517,6 +520,7 @@ pub(super) fn sample_message(message_type: u8, source: &mut Source<'_>) -> Messa
         26 => Message::GetAsyncRequest,
         27 => Message::GetAsyncReply(draw(source)),
         28 => Message::SetAsync(draw(source)),
-        _ => Message::MeterMod(draw(source)),
+        29 => Message::MeterMod(draw(source)),
+        _ => panic!("no message has type {message_type}"),
     }
 }
