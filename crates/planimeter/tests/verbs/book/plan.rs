@@ -123,7 +123,7 @@ pub(crate) fn page_plan(page: &str) -> Page {
         "docs/stf.md" => SCRIPTS,
         "docs/compile.md" => PROGRAMS,
         "docs/compare.md" => RUNS,
-        "README.md" | "docs/peers.md" => "planimeter controller > controller.log & sleep 1\n",
+        "docs/peers.md" => "planimeter controller > controller.log & sleep 1\n",
         "docs/device.md" | "docs/device-measure.md" => DELAYS,
         "examples/mininet/README.md" => "mkdir build\ncp examples/mininet/pod/forward.p4 .\n",
         _ => "",
