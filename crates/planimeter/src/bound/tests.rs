@@ -64,3 +64,15 @@ fn large() -> Network {
     let text: String = std::iter::once(server.to_owned()).chain((0..2_001).map(flow)).collect();
     format::read(&text, Format::Toml).expect("a network")
 }
+
+#[test]
+fn the_help_and_the_manual_describe_every_analysis() {
+    let help = Arguments::command().render_long_help().to_string();
+    let manual = include_str!("../../../../docs/bound.md");
+    for analysis in Analysis::ALL {
+        let line = format!("\n  {} ", analysis.name());
+        assert!(help.contains(&line), "the help lacks {analysis}");
+        let row = format!("\n| `{}` |", analysis.name());
+        assert!(manual.contains(&row), "docs/bound.md lacks {analysis}");
+    }
+}
