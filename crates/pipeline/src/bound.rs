@@ -627,7 +627,7 @@ pub(crate) struct BlockParameter {
 pub(crate) struct ParameterType {
     type_id: TypeId,
     pub(crate) shape: Shape,
-    /// The fields that the architecture knows, by the number of the field.
+    /// The fields that the architecture knows and that something reads, by the number of the field.
     fields: Vec<Option<Field>>,
 }
 
@@ -766,13 +766,13 @@ impl Bound {
 }
 
 impl ParameterType {
-    /// Returns a field that the architecture knows, with its offset from the beginning of the
-    /// value.
+    /// Returns a field that the architecture knows and that something reads, with its offset from
+    /// the beginning of the value.
     pub(crate) fn field(&self, field: MetadataField) -> Option<Field> {
         self.fields.get(field as usize).copied().flatten()
     }
 
-    /// Returns the fields that the architecture knows, by their numbers.
+    /// Returns the fields that the architecture knows and that something reads, by their numbers.
     pub(crate) fn fields(&self) -> &[Option<Field>] {
         &self.fields
     }

@@ -6,13 +6,15 @@
 mod alone;
 mod costs;
 mod head;
+mod metadata;
 mod names;
-mod queue_depth;
 mod touched;
 
 use alone::Alone;
 use costs::Costs;
 pub(crate) use costs::{LARGE, UNROLLED};
+pub(crate) use metadata::Fields as MetadataFields;
+use metadata::MetadataUse;
 use names::Names;
 pub(crate) use names::{CoreError, Member, MetadataField, PacketPath};
 pub(crate) use touched::Touched;
@@ -66,7 +68,10 @@ pub(crate) struct Layout {
     pub(crate) costs: Costs,
     /// The units of work that one packet may take, with all its passes and copies; see [`Costs`].
     pub(crate) packet_work: u32,
-    /// v1model: whether the program reads the lengths of queues.
+    /// The fields of the architecture's metadata that the program reads and writes.
+    pub(crate) metadata: MetadataUse,
+    /// v1model: whether the program reads the lengths of queues, which must otherwise not be
+    /// measured.
     pub(crate) reads_queue_depth: bool,
     /// The maximum number of leading bytes of a packet that the program reads, if there is a
     /// maximum and the remaining bytes are only passed on.
@@ -96,8 +101,11 @@ impl Layout {
         }
         let meter_results = meter_results(&program);
         let (dialect, names) = (Dialect::of(&program.architecture), Names::new(&program));
-        let reads_queue_depth = queue_depth::is_read(&program, &names);
+        let metadata = MetadataUse::of(&program, &names);
+        let depths = [MetadataField::EnqQdepth, MetadataField::DeqQdepth];
+        let reads_queue_depth = depths.into_iter().any(|field| metadata.read.contains(field));
         let mut layout = Self {
+            metadata,
             reads_queue_depth,
             head_bytes: head::bytes(&program, reads_queue_depth),
             dialect,

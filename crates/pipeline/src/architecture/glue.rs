@@ -67,6 +67,12 @@ impl Glue {
     pub(crate) fn package(&self, blocks: usize) -> Option<&'static Package> {
         self.packages.iter().find(|package| package.blocks.len() == blocks)
     }
+
+    /// Whether a rule reads this field.
+    pub(crate) fn reads(&self, field: Of) -> bool {
+        let rules = [&self.after_ingress, &self.before_queue, &self.after_egress];
+        rules.iter().any(|rules| rules.fields().iter().any(|(known, _)| *known == field))
+    }
 }
 
 /// An assignment of a number to a field of metadata. It does nothing if the program's type lacks

@@ -50,7 +50,7 @@ impl Binder<'_> {
             }
             let mut placed = Vec::with_capacity(parameters.len());
             for (parameter, role) in parameters.iter().zip(roles) {
-                self.parameter_type(parameter.type_id, &mut types);
+                self.parameter_type(glue, parameter.type_id, &mut types);
                 let first = shared.iter().find(|(known, ..)| known == role).copied();
                 let shape = self.shape(parameter.type_id);
                 let offset = match first {
@@ -75,14 +75,18 @@ impl Binder<'_> {
         Ok((places, types))
     }
 
-    /// Records the places of the fields of a type that architectures know.
-    fn parameter_type(&mut self, type_id: TypeId, types: &mut Vec<ParameterType>) {
+    /// Records the places of the fields of a type that the architecture knows, except for fields
+    /// that no block and no rule of the architecture reads, whose numbers affect nothing.
+    fn parameter_type(&mut self, glue: &Glue, type_id: TypeId, types: &mut Vec<ParameterType>) {
         if types.iter().any(|known| known.type_id == type_id) {
             return;
         }
         let shape = self.shape(type_id);
         let fields = MetadataField::ALL.iter().map(|name| {
             let Shape::Struct(parts, _) = &shape else { return None };
+            if !self.layout.metadata.read.contains(*name) && !glue.reads(*name) {
+                return None;
+            }
             let slot = self.layout.names.slot(type_id, *name)?;
             match parts.get(slot)? {
                 (at, Shape::Scalar(scalar)) => {

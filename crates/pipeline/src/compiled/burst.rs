@@ -612,7 +612,6 @@ impl Run<'_, '_> {
         let length_change = std::mem::take(&mut self.context.length_change);
         let payload = packet.get(cursor..).unwrap_or(&[]);
         let length = packet.len() as u64 + self.beyond(self.packet);
-        self.charge(self.straight.costs[0])?;
         self.multicast(length, length_change, payload)
     }
 

@@ -164,6 +164,29 @@ impl Context {
         self.stop = stop.map_or(std::ptr::null(), std::ptr::from_ref);
     }
 
+    /// Charges units of work. Returns false, and charges nothing, if fewer are left.
+    #[inline]
+    pub(super) fn charge(&mut self, units: u64) -> bool {
+        let left = u64::try_from(self.work_left).ok().and_then(|left| left.checked_sub(units));
+        match left {
+            Some(left) => {
+                self.work_left = left.cast_signed();
+                true
+            }
+            None => self.charge_held(units),
+        }
+    }
+
+    /// Charges units of which some are held.
+    #[cold]
+    fn charge_held(&mut self, units: u64) -> bool {
+        let left = u64::try_from(self.work_left).unwrap_or(0) + self.held;
+        let Some(left) = left.checked_sub(units) else { return false };
+        let slice = left.min(SLICE);
+        (self.work_left, self.held) = (slice.cast_signed(), left - slice);
+        true
+    }
+
     /// Returns the units of work that remain, and forgets the stop flag.
     pub(super) fn end_work(&mut self) -> u64 {
         self.stop = std::ptr::null();

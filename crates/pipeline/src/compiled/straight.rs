@@ -73,8 +73,6 @@ pub(super) struct Straight {
     pub(super) costs: [u64; 2],
     /// The charge for each block that goes alone, by its position.
     block_costs: [u64; 6],
-    /// Whether code charges packets while blocks run.
-    has_charges: bool,
     /// The plan for bursts, or the reason why packets are not processed in bursts.
     pub(super) plan: Result<Plan, Refusal>,
     pub(super) drop_port: u64,
@@ -218,7 +216,7 @@ impl Straight {
             Stage::Deparser,
         ];
         let standard = places.fields(Stage::Ingress, TOLD)?;
-        let resolved = Box::new(Resolved::new(glue, &standard));
+        let resolved = Box::new(Resolved::new(glue, &standard, layout.metadata.written));
         Ok(Self {
             kind,
             glue,
@@ -232,7 +230,6 @@ impl Straight {
             parameters: [Stage::Ingress, Stage::Egress].map(|stage| places.shared(stage)),
             costs: [0; 2],
             block_costs: [0; 6],
-            has_charges: layout.costs.has_charges(),
             plan: Err(MISSING),
             drop_port: layout.drop_port.into(),
             psa: match kind {

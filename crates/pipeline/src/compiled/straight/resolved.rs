@@ -1,9 +1,9 @@
 //! The glue of v1model, resolved for one program: fields are given by their places instead of their
 //! names.
 //!
-//! The glue is the same for all programs, but the block path runs it for each packet. Fields that
-//! the metadata of the program lack, and requests that no block of the path can make, are removed
-//! here once.
+//! The glue is the same for all programs, but the block path runs it for each packet. What cannot
+//! affect a packet of the program is therefore removed here once: assignments to fields that the
+//! metadata lack or that nothing reads, and cases whose condition never holds.
 
 use crate::architecture::glue::{
     Case, Condition, Fate, Glue, Input, Inputs, Packet, Port, REPLICA, Rules, Set, TO_GROUP,
@@ -11,7 +11,7 @@ use crate::architecture::glue::{
 };
 use crate::bound::Field;
 use crate::compiled::host::{read, write};
-use crate::layout::MetadataField as Of;
+use crate::layout::{MetadataField as Of, MetadataFields};
 
 /// The resolved glue between v1model's blocks.
 #[derive(Debug)]
@@ -32,13 +32,21 @@ pub(super) struct Resolved {
 
 impl Resolved {
     /// Resolves the glue for metadata whose fields have the places in `standard`, by the fields'
-    /// numbers.
-    pub(super) fn new(glue: &'static Glue, standard: &[Option<Field>]) -> Self {
+    /// numbers. Blocks write numbers other than zero only to the fields in `written`.
+    pub(super) fn new(
+        glue: &'static Glue,
+        standard: &[Option<Field>],
+        written: MetadataFields,
+    ) -> Self {
         let assignments = |sets: &[Set]| Assignments::new(sets, standard);
         let mut received = assignments(glue.received);
         received.0.extend(assignments(glue.before_parser).0);
         received.0.retain(|(_, input)| *input != Input::Number(0));
-        let decision = |rules| Decision::new(rules, standard);
+        let sets = [glue.received, glue.before_parser, glue.before_ingress, TO_PORT, TO_GROUP];
+        let sets = sets.into_iter().chain([REPLICA, glue.queued, glue.before_egress]);
+        let set: Vec<Of> = sets.flatten().map(|(field, _)| *field).collect();
+        let may_be_set = |field: Of| written.contains(field) || set.contains(&field);
+        let decision = |rules| Decision::new(rules, standard, &may_be_set);
         Self {
             received,
             before_ingress: assignments(glue.before_ingress),
@@ -80,16 +88,15 @@ pub(super) struct Decision {
 }
 
 impl Decision {
-    fn new(rules: &Rules, standard: &[Option<Field>]) -> Self {
+    /// Resolves rules. A field is zero if `may_be_set` returns false for it.
+    fn new(rules: &Rules, standard: &[Option<Field>], may_be_set: impl Fn(Of) -> bool) -> Self {
         let field = |of| place(standard, of);
-        // No block on this path can request a pass.
         let possible = rules.cases.iter().filter(|(condition, _)| match condition {
+            // No block on this path can request a pass.
             Condition::Requests(_) => false,
-            Condition::IsSet(_)
-            | Condition::IsDropPort(_)
-            | Condition::HasNoQueue(_)
-            | Condition::GoesTo(_)
-            | Condition::GoesNowhere => true,
+            // Each port has at least the queue of priority zero.
+            Condition::IsSet(field) | Condition::HasNoQueue(field) => may_be_set(*field),
+            Condition::IsDropPort(_) | Condition::GoesTo(_) | Condition::GoesNowhere => true,
         });
         let cases = possible.map(|(condition, outcome)| (condition.map(field), outcome.map(field)));
         Self { cases: cases.collect(), otherwise: rules.otherwise.map(field) }

@@ -164,10 +164,12 @@ impl Run<'_, '_> {
         inside: Option<&mut Inside<'_>>,
         (port, packet): (u32, &[u8]),
     ) -> Result<u64, RunError> {
+        self.stops()?;
         self.frame().fill(0);
         let length = packet.len() as u64 + self.beyond(self.packet);
-        self.context =
-            Context::new(self.core.layout.packet_work, self.host.now, &self.core.state.arrays);
+        let work = self.core.layout.packet_work;
+        self.context = Context::new(work, self.host.now, &self.core.state.arrays);
+        self.context.begin_work(work.into(), self.stop);
         if let Some(inside) = inside {
             self.context.set_tables(inside);
         }
@@ -224,7 +226,13 @@ impl Run<'_, '_> {
         let length = length.saturating_add_signed(length_change);
         let group = self.get(Of::McastGrp) as u32;
         self.inputs.set(Known::Length, length);
-        self.for_group(group, Passing { payload, truncated: u64::MAX })
+        let left = self.context.end_work();
+        self.context.begin_work(left, self.stop);
+        let charged = self.charge(self.straight.costs[0]);
+        let passing = Passing { payload, truncated: u64::MAX };
+        let outcome = charged.and_then(|()| self.for_group(group, passing));
+        self.context.end_work();
+        outcome
     }
 
     /// Processes the replicas of a packet for a multicast group.
@@ -298,14 +306,10 @@ impl Run<'_, '_> {
     fn block(&mut self, block: usize) -> Result<u64, RunError> {
         let straight = self.straight;
         self.charge(straight.block_costs.get(block).copied().unwrap_or(0))?;
-        if !self.straight.runs.get(block).copied().unwrap_or(false) {
+        if !straight.runs.get(block).copied().unwrap_or(false) {
             return Ok(0);
         }
         self.call_outs();
-        if straight.has_charges {
-            let left = u64::try_from(self.context.work_left).unwrap_or(0);
-            self.context.begin_work(left, self.stop);
-        }
         let frame = self.frame().as_mut_ptr().cast();
         // SAFETY: the frame is as long as the resolved program states and consists of words.
         // `load_packet` set the packet, which the caller of `Compiled::process_batch` lends for the
@@ -313,9 +317,6 @@ impl Run<'_, '_> {
         // are refused. The host belongs to this run and only host calls use it until the code
         // returns. The table accesses were obtained for the batch inside the gate.
         let how = unsafe { self.code.machine.run(block, frame, &mut self.context) };
-        if straight.has_charges {
-            self.context.work_left = self.context.end_work().cast_signed();
-        }
         if how == flow::FAULT && self.is_stopped() {
             return Err(RunError::Stopped);
         }
@@ -331,16 +332,15 @@ impl Run<'_, '_> {
         self.stop.is_some_and(|stop| stop.load(Ordering::Relaxed))
     }
 
-    /// Charges units of work to the current packet. Returns an error if the packet has fewer left,
-    /// or if the worker is to stop.
-    pub(in crate::compiled) fn charge(&mut self, units: u64) -> Result<(), RunError> {
-        if self.is_stopped() {
-            return Err(RunError::Stopped);
-        }
-        let left = u64::try_from(self.context.work_left).ok();
-        let left = left.and_then(|left| left.checked_sub(units));
-        self.context.work_left = left.ok_or_else(|| self.core.layout.work_limit())?.cast_signed();
-        Ok(())
+    /// Returns an error if the worker is to stop.
+    fn stops(&self) -> Result<(), RunError> {
+        if self.is_stopped() { Err(RunError::Stopped) } else { Ok(()) }
+    }
+
+    /// Charges units of work to the current packet. Returns an error if the packet has fewer left.
+    #[inline]
+    fn charge(&mut self, units: u64) -> Result<(), RunError> {
+        if self.context.charge(units) { Ok(()) } else { Err(self.core.layout.work_limit()) }
     }
 
     /// Decides by the standard metadata about a packet that goes to `port`.
@@ -362,6 +362,7 @@ impl Run<'_, '_> {
         self.saved.extend_from_slice(&self.frames[begin..begin + self.words]);
         let mut queues = Queues::new(replicas);
         for (position, replica) in replicas.iter().enumerate() {
+            self.stops()?;
             if position as u64 + 1 >= MAXIMUM_PASSES {
                 return Err(RunError::PassLimit(MAXIMUM_PASSES));
             }
