@@ -118,6 +118,30 @@ fn v1model_egress_has_the_same_metadata_on_every_way() {
     }
 }
 
+/// Fields that blocks read only through a whole struct: a copy, a function, a sub-control's argument
+/// or a comparison.
+#[test]
+fn v1model_metadata_that_are_used_as_a_whole_are_the_same_on_every_way() {
+    let declarations = "
+        bit<8> low(in standard_metadata_t x) { return (bit<8>) x.packet_length; }
+        control Sub(inout H h, in standard_metadata_t x) { apply { h.r.b = (bit<8>) x.packet_length; } }
+        control I(";
+    for (ingress, initially) in [
+        ("standard_metadata_t x = s; h.r.b = (bit<8>) x.packet_length;", 3),
+        ("h.r.b = low(s);", 3),
+        ("sub.apply(h, s);", 3),
+        (
+            "standard_metadata_t x = s; s.enq_qdepth = 0; x.packet_length = 0; h.r.b = x == s ? 8w1 : 8w2;",
+            2,
+        ),
+        ("standard_metadata_t x = s; x.mcast_grp = 5; s = x; h.r.b = 7;", 7),
+    ] {
+        let text = v1model("", ingress, "").replace("control I(", declarations);
+        let text = text.replace("apply { sub.apply", "Sub() sub; apply { sub.apply");
+        assert_eq!(second_bytes(&text), [Some(initially); 2], "{ingress}");
+    }
+}
+
 fn psa(ingress: &str, egress: &str) -> String {
     format!(
         "#include <core.p4>

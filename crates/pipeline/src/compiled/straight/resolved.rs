@@ -46,7 +46,7 @@ impl Resolved {
         let sets = sets.into_iter().chain([REPLICA, glue.queued, glue.before_egress]);
         let set: Vec<Of> = sets.flatten().map(|(field, _)| *field).collect();
         let may_be_set = |field: Of| written.contains(field) || set.contains(&field);
-        let decision = |rules| Decision::new(rules, standard, &may_be_set);
+        let decision = |rules| Decision::new(rules, standard, may_be_set);
         Self {
             received,
             before_ingress: assignments(glue.before_ingress),
