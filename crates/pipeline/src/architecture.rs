@@ -90,7 +90,7 @@ impl Driver {
             Self::V1model(blocks) => blocks.process(machine, port, packet, outputs),
             Self::Psa(blocks) => blocks.process(machine, port, packet, outputs),
             Self::Pna(blocks) => blocks.process(machine, port, packet, outputs),
-            Self::Bpf(_) | Self::Other(_) => Err(RunError::Malformed("package")),
+            Self::Bpf(_) | Self::Other(_) => Err(RunError::internal("package")),
         }
     }
 
@@ -107,7 +107,7 @@ impl Driver {
             Self::V1model(blocks) => blocks.go_on(machine, packet, arguments, outputs),
             Self::Psa(blocks) => blocks.go_on(machine, packet, arguments, outputs),
             Self::Pna(blocks) => blocks.go_on(machine, packet.1, arguments, outputs),
-            _ => Err(RunError::Malformed("package")),
+            _ => Err(RunError::internal("package")),
         }
     }
 }
@@ -161,9 +161,9 @@ fn output(
 }
 
 /// The error for a package whose blocks do not have the architecture's parameters.
-const PARAMETERS: RunError = RunError::Malformed("parameters of a block");
+const PARAMETERS: RunError = RunError::internal("parameters of a block");
 /// The error for glue that requests a pass which its architecture does not have at that point.
-const NO_PASS: RunError = RunError::Malformed("a pass of the architecture");
+const NO_PASS: RunError = RunError::internal("a pass of the architecture");
 
 /// Returns metadata with the assignments of the glue; all other fields are zero.
 fn filled<'p, E: Engine<'p>>(

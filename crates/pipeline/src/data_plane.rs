@@ -24,16 +24,16 @@ use self::digests::Digests;
 pub use self::ports::{PacketCounts, Ports, TableUsage, Worker};
 use self::read::View;
 use self::write::{Writer, replace};
-use crate::error::LoadError;
+use crate::error::{CompileError, LoadError};
 use crate::layout::{DROP_PORT, PACKET_WORK};
 use crate::switch::{Core, Path};
 use crate::sync::lock;
 use crate::table::Ageing;
 use entities::schema::{self, ActionProfileId, MatchKind, Schema, ValueSetId};
 use entities::{
-    CloneSession, CloneSessionId, DataPlane, EntityError, EntryKey, Group, GroupId, MulticastGroup,
-    MulticastGroupId, Nanos, ProfileUsage, Reader, TableEntry, Target, Update, UpdateKind,
-    ValueSet, Visibility,
+    CloneSession, CloneSessionId, Code, DataPlane, EntityError, EntryKey, Group, GroupId,
+    MulticastGroup, MulticastGroupId, Nanos, ProfileUsage, Reader, TableEntry, Target, Update,
+    UpdateKind, ValueSet, Visibility,
 };
 use ir::{Program, TableImplementation};
 use std::collections::BTreeMap;
@@ -174,7 +174,10 @@ impl InterpreterTarget {
         let mut core = Core::within(program, self.state_limit).map_err(|error| {
             let message = format!("The program cannot run: {error}");
             match error {
-                LoadError::State { .. } => EntityError::exhausted(message),
+                LoadError::State { .. } | LoadError::Memory => EntityError::exhausted(message),
+                LoadError::Internal(_) | LoadError::Thread(_) => {
+                    EntityError::new(Code::Internal, message)
+                }
                 _ => EntityError::invalid(message),
             }
         })?;
@@ -182,7 +185,14 @@ impl InterpreterTarget {
         core.set_priority_queues(self.v1model.priority_queues);
         core.set_packet_work(self.packet_work);
         if self.path == Path::Compiled {
-            core.compile().map_err(|error| EntityError::unimplemented(error.to_string()))?;
+            core.compile().map_err(|error| {
+                let code = match error {
+                    CompileError::Internal(_) => Code::Internal,
+                    CompileError::Memory => Code::ResourceExhausted,
+                    _ => Code::Unimplemented,
+                };
+                EntityError::new(code, error.to_string())
+            })?;
         }
         let plane = Interpreted::new(Arc::clone(schema), core, self)?;
         Ok(Box::new(plane))
@@ -470,7 +480,7 @@ impl DataPlane for Interpreted {
 
     fn prepare(&mut self, update: Update, now: Nanos) -> Result<(), EntityError> {
         let Some(batch) = &mut self.batch else {
-            return Err(EntityError::new(entities::Code::Internal, "no batch was begun"));
+            return Err(EntityError::new(Code::Internal, "no batch was begun"));
         };
         if let entities::Entity::Entry(entry) = &update.entity
             && entry.idle_timeout_ns > 0

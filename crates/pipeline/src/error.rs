@@ -1,6 +1,40 @@
 //! The errors of this crate, with one enumeration for each operation.
 
 use ir::bits::ParseBitsError;
+use std::fmt;
+use std::panic::Location;
+
+/// A violated invariant of this crate: a bug of it, and not a property of any program or packet.
+/// Nothing is computed from a state in which an invariant does not hold.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct InternalError {
+    /// The object that is missing or contradicts another.
+    what: &'static str,
+    place: &'static Location<'static>,
+}
+
+impl InternalError {
+    /// Creates the error of the place in the source from which this function is called.
+    #[track_caller]
+    pub(crate) const fn new(what: &'static str) -> Self {
+        Self { what, place: Location::caller() }
+    }
+}
+
+impl fmt::Display for InternalError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { what, place } = self;
+        write!(f, "{}:{}: {what}", place.file(), place.line())
+    }
+}
+
+impl fmt::Debug for InternalError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "InternalError({self})")
+    }
+}
+
+impl std::error::Error for InternalError {}
 
 /// An error in loading a program.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -16,12 +50,18 @@ pub enum LoadError {
         /// The version that this crate reads.
         known: u32,
     },
-    /// The program violates an invariant of the IR.
+    /// The program violates an invariant of the IR: its file was damaged or written by hand.
     #[error("the program is damaged: {0}; compile it again")]
     Invalid(String),
-    /// The program refers to an object that does not exist.
-    #[error("the program is damaged ({0} not found): compile it again")]
-    Malformed(&'static str),
+    /// The program exceeds a limit that no compiler exceeds.
+    #[error("{0}")]
+    Exceeded(String),
+    /// A program that is valid cannot be loaded, because of a bug of this crate.
+    #[error("internal error in the loader at {0}; please report it with the program")]
+    Internal(InternalError),
+    /// The thread that measures the program could not be started.
+    #[error("no thread to load the program: {0}")]
+    Thread(String),
     /// There is not enough memory for the program's entries.
     #[error("no memory for the tables of the program: make them smaller")]
     Memory,
@@ -75,16 +115,6 @@ pub enum LoadError {
         /// The name of the function, or of the type and method.
         name: String,
     },
-    /// An entry in the source cannot be added.
-    #[error("table {table}, entry {position}: {cause}")]
-    Entry {
-        /// The name of the table.
-        table: String,
-        /// The position of the entry, counted from 0.
-        position: usize,
-        /// The reason why the entry cannot be added.
-        cause: ControlError,
-    },
 }
 
 /// An error in processing a packet.
@@ -116,9 +146,12 @@ pub enum RunError {
     /// Calls, blocks and expressions nest too deeply for the stack.
     #[error("calls, blocks and expressions nest more than {0} deep: flatten the program")]
     Depth(u32),
-    /// The program refers to an object that does not exist.
-    #[error("the program is damaged ({0}): compile it again")]
-    Malformed(&'static str),
+    /// The packet found an invariant of this crate violated, because of a bug of this crate.
+    #[error("internal error at {0}; please report it with the program and the packet")]
+    Internal(InternalError),
+    /// There is not enough memory for the entries of a worker.
+    #[error("no memory for the table entries of a worker: make the tables smaller")]
+    Memory,
     /// An extern is not built in.
     #[error("{place}: {name} is not an extern that can be run")]
     UnknownExtern {
@@ -132,7 +165,21 @@ pub enum RunError {
     UnknownAlgorithm(String),
 }
 
+impl LoadError {
+    /// Creates the error of an invariant that is violated where this function is called.
+    #[track_caller]
+    pub(crate) const fn internal(what: &'static str) -> Self {
+        Self::Internal(InternalError::new(what))
+    }
+}
+
 impl RunError {
+    /// Creates the error of an invariant that is violated where this function is called.
+    #[track_caller]
+    pub(crate) const fn internal(what: &'static str) -> Self {
+        Self::Internal(InternalError::new(what))
+    }
+
     /// Whether the packet exceeded its limit of work or passes, so that it might never have ended.
     #[must_use]
     pub fn is_endless(&self) -> bool {
@@ -148,7 +195,8 @@ impl RunError {
             Self::Stopped => "stopped",
             Self::PassLimit(_) => "pass_limit",
             Self::Depth(_) => "depth",
-            Self::Malformed(_) => "malformed",
+            Self::Internal(_) => "internal",
+            Self::Memory => "memory",
             Self::UnknownExtern { .. } => "unknown_extern",
             Self::UnknownAlgorithm(_) => "unknown_algorithm",
         }
@@ -291,9 +339,12 @@ pub enum CompileError {
         /// The place in the source.
         place: String,
     },
-    /// The code generator failed.
+    /// The library that generates machine code refused the program.
     #[error("no machine code for this program: {0}")]
     Generator(String),
+    /// The program cannot be compiled, because of a bug of this crate.
+    #[error("internal error in the code generator at {0}; please report it with the program")]
+    Internal(InternalError),
     /// The code needs more stack than a thread that processes packets provides.
     #[error(
         "the calls of this program take {bytes} bytes of stack in machine code, and at most {most} are \
@@ -319,8 +370,8 @@ pub enum CompileError {
 }
 
 impl CompileError {
-    /// Returns the error of a failure in the code generator.
-    pub(crate) fn generator(error: impl std::fmt::Display) -> Self {
+    /// Returns the error of a failure in the library that generates machine code.
+    pub(crate) fn generator(error: impl fmt::Display) -> Self {
         Self::Generator(error.to_string())
     }
 }

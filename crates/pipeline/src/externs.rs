@@ -17,7 +17,7 @@ pub(crate) mod v1model;
 use crate::array::Array;
 use crate::error::LoadError;
 use crate::layout::{Layout, Member};
-use crate::machine::{Machine, Stop, damaged};
+use crate::machine::{Machine, Stop, internal};
 use crate::sync::read;
 use crate::table::{CounterValue, Profile};
 use crate::value::Value;
@@ -179,9 +179,9 @@ impl ExternState {
             }),
             ExternType::V1Register | ExternType::Register => {
                 let element = instance.type_arguments.first().copied();
-                let element = element.ok_or(LoadError::Malformed("type of a register"))?;
+                let element = element.ok_or_else(|| LoadError::internal("type of a register"))?;
                 let initial = constructed.initial_value(layout, instance, element);
-                let initial = initial.ok_or(LoadError::Malformed("type of a register"))?;
+                let initial = initial.ok_or_else(|| LoadError::internal("type of a register"))?;
                 let cells = match FlatArray::of(layout, instance) {
                     Some(array) => Array::over(Words::new(array, &initial)?),
                     None => Array::default(),
@@ -208,7 +208,7 @@ impl ExternState {
             ExternType::Random => {
                 let mut ends = constructed.values.iter().cloned();
                 let (Some(least), Some(most)) = (ends.next(), ends.next()) else {
-                    return Err(LoadError::Malformed("range of a random number"));
+                    return Err(LoadError::internal("range of a random number"));
                 };
                 Self::Random { least, most }
             }
@@ -279,10 +279,10 @@ impl<'p> Machine<'p> {
                 match (self.peek(&place), type_id) {
                     (Some(value), _) => Ok(value.clone()),
                     (None, Some(type_id)) => Ok(self.initial(type_id)?),
-                    (None, None) => Err(damaged("argument of an extern")),
+                    (None, None) => Err(internal("argument of an extern")),
                 }
             }
-            _ => Err(damaged("argument of an extern")),
+            _ => Err(internal("argument of an extern")),
         }
     }
 
@@ -302,7 +302,8 @@ impl<'p> Machine<'p> {
         Ok(match self.input(call, position)? {
             Value::Integer(number) => u64::try_from(number).unwrap_or(u64::MAX),
             value => {
-                let pattern = value.to_pattern().ok_or_else(|| damaged("argument of an extern"))?;
+                let pattern =
+                    value.to_pattern().ok_or_else(|| internal("argument of an extern"))?;
                 pattern.to_u64().unwrap_or(u64::MAX)
             }
         })
@@ -315,13 +316,13 @@ impl<'p> Machine<'p> {
             Value::Integer(number) => Some(Bits::from_bigint(64, false, &number)),
             value => value.to_pattern(),
         };
-        Ok(bits.ok_or_else(|| damaged("argument of an extern"))?.low_u64())
+        Ok(bits.ok_or_else(|| internal("argument of an extern"))?.low_u64())
     }
 
     pub(crate) fn input_bool(&self, call: &Call<'_>, position: usize) -> Result<bool, Stop> {
         match self.input(call, position)? {
             Value::Bool(value) => Ok(value),
-            _ => Err(damaged("argument of an extern")),
+            _ => Err(internal("argument of an extern")),
         }
     }
 
@@ -335,7 +336,7 @@ impl<'p> Machine<'p> {
         };
         let value = self.input(call, position)?;
         let member = type_id.and_then(|type_id| self.layout.member(type_id, &value));
-        member.ok_or_else(|| damaged("enumeration argument of an extern"))
+        member.ok_or_else(|| internal("enumeration argument of an extern"))
     }
 
     /// Writes an `out` or `inout` argument, converted to the type of its place.
@@ -399,7 +400,7 @@ impl<'p> Machine<'p> {
             Some(Argument::InOut(_) | Argument::Saved { .. }) => {
                 self.input(call, position)?.emit(&mut data, &mut 8);
             }
-            _ => return Err(damaged("argument of an extern")),
+            _ => return Err(internal("argument of an extern")),
         }
         Ok(data)
     }
@@ -438,6 +439,6 @@ impl<'p> Machine<'p> {
     }
 
     pub(crate) fn extern_state(&self, id: ExternId) -> Result<&'p ExternState, Stop> {
-        self.state.externs.get(id.index()).ok_or_else(|| damaged("extern instance"))
+        self.state.externs.get(id.index()).ok_or_else(|| internal("extern instance"))
     }
 }

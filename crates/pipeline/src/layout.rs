@@ -92,7 +92,7 @@ impl Layout {
         let mut frame_size: u64 = 0;
         for variable in &program.variables {
             let size = sizes.get(variable.type_id.index()).copied().flatten();
-            let size = size.ok_or(LoadError::Malformed("type of a variable"))?;
+            let size = size.ok_or_else(|| LoadError::internal("type of a variable"))?;
             frame_size = frame_size.saturating_add(size);
         }
         let total = of_types.saturating_add(frame_size);
@@ -127,9 +127,9 @@ impl Layout {
         let initials = (0..layout.types.len())
             .map(|position| layout.build(TypeId(position as u32)))
             .collect::<Option<Vec<_>>>();
-        layout.initials = initials.ok_or(LoadError::Malformed("type"))?;
+        layout.initials = initials.ok_or_else(|| LoadError::internal("type"))?;
         let costs = ir::with_large_stack(|| Costs::new(&layout));
-        layout.costs = costs.map_err(|_| LoadError::Malformed("a thread to measure it"))?;
+        layout.costs = costs.map_err(|error| LoadError::Thread(error.to_string()))?;
         Ok(layout)
     }
 
@@ -498,11 +498,12 @@ fn cells(
     if let Some(Some(known)) = sizes.get(position) {
         return Ok(*known);
     }
-    let depth = depth.checked_sub(1).ok_or(LoadError::Malformed("type that contains itself"))?;
-    let size = match types.get(position).ok_or(LoadError::Malformed("type"))? {
+    let depth =
+        depth.checked_sub(1).ok_or_else(|| LoadError::internal("type that contains itself"))?;
+    let size = match types.get(position).ok_or_else(|| LoadError::internal("type"))? {
         Type::Composite(id) => {
             let composite = program.types.composites.get(id.index());
-            let composite = composite.ok_or(LoadError::Malformed("composite type"))?;
+            let composite = composite.ok_or_else(|| LoadError::internal("composite type"))?;
             let mut sum: u64 = 1;
             for field in &composite.fields {
                 let size = cells(program, types, sizes, field.type_id.index(), depth)?;

@@ -74,7 +74,7 @@ pub use data_plane::{
     Worker,
 };
 pub use dialect::Dialect;
-pub use error::{CompileError, ControlError, LoadError, RunError};
+pub use error::{CompileError, ControlError, InternalError, LoadError, RunError};
 pub use externs::meter::{Color, MeterConfig};
 pub use externs::{crc::CrcParameters, hash::internet_checksum};
 pub use layout::PACKET_WORK;

@@ -54,8 +54,10 @@ impl From<RunError> for Stop {
     }
 }
 
-pub(crate) fn damaged(what: &'static str) -> Stop {
-    Stop::Fault(RunError::Malformed(what))
+/// Creates the fault of an invariant that is violated where this function is called.
+#[track_caller]
+pub(crate) const fn internal(what: &'static str) -> Stop {
+    Stop::Fault(RunError::internal(what))
 }
 
 /// The next point of control after a statement.
@@ -198,7 +200,7 @@ impl<'p> Machine<'p> {
         for variable in self.layout.locals() {
             let type_id = self.layout.program.variables.get(variable.index());
             let initial = type_id.and_then(|variable| self.layout.initial(variable.type_id));
-            let initial = initial.ok_or(RunError::Malformed("type of a variable"))?;
+            let initial = initial.ok_or_else(|| RunError::internal("type of a variable"))?;
             if let Some(value) = self.scratch.frame.get_mut(variable.index()) {
                 value.copy_from(initial);
             }
@@ -248,7 +250,7 @@ impl<'p> Machine<'p> {
 
     /// Returns a variable, so that machine code can move its value in or out.
     pub(crate) fn variable_mut(&mut self, id: VariableId) -> Result<&mut Value, RunError> {
-        self.scratch.frame.get_mut(id.index()).ok_or(RunError::Malformed("variable"))
+        self.scratch.frame.get_mut(id.index()).ok_or_else(|| RunError::internal("variable"))
     }
 
     /// Runs a statement that machine code leaves to the interpreter.
@@ -320,7 +322,8 @@ impl<'p> Machine<'p> {
         arguments: &mut [Value],
     ) -> Result<ParserOutcome, RunError> {
         let layout = self.layout;
-        let parser = layout.program.parsers.get(id.index()).ok_or(RunError::Malformed("parser"))?;
+        let parser =
+            layout.program.parsers.get(id.index()).ok_or_else(|| RunError::internal("parser"))?;
         self.event(|_| Event::Block { name: parser.name.clone() });
         let state = self.state;
         let _alone = layout.runs_alone_parser(id).then(|| state.alone());
@@ -362,7 +365,7 @@ impl<'p> Machine<'p> {
     ) -> Result<(), RunError> {
         let layout = self.layout;
         let control =
-            layout.program.controls.get(id.index()).ok_or(RunError::Malformed("control"))?;
+            layout.program.controls.get(id.index()).ok_or_else(|| RunError::internal("control"))?;
         self.event(|_| Event::Block { name: control.name.clone() });
         let state = self.state;
         let _alone = layout.runs_alone(id).then(|| state.alone());
@@ -372,7 +375,7 @@ impl<'p> Machine<'p> {
         self.enter(Callee::Control(id))?;
         match self.block(&control.body) {
             Ok(_) => {}
-            Err(Stop::Reject(_)) => return Err(RunError::Malformed("parser error in a control")),
+            Err(Stop::Reject(_)) => return Err(RunError::internal("parser error in a control")),
             Err(Stop::Fault(fault)) => return Err(fault),
         }
         then(self)?;
@@ -397,13 +400,13 @@ impl<'p> Machine<'p> {
     ) -> Result<(), RunError> {
         for (parameter, argument) in parameters.iter().zip(arguments) {
             let variable = self.scratch.frame.get_mut(parameter.variable.index());
-            let variable = variable.ok_or(RunError::Malformed("variable"))?;
+            let variable = variable.ok_or_else(|| RunError::internal("variable"))?;
             // In psa_switch, the caller sets the initial value of an `out` parameter.
             if parameter.direction != Direction::Out || self.layout.dialect == Dialect::PsaSwitch {
                 std::mem::swap(variable, argument);
             } else {
                 let initial = self.layout.initial(parameter.type_id);
-                variable.copy_from(initial.ok_or(RunError::Malformed("type"))?);
+                variable.copy_from(initial.ok_or_else(|| RunError::internal("type"))?);
             }
         }
         Ok(())
@@ -418,7 +421,7 @@ impl<'p> Machine<'p> {
     }
 
     pub(crate) fn initial(&self, type_id: ir::TypeId) -> Result<Value, RunError> {
-        self.layout.initial(type_id).cloned().ok_or(RunError::Malformed("type"))
+        self.layout.initial(type_id).cloned().ok_or_else(|| RunError::internal("type"))
     }
 
     /// Like [`Self::initial`], but reuses the memory of a spare value if there is one.
@@ -426,18 +429,21 @@ impl<'p> Machine<'p> {
         let Some(mut value) = self.scratch.take_spare(type_id) else {
             return self.initial(type_id);
         };
-        value.copy_from(self.layout.initial(type_id).ok_or(RunError::Malformed("type"))?);
+        value.copy_from(self.layout.initial(type_id).ok_or_else(|| RunError::internal("type"))?);
         Ok(value)
     }
 
     fn set_variable(&mut self, variable: VariableId, value: Value) -> Result<(), RunError> {
-        *self.scratch.frame.get_mut(variable.index()).ok_or(RunError::Malformed("variable"))? =
-            value;
+        *self
+            .scratch
+            .frame
+            .get_mut(variable.index())
+            .ok_or_else(|| RunError::internal("variable"))? = value;
         Ok(())
     }
 
     fn variable(&self, variable: VariableId) -> Result<&Value, RunError> {
-        self.scratch.frame.get(variable.index()).ok_or(RunError::Malformed("variable"))
+        self.scratch.frame.get(variable.index()).ok_or_else(|| RunError::internal("variable"))
     }
 
     /// Runs statements in order.
@@ -539,7 +545,7 @@ impl<'p> Machine<'p> {
 fn initial_frame(layout: &Layout) -> Result<Vec<Value>, RunError> {
     let variables = layout.program.variables.iter();
     let frame = variables.map(|variable| layout.initial(variable.type_id).cloned());
-    frame.collect::<Option<_>>().ok_or(RunError::Malformed("type of a variable"))
+    frame.collect::<Option<_>>().ok_or_else(|| RunError::internal("type of a variable"))
 }
 
 /// The outcome of a parser of the package.

@@ -123,10 +123,8 @@ impl State {
         let mut tables = Vec::with_capacity(program.tables.len());
         for table in &program.tables {
             let state = TableState::new(layout, table);
-            let state = state.ok_or(LoadError::Malformed("key or action of a table"))?;
-            state.add_program_entries(layout, table).map_err(|(position, cause)| {
-                LoadError::Entry { table: table.name.clone(), position, cause }
-            })?;
+            let state = state.ok_or_else(|| LoadError::internal("key or action of a table"))?;
+            state.add_program_entries(layout, table)?;
             tables.push(state);
         }
         let clone_sessions = match layout.dialect {

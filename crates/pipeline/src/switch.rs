@@ -75,9 +75,10 @@ impl Core {
         }
         // The compiler that produced the program applied its own limits, which are within these.
         let limits = CompileLimits::widest();
-        program
-            .validate_within(&limits)
-            .map_err(|violation| LoadError::Invalid(violation.to_string()))?;
+        program.validate_within(&limits).map_err(|violation| match violation.limit {
+            Some(_) => LoadError::Exceeded(violation.to_string()),
+            None => LoadError::Invalid(violation.to_string()),
+        })?;
         let layout = Layout::new(program)?;
         check_externs(&layout)?;
         let driver = Driver::new(&layout)?;
@@ -109,7 +110,10 @@ impl Core {
 
     /// Makes this code run packets from now on, with all entries present from the first packet on.
     fn adopt(&mut self, code: Compiled) -> Result<&Compiled, CompileError> {
-        code.activate_tables(&self.state).map_err(|_| CompileError::Memory)?;
+        code.activate_tables(&self.state).map_err(|error| match error {
+            RunError::Internal(error) => CompileError::Internal(error),
+            _ => CompileError::Memory,
+        })?;
         Ok(self.code.insert(code))
     }
 

@@ -37,7 +37,7 @@ pub(crate) use timer::Timer;
 use self::native::Choosing;
 use self::search::Search;
 use self::stored::{Accounts, MeterCell};
-use crate::error::{ControlError, RunError};
+use crate::error::{ControlError, LoadError, RunError};
 use crate::externs::meter::MeterConfig;
 use crate::layout::Layout;
 use crate::sync::{lock, read, write};
@@ -253,14 +253,14 @@ impl TableState {
         &self,
         layout: &Layout,
         table: &ir::Table,
-    ) -> Result<(), (usize, ControlError)> {
+    ) -> Result<(), LoadError> {
         let all = table.entries.len();
         let mut entries = write(&self.entries);
         for (position, source) in table.entries.iter().enumerate() {
-            let damaged = || (position, ControlError::NotFound("value in the program"));
             let matches = entry::matches_from_program(layout, &self.keys, table, source)
-                .ok_or_else(damaged)?;
-            let action = entry::from_program(layout, table, &source.action).ok_or_else(damaged)?;
+                .ok_or_else(|| LoadError::internal("the matches of an entry in the program"))?;
+            let action = entry::from_program(layout, table, &source.action)
+                .ok_or_else(|| LoadError::internal("the action of an entry in the program"))?;
             let plain = self.keys.iter().zip(&matches).all(|(key, found)| {
                 key.kind != MatchKind::Exact || matches!(found, FieldMatch::Exact(_))
             });
@@ -439,7 +439,7 @@ impl TableState {
         ports_down: &Arc<RwLock<BTreeSet<u32>>>,
     ) -> Result<(), RunError> {
         let Ok(layout) = &self.packing else { return Ok(()) };
-        let no_memory = RunError::Malformed("entries that memory does not suffice for");
+        let no_memory = RunError::Memory;
         let mut entries = write(&self.entries);
         // Packed entries are complete once they exist: later entries are packed as they are added.
         if entries.native.is_some() {

@@ -188,7 +188,8 @@ impl Stages {
         };
         machine.run_control(self.pipeline.id, &mut arguments)?;
         let mut arguments = arguments.into_iter();
-        let headers = arguments.next().ok_or(RunError::Malformed("parameters of a block"))?;
+        let headers =
+            arguments.next().ok_or_else(|| RunError::internal("parameters of a block"))?;
         let type_id = self.pipeline.types.get(2);
         let (decided, copy) = match arguments.nth(1) {
             Some(standard) => {
@@ -278,14 +279,14 @@ fn parse<'p, const PARAMETERS: usize>(
         .map(|type_id| initial(machine, Some(type_id)))
         .collect::<Result<_, _>>()?;
     let mut arguments: [Value; PARAMETERS] =
-        values.try_into().map_err(|_| RunError::Malformed("parameters of a block"))?;
+        values.try_into().map_err(|_| RunError::internal("parameters of a block"))?;
     describe(machine, &mut arguments);
     let outcome = machine.run_parser(parser.id, &mut arguments)?;
     Ok(outcome.accepted.then_some(arguments))
 }
 
 fn initial(machine: &Machine<'_>, type_id: Option<&TypeId>) -> Result<Value, RunError> {
-    machine.initial(*type_id.ok_or(RunError::Malformed("parameters of a block"))?)
+    machine.initial(*type_id.ok_or_else(|| RunError::internal("parameters of a block"))?)
 }
 
 fn set(

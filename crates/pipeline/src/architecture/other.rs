@@ -60,7 +60,7 @@ impl Blocks {
             match block {
                 Step::Parser(id) => {
                     let parser = layout.program.parsers.get(id.index());
-                    let parser = parser.ok_or(RunError::Malformed("parser"))?;
+                    let parser = parser.ok_or_else(|| RunError::internal("parser"))?;
                     let mut arguments = gather(machine, &parser.parameters, &values)?;
                     let outcome = machine.run_parser(*id, &mut arguments)?;
                     if !outcome.accepted {
@@ -71,7 +71,7 @@ impl Blocks {
                 }
                 Step::Control(id) => {
                     let control = layout.program.controls.get(id.index());
-                    let control = control.ok_or(RunError::Malformed("control"))?;
+                    let control = control.ok_or_else(|| RunError::internal("control"))?;
                     let mut arguments = gather(machine, &control.parameters, &values)?;
                     machine.run_control(*id, &mut arguments)?;
                     let refused = control.parameters.iter().zip(&arguments).any(|(at, value)| {

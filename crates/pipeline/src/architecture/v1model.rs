@@ -136,7 +136,7 @@ impl Blocks {
     }
 
     fn type_of(&self, position: usize) -> Result<TypeId, RunError> {
-        self.parser.types.get(position).copied().ok_or(RunError::Malformed("parser"))
+        self.parser.types.get(position).copied().ok_or_else(|| RunError::internal("parser"))
     }
 
     pub(super) fn process<'p, E: Engine<'p>>(

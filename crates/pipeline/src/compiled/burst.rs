@@ -634,9 +634,9 @@ impl Run<'_, '_> {
         let code = self.code;
         let begin = self.at * self.words;
         let frame = self.frames.get_mut(begin..begin + self.words);
-        let frame = frame.ok_or(RunError::Malformed("frame"))?;
+        let frame = frame.ok_or_else(|| RunError::internal("frame"))?;
         let Self { core, context, host, machine, straight, .. } = self;
-        let machine = machine.as_deref_mut().ok_or(RunError::Malformed("machine"))?;
+        let machine = machine.as_deref_mut().ok_or_else(|| RunError::internal("machine"))?;
         machine.beyond = beyond;
         if !interprets {
             context.asked = NEW_PACKET;
@@ -674,7 +674,7 @@ impl Run<'_, '_> {
         machine.set_work_left(left.saturating_sub(straight.costs[position]));
         let places: &[(u32, u32)] = &straight.parameters[position];
         let [headers, metadata, standard] = places else {
-            return Err(RunError::Malformed("parameters of a block"));
+            return Err(RunError::internal("parameters of a block"));
         };
         let image = |(offset, size): &(u32, u32)| Image::Here { offset: *offset, size: *size };
         let arguments = [image(headers), image(metadata), image(standard)];

@@ -203,8 +203,8 @@ impl Run<'_, '_> {
         let code = self.code;
         let blocks = &code.bound.blocks;
         let position = blocks.iter().position(|block| block.callee == callee);
-        let position = position.ok_or(RunError::Malformed("block"))?;
-        let block = blocks.get(position).ok_or(RunError::Malformed("block"))?;
+        let position = position.ok_or_else(|| RunError::internal("block"))?;
+        let block = blocks.get(position).ok_or_else(|| RunError::internal("block"))?;
         let is_parser = matches!(callee, Callee::Parser(_));
         self.machine.begin_block(callee)?;
         self.copy_in(&block.parameters, arguments);
@@ -257,7 +257,7 @@ impl Run<'_, '_> {
             flow::REJECT if is_parser => {
                 ParserOutcome { accepted: false, error: self.context.error as u32 }
             }
-            flow::REJECT => return Err(RunError::Malformed("parser error in a control")),
+            flow::REJECT => return Err(RunError::internal("parser error in a control")),
             _ => return Err(fault(self.code, self.context, self.host)),
         };
         if sends_digest {
@@ -284,14 +284,14 @@ pub(super) fn fault(code: &Compiled, context: &Context, host: &mut Host<'_>) -> 
         return RunError::WorkLimit(code.bound.packet_work.into());
     }
     if number == HOST_FAULT {
-        return host.fault.take().unwrap_or(RunError::Malformed("fault"));
+        return host.fault.take().unwrap_or(RunError::internal("fault"));
     }
     let known = usize::try_from(number).ok();
     match known.and_then(|number| code.bound.faults.get(number)) {
         Some((place, function)) => {
             RunError::Assertion { place: place.clone(), function: function.clone() }
         }
-        None => RunError::Malformed("fault"),
+        None => RunError::internal("fault"),
     }
 }
 

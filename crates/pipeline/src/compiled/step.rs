@@ -7,7 +7,7 @@ use super::host::Host;
 use crate::bound::Bound;
 use crate::bound::moves::{Move, Step, StepKind};
 use crate::error::RunError;
-use crate::machine::{Flow, Lookup, Machine, Stop, damaged};
+use crate::machine::{Flow, Lookup, Machine, Stop, internal};
 use crate::table::Stored;
 use crate::value::Value;
 use ir::bits::Bits;
@@ -63,7 +63,7 @@ impl Steps<'_, '_> {
     ) -> Result<(), Stop> {
         let bound = self.host.bound;
         let step = usize::try_from(number).ok().and_then(|number| bound.steps.get(number));
-        let step = step.ok_or_else(|| damaged("step"))?;
+        let step = step.ok_or_else(|| internal("step"))?;
         self.load_all(frame, &step.loads)?;
         self.machine.set_cursor_bytes(context.cursor);
         let outcome = self.work(frame, context, step);
@@ -89,7 +89,7 @@ impl Steps<'_, '_> {
                 };
                 match flow {
                     Flow::Next => Ok(()),
-                    _ => Err(damaged("statement")),
+                    _ => Err(internal("statement")),
                 }
             }
             StepKind::Evaluate(expression, offset, shape) => {
@@ -118,7 +118,7 @@ impl Steps<'_, '_> {
         let before = usize::try_from(context.emitted_length).unwrap_or(usize::MAX);
         let emitted = &mut self.machine.scratch.emitted;
         if before > emitted.capacity() {
-            return Err(damaged("what is emitted"));
+            return Err(internal("what is emitted"));
         }
         // SAFETY: generated code has written `before` bytes to the vector's buffer, and the check
         // above showed that its capacity is at least `before`.
@@ -150,8 +150,8 @@ impl Steps<'_, '_> {
     pub(super) fn look_up(&mut self, frame: &mut [u8], number: u64) -> Result<u64, Stop> {
         let bound = self.host.bound;
         let position = usize::try_from(number).unwrap_or(usize::MAX);
-        let table = bound.tables.get(position).ok_or_else(|| damaged("table"))?;
-        let general = table.general.as_ref().ok_or_else(|| damaged("table"))?;
+        let table = bound.tables.get(position).ok_or_else(|| internal("table"))?;
+        let general = table.general.as_ref().ok_or_else(|| internal("table"))?;
         self.load_all(frame, &general.loads)?;
         let (is_hit, cell) = self.machine.look_up(ir::TableId(position as u32))?;
         self.store_all(frame, &general.stores)?;
@@ -168,7 +168,7 @@ impl Steps<'_, '_> {
                 let ran = self.host.prepare_with(frame, table, synchronised, cell, &put);
                 let lookup = self.machine.lookups().last();
                 self.host.found_in(lookup.and_then(|lookup| lookup.entry.clone()));
-                Some(ran.ok_or_else(|| damaged("action of a table"))?)
+                Some(ran.ok_or_else(|| internal("action of a table"))?)
             }
             None => None,
         };
@@ -182,9 +182,9 @@ impl Steps<'_, '_> {
         let Some(found) = self.host.found.take() else { return Ok(()) };
         let table =
             usize::try_from(number).ok().and_then(|table| self.host.bound.tables.get(table));
-        let table = table.ok_or_else(|| damaged("table"))?;
-        let general = table.general.as_ref().ok_or_else(|| damaged("table"))?;
-        let action = table.actions.get(found.ran()).ok_or_else(|| damaged("action of a table"))?;
+        let table = table.ok_or_else(|| internal("table"))?;
+        let general = table.general.as_ref().ok_or_else(|| internal("table"))?;
+        let action = table.actions.get(found.ran()).ok_or_else(|| internal("action of a table"))?;
         let data = general.data.get(found.ran()).map_or(&[][..], Vec::as_slice);
         let values = action.references.iter().filter_map(|reference| {
             let (offset, shape) = data.get(*reference)?;

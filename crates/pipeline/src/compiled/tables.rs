@@ -171,7 +171,7 @@ impl Inside<'_> {
 /// Returns an error if memory does not suffice.
 pub(super) fn activate(bound: &Bound, state: &State) -> Result<(), RunError> {
     for position in &bound.natives {
-        let table = state.tables.get(*position).ok_or(RunError::Malformed("a table"))?;
+        let table = state.tables.get(*position).ok_or_else(|| RunError::internal("a table"))?;
         table.activate(&state.group, &state.ports_down)?;
     }
     Ok(())
@@ -188,12 +188,11 @@ impl Joined {
         let mut joined = Self { worker, tables, made, samples };
         for position in &bound.natives {
             let table = state.tables.get(*position);
-            let table = table.ok_or(RunError::Malformed("a table"))?;
-            let native = table.native().ok_or(RunError::Malformed("a table without entries"))?;
+            let table = table.ok_or_else(|| RunError::internal("a table"))?;
+            let native =
+                table.native().ok_or_else(|| RunError::internal("a table without entries"))?;
             let lookups = native.join(&joined.worker);
-            let lookups = lookups.map_err(|_| {
-                RunError::Malformed("entries of a worker that memory does not suffice for")
-            })?;
+            let lookups = lookups.map_err(|_| RunError::Memory)?;
             joined.tables.push(JoinedTable { position: *position, native, lookups });
         }
         Ok(joined)
@@ -213,7 +212,7 @@ impl Joined {
             *joined = None;
             *joined = Some(Self::new(bound, state)?);
         }
-        joined.as_mut().ok_or(RunError::Malformed("a worker without tables"))
+        joined.as_mut().ok_or_else(|| RunError::internal("a worker without tables"))
     }
 
     /// Calls `run` inside the gate, where generated code may use the accesses. Afterwards adds the

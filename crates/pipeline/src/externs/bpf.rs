@@ -3,7 +3,7 @@
 
 use super::{Call, ExternState};
 use crate::externs::hash::{Algorithm, ones_complement_difference, ones_complement_sum};
-use crate::machine::{Machine, Stop, damaged};
+use crate::machine::{Machine, Stop, internal};
 use crate::table::CounterValue;
 use crate::value::Value;
 use ir::bits::Bits;
@@ -91,7 +91,7 @@ impl Machine<'_> {
             _ => 1,
         };
         let ExternState::Counter(counters) = self.extern_state(id)? else {
-            return Err(damaged("counter"));
+            return Err(internal("counter"));
         };
         if index < counters.size {
             counters.cells.update(index, |cell| {

@@ -135,7 +135,7 @@ impl Flat<CounterValue> for Counts {
 }
 
 fn cells(count: usize, width: CellWidth) -> Result<Cells, LoadError> {
-    let none = LoadError::Malformed("an array that memory does not suffice for");
+    let none = LoadError::Memory;
     Cells::new(count, width).ok_or(none)
 }
 

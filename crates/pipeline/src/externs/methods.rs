@@ -6,7 +6,7 @@ use super::meter::Color;
 use super::{Call, ChecksumState, ExternState};
 use crate::dialect::Dialect;
 use crate::error::RunError;
-use crate::machine::{Lookup, Machine, Stop, damaged};
+use crate::machine::{Lookup, Machine, Stop, internal};
 use crate::state::Digest;
 use crate::table::{Directs, Stored, TableState, counter_in, meter_in};
 use crate::value::Value;
@@ -54,7 +54,7 @@ impl<'p> Machine<'p> {
         use ExternMethod as Method;
         use ExternType as Of;
         let instance = self.layout.program.externs.get(id.index());
-        let instance = instance.ok_or_else(|| damaged("extern instance"))?;
+        let instance = instance.ok_or_else(|| internal("extern instance"))?;
         match (&instance.extern_type, method) {
             (Of::V1Counter | Of::Counter, Method::Count) => self.count(call, id).map(|()| None),
             (Of::CounterArray, _) => self.count_in_array(call, id, method).map(|()| None),
@@ -124,7 +124,7 @@ impl<'p> Machine<'p> {
             (Of::Digest, Method::Pack) => {
                 let type_id = match call.arguments.first() {
                     Some(Argument::In(expression)) => expression.type_id,
-                    _ => return Err(damaged("argument of an extern")),
+                    _ => return Err(internal("argument of an extern")),
                 };
                 let value = self.input(call, 0)?;
                 let digest = Digest { instance: Some(id), receiver: None, type_id, value };
@@ -143,7 +143,7 @@ impl<'p> Machine<'p> {
         let index = self.input_number(call, 0)?;
         let bytes = self.counted_bytes(call, 1)?;
         let ExternState::Counter(counters) = self.extern_state(id)? else {
-            return Err(damaged("counter"));
+            return Err(internal("counter"));
         };
         counters.count(index, bytes);
         Ok(())
@@ -192,7 +192,7 @@ impl<'p> Machine<'p> {
 
     fn register(&mut self, id: ExternId, index: u64) -> Result<Option<Value>, Stop> {
         let ExternState::Register(registers) = self.extern_state(id)? else {
-            return Err(damaged("register"));
+            return Err(internal("register"));
         };
         if index >= registers.size {
             return Ok(None);
@@ -205,7 +205,7 @@ impl<'p> Machine<'p> {
         let index = self.input_number(call, 0)?;
         let value = self.input(call, 1)?;
         let ExternState::Register(registers) = self.extern_state(id)? else {
-            return Err(damaged("register"));
+            return Err(internal("register"));
         };
         if index < registers.size {
             registers.cells.set(index, Some(value));
@@ -222,7 +222,7 @@ impl<'p> Machine<'p> {
     ) -> Result<Option<Color>, Stop> {
         let now = self.now;
         let ExternState::Meter(meters) = self.extern_state(id)? else {
-            return Err(damaged("meter"));
+            return Err(internal("meter"));
         };
         Ok(meters.execute(index, (length, before), now))
     }
@@ -257,7 +257,7 @@ impl<'p> Machine<'p> {
     ) -> Result<Option<Color>, Stop> {
         let now = self.now;
         let ExternState::DirectMeter { counts_packets } = *self.extern_state(id)? else {
-            return Err(damaged("direct meter"));
+            return Err(internal("direct meter"));
         };
         let Some(owner) = self.entry_of(id) else { return Ok(None) };
         let size = if counts_packets { 1 } else { length };
@@ -314,7 +314,7 @@ impl<'p> Machine<'p> {
 
     fn get_hash(&mut self, call: &Call<'_>, id: ExternId) -> Result<Value, Stop> {
         let ExternState::Hash { algorithm } = self.extern_state(id)? else {
-            return Err(damaged("hash"));
+            return Err(internal("hash"));
         };
         let algorithm = algorithm.clone();
         if call.arguments.len() < 3 {
@@ -334,7 +334,7 @@ impl<'p> Machine<'p> {
         method: &ExternMethod,
     ) -> Result<Option<Value>, Stop> {
         let ExternState::Checksum { algorithm } = self.extern_state(id)? else {
-            return Err(damaged("checksum"));
+            return Err(internal("checksum"));
         };
         let algorithm = algorithm.clone();
         if self.layout.dialect == Dialect::PsaSwitch {
@@ -343,7 +343,7 @@ impl<'p> Machine<'p> {
         let start = ChecksumState::Data { bytes: Vec::new(), used: 8 };
         let state = self.scratch.checksums.remove(&id).unwrap_or_else(|| start.clone());
         let ChecksumState::Data { mut bytes, mut used } = state else {
-            return Err(damaged("checksum"));
+            return Err(internal("checksum"));
         };
         let mut result = None;
         match method {
@@ -466,7 +466,7 @@ impl<'p> Machine<'p> {
 
     fn random(&mut self, id: ExternId) -> Result<Value, Stop> {
         let ExternState::Random { least, most } = self.extern_state(id)? else {
-            return Err(damaged("random number"));
+            return Err(internal("random number"));
         };
         let number = |value: &Value| value.to_pattern().and_then(|bits| bits.to_u64());
         let (least, most) = (number(least).unwrap_or(0), number(most).unwrap_or(u64::MAX));

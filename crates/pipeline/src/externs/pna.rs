@@ -2,7 +2,7 @@
 //! them.
 
 use super::Call;
-use crate::machine::{Machine, Stop, damaged};
+use crate::machine::{Machine, Stop, internal};
 use crate::table::{ActionCall, ActionCell, Ageing, FieldMatch, Runs};
 use crate::trace::Event;
 use crate::value::Value;
@@ -107,11 +107,11 @@ impl Machine<'_> {
     fn add_entry(&mut self, call: &Call<'_>, first: usize) -> Result<bool, Stop> {
         let layout = self.layout;
         let Some(Argument::Action(action_id)) = call.arguments.get(first) else {
-            return Err(damaged("name of an action"));
+            return Err(internal("name of an action"));
         };
         let Some(lookup) = self.lookups().last() else { return Ok(false) };
         let (id, missed, keys) = (lookup.table, lookup.entry.is_none(), lookup.keys.clone());
-        let table = layout.program.tables.get(id.index()).ok_or_else(|| damaged("table"))?;
+        let table = layout.program.tables.get(id.index()).ok_or_else(|| internal("table"))?;
         if !table.add_on_miss || !missed {
             return Ok(false);
         }
@@ -130,7 +130,7 @@ impl Machine<'_> {
         let timeout = profile.and_then(|id| self.state.expire_time(id));
         let matches = keys.into_iter().map(FieldMatch::Exact).collect();
         let call = ActionCall { action: *action_id, arguments };
-        let state = self.state.tables.get(id.index()).ok_or_else(|| damaged("table"))?;
+        let state = self.state.tables.get(id.index()).ok_or_else(|| internal("table"))?;
         let runs = Runs::Action(ActionCell::new(call));
         let added = state.add((matches, 0), runs, timeout, self.now, |_| {});
         if let Ok(entry) = &added {
@@ -147,7 +147,7 @@ impl Machine<'_> {
         action: ActionId,
     ) -> Result<Option<Vec<Value>>, Stop> {
         let Some(Argument::In(parameters)) = call.arguments.get(position) else {
-            return Err(damaged("parameters of an action"));
+            return Err(internal("parameters of an action"));
         };
         let values = self.evaluate(parameters)?;
         let fields = match &values {
@@ -155,7 +155,7 @@ impl Machine<'_> {
             _ => &[],
         };
         let positions = self.layout.added_arguments(parameters.type_id, action);
-        let positions = positions.ok_or_else(|| damaged("parameters of an action"))?;
+        let positions = positions.ok_or_else(|| internal("parameters of an action"))?;
         Ok(positions.iter().map(|position| fields.get(*position).cloned()).collect())
     }
 }

@@ -44,7 +44,7 @@ impl Machine<'_> {
             }
             Of::Digest => {
                 let Some(Argument::In(data)) = call.arguments.get(1) else {
-                    return Err(crate::machine::damaged("argument of digest"));
+                    return Err(crate::machine::internal("argument of digest"));
                 };
                 self.effects.digest = Some((self.input_number(call, 0)?, data.clone()));
             }
@@ -77,7 +77,7 @@ impl Machine<'_> {
         let value = match self.evaluate(&data) {
             Ok(value) => value,
             Err(Stop::Fault(fault)) => return Err(fault),
-            Err(Stop::Reject(_)) => return Err(RunError::Malformed("message of a digest")),
+            Err(Stop::Reject(_)) => return Err(RunError::internal("message of a digest")),
         };
         let (receiver, type_id) = (Some(receiver), data.type_id);
         self.scratch.digests.push(Digest { instance: None, receiver, type_id, value });

@@ -1,7 +1,7 @@
 //! Applies tables: keys, lookup, action, and the write-back of an action's parameters to its entry.
 
 use super::statement::Formal;
-use super::{Flow, Lookup, Machine, Stop, damaged};
+use super::{Flow, Lookup, Machine, Stop, internal};
 use crate::callee::Callee;
 use crate::error::RunError;
 use crate::externs::ExternState;
@@ -29,7 +29,7 @@ impl<'p> Machine<'p> {
         action_run: Option<&Place>,
     ) -> Result<Flow, Stop> {
         let layout = self.layout;
-        let table = layout.program.tables.get(id.index()).ok_or_else(|| damaged("table"))?;
+        let table = layout.program.tables.get(id.index()).ok_or_else(|| internal("table"))?;
         match self.block(&table.before_keys)? {
             Flow::Next => {}
             other => return Ok(other),
@@ -67,12 +67,12 @@ impl<'p> Machine<'p> {
     /// read the lookup until [`Self::end_look_up`].
     pub(crate) fn look_up(&mut self, id: TableId) -> Result<(bool, Option<Arc<ActionCell>>), Stop> {
         let layout = self.layout;
-        let table = layout.program.tables.get(id.index()).ok_or_else(|| damaged("table"))?;
+        let table = layout.program.tables.get(id.index()).ok_or_else(|| internal("table"))?;
         let mut keys = Vec::with_capacity(table.keys.len());
         let mut shown = Vec::new();
         for key in &table.keys {
             let value = self.key_value(&key.expression)?;
-            keys.push(value.to_pattern().ok_or_else(|| damaged("key"))?);
+            keys.push(value.to_pattern().ok_or_else(|| internal("key"))?);
             if self.is_traced() {
                 let type_id = key.expression.type_id;
                 shown.push((key.name.clone(), self.layout.render(&value, type_id)));
@@ -132,7 +132,7 @@ impl<'p> Machine<'p> {
     }
 
     fn table_state(&self, id: TableId) -> Result<&'p TableState, Stop> {
-        self.state.tables.get(id.index()).ok_or_else(|| damaged("table"))
+        self.state.tables.get(id.index()).ok_or_else(|| internal("table"))
     }
 
     /// Restarts the idle timer, counts and traces a hit, and returns what the entry runs at that
@@ -181,7 +181,7 @@ impl<'p> Machine<'p> {
 
     /// Returns the hash over the keys with match kind `selector`, in order.
     fn selector_hash(&self, table: &Table, instance: Option<ExternId>) -> Result<u64, Stop> {
-        let lookup = self.lookups().last().ok_or_else(|| damaged("lookup"))?;
+        let lookup = self.lookups().last().ok_or_else(|| internal("lookup"))?;
         let mut data = Vec::new();
         let mut used = 8;
         for (key, value) in table.keys.iter().zip(&lookup.keys) {
@@ -231,9 +231,9 @@ impl<'p> Machine<'p> {
         }
         let id = call.action;
         let reference = table.actions.iter().find(|reference| reference.action == id);
-        let reference = reference.ok_or_else(|| damaged("action of a table"))?;
+        let reference = reference.ok_or_else(|| internal("action of a table"))?;
         let action = layout.program.actions.get(id.index());
-        let action = action.ok_or_else(|| damaged("action"))?;
+        let action = action.ok_or_else(|| internal("action"))?;
         match self.block(&reference.before_arguments)? {
             Flow::Next => {}
             other => return Ok((id, other)),
@@ -261,7 +261,7 @@ impl<'p> Machine<'p> {
                 Ok((position, self.variable(parameter.variable)?.clone()))
             });
             let values = values.collect::<Result<_, RunError>>()?;
-            let lookup = self.lookups().last().ok_or_else(|| damaged("lookup"))?;
+            let lookup = self.lookups().last().ok_or_else(|| internal("lookup"))?;
             let left = Left { entry: lookup.entry.as_deref(), cell, call, values };
             state.leave(lookup.table, left, &self.state.entry_changes);
         }

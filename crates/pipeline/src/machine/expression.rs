@@ -1,6 +1,6 @@
 //! Evaluates expressions, which have no side effects.
 
-use super::{Machine, Stop, damaged};
+use super::{Machine, Stop, internal};
 use crate::value::Value;
 use ir::bits::Bits;
 use ir::{BinaryOperator, Expression, ExpressionKind, Type, TypeId, UnaryOperator};
@@ -13,7 +13,7 @@ impl Machine<'_> {
         match &expression.kind {
             ExpressionKind::Constant(constant) => {
                 let value = self.layout.constant(expression.type_id, constant);
-                let value = value.ok_or_else(|| damaged("constant"))?;
+                let value = value.ok_or_else(|| internal("constant"))?;
                 Ok(value)
             }
             ExpressionKind::Read(place) => {
@@ -59,7 +59,7 @@ impl Machine<'_> {
 
     fn evaluate_unary(&self, operator: UnaryOperator, operand: &Expression) -> Result<Value, Stop> {
         let operand = self.evaluate(operand)?;
-        unary(operator, operand).ok_or_else(|| damaged("operand"))
+        unary(operator, operand).ok_or_else(|| internal("operand"))
     }
 
     fn evaluate_binary(
@@ -70,26 +70,26 @@ impl Machine<'_> {
     ) -> Result<Value, Stop> {
         let left = self.evaluate(left)?;
         let right = self.evaluate(right)?;
-        binary(operator, &left, &right).ok_or_else(|| damaged("operands"))
+        binary(operator, &left, &right).ok_or_else(|| internal("operands"))
     }
 
     fn evaluate_slice(&self, operand: &Expression, high: u32, low: u32) -> Result<Value, Stop> {
         match self.evaluate(operand)? {
             Value::Bits(bits) => Ok(Value::Bits(bits.slice(high, low))),
-            _ => Err(damaged("slice of what is no number")),
+            _ => Err(internal("slice of what is no number")),
         }
     }
 
     fn evaluate_cast(&self, operand: &Expression, type_id: TypeId) -> Result<Value, Stop> {
         let value = self.evaluate(operand)?;
-        let ty = self.layout.get(type_id).ok_or_else(|| damaged("type"))?;
+        let ty = self.layout.get(type_id).ok_or_else(|| internal("type"))?;
         Ok(cast(value, ty))
     }
 
     fn evaluate_composite(&self, fields: &[Expression], type_id: TypeId) -> Result<Value, Stop> {
         let fields = self.evaluate_all(fields)?;
         let composite = self.layout.composite(type_id);
-        let kind = composite.ok_or_else(|| damaged("composite type"))?.kind;
+        let kind = composite.ok_or_else(|| internal("composite type"))?.kind;
         Ok(Value::composite(kind, true, fields))
     }
 
@@ -112,14 +112,14 @@ impl Machine<'_> {
                     Some(Value::Stack { next, .. }) => {
                         Ok(Value::Bits(Bits::unsigned(32, u128::from(next.wrapping_sub(1)))))
                     }
-                    _ => Err(damaged("header stack")),
+                    _ => Err(internal("header stack")),
                 }
             }
             ExpressionKind::Invalid => Ok(self.initial(expression.type_id)?),
             ExpressionKind::PacketLength => {
                 Ok(Value::Bits(Bits::unsigned(32, self.scratch.packet.len() as u128)))
             }
-            _ => Err(damaged("expression")),
+            _ => Err(internal("expression")),
         }
     }
 
@@ -131,7 +131,7 @@ impl Machine<'_> {
     pub(crate) fn condition(&self, expression: &Expression) -> Result<bool, Stop> {
         match self.evaluate(expression)? {
             Value::Bool(value) => Ok(value),
-            _ => Err(damaged("condition")),
+            _ => Err(internal("condition")),
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Runs parsers: states, `select`, and the extraction of headers (P4_16 specification, section 13).
 
-use super::{Flow, MAXIMUM_STATES, Machine, Stop, damaged};
+use super::{Flow, MAXIMUM_STATES, Machine, Stop, internal};
 use crate::layout::CoreError;
 use crate::state::is_member;
 use crate::sync::read;
@@ -19,7 +19,7 @@ impl Machine<'_> {
         }
         let mut state_id = parser.start;
         for _ in 0..MAXIMUM_STATES {
-            let state = parser.states.get(state_id.index()).ok_or_else(|| damaged("state"))?;
+            let state = parser.states.get(state_id.index()).ok_or_else(|| internal("state"))?;
             self.charge(self.layout.costs.of_state(state).map_or(0, u64::from))?;
             self.event(|_| Event::State { parser: parser.name.clone(), state: state.name.clone() });
             if let Flow::Exit = self.block(&state.body)? {
@@ -91,7 +91,7 @@ impl Machine<'_> {
     }
 
     fn in_key_set(&self, value: &Value, key_set: &KeySet<Expression>) -> Result<bool, Stop> {
-        let pattern = |value: &Value| value.to_pattern().ok_or_else(|| damaged("select"));
+        let pattern = |value: &Value| value.to_pattern().ok_or_else(|| internal("select"));
         Ok(match key_set {
             KeySet::Any => true,
             KeySet::Exact(wanted) => {
@@ -122,12 +122,12 @@ impl Machine<'_> {
             Value::Integer(number) => {
                 Ok(Bits::from_bigint(like.width(), like.is_signed(), &number))
             }
-            value => value.to_pattern().ok_or_else(|| damaged("select")),
+            value => value.to_pattern().ok_or_else(|| internal("select")),
         }
     }
 
     fn in_value_set(&self, values: &[Value], position: usize) -> Result<bool, Stop> {
-        let members = self.state.value_sets.get(position).ok_or_else(|| damaged("value set"))?;
+        let members = self.state.value_sets.get(position).ok_or_else(|| internal("value set"))?;
         let members = Arc::clone(&read(members));
         let mut patterns = Vec::new();
         for value in values {
@@ -240,7 +240,7 @@ impl Machine<'_> {
             *cursor += u64::from(width);
             Ok::<_, Stop>(bits)
         };
-        Ok(match self.layout.get(type_id).ok_or_else(|| damaged("type"))? {
+        Ok(match self.layout.get(type_id).ok_or_else(|| internal("type"))? {
             Type::Bits { width, signed } => Value::Bits(take(cursor, width, signed)?),
             Type::Bool => Value::Bool(!take(cursor, 1, false)?.is_zero()),
             Type::Varbits { .. } => {
@@ -249,7 +249,7 @@ impl Machine<'_> {
             }
             Type::Composite(_) => {
                 let composite =
-                    self.layout.composite(type_id).ok_or_else(|| damaged("composite type"))?;
+                    self.layout.composite(type_id).ok_or_else(|| internal("composite type"))?;
                 let mut fields = Vec::with_capacity(composite.fields.len());
                 for field in &composite.fields {
                     fields.push(self.read_packet(field.type_id, cursor, varbits)?);
@@ -264,7 +264,7 @@ impl Machine<'_> {
                 Value::Stack { elements, next: size }
             }
             Type::Error | Type::Enum(_) | Type::Integer | Type::String | Type::ActionRun(_) => {
-                return Err(damaged("type without a layout in packets"));
+                return Err(internal("type without a layout in packets"));
             }
         })
     }

@@ -1,6 +1,6 @@
 //! Reads and writes places, which are parts of variables.
 
-use super::{Machine, Stop, damaged};
+use super::{Machine, Stop, internal};
 use crate::error::RunError;
 use crate::layout::CoreError;
 use crate::trace::Event;
@@ -47,7 +47,7 @@ impl Machine<'_> {
                 }
                 Projection::Next | Projection::Last => {
                     let Some(Value::Stack { elements, next }) = self.peek(&resolved) else {
-                        return Err(damaged("header stack"));
+                        return Err(internal("header stack"));
                     };
                     let index = match projection {
                         Projection::Next => Some(*next as usize),
@@ -134,10 +134,10 @@ impl Machine<'_> {
             whole.steps.pop();
             return match self.peek(&whole) {
                 Some(Value::Bits(bits)) => Ok(Value::Bits(bits.slice(*high, *low))),
-                _ => Err(damaged("slice of what is no number")),
+                _ => Err(internal("slice of what is no number")),
             };
         }
-        self.peek(place).cloned().ok_or_else(|| damaged("place"))
+        self.peek(place).cloned().ok_or_else(|| internal("place"))
     }
 
     /// Whether a place is an invalid header, or lies in one.
@@ -183,14 +183,14 @@ impl Machine<'_> {
             return Ok(());
         }
         let variable = self.scratch.frame.get_mut(place.variable.index());
-        let variable = variable.ok_or(RunError::Malformed("variable"))?;
+        let variable = variable.ok_or_else(|| RunError::internal("variable"))?;
         let mut change = Some(change);
         let done = update_in(variable, &place.steps, &mut |target| {
             if let Some(change) = change.take() {
                 change(target);
             }
         });
-        if done { Ok(()) } else { Err(damaged("place")) }
+        if done { Ok(()) } else { Err(internal("place")) }
     }
 
     /// Returns the type of a place.

@@ -1,7 +1,7 @@
 //! Runs statements, which are all that has side effects.
 
 use super::place::Resolved;
-use super::{Flow, Machine, Stop, damaged};
+use super::{Flow, Machine, Stop, internal};
 use crate::callee::Callee;
 use crate::trace::Event;
 use crate::value::Value;
@@ -113,7 +113,7 @@ impl Machine<'_> {
             StatementKind::Verify { condition, error } => {
                 if !self.condition(condition)? {
                     let Value::Error(error) = self.evaluate(error)? else {
-                        return Err(damaged("error"));
+                        return Err(internal("error"));
                     };
                     return Err(Stop::Reject(error));
                 }
@@ -127,7 +127,7 @@ impl Machine<'_> {
                 let stack = self.resolve(stack)?;
                 self.update(&stack, |stack| pop_front(stack, *count))?;
             }
-            _ => return Err(damaged("statement")),
+            _ => return Err(internal("statement")),
         }
         Ok(Flow::Next)
     }
@@ -171,7 +171,7 @@ impl Machine<'_> {
 
     fn call_action(&mut self, id: ActionId, arguments: &[Argument]) -> Result<Flow, Stop> {
         let layout = self.layout;
-        let action = layout.program.actions.get(id.index()).ok_or_else(|| damaged("action"))?;
+        let action = layout.program.actions.get(id.index()).ok_or_else(|| internal("action"))?;
         let flow = self.call(&mut action_formals(action), arguments, &mut |machine| {
             machine.event(|machine| Event::Action {
                 name: action.name.clone(),
@@ -191,7 +191,7 @@ impl Machine<'_> {
     ) -> Result<Flow, Stop> {
         let layout = self.layout;
         let function =
-            layout.program.functions.get(id.index()).ok_or_else(|| damaged("function"))?;
+            layout.program.functions.get(id.index()).ok_or_else(|| internal("function"))?;
         let result = result.map(|place| self.resolve(place)).transpose()?;
         let mut formals = function.parameters.iter().map(Formal::from);
         let flow = self.call(&mut formals, arguments, &mut |machine| {
@@ -207,7 +207,7 @@ impl Machine<'_> {
 
     fn call_control(&mut self, id: ControlId, arguments: &[Argument]) -> Result<Flow, Stop> {
         let layout = self.layout;
-        let control = layout.program.controls.get(id.index()).ok_or_else(|| damaged("control"))?;
+        let control = layout.program.controls.get(id.index()).ok_or_else(|| internal("control"))?;
         let mut formals = control.parameters.iter().map(Formal::from);
         let flow = self.call(&mut formals, arguments, &mut |machine| {
             machine.enter(Callee::Control(id))?;
@@ -218,7 +218,7 @@ impl Machine<'_> {
 
     fn call_parser(&mut self, id: ParserId, arguments: &[Argument]) -> Result<Flow, Stop> {
         let layout = self.layout;
-        let parser = layout.program.parsers.get(id.index()).ok_or_else(|| damaged("parser"))?;
+        let parser = layout.program.parsers.get(id.index()).ok_or_else(|| internal("parser"))?;
         let mut formals = parser.parameters.iter().map(Formal::from);
         let flow = self.call(&mut formals, arguments, &mut |machine| {
             machine.enter(Callee::Parser(id))?;
@@ -252,7 +252,7 @@ impl Machine<'_> {
         for (position, case) in cases.iter().enumerate() {
             for value in &case.values {
                 let wanted = self.layout.constant(subject.type_id, value);
-                if wanted.ok_or_else(|| damaged("case"))?.language_equal(&found) {
+                if wanted.ok_or_else(|| internal("case"))?.language_equal(&found) {
                     return Ok(Some(position));
                 }
             }

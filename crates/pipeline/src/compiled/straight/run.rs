@@ -323,7 +323,7 @@ impl Run<'_, '_> {
         match how {
             flow::NEXT | flow::EXIT => Ok(0),
             flow::REJECT if block == PARSER => Ok(self.context.error),
-            flow::REJECT => Err(RunError::Malformed("parser error in a control")),
+            flow::REJECT => Err(RunError::internal("parser error in a control")),
             _ => Err(fault(self.code, &self.context, &mut self.host)),
         }
     }
