@@ -369,10 +369,22 @@ pub enum CompileError {
     Memory,
 }
 
+impl From<InternalError> for CompileError {
+    fn from(error: InternalError) -> Self {
+        Self::Internal(error)
+    }
+}
+
 impl CompileError {
     /// Returns the error of a failure in the library that generates machine code.
     pub(crate) fn generator(error: impl fmt::Display) -> Self {
         Self::Generator(error.to_string())
+    }
+
+    /// Creates the error of an invariant that is violated where this function is called.
+    #[track_caller]
+    pub(crate) const fn internal(what: &'static str) -> Self {
+        Self::Internal(InternalError::new(what))
     }
 }
 

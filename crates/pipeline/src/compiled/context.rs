@@ -35,6 +35,9 @@ pub(super) const WORK_LIMIT: u64 = u64::MAX;
 /// The fault of a packet whose [`Host::fault`] holds the error.
 pub(super) const HOST_FAULT: u64 = u64::MAX - 1;
 
+/// The fault of a packet for which the driver asked for a block that the package does not have.
+pub(super) const NO_BLOCK: u64 = u64::MAX - 2;
+
 /// The value of `action_run` if no action ran, equal to the interpreter's.
 pub(super) use crate::table::NO_ACTION;
 

@@ -4,7 +4,7 @@
 //! corresponding parameters of the blocks share one offset, so nothing is moved for a packet that
 //! passes each block once. A value is copied only if it must outlive the blocks of another packet.
 
-use super::context::{Context, HOST_FAULT, WORK_LIMIT, flow};
+use super::context::{Context, HOST_FAULT, NO_BLOCK, WORK_LIMIT, flow};
 use super::host::{Host, read, write};
 use super::step::Steps;
 use super::tables::Joined;
@@ -285,6 +285,9 @@ pub(super) fn fault(code: &Compiled, context: &Context, host: &mut Host<'_>) -> 
     }
     if number == HOST_FAULT {
         return host.fault.take().unwrap_or(RunError::internal("fault"));
+    }
+    if number == NO_BLOCK {
+        return RunError::internal("a block that the package does not have");
     }
     let known = usize::try_from(number).ok();
     match known.and_then(|number| code.bound.faults.get(number)) {

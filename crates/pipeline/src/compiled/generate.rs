@@ -14,6 +14,7 @@ mod cold;
 mod crc;
 mod effort;
 mod expression;
+mod host_call;
 mod members;
 mod memory;
 mod meters;
@@ -26,19 +27,20 @@ mod table;
 mod timers;
 
 use self::assemble::Made;
+use self::burst::ask::Asked;
 use self::effort::Effort;
+use self::host_call::{HostCall, HostCalls, signature_of_words};
 use self::places::Places;
 pub use self::stack::WORKER_STACK_BYTES;
-use super::added;
 use super::burst::{Owned, Sought, Stage, Stages};
 use super::context::{self, Code, Context, flow};
-use super::meters as meters_of_host;
+use super::plan::Plan;
 use super::straight::Straight;
 use crate::bound::{Body, Bound, Callee};
-use crate::error::CompileError;
+use crate::error::{CompileError, InternalError};
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{
-    self as clif, AbiParam, InstBuilder, MemFlagsData, Signature, UserFuncName, Value, types,
+    self as clif, InstBuilder, MemFlagsData, Signature, UserFuncName, Value, types,
 };
 use cranelift_codegen::isa::TargetFrontendConfig;
 use cranelift_frontend::{FunctionBuilder, FunctionBuilderContext};
@@ -74,56 +76,41 @@ mod context_offset {
     pub(super) const HAS_LEFT: usize = offset_of!(Context, has_left);
 }
 
-/// The functions of the host that generated code calls: name, pointer, number of parameters, and
-/// whether the function returns a value. The order is that of [`CallOut`].
-fn call_outs() -> [(&'static str, *const u8, usize, bool); 20] {
-    [
-        ("apply", context::apply as *const u8, 4, true),
-        ("default_action", context::default_action as *const u8, 3, true),
-        ("leave", context::leave as *const u8, 3, false),
-        ("read_register", context::read_register as *const u8, 4, true),
-        ("write_register", context::write_register as *const u8, 4, false),
-        ("count", context::count as *const u8, 3, false),
-        ("interpret", context::interpret as *const u8, 3, true),
-        ("look_up", context::look_up as *const u8, 3, true),
-        ("end_look_up", context::end_look_up as *const u8, 3, true),
-        ("hash", context::hash as *const u8, 4, true),
-        ("expire", context::expire as *const u8, 4, false),
-        ("begin_look_up", context::begin_look_up as *const u8, 5, false),
-        ("restart_timer", context::restart_timer as *const u8, 2, false),
-        ("meter", meters_of_host::meter as *const u8, 5, true),
-        ("entry_meter", meters_of_host::entry_meter as *const u8, 5, true),
-        ("is_member", context::is_member as *const u8, 5, true),
-        ("add_entry", added::add_entry as *const u8, 2, true),
-        ("count_entry", meters_of_host::count_entry as *const u8, 4, false),
-        ("defer", context::defer as *const u8, 5, false),
-        ("refill", context::refill as *const u8, 1, true),
-    ]
+/// A function that processes packets in bursts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum StageKind {
+    /// Parses all packets of a burst.
+    Parse,
+    /// Processes all packets of a burst after their parser.
+    Pass,
+    /// Processes each packet from parser to deparser.
+    Fused,
+    /// Computes buckets and keys ahead of the fused function.
+    Prefetch,
 }
 
-/// A function of the host that generated code calls, in the order of [`call_outs`].
-#[derive(Clone, Copy)]
-enum CallOut {
-    Apply,
-    DefaultAction,
-    Leave,
-    ReadRegister,
-    WriteRegister,
-    Count,
-    Interpret,
-    LookUp,
-    EndLookUp,
-    Hash,
-    Expire,
-    BeginLookUp,
-    RestartTimer,
-    Meter,
-    EntryMeter,
-    IsMember,
-    AddEntry,
-    CountEntry,
-    Defer,
-    Refill,
+impl StageKind {
+    /// Returns the name by which the module declares the function.
+    fn name(self) -> &'static str {
+        match self {
+            Self::Parse => "parse",
+            Self::Pass => "pass",
+            Self::Fused => "whole",
+            Self::Prefetch => "ask",
+        }
+    }
+
+    /// Returns the stages of a program, in the order in which they are generated.
+    fn of_plan(bound: &Bound, plan: &Plan, asked: Option<&Asked<'_>>) -> Vec<Self> {
+        let mut kinds = vec![Self::Parse, Self::Pass];
+        if burst::whole::is_possible(plan, asked) {
+            kinds.push(Self::Fused);
+            if asked.is_some() && !bound.samples {
+                kinds.push(Self::Prefetch);
+            }
+        }
+        kinds
+    }
 }
 
 /// The generated code of a program.
@@ -174,52 +161,17 @@ impl Machine {
     /// Generates and compiles the code of a program: its blocks and, if the program has a plan, the
     /// stages.
     pub(super) fn new(bound: &Bound, straight: Option<&Straight>) -> Result<Self, CompileError> {
-        let isa = Effort::Full.isa()?;
-        let mut builder = JITBuilder::with_isa(isa, default_libcall_names());
-        for (name, pointer, _, _) in call_outs() {
-            builder.symbol(format!("planimeter_{name}"), pointer);
-        }
-        let mut module = JITModule::new(builder);
-        let names = Names::new(&mut module, bound)?;
-        let mut builders = FunctionBuilderContext::new();
-        let mut made = Made::default();
-        for (callee, body) in &bound.bodies {
-            let Some(id) = names.bodies.get(callee).copied() else { continue };
-            let mut context = names.context(&module, id);
-            let builder = FunctionBuilder::new(&mut context.func, &mut builders);
-            Function::new(builder, &mut module, &names, bound).body(body);
-            made.push(id, context);
-        }
-        made.push(names.cold, cold::make(names.cold, &module, &mut builders));
+        let mut generator = Generator::new(bound)?;
+        generator.bodies()?;
         let planned = straight.and_then(|straight| Some((straight, straight.plan.as_ref().ok()?)));
         let asked = planned.and_then(|(straight, plan)| burst::ask::asked(bound, straight, plan));
         let mut stages = Vec::new();
-        for name in ["parse", "pass", "whole", "ask"] {
-            let Some((straight, plan)) = planned else { break };
-            if name == "whole" && !burst::whole::is_possible(plan, asked.as_ref()) {
-                break;
+        if let Some((straight, plan)) = planned {
+            for kind in StageKind::of_plan(bound, plan, asked.as_ref()) {
+                stages.push((kind, generator.stage(kind, (straight, plan), asked.as_ref())?));
             }
-            if name == "ask" && (bound.samples || asked.is_none()) {
-                break;
-            }
-            let id = module
-                .declare_function(name, Linkage::Local, &names.block)
-                .map_err(CompileError::generator)?;
-            let mut context = names.context(&module, id);
-            let builder = FunctionBuilder::new(&mut context.func, &mut builders);
-            let function = Function::new(builder, &mut module, &names, bound);
-            match (name, &asked) {
-                ("parse", _) => function.parse_stage(straight, plan),
-                ("pass", _) => function.pass_stage(straight, plan),
-                ("ask", Some(asked)) => function.ask_stage((straight, plan), asked),
-                _ => {
-                    let told = asked.as_ref().filter(|_| !bound.samples);
-                    function.whole_stage((straight, plan), told);
-                }
-            }
-            made.push(id, context);
-            stages.push(id);
         }
+        let Generator { mut module, names, made, .. } = generator;
         let (size, stack) = made.define(&mut module)?;
         module.finalize_definitions().map_err(CompileError::generator)?;
         let code = |id: FuncId| {
@@ -230,22 +182,21 @@ impl Machine {
         };
         let blocks = bound.blocks.iter().map(|block| {
             let id = names.bodies.get(&block.callee).copied();
-            id.map(code).ok_or_else(|| CompileError::generator("a block without code"))
+            id.map(code).ok_or_else(|| CompileError::internal("a block without code"))
         });
         let blocks = blocks.collect::<Result<_, _>>()?;
-        let stage = |id: FuncId| {
-            let pointer = module.get_finalized_function(id);
+        let stage = |wanted: StageKind| {
+            let (_, id) = stages.iter().find(|(kind, _)| *kind == wanted)?;
+            let pointer = module.get_finalized_function(*id);
             // SAFETY: the function was defined with two 64-bit parameters and one 64-bit result in
             // the calling convention of the platform, which is the signature of `Stage`.
-            unsafe { std::mem::transmute::<*const u8, Stage>(pointer) }
+            Some(unsafe { std::mem::transmute::<*const u8, Stage>(pointer) })
         };
-        let stages = match stages.as_slice() {
-            [parse, pass, others @ ..] => Some(Stages {
-                parse: stage(*parse),
-                pass: stage(*pass),
-                whole: others.first().map(|whole| stage(*whole)),
-                ask: others.get(1).map(|ask| stage(*ask)),
-            }),
+        let stages = match (stage(StageKind::Parse), stage(StageKind::Pass)) {
+            (Some(parse), Some(pass)) => {
+                let (whole, ask) = (stage(StageKind::Fused), stage(StageKind::Prefetch));
+                Some(Stages { parse, pass, whole, ask })
+            }
             _ => None,
         };
         let sought = planned.map(|(straight, plan)| burst::sought(bound, straight, plan));
@@ -265,10 +216,79 @@ impl Machine {
     /// bytes. The context's packet and its output buffer must be as long as the context states, and
     /// the buffer as long as the resolved program needs. The context's host must be alive.
     pub(super) unsafe fn run(&self, block: usize, frame: *mut u8, context: &mut Context) -> i64 {
-        let Some(code) = self.blocks.get(block) else { return flow::NEXT };
+        let Some(code) = self.blocks.get(block) else {
+            context.fault = context::NO_BLOCK;
+            return flow::FAULT;
+        };
         // SAFETY: the caller guarantees that frame and context are valid, and the pages live as
         // long as `self`.
         unsafe { code(frame, context) }
+    }
+}
+
+/// The functions of a program that are generated and not yet compiled.
+struct Generator<'b> {
+    bound: &'b Bound,
+    module: JITModule,
+    names: Names,
+    builders: FunctionBuilderContext,
+    made: Made,
+}
+
+impl<'b> Generator<'b> {
+    fn new(bound: &'b Bound) -> Result<Self, CompileError> {
+        let isa = Effort::Full.isa()?;
+        let mut builder = JITBuilder::with_isa(isa, default_libcall_names());
+        host_call::define_symbols(&mut builder);
+        let mut module = JITModule::new(builder);
+        let names = Names::new(&mut module, bound)?;
+        let (builders, made) = (FunctionBuilderContext::new(), Made::default());
+        Ok(Self { bound, module, names, builders, made })
+    }
+
+    /// Generates the functions of all bodies, and the one that makes calls on cold paths.
+    fn bodies(&mut self) -> Result<(), CompileError> {
+        let Self { bound, module, names, builders, made } = self;
+        for (callee, body) in &bound.bodies {
+            let id = names.bodies.get(callee).copied();
+            let id = id.ok_or_else(|| CompileError::internal("a body that is not declared"))?;
+            let mut context = names.context(module, id);
+            let builder = FunctionBuilder::new(&mut context.func, builders);
+            Function::new(builder, module, names, bound).body(body)?;
+            made.push(id, context);
+        }
+        made.push(names.cold, cold::make(names.cold, module, builders)?);
+        Ok(())
+    }
+
+    /// Generates the function of a stage.
+    fn stage(
+        &mut self,
+        kind: StageKind,
+        (straight, plan): (&Straight, &Plan),
+        asked: Option<&Asked<'_>>,
+    ) -> Result<FuncId, CompileError> {
+        let Self { bound, module, names, builders, made } = self;
+        let id = module
+            .declare_function(kind.name(), Linkage::Local, &names.block)
+            .map_err(CompileError::generator)?;
+        let mut context = names.context(module, id);
+        let builder = FunctionBuilder::new(&mut context.func, builders);
+        let function = Function::new(builder, module, names, bound);
+        match kind {
+            StageKind::Parse => function.parse_stage(straight, plan)?,
+            StageKind::Pass => function.pass_stage(straight, plan)?,
+            StageKind::Fused => {
+                let told = asked.filter(|_| !bound.samples);
+                function.whole_stage((straight, plan), told)?;
+            }
+            StageKind::Prefetch => {
+                let asked = asked.ok_or_else(|| CompileError::internal("tables to prefetch"))?;
+                function.ask_stage((straight, plan), asked)?;
+            }
+        }
+        made.push(id, context);
+        Ok(id)
     }
 }
 
@@ -276,20 +296,14 @@ impl Machine {
 struct Names {
     block: Signature,
     bodies: HashMap<Callee, FuncId>,
-    call_outs: Vec<FuncId>,
+    host_calls: HostCalls,
     /// The function that makes calls on cold paths; see [`cold`].
     cold: FuncId,
 }
 
 impl Names {
     fn new(module: &mut JITModule, bound: &Bound) -> Result<Self, CompileError> {
-        let signature = |module: &JITModule, parameters: usize, gives: bool| {
-            let mut signature = module.make_signature();
-            signature.params.extend((0..parameters).map(|_| AbiParam::new(types::I64)));
-            signature.returns.extend(gives.then(|| AbiParam::new(types::I64)));
-            signature
-        };
-        let block = signature(module, 2, true);
+        let block = signature_of_words(module, 2, true);
         let mut bodies = HashMap::new();
         for (number, (callee, _)) in bound.bodies.iter().enumerate() {
             let name = format!("block_{number}");
@@ -298,18 +312,9 @@ impl Names {
                 .map_err(CompileError::generator)?;
             bodies.insert(*callee, id);
         }
-        let mut ids = Vec::new();
-        for (name, _, parameters, gives) in call_outs() {
-            let signature = signature(module, parameters, gives);
-            let name = format!("planimeter_{name}");
-            ids.push(
-                module
-                    .declare_function(&name, Linkage::Import, &signature)
-                    .map_err(CompileError::generator)?,
-            );
-        }
+        let host_calls = HostCalls::declare(module)?;
         let cold = cold::declare(module)?;
-        Ok(Self { block, bodies, call_outs: ids, cold })
+        Ok(Self { block, bodies, host_calls, cold })
     }
 
     /// Creates the context of a block or a stage that is to be generated.
@@ -337,6 +342,8 @@ struct Function<'f, 'm> {
     /// The places of values that are variables of the function. `None` if all values are in the
     /// frame.
     places: Option<Places<'m>>,
+    /// The first invariant that was found violated, for which the program is refused.
+    broken: Option<InternalError>,
 }
 
 impl<'f, 'm> Function<'f, 'm> {
@@ -349,20 +356,34 @@ impl<'f, 'm> Function<'f, 'm> {
         let entry = builder.create_block();
         builder.append_block_params_for_function_params(entry);
         builder.switch_to_block(entry);
-        let (frame, context) = match builder.block_params(entry) {
-            [frame, context] => (*frame, *context),
-            _ => {
-                let none = builder.ins().iconst(types::I64, 0);
-                (none, none)
-            }
+        let parameters = match builder.block_params(entry) {
+            [frame, context] => Some((*frame, *context)),
+            _ => None,
         };
-        let config = module.target_config();
-        let loops = Vec::new();
-        let (state_end, places) = (None, None);
-        Self { builder, module, names, bound, config, frame, context, loops, state_end, places }
+        let (frame, context) = parameters.unwrap_or_else(|| {
+            let none = builder.ins().iconst(types::I64, 0);
+            (none, none)
+        });
+        let mut function = Self {
+            config: module.target_config(),
+            builder,
+            module,
+            names,
+            bound,
+            frame,
+            context,
+            loops: Vec::new(),
+            state_end: None,
+            places: None,
+            broken: None,
+        };
+        if parameters.is_none() {
+            function.broken("a function whose parameters are not the frame and the context");
+        }
+        function
     }
 
-    fn body(mut self, body: &Body) {
+    fn body(mut self, body: &Body) -> Result<(), InternalError> {
         match body {
             Body::Block(block) => {
                 if !self.block(block) {
@@ -371,9 +392,35 @@ impl<'f, 'm> Function<'f, 'm> {
             }
             Body::Parser(parser) => self.parser(parser),
         }
+        self.finish()
+    }
+
+    /// Completes the function. Returns the first invariant that was violated while the function was
+    /// generated, if any.
+    fn finish(mut self) -> Result<(), InternalError> {
+        if let Some(broken) = self.broken {
+            return Err(broken);
+        }
         self.builder.seal_all_blocks();
         let frontend = self.module.target_config();
         self.builder.finalize(frontend);
+        Ok(())
+    }
+
+    /// Records that an invariant of the code generator is violated where this function is called.
+    /// [`Function::finish`] then refuses the program, so code that is generated after the call
+    /// never runs.
+    #[track_caller]
+    fn broken(&mut self, what: &'static str) {
+        self.broken.get_or_insert(InternalError::new(what));
+    }
+
+    /// Records a violated invariant as [`Function::broken`] does, and returns a value in place of
+    /// the one that cannot be computed.
+    #[track_caller]
+    fn broken_value(&mut self, what: &'static str) -> Value {
+        self.broken(what);
+        self.number(0)
     }
 
     /// Ends the function, or the current inlined body, with the given [`flow`].
@@ -458,7 +505,7 @@ impl<'f, 'm> Function<'f, 'm> {
             self.builder.set_cold_block(refills);
             self.builder.ins().brif(is_left, goes_on, &[], refills, &[]);
             self.builder.switch_to_block(refills);
-            let left = self.call_out(CallOut::Refill, &[self.context]).unwrap_or(left);
+            let left = self.call_host(HostCall::Refill, &[self.context]);
             let is_left = self.builder.ins().icmp_imm_s(IntCC::SignedGreaterThanOrEqual, left, 0);
             self.fault_unless(is_left, context::WORK_LIMIT);
             self.builder.ins().jump(goes_on, &[]);
@@ -466,26 +513,16 @@ impl<'f, 'm> Function<'f, 'm> {
         }
     }
 
-    /// Emits a host call, and returns its result if it has one.
-    fn call_out(&mut self, call_out: CallOut, arguments: &[Value]) -> Option<Value> {
-        let id = self.names.call_outs.get(call_out as usize).copied()?;
-        let function = self.module.declare_func_in_func(id, self.builder.func);
-        let call = self.builder.ins().call(function, arguments);
-        self.builder.inst_results(call).first().copied()
-    }
-
     /// Emits a call of the code of a block, and returns how it ended.
     fn call_block(&mut self, callee: Callee) -> Value {
-        let id = self.names.bodies.get(&callee).copied();
-        let arguments = [self.frame, self.context];
-        let result = id.and_then(|id| {
-            let function = self.module.declare_func_in_func(id, self.builder.func);
-            let call = self.builder.ins().call(function, &arguments);
-            self.builder.inst_results(call).first().copied()
-        });
-        match result {
+        let Some(id) = self.names.bodies.get(&callee).copied() else {
+            return self.broken_value("a callee without a body");
+        };
+        let function = self.module.declare_func_in_func(id, self.builder.func);
+        let call = self.builder.ins().call(function, &[self.frame, self.context]);
+        match self.builder.inst_results(call).first().copied() {
             Some(result) => result,
-            None => self.number(flow::FAULT.cast_unsigned()),
+            None => self.broken_value("a block whose code returns nothing"),
         }
     }
 }

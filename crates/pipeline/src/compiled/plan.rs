@@ -544,7 +544,28 @@ impl Walk<'_> {
                     self.sums |=
                         matches!(method, Add | Clear | Get | GetState | SetState | Subtract);
                 }
-                _ => {}
+                // The values that these use are among the loads and stores of the step.
+                StatementKind::Assign { .. }
+                | StatementKind::Reset(_)
+                | StatementKind::If { .. }
+                | StatementKind::Switch { .. }
+                | StatementKind::For { .. }
+                | StatementKind::Break
+                | StatementKind::Continue
+                | StatementKind::ApplyTable { .. }
+                | StatementKind::CallAction { .. }
+                | StatementKind::CallFunction { .. }
+                | StatementKind::CallControl { .. }
+                | StatementKind::CallParser { .. }
+                | StatementKind::Extract { .. }
+                | StatementKind::Lookahead { .. }
+                | StatementKind::Advance(_)
+                | StatementKind::Verify { .. }
+                | StatementKind::SetValidity { .. }
+                | StatementKind::PushFront { .. }
+                | StatementKind::PopFront { .. }
+                | StatementKind::Return(_)
+                | StatementKind::Exit => {}
             },
             StepKind::Evaluate(_, offset, shape) => self.shape(*offset, shape, Use::Write)?,
             StepKind::Write(_, _, offset, shape) => self.shape(*offset, shape, Use::Read)?,

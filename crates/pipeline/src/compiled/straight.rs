@@ -294,7 +294,10 @@ impl Places<'_> {
     /// Returns the offsets and sizes of the parameters of a stage that other blocks share. There
     /// are none if the package has no such stage.
     fn shared(&self, stage: Stage) -> Vec<(u32, u32)> {
-        let Some(position) = self.package.position(stage) else { return Vec::new() };
+        let Some(position) = self.package.position(stage) else {
+            // The architecture has no such stage.
+            return Vec::new();
+        };
         let (block, roles) = (self.bound.blocks.get(position), self.package.blocks.get(position));
         let parameters = block
             .zip(roles)

@@ -42,7 +42,10 @@ impl Compiled {
     #[must_use]
     pub fn ways(&self) -> Vec<Way> {
         let mut ways = vec![Way::Driver];
-        let Ok(straight) = &self.straight else { return ways };
+        let Ok(straight) = &self.straight else {
+            // The program has no fast path.
+            return ways;
+        };
         if straight.is_codes_alone {
             ways.push(Way::Blocks);
         }

@@ -42,7 +42,8 @@ impl Made {
         let stack = stack::needed(&self.functions)?;
         let mut size = 0;
         for (id, context) in &self.functions {
-            let Some(code) = context.compiled_code() else { continue };
+            let code = context.compiled_code();
+            let code = code.ok_or_else(|| CompileError::internal("a function without code"))?;
             let relocations = code.buffer.relocs().iter();
             let relocations: Vec<ModuleReloc> = relocations
                 .map(|relocation| ModuleReloc::from_mach_reloc(relocation, &context.func, *id))

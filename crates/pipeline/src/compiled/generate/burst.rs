@@ -25,12 +25,12 @@ use crate::compiled::burst::{
 use crate::compiled::context::{NEW_PACKET, NOWHERE};
 use crate::compiled::plan::{Plan, PlannedHeader};
 use crate::compiled::straight::{EGRESS, INGRESS, Kind, PARSER, Straight, UPDATE, VERIFY};
+use crate::error::InternalError;
 use crate::layout::MetadataField as Of;
 use crate::table::EntryLayout;
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{Block, InstBuilder, Value, types};
 use cranelift_frontend::Variable;
-use cranelift_module::Module;
 use std::mem::offset_of;
 
 /// The metadata that the rules of the glue read, and the port of the packet, if it has one already.
@@ -72,7 +72,11 @@ struct Lengths {
 
 impl<'m> Function<'_, 'm> {
     /// Generates the parser stage, which parses all packets of a burst.
-    pub(super) fn parse_stage(mut self, straight: &Straight, plan: &'m Plan) {
+    pub(super) fn parse_stage(
+        mut self,
+        straight: &Straight,
+        plan: &'m Plan,
+    ) -> Result<(), InternalError> {
         let looped = self.begin_loop(straight, plan);
         let input = self.of_record(looped, offset_of!(Packet, input));
         let output = self.output(looped);
@@ -94,13 +98,17 @@ impl<'m> Function<'_, 'm> {
         self.save(plan, error, (input, output));
         self.prefetch_tables(straight, plan);
         self.builder.ins().jump(looped.next, &[]);
-        self.end_loop(looped);
+        self.end_loop(looped)
     }
 
     /// Generates the second stage, which processes the parsed packets of a burst to completion,
     /// from the packet with the given number on. The stage stops at a packet that it cannot
     /// complete.
-    pub(super) fn pass_stage(mut self, straight: &Straight, plan: &'m Plan) {
+    pub(super) fn pass_stage(
+        mut self,
+        straight: &Straight,
+        plan: &'m Plan,
+    ) -> Result<(), InternalError> {
         let looped = self.begin_loop(straight, plan);
         let lengths = self.lengths(looped);
         let output = self.output(looped);
@@ -111,7 +119,7 @@ impl<'m> Function<'_, 'm> {
         let ahead = known_tables(self.bound, straight, plan).map(|(number, ..)| number);
         self.set_ahead(ahead.collect());
         self.behind_parser(looped, plan, error, (output, lengths));
-        self.end_loop(looped);
+        self.end_loop(looped)
     }
 
     /// Emits the processing of a packet after its parser, which left the given error.
@@ -219,7 +227,7 @@ impl<'m> Function<'_, 'm> {
     }
 
     /// Ends the loop over the packets, and the function.
-    fn end_loop(mut self, looped: Loop<'_>) {
+    fn end_loop(mut self, looped: Loop<'_>) -> Result<(), InternalError> {
         self.builder.switch_to_block(looped.next);
         let at = self.builder.use_var(looped.index);
         let after = self.builder.ins().iadd_imm_s(at, 1);
@@ -232,9 +240,7 @@ impl<'m> Function<'_, 'm> {
             let at = self.builder.use_var(looped.index);
             self.leave_burst(looped, at);
         }
-        self.builder.seal_all_blocks();
-        let frontend = self.module.target_config();
-        self.builder.finalize(frontend);
+        self.finish()
     }
 
     /// Ends the function, and returns the given result.
@@ -386,7 +392,10 @@ impl<'m> Function<'_, 'm> {
             }
         }
         for (flag, header) in plan.headers.iter().filter(|(_, header)| header.extracted.is_some()) {
-            let Some(pointer) = self.header_pointer(*flag) else { continue };
+            let Some(pointer) = self.header_pointer(*flag) else {
+                self.broken("a header of the plan without a pointer");
+                continue;
+            };
             let mut at = self.builder.use_var(pointer);
             if !plan.parser_writes_headers {
                 let storage = self.storage(*flag);
@@ -418,10 +427,12 @@ impl<'m> Function<'_, 'm> {
             }
         }
         for (flag, header) in plan.headers.iter().filter(|(_, header)| header.extracted.is_some()) {
-            if let Some(pointer) = self.header_pointer(*flag) {
-                let at = self.word(self.frame, header.pointer as usize);
-                self.builder.def_var(pointer, at);
-            }
+            let Some(pointer) = self.header_pointer(*flag) else {
+                self.broken("a header of the plan without a pointer");
+                continue;
+            };
+            let at = self.word(self.frame, header.pointer as usize);
+            self.builder.def_var(pointer, at);
         }
         let cursor = self.word(self.frame, plan.cursor as usize);
         self.set_context_field(context_offset::CURSOR, cursor);
@@ -552,6 +563,7 @@ impl<'m> Function<'_, 'm> {
         self.slot(field.address.offset).map(|variable| (field, variable))
     }
 
+    /// Sets a field of the metadata, unless the program does not use it.
     fn set_slot(&mut self, field: Field, value: Value) {
         if let Some(variable) = self.slot(field.address.offset) {
             let value = self.masked(value, field.scalar.width);
@@ -564,11 +576,10 @@ impl<'m> Function<'_, 'm> {
     fn value_in(&mut self, fields: &[Option<Field>], field: Of) -> Value {
         match self.known(fields, field) {
             Some((_, variable)) => self.builder.use_var(variable),
-            None => {
-                let is_there = fields.get(field as usize).is_some_and(Option::is_some);
-                debug_assert!(!is_there, "{field:?} decides and has no place");
-                self.number(0)
+            None if fields.get(field as usize).is_some_and(Option::is_some) => {
+                self.broken_value("a field that decides about packets and has no variable")
             }
+            None => self.number(0),
         }
     }
 

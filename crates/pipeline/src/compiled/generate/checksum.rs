@@ -40,7 +40,7 @@ impl Function<'_, '_> {
         self.builder.set_cold_block(long);
         self.builder.ins().brif(tails, long, &[], short, &[]);
         self.builder.switch_to_block(long);
-        let called = self.hash_by_call(number, found, Self::call_out_cold);
+        let called = self.hash_by_call(number, found, Self::call_host_cold);
         self.builder.ins().jump(join, &[called.into()]);
         self.builder.switch_to_block(short);
         let summed = self.checksum_of_words(gather, found);
@@ -70,7 +70,9 @@ impl Function<'_, '_> {
     /// equation 3).
     pub(super) fn sum_with(&mut self, number: u32, sum: Value, subtracts: bool) -> Value {
         let bound = self.bound;
-        let Some(gather) = bound.gathers.get(number as usize) else { return sum };
+        let Some(gather) = bound.gathers.get(number as usize) else {
+            return self.broken_value("the fields of a sum");
+        };
         let words = if gather.is_in_words() {
             let words = self.sum_of_words(gather, subtracts);
             let words = self.builder.ins().ireduce(types::I16, words);
@@ -79,7 +81,7 @@ impl Function<'_, '_> {
         } else {
             // The host returns the checksum, which is the complement of the sum.
             let none = self.number(0);
-            let hash = self.hash_by_call(number, none, Self::call_out);
+            let hash = self.hash_by_call(number, none, Self::call_host);
             let words = self.builder.ins().bnot(hash);
             self.masked(words, 16)
         };

@@ -5,8 +5,8 @@
 //! The function generated here preserves all registers except for the processor's flags and makes
 //! the call on behalf of the loop, so that the cost is paid only if the call happens.
 
-use super::{CallOut, Function};
-use crate::error::CompileError;
+use super::Function;
+use crate::error::{CompileError, InternalError};
 use cranelift_codegen::Context;
 use cranelift_codegen::ir::{
     AbiParam, InstBuilder, MemFlagsData, Signature, StackSlotData, StackSlotKind, UserFuncName,
@@ -40,7 +40,7 @@ pub(super) fn make(
     id: FuncId,
     module: &JITModule,
     builders: &mut FunctionBuilderContext,
-) -> Context {
+) -> Result<Context, InternalError> {
     let mut context = module.make_context();
     context.func.signature = signature();
     context.func.name = UserFuncName::user(0, id.as_u32());
@@ -52,17 +52,19 @@ pub(super) fn make(
     builder.append_block_params_for_function_params(entry);
     builder.switch_to_block(entry);
     let of_called = builder.import_signature(of_called);
-    if let [called, arguments @ .., left] = &*builder.block_params(entry).to_vec() {
-        let call = builder.ins().call_indirect(of_called, *called, arguments);
-        let results = builder.inst_results(call).to_vec();
-        for (result, at) in results.into_iter().zip((0..).step_by(8)) {
-            builder.ins().store(MemFlagsData::new().with_notrap(), result, *left, at);
-        }
+    let parameters = builder.block_params(entry).to_vec();
+    let [called, arguments @ .., left] = &parameters[..] else {
+        return Err(InternalError::new("the parameters of the function for cold calls"));
+    };
+    let call = builder.ins().call_indirect(of_called, *called, arguments);
+    let results = builder.inst_results(call).to_vec();
+    for (result, at) in results.into_iter().zip((0..).step_by(8)) {
+        builder.ins().store(MemFlagsData::new().with_notrap(), result, *left, at);
     }
     builder.ins().return_(&[]);
     builder.seal_all_blocks();
     builder.finalize(module.target_config());
-    context
+    Ok(context)
 }
 
 impl Function<'_, '_> {
@@ -70,7 +72,9 @@ impl Function<'_, '_> {
     /// the others are unspecified, and it is passed unspecified words for arguments that it does
     /// not have.
     pub(super) fn call_cold(&mut self, function: Value, arguments: &[Value]) -> [Value; RESULTS] {
-        debug_assert!(arguments.len() <= ARGUMENTS);
+        if arguments.len() > ARGUMENTS {
+            self.broken("a call on a cold path with more arguments than are passed on");
+        }
         let slot = StackSlotData::new(StackSlotKind::ExplicitSlot, RESULTS as u32 * 8, 3);
         let slot = self.builder.create_sized_stack_slot(slot);
         let left = self.builder.ins().stack_addr(types::I64, slot, 0);
@@ -80,18 +84,5 @@ impl Function<'_, '_> {
         handed[1..=ARGUMENTS].iter_mut().zip(arguments).for_each(|(to, from)| *to = *from);
         self.builder.ins().call(cold, &handed);
         [0, 8].map(|at| self.builder.ins().stack_load(types::I64, types::I64, slot, at))
-    }
-
-    /// Makes a host call with [`Self::call_cold`].
-    pub(super) fn call_out_cold(
-        &mut self,
-        call_out: CallOut,
-        arguments: &[Value],
-    ) -> Option<Value> {
-        let id = self.names.call_outs.get(call_out as usize).copied()?;
-        let function = self.module.declare_func_in_func(id, self.builder.func);
-        let address = self.builder.ins().func_addr(types::I64, function);
-        let [result, _] = self.call_cold(address, arguments);
-        Some(result)
     }
 }

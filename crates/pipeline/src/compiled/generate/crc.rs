@@ -33,8 +33,11 @@ impl Function<'_, '_> {
         let mut taken = None;
         if !gather.takes_invalid {
             for piece in &gather.pieces {
-                let Piece::Bits { flag, .. } = *piece else { continue };
-                let header = Address::fixed(flag);
+                let header = match *piece {
+                    Piece::Bits { flag, .. } | Piece::Tail { flag, .. } => Address::fixed(flag),
+                    // These are always part of the data.
+                    Piece::Number { .. } | Piece::Constant { .. } => continue,
+                };
                 if !matches!(self.known_place(header), Some(Known::At(_))) {
                     let is_valid = self.is_valid(header);
                     taken = Some(match taken {
@@ -51,7 +54,7 @@ impl Function<'_, '_> {
             self.builder.set_cold_block(others);
             self.builder.ins().brif(taken, all_there, &[], others, &[]);
             self.builder.switch_to_block(others);
-            let called = self.hash_by_call(number, found, Self::call_out_cold);
+            let called = self.hash_by_call(number, found, Self::call_host_cold);
             self.builder.ins().jump(join, &[called.into()]);
             self.builder.switch_to_block(all_there);
         }
@@ -103,12 +106,13 @@ impl Function<'_, '_> {
                     let value = self.number(number);
                     (self.bytes_of(value, width, (done, left)), left)
                 }
-                Piece::Tail { .. } => return,
+                Piece::Tail { .. } => return self.broken("a varbit in data of a fixed length"),
             };
             let part = self.builder.ins().ishl_imm_u(part, i64::from(8 * inside));
-            if let Some(word) = words.get_mut(word as usize) {
-                *word = self.builder.ins().bor(*word, part);
-            }
+            let Some(word) = words.get_mut(word as usize) else {
+                return self.broken("data of a hash that is longer than its pieces");
+            };
+            *word = self.builder.ins().bor(*word, part);
             done += taken;
         }
     }

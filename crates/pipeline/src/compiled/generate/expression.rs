@@ -162,7 +162,8 @@ impl Function<'_, '_> {
             Of::BitAnd | Of::And => self.builder.ins().band(left, right),
             Of::BitOr | Of::Or => self.builder.ins().bor(left, right),
             Of::BitXor => self.builder.ins().bxor(left, right),
-            Of::ShiftLeft | Of::ShiftRight => self.shifted(operator, of, left, right),
+            Of::ShiftLeft => self.shifted(true, of, left, right),
+            Of::ShiftRight => self.shifted(false, of, left, right),
             Of::Equal => self.compared(IntCC::Equal, (64, false), left, right),
             Of::NotEqual => self.compared(IntCC::NotEqual, (64, false), left, right),
             Of::Less => {
@@ -183,7 +184,7 @@ impl Function<'_, '_> {
                 self.compared(greater, of, left, right)
             }
             // The resolved program has a separate expression for concatenation.
-            Of::Concatenate => left,
+            Of::Concatenate => self.broken_value("a concatenation as a binary operator"),
         }
     }
 
@@ -228,10 +229,11 @@ impl Function<'_, '_> {
         self.masked(result, width)
     }
 
-    /// Shifts. A shift by the width or more yields zero, or the sign for a signed right shift.
+    /// Shifts to the left or to the right. A shift by the width or more yields zero, or the sign for
+    /// a signed right shift.
     fn shifted(
         &mut self,
-        operator: BinaryOperator,
+        to_the_left: bool,
         (width, signed): (u32, bool),
         left: Value,
         amount: Value,
@@ -239,23 +241,19 @@ impl Function<'_, '_> {
         let far = i64::from(width);
         let is_far = self.builder.ins().icmp_imm_s(IntCC::UnsignedGreaterThanOrEqual, amount, far);
         let zero = self.number(0);
-        match operator {
-            BinaryOperator::ShiftLeft => {
-                let shifted = self.builder.ins().ishl(left, amount);
-                let result = self.builder.ins().select(is_far, zero, shifted);
-                self.masked(result, width)
-            }
-            _ if signed => {
-                let left = self.extended(left, width);
-                let most = self.number(63);
-                let amount = self.builder.ins().select(is_far, most, amount);
-                let shifted = self.builder.ins().sshr(left, amount);
-                self.masked(shifted, width)
-            }
-            _ => {
-                let shifted = self.builder.ins().ushr(left, amount);
-                self.builder.ins().select(is_far, zero, shifted)
-            }
+        if to_the_left {
+            let shifted = self.builder.ins().ishl(left, amount);
+            let result = self.builder.ins().select(is_far, zero, shifted);
+            self.masked(result, width)
+        } else if signed {
+            let left = self.extended(left, width);
+            let most = self.number(63);
+            let amount = self.builder.ins().select(is_far, most, amount);
+            let shifted = self.builder.ins().sshr(left, amount);
+            self.masked(shifted, width)
+        } else {
+            let shifted = self.builder.ins().ushr(left, amount);
+            self.builder.ins().select(is_far, zero, shifted)
         }
     }
 }

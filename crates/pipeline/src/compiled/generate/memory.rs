@@ -36,16 +36,21 @@ fn flags_of_input() -> MemFlagsData {
     flags().with_readonly().with_can_move()
 }
 
-fn integer(bytes: u32) -> Type {
-    match bytes {
-        1 => types::I8,
-        2 => types::I16,
-        4 => types::I32,
-        _ => types::I64,
-    }
-}
-
 impl Function<'_, '_> {
+    /// Returns the type of an integer of 1, 2, 4 or 8 bytes.
+    fn integer(&mut self, bytes: u32) -> Type {
+        match bytes {
+            1 => types::I8,
+            2 => types::I16,
+            4 => types::I32,
+            8 => types::I64,
+            _ => {
+                self.broken("a number of another size than 1, 2, 4 or 8 bytes");
+                types::I64
+            }
+        }
+    }
+
     /// Returns the address of a value in the frame. For an element of a stack, emits a check of the
     /// index, and rejects an index beyond the stack.
     pub(super) fn pointer(&mut self, address: Address) -> Pointer {
@@ -66,21 +71,23 @@ impl Function<'_, '_> {
     /// Loads 1, 2, 4 or 8 bytes in the processor's byte order, zero-extended to 64 bits.
     pub(super) fn load(&mut self, from: Pointer, bytes: u32) -> Value {
         let Pointer { base, offset } = from;
-        let loaded = self.builder.ins().load(integer(bytes), flags(), base, offset);
+        let size = self.integer(bytes);
+        let loaded = self.builder.ins().load(size, flags(), base, offset);
         if bytes == 8 { loaded } else { self.builder.ins().uextend(types::I64, loaded) }
     }
 
     /// Stores the low 1, 2, 4 or 8 bytes of a value in the processor's byte order.
     pub(super) fn store(&mut self, to: Pointer, bytes: u32, value: Value) {
-        let value =
-            if bytes == 8 { value } else { self.builder.ins().ireduce(integer(bytes), value) };
+        let size = self.integer(bytes);
+        let value = if bytes == 8 { value } else { self.builder.ins().ireduce(size, value) };
         self.builder.ins().store(flags(), value, to.base, to.offset);
     }
 
     /// Loads as [`Self::load`] does, from memory that no code writes.
     pub(super) fn load_input(&mut self, from: Pointer, bytes: u32) -> Value {
         let Pointer { base, offset } = from;
-        let loaded = self.builder.ins().load(integer(bytes), flags_of_input(), base, offset);
+        let size = self.integer(bytes);
+        let loaded = self.builder.ins().load(size, flags_of_input(), base, offset);
         if bytes == 8 { loaded } else { self.builder.ins().uextend(types::I64, loaded) }
     }
 
@@ -91,14 +98,15 @@ impl Function<'_, '_> {
 
     fn load_network_with(&mut self, flags: MemFlagsData, from: Pointer, bytes: u32) -> Value {
         let Pointer { base, offset } = from;
-        let loaded = self.builder.ins().load(integer(bytes), flags, base, offset);
+        let size = self.integer(bytes);
+        let loaded = self.builder.ins().load(size, flags, base, offset);
         let swapped = if bytes == 1 { loaded } else { self.builder.ins().bswap(loaded) };
         if bytes == 8 { swapped } else { self.builder.ins().uextend(types::I64, swapped) }
     }
 
     fn store_network(&mut self, to: Pointer, bytes: u32, value: Value) {
-        let value =
-            if bytes == 8 { value } else { self.builder.ins().ireduce(integer(bytes), value) };
+        let size = self.integer(bytes);
+        let value = if bytes == 8 { value } else { self.builder.ins().ireduce(size, value) };
         let swapped = if bytes == 1 { value } else { self.builder.ins().bswap(value) };
         self.builder.ins().store(flags(), swapped, to.base, to.offset);
     }
@@ -118,7 +126,9 @@ impl Function<'_, '_> {
                 let loaded = self.load_network_with(flags_of_input(), at, bytes);
                 self.out_of_bytes(loaded, shift, field.scalar.width, bytes)
             }
-            _ => self.load_scalar(at, field.scalar),
+            Storage::Native { .. } | Storage::Packed { .. } | Storage::Wide { .. } => {
+                self.load_scalar(at, field.scalar)
+            }
         }
     }
 
@@ -183,7 +193,7 @@ impl Function<'_, '_> {
     pub(super) fn copy_field(&mut self, to: Field, from: Field) -> bool {
         let own_bytes = |field: Field| match field.scalar.storage {
             Storage::Packed { bit } if has_own_bytes(bit, field.scalar.width) => Some(bit / 8),
-            _ => None,
+            Storage::Native { .. } | Storage::Packed { .. } | Storage::Wide { .. } => None,
         };
         let bytes = to.scalar.width / 8;
         let (Some(first), Some(first_from)) = (own_bytes(to), own_bytes(from)) else {
@@ -269,7 +279,8 @@ impl Function<'_, '_> {
         }
         for (at, size) in chunks(bytes) {
             let from = from.plus(at);
-            let part = self.builder.ins().load(integer(size), flags(), from.base, from.offset);
+            let size = self.integer(size);
+            let part = self.builder.ins().load(size, flags(), from.base, from.offset);
             let to = to.plus(at);
             self.builder.ins().store(flags(), part, to.base, to.offset);
         }
@@ -286,7 +297,8 @@ impl Function<'_, '_> {
             return;
         }
         for (offset, size) in chunks(bytes) {
-            let zero = self.builder.ins().iconst(integer(size), 0);
+            let size = self.integer(size);
+            let zero = self.builder.ins().iconst(size, 0);
             let at = at.plus(offset);
             self.builder.ins().store(flags(), zero, at.base, at.offset);
         }

@@ -1,7 +1,7 @@
 //! Meters, and the counters and meters of table entries.
 
 use super::memory::Pointer;
-use super::{CallOut, Function, context_offset};
+use super::{Function, HostCall, context_offset};
 use crate::bound::{DEFAULT_ENTRY, Directs, Expression, Field, Metered};
 use crate::compiled::meters::AS_RECEIVED;
 use crate::compiled::tables::TableAccess;
@@ -15,7 +15,7 @@ impl Function<'_, '_> {
         let index = self.expression(index);
         let (id, before, length) = self.metered(metered);
         let arguments = [self.context, id, index, before, length];
-        let Some(color) = self.call_out(CallOut::Meter, &arguments) else { return };
+        let color = self.call_host(HostCall::Meter, &arguments);
         if let Some(to) = metered.to {
             let otherwise = if stays { self.load_field(to) } else { before };
             self.store_color(to, color, otherwise);
@@ -27,7 +27,7 @@ impl Function<'_, '_> {
         let entry = self.load_field(entry);
         let (id, before, length) = self.metered(metered);
         let arguments = [self.context, id, entry, before, length];
-        let Some(color) = self.call_out(CallOut::EntryMeter, &arguments) else { return };
+        let color = self.call_host(HostCall::EntryMeter, &arguments);
         if let Some(to) = metered.to {
             self.store_color(to, color, before);
         }
@@ -50,9 +50,8 @@ impl Function<'_, '_> {
         let (id, zero) = (self.number(u64::from(meter)), self.number(0));
         let received = self.number(AS_RECEIVED);
         let arguments = [self.context, id, zero, zero, received];
-        if let Some(color) = self.call_out(CallOut::EntryMeter, &arguments) {
-            self.store_color(to, color, before);
-        }
+        let color = self.call_host(HostCall::EntryMeter, &arguments);
+        self.store_color(to, color, before);
         self.builder.ins().jump(join, &[]);
         self.builder.switch_to_block(join);
     }
@@ -67,7 +66,11 @@ impl Function<'_, '_> {
         let entry = self.load_field(entry);
         let given = bytes.map(|bytes| self.expression(bytes));
         let bound = self.bound;
-        let native = bound.tables.get(table as usize).and_then(|table| table.native.as_ref());
+        let table = bound.tables.get(table as usize);
+        if table.is_none() {
+            self.broken("the table of a direct counter");
+        }
+        let native = table.and_then(|table| table.native.as_ref());
         let mut block = || self.builder.create_block();
         let (own, other, join) = (block(), block(), block());
         self.builder.set_cold_block(other);
@@ -96,7 +99,7 @@ impl Function<'_, '_> {
         self.builder.switch_to_block(other);
         let id = self.number(u64::from(counter));
         let length = given.unwrap_or_else(|| self.number(AS_RECEIVED));
-        self.call_out(CallOut::CountEntry, &[self.context, id, entry, length]);
+        self.run_on_host(HostCall::CountEntry, &[self.context, id, entry, length]);
         self.builder.ins().jump(join, &[]);
         self.builder.switch_to_block(join);
     }
@@ -114,7 +117,7 @@ impl Function<'_, '_> {
             let (id, green) = (self.number(u64::from(*meter)), self.number(0));
             let received = self.number(AS_RECEIVED);
             let arguments = [self.context, id, entry, green, received];
-            let Some(found) = self.call_out(CallOut::EntryMeter, &arguments) else { continue };
+            let found = self.call_host(HostCall::EntryMeter, &arguments);
             // The host returns all ones for "no colour", which becomes zero here.
             let known = self.builder.ins().iadd_imm_s(found, 1);
             self.store_field(*color, known);

@@ -1,6 +1,6 @@
 //! Parsers: each state becomes a block of the generated function.
 
-use super::{CallOut, Function, flow};
+use super::{Function, HostCall, flow};
 use crate::bound::{Parser, Set, State, Subject, Target};
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{Block, InstBuilder, Value, types};
@@ -56,7 +56,7 @@ impl Function<'_, '_> {
                 Some(block) => {
                     self.builder.ins().jump(*block, &[]);
                 }
-                None => self.leave(flow::NEXT),
+                None => self.broken("a state of a parser that is not there"),
             },
             Target::Accept => self.leave(flow::NEXT),
             Target::Reject => {
@@ -72,11 +72,15 @@ impl Function<'_, '_> {
             state.subjects.iter().map(|subject| self.expression(&subject.value)).collect();
         for case in &state.cases {
             let next = self.builder.create_block();
+            if case.sets.len() > subjects.len() {
+                self.broken("a case of a select with more sets than there are subjects");
+            }
             for ((set, subject), value) in case.sets.iter().zip(&state.subjects).zip(&subjects) {
-                let Some(fits) = self.fits(set, subject, *value) else { continue };
-                let goes_on = self.builder.create_block();
-                self.builder.ins().brif(fits, goes_on, &[], next, &[]);
-                self.builder.switch_to_block(goes_on);
+                if let Some(fits) = self.fits(set, subject, *value) {
+                    let goes_on = self.builder.create_block();
+                    self.builder.ins().brif(fits, goes_on, &[], next, &[]);
+                    self.builder.switch_to_block(goes_on);
+                }
             }
             self.go_to(case.target, states);
             self.builder.switch_to_block(next);
@@ -100,7 +104,7 @@ impl Function<'_, '_> {
                     (self.number(u64::from(*id)), self.number(u64::from(subject.width)));
                 let signed = self.number(u64::from(subject.signed));
                 let arguments = [self.context, id, value, width, signed];
-                self.call_out(CallOut::IsMember, &arguments)?
+                self.call_host(HostCall::IsMember, &arguments)
             }
             Set::Exact(wanted) => {
                 let wanted = self.expression(wanted);

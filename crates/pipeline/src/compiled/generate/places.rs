@@ -44,6 +44,14 @@ pub(super) struct Places<'p> {
     columns: Option<(Value, Variable)>,
 }
 
+/// The violated invariant of a stage whose values have no places yet.
+const NO_PLACES: &str = "a stage that was begun without a plan";
+/// The violated invariant of a value that the interpreter exchanges with a stage, although no plan
+/// has values of its shape.
+const NOT_PLANNED: &str = "a value of a shape that no plan has";
+/// The violated invariant of code of the fused function in another stage.
+const NOT_WHOLE: &str = "code of the fused function in another stage";
+
 /// All bits of a header.
 pub(super) const ALL_BITS: Range<u32> = 0..u32::MAX;
 
@@ -188,22 +196,25 @@ impl<'m> Function<'_, 'm> {
 
     /// Sets the burst, and the variable that holds the index of the current packet.
     pub(super) fn set_columns(&mut self, burst: Value, index: Variable) {
-        if let Some(places) = &mut self.places {
-            places.columns = Some((burst, index));
+        match &mut self.places {
+            Some(places) => places.columns = Some((burst, index)),
+            None => self.broken(NO_PLACES),
         }
     }
 
     /// Sets whether extracted headers are read from the received packet.
     pub(super) fn reads_input(&mut self, reads: bool) {
-        if let Some(places) = &mut self.places {
-            places.reads_input = reads;
+        match &mut self.places {
+            Some(places) => places.reads_input = reads,
+            None => self.broken(NO_PLACES),
         }
     }
 
     /// Declares that no later code reads the results of checksum verification.
     pub(super) fn ignore_verification(&mut self) {
-        if let Some(places) = &mut self.places {
-            places.ignores_verification = true;
+        match &mut self.places {
+            Some(places) => places.ignores_verification = true,
+            None => self.broken(NO_PLACES),
         }
     }
 
@@ -214,7 +225,7 @@ impl<'m> Function<'_, 'm> {
     /// Declares that the function processes each packet to completion, in the output buffer at the
     /// given address.
     pub(super) fn begin_whole(&mut self, output: Value) {
-        let Some(places) = &mut self.places else { return };
+        let Some(places) = &mut self.places else { return self.broken(NO_PLACES) };
         let mut variables = || self.builder.declare_var(types::I64);
         let sources = places.pointers.keys().map(|flag| (*flag, variables())).collect();
         places.whole = Some(Whole {
@@ -269,7 +280,10 @@ impl<'m> Function<'_, 'm> {
     /// Ends the parser. Returns the blocks in which it accepts, each with the state from which it
     /// does. No header has been written in those blocks.
     pub(super) fn end_of_parser(&mut self) -> Vec<(Block, u32)> {
-        let Some(Places { whole: Some(whole), .. }) = &mut self.places else { return Vec::new() };
+        let Some(Places { whole: Some(whole), .. }) = &mut self.places else {
+            self.broken(NOT_WHOLE);
+            return Vec::new();
+        };
         whole.state = None;
         std::mem::take(&mut whole.accepts)
     }
@@ -282,20 +296,24 @@ impl<'m> Function<'_, 'm> {
         extracted: BTreeSet<Offset>,
         (known, payload): (BTreeMap<Offset, Known>, Option<u32>),
     ) {
-        if let Some(Places { whole: Some(whole), .. }) = &mut self.places {
-            whole.written.clear();
-            whole.extracted = extracted;
-            (whole.known, whole.payload) = (known, payload);
-            whole.told.clear();
-            whole.sought.clear();
-        }
+        let Some(Places { whole: Some(whole), .. }) = &mut self.places else {
+            return self.broken(NOT_WHOLE);
+        };
+        whole.written.clear();
+        whole.extracted = extracted;
+        (whole.known, whole.payload) = (known, payload);
+        whole.told.clear();
+        whole.sought.clear();
     }
 
     /// Sets the precomputed bucket addresses, and the tables in which the packet was looked up, for
     /// a packet whose headers lie where the prefetch stage assumed.
     pub(super) fn set_told(&mut self, told: BTreeMap<u32, Value>, sought: BTreeSet<u32>) {
-        if let Some(Places { whole: Some(whole), .. }) = &mut self.places {
-            (whole.told, whole.sought) = (told, sought);
+        match &mut self.places {
+            Some(Places { whole: Some(whole), .. }) => {
+                (whole.told, whole.sought) = (told, sought);
+            }
+            Some(_) | None => self.broken(NOT_WHOLE),
         }
     }
 
@@ -308,7 +326,7 @@ impl<'m> Function<'_, 'm> {
             return None;
         }
         let column = self.plan().and_then(|plan| plan.keys.get(&number).copied());
-        let found = column.and_then(|column| self.left_number(column));
+        let found = column.map(|column| self.left_number(column));
         Some(Told { bucket, found })
     }
 
@@ -369,8 +387,9 @@ impl<'m> Function<'_, 'm> {
 
     /// Sets the packed tables in which the whole burst has been looked up.
     pub(super) fn set_ahead(&mut self, numbers: Vec<u32>) {
-        if let Some(places) = &mut self.places {
-            places.ahead = numbers;
+        match &mut self.places {
+            Some(places) => places.ahead = numbers,
+            None => self.broken(NO_PLACES),
         }
     }
 
@@ -383,8 +402,11 @@ impl<'m> Function<'_, 'm> {
 
     /// Returns pointers to the key of the current packet in a column of the burst, and to the
     /// result of its lookup.
-    fn in_column(&mut self, column: usize) -> Option<[Pointer; 2]> {
-        let (burst, index) = self.places.as_ref()?.columns?;
+    fn in_column(&mut self, column: usize) -> [Pointer; 2] {
+        let Some((burst, index)) = self.places.as_ref().and_then(|places| places.columns) else {
+            let base = self.broken_value("a column outside of a burst");
+            return [Pointer { base, offset: 0 }; 2];
+        };
         let columns = Pointer { base: burst, offset: offset_of!(Burst, columns) as i32 };
         let columns = self.load(columns, 8);
         let at = self.builder.use_var(index);
@@ -392,32 +414,32 @@ impl<'m> Function<'_, 'm> {
         let of_found = self.builder.ins().imul_imm_s(at, size_of::<u32>() as i64);
         let of_column = column * size_of::<Column>();
         let parts = [(of_key, offset_of!(Column, keys)), (of_found, offset_of!(Column, found))];
-        Some(parts.map(|(distance, part)| Pointer {
+        parts.map(|(distance, part)| Pointer {
             base: self.builder.ins().iadd(columns, distance),
             offset: (of_column + part) as i32,
-        }))
+        })
     }
 
     /// Stores the key of the current packet in a column of the burst; the low word is first.
     pub(super) fn leave_key(&mut self, column: usize, key: [Value; 2]) {
-        let Some([at, _]) = self.in_column(column) else { return };
+        let [at, _] = self.in_column(column);
         for (word, place) in key.into_iter().zip([at, at.plus(8)]) {
             self.store(place, 8, word);
         }
     }
 
     /// Loads the result of the lookup of the current packet from a column of the burst.
-    pub(super) fn left_number(&mut self, column: usize) -> Option<Value> {
-        let [_, found] = self.in_column(column)?;
-        Some(self.load(found, 4))
+    pub(super) fn left_number(&mut self, column: usize) -> Value {
+        let [_, found] = self.in_column(column);
+        self.load(found, 4)
     }
 
     /// Loads the key of the current packet from a column of the burst, the low word first, and the
     /// result of its lookup.
-    pub(super) fn left_key(&mut self, column: usize) -> Option<([Value; 2], Value)> {
-        let [at, found] = self.in_column(column)?;
+    pub(super) fn left_key(&mut self, column: usize) -> ([Value; 2], Value) {
+        let [at, found] = self.in_column(column);
         let key = [at, at.plus(8)].map(|place| self.load(place, 8));
-        Some((key, self.load(found, 4)))
+        (key, self.load(found, 4))
     }
 
     /// Returns the plan, if the function's values are variables.
@@ -628,13 +650,16 @@ impl<'m> Function<'_, 'm> {
         let values: Vec<Value> = slots
             .iter()
             .map(|(offset, _)| match (from, self.slot(*offset)) {
+                (None, _) => self.number(0),
                 (Some(_), Some(variable)) => self.builder.use_var(variable),
-                _ => self.number(0),
+                (Some(_), None) => self.broken_value("a number of the plan without a variable"),
             })
             .collect();
         for ((offset, _), value) in slots.iter().zip(values) {
-            if let Some(variable) = self.slot(offset - start + to) {
-                self.builder.def_var(variable, value);
+            // The plan gives each value on one side of a move a counterpart on the other.
+            match self.slot(offset - start + to) {
+                Some(variable) => self.builder.def_var(variable, value),
+                None => self.broken("a number that is moved to a place without a variable"),
             }
         }
         for (offset, bytes) in plan.wide_in(start, bytes) {
@@ -664,8 +689,9 @@ impl<'m> Function<'_, 'm> {
     /// The caller must handle the other ends that are returned.
     pub(super) fn written_out(&mut self, callee: Callee) -> End {
         let next = self.builder.create_block();
-        if let Some(places) = &mut self.places {
-            places.ends.push(End { next, exit: None, reject: None });
+        match &mut self.places {
+            Some(places) => places.ends.push(End { next, exit: None, reject: None }),
+            None => self.broken(NO_PLACES),
         }
         let loops = std::mem::take(&mut self.loops);
         let state_end = self.state_end.take();
@@ -678,13 +704,17 @@ impl<'m> Function<'_, 'm> {
             }
             Some(Body::Parser(parser)) => self.parser(parser),
             None => {
+                self.broken("a callee without a body");
                 self.builder.ins().jump(next, &[]);
             }
         }
         (self.loops, self.state_end) = (loops, state_end);
         self.builder.switch_to_block(next);
         let end = self.places.as_mut().and_then(|places| places.ends.pop());
-        end.unwrap_or(End { next, exit: None, reject: None })
+        end.unwrap_or_else(|| {
+            self.broken("the end of a body that was not begun");
+            End { next, exit: None, reject: None }
+        })
     }
 
     /// Jumps to the block for this end of the innermost inlined body. Returns `false`, and emits
@@ -706,7 +736,12 @@ impl<'m> Function<'_, 'm> {
             (flow::REJECT, Some(end)) => {
                 *end.reject.get_or_insert_with(|| self.builder.create_block())
             }
-            _ => fault,
+            (flow::FAULT, _) => fault,
+            // Outside of a body, only a fault ends a stage.
+            _ => {
+                self.broken("an end of a body that is not being inlined");
+                fault
+            }
         };
         self.builder.ins().jump(to, &[]);
         true
@@ -748,8 +783,13 @@ impl<'m> Function<'_, 'm> {
                     self.spill_shape(offset + DATA + index * element.size(), &header);
                 }
             }
-            // Wide numbers are in the frame already, and a plan has no other shapes.
-            _ => {}
+            // Wide numbers are in the frame already.
+            Shape::Wide { .. } => {}
+            Shape::Varbit { .. }
+            | Shape::Loose(..)
+            | Shape::Union(..)
+            | Shape::Row { .. }
+            | Shape::None(_) => self.broken(NOT_PLANNED),
         }
     }
 
@@ -778,7 +818,13 @@ impl<'m> Function<'_, 'm> {
                     self.fetch_shape(offset + DATA + index * element.size(), &header);
                 }
             }
-            _ => {}
+            // Wide numbers stay in the frame.
+            Shape::Wide { .. } => {}
+            Shape::Varbit { .. }
+            | Shape::Loose(..)
+            | Shape::Union(..)
+            | Shape::Row { .. }
+            | Shape::None(_) => self.broken(NOT_PLANNED),
         }
     }
 

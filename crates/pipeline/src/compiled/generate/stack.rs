@@ -1,7 +1,7 @@
 //! Computes the stack that generated code needs: the longest path over its calls, by the sizes of
 //! stack frames.
 
-use crate::error::CompileError;
+use crate::error::{CompileError, InternalError};
 use cranelift_codegen::Context;
 use cranelift_codegen::ir::ExternalName;
 use cranelift_module::FuncId;
@@ -29,8 +29,8 @@ struct Frame {
 /// # Errors
 /// Returns an error if the functions take more than `MOST` bytes, or call each other recursively.
 pub(super) fn needed(functions: &[(FuncId, Context)]) -> Result<u64, CompileError> {
-    let frames = functions.iter().map(|(id, context)| (*id, frame(context))).collect();
-    within(&frames, MOST)
+    let frames = functions.iter().map(|(id, context)| Ok((*id, frame(context)?)));
+    within(&frames.collect::<Result<_, InternalError>>()?, MOST)
 }
 
 fn within(frames: &HashMap<FuncId, Frame>, most: u64) -> Result<u64, CompileError> {
@@ -41,15 +41,17 @@ fn within(frames: &HashMap<FuncId, Frame>, most: u64) -> Result<u64, CompileErro
     Ok(bytes)
 }
 
-fn frame(context: &Context) -> Frame {
+fn frame(context: &Context) -> Result<Frame, InternalError> {
     let layout = context.compiled_code().and_then(|code| code.buffer.frame_layout());
-    let bytes = layout.map_or(0, |layout| u64::from(layout.frame_to_fp_offset));
+    let layout = layout.ok_or_else(|| InternalError::new("a function without a stack frame"))?;
+    let bytes = u64::from(layout.frame_to_fp_offset);
     let named = context.func.params.user_named_funcs();
     let calls = context.func.dfg.ext_funcs.values().filter_map(|function| match function.name {
         ExternalName::User(name) => named.get(name).map(|name| FuncId::from_u32(name.index)),
-        _ => None,
+        // Functions of the C library, which run on the stack that is left to the host.
+        ExternalName::TestCase(_) | ExternalName::LibCall(_) | ExternalName::KnownSymbol(_) => None,
     });
-    Frame { bytes: bytes + LINKAGE_BYTES, calls: calls.collect() }
+    Ok(Frame { bytes: bytes + LINKAGE_BYTES, calls: calls.collect() })
 }
 
 /// Returns the bytes of the longest call path. Host functions are not among the frames and count as
@@ -70,7 +72,7 @@ fn deepest(frames: &HashMap<FuncId, Frame>) -> Result<u64, CompileError> {
         }
         match paths.get(&id) {
             Some(Some(_)) => continue,
-            Some(None) => return Err(CompileError::generator("generated code calls itself")),
+            Some(None) => return Err(CompileError::internal("generated code that calls itself")),
             None => {}
         }
         paths.insert(id, None);

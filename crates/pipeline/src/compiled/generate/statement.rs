@@ -2,7 +2,7 @@
 
 use super::memory::Pointer;
 use super::places::Known;
-use super::{CallOut, Function, context_offset, flow};
+use super::{Function, HostCall, context_offset, flow};
 use crate::bound::gather::Piece;
 use crate::bound::moves::StepKind;
 use crate::bound::shape::{DATA, Shape};
@@ -31,11 +31,13 @@ impl Function<'_, '_> {
                 return self.repeat((before, condition), body, update);
             }
             Statement::Break | Statement::Continue => {
-                if let Some((again, end)) = self.loops.last().copied() {
-                    let to = if matches!(statement, Statement::Break) { end } else { again };
-                    self.builder.ins().jump(to, &[]);
-                    return true;
-                }
+                let Some((again, end)) = self.loops.last().copied() else {
+                    self.broken("a break or continue outside of a loop");
+                    return false;
+                };
+                let to = if matches!(statement, Statement::Break) { end } else { again };
+                self.builder.ins().jump(to, &[]);
+                return true;
             }
             Statement::Return => {
                 match self.state_end {
@@ -58,9 +60,8 @@ impl Function<'_, '_> {
             Statement::Interpret { step, .. } => {
                 let number = self.number(u64::from(*step));
                 let arguments = [self.frame, self.context, number];
-                if let Some(how) = self.call_out(CallOut::Interpret, &arguments) {
-                    self.return_unless_next(how);
-                }
+                let how = self.call_host(HostCall::Interpret, &arguments);
+                self.return_unless_next(how);
             }
             _ => self.simple(statement),
         }
@@ -70,7 +71,9 @@ impl Function<'_, '_> {
     /// Emits a step of the interpreter for a packet whose values are variables.
     fn interpret_with_places(&mut self, number: u32) {
         let bound = self.bound;
-        let Some(step) = bound.steps.get(number as usize) else { return };
+        let Some(step) = bound.steps.get(number as usize) else {
+            return self.broken("a step of the interpreter that is not there");
+        };
         for one in &step.loads {
             self.spill_shape(one.offset, &one.shape);
         }
@@ -79,7 +82,7 @@ impl Function<'_, '_> {
         }
         let number = self.number(u64::from(number));
         let arguments = [self.frame, self.context, number];
-        let Some(how) = self.call_with_change(CallOut::Interpret, &arguments) else { return };
+        let how = self.call_with_change(HostCall::Interpret, &arguments);
         for one in &step.stores {
             self.fetch_shape(one.offset, &one.shape);
         }
@@ -92,12 +95,12 @@ impl Function<'_, '_> {
 
     /// Makes a host call that may add headers to the packet or remove some, and so changes its
     /// length.
-    fn call_with_change(&mut self, call_out: CallOut, arguments: &[Value]) -> Option<Value> {
+    fn call_with_change(&mut self, call: HostCall, arguments: &[Value]) -> Value {
         let field = context_offset::LENGTH_CHANGE;
         let at = Pointer { base: self.context, offset: field as i32 };
         let change = self.context_field(field);
         self.store(at, 8, change);
-        let result = self.call_out(call_out, arguments);
+        let result = self.call_host(call, arguments);
         let change = self.load(at, 8);
         self.set_context_field(field, change);
         result
@@ -210,10 +213,9 @@ impl Function<'_, '_> {
                 let register = self.number(u64::from(*register));
                 let current = self.load_field(*to);
                 let arguments = [self.context, register, index, current];
-                if let Some(value) = self.call_out(CallOut::ReadRegister, &arguments) {
-                    let value = self.masked(value, to.scalar.width);
-                    self.store_field(*to, value);
-                }
+                let value = self.call_host(HostCall::ReadRegister, &arguments);
+                let value = self.masked(value, to.scalar.width);
+                self.store_field(*to, value);
             }
             Statement::WriteRegister { register, array, index, value } => {
                 let index = self.expression(index);
@@ -223,7 +225,7 @@ impl Function<'_, '_> {
                 }
                 let register = self.number(u64::from(*register));
                 let arguments = [self.context, register, index, value];
-                self.call_out(CallOut::WriteRegister, &arguments);
+                self.run_on_host(HostCall::WriteRegister, &arguments);
             }
             Statement::Meter { meter, index, stays } => self.meter(meter, index, *stays),
             Statement::MeterEntry { meter, entry } => self.entry_meter(meter, *entry),
@@ -238,7 +240,7 @@ impl Function<'_, '_> {
                 }
                 let counter = self.number(u64::from(*counter));
                 let arguments = [self.context, counter, index];
-                self.call_out(CallOut::Count, &arguments);
+                self.run_on_host(HostCall::Count, &arguments);
             }
             _ => self.packet(statement),
         }
@@ -306,7 +308,41 @@ impl Function<'_, '_> {
                 });
             }
             Statement::Emit { header, bytes, tail } => self.emit(*header, *bytes, *tail > 0),
-            _ => {}
+            // `statement` emits these.
+            Statement::If { .. }
+            | Statement::Switch { .. }
+            | Statement::Loop { .. }
+            | Statement::Break
+            | Statement::Continue
+            | Statement::Return
+            | Statement::Exit
+            | Statement::Call { .. }
+            | Statement::Apply { .. }
+            | Statement::Interpret { .. }
+            // `simple` emits these.
+            | Statement::Store { .. }
+            | Statement::StoreSlice { .. }
+            | Statement::Assign { .. }
+            | Statement::Move { .. }
+            | Statement::Build { .. }
+            | Statement::Clear { .. }
+            | Statement::Charge(_)
+            | Statement::SetValidity { .. }
+            | Statement::Truncate(_)
+            | Statement::Assert { .. }
+            | Statement::ReadRegister { .. }
+            | Statement::WriteRegister { .. }
+            | Statement::Count { .. }
+            | Statement::Meter { .. }
+            | Statement::CountEntry { .. }
+            | Statement::MeterEntry { .. }
+            | Statement::Color { .. }
+            | Statement::Checksum { .. }
+            | Statement::Hash { .. }
+            | Statement::Sum { .. }
+            | Statement::SendTo(_)
+            | Statement::AddEntry(_)
+            | Statement::RestartTimer(_) => self.broken("a statement that no function emits"),
         }
     }
 
@@ -480,31 +516,31 @@ impl Function<'_, '_> {
         };
         match written_out {
             Some(hash) => hash,
-            None => self.hash_by_call(gather, found, Self::call_out),
+            None => self.hash_by_call(gather, found, Self::call_host),
         }
     }
 
-    /// Emits a call of the host for a hash. `call_out` makes the call, on a hot or on a cold path.
+    /// Emits a host call for a hash. `call_host` makes the call, on a hot or on a cold path.
     pub(super) fn hash_by_call(
         &mut self,
         gather: u32,
         found: Value,
-        call_out: fn(&mut Self, CallOut, &[Value]) -> Option<Value>,
+        call_host: fn(&mut Self, HostCall, &[Value]) -> Value,
     ) -> Value {
         let number = self.number(u64::from(gather));
         let arguments = [self.frame, self.context, number, found];
         self.spill_pieces(gather);
-        match call_out(self, CallOut::Hash, &arguments) {
-            Some(hash) => hash,
-            None => self.number(0),
-        }
+        call_host(self, HostCall::Hash, &arguments)
     }
 
     /// Stores the fields that the host hashes to the frame, where the host reads them.
     fn spill_pieces(&mut self, gather: u32) {
         let bound = self.bound;
-        let Some(gather) = bound.gathers.get(gather as usize) else { return };
+        let Some(gather) = bound.gathers.get(gather as usize) else {
+            return self.broken("the fields of a hash");
+        };
         if self.places.is_none() {
+            // All values are in the frame already.
             return;
         }
         if gather.payload {
@@ -581,10 +617,21 @@ impl Function<'_, '_> {
                 match (self.settled(left), self.settled(right)) {
                     (Some(false), _) | (_, Some(false)) => Some(false),
                     (Some(true), Some(true)) => Some(true),
-                    _ => None,
+                    (None, _) | (_, None) => None,
                 }
             }
-            _ => None,
+            // Conditions about other things than validity are computed while packets are processed.
+            Expression::Load(_)
+            | Expression::LoadIfValid { .. }
+            | Expression::Negate { .. }
+            | Expression::Complement { .. }
+            | Expression::Binary { .. }
+            | Expression::Concatenate { .. }
+            | Expression::Slice { .. }
+            | Expression::Resize { .. }
+            | Expression::Conditional { .. }
+            | Expression::LastIndex(_)
+            | Expression::PacketLength => None,
         }
     }
 

@@ -8,7 +8,7 @@
 
 use super::memory::Pointer;
 use super::probe::{IS_ALONE, Lookup};
-use super::{CallOut, Function, context_offset, flow};
+use super::{Function, HostCall, context_offset, flow};
 use crate::bound::shape::Storage;
 use crate::bound::{Added, Callee, Field, Offset, Table, TableAction};
 use crate::compiled::added::{Adding, DATA, NO_PROFILE};
@@ -36,6 +36,9 @@ const SEARCH: usize = SEARCHER + offset_of!(Searcher, find);
 /// used, which must load the target before it can jump.
 const FEW_ACTIONS: usize = 4;
 
+/// The violated invariant of an action that writes a parameter which it does not have.
+const NO_REFERENCE: &str = "a parameter that an action writes and does not have";
+
 /// The largest number of statements of a program in which the actions of entries are inlined a
 /// second time, for hits alone.
 const SHORT: usize = 128;
@@ -47,6 +50,14 @@ struct Applied<'t> {
     table: &'t Table,
     hit: Option<Field>,
     action_run: Option<Field>,
+}
+
+/// The code of an action, to which the position of the action in the table's list leads.
+#[derive(Clone, Copy)]
+struct Branch<'t> {
+    index: usize,
+    action: &'t TableAction,
+    block: Block,
 }
 
 /// An entry of a packed table that was found, or the default action in its place.
@@ -70,7 +81,9 @@ impl Function<'_, '_> {
     /// Applies a table: emits the lookup, the actions, and the stores of the results.
     pub(super) fn apply(&mut self, id: u32, hit: Option<Field>, action_run: Option<Field>) {
         let bound = self.bound;
-        let Some(table) = bound.tables.get(id as usize) else { return };
+        let Some(table) = bound.tables.get(id as usize) else {
+            return self.broken("a table that is not there");
+        };
         self.block(&table.before_keys);
         if table.general.is_some() {
             return self.apply_general((id, table), hit, action_run);
@@ -83,15 +96,15 @@ impl Function<'_, '_> {
                 let key = self.packed_key(table);
                 let number = self.number(u64::from(id));
                 let arguments = [self.frame, self.context, number, key];
-                let Some(found) = self.call_out(CallOut::Apply, &arguments) else { return };
+                let found = self.call_host(HostCall::Apply, &arguments);
                 let is_hit = self.builder.ins().ushr_imm_u(found, i64::from(HIT));
                 (self.masked(found, 32), is_hit, None)
             }
         };
         self.begin_action(applied, entry);
         if self.places.is_some() {
-            let (blocks, none) = self.chosen(table, position);
-            self.actions_written_out(applied, (&blocks, Some(none)), (position, is_hit), entry);
+            let (branches, none) = self.chosen(table, position);
+            self.actions_written_out(applied, (&branches, Some(none)), (position, is_hit), entry);
         } else {
             let how = self.action(id, table, position, entry);
             self.end_action(applied, (position, is_hit), entry);
@@ -103,12 +116,17 @@ impl Function<'_, '_> {
 
     /// Records which entry's action runs.
     fn begin_action(&mut self, applied: Applied<'_>, entry: Option<Entry<'_>>) {
-        let Some(Entry { layout, owner, is_hit, .. }) = entry else { return };
-        if let Some(directs) = &applied.table.directs {
-            self.set_entry(directs, Some((owner, is_hit)));
-        }
-        if layout.ageing != Ageing::None {
-            self.set_timed(owner);
+        match entry {
+            Some(Entry { layout, owner, is_hit, .. }) => {
+                if let Some(directs) = &applied.table.directs {
+                    self.set_entry(directs, Some((owner, is_hit)));
+                }
+                if layout.ageing != Ageing::None {
+                    self.set_timed(owner);
+                }
+            }
+            // The host has looked up the table, and it knows the entry.
+            None => {}
         }
     }
 
@@ -148,7 +166,7 @@ impl Function<'_, '_> {
                 self.spill_shape(one.offset, &one.shape);
             }
         }
-        let Some(found) = self.call_out(CallOut::LookUp, &arguments) else { return };
+        let found = self.call_host(HostCall::LookUp, &arguments);
         let went_well = self.builder.ins().icmp_imm_s(IntCC::NotEqual, found, -1);
         self.unless(went_well, |function| function.leave(flow::FAULT));
         let position = self.masked(found, 32);
@@ -158,9 +176,8 @@ impl Function<'_, '_> {
         let how = self.action(id, table, position, None);
         let number = self.number(u64::from(id));
         let arguments = [self.frame, self.context, number];
-        if let Some(ended) = self.call_out(CallOut::EndLookUp, &arguments) {
-            self.return_unless_next(ended);
-        }
+        let ended = self.call_host(HostCall::EndLookUp, &arguments);
+        self.return_unless_next(ended);
         if let Some(field) = hit {
             let is_hit = self.builder.ins().ushr_imm_u(found, i64::from(HIT));
             self.store_field(field, is_hit);
@@ -179,17 +196,18 @@ impl Function<'_, '_> {
         hit: Option<Field>,
         action_run: Option<Field>,
     ) {
-        let Some(general) = &table.general else { return };
+        let Some(general) = &table.general else {
+            return self.broken("a table that the interpreter does not look up");
+        };
         for one in &general.stores {
             self.fetch_shape(one.offset, &one.shape);
         }
         let ended = |function: &mut Self| {
             let number = function.number(u64::from(id));
             let arguments = [function.frame, function.context, number];
-            if let Some(ended) = function.call_out(CallOut::EndLookUp, &arguments) {
-                let is_next = function.builder.ins().icmp_imm_s(IntCC::Equal, ended, flow::NEXT);
-                function.unless(is_next, |function| function.leave(flow::FAULT));
-            }
+            let ended = function.call_host(HostCall::EndLookUp, &arguments);
+            let is_next = function.builder.ins().icmp_imm_s(IntCC::Equal, ended, flow::NEXT);
+            function.unless(is_next, |function| function.leave(flow::FAULT));
             if let Some(field) = hit {
                 let is_hit = function.builder.ins().ushr_imm_u(found, i64::from(HIT));
                 function.store_field(field, is_hit);
@@ -198,20 +216,23 @@ impl Function<'_, '_> {
                 function.store_field(field, position);
             }
         };
-        let none_given = Vec::new();
         let join = self.builder.create_block();
-        let (blocks, none) = self.chosen(table, position);
-        for ((index, action), block) in table.actions.iter().enumerate().zip(blocks) {
-            let Some(block) = block else { continue };
-            let data = general.data.get(index).unwrap_or(&none_given);
+        let (branches, none) = self.chosen(table, position);
+        if general.data.len() != table.actions.len() {
+            self.broken("the data of the actions of a table");
+        }
+        for (Branch { action, block, .. }, data) in branches.into_iter().zip(&general.data) {
             self.builder.switch_to_block(block);
             data.iter().for_each(|(offset, shape)| self.fetch_shape(*offset, shape));
             self.block(&action.before);
             let end = self.written_out(Callee::Action(action.action));
             let leave = |function: &mut Self| {
                 function.block(&action.after);
-                for (offset, shape) in action.references.iter().filter_map(|at| data.get(*at)) {
-                    function.spill_shape(*offset, shape);
+                for reference in &action.references {
+                    match data.get(*reference) {
+                        Some((offset, shape)) => function.spill_shape(*offset, shape),
+                        None => function.broken(NO_REFERENCE),
+                    }
                 }
                 ended(function);
             };
@@ -312,8 +333,7 @@ impl Function<'_, '_> {
         self.builder.switch_to_block(fetch);
         self.builder.set_cold_block(fetch);
         let number = self.number(u64::from(id));
-        let fetched = self.call_out_cold(CallOut::DefaultAction, &[self.context, number, access]);
-        let fetched = fetched.unwrap_or(default_action);
+        let fetched = self.call_host_cold(HostCall::DefaultAction, &[self.context, number, access]);
         let known = [default, fetched, no, no].map(Into::into);
         self.builder.ins().jump(join, &known);
 
@@ -334,12 +354,11 @@ impl Function<'_, '_> {
     ) {
         let other = self.builder.create_block();
         self.builder.set_cold_block(other);
-        let block =
-            |action: &TableAction| (!action.is_default_only).then(|| self.builder.create_block());
-        let blocks: Vec<Option<Block>> = applied.table.actions.iter().map(block).collect();
+        // An entry that was found has no action that only the default action may be.
+        let branches = self.branches(applied.table, |action| !action.is_default_only);
         self.begin_action(applied, Some(entry));
-        self.choose(&blocks, position, other);
-        self.actions_written_out(applied, (&blocks, None), (position, entry.is_hit), Some(entry));
+        self.choose(&branches, position, other);
+        self.actions_written_out(applied, (&branches, None), (position, entry.is_hit), Some(entry));
         self.builder.ins().jump(end, &[]);
         self.builder.switch_to_block(other);
     }
@@ -367,7 +386,7 @@ impl Function<'_, '_> {
         if let Some(Entry { key, owner, .. }) = entry.filter(|_| action.asks_for_lookup) {
             let id = self.number(u64::from(id));
             let arguments = [self.context, id, key.low, key.high, owner];
-            self.call_out(CallOut::BeginLookUp, &arguments);
+            self.run_on_host(HostCall::BeginLookUp, &arguments);
         }
     }
 
@@ -400,8 +419,8 @@ impl Function<'_, '_> {
         ] {
             self.store(place(part), 8, value);
         }
-        let done = self.call_out_cold(CallOut::AddEntry, &[self.context, adding]);
-        if let (Some(done), Some((field, not_done, is_done))) = (done, status) {
+        let done = self.call_host_cold(HostCall::AddEntry, &[self.context, adding]);
+        if let Some((field, not_done, is_done)) = status {
             let (yes, no) = (self.number(*is_done), self.number(*not_done));
             let value = self.builder.ins().select(done, yes, no);
             self.store_field(*field, value);
@@ -416,7 +435,7 @@ impl Function<'_, '_> {
         }
         if action.asks_for_lookup {
             let id = self.number(u64::from(id));
-            self.call_out(CallOut::EndLookUp, &[self.frame, self.context, id]);
+            self.run_on_host(HostCall::EndLookUp, &[self.frame, self.context, id]);
         }
     }
 
@@ -430,7 +449,10 @@ impl Function<'_, '_> {
     /// Prefetches the entry that a packet is going to need from a table. For tables with prefixes
     /// or rules, only stores the key, for the batch lookup.
     pub(super) fn prefetch(&mut self, number: u32, table: &Table, layout: &EntryLayout) {
-        let Some(probe) = layout.probe() else { return };
+        let Some(probe) = layout.probe() else {
+            // The table is searched by a function, so its buckets are not known.
+            return;
+        };
         let ahead = self.plan().and_then(|plan| plan.ahead.get(&number).copied());
         if layout.fields().is_some() && ahead.is_none() {
             return;
@@ -452,15 +474,16 @@ impl Function<'_, '_> {
             return (key, key);
         }
         let column = self.found_ahead(number);
-        if let Some(column) = column.filter(|_| self.is_sought_as_told(number, table))
-            && let Some(low) = self.left_number(column)
-        {
+        if let Some(column) = column.filter(|_| self.is_sought_as_told(number, table)) {
+            let low = self.left_number(column);
             let high = self.number(0);
             return (key, Lookup { low, high, ..key });
         }
-        let Some(([low, high], found)) = column.and_then(|column| self.left_key(column)) else {
+        let Some(column) = column else {
+            // The burst has not been looked up in this table.
             return (key, self.search(key));
         };
+        let ([low, high], found) = self.left_key(column);
         let low = self.builder.ins().bxor(low, key.low);
         let high = self.builder.ins().bxor(high, key.high);
         let differs = self.builder.ins().bor(low, high);
@@ -487,7 +510,11 @@ impl Function<'_, '_> {
             false => self.call_pointer(find, &arguments, 1).first().copied(),
         };
         let high = self.number(0);
-        Lookup { low: found.unwrap_or(high), high, ..key }
+        let low = match found {
+            Some(found) => found,
+            None => self.broken_value("a search without a result"),
+        };
+        Lookup { low, high, ..key }
     }
 
     /// Emits the packet's key for a packed table.
@@ -573,9 +600,8 @@ impl Function<'_, '_> {
     ) -> Value {
         let join = self.builder.create_block();
         let how = self.builder.append_block_param(join, types::I64);
-        let (blocks, none) = self.chosen(table, position);
-        for ((index, action), block) in table.actions.iter().enumerate().zip(blocks) {
-            let Some(block) = block else { continue };
+        let (branches, none) = self.chosen(table, position);
+        for Branch { index, action, block } in branches {
             self.builder.switch_to_block(block);
             self.begin_look_up(id, entry, action);
             self.values_of(entry, index, action);
@@ -598,26 +624,36 @@ impl Function<'_, '_> {
         how
     }
 
-    /// Emits [`Self::choose`] for all actions of a table. Returns their blocks, and the block for
+    /// Emits [`Self::choose`] for all actions of a table. Returns their branches, and the block for
     /// no action.
-    fn chosen(&mut self, table: &Table, position: Value) -> (Vec<Option<Block>>, Block) {
-        let block = |_| Some(self.builder.create_block());
-        let blocks: Vec<Option<Block>> = table.actions.iter().map(block).collect();
+    fn chosen<'t>(&mut self, table: &'t Table, position: Value) -> (Vec<Branch<'t>>, Block) {
+        let branches = self.branches(table, |_| true);
         let none = self.builder.create_block();
-        self.choose(&blocks, position, none);
-        (blocks, none)
+        self.choose(&branches, position, none);
+        (branches, none)
+    }
+
+    /// Creates the blocks of those actions of a table that `has_branch` selects.
+    fn branches<'t>(
+        &mut self,
+        table: &'t Table,
+        has_branch: impl Fn(&TableAction) -> bool,
+    ) -> Vec<Branch<'t>> {
+        let actions = table.actions.iter().enumerate().filter(|(_, action)| has_branch(action));
+        let branch = |(index, action)| Branch { index, action, block: self.builder.create_block() };
+        actions.map(branch).collect()
     }
 
     /// Jumps to the block of the action at a position of the table's actions, or to `none`.
-    fn choose(&mut self, blocks: &[Option<Block>], position: Value, none: Block) {
-        let targets =
-            blocks.iter().enumerate().filter_map(|(index, block)| Some((index, (*block)?)));
-        if blocks.iter().flatten().count() > FEW_ACTIONS {
+    fn choose(&mut self, branches: &[Branch<'_>], position: Value, none: Block) {
+        if branches.len() > FEW_ACTIONS {
             let mut switch = Switch::new();
-            targets.for_each(|(index, block)| switch.set_entry(index as u128, block));
+            for Branch { index, block, .. } in branches {
+                switch.set_entry(*index as u128, *block);
+            }
             switch.emit(&mut self.builder, position, none);
         } else {
-            for (index, block) in targets {
+            for Branch { index, block, .. } in branches.iter().copied() {
                 let next = self.builder.create_block();
                 let is_it = self.builder.ins().icmp_imm_s(IntCC::Equal, position, index as i64);
                 self.builder.ins().brif(is_it, block, &[], next, &[]);
@@ -625,7 +661,9 @@ impl Function<'_, '_> {
             }
             self.builder.ins().jump(none, &[]);
         }
-        debug_assert!(NO_ACTION > blocks.len() as u64);
+        if branches.len() as u64 >= NO_ACTION {
+            self.broken("a table with as many actions as the position of no action");
+        }
     }
 
     /// Emits the actions inline, in the given blocks, and the block for no action if it is given.
@@ -633,15 +671,14 @@ impl Function<'_, '_> {
     fn actions_written_out(
         &mut self,
         applied: Applied<'_>,
-        (blocks, none): (&[Option<Block>], Option<Block>),
+        (branches, none): (&[Branch<'_>], Option<Block>),
         results: (Value, Value),
         entry: Option<Entry<'_>>,
     ) {
-        let Applied { id, table, .. } = applied;
+        let id = applied.id;
         let join = self.builder.create_block();
         let mut exit = None;
-        for ((index, action), block) in table.actions.iter().enumerate().zip(blocks) {
-            let Some(block) = *block else { continue };
+        for Branch { index, action, block } in branches.iter().copied() {
             self.builder.switch_to_block(block);
             self.begin_look_up(id, entry, action);
             self.values_of(entry, index, action);
@@ -682,8 +719,11 @@ impl Function<'_, '_> {
             }
             return;
         };
-        let Some(packed) = entry.layout.actions.get(index) else { return };
-        for (field, packed) in action.data.iter().zip(&packed.parameters) {
+        let packed = entry.layout.actions.get(index).map(|packed| &packed.parameters);
+        let Some(packed) = packed.filter(|packed| packed.len() == action.data.len()) else {
+            return self.broken("the packed parameters of an action");
+        };
+        for (field, packed) in action.data.iter().zip(packed) {
             let at = Pointer { base: entry.values, offset: packed.offset as i32 };
             if let Storage::Wide { bytes, .. } = field.scalar.storage {
                 let to = self.pointer(field.address);
@@ -707,19 +747,21 @@ impl Function<'_, '_> {
         match &entry {
             _ if action.references.is_empty() => {}
             Some(entry) => self.leave_entry(id, entry, index, action),
-            None => self.leave_by_call_out(id, action),
+            None => self.leave_by_host_call(id, action),
         }
     }
 
     fn leave_entry(&mut self, id: u32, entry: &Entry<'_>, index: usize, action: &TableAction) {
-        let Some(packed) = entry.layout.actions.get(index) else { return };
+        let Some(packed) = entry.layout.actions.get(index) else {
+            return self.broken("the packed parameters of an action");
+        };
         let defers = entry.layout.defers;
         let to = if defers { (entry.access, MADE as i32) } else { (entry.values, 0) };
         for reference in &action.references {
             let (Some(field), Some(packed)) =
                 (action.data.get(*reference), packed.parameters.get(*reference))
             else {
-                continue;
+                return self.broken(NO_REFERENCE);
             };
             let value = self.load_field(*field);
             let at = Pointer { base: to.0, offset: to.1 + packed.offset as i32 };
@@ -736,7 +778,7 @@ impl Function<'_, '_> {
         self.builder.ins().jump(end, &[]);
         self.builder.switch_to_block(of_default);
         self.builder.set_cold_block(of_default);
-        self.leave_by_call_out(id, action);
+        self.leave_by_host_call(id, action);
         self.builder.ins().jump(end, &[]);
         self.builder.switch_to_block(end);
     }
@@ -751,7 +793,7 @@ impl Function<'_, '_> {
         if entry.layout.defers {
             let (id, position) = (self.number(u64::from(id)), self.number(index as u64));
             let arguments = [self.context, id, entry.access, entry.values, position];
-            self.call_out(CallOut::Defer, &arguments);
+            self.run_on_host(HostCall::Defer, &arguments);
         } else if !self.stays_in_place() {
             let (call, end) = (self.builder.create_block(), self.builder.create_block());
             let leave = self.load(Pointer { base: entry.access, offset: LEAVE as i32 }, 8);
@@ -768,14 +810,16 @@ impl Function<'_, '_> {
         }
     }
 
-    fn leave_by_call_out(&mut self, id: u32, action: &TableAction) {
-        let references = action.references.iter().filter_map(|at| action.data.get(*at));
-        for (offset, bytes) in in_frame(references) {
+    fn leave_by_host_call(&mut self, id: u32, action: &TableAction) {
+        let references: Option<Vec<_>> =
+            action.references.iter().map(|at| action.data.get(*at)).collect();
+        let Some(references) = references else { return self.broken(NO_REFERENCE) };
+        for (offset, bytes) in in_frame(references.into_iter()) {
             self.spill(offset, bytes);
         }
         let number = self.number(u64::from(id));
         let arguments = [self.frame, self.context, number];
-        self.call_out_cold(CallOut::Leave, &arguments);
+        self.call_host_cold(HostCall::Leave, &arguments);
     }
 }
 

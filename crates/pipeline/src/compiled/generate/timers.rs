@@ -2,7 +2,7 @@
 
 use super::memory::Pointer;
 use super::probe::IS_ALONE;
-use super::{CallOut, Function, context_offset};
+use super::{Function, HostCall, context_offset};
 use crate::bound::Expression;
 use crate::table::Timer;
 use cranelift_codegen::ir::condcodes::IntCC;
@@ -23,7 +23,7 @@ impl Function<'_, '_> {
         self.unless(is_alive, |function| {
             let number = function.number(u64::from(id));
             let arguments = [function.context, number, entry, access];
-            function.call_out_cold(CallOut::Expire, &arguments);
+            function.call_host_cold(HostCall::Expire, &arguments);
             function.builder.ins().jump(miss, &[]);
         });
     }
@@ -38,7 +38,7 @@ impl Function<'_, '_> {
     pub(super) fn restart_timer(&mut self, profile: Option<&Expression>) {
         if let Some(profile) = profile {
             let profile = self.expression(profile);
-            self.call_out(CallOut::RestartTimer, &[self.context, profile]);
+            self.run_on_host(HostCall::RestartTimer, &[self.context, profile]);
             return;
         }
         let at = Pointer { base: self.context, offset: context_offset::TIMED as i32 };
@@ -53,7 +53,7 @@ impl Function<'_, '_> {
         // The interpreter may have looked up the table, so the host restarts the timer.
         self.builder.switch_to_block(other);
         let none = self.number(u64::MAX);
-        self.call_out_cold(CallOut::RestartTimer, &[self.context, none]);
+        self.call_host_cold(HostCall::RestartTimer, &[self.context, none]);
         self.builder.ins().jump(join, &[]);
         self.builder.switch_to_block(join);
     }

@@ -90,7 +90,33 @@ fn only_emits(bound: &Bound, deparser: Callee) -> bool {
             | Statement::Hash { .. }
             | Statement::Sum { .. }
             | Statement::Charge(_) => true,
-            _ => false,
+            Statement::Switch { .. }
+            | Statement::Loop { .. }
+            | Statement::Break
+            | Statement::Continue
+            | Statement::Return
+            | Statement::Exit
+            | Statement::Call { .. }
+            | Statement::Apply { .. }
+            | Statement::Extract { .. }
+            | Statement::ExtractWithTail { .. }
+            | Statement::LookaheadHeader { .. }
+            | Statement::Lookahead { .. }
+            | Statement::Advance(_)
+            | Statement::Verify { .. }
+            | Statement::Truncate(_)
+            | Statement::Assert { .. }
+            | Statement::ReadRegister { .. }
+            | Statement::WriteRegister { .. }
+            | Statement::Count { .. }
+            | Statement::Meter { .. }
+            | Statement::CountEntry { .. }
+            | Statement::MeterEntry { .. }
+            | Statement::Color { .. }
+            | Statement::SendTo(_)
+            | Statement::AddEntry(_)
+            | Statement::RestartTimer(_)
+            | Statement::Interpret { .. } => false,
         })
     }
     matches!(bound.bodies.get(deparser), Some(crate::bound::Body::Block(block)) if is_silent(block))
@@ -160,6 +186,12 @@ fn has_no_header(shape: &Shape) -> bool {
     match shape {
         Shape::Scalar(_) | Shape::Wide { .. } => true,
         Shape::Struct(parts, _) => parts.iter().all(|(_, part)| has_no_header(part)),
-        _ => false,
+        Shape::Varbit { .. }
+        | Shape::Header(_)
+        | Shape::Loose(..)
+        | Shape::Union(..)
+        | Shape::Stack { .. }
+        | Shape::Row { .. }
+        | Shape::None(_) => false,
     }
 }

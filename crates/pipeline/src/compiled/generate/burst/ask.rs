@@ -19,6 +19,7 @@ use crate::compiled::generate::memory::bits_of;
 use crate::compiled::generate::places::Known;
 use crate::compiled::plan::Plan;
 use crate::compiled::straight::Straight;
+use crate::error::InternalError;
 use crate::table::EntryLayout;
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{InstBuilder, Value};
@@ -87,7 +88,7 @@ impl<'m> Function<'_, 'm> {
         mut self,
         (straight, plan): (&Straight, &'m Plan),
         asked: &Asked<'_>,
-    ) {
+    ) -> Result<(), InternalError> {
         let Asked { parsed, tables } = asked;
         let looped = self.begin_loop(straight, plan);
         let length = self.of_record(looped, offset_of!(Packet, length));
@@ -132,7 +133,7 @@ impl<'m> Function<'_, 'm> {
             }
         }
         self.builder.ins().jump(looped.next, &[]);
-        self.end_loop(looped);
+        self.end_loop(looped)
     }
 
     /// Returns the address at which the bucket addresses of the current packet are stored.
@@ -188,7 +189,13 @@ fn is_told(value: &Expression, lies: &Lies<'_>) -> bool {
         Expression::Binary { left, right, .. } | Expression::Concatenate { left, right, .. } => {
             is_told(left, lies) && is_told(right, lies)
         }
-        _ => false,
+        // No key that a bucket is computed for has these, and a key that has them gets no bucket.
+        Expression::Not(_)
+        | Expression::Negate { .. }
+        | Expression::Conditional { .. }
+        | Expression::IsValid(_)
+        | Expression::LastIndex(_)
+        | Expression::PacketLength => false,
     }
 }
 

@@ -119,18 +119,16 @@ impl Function<'_, '_> {
     /// Returns the headers that a deparser emits, if it does nothing else.
     fn only_emits(&self, deparser: Callee) -> Option<Emits> {
         let bound = self.bound;
-        let Some(Body::Block(block)) = bound.bodies.get(deparser) else { return None };
-        let block: &Statements = block;
-        let mut emits = Emits::new();
-        for statement in block {
-            match statement {
-                Statement::Emit { header, bytes, tail } => {
-                    emits.push((*header, *bytes, *tail));
-                }
-                _ => return None,
-            }
-        }
-        Some(emits)
+        let block: &Statements = match bound.bodies.get(deparser)? {
+            Body::Block(block) => block,
+            Body::Parser(_) => return None,
+        };
+        let emitted = block.iter().map(|statement| match statement {
+            Statement::Emit { header, bytes, tail } => Some((*header, *bytes, *tail)),
+            // The deparser does something else.
+            _ => None,
+        });
+        emitted.collect()
     }
 
     /// Returns whether it is known at compile time that the emitted headers lie contiguously in the
@@ -141,7 +139,7 @@ impl Function<'_, '_> {
             match self.known_place(*header) {
                 Some(Known::Absent) => {}
                 Some(Known::At(at)) if at == expected && *tail == 0 => expected += bytes,
-                _ => return false,
+                Some(Known::At(_)) | None => return false,
             }
         }
         self.known_payload() == Some(expected)

@@ -53,7 +53,10 @@ impl Function<'_, '_> {
             if !is_further && leaves.is_none() {
                 continue;
             }
-            let Some(holds) = self.condition(looped, plan, *condition, says) else { continue };
+            let Some(holds) = self.condition(looped, plan, *condition, says) else {
+                // The condition never holds.
+                continue;
+            };
             leaves = match leaves {
                 Some(leaves) if is_further => {
                     let holds = self.as_word(holds);
@@ -75,7 +78,10 @@ impl Function<'_, '_> {
             let asked = self.builder.ins().band_imm_u(asked, ASKED.cast_signed());
             leaves = self.either(leaves, Some(asked));
         }
-        let Some(leaves) = leaves else { return };
+        let Some(leaves) = leaves else {
+            // No packet leaves the burst here.
+            return;
+        };
         let (leaving, goes_on) = (self.builder.create_block(), self.builder.create_block());
         self.builder.set_cold_block(leaving);
         self.builder.ins().brif(leaves, leaving, &[], goes_on, &[]);
@@ -97,7 +103,10 @@ impl Function<'_, '_> {
                 // Such packets have left the burst already.
                 Outcome::Resubmit | Outcome::Recirculate | Outcome::Replicate(_) => continue,
             }
-            let Some(drops) = self.condition(looped, plan, *condition, says) else { continue };
+            let Some(drops) = self.condition(looped, plan, *condition, says) else {
+                // The condition never holds.
+                continue;
+            };
             let goes_on = self.builder.create_block();
             self.builder.ins().brif(drops, looped.next, &[], goes_on, &[]);
             self.builder.switch_to_block(goes_on);
@@ -109,7 +118,7 @@ impl Function<'_, '_> {
         match (rules.otherwise, port) {
             (Port::In(field), _) => self.value_in(fields, field),
             (Port::Own, Some(port)) => port,
-            (Port::Own, None) => self.number(0),
+            (Port::Own, None) => self.broken_value("the own port of a packet without a port"),
         }
     }
 

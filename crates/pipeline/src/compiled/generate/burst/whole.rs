@@ -18,6 +18,7 @@ use crate::compiled::generate::places::Known;
 use crate::compiled::generate::{Function, context_offset};
 use crate::compiled::plan::Plan;
 use crate::compiled::straight::{PARSER, Straight};
+use crate::error::InternalError;
 use cranelift_codegen::ir::{Block, InstBuilder, Value, types};
 use std::collections::{BTreeMap, BTreeSet};
 use std::mem::offset_of;
@@ -83,10 +84,7 @@ impl Parsed {
             }
             None => false,
         });
-        self.possible = match (self.possible, &other.possible) {
-            (Some(one), Some(other)) => Some(&one | other),
-            _ => None,
-        };
+        self.possible = self.possible.zip(other.possible.as_ref()).map(|(one, other)| &one | other);
         self.cursor = self.cursor.filter(|cursor| other.cursor == Some(*cursor));
         self
     }
@@ -145,7 +143,10 @@ impl Parsed {
     /// the offsets of all of those are known.
     pub(super) fn longest(bound: &Bound, straight: &Straight) -> Option<Self> {
         let callee = straight.blocks[PARSER];
-        let Some(Body::Parser(parser)) = bound.bodies.get(callee) else { return None };
+        let parser = match bound.bodies.get(callee)? {
+            Body::Parser(parser) => parser,
+            Body::Block(_) => return None,
+        };
         let accepts = |state: &State| {
             let cases = state.cases.iter().map(|case| case.target);
             cases.chain(state.otherwise.ok()).any(|target| matches!(target, Target::Accept))
@@ -185,7 +186,7 @@ impl<'m> Function<'_, 'm> {
         mut self,
         (straight, plan): (&Straight, &'m Plan),
         asked: Option<&Asked<'_>>,
-    ) {
+    ) -> Result<(), InternalError> {
         let looped = self.begin_loop(straight, plan);
         self.set_ahead(plan.ahead.keys().copied().collect());
         let input = self.of_record(looped, offset_of!(Packet, input));
@@ -227,7 +228,7 @@ impl<'m> Function<'_, 'm> {
         }
         self.builder.switch_to_block(join);
         self.follow(looped, plan, (&Parsed::unknown(), None), (error, (input, output), lengths));
-        self.end_loop(looped);
+        self.end_loop(looped)
     }
 
     fn jump_without_error(&mut self, to: Block) {
@@ -267,7 +268,10 @@ impl<'m> Function<'_, 'm> {
     ) -> BTreeMap<Offset, Known> {
         let mut places = BTreeMap::new();
         for flag in plan.headers.keys().copied() {
-            let Some(known) = parsed.known(flag) else { continue };
+            let Some(known) = parsed.known(flag) else {
+                // The header is tested while packets are processed.
+                continue;
+            };
             let is_there = match known {
                 Known::At(at) => {
                     let [at, source] = [output, input]
@@ -281,10 +285,12 @@ impl<'m> Function<'_, 'm> {
                     self.number(0)
                 }
             };
-            if let Some(variable) = self.slot(flag) {
-                self.builder.def_var(variable, is_there);
-                places.insert(flag, known);
-            }
+            let Some(variable) = self.slot(flag) else {
+                self.broken("a header of the plan without a flag");
+                continue;
+            };
+            self.builder.def_var(variable, is_there);
+            places.insert(flag, known);
         }
         if let Some(cursor) = parsed.cursor {
             let cursor = self.number(u64::from(cursor));
@@ -298,7 +304,10 @@ impl<'m> Function<'_, 'm> {
     fn ways(&mut self, parser: Callee, plan: &Plan) -> (Vec<Way>, Vec<Way>) {
         let known = match self.bound.bodies.get(parser) {
             Some(Body::Parser(parser)) => parsed(parser),
-            _ => Vec::new(),
+            Some(Body::Block(_)) | None => {
+                self.broken("a parser without states");
+                Vec::new()
+            }
         };
         let ends = self.end_of_parser().into_iter().map(|(block, state)| {
             let parsed = known.get(state as usize).cloned().flatten();
@@ -323,6 +332,7 @@ fn parsed(parser: &Parser) -> Vec<Option<Parsed>> {
     for position in parser.order().into_iter().flatten() {
         let (Some(with), Some(state)) = (before[position].take(), parser.states.get(position))
         else {
+            // No state leads to this one.
             continue;
         };
         let behind = with.behind(state);
