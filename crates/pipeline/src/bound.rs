@@ -760,6 +760,11 @@ impl Bound {
     }
 
     /// Returns the layout of a type, if a block has a parameter of that type.
+    /// Returns the types of the parameters of the package's blocks.
+    pub(crate) fn parameter_types(&self) -> &[ParameterType] {
+        &self.types
+    }
+
     pub(crate) fn parameter_type(&self, type_id: TypeId) -> Option<&ParameterType> {
         self.types.iter().find(|known| known.type_id == type_id)
     }

@@ -18,6 +18,8 @@
 #![allow(unsafe_code)]
 
 mod added;
+#[cfg(test)]
+mod broken;
 mod burst;
 mod context;
 mod engine;
@@ -151,6 +153,7 @@ impl Compiled {
     }
 
     fn of(core: &Core, bound: Bound) -> Result<Self, CompileError> {
+        host::check_fields(&bound)?;
         let straight = straight::Straight::new(&core.layout, &bound);
         let machine = generate::Machine::new(&bound, straight.as_ref().ok())?;
         let runs_alone = bound.blocks.iter().any(|block| match block.callee {

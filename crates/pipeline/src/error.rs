@@ -36,6 +36,12 @@ impl fmt::Debug for InternalError {
 
 impl std::error::Error for InternalError {}
 
+impl From<InternalError> for RunError {
+    fn from(error: InternalError) -> Self {
+        Self::Internal(error)
+    }
+}
+
 /// An error in loading a program.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]

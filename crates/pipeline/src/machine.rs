@@ -16,7 +16,7 @@ pub(crate) use scratch::{EndFlag, Scratch};
 
 use crate::callee::Callee;
 use crate::dialect::Dialect;
-use crate::error::RunError;
+use crate::error::{InternalError, RunError};
 use crate::layout::Layout;
 use crate::state::State;
 use crate::table::Stored;
@@ -51,6 +51,12 @@ pub(crate) enum Stop {
 impl From<RunError> for Stop {
     fn from(fault: RunError) -> Self {
         Self::Fault(fault)
+    }
+}
+
+impl From<InternalError> for Stop {
+    fn from(error: InternalError) -> Self {
+        Self::Fault(error.into())
     }
 }
 

@@ -21,7 +21,7 @@ impl Bodies {
         self.list.iter()
     }
 
-    pub(super) fn get_mut(&mut self, callee: Callee) -> Option<&mut Body> {
+    pub(crate) fn get_mut(&mut self, callee: Callee) -> Option<&mut Body> {
         let position = *self.positions.get(&callee)?;
         self.list.get_mut(position).map(|(_, body)| body)
     }

@@ -3,6 +3,7 @@
 
 use super::context::{Context, host, inside};
 use super::host::Host;
+use crate::error::InternalError;
 use crate::table::{ActionCell, Ageing, FieldMatch, Runs};
 use ir::ActionId;
 use ir::bits::Bits;
@@ -34,15 +35,24 @@ pub(super) unsafe extern "C" fn add_entry(context: *mut Context, adding: *const 
     // SAFETY: generated code passes its own context, whose host and `Inside` only this call uses
     // until it returns, and a stack slot in which it has written every field of `Adding`.
     let (host, inside, adding) = unsafe { (host(context), inside(context), &*adding) };
-    let Some(inside) = inside else { return 0 };
+    let Some(inside) = inside else {
+        host.broken("an entry that is added outside of the gate");
+        return 0;
+    };
     let state = host.state;
-    let Some(table) = adding.table.checked_sub(1) else { return 0 };
+    let Some(table) = adding.table.checked_sub(1) else {
+        // The packet missed in no table, so there is nothing to add.
+        return 0;
+    };
     // A packet that missed holds no lock on an entry, so the worker may leave the gate here.
-    u64::from(inside.outside(state, || host.add_entry(table, adding)))
+    let added = inside.outside(state, || host.add_entry(table, adding));
+    host.check(added).map_or(0, u64::from)
 }
 
 impl Host<'_> {
-    fn add_entry(&self, table: u64, adding: &Adding) -> bool {
+    /// Returns whether the entry was added. It is not if the table already has the entry, is full,
+    /// or does not have the action.
+    fn add_entry(&self, table: u64, adding: &Adding) -> Result<bool, InternalError> {
         let Adding { action, low, high, profile, data, .. } = *adding;
         let key = u128::from(high) << 64 | u128::from(low);
         let position = usize::try_from(table).unwrap_or(usize::MAX);
@@ -50,11 +60,17 @@ impl Host<'_> {
         let (Some(bound), Some(state), Ok(action)) =
             (self.bound.tables.get(position), self.table(table), action)
         else {
-            return false;
+            return Err(InternalError::new("a table to which an entry is added"));
         };
-        let Some((_, layout)) = &bound.native else { return false };
-        let call = layout.position(action).and_then(|ran| layout.unpack(ran, &data));
-        let Some(call) = call else { return false };
+        let Some((_, layout)) = &bound.native else {
+            return Err(InternalError::new("a table to which an entry is added is not packed"));
+        };
+        let Some(ran) = layout.position(action) else {
+            // The table does not have the action.
+            return Ok(false);
+        };
+        let call = layout.unpack(ran, &data);
+        let call = call.ok_or_else(|| InternalError::new("the data of an entry that is added"))?;
         let keys = bound.keys.iter().zip(layout.keys()).map(|(field, (width, above))| {
             let bits = Bits::unsigned(width, key >> above);
             FieldMatch::Exact(if field.signed { bits.cast(width, true) } else { bits })
@@ -63,6 +79,6 @@ impl Host<'_> {
         let expires = state.ageing != Ageing::None && profile != NO_PROFILE;
         let timeout = expires.then(|| self.state.expire_time(profile)).flatten();
         let runs = Runs::Action(ActionCell::new(call));
-        state.add((keys.collect(), 0), runs, timeout, self.now, |_| {}).is_ok()
+        Ok(state.add((keys.collect(), 0), runs, timeout, self.now, |_| {}).is_ok())
     }
 }

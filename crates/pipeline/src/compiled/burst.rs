@@ -24,7 +24,7 @@ use super::step::Steps;
 use super::straight::{Kind, Run, Sent};
 use super::tables::{Inside, TableAccess};
 use crate::architecture::v1model::Behind;
-use crate::error::RunError;
+use crate::error::{InternalError, RunError};
 use crate::table::{Ageing, DirectAccount, EntryLayout};
 use std::mem::MaybeUninit;
 use std::ops::Range;
@@ -372,6 +372,7 @@ impl Run<'_, '_> {
             let (Some(table), Some(Column { keys, found })) =
                 (accesses.get_mut(*table as usize), self.columns.get_mut(*column))
             else {
+                self.host.broken("the column of a table in which a burst is looked up");
                 continue;
             };
             // While one group waits for the memory that leads to its entries, the entries of the
@@ -396,6 +397,7 @@ impl Run<'_, '_> {
             let (Some(table), Some(Column { keys, found })) =
                 (accesses.get(*number as usize), self.columns.get_mut(*column))
             else {
+                self.host.broken("the column of a table whose entries are prefetched");
                 continue;
             };
             let tables = &self.code.machine.asked;
@@ -457,9 +459,12 @@ impl Run<'_, '_> {
             let before = sent.len();
             burst.sent = sent.spare_capacity_mut().as_mut_ptr().cast();
             let begin = burst.sent;
-            // SAFETY: the burst's packets, frames, copies and table accesses are valid for the
-            // reasons given in `bursts`. The host belongs to this run and only host calls use it
-            // until the code returns. `sent` has capacity for a record of each packet that is left.
+            // SAFETY: a record was written for each of the burst's packets. The records point to
+            // these packets, which are borrowed for the call, and to their copies in the output
+            // buffer, which has room for all of them. Each packet has a frame of the plan's size.
+            // The table accesses were obtained for this batch inside the gate. The host belongs to
+            // this run and only host calls use it until the code returns. `sent` has capacity for a
+            // record of each packet that is left.
             let came_to = unsafe { stage(burst, from as u64) };
             // SAFETY: the code wrote records from `begin` on and advanced `burst.sent` past the
             // last one.
@@ -468,6 +473,14 @@ impl Run<'_, '_> {
                 sent.set_len(before + count);
             }
             let at = (came_to & (LEAVES_IN_INGRESS - 1)) as usize;
+            if let Some(broken) = self.host.take_broken() {
+                // Any of the packets since `from` may have found it.
+                let first = burst.first as usize;
+                let (packets, sent) = (first + from..first + end, before);
+                self.fail_all(inside.as_deref_mut(), packets, sent, broken);
+                from = end;
+                continue;
+            }
             if at >= end {
                 from = end;
                 continue;
@@ -482,10 +495,14 @@ impl Run<'_, '_> {
                 // group.
                 LEAVES_IN_INGRESS if is_of_v1model && !plan.interprets => self.replicated(packet),
                 LEAVES_IN_INGRESS => self.goes_on((Behind::Ingress, plan.interprets), port, packet),
-                _ => {
-                    let to = self.frame().get(plan.error as usize / 8).copied().unwrap_or(0);
-                    self.goes_on((Behind::Egress(to as u32), plan.interprets), port, packet)
-                }
+                LEAVES_IN_EGRESS => match self.frame().get(plan.error as usize / 8).copied() {
+                    Some(to) => {
+                        let behind = Behind::Egress(to as u32);
+                        self.goes_on((behind, plan.interprets), port, packet)
+                    }
+                    None => Err(RunError::internal("a frame without the port of the packet")),
+                },
+                _ => Err(RunError::internal("an end of a stage that no stage has")),
             };
             if came_to >= LEAVES_IN_INGRESS {
                 // The frames must be zero for the next packet, which may not see headers of this
@@ -501,6 +518,23 @@ impl Run<'_, '_> {
             from = at + 1;
             told = from;
         }
+    }
+
+    /// Records an error for packets of which one found an invariant violated. None of them is
+    /// transmitted: all but the first `sent` records are removed.
+    #[cold]
+    fn fail_all(
+        &mut self,
+        mut inside: Option<&mut Inside<'_>>,
+        packets: Range<usize>,
+        sent: usize,
+        broken: InternalError,
+    ) {
+        for packet in packets {
+            self.packet = packet;
+            self.failed(inside.as_deref_mut(), sent, RunError::Internal(broken));
+        }
+        self.frames.fill(0);
     }
 
     /// Returns whether the prefetch stage only computes bucket addresses, so that no batch lookup
@@ -634,9 +668,11 @@ impl Run<'_, '_> {
         let code = self.code;
         let begin = self.at * self.words;
         let frame = self.frames.get_mut(begin..begin + self.words);
-        let frame = frame.ok_or_else(|| RunError::internal("frame"))?;
+        let frame = frame.ok_or_else(|| RunError::internal("the frame of a packet of a burst"))?;
         let Self { core, context, host, machine, straight, .. } = self;
-        let machine = machine.as_deref_mut().ok_or_else(|| RunError::internal("machine"))?;
+        let machine = machine
+            .as_deref_mut()
+            .ok_or_else(|| RunError::internal("a request of a packet without an interpreter"))?;
         machine.beyond = beyond;
         if !interprets {
             context.asked = NEW_PACKET;
@@ -685,6 +721,7 @@ impl Run<'_, '_> {
         let mut outputs = Vec::new();
         let packet = (behind, port, length);
         core.driver.go_on(&mut run, packet, arguments, &mut outputs)?;
+        run.check()?;
         self.batch.push(self.packet, &outputs);
         Ok(())
     }

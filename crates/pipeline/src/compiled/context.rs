@@ -10,6 +10,7 @@
 use super::host::Host;
 use super::step::Steps;
 use super::tables::{Inside, TableAccess};
+use crate::error::RunError;
 use crate::machine::Machine;
 use crate::table::{Account, DirectAccount, Stored, Timer};
 use std::ffi::c_void;
@@ -271,6 +272,25 @@ pub(super) unsafe fn steps<'h>(context: *mut Context) -> Option<Steps<'h, 'h>> {
     machine.map(|machine| Steps { host: unsafe { host(context) }, machine })
 }
 
+/// Ends a host call that needs the interpreter, which the context of a program with steps always
+/// has. Returns the value of [`flow`] with which generated code ends.
+///
+/// # Safety
+/// `context` must be the pointer that a block of generated code was called with, its host must
+/// still exist, and nothing else may use the context and its host during the call.
+#[track_caller]
+unsafe fn end_without_interpreter(context: *mut Context) -> i64 {
+    // SAFETY: the caller guarantees that the context and its host are alive and unused.
+    unsafe {
+        (*context).fault = HOST_FAULT;
+        host(context).fault = Some(RunError::internal(NO_INTERPRETER));
+    }
+    flow::FAULT
+}
+
+/// The violated invariant of a program with steps for an interpreter that is not there.
+const NO_INTERPRETER: &str = "a step of a program without an interpreter";
+
 /// Returns the state that the worker has inside the gate, or `None` if the program has no packed
 /// tables.
 ///
@@ -352,8 +372,11 @@ pub(super) unsafe extern "C" fn expire(
         (*access).access.misses += 1;
         (owned(address), inside(context))
     };
-    if let (Some(inside), Some(entry), Some(table)) = (inside, entry, host.table(table)) {
-        inside.outside(host.state, || table.unlink(&entry));
+    match (inside, entry, host.table(table)) {
+        (Some(inside), Some(entry), Some(table)) => {
+            inside.outside(host.state, || table.unlink(&entry));
+        }
+        _ => host.broken("an entry that has timed out and is in no table"),
     }
 }
 
@@ -366,7 +389,10 @@ pub(super) unsafe extern "C" fn begin_look_up(
     address: u64,
 ) {
     // SAFETY: generated code passes its own context; only this call uses its host and interpreter.
-    let Some(mut steps) = (unsafe { steps(context) }) else { return };
+    let Some(mut steps) = (unsafe { steps(context) }) else {
+        // SAFETY: generated code passes its own context, whose host only this call uses.
+        return unsafe { host(context) }.broken(NO_INTERPRETER);
+    };
     // SAFETY: generated code does not use its context during the call, and `steps` refers to the
     // host and the interpreter, which are apart from the context.
     steps.prepare(unsafe { &mut *context });
@@ -397,6 +423,8 @@ pub(super) unsafe extern "C" fn restart_timer(context: *mut Context, profile: u6
         steps.prepare(unsafe { &mut *context });
         steps.machine.restart_timer(profile);
     }
+    // Without an interpreter, all tables are looked up by generated code. The action that runs is
+    // then a default action, which has no timer.
 }
 
 /// Looks up a packed key and copies the action data that was found to the frame.
@@ -445,7 +473,9 @@ pub(super) unsafe extern "C" fn defer(
     // returns.
     let host = unsafe { host(context) };
     let layout = host.table(table).and_then(|table| table.packing());
-    let (Some(layout), Ok(position)) = (layout, u16::try_from(position)) else { return };
+    let (Some(layout), Ok(position)) = (layout, u16::try_from(position)) else {
+        return host.broken("the layout of a packed table");
+    };
     let bytes = layout.parameter_bytes as usize;
     // SAFETY: generated code found the entry since the worker last entered the gate. Entries of
     // such a table have `bytes` bytes of parameters, and nothing writes them while a worker is
@@ -458,9 +488,11 @@ pub(super) unsafe extern "C" fn defer(
     // SAFETY: the parameters include the address of the entry's account, and the worker has not
     // left the gate since it found the entry. Only this call uses the context's `Inside`.
     let (entry, inside) = unsafe { (owned(layout.owner_of(&before)), inside(context)) };
-    if let (Some(entry), Some(inside)) = (entry, inside) {
-        inside.outside(host.state, || host.defer(table, &entry, position, (&before, &made)));
-    }
+    let (Some(entry), Some(inside)) = (entry, inside) else {
+        return host.broken("an entry that was written and is in no table");
+    };
+    let made = inside.outside(host.state, || host.defer(table, &entry, position, (&before, &made)));
+    host.check(made);
 }
 
 /// Writes back to the entry the parameters that the action has changed in the frame.
@@ -525,7 +557,10 @@ pub(super) unsafe extern "C" fn count(context: *mut Context, counter: u64, index
 /// Has the interpreter run a step, and returns a value of [`flow`].
 pub(super) unsafe extern "C" fn interpret(frame: *mut u8, context: *mut Context, step: u64) -> i64 {
     // SAFETY: generated code passes its own context; only this call uses its host and interpreter.
-    let Some(mut steps) = (unsafe { steps(context) }) else { return flow::FAULT };
+    let Some(mut steps) = (unsafe { steps(context) }) else {
+        // SAFETY: generated code passes its own context, which only this call uses.
+        return unsafe { end_without_interpreter(context) };
+    };
     let bytes = steps.host.frame_length();
     // SAFETY: the frame of generated code has `bytes` bytes, and nothing else refers to the frame
     // or to the context during the call.
@@ -550,7 +585,11 @@ pub(super) unsafe extern "C" fn interpret(frame: *mut u8, context: *mut Context,
 /// lookup ended with a fault.
 pub(super) unsafe extern "C" fn look_up(frame: *mut u8, context: *mut Context, table: u64) -> u64 {
     // SAFETY: generated code passes its own context; only this call uses its host and interpreter.
-    let Some(mut steps) = (unsafe { steps(context) }) else { return u64::MAX };
+    let Some(mut steps) = (unsafe { steps(context) }) else {
+        // SAFETY: generated code passes its own context, which only this call uses.
+        unsafe { end_without_interpreter(context) };
+        return u64::MAX;
+    };
     let bytes = steps.host.frame_length();
     // SAFETY: the frame of generated code has `bytes` bytes, and nothing else refers to the frame
     // or to the context during the call.
@@ -567,7 +606,10 @@ pub(super) unsafe extern "C" fn end_look_up(
     table: u64,
 ) -> i64 {
     // SAFETY: generated code passes its own context; only this call uses its host and interpreter.
-    let Some(mut steps) = (unsafe { steps(context) }) else { return flow::FAULT };
+    let Some(mut steps) = (unsafe { steps(context) }) else {
+        // SAFETY: generated code passes its own context, which only this call uses.
+        return unsafe { end_without_interpreter(context) };
+    };
     let bytes = steps.host.frame_length();
     // SAFETY: the frame of generated code has `bytes` bytes, nothing writes it during the call, and
     // nothing else refers to the context.
@@ -598,7 +640,8 @@ pub(super) unsafe extern "C" fn hash(
             // nothing writes them during the call.
             unsafe { std::slice::from_raw_parts(context.packet.add(cursor), length - cursor) }
         }
-        _ => &[],
+        // The packet has no bytes behind the cursor, or there is no packet.
+        Some(_) | None => &[],
     };
     host.gathered_hash(frame, (context, payload), gather, found)
 }

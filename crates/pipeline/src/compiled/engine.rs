@@ -22,6 +22,9 @@ use ir::{ControlId, Direction, ParserId, Projection, TypeId};
 use std::ops::{Deref, DerefMut};
 use std::time::Duration;
 
+/// The violated invariant of a parameter's type that the resolved program does not know.
+const NO_TYPE: &str = "the type of a value that the architecture passes to a block";
+
 /// The state of a packet on its way through the compiled blocks.
 pub(super) struct Run<'a, 'r> {
     pub(super) code: &'r Compiled,
@@ -112,13 +115,14 @@ impl Compiled {
             machine: &mut machine,
         };
         if self.bound.natives.is_empty() {
-            core.driver.process(&mut run, port, packet, outputs)
+            core.driver.process(&mut run, port, packet, outputs)?;
         } else {
             Joined::of(joined, &self.bound, &core.state)?.inside(&core.state, |inside| {
                 run.context.set_tables(inside);
                 core.driver.process(&mut run, port, packet, outputs)
-            })
+            })?;
         }
+        run.check()
     }
 }
 
@@ -152,8 +156,11 @@ impl Run<'_, '_> {
     /// its own.
     fn changed<'v>(&'v mut self, value: &'v mut Image, type_id: TypeId) -> &'v mut [u8] {
         if let Image::Initial = value {
-            let size =
-                self.code.bound.parameter_type(type_id).map_or(0, |known| known.shape.size());
+            let known = self.code.bound.parameter_type(type_id);
+            if known.is_none() {
+                self.host.broken(NO_TYPE);
+            }
+            let size = known.map_or(0, |known| known.shape.size());
             *value = Image::Kept(vec![0; size as usize].into());
         }
         match value {
@@ -252,18 +259,28 @@ impl Run<'_, '_> {
         if how == flow::FAULT && self.machine.scratch.is_stopped() {
             return Err(RunError::Stopped);
         }
+        self.check()?;
         let outcome = match how {
             flow::NEXT | flow::EXIT => ParserOutcome { accepted: true, error: 0 },
             flow::REJECT if is_parser => {
                 ParserOutcome { accepted: false, error: self.context.error as u32 }
             }
             flow::REJECT => return Err(RunError::internal("parser error in a control")),
+            // The code ends with a fault, since there are no other ends.
             _ => return Err(fault(self.code, self.context, self.host)),
         };
         if sends_digest {
             self.send_digest()?;
         }
         Ok(outcome)
+    }
+
+    /// Returns an error if an invariant was found violated while the packet was processed.
+    pub(super) fn check(&mut self) -> Result<(), RunError> {
+        match self.host.take_broken() {
+            Some(broken) => Err(RunError::Internal(broken)),
+            None => Ok(()),
+        }
     }
 
     /// Sends the digest message that a block requested.
@@ -284,7 +301,10 @@ pub(super) fn fault(code: &Compiled, context: &Context, host: &mut Host<'_>) -> 
         return RunError::WorkLimit(code.bound.packet_work.into());
     }
     if number == HOST_FAULT {
-        return host.fault.take().unwrap_or(RunError::internal("fault"));
+        return host
+            .fault
+            .take()
+            .unwrap_or_else(|| RunError::internal("a fault of a host call without an error"));
     }
     if number == NO_BLOCK {
         return RunError::internal("a block that the package does not have");
@@ -294,7 +314,7 @@ pub(super) fn fault(code: &Compiled, context: &Context, host: &mut Host<'_>) -> 
         Some((place, function)) => {
             RunError::Assertion { place: place.clone(), function: function.clone() }
         }
-        None => RunError::internal("fault"),
+        None => RunError::internal("a fault without a number"),
     }
 }
 
@@ -364,23 +384,29 @@ impl<'r> Engine<'r> for Run<'_, 'r> {
     }
 
     fn copy_part(&mut self, type_id: TypeId, path: &[Projection], from: &Image, to: &mut Image) {
-        let Some(known) = self.code.bound.parameter_type(type_id) else { return };
-        let Some((start, size)) = part(&known.shape, path) else { return };
+        let known = self.code.bound.parameter_type(type_id);
+        let Some((start, size)) = known.and_then(|known| part(&known.shape, path)) else {
+            return self.host.broken("a part of a value that the architecture copies");
+        };
         let range = start as usize..(start + size) as usize;
         let found: Vec<u8> = match self.shown(from).get(range.clone()) {
             Some(found) => found.to_vec(),
             None => vec![0; size as usize],
         };
-        if let Some(to) = self.changed(to, type_id).get_mut(range) {
-            to.copy_from_slice(&found);
+        match self.changed(to, type_id).get_mut(range) {
+            Some(to) => to.copy_from_slice(&found),
+            None => self.host.broken("a value that is shorter than its part"),
         }
     }
 
     fn invalidate(&mut self, type_id: TypeId, value: &mut Image) {
-        if let (Some(known), false) =
-            (self.code.bound.parameter_type(type_id), matches!(value, Image::Initial))
-        {
-            invalidate(&known.shape, 0, self.changed(value, type_id));
+        if matches!(value, Image::Initial) {
+            // All headers of a value that was never written are invalid.
+            return;
+        }
+        match self.code.bound.parameter_type(type_id) {
+            Some(known) => invalidate(&known.shape, 0, self.changed(value, type_id)),
+            None => self.host.broken(NO_TYPE),
         }
     }
 
@@ -390,8 +416,10 @@ impl<'r> Engine<'r> for Run<'_, 'r> {
         (before, after): (&Image, &Image),
         into: &mut Image,
     ) {
-        let Some(known) = self.code.bound.parameter_type(type_id) else { return };
-        let Shape::Struct(parts, _) = &known.shape else { return };
+        let known = self.code.bound.parameter_type(type_id);
+        let Some(Shape::Struct(parts, _)) = known.map(|known| &known.shape) else {
+            return self.host.broken("metadata of an architecture that are no struct");
+        };
         for (offset, part) in parts.iter() {
             let range = *offset as usize..(*offset + part.size()) as usize;
             let zeros = vec![0; range.len()];

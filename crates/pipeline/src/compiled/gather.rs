@@ -2,9 +2,11 @@
 //! itself.
 
 use super::context::Context;
+use super::exchange::number;
 use super::host::Host;
-use crate::bound::gather::Piece;
+use crate::bound::gather::{Gather, Piece};
 use crate::bound::shape::{DATA, TAIL};
+use crate::error::InternalError;
 use crate::sync::read;
 
 impl Host<'_> {
@@ -19,50 +21,58 @@ impl Host<'_> {
     ) -> u64 {
         let bound = self.bound;
         let gather = usize::try_from(number).ok().and_then(|number| bound.gathers.get(number));
-        let Some(gather) = gather else { return 0 };
+        let Some(gather) = gather else {
+            self.broken("the fields of a hash");
+            return 0;
+        };
         let mut data = std::mem::take(self.data);
         data.clear();
-        let mut used = 8;
-        for piece in &gather.pieces {
-            match *piece {
-                Piece::Bits { flag, offset, bit, width } => {
-                    let is_valid = frame.get(flag as usize).is_some_and(|flag| *flag != 0);
-                    let is_taken = is_valid || gather.takes_invalid;
-                    if let (true, Some(from)) = (is_taken, frame.get(offset as usize..)) {
-                        append(&mut data, &mut used, from, (bit, width));
-                    }
-                }
-                Piece::Tail { flag, bytes } => {
-                    let is_valid = frame.get(flag as usize).is_some_and(|flag| *flag != 0);
-                    let width = super::exchange::number(frame, flag + TAIL, 4) as u32;
-                    let from = frame.get((flag + DATA + bytes) as usize..);
-                    if let (true, Some(from)) = (is_valid || gather.takes_invalid, from) {
-                        append(&mut data, &mut used, from, (0, width));
-                    }
-                }
-                Piece::Number { offset, bytes, width } => {
-                    let start = offset as usize;
-                    let from = frame.get(start..start + bytes as usize).unwrap_or(&[]);
-                    let mut number = [0; 8];
-                    number.iter_mut().zip(from).for_each(|(to, from)| *to = *from);
-                    append_number(&mut data, &mut used, u64::from_le_bytes(number), width);
-                }
-                Piece::Constant { number, width } => {
-                    append_number(&mut data, &mut used, number, width);
-                }
-            }
-        }
+        let gathered = collect(gather, frame, &mut data);
+        self.check(gathered);
         if gather.payload {
             data.extend_from_slice(payload);
         }
-        // The resolved program names only algorithms that are implemented.
-        let hash = read(&self.state.hashes).hash(&gather.algorithm, &data).unwrap_or(0);
+        let hash = read(&self.state.hashes).hash(&gather.algorithm, &data);
+        *self.data = data;
+        let Some(hash) = hash else {
+            self.broken("a hash algorithm that is not implemented");
+            return 0;
+        };
         if gather.verifies && hash != found {
             context.checksum_error = 1;
         }
-        *self.data = data;
         hash
     }
+}
+
+/// Appends the fields of a gather to `data`, without the payload.
+fn collect(gather: &Gather, frame: &[u8], data: &mut Vec<u8>) -> Result<(), InternalError> {
+    let rest = |offset: u32| {
+        frame
+            .get(offset as usize..)
+            .ok_or_else(|| InternalError::new("a field outside of the frame"))
+    };
+    let mut used = 8;
+    for piece in &gather.pieces {
+        match *piece {
+            Piece::Bits { flag, offset, bit, width } => {
+                if number(frame, flag, 1)? != 0 || gather.takes_invalid {
+                    append(data, &mut used, rest(offset)?, (bit, width));
+                }
+            }
+            Piece::Tail { flag, bytes } => {
+                if number(frame, flag, 1)? != 0 || gather.takes_invalid {
+                    let width = number(frame, flag + TAIL, 4)? as u32;
+                    append(data, &mut used, rest(flag + DATA + bytes)?, (0, width));
+                }
+            }
+            Piece::Number { offset, bytes, width } => {
+                append_number(data, &mut used, number(frame, offset, bytes)?, width);
+            }
+            Piece::Constant { number, width } => append_number(data, &mut used, number, width),
+        }
+    }
+    Ok(())
 }
 
 fn append_number(data: &mut Vec<u8>, used: &mut u32, number: u64, width: u32) {

@@ -120,17 +120,8 @@ fn blocks(
         Machine::new(&switch.layout, &switch.state, &mut scratch, None, Duration::ZERO)
             .expect("a machine");
     let (mut key, mut data) = (Vec::new(), Vec::new());
-    let mut host = Host {
-        bound: &code.bound,
-        layout: &switch.layout,
-        state: &switch.state,
-        now: Duration::ZERO,
-        received_length: packet.len() as u64,
-        found: None,
-        key: &mut key,
-        data: &mut data,
-        fault: None,
-    };
+    let mut host = Host::new(&code.bound, switch, Duration::ZERO, (&mut key, &mut data));
+    host.received_length = packet.len() as u64;
     machine.load_packet(packet.to_vec());
     let mut context = Context::new(1_000_000, Duration::ZERO, &switch.state.arrays);
     if let Some(inside) = inside {

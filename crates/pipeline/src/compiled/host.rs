@@ -6,9 +6,10 @@
 
 use super::context::{HIT, NO_ACTION};
 use super::tables::TableAccess;
+use crate::bound::moves::StepKind;
 use crate::bound::shape::{Scalar, Storage};
 use crate::bound::{Bound, Field, Table, TableAction};
-use crate::error::RunError;
+use crate::error::{InternalError, RunError};
 use crate::externs::ExternState;
 use crate::layout::Layout;
 use crate::state::{State, is_member};
@@ -19,6 +20,11 @@ use ir::TableId;
 use ir::bits::Bits;
 use std::sync::{Arc, MutexGuard};
 use std::time::Duration;
+
+/// The violated invariant of an action that is not among those of its table.
+const NO_ACTION_THERE: &str = "an action that is not among those of its table";
+/// The violated invariant of an argument that does not fit the parameters of its action.
+const NO_PARAMETER: &str = "an argument that does not fit the parameters of its action";
 
 /// The environment of host calls: the resolved program, the state of the switch and reusable
 /// buffers.
@@ -37,6 +43,9 @@ pub(super) struct Host<'s> {
     pub(super) data: &'s mut Vec<u8>,
     /// The error for which generated code ended, if a host call has set one.
     pub(super) fault: Option<RunError>,
+    /// The first invariant that a host call found violated. Generated code does not end for it, so
+    /// the caller of generated code looks here before it uses the results.
+    broken: Option<InternalError>,
 }
 
 /// A running action that will write its parameters back.
@@ -75,7 +84,7 @@ impl Found {
 }
 
 /// A function that copies the data of the action at a position to the frame.
-type Put<'p> = dyn Fn(&mut [u8], usize, &[Value]) + 'p;
+type Put<'p> = dyn Fn(&mut [u8], usize, &[Value]) -> Result<(), InternalError> + 'p;
 
 impl Found {
     pub(super) fn ran(&self) -> usize {
@@ -106,11 +115,35 @@ impl<'s> Host<'s> {
             key,
             data,
             fault: None,
+            broken: None,
         }
     }
 }
 
 impl<'s> Host<'s> {
+    /// Records that an invariant is violated where this function is called.
+    #[track_caller]
+    pub(super) fn broken(&mut self, what: &'static str) {
+        self.broken.get_or_insert(InternalError::new(what));
+    }
+
+    /// Records an invariant that was found violated, if any.
+    pub(super) fn check<T>(&mut self, outcome: Result<T, InternalError>) -> Option<T> {
+        match outcome {
+            Ok(done) => Some(done),
+            Err(broken) => {
+                self.broken.get_or_insert(broken);
+                None
+            }
+        }
+    }
+
+    /// Returns the first invariant that a host call found violated since the last call of this
+    /// function.
+    pub(super) fn take_broken(&mut self) -> Option<InternalError> {
+        self.broken.take()
+    }
+
     pub(super) fn frame_length(&self) -> usize {
         self.bound.frame as usize
     }
@@ -129,6 +162,7 @@ impl<'s> Host<'s> {
         let (Some(bound), Some(state)) =
             (self.bound.tables.get(position), self.state.tables.get(position))
         else {
+            self.broken("a table that is applied");
             return NO_ACTION;
         };
         self.unpack(bound, key);
@@ -141,7 +175,10 @@ impl<'s> Host<'s> {
                 is_there.then(|| Arc::clone(&default.cell))
             }
         };
-        let ran = cell.and_then(|cell| self.prepare(frame, bound, state.synchronised, cell));
+        let ran = cell.and_then(|cell| {
+            let ran = self.prepare(frame, bound, state.synchronised, cell);
+            self.check(ran)
+        });
         let is_hit = entry.is_some();
         self.found_in(entry);
         looked_up(is_hit, ran)
@@ -158,11 +195,15 @@ impl<'s> Host<'s> {
     /// returns its position. The parameters are copied to the access.
     pub(super) fn default_action(&mut self, table: u64, access: &mut TableAccess) -> u64 {
         let position = usize::try_from(table).unwrap_or(usize::MAX);
-        let Some(state) = self.state.tables.get(position) else { return NO_ACTION };
-        let Some(layout) = state.packing() else { return NO_ACTION };
+        let state = self.state.tables.get(position);
+        let Some((state, layout)) = state.and_then(|state| Some((state, state.packing()?))) else {
+            self.broken("the layout of a packed table");
+            return NO_ACTION;
+        };
         let cell = Arc::clone(&state.default().cell);
         let found = Found::new(cell, state.synchronised);
         let Some((ran, words)) = super::tables::pack(layout, &found.call) else {
+            self.broken("a default action that cannot be packed");
             return NO_ACTION;
         };
         access.default = words;
@@ -174,7 +215,9 @@ impl<'s> Host<'s> {
         self.key.clear();
         for field in &bound.keys {
             let (from, bytes) = (field.offset as usize, field.width.div_ceil(8) as usize);
-            let bytes = key.get(from..from + bytes).unwrap_or(&[]);
+            let Some(bytes) = key.get(from..from + bytes) else {
+                return self.broken("a key that is shorter than its fields");
+            };
             let number = bytes.iter().fold(0, |number, byte| number << 8 | u128::from(*byte));
             let bits = Bits::unsigned(field.width, number);
             self.key.push(if field.signed { bits.cast(field.width, true) } else { bits });
@@ -193,7 +236,7 @@ impl<'s> Host<'s> {
 
     /// Restarts the idle timer of an entry that was hit, if `restarts` is set, and returns the
     /// entry's action.
-    fn hit(&self, entry: &Stored, restarts: bool) -> Option<Arc<ActionCell>> {
+    fn hit(&mut self, entry: &Stored, restarts: bool) -> Option<Arc<ActionCell>> {
         if restarts {
             entry.timer().restart(self.now);
         }
@@ -208,7 +251,10 @@ impl<'s> Host<'s> {
         match &stored.runs {
             Runs::Action(cell) => Some(Arc::clone(cell)),
             // The resolved program refuses tables with action profiles.
-            Runs::Member(..) | Runs::Group(..) | Runs::OneShot(_) => None,
+            Runs::Member(..) | Runs::Group(..) | Runs::OneShot(_) => {
+                self.broken("an entry of an action profile");
+                None
+            }
         }
     }
 
@@ -220,11 +266,11 @@ impl<'s> Host<'s> {
         bound: &Table,
         synchronised: bool,
         cell: Arc<ActionCell>,
-    ) -> Option<usize> {
+    ) -> Result<usize, InternalError> {
         self.prepare_with(frame, bound, synchronised, cell, &|frame, ran, values| {
-            if let Some(action) = bound.actions.get(ran) {
-                put(frame, action, values);
-            }
+            let action =
+                bound.actions.get(ran).ok_or_else(|| InternalError::new(NO_ACTION_THERE))?;
+            put(frame, action, values)
         })
     }
 
@@ -237,16 +283,17 @@ impl<'s> Host<'s> {
         synchronised: bool,
         cell: Arc<ActionCell>,
         put: &Put<'_>,
-    ) -> Option<usize> {
+    ) -> Result<usize, InternalError> {
         let of = |call: &ActionCall| {
-            let ran = bound.actions.iter().position(|action| action.action == call.action)?;
-            Some((ran, bound.actions.get(ran)?))
+            let mut actions = bound.actions.iter().enumerate();
+            let ran = actions.find(|(_, action)| action.action == call.action);
+            ran.ok_or_else(|| InternalError::new(NO_ACTION_THERE))
         };
         let call = cell.call();
         let (ran, action) = of(&call)?;
         if action.references.is_empty() {
-            put(frame, ran, &call.arguments);
-            return Some(ran);
+            put(frame, ran, &call.arguments)?;
+            return Ok(ran);
         }
         // If the program asks for it, an action that writes its entry holds the cell's lock from
         // before it reads the entry. Another action may have been stored in the cell before the
@@ -254,33 +301,42 @@ impl<'s> Host<'s> {
         let mut found = Found::new(cell, synchronised);
         let (ran, _) = of(&found.call)?;
         found.ran = ran;
-        put(frame, ran, &found.call.arguments);
+        put(frame, ran, &found.call.arguments)?;
         self.found = Some(found);
-        Some(ran)
+        Ok(ran)
     }
 
     /// Writes back the parameters that the running action has changed in the frame.
     pub(super) fn leave(&mut self, frame: &[u8], table: u64) {
         let position = usize::try_from(table).unwrap_or(usize::MAX);
-        let Some(found) = self.found.take() else { return };
+        let Some(found) = self.found.take() else {
+            return self.broken("the end of an action that was not begun");
+        };
         let bound = self.bound.tables.get(position);
-        let Some(action) = bound.and_then(|bound| bound.actions.get(found.ran)) else { return };
-        let values = action.references.iter().filter_map(|reference| {
+        let Some(action) = bound.and_then(|bound| bound.actions.get(found.ran)) else {
+            return self.broken(NO_ACTION_THERE);
+        };
+        let values = action.references.iter().map(|reference| {
             let (field, before) =
                 (action.data.get(*reference)?, found.call.arguments.get(*reference)?);
             let pattern = Bits::unsigned(64, u128::from(read(frame, *field)));
             Some((*reference, Value::from_pattern(before, &pattern)))
         });
-        let values = values.collect();
-        self.left(table, found, values);
+        match values.collect::<Option<Vec<_>>>() {
+            Some(values) => self.left(table, found, values),
+            None => self.broken(NO_PARAMETER),
+        }
     }
 
     /// Writes back the parameters that an action has changed.
-    pub(super) fn left(&self, table: u64, found: Found, values: Vec<(usize, Value)>) {
+    pub(super) fn left(&mut self, table: u64, found: Found, values: Vec<(usize, Value)>) {
         let Found { turn, cell, call, entry, .. } = found;
-        if let (Ok(id), Some(state)) = (u32::try_from(table), self.table(table)) {
-            let left = Left { entry: entry.as_deref(), cell: &cell, call, values };
-            state.leave(TableId(id), left, &self.state.entry_changes);
+        match (u32::try_from(table), self.table(table)) {
+            (Ok(id), Some(state)) => {
+                let left = Left { entry: entry.as_deref(), cell: &cell, call, values };
+                state.leave(TableId(id), left, &self.state.entry_changes);
+            }
+            _ => self.broken("the table of an action that wrote its entry"),
         }
         drop(turn);
     }
@@ -293,38 +349,55 @@ impl<'s> Host<'s> {
         entry: &Arc<Stored>,
         position: u16,
         (before, after): (&[u8], &[u8]),
-    ) {
-        let (Ok(id), Some(state)) = (u32::try_from(table), self.table(table)) else { return };
-        let Some(layout) = state.packing() else { return };
+    ) -> Result<(), InternalError> {
+        let packed = self.table(table).and_then(|state| Some((state, state.packing()?)));
+        let (Ok(id), Some((state, layout))) = (u32::try_from(table), packed) else {
+            return Err(InternalError::new("the layout of a packed table"));
+        };
         let (Some(call), Some(made)) =
             (layout.unpack(position, before), layout.unpack(position, after))
         else {
-            return;
+            return Err(InternalError::new(NO_ACTION_THERE));
         };
         let references = layout.references(position).iter();
-        let values = references.filter_map(|at| Some((*at, made.arguments.get(*at)?.clone())));
-        let values = values.collect();
-        let Runs::Action(cell) = entry.state().runs.clone() else { return };
+        let values = references.map(|at| Some((*at, made.arguments.get(*at)?.clone())));
+        let values = values.collect::<Option<_>>();
+        let values = values.ok_or_else(|| InternalError::new(NO_PARAMETER))?;
+        let Runs::Action(cell) = entry.state().runs.clone() else {
+            return Err(InternalError::new("an entry of an action profile"));
+        };
         let left = Left { entry: Some(entry), cell: &cell, call: Arc::new(call), values };
         state.leave(TableId(id), left, &self.state.entry_changes);
+        Ok(())
     }
 
     /// Whether a parser value set with one subject contains a number.
-    pub(super) fn is_member(&self, set: u64, number: u64, (width, signed): (u32, bool)) -> bool {
+    pub(super) fn is_member(
+        &mut self,
+        set: u64,
+        number: u64,
+        (width, signed): (u32, bool),
+    ) -> bool {
         let set = usize::try_from(set).unwrap_or(usize::MAX);
         let bits = Bits::unsigned(width, number.into()).cast(width, signed);
-        let members =
-            self.state.value_sets.get(set).map(|members| Arc::clone(&crate::sync::read(members)));
-        members.is_some_and(|members| is_member(&members, &[bits]))
+        let Some(members) = self.state.value_sets.get(set) else {
+            self.broken("a value set of a parser");
+            return false;
+        };
+        let members = Arc::clone(&crate::sync::read(members));
+        is_member(&members, &[bits])
     }
 
-    fn extern_state(&self, id: u64) -> Option<&ExternState> {
+    fn extern_state(&self, id: u64) -> Option<&'s ExternState> {
         self.state.externs.get(usize::try_from(id).ok()?)
     }
 
     /// Returns the value of a register, or `None` if the index is out of range.
-    pub(super) fn read_register(&self, id: u64, index: u64) -> Option<u64> {
-        let Some(ExternState::Register(registers)) = self.extern_state(id) else { return None };
+    pub(super) fn read_register(&mut self, id: u64, index: u64) -> Option<u64> {
+        let Some(ExternState::Register(registers)) = self.extern_state(id) else {
+            self.broken("a register that is read");
+            return None;
+        };
         if index >= registers.size {
             return None;
         }
@@ -335,8 +408,10 @@ impl<'s> Host<'s> {
         pattern.map(|pattern| pattern.low_u64())
     }
 
-    pub(super) fn write_register(&self, id: u64, index: u64, value: u64) {
-        let Some(ExternState::Register(registers)) = self.extern_state(id) else { return };
+    pub(super) fn write_register(&mut self, id: u64, index: u64, value: u64) {
+        let Some(ExternState::Register(registers)) = self.extern_state(id) else {
+            return self.broken("a register that is written");
+        };
         if index < registers.size {
             let pattern = Bits::unsigned(64, u128::from(value));
             let value = Value::from_pattern(&registers.initial, &pattern);
@@ -344,8 +419,10 @@ impl<'s> Host<'s> {
         }
     }
 
-    pub(super) fn count(&self, id: u64, index: u64) {
-        let Some(ExternState::Counter(counters)) = self.extern_state(id) else { return };
+    pub(super) fn count(&mut self, id: u64, index: u64) {
+        let Some(ExternState::Counter(counters)) = self.extern_state(id) else {
+            return self.broken("a counter that counts");
+        };
         counters.count(index, self.received_length);
     }
 }
@@ -357,19 +434,52 @@ pub(super) fn looked_up(is_hit: bool, ran: Option<usize>) -> u64 {
 }
 
 /// Copies the arguments of an action to the offsets of its parameters.
-fn put(frame: &mut [u8], action: &TableAction, arguments: &[Value]) {
+fn put(frame: &mut [u8], action: &TableAction, arguments: &[Value]) -> Result<(), InternalError> {
+    if action.data.len() != arguments.len() {
+        return Err(InternalError::new(NO_PARAMETER));
+    }
     for (field, argument) in action.data.iter().zip(arguments) {
+        let pattern = argument.to_pattern().ok_or_else(|| InternalError::new(NO_PARAMETER))?;
         if let Storage::Wide { bytes, .. } = field.scalar.storage {
             let start = field.address.offset as usize;
             let to = frame.get_mut(start..start + bytes as usize);
-            if let (Some(to), Some(pattern)) = (to, argument.to_pattern()) {
-                let pattern = pattern.cast(field.scalar.width, false).to_be_bytes();
-                to.iter_mut().zip(pattern).for_each(|(to, from)| *to = from);
-            }
+            let to = to.ok_or_else(|| InternalError::new(NO_PARAMETER))?;
+            let pattern = pattern.cast(field.scalar.width, false).to_be_bytes();
+            to.iter_mut().zip(pattern).for_each(|(to, from)| *to = from);
             continue;
         }
-        let pattern = argument.to_pattern().map_or(0, |pattern| pattern.low_u64());
-        write(frame, *field, pattern);
+        write(frame, *field, pattern.low_u64());
+    }
+    Ok(())
+}
+
+/// Checks the fields that [`read`] and [`write`] access: each must be a number of its own that lies
+/// at a fixed place inside the frame, or inside the value of its parameter.
+pub(super) fn check_fields(bound: &Bound) -> Result<(), InternalError> {
+    let is_inside = |field: &Field, size: u32| {
+        let Storage::Native { bytes } = field.scalar.storage else { return false };
+        let end = field.address.offset.saturating_add(bytes);
+        matches!(bytes, 1 | 2 | 4 | 8) && field.address.element.is_none() && end <= size
+    };
+    let mut metadata = bound.parameter_types().iter().flat_map(|known| {
+        known.fields().iter().flatten().map(|field| is_inside(field, known.shape.size()))
+    });
+    if !metadata.all(|is_inside| is_inside) {
+        return Err(InternalError::new("metadata that are no numbers of their own"));
+    }
+    let mut chosen = bound.steps.iter().filter_map(|step| match &step.kind {
+        StepKind::Select(_, _, to) => Some(to),
+        StepKind::Statement(_) | StepKind::Evaluate(..) | StepKind::Write(..) => None,
+    });
+    if !chosen.all(|to| is_inside(to, bound.frame)) {
+        return Err(InternalError::new("the chosen case of a select outside of the frame"));
+    }
+    let actions = bound.tables.iter().filter(|table| table.general.is_none());
+    let data = actions.flat_map(|table| table.actions.iter().flat_map(|action| &action.data));
+    let mut data = data.filter(|field| !matches!(field.scalar.storage, Storage::Wide { .. }));
+    match data.all(|field| is_inside(field, bound.frame)) {
+        true => Ok(()),
+        false => Err(InternalError::new("a parameter of an action outside of the frame")),
     }
 }
 
@@ -380,7 +490,9 @@ fn range(field: Field) -> Option<std::ops::Range<usize>> {
     Some(start..start + bytes as usize)
 }
 
-/// Reads a number that is not part of a header from the frame.
+/// Reads a number that is not part of a header from the frame. Returns zero if `frame` is empty, as
+/// the bytes of a value that was never written are. Otherwise [`check_fields`] has shown that the
+/// field is a number inside the frame.
 #[inline]
 pub(super) fn read(frame: &[u8], field: Field) -> u64 {
     let bytes = range(field).and_then(|range| frame.get(range)).unwrap_or(&[]);
@@ -391,21 +503,24 @@ pub(super) fn read(frame: &[u8], field: Field) -> u64 {
         [a, b] => u64::from(u16::from_le_bytes([a, b])),
         [a, b, c, d] => u64::from(u32::from_le_bytes([a, b, c, d])),
         [a, b, c, d, e, f, g, h] => u64::from_le_bytes([a, b, c, d, e, f, g, h]),
+        // The frame is empty.
         _ => 0,
     }
 }
 
 /// Writes a number that is not part of a header to the frame, truncated to its width.
+/// [`check_fields`] has shown that the field is a number inside the frame.
 #[inline]
 pub(super) fn write(frame: &mut [u8], field: Field, number: u64) {
     let number = (number & crate::bound::mask(field.scalar.width)).to_le_bytes();
-    let Some(bytes) = range(field).and_then(|range| frame.get_mut(range)) else { return };
+    let bytes = range(field).and_then(|range| frame.get_mut(range)).unwrap_or(&mut []);
     // Each size has its own arm so that it compiles to one store.
     match bytes.len() {
         1 => bytes.copy_from_slice(&number[..1]),
         2 => bytes.copy_from_slice(&number[..2]),
         4 => bytes.copy_from_slice(&number[..4]),
         8 => bytes.copy_from_slice(&number),
+        // `check_fields` has shown that there are no others.
         _ => {}
     }
 }

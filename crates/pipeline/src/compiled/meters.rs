@@ -31,7 +31,10 @@ pub(super) unsafe extern "C" fn meter(
     let before = host.color(before);
     let color = match host.state.externs.get(number(id).index()) {
         Some(ExternState::Meter(meters)) => meters.execute(index, (length, before), host.now),
-        _ => None,
+        _ => {
+            host.broken("a meter that is executed");
+            None
+        }
     };
     let is_number = host.layout.dialect == Dialect::SimpleSwitch;
     color.map_or(NONE, |color| host.shown(color, is_number))
@@ -53,8 +56,9 @@ pub(super) unsafe extern "C" fn entry_meter(
     let is_bmv2 = host.layout.dialect.is_bmv2();
     let before = if is_bmv2 { Color::Green } else { host.color(before) };
     let (id, now) = (number(id), host.now);
-    let Some(ExternState::DirectMeter { counts_packets }) = host.state.externs.get(id.index())
-    else {
+    let state = host.state;
+    let Some(ExternState::DirectMeter { counts_packets }) = state.externs.get(id.index()) else {
+        host.broken("a direct meter that is executed");
         return NONE;
     };
     let size = if *counts_packets { 1 } else { length };
@@ -62,7 +66,11 @@ pub(super) unsafe extern "C" fn entry_meter(
         0 => {
             // SAFETY: generated code passes its own context, and `host` is not used while `steps`
             // lives.
-            let Some(mut steps) = (unsafe { steps(context) }) else { return NONE };
+            let Some(mut steps) = (unsafe { steps(context) }) else {
+                // Without an interpreter, generated code looks up all tables and knows their
+                // entries, so no entry's action runs.
+                return NONE;
+            };
             // SAFETY: generated code does not use its context during the call, and `steps` refers
             // to the host and the interpreter, which are apart from the context.
             steps.prepare(unsafe { &mut *context });
@@ -118,6 +126,8 @@ pub(super) unsafe extern "C" fn count_entry(
         steps.prepare(unsafe { &mut *context });
         steps.machine.count_for_entry(id, length);
     }
+    // Without an interpreter, generated code looks up all tables and knows their entries, so no
+    // entry's action runs.
 }
 
 fn number(id: u64) -> ExternId {

@@ -6,7 +6,7 @@ use super::exchange::{load, load_move, store, store_move};
 use super::host::Host;
 use crate::bound::Bound;
 use crate::bound::moves::{Move, Step, StepKind};
-use crate::error::RunError;
+use crate::error::{InternalError, RunError};
 use crate::machine::{Flow, Lookup, Machine, Stop, internal};
 use crate::table::Stored;
 use crate::value::Value;
@@ -43,7 +43,9 @@ impl Steps<'_, '_> {
     pub(super) fn begin_look_up(&mut self, number: u64, key: u128, entry: Option<Arc<Stored>>) {
         let position = usize::try_from(number).unwrap_or(usize::MAX);
         let bound = self.host.bound.tables.get(position);
-        let Some((_, layout)) = bound.and_then(|bound| bound.native.as_ref()) else { return };
+        let Some((_, layout)) = bound.and_then(|bound| bound.native.as_ref()) else {
+            return self.host.broken("a lookup in a table that is not packed");
+        };
         let keys = bound.into_iter().flat_map(|bound| &bound.keys).zip(layout.keys());
         let keys = keys.map(|(field, (width, above))| {
             let bits = Bits::unsigned(width, key >> above);
@@ -89,17 +91,18 @@ impl Steps<'_, '_> {
                 };
                 match flow {
                     Flow::Next => Ok(()),
-                    _ => Err(internal("statement")),
+                    Flow::Break | Flow::Continue | Flow::Return(_) | Flow::Exit => {
+                        Err(internal("a step of the interpreter that does not go on"))
+                    }
                 }
             }
             StepKind::Evaluate(expression, offset, shape) => {
                 let value = self.machine.evaluate(expression)?;
-                store(frame, *offset, shape, &value);
-                Ok(())
+                Ok(store(frame, *offset, shape, &value)?)
             }
             StepKind::Write(place, type_id, offset, shape) => {
                 let mut value = self.machine.initial(*type_id)?;
-                load(frame, *offset, shape, &mut value);
+                load(frame, *offset, shape, &mut value)?;
                 let place = self.machine.resolve(place)?;
                 self.machine.write(&place, value)
             }
@@ -133,14 +136,14 @@ impl Steps<'_, '_> {
 
     pub(super) fn load_all(&mut self, frame: &[u8], moves: &[Move]) -> Result<(), RunError> {
         for one in moves {
-            load_move(frame, one, self.machine.variable_mut(one.variable)?);
+            load_move(frame, one, self.machine.variable_mut(one.variable)?)?;
         }
         Ok(())
     }
 
     pub(super) fn store_all(&mut self, frame: &mut [u8], moves: &[Move]) -> Result<(), RunError> {
         for one in moves {
-            store_move(frame, one, self.machine.variable_mut(one.variable)?);
+            store_move(frame, one, self.machine.variable_mut(one.variable)?)?;
         }
         Ok(())
     }
@@ -158,17 +161,17 @@ impl Steps<'_, '_> {
         let synchronised =
             self.host.state.tables.get(position).is_some_and(|table| table.synchronised);
         let put = |frame: &mut [u8], ran: usize, values: &[Value]| {
-            let data = general.data.get(ran).map_or(&[][..], Vec::as_slice);
-            for ((offset, shape), value) in data.iter().zip(values) {
-                store(frame, *offset, shape, value);
-            }
+            let data = general.data.get(ran);
+            let data = data.ok_or_else(|| InternalError::new("the data of an action"))?;
+            let mut data = data.iter().zip(values);
+            data.try_for_each(|((offset, shape), value)| store(frame, *offset, shape, value))
         };
         let ran = match cell {
             Some(cell) => {
-                let ran = self.host.prepare_with(frame, table, synchronised, cell, &put);
+                let ran = self.host.prepare_with(frame, table, synchronised, cell, &put)?;
                 let lookup = self.machine.lookups().last();
                 self.host.found_in(lookup.and_then(|lookup| lookup.entry.clone()));
-                Some(ran.ok_or_else(|| internal("action of a table"))?)
+                Some(ran)
             }
             None => None,
         };
@@ -179,20 +182,28 @@ impl Steps<'_, '_> {
     /// parameters that the action has changed.
     pub(super) fn end_look_up(&mut self, frame: &[u8], number: u64) -> Result<(), Stop> {
         self.machine.end_look_up();
-        let Some(found) = self.host.found.take() else { return Ok(()) };
+        let Some(found) = self.host.found.take() else {
+            // The action writes none of its parameters.
+            return Ok(());
+        };
         let table =
             usize::try_from(number).ok().and_then(|table| self.host.bound.tables.get(table));
         let table = table.ok_or_else(|| internal("table"))?;
         let general = table.general.as_ref().ok_or_else(|| internal("table"))?;
         let action = table.actions.get(found.ran()).ok_or_else(|| internal("action of a table"))?;
-        let data = general.data.get(found.ran()).map_or(&[][..], Vec::as_slice);
-        let values = action.references.iter().filter_map(|reference| {
-            let (offset, shape) = data.get(*reference)?;
-            let mut value = found.argument(*reference)?.clone();
-            load(frame, *offset, shape, &mut value);
-            Some((*reference, value))
+        let data =
+            general.data.get(found.ran()).ok_or_else(|| internal("the data of an action"))?;
+        let values = action.references.iter().map(|reference| {
+            let (Some((offset, shape)), Some(before)) =
+                (data.get(*reference), found.argument(*reference))
+            else {
+                return Err(InternalError::new("a parameter that an action writes"));
+            };
+            let mut value = before.clone();
+            load(frame, *offset, shape, &mut value)?;
+            Ok((*reference, value))
         });
-        let values = values.collect();
+        let values = values.collect::<Result<_, _>>()?;
         self.host.left(number, found, values);
         Ok(())
     }

@@ -13,7 +13,7 @@ use std::sync::Arc;
 use tables::{Access, Lookups, Reached, Searcher, Worker};
 
 /// The default action writes its parameters, so it is fetched and written back by host calls.
-pub(super) const BY_CALL_OUT: u64 = 1 << 33;
+pub(super) const BY_HOST_CALL: u64 = 1 << 33;
 
 /// The default action is replaced by a sample entry, for programs compiled without lookups.
 pub(super) const SAMPLE: u64 = 1 << 34;
@@ -26,7 +26,7 @@ pub(super) struct TableAccess {
     /// The search for the key of the best matching entry, in tables whose keys are not matched
     /// exactly.
     pub(super) searcher: Searcher,
-    /// The position of the action that runs on a miss, or [`NO_ACTION`], or [`BY_CALL_OUT`]. In a
+    /// The position of the action that runs on a miss, or [`NO_ACTION`], or [`BY_HOST_CALL`]. In a
     /// program compiled without lookups, the position of a sample entry's action with the bit
     /// [`SAMPLE`].
     pub(super) default_action: u64,
@@ -243,19 +243,20 @@ impl Drop for Joined {
 }
 
 fn default_of(position: usize, table: &NativeTable, state: &State) -> (u64, [u64; 4]) {
-    let none = (NO_ACTION, [0; 4]);
-    let Some(of) = state.tables.get(position) else { return none };
+    // The host call fails for a table or an action that is not there, and reports that.
+    let by_host_call = (BY_HOST_CALL, [0; 4]);
+    let Some(of) = state.tables.get(position) else { return by_host_call };
     let call = {
         let default = of.default();
         if default.is_left_out && table.layout.skips_default {
-            return none;
+            return (NO_ACTION, [0; 4]);
         }
         default.cell.call()
     };
     match pack(&table.layout, &call) {
-        Some((position, _)) if table.layout.writing() >> position & 1 == 1 => (BY_CALL_OUT, [0; 4]),
+        Some((position, _)) if table.layout.writing() >> position & 1 == 1 => by_host_call,
         Some((position, words)) => (u64::from(position), words),
-        None => none,
+        None => by_host_call,
     }
 }
 

@@ -56,7 +56,10 @@ impl Function<'_, '_> {
                 Some(block) => {
                     self.builder.ins().jump(*block, &[]);
                 }
-                None => self.broken("a state of a parser that is not there"),
+                None => {
+                    self.broken("a state of a parser that is not there");
+                    self.leave(flow::NEXT);
+                }
             },
             Target::Accept => self.leave(flow::NEXT),
             Target::Reject => {

@@ -13,7 +13,7 @@ use crate::bound::shape::Storage;
 use crate::bound::{Added, Callee, Field, Offset, Table, TableAction};
 use crate::compiled::added::{Adding, DATA, NO_PROFILE};
 use crate::compiled::context::{HIT, NO_ACTION};
-use crate::compiled::tables::{BY_CALL_OUT, SAMPLE, TableAccess};
+use crate::compiled::tables::{BY_HOST_CALL, SAMPLE, TableAccess};
 use crate::table::{Ageing, EntryLayout, Tally};
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{
@@ -116,17 +116,14 @@ impl Function<'_, '_> {
 
     /// Records which entry's action runs.
     fn begin_action(&mut self, applied: Applied<'_>, entry: Option<Entry<'_>>) {
-        match entry {
-            Some(Entry { layout, owner, is_hit, .. }) => {
-                if let Some(directs) = &applied.table.directs {
-                    self.set_entry(directs, Some((owner, is_hit)));
-                }
-                if layout.ageing != Ageing::None {
-                    self.set_timed(owner);
-                }
+        // Without an entry here, the host has looked up the table, and it knows the entry.
+        if let Some(Entry { layout, owner, is_hit, .. }) = entry {
+            if let Some(directs) = &applied.table.directs {
+                self.set_entry(directs, Some((owner, is_hit)));
             }
-            // The host has looked up the table, and it knows the entry.
-            None => {}
+            if layout.ageing != Ageing::None {
+                self.set_timed(owner);
+            }
         }
     }
 
@@ -326,7 +323,7 @@ impl Function<'_, '_> {
         let default_action = self.load(position_of, 8);
         let default = self.builder.ins().iadd_imm_s(access, DEFAULT as i64);
         let is_here =
-            self.builder.ins().icmp_imm_s(IntCC::NotEqual, default_action, BY_CALL_OUT as i64);
+            self.builder.ins().icmp_imm_s(IntCC::NotEqual, default_action, BY_HOST_CALL as i64);
         let known = [default, default_action, no, no].map(Into::into);
         self.builder.ins().brif(is_here, join, &known, fetch, &[]);
 

@@ -320,6 +320,9 @@ impl Run<'_, '_> {
         if how == flow::FAULT && self.is_stopped() {
             return Err(RunError::Stopped);
         }
+        if let Some(broken) = self.host.take_broken() {
+            return Err(RunError::Internal(broken));
+        }
         match how {
             flow::NEXT | flow::EXIT => Ok(0),
             flow::REJECT if block == PARSER => Ok(self.context.error),
