@@ -382,8 +382,8 @@ impl Indirect {
         let mut found = found;
         let mut spins = 0;
         loop {
-            // SAFETY: the record was found in the index, by the caller or below, and the caller is
-            // pinned.
+            // SAFETY: the caller found the record in the index, and the last search of this loop found
+            // the same record again. The caller is pinned, so the record is not freed meanwhile.
             let write = || unsafe { self.entry(record) }.write(self.form, action, parameters);
             if self.index.hold(&found, write).is_some() {
                 return;
