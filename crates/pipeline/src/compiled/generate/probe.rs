@@ -37,6 +37,26 @@ pub(super) struct Lookup {
     pub(super) high: Value,
 }
 
+/// The blocks in which a lookup ends.
+#[derive(Clone, Copy)]
+pub(super) struct LookupEnds {
+    /// The block for an entry that was found. Its parameters are the address of the entry's values
+    /// and the position of its action.
+    pub(super) hit: Block,
+    pub(super) miss: Block,
+}
+
+/// A slot in which an entry was found.
+#[derive(Clone, Copy)]
+struct FoundSlot {
+    /// The address of the bucket.
+    bucket: Value,
+    /// The number of the slot in the bucket.
+    slot: Value,
+    /// The position of the entry's action.
+    action: Value,
+}
+
 /// Values that were computed for a key ahead of its lookup. They are only valid as long as no
 /// packet has left the gate of the tables since.
 #[derive(Clone, Copy, Debug)]
@@ -48,20 +68,19 @@ pub(super) struct Told {
 }
 
 impl Function<'_, '_> {
-    /// Looks up a key. Jumps to `hit` with the address of the values and the number of the action,
-    /// or to `miss`.
+    /// Looks up a key, and jumps to one of the ends.
     pub(super) fn look_up(
         &mut self,
         probe: Option<Probe>,
         (lookup, told): (Lookup, Option<Told>),
-        (hit, miss): (Block, Block),
+        ends: LookupEnds,
     ) {
         match probe.filter(|_| self.places.is_some()) {
             Some(probe) => match probe.number_bits() {
-                Some(bits) => self.probe_numbered((probe, bits), lookup, (hit, miss)),
-                None => self.probe(probe, (lookup, told), (hit, miss)),
+                Some(bits) => self.probe_numbered((probe, bits), lookup, ends),
+                None => self.probe(probe, (lookup, told), ends),
             },
-            None => self.look_up_by_call(lookup, (hit, miss)),
+            None => self.look_up_by_call(lookup, ends),
         }
     }
 
@@ -77,17 +96,22 @@ impl Function<'_, '_> {
     }
 
     /// Looks up a key by a call of the table's own function.
-    fn look_up_by_call(&mut self, lookup: Lookup, (hit, miss): (Block, Block)) {
+    fn look_up_by_call(&mut self, lookup: Lookup, ends: LookupEnds) {
         let find = self.load(Pointer { base: lookup.access, offset: FIND }, 8);
         let Lookup { access, low, high } = lookup;
-        if let [address, action] = *self.call_pointer(find, &[access, low, high], 2) {
-            self.go_to_found([address, action], (hit, miss));
+        match *self.call_pointer(find, &[access, low, high], 2) {
+            [address, action] => self.go_to_found([address, action], ends),
+            _ => {
+                self.broken("a lookup that does not return two words");
+                self.builder.ins().jump(ends.miss, &[]);
+            }
         }
     }
 
-    fn go_to_found(&mut self, [address, action]: [Value; 2], (hit, miss): (Block, Block)) {
+    fn go_to_found(&mut self, [address, action]: [Value; 2], ends: LookupEnds) {
         let is_there = self.builder.ins().icmp_imm_s(IntCC::NotEqual, address, 0);
-        self.builder.ins().brif(is_there, hit, &[address.into(), action.into()], miss, &[]);
+        let found = [address.into(), action.into()];
+        self.builder.ins().brif(is_there, ends.hit, &found, ends.miss, &[]);
     }
 
     /// Prefetches the bucket of a key.
@@ -98,12 +122,7 @@ impl Function<'_, '_> {
     }
 
     /// Emits the lookup of an exact key.
-    fn probe(
-        &mut self,
-        probe: Probe,
-        (lookup, told): (Lookup, Option<Told>),
-        (hit, miss): (Block, Block),
-    ) {
+    fn probe(&mut self, probe: Probe, (lookup, told): (Lookup, Option<Told>), ends: LookupEnds) {
         let mut block = || self.builder.create_block();
         let (begin, here, call, further) = (block(), block(), block(), block());
         let (found, known, absent, unknown) = (block(), block(), block(), block());
@@ -119,7 +138,7 @@ impl Function<'_, '_> {
 
         self.builder.switch_to_block(begin);
         if let Some(Told { bucket, found: Some(found) }) = told {
-            self.go_to_entry_found(probe, lookup, (bucket, found), hit);
+            self.go_to_entry_found(probe, lookup, (bucket, found), ends.hit);
         }
         let home = self.home(probe, (lookup, told.map(|told| told.bucket)));
         self.builder.ins().jump(here, &[home.into()]);
@@ -138,7 +157,7 @@ impl Function<'_, '_> {
 
         self.builder.switch_to_block(known);
         let action = self.builder.ins().iadd_imm_s(stored, -1);
-        self.go_to_slot(probe, lookup, (bucket, slot, action), hit);
+        self.go_to_slot(probe, lookup, FoundSlot { bucket, slot, action }, ends.hit);
 
         self.builder.switch_to_block(absent);
         let overflow = self.builder.ins().band_imm_u(header, Probe::OVERFLOW.cast_signed());
@@ -152,10 +171,10 @@ impl Function<'_, '_> {
 
         self.builder.switch_to_block(unknown);
         self.count_lookup(lookup.access, MISSES);
-        self.builder.ins().jump(miss, &[]);
+        self.builder.ins().jump(ends.miss, &[]);
 
         self.builder.switch_to_block(call);
-        self.look_up_by_cold_call(lookup, (hit, miss));
+        self.look_up_by_cold_call(lookup, ends);
     }
 
     /// Jumps to `hit` with an entry that was found ahead, if there is one and the table has not
@@ -184,7 +203,7 @@ impl Function<'_, '_> {
         let slot = self.builder.ins().ushr_imm_u(found, i64::from(Probe::FOUND_SLOT));
         let slot = self.masked(slot, Probe::FOUND_ACTION - Probe::FOUND_SLOT);
         let action = self.builder.ins().ushr_imm_u(found, i64::from(Probe::FOUND_ACTION));
-        self.go_to_slot(probe, lookup, (bucket, slot, action), hit);
+        self.go_to_slot(probe, lookup, FoundSlot { bucket, slot, action }, hit);
         self.builder.switch_to_block(other);
     }
 
@@ -212,24 +231,19 @@ impl Function<'_, '_> {
         home
     }
 
-    fn look_up_by_cold_call(&mut self, lookup: Lookup, (hit, miss): (Block, Block)) {
+    fn look_up_by_cold_call(&mut self, lookup: Lookup, ends: LookupEnds) {
         if self.is_whole() {
             let find = self.load(Pointer { base: lookup.access, offset: FIND }, 8);
             let found = self.call_cold(find, &[lookup.access, lookup.low, lookup.high]);
-            self.go_to_found(found, (hit, miss));
+            self.go_to_found(found, ends);
         } else {
-            self.look_up_by_call(lookup, (hit, miss));
+            self.look_up_by_call(lookup, ends);
         }
     }
 
     /// Emits the lookup of an entry by its number, which states where the entry is: the low `bits`
     /// bits are the slot.
-    fn probe_numbered(
-        &mut self,
-        (probe, bits): (Probe, u32),
-        lookup: Lookup,
-        (hit, miss): (Block, Block),
-    ) {
+    fn probe_numbered(&mut self, (probe, bits): (Probe, u32), lookup: Lookup, ends: LookupEnds) {
         let mut block = || self.builder.create_block();
         let (here, known, call) = (block(), block(), block());
         self.builder.set_cold_block(call);
@@ -247,9 +261,9 @@ impl Function<'_, '_> {
         self.builder.ins().brif(stored, known, &[], call, &[]);
         self.builder.switch_to_block(known);
         let action = self.builder.ins().iadd_imm_s(stored, -1);
-        self.go_to_slot(probe, lookup, (bucket, slot, action), hit);
+        self.go_to_slot(probe, lookup, FoundSlot { bucket, slot, action }, ends.hit);
         self.builder.switch_to_block(call);
-        self.look_up_by_cold_call(lookup, (hit, miss));
+        self.look_up_by_cold_call(lookup, ends);
     }
 
     /// Extracts the action of a slot from the header of its bucket: zero for an empty slot, or one
@@ -266,7 +280,7 @@ impl Function<'_, '_> {
         &mut self,
         probe: Probe,
         lookup: Lookup,
-        (bucket, slot, action): (Value, Value, Value),
+        FoundSlot { bucket, slot, action }: FoundSlot,
         hit: Block,
     ) {
         self.count_lookup(lookup.access, HITS);

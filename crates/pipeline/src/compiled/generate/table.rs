@@ -7,7 +7,7 @@
 //! the interpreter.
 
 use super::memory::Pointer;
-use super::probe::{IS_ALONE, Lookup};
+use super::probe::{IS_ALONE, Lookup, LookupEnds};
 use super::{Function, HostCall, context_offset, flow};
 use crate::bound::shape::Storage;
 use crate::bound::{Added, Callee, Field, Offset, Table, TableAction};
@@ -52,6 +52,15 @@ struct Applied<'t> {
     action_run: Option<Field>,
 }
 
+/// The results of a lookup, which the program may read.
+#[derive(Clone, Copy)]
+struct Results {
+    /// The position of the action that runs.
+    position: Value,
+    /// Whether an entry was found.
+    is_hit: Value,
+}
+
 /// The code of an action, to which the position of the action in the table's list leads.
 #[derive(Clone, Copy)]
 struct Branch<'t> {
@@ -85,12 +94,12 @@ impl Function<'_, '_> {
             return self.broken("a table that is not there");
         };
         self.block(&table.before_keys);
-        if table.general.is_some() {
-            return self.apply_general((id, table), hit, action_run);
-        }
         let applied = Applied { id, table, hit, action_run };
+        if table.general.is_some() {
+            return self.apply_general(applied);
+        }
         let end = self.builder.create_block();
-        let (position, is_hit, entry) = match &table.native {
+        let (results, entry) = match &table.native {
             Some((number, layout)) => self.find(applied, *number, layout, end),
             None => {
                 let key = self.packed_key(table);
@@ -98,16 +107,16 @@ impl Function<'_, '_> {
                 let arguments = [self.frame, self.context, number, key];
                 let found = self.call_host(HostCall::Apply, &arguments);
                 let is_hit = self.builder.ins().ushr_imm_u(found, i64::from(HIT));
-                (self.masked(found, 32), is_hit, None)
+                (Results { position: self.masked(found, 32), is_hit }, None)
             }
         };
         self.begin_action(applied, entry);
         if self.places.is_some() {
-            let (branches, none) = self.chosen(table, position);
-            self.actions_written_out(applied, (&branches, Some(none)), (position, is_hit), entry);
+            let (branches, none) = self.chosen(table, results.position);
+            self.actions_written_out(applied, (&branches, Some(none)), results, entry);
         } else {
-            let how = self.action(id, table, position, entry);
-            self.end_action(applied, (position, is_hit), entry);
+            let how = self.action(id, table, results.position, entry);
+            self.end_action(applied, results, entry);
             self.return_unless_next(how);
         }
         self.builder.ins().jump(end, &[]);
@@ -131,7 +140,7 @@ impl Function<'_, '_> {
     fn end_action(
         &mut self,
         Applied { table, hit, action_run, .. }: Applied<'_>,
-        (position, is_hit): (Value, Value),
+        Results { position, is_hit }: Results,
         entry: Option<Entry<'_>>,
     ) {
         if entry.is_some_and(|entry| entry.layout.ageing != Ageing::None) {
@@ -150,12 +159,8 @@ impl Function<'_, '_> {
     }
 
     /// Applies a table that the interpreter looks up.
-    fn apply_general(
-        &mut self,
-        (id, table): (u32, &Table),
-        hit: Option<Field>,
-        action_run: Option<Field>,
-    ) {
+    fn apply_general(&mut self, applied: Applied<'_>) {
+        let Applied { id, table, hit, action_run } = applied;
         let number = self.number(u64::from(id));
         let arguments = [self.frame, self.context, number];
         if let (Some(general), true) = (&table.general, self.places.is_some()) {
@@ -168,7 +173,7 @@ impl Function<'_, '_> {
         self.unless(went_well, |function| function.leave(flow::FAULT));
         let position = self.masked(found, 32);
         if self.places.is_some() {
-            return self.general_written_out((id, table), (found, position), hit, action_run);
+            return self.general_written_out(applied, found, position);
         }
         let how = self.action(id, table, position, None);
         let number = self.number(u64::from(id));
@@ -185,14 +190,10 @@ impl Function<'_, '_> {
         self.return_unless_next(how);
     }
 
-    /// Emits the rest of [`Self::apply_general`] with the actions inlined.
-    fn general_written_out(
-        &mut self,
-        (id, table): (u32, &Table),
-        (found, position): (Value, Value),
-        hit: Option<Field>,
-        action_run: Option<Field>,
-    ) {
+    /// Emits the rest of [`Self::apply_general`] with the actions inlined. `found` is the result of
+    /// the host call, and `position` that of the action in it.
+    fn general_written_out(&mut self, applied: Applied<'_>, found: Value, position: Value) {
+        let Applied { id, table, hit, action_run } = applied;
         let Some(general) = &table.general else {
             return self.broken("a table that the interpreter does not look up");
         };
@@ -247,16 +248,16 @@ impl Function<'_, '_> {
         self.builder.switch_to_block(join);
     }
 
-    /// Looks up a packed table. Returns the position of the action, whether an entry was found, and
-    /// the place of its values. In short programs, the actions that entries can have are also
-    /// inlined for hits alone, and the code after them continues at `end`.
+    /// Looks up a packed table. Returns the results, and the entry that was found or the default
+    /// action in its place. In short programs, the actions that entries can have are also inlined
+    /// for hits alone, and the code after them continues at `end`.
     fn find<'l>(
         &mut self,
         applied: Applied<'_>,
         number: u32,
         layout: &'l EntryLayout,
         end: Block,
-    ) -> (Value, Value, Option<Entry<'l>>) {
+    ) -> (Results, Option<Entry<'l>>) {
         let Applied { id, table, .. } = applied;
         let samples = self.bound.samples;
         let (key, lookup) = if samples {
@@ -277,13 +278,13 @@ impl Function<'_, '_> {
         let action = self.builder.append_block_param(hit, types::I64);
         let (yes, no) = (self.number(1), self.number(0));
         if samples {
-            self.sample(access, (hit, miss));
+            self.sample(access, LookupEnds { hit, miss });
         } else {
             if layout.fields().is_some() {
                 self.miss_if_none(lookup, miss);
             }
             let told = self.told(number, table);
-            self.look_up(layout.probe(), (lookup, told), (hit, miss));
+            self.look_up(layout.probe(), (lookup, told), LookupEnds { hit, miss });
         }
 
         self.builder.switch_to_block(hit);
@@ -336,7 +337,8 @@ impl Function<'_, '_> {
 
         self.builder.switch_to_block(join);
         let is_certain = false;
-        (position, is_hit, Some(Entry { layout, access, values, is_hit, is_certain, owner, key }))
+        let entry = Entry { layout, access, values, is_hit, is_certain, owner, key };
+        (Results { position, is_hit }, Some(entry))
     }
 
     /// Inlines the actions that entries of a table can have, for an entry that was found, so that
@@ -355,19 +357,21 @@ impl Function<'_, '_> {
         let branches = self.branches(applied.table, |action| !action.is_default_only);
         self.begin_action(applied, Some(entry));
         self.choose(&branches, position, other);
-        self.actions_written_out(applied, (&branches, None), (position, entry.is_hit), Some(entry));
+        let results = Results { position, is_hit: entry.is_hit };
+        self.actions_written_out(applied, (&branches, None), results, Some(entry));
         self.builder.ins().jump(end, &[]);
         self.builder.switch_to_block(other);
     }
 
     /// Jumps to `hit` with the sample entry that all packets use in a program compiled without
     /// lookups, or to `miss` if the table is empty.
-    fn sample(&mut self, access: Value, (hit, miss): (Block, Block)) {
+    fn sample(&mut self, access: Value, ends: LookupEnds) {
         let action = self.load(Pointer { base: access, offset: DEFAULT_ACTION as i32 }, 8);
         let address = self.builder.ins().iadd_imm_s(access, DEFAULT as i64);
         let is_there = self.builder.ins().band_imm_u(action, SAMPLE.cast_signed());
         let action = self.masked(action, 32);
-        self.builder.ins().brif(is_there, hit, &[address.into(), action.into()], miss, &[]);
+        let found = [address.into(), action.into()];
+        self.builder.ins().brif(is_there, ends.hit, &found, ends.miss, &[]);
     }
 
     /// Makes the lookup available to `add_entry` and to externs of the interpreter in the action,
@@ -669,7 +673,7 @@ impl Function<'_, '_> {
         &mut self,
         applied: Applied<'_>,
         (branches, none): (&[Branch<'_>], Option<Block>),
-        results: (Value, Value),
+        results: Results,
         entry: Option<Entry<'_>>,
     ) {
         let id = applied.id;
