@@ -15,6 +15,7 @@ mod limits;
 mod peer;
 #[cfg(test)]
 mod tests;
+mod turns;
 
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap},

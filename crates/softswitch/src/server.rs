@@ -21,6 +21,10 @@ const DIGEST_SPACING: Duration = Duration::from_micros(500);
 /// The interval between checks for captures that have ended.
 const RECORDING_SPACING: Duration = Duration::from_secs(1);
 
+/// The number of turns of connections after which sockets are polled, while connections are always
+/// ready. A client that becomes ready waits for that many turns of others at most.
+const TURNS_BETWEEN_POLLS: u32 = 8;
+
 /// The part of a device that the control plane's thread uses.
 pub(crate) struct Served {
     pub(crate) shared: Arc<Shared>,
@@ -54,7 +58,10 @@ impl ServerThread {
         metrics: Option<(TcpListener, Look)>,
         thrift: Option<ThriftPort>,
     ) -> io::Result<Self> {
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .event_interval(TURNS_BETWEEN_POLLS)
+            .build()?;
         let listener = registered(&runtime, listener)?;
         let metrics = metrics
             .map(|(listener, look)| Ok::<_, io::Error>((registered(&runtime, listener)?, look)))

@@ -8,12 +8,16 @@ use std::{
         Arc, Mutex, MutexGuard, PoisonError,
         atomic::{AtomicBool, AtomicUsize, Ordering},
     },
+    task::Waker,
     time::Instant,
 };
 
 use tokio::{sync::Notify, time};
 
-use super::{Admission, ConnectionId, Eviction, Limit, Limits};
+use super::{
+    Address, Admission, ConnectionId, Eviction, Limit, Limits,
+    turns::{Answer, Party, Turns},
+};
 
 /// The number of bytes accounted for an open call: its headers, and a batch of messages in flight.
 const PER_CALL: usize = 48 << 10;
@@ -21,7 +25,7 @@ const PER_CALL: usize = 48 << 10;
 /// the account.
 const PORTION: usize = 64 << 10;
 
-/// The number of connections above which turns are kept short.
+/// The number of connections above which turns are kept short, and are shared between addresses.
 const CROWD: usize = 32;
 
 /// A callback for connections that meet a limit.
@@ -42,6 +46,16 @@ struct State {
     admission: Admission,
     /// The signals that notify connections of their eviction.
     signals: HashMap<ConnectionId, Signal>,
+    turns: Turns,
+    /// The wakers of the connections that wait for a turn.
+    waiting: HashMap<ConnectionId, Waker>,
+}
+
+impl State {
+    /// Returns the waker of the connection that has the next turn.
+    fn waker(&mut self, next: Option<ConnectionId>) -> Option<Waker> {
+        self.waiting.remove(&next?)
+    }
 }
 
 struct Signal {
@@ -51,7 +65,12 @@ struct Signal {
 
 impl SharedAdmission {
     pub(crate) fn new(limits: Limits, on_limit: LimitCallback) -> Self {
-        let state = State { admission: Admission::new(limits), signals: HashMap::new() };
+        let state = State {
+            admission: Admission::new(limits),
+            signals: HashMap::new(),
+            turns: Turns::default(),
+            waiting: HashMap::new(),
+        };
         Self(Arc::new(Shared { state: Mutex::new(state), open: AtomicUsize::new(0), on_limit }))
     }
 
@@ -68,6 +87,7 @@ impl SharedAdmission {
                 self.0.open.fetch_add(1, Ordering::Relaxed);
                 Some(Peer(Arc::new(Inner {
                     id,
+                    address: Address::of(from.ip()),
                     admission: self.clone(),
                     evicted: signal,
                     calls: AtomicUsize::new(0),
@@ -109,6 +129,19 @@ impl SharedAdmission {
         result
     }
 
+    fn is_crowded(&self) -> bool {
+        self.0.open.load(Ordering::Relaxed) > CROWD
+    }
+
+    /// Changes the order of turns and wakes the connection that has the next one.
+    fn pass_on(&self, act: impl FnOnce(&mut Turns) -> Option<ConnectionId>) {
+        let mut state = self.lock();
+        let next = act(&mut state.turns);
+        let waker = state.waker(next);
+        drop(state);
+        waker.into_iter().for_each(Waker::wake);
+    }
+
     /// Accounts more bytes for a connection.
     fn hold(&self, id: ConnectionId, bytes: usize) -> Result<(), Limit> {
         self.act(|state, evicted| state.admission.hold(id, bytes, evicted))
@@ -126,6 +159,7 @@ pub(crate) struct Peer(Arc<Inner>);
 
 struct Inner {
     id: ConnectionId,
+    address: Address,
     admission: SharedAdmission,
     evicted: Arc<Notify>,
     /// The number of open calls.
@@ -162,8 +196,16 @@ impl Peer {
     /// Whether this connection must keep its turns short because there are many connections and it
     /// has no primary.
     pub(crate) fn is_in_a_crowd(&self) -> bool {
-        self.0.admission.0.open.load(Ordering::Relaxed) > CROWD
-            && self.0.primaries.load(Ordering::Relaxed) == 0
+        self.0.admission.is_crowded() && !self.has_primary()
+    }
+
+    fn has_primary(&self) -> bool {
+        self.0.primaries.load(Ordering::Relaxed) > 0
+    }
+
+    /// Returns the place of the connection's task among those that wait for turns.
+    pub(crate) fn seat(&self) -> Seat {
+        Seat { peer: self.clone(), is_waiting: false }
     }
 
     /// Whether the connection may have full windows.
@@ -185,6 +227,67 @@ impl Drop for Inner {
         let mut state = self.admission.lock();
         state.admission.close(self.id);
         state.signals.remove(&self.id);
+        if !state.admission.by_address.contains_key(&self.address) {
+            state.turns.close(self.address);
+        }
+    }
+}
+
+/// The place of a connection's task among those that wait for turns. It belongs to the task alone,
+/// so that the turn is passed on whenever the task ends.
+pub(crate) struct Seat {
+    peer: Peer,
+    is_waiting: bool,
+}
+
+impl Seat {
+    /// Begins a turn. Returns `None` if the connection must wait; the task is then woken when it
+    /// has its turn. Without a crowd no connection waits.
+    pub(crate) fn begin_turn(&mut self, waker: &Waker) -> Option<TurnTaken<'_>> {
+        let Inner { id, address, admission, .. } = &*self.peer.0;
+        if !admission.is_crowded() {
+            if std::mem::take(&mut self.is_waiting) {
+                admission.pass_on(|turns| turns.leave(*id));
+            }
+            return Some(TurnTaken { accounted: None });
+        }
+        let party =
+            if self.peer.has_primary() { Party::Primary(*id) } else { Party::Address(*address) };
+        let mut state = admission.lock();
+        let answer = state.turns.ask(*id, party);
+        self.is_waiting = answer != Answer::Now;
+        match answer {
+            Answer::Now => {
+                return Some(TurnTaken { accounted: Some((&self.peer, Instant::now())) });
+            }
+            // The other tasks that are ready run before this one runs again.
+            Answer::Next => waker.wake_by_ref(),
+            Answer::Wait => drop(state.waiting.insert(*id, waker.clone())),
+        }
+        None
+    }
+}
+
+impl Drop for Seat {
+    fn drop(&mut self) {
+        let Inner { id, admission, .. } = &*self.peer.0;
+        admission.pass_on(|turns| turns.leave(*id));
+        admission.lock().waiting.remove(id);
+    }
+}
+
+/// A turn, which ends when this is dropped.
+pub(crate) struct TurnTaken<'a> {
+    /// The connection whose time is accounted, and the start of the turn.
+    accounted: Option<(&'a Peer, Instant)>,
+}
+
+impl Drop for TurnTaken<'_> {
+    fn drop(&mut self) {
+        if let Some((Peer(peer), start)) = self.accounted {
+            let spent = start.elapsed();
+            peer.admission.pass_on(|turns| turns.end(peer.id, spent));
+        }
     }
 }
 

@@ -73,10 +73,8 @@ pub(super) async fn serve<T, S: Services>(
     let connection = Shared::new(served, gate, Some(peer.clone()));
     let mut closing = pin!(closing);
     let (mut is_closing, mut is_negotiated) = (false, false);
+    let mut seat = peer.seat();
     let turns = std::future::poll_fn(|context| {
-        if let Some(urgency) = &urgency {
-            urgency.before_turn();
-        }
         if !is_closing && closing.as_mut().poll(context).is_ready() {
             is_closing = true;
             connection.with(|connection, calls| {
@@ -86,6 +84,10 @@ pub(super) async fn serve<T, S: Services>(
                 calls.each(ServedCall::shut_down);
                 calls.wake_connection();
             });
+        }
+        let Some(_turn) = seat.begin_turn(context.waker()) else { return Poll::Pending };
+        if let Some(urgency) = &urgency {
+            urgency.before_turn();
         }
         let ended = connection.poll(context, || {
             peer.is_in_a_crowd() || urgency.as_ref().is_some_and(|urgency| urgency.is_urgent())

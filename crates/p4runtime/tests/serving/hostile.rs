@@ -2,13 +2,17 @@
 
 use std::{
     net::{Ipv4Addr, SocketAddr},
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
     time::{Duration, Instant},
 };
 
 use p4runtime::{
     client::{Client, ClientOptions},
     proto::v1::{self, write_request::Atomicity},
-    server::{ServerOptions, ServerTls},
+    server::{ServerOptions, ServerTls, Urgency},
 };
 use prost::Message;
 use tokio::{
@@ -31,6 +35,12 @@ const AGAIN: Duration = Duration::from_secs(1);
 /// the attack.
 const ANSWER: Duration = Duration::from_secs(5);
 
+/// The time within which the connections of a flood are established.
+const FLOOD_BEGINS: Duration = Duration::from_secs(10);
+/// The number of turns of connections within which a client is served beside a flood. The tests'
+/// runtime looks for ready sockets every 61 turns, so a call can take twice that.
+const FEW_TURNS: usize = 150;
+
 /// A lock that lets only one attack run at a time, so that a thousand connections are a thousand.
 static ALONE: tokio::sync::Mutex<()> = tokio::sync::Mutex::const_new(());
 
@@ -49,6 +59,8 @@ enum Attack {
     AnnouncedLengths,
     /// It begins calls and cancels them at once.
     GivenUp,
+    /// It makes valid calls one after another, as fast as it is answered.
+    Flood,
 }
 
 const PLAIN: [Attack; 6] = [
@@ -68,6 +80,7 @@ impl Frames {
     const HEADERS: u8 = 1;
     const RST_STREAM: u8 = 3;
     const SETTINGS: u8 = 4;
+    const WINDOW_UPDATE: u8 = 8;
     const CONTINUATION: u8 = 9;
     const END_STREAM: u8 = 1;
     const END_HEADERS: u8 = 4;
@@ -185,6 +198,7 @@ async fn once(attack: Attack, stream: &mut TcpStream) -> std::io::Result<()> {
                 tokio::time::sleep(DRIP).await;
             }
         }
+        Attack::Flood => flood(stream).await?,
     }
     // The server's data is not interpreted, but the end of the connection is detected.
     let mut end = [0; 1 << 10];
@@ -192,6 +206,54 @@ async fn once(attack: Attack, stream: &mut TcpStream) -> std::io::Result<()> {
         tokio::time::sleep(DRIP).await;
     }
     Ok(())
+}
+
+/// Makes valid calls, of which [`CALLS`] are open at any time.
+async fn flood(stream: &mut TcpStream) -> std::io::Result<()> {
+    stream.write_all(&Frames::preface(1 << 20).0).await?;
+    let mut answers = Answers::default();
+    let mut begun = 0;
+    loop {
+        let mut frames = Frames::new();
+        while begun < answers.ended + CALLS {
+            let id = 2 * begun + 1;
+            frames.call(id, "Capabilities");
+            frames.message(id, &v1::CapabilitiesRequest::default());
+            begun += 1;
+        }
+        // The window of the connection is kept open.
+        frames.frame(Frames::WINDOW_UPDATE, 0, 0, &4_096_u32.to_be_bytes());
+        stream.write_all(&frames.0).await?;
+        let mut bytes = [0; 4 << 10];
+        let read = stream.read(&mut bytes).await?;
+        if read == 0 {
+            return Ok(());
+        }
+        answers.take(&bytes[..read]);
+    }
+}
+
+/// The number of answers in a server's frames.
+#[derive(Default)]
+struct Answers {
+    ended: u32,
+    unread: Vec<u8>,
+}
+
+impl Answers {
+    fn take(&mut self, bytes: &[u8]) {
+        self.unread.extend_from_slice(bytes);
+        while let Some(&[_, a, b, kind, flags]) = self.unread.first_chunk() {
+            let end = 9 + usize::from(u16::from_be_bytes([a, b]));
+            if self.unread.len() < end {
+                return;
+            }
+            self.unread.drain(..end);
+            let ends =
+                matches!(kind, Frames::DATA | Frames::HEADERS) && flags & Frames::END_STREAM != 0;
+            self.ended += u32::from(ends);
+        }
+    }
 }
 
 /// Starts the attack from these addresses in a separate runtime.
@@ -310,4 +372,63 @@ async fn a_slow_handshake_is_ended() {
         let _ = soon(stream.read_to_end(&mut all)).await;
     }
     newcomer(&served).await;
+}
+
+/// The number of turns that connections have had.
+#[derive(Debug, Default)]
+struct Turns(AtomicUsize);
+
+impl Urgency for Turns {
+    fn before_turn(&self) {
+        self.0.fetch_add(1, Ordering::Relaxed);
+    }
+
+    fn is_urgent(&self) -> bool {
+        false
+    }
+}
+
+/// Makes calls beside a flood of valid calls, and returns the turns of connections during each, in
+/// ascending order.
+async fn turns_beside_a_flood(from: &'static [u8], is_primary: bool) -> Vec<usize> {
+    let _alone = ALONE.lock().await;
+    let turns = Arc::new(Turns::default());
+    let options = ServerOptions { urgency: Some(Arc::clone(&turns) as _), ..Default::default() };
+    let served = Served::new(1, options).await;
+    let stream = if is_primary { Some(served.primary().await) } else { None };
+    let mut client = match &stream {
+        Some((client, ..)) => client.clone(),
+        None => Client::connect(&served.address, 1, &ClientOptions::default()).await.expect("in"),
+    };
+    let attackers = begin(&[Attack::Flood], from, served.address.parse().expect("an address"));
+    // The flood has begun once most connections are there.
+    let begun = Instant::now();
+    while turns.0.load(Ordering::Relaxed) < 20 * HOSTILE && begun.elapsed() < FLOOD_BEGINS {
+        tokio::time::sleep(DRIP).await;
+    }
+    let mut each = Vec::new();
+    for _ in 0..20 {
+        let before = turns.0.load(Ordering::Relaxed);
+        soon(client.capabilities()).await.expect("answered");
+        each.push(turns.0.load(Ordering::Relaxed) - before);
+        tokio::time::sleep(DRIP).await;
+    }
+    drop(attackers);
+    each.sort_unstable();
+    each
+}
+
+/// Checks that a client is served after few turns of others, although a thousand connections
+/// always have calls to be served. Without a policy, each of its calls waits for a turn of nearly
+/// every connection.
+#[tokio::test]
+async fn a_flood_of_valid_calls_does_not_delay_a_client_at_another_address() {
+    let turns = turns_beside_a_flood(&[2, 3, 4, 5], false).await;
+    assert!(turns[turns.len() / 2] < FEW_TURNS, "{turns:?}");
+}
+
+#[tokio::test]
+async fn a_flood_of_valid_calls_from_its_own_address_does_not_delay_a_primary() {
+    let turns = turns_beside_a_flood(&[1], true).await;
+    assert!(turns[turns.len() / 2] < FEW_TURNS, "{turns:?}");
 }
