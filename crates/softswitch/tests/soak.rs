@@ -1,5 +1,5 @@
-//! A soak test: traffic, writes, reads, pushes, ports and controllers that come and go, and digests
-//! that no controller reads, all at once. Nothing may panic, every received packet must be
+//! A soak test: traffic, writes, reads, pushes, refused pushes, hostile connections, ports and
+//! controllers that come and go, and digests that no controller reads, all at once. Nothing may panic, every received packet must be
 //! accounted for, and neither memory nor descriptors may grow.
 //!
 //!     PLANIMETER_SOAK=600 cargo test --release -p softswitch --test soak -- --nocapture
@@ -21,6 +21,9 @@ use p4runtime::proto::v1::{
 };
 use packetio::{Burst, Counters, Port, PortCounters, PortDown, Queue, Transmitted, memory};
 use softswitch::{Options, Switch};
+use std::collections::VecDeque;
+use std::io::Write;
+use std::net::TcpStream;
 use std::os::fd::BorrowedFd;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -34,6 +37,8 @@ const SOURCES: u32 = 2;
 const SWITCHED: u32 = 3;
 /// The port that is removed, replaced, and goes down.
 const PASSING: u32 = 4;
+/// The number of hostile connections that are left open, which the limits of the switch reduce.
+const HOSTILE: usize = 200;
 /// The allowed growth in MiB for fragmentation and for tables that fill.
 const SLACK: u64 = 48;
 
@@ -71,6 +76,7 @@ fn everything_at_once() {
             scope.spawn(|| traffic(&mut lines, &stop, seed)),
             scope.spawn(|| exchange(switch, &ports, &stop, seed + 1)),
             scope.spawn(|| control(switch, &stop, seed + 2)),
+            scope.spawn(|| attack(switch, &stop, seed + 3)),
         ];
         let usage = watched(switch, Duration::from_secs(seconds));
         stop.store(true, Ordering::Relaxed);
@@ -154,6 +160,32 @@ fn exchange(switch: &Switch, ports: &Ports, stop: &AtomicBool, seed: u64) {
     }
 }
 
+/// Opens connections that send nothing, garbage, or a part of HTTP/2, and leaves up to
+/// [`HOSTILE`] of them open.
+fn attack(switch: &Switch, stop: &AtomicBool, seed: u64) {
+    let mut random = Rng::with_seed(seed);
+    let mut open = VecDeque::new();
+    while !stop.load(Ordering::Relaxed) {
+        // The switch may refuse or close any of them.
+        if let Ok(mut stream) = TcpStream::connect(switch.address()) {
+            let preface = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0";
+            let mut bytes = match random.u64(..4) {
+                0 => Vec::new(),
+                1 => preface[..random.usize(..preface.len())].to_vec(),
+                _ => preface.to_vec(),
+            };
+            let garbage = random.usize(..200);
+            bytes.extend((0..garbage).map(|_| random.u8(..)));
+            let _ = stream.write_all(&bytes);
+            open.push_back(stream);
+        }
+        if open.len() > HOSTILE {
+            open.pop_front();
+        }
+        thread::sleep(Duration::from_millis(random.u64(..5)));
+    }
+}
+
 /// Runs controllers, both consecutive and concurrent ones.
 fn control(switch: &Switch, stop: &AtomicBool, seed: u64) {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
@@ -163,6 +195,7 @@ fn control(switch: &Switch, stop: &AtomicBool, seed: u64) {
             control.step().await;
             tokio::time::sleep(Duration::from_millis(1)).await;
         }
+        println!("{} pushes were refused", control.refused_pushes);
     });
 }
 
@@ -175,6 +208,7 @@ struct Control<'a> {
     primary: Controller,
     /// Former primary controllers, which do not read their streams.
     others: Vec<Controller>,
+    refused_pushes: u64,
 }
 
 impl<'a> Control<'a> {
@@ -190,7 +224,16 @@ impl<'a> Control<'a> {
         programs.push(pushed(PROGRAM));
         let primary = Controller::of(switch, 1).await;
         let (random, names, others) = (Rng::with_seed(seed), Names::new(), Vec::new());
-        let mut control = Self { switch, random, names, programs, election: 1, primary, others };
+        let mut control = Self {
+            switch,
+            random,
+            names,
+            programs,
+            election: 1,
+            primary,
+            others,
+            refused_pushes: 0,
+        };
         control.push(Action::VerifyAndCommit).await;
         control.fill().await;
         control
@@ -204,7 +247,8 @@ impl<'a> Control<'a> {
 
     async fn step(&mut self) {
         match self.random.u64(..20) {
-            0..10 => self.write().await,
+            0..9 => self.write().await,
+            9 => self.push_what_is_refused().await,
             10 => {
                 let wanted = v1::TableEntry { table_id: self.names.table(), ..Default::default() };
                 let wanted = v1::Entity { entity: Some(Kind::TableEntry(wanted)) };
@@ -296,6 +340,19 @@ impl<'a> Control<'a> {
         let config = self.programs[self.random.usize(..self.programs.len())].clone();
         let pushed = self.primary.client.set_pipeline(action, Some(config));
         pushed.await.expect("the switch runs it");
+    }
+
+    /// Pushes a program that does not compile, or types that are nested more deeply than allowed.
+    async fn push_what_is_refused(&mut self) {
+        let mut config = self.programs[0].clone();
+        config.p4_device_config = match self.random.u64(..3) {
+            0 => "header h_t {".into(),
+            1 => format!("{PROGRAM} const bit<8> x = {};", "(".repeat(300)).into(),
+            _ => (0..200).map(|_| self.random.u8(..)).collect::<Vec<_>>().into(),
+        };
+        let pushed = self.primary.client.set_pipeline(Action::VerifyAndCommit, Some(config));
+        pushed.await.expect_err("it does not compile");
+        self.refused_pushes += 1;
     }
 
     async fn enable_digests(&mut self) {
