@@ -82,8 +82,6 @@ pub(crate) fn set_aside<S: Storage>(
     copy.sync()?;
     storage.sync_directory(&kept_in)?;
     file.set_length(offset)?;
-    // Otherwise sectors of the remainder could come back between later records.
-    file.sync()?;
     Ok(Torn { offset, length, kept_in })
 }
 

@@ -79,6 +79,9 @@ impl<S: Storage> Journal<S> {
         if end.durable < end.sequence {
             write_again(&file, mark.length..end.offset).map_err(failed)?;
         }
+        // Otherwise sectors of a remainder that this start or an interrupted one cut off could come
+        // back between later records.
+        file.sync().map_err(failed)?;
         storage.sync_directory(path).map_err(failed)?;
         let tip = Tip { length: end.offset, sequence: end.sequence, chain: end.chain };
         let list = List { file, number, tip, durable: end.durable, marks: 0 };
