@@ -17,20 +17,21 @@ use crate::parsers::one_of;
 use crate::report::name_of;
 
 const LONG_ABOUT: &str = "\
-Hold results against each other: of probe, tables, bench, device verify, bound, demo or reproduce.
+Compare results of probe, tables, bench, device verify, bound, demo or reproduce.
 
-The first result, or the one named with --baseline, is the base. Every figure that another has at the \
-same place (point, case, cell, flow) stands beside it with the difference and its confidence interval. \
-Results of another configuration or another machine are refused with what differs, unless --despite says \
-to compare them all the same; what is compared may differ: controller, protocol, table design where each \
-result has one, device, network.";
+The first result, or the one that --baseline names, is the baseline. Each figure of the other results is \
+compared with the baseline's figure at the same place (point, case, cell or flow), with the difference and \
+its confidence interval. Results of another configuration or another machine are refused, with what differs, \
+unless --despite allows it. The object of the comparison may differ: the controller, the protocol, the table \
+design where each result has one, the device, or the network.";
 
 const EXAMPLES: &str = "\
 Conditions:
-  METRIC COMPARISON LIMIT at every place that both have. A limit with a sign is a change against the base in percent: \
-'rtt.p50 < +10%' fails if the median round-trip time grew by ten percent or more, 'rate > -5%' if the rate fell by five. A \
-limit without one is a value: 'rtt.p99 < 5ms'. A metric that is not there fails. The figure itself is judged; where its \
-interval reaches across the limit, that is said. Exit status 1 if a condition fails.
+  A condition is METRIC COMPARISON LIMIT, and must hold at every place that both results have. A limit with a sign is a \
+change from the baseline in percent: 'rtt.p50 < +10%' fails if the median round-trip time grew by ten percent or more, and \
+'rate > -5%' fails if the rate fell by five percent or more. A limit without a sign is a value: 'rtt.p99 < 5ms'. A condition \
+on a metric that no result has fails. The figure itself is judged, and the report says where its confidence interval \
+contains the limit. The exit status is 1 if a condition fails.
 
 Examples:
   A controller before and after a change:
@@ -39,39 +40,39 @@ Examples:
   A gate for continuous integration:
     planimeter compare runs/today --baseline runs/release -t 'rtt.p50 < +10%' -t 'received_rate > -5%'
 
-  On another machine than the baseline's:
+  A result of another machine than the baseline's:
     planimeter compare runs/laptop --baseline runs/server --despite machine";
 
 /// The arguments of the verb.
 #[derive(Debug, Parser)]
 #[command(
     name = "compare",
-    about = "Hold results of any verb against each other, with confidence; a gate for CI",
+    about = "Compare results of any verb, with confidence intervals; a gate for CI",
     long_about = LONG_ABOUT,
     after_long_help = EXAMPLES,
     max_term_width = 100
 )]
 pub(crate) struct Arguments {
-    /// Run directory, or a result.json
+    /// A run directory, or its result.json
     #[arg(value_name = "RUN", required = true)]
     runs: Vec<PathBuf>,
-    /// What the others are held against [the first RUN]
+    /// The result that the others are compared with [the first RUN]
     #[arg(long, short, value_name = "RUN")]
     baseline: Option<PathBuf>,
     /// A condition that must hold, such as 'rtt.p50 < +10%'
     // Which metrics there are is known when the results are.
     #[arg(long, short, value_name = "CONDITION")]
     threshold: Vec<String>,
-    /// Compare although this differs
+    /// Compare the results although this differs
     #[arg(long, value_name = "WHAT", value_parser = one_of([
         ("configuration", Agreement::Configuration),
         ("machine", Agreement::Machine),
     ]))]
     despite: Vec<Agreement>,
-    /// Where report.html, figures, result.json and differences.csv go [runs/<time>-compare]
+    /// The directory of report.html, figures, result.json and differences.csv [runs/<time>-compare]
     #[arg(long, short, value_name = "DIRECTORY")]
     output: Option<PathBuf>,
-    /// Print result.json in place of the tables
+    /// Print result.json instead of the tables
     #[arg(long)]
     json: bool,
     #[command(flatten)]

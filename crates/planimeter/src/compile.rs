@@ -27,10 +27,10 @@ const ABOUT: &str = "Check a P4 program; emit P4Info and the IR";
 const LONG_ABOUT: &str = "\
 Check a P4 program; emit P4Info and the IR.
 
-The program is P4_16 for v1model, PSA or PNA, or what p4c wrote for BMv2 (a file that ends in .json). \
-core.p4, v1model.p4, psa.p4 and pna.p4 are built in; a file of that name in a folder of -I goes \
-first. Everything that is wrong with the program is said on standard error, each with its place, \
-and then nothing is written.
+The program is P4_16 for v1model, PSA or PNA, or the output of p4c for BMv2 (a file that ends in .json). \
+core.p4, v1model.p4, psa.p4 and pna.p4 are built in; a file of the same name in a directory of -I takes \
+precedence. All errors of the program are printed on standard error, each with its place, and if there \
+are any, no file is written.
 
 Without any of the options below, one line on standard output says what was compiled.";
 
@@ -38,36 +38,36 @@ const OUTPUTS: &str = "\
 Files:
   Where a file is written, `-` stands for standard output.
 
-  --p4info   What a controller needs to know: the message P4Info of P4Runtime. Identifiers, aliases
-             and the rest are those that p4c gives the same program.
-  --entries  The entries in the source as a WriteRequest of P4Runtime.
-  --ir       The checked program, as every other part of Planimeter reads it. The text is for
-             reading; JSON is complete, and can be given in place of the source wherever a program
-             is wanted.
+  --p4info   The P4Info message of P4Runtime, which controllers need. Identifiers and aliases are
+             those that p4c assigns to the same program.
+  --entries  The entries in the source, as a WriteRequest of P4Runtime.
+  --ir       The checked program in the intermediate representation (IR) that all of Planimeter
+             uses. The text format is for people. The JSON format is complete, and every command
+             that reads a program also reads it.
   --graph    A graph of each parser and the control flow of each control, as SVG or for Graphviz,
-             by the ending of the name: .svg or .dot.
+             depending on the file's ending: .svg or .dot.
 
-  --format says text, json or binary for all of these but the graph; without it, endings decide
-  (.json, .bin; anything else is text).";
+  --format chooses text, json or binary for all files except graphs. Without it, the ending of the
+  file decides: .json, .bin, or anything else for text.";
 
 const EXAMPLES: &str = "\
 Examples:
   Check a program:
     planimeter compile programs/router.p4
 
-  P4Info for a controller, as p4c --p4runtime-files has it:
+  P4Info for a controller, as p4c --p4runtime-files writes it:
     planimeter compile programs/l2.p4 --p4info l2.p4info.txtpb
 
-  What is in it, and how packets go through it:
+  The parts of a program, and the ways of packets through it:
     planimeter compile programs/router.p4 --explain --graph router.svg
 
-  The same for a program of which only the BMv2 JSON is at hand:
+  The parts of a program of which only the BMv2 JSON is available:
     planimeter compile l2.json --explain
 
-  A program with files of its own and macros:
+  A program with included files and macros of its own:
     planimeter compile -I include -D WITH_IPV6 switch.p4
 
-Exit status: 0 the program is right; 2 it is not, or a file cannot be read or written.";
+Exit status: 0 the program is correct; 2 it has errors, or a file cannot be read or written.";
 
 /// The arguments of the verb.
 #[derive(Debug, Parser)]
@@ -79,18 +79,18 @@ Exit status: 0 the program is right; 2 it is not, or a file cannot be read or wr
     max_term_width = WIDTH
 )]
 pub(crate) struct Arguments {
-    /// P4_16 source, BMv2 JSON, or what --ir wrote as JSON
+    /// The program, as P4_16 source, BMv2 JSON, or the IR that --ir writes as JSON
     #[arg(value_name = "PROGRAM")]
     program: PathBuf,
     #[command(flatten)]
     sources: Sources,
-    /// Write the P4Info
+    /// Write the P4Info of the program
     #[arg(long, value_name = "FILE")]
     p4info: Option<PathBuf>,
     /// Write the entries in the source as a P4Runtime WriteRequest
     #[arg(long, value_name = "FILE")]
     entries: Option<PathBuf>,
-    /// Write the checked program
+    /// Write the checked program in the intermediate representation (IR)
     #[arg(long, value_name = "FILE")]
     ir: Option<PathBuf>,
     /// Draw parsers and controls, as .svg or .dot
@@ -101,14 +101,14 @@ pub(crate) struct Arguments {
         value_parser = PathBufValueParser::new().try_map(Drawing::to)
     )]
     graph: Option<Drawing>,
-    /// Format of the files, instead of what their endings say (--ir: text or json)
+    /// The format of the files: text, json or binary [by their endings] (--ir: text or json)
     #[arg(long, value_name = "FORMAT")]
     format: Option<Format>,
-    /// Print headers, parsers, tables, actions and externs as a tree, and what a packet costs on
-    /// each way through the program, in the parts of device models
+    /// Print headers, parsers, tables, actions and externs as a tree, and the functions of device
+    /// models that a packet needs on each path through the program
     #[arg(long)]
     explain: bool,
-    /// Print the program as P4, includes and macros resolved
+    /// Print the program as P4 with includes and macros resolved
     #[arg(long)]
     pp: bool,
 }

@@ -24,12 +24,12 @@ Answer all three questions on embedded parts, in about a minute.
 
 How much can this SDN controller take? Emulated switches double the rate of packet-ins until the reference controller no longer \
 keeps up, over OpenFlow 1.3 and over P4Runtime. How fast is this P4 program, when packets themselves write its table, and which table design \
-should it use? A program runs on the interpreter and as machine code, and its table by each design. What delay can be \
-guaranteed? The functions of a P4 pipeline are measured, a model is made of them and verified, and a small network of that \
-pipeline and that controller gets its delay bounds.
+should it use? A program runs on the interpreter and compiled, and its table is measured in each design. What delay can be \
+guaranteed? The functions of a P4 pipeline are measured, a model is derived from them and verified, and delays are bounded in a small \
+network of that pipeline and that controller.
 
-It ends in one report, with the report of each part beside it, and says for each part which command does the same on your \
-controller, program or device. Everything runs in memory and on loopback addresses; nothing needs root.";
+The demo writes one report, and the report of each part beside it. For each part, the report names the command that measures \
+your own controller, program or device. Everything runs in memory and on loopback addresses; nothing needs root.";
 
 /// The arguments of the verb.
 #[derive(Debug, Parser)]
@@ -38,7 +38,7 @@ pub(crate) struct Arguments {
     /// The run directory, new or empty [runs/<time>-demo]
     #[arg(long, short, value_name = "DIRECTORY")]
     output: Option<PathBuf>,
-    /// Some seconds only: to see that it runs, figures mean little then
+    /// Take only some seconds to see that everything runs; the figures then mean little
     #[arg(long)]
     quick: bool,
     /// Show no progress

@@ -24,10 +24,10 @@ use crate::failure::Failure;
 const LONG_ABOUT: &str = "\
 Measure a device; derive, predict and verify its model.
 
-A device is measured with its baseline function alone and with each further function added to it: what a match on a \
-five-tuple costs, what setting a field costs. From that follows what any program made of such functions takes, as \
-delays at every level and as service curves for `planimeter bound`; measured combinations say how far to believe it. \
-The method is that of Helm et al. (ITC 33, 2021); docs/device.md says what is done beyond it.";
+A device is measured with its baseline function alone and with each further function added to it, such as a match on a \
+five-tuple or an action that sets a field. From the cost of each function, the model predicts the delay of any program that \
+consists of such functions, at every level and as service curves for `planimeter bound`. Measured combinations of functions \
+verify the predictions. The method is that of Helm et al. (ITC 33, 2021); docs/device.md describes what goes beyond it.";
 
 /// The arguments of the verb.
 #[derive(Debug, Parser)]
@@ -69,14 +69,14 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
 /// The flags that say how delays are summed up.
 #[derive(Debug, Args)]
 struct Derivation {
-    /// A further level: the delay that this share of packets does not exceed, such as 99.99
+    /// A further level of delays: a percentile, such as 99.99
     #[arg(long, value_name = "PERCENT", value_parser = percentile)]
     percentile: Vec<Level>,
-    /// Confidence of each interval by itself
+    /// The confidence of each interval by itself
     #[arg(long, value_name = "PERCENT", default_value = "99", value_parser = confidence)]
     confidence: Confidence,
-    /// By how much of the baseline's median a cost may differ between packets and still be called
-    /// constant
+    /// The share of the baseline's median by which a cost may differ between packets and still be
+    /// called constant
     #[arg(long, value_name = "PERCENT", default_value = "1", value_parser = tolerance)]
     tolerance: f64,
 }
@@ -114,7 +114,7 @@ impl Derivation {
 /// The run directory that a campaign is in.
 #[derive(Debug, Args)]
 struct Run {
-    /// Run directory of `planimeter device measure` or `import`
+    /// The run directory of `planimeter device measure` or `planimeter device import`
     #[arg(value_name = "RUN")]
     run: PathBuf,
 }

@@ -63,10 +63,10 @@ impl ValueEnum for Format {
     after_help = EXAMPLES
 )]
 pub(crate) struct Arguments {
-    /// What to write
+    /// The format to write
     #[arg(value_name = "FORMAT")]
     format: Format,
-    /// Where; it is made if it is not there, and files of the same names are replaced
+    /// The directory to write to; it is created if needed, and its files of the same names are replaced
     #[arg(value_name = "DIRECTORY")]
     directory: PathBuf,
 }

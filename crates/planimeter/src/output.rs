@@ -38,7 +38,7 @@ pub(crate) struct ForPapers {
         long,
         value_name = "LENGTH",
         long_help = "Lay out the SVG and PDF files of figures for this width, from 50mm to 500mm, in mm, cm, in or pt (72 an \
-                     inch). Letters have 9 points whatever the width: include the file unscaled. The figures in report.html \
+                     inch). Text has a size of 9 points at any width, so include the file unscaled. The figures in report.html \
                      stay as they are [default: as in the page, 169mm]"
     )]
     figure_width: Option<Width>,

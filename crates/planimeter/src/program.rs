@@ -23,16 +23,16 @@ const ARCHITECTURES: [&str; 3] = ["v1model", "psa", "pna"];
 /// How P4 sources are read: `-I`, `-D`, `-U`, `--arch`.
 #[derive(Debug, Default, Clone, Args)]
 pub(crate) struct Sources {
-    /// Look for included files here, before the built-in architectures
+    /// Look for included files in this directory, before the built-in architectures
     #[arg(short = 'I', value_name = "DIR", help_heading = HEADING)]
     include: Vec<PathBuf>,
     /// Define a macro; its value is 1 if none is given
     #[arg(short = 'D', value_name = "NAME[=VALUE]", help_heading = HEADING)]
     define: Vec<String>,
-    /// Take a macro back
+    /// Undefine a macro
     #[arg(short = 'U', value_name = "NAME", help_heading = HEADING)]
     undefine: Vec<String>,
-    /// Refuse programs of another architecture; `main` says which one it is
+    /// Refuse programs of another architecture than this one
     #[arg(long, value_name = "ARCHITECTURE", value_parser = ARCHITECTURES, help_heading = HEADING)]
     arch: Option<String>,
 }

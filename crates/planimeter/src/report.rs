@@ -11,11 +11,11 @@ use crate::failure::Failure;
 use crate::output::{self, ForPapers, layout};
 
 const LONG_ABOUT: &str = "\
-Draw the report of runs that `planimeter probe` left behind.
+Write the report of earlier runs of `planimeter probe`.
 
-Several runs share their plots: two protocols, two controllers or two versions of one, as lines in \
-the same figures. Runs that measured different points of the same protocol complete each other; \
-where they measured the same point, their names tell them apart. Every figure is also written as \
+Several runs share their figures: two protocols, two controllers or two versions of one are lines in \
+the same plot. Runs that measured different points of the same protocol are joined to one line; \
+where they measured the same point, their names distinguish them. Every figure is also written as \
 SVG and as PDF, for papers: --figure-width lays them out for a column, and --latex adds tables.";
 
 const EXAMPLES: &str = "\
@@ -26,26 +26,26 @@ Examples:
   A controller before and after a change:
     planimeter report --name before --name after runs/20251121T090000Z-probe runs/20251122T090000Z-probe
 
-  For a paper, as wide as a column, with its tables:
+  Figures as wide as a column and LaTeX tables, for a paper:
     planimeter report runs/p4runtime runs/openflow -o runs/paper --figure-width 88mm --latex";
 
 /// The arguments of the verb.
 #[derive(Debug, Parser)]
 #[command(
     name = "report",
-    about = "Draw runs of `probe` that were measured before, several in the same plots",
+    about = "Write the report of earlier runs of `probe`, with several runs in the same figures",
     long_about = LONG_ABOUT,
     after_long_help = EXAMPLES,
     max_term_width = 100
 )]
 pub(crate) struct Arguments {
-    /// Run directory, or a result.json
+    /// A run directory, or its result.json
     #[arg(value_name = "RUN", required = true)]
     runs: Vec<PathBuf>,
-    /// How a run is called in the report; once for each, in their order [its directory]
+    /// The name of a run in the report; once for each run, in their order [its directory]
     #[arg(long, value_name = "NAME")]
     name: Vec<String>,
-    /// Where the report goes [runs/<time>-report]
+    /// The directory of the report [runs/<time>-report]
     #[arg(long, short, value_name = "DIRECTORY")]
     output: Option<PathBuf>,
     #[command(flatten)]

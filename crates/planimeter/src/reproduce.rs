@@ -32,41 +32,42 @@ use crate::rank_group::{Items, RankGroup};
 use published::{Exhibit, Experiment, Paper};
 use section::Measured;
 
-const ABOUT: &str = "Figures and tables of three papers, published values beside measured ones";
+const ABOUT: &str =
+    "Reproduce figures and tables of three papers, with published beside measured values";
 
 const LONG_ABOUT: &str = "\
-Figures and tables of three papers, published values beside measured ones.
+Reproduce figures and tables of three papers, with published beside measured values.
 
-The papers are on P4Runtime controllers (P4RCProbe), on tables that packets write, and on models of programmable devices. What \
-is measured is what is built in, on this host: the reference controller, the tables, a P4 pipeline in memory. Beside each \
-figure stands what differs in the set-up, and the command that measures the same on a controller, program or device of yours. A \
-value that cannot be measured here says why.";
+The papers are on P4Runtime controllers (P4RCProbe), on tables that packets write, and on models of programmable devices. The \
+built-in parts are measured on this host: the reference controller, the tables, and a P4 pipeline in memory. Beside each figure, \
+the report says how the set-up differs from the paper's, and which command measures your own controller, program or device. For \
+a value that cannot be measured here, it says why.";
 
 const EXAMPLES: &str = "\
 Examples:
-  What there is, and how long each takes:
+  A list of all figures and tables, and how long each takes:
     planimeter reproduce --list
 
-  The memory and cache models, at once:
+  The memory and cache models, which take no time:
     planimeter reproduce tables-equations
 
-  Everything in short runs, and a figure with the paper's lengths and repetitions:
+  Everything in short runs, and one figure with the paper's durations and repetitions:
     planimeter reproduce all --quick
     planimeter reproduce controller-fig-7
 
-Exit status: 0 all was measured; 1 something was not; 2 there is no such figure; 130 interrupted.";
+Exit status: 0 everything was measured; 1 something was not; 2 there is no such figure; 130 interrupted.";
 
 /// The arguments of the verb.
 #[derive(Debug, Parser)]
 #[command(name = "reproduce", about = ABOUT, long_about = LONG_ABOUT, after_long_help = EXAMPLES)]
 pub(crate) struct Arguments {
-    /// Figures and tables by name, all of a paper (controller, tables, device), or all
+    /// The figures and tables by name, all of a paper (controller, tables, device), or all
     #[arg(value_name = "LIST", value_delimiter = ',')]
     figures: Vec<String>,
-    /// Say which there are and about how long they take, and end
+    /// List all figures and tables and about how long they take, and exit
     #[arg(long)]
     list: bool,
-    /// Fewer points, short trials, two repetitions: a first look
+    /// Measure fewer points in short trials with two repetitions, for a first look
     #[arg(long)]
     quick: bool,
     /// The run directory, new or empty [runs/<time>-reproduce]

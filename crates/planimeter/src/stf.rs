@@ -25,22 +25,23 @@ const ABOUT: &str = "Run a P4 program against an STF script";
 const LONG_ABOUT: &str = "\
 Run a P4 program against an STF script.
 
-A script of the simple test format, which p4c tests its programs with, installs entries, sends \
-packets and says what must come out. The program runs on the reference interpreter, or with \
---path compiled also as machine code, on every way that packets may take through it, alone and in bursts, which must \
-not make a difference. Every difference is printed with what was expected beside what came, and marks below the bytes that \
-differ; at the end comes one line for each script.
+A script in the simple test format (STF), with which p4c tests its programs, installs entries, sends \
+packets and states the expected packets. The program runs on the interpreter. With --path compiled it also runs as machine \
+code, on every execution path, with single packets and with bursts, all of which must produce the same packets. Every \
+difference is printed with the expected packet beside the actual one and marks below the bytes that differ. The last lines \
+are the results, one for each script.
 
-Outputs are compared port by port, in order, when the script is over, as p4c's runner for BMv2 \
-does. Ports that the script does not name are not looked at, but --every-port makes packets on them \
-failures too. A statement that the switch refuses (an entry that is there already or does not fit, an \
-index beyond an array) has no effect and is a note, as BMv2's command line has it; with --strict it \
-ends the script. So it is with a line that begins with no statement.";
+Packets are compared port by port, in order, at the end of the script, as p4c's runner for BMv2 \
+does. Packets on ports that the script does not name are ignored unless --every-port is set. A \
+statement that the switch refuses (an entry that exists already or does not fit, an index beyond an \
+array) has no effect and prints a note, as on BMv2's command line. The same holds for a line that \
+is not a statement. With --strict, such lines end the script.";
 
 const STATEMENTS: &str = "\
 Statements, one a line; `#` begins a comment:
-  packet PORT HEX                    a packet arrives
-  expect PORT [HEX [$]]              one leaves: `*` is any digit, `$` the end; no digits, anything
+  packet PORT HEX                    a packet arrives at PORT
+  expect PORT [HEX [$]]              a packet leaves by PORT: `*` is any digit, `$` is the end of the
+                                     packet; without digits, any packet
   no_packet                          the last packet left by no port
   add TABLE [PRIORITY] KEY:MATCH ... ACTION(NAME:VALUE, ...) [= HANDLE]
   setdefault TABLE ACTION(NAME:VALUE, ...)
@@ -54,11 +55,11 @@ Statements, one a line; `#` begins a comment:
   act_prof_create_member PROFILE MEMBER ACTION(...), act_prof_create_group PROFILE GROUP,
   act_prof_add_member_to_group PROFILE MEMBER GROUP, act_prof_remove_member_from_group,
   table_indirect_add TABLE KEY:MATCH ... MEMBER, table_indirect_add_with_group TABLE ... GROUP
-  wait                               a second passes
+  wait                               one second passes
 
-Names may be cut short in front: `routes` is `RouterIngress.routes`. A match is a value (0x0a, 10,
-0b1010), a prefix (0x0a000000/8), a value and a mask (0x0a&&&0xff), a range (1->5), or has `*` for
-digits that do not count (0x0a**). docs/stf.md says all of it.";
+The first parts of a name may be omitted: `routes` is `RouterIngress.routes`. A match is a value
+(0x0a, 10, 0b1010), a prefix (0x0a000000/8), a value and a mask (0x0a&&&0xff), a range (1->5), or has
+`*` for digits that do not count (0x0a**). docs/stf.md describes all statements.";
 
 const EXAMPLES: &str = "\
 Examples:
@@ -68,7 +69,7 @@ Examples:
   Run two scripts, and see what happens to each packet:
     planimeter stf --trace switch.p4 learning.stf flooding.stf
 
-  See whether machine code gives the same:
+  Compare the compiled program with the interpreter:
     planimeter stf --path compiled programs/router.p4
 
   Install the entries of a switch of the p4lang tutorials, then send packets:
@@ -77,19 +78,19 @@ Examples:
   Send packets between the hosts of a topology of the tutorials:
     planimeter stf --topology examples/mininet/tunnel/topology.json programs/tunnel.p4
 
-  See what they do not reach, and keep what passed each port of each switch:
+  List what the script does not reach, and capture the packets at each port of each switch:
     planimeter stf --topology topology.json --coverage --pcap-out captures basic.p4 ping.stf
 
-  See what of the program two scripts together do not reach, and keep it as JSON:
+  List what two scripts together do not reach, and write it as JSON:
     planimeter stf --coverage=coverage.json switch.p4 learning.stf flooding.stf
 
-  Keep what arrived and what left, one capture for each port and direction:
+  Write the packets that arrived and left to a capture for each port and direction:
     planimeter stf --pcap-out captures programs/router.p4
 
-  Send the packets of a capture through port 1 once the script has installed its entries:
+  Send the packets of a capture to port 1 after the script has installed its entries:
     planimeter stf --pcap-in 1=web.pcap --pcap-out captures programs/router.p4
 
-Exit status: 0 everything came as expected; 1 something did not; 2 the program, a script or an
+Exit status: 0 all packets were as expected; 1 a packet was not; 2 the program, a script or an
 argument is wrong.";
 
 /// The arguments of the verb.
@@ -102,45 +103,45 @@ argument is wrong.";
     max_term_width = WIDTH
 )]
 pub(crate) struct Arguments {
-    /// P4_16 source, or BMv2 JSON
+    /// The program, as P4_16 source or BMv2 JSON
     #[arg(value_name = "PROGRAM")]
     program: PathBuf,
-    /// Scripts, each for a fresh switch; without any, PROGRAM with the ending .stf
+    /// The scripts, each of which runs on a fresh switch [PROGRAM with the ending .stf]
     #[arg(value_name = "SCRIPT")]
     script: Vec<PathBuf>,
     #[command(flatten)]
     stored: Stored,
-    /// Before the script, install what this file says: a runtime.json of the p4lang tutorials
+    /// Install the entries of this file before the script: a runtime.json of the p4lang tutorials
     #[arg(long, value_name = "FILE")]
     entries: Vec<PathBuf>,
-    /// Run the program on every switch of a topology.json of the p4lang tutorials that has none of
-    /// its own there, with their entries; scripts then say `packet h1 HEX` and `expect h2 HEX`
+    /// Run the program on every switch of this topology.json of the p4lang tutorials that names no
+    /// other program, with the switches' entries; scripts then say `packet h1 HEX` and `expect h2 HEX`
     #[arg(long, value_name = "FILE", conflicts_with_all = ["entries", "pcap_in"])]
     topology: Option<PathBuf>,
-    /// What runs the program: the reference interpreter, or machine code, whose ways are all held
-    /// against the interpreter
+    /// The execution path: the interpreter, or the compiled program, all of whose paths are compared
+    /// with the interpreter
     #[arg(long, value_name = "PATH", default_value = "interpreter", value_parser = one_of([
         ("interpreter", pipeline::Path::Interpreter),
         ("compiled", pipeline::Path::Compiled),
     ]))]
     path: pipeline::Path,
-    /// Print what happens to each packet, in order
+    /// Print the events of each packet, in order
     #[arg(long)]
     trace: bool,
-    /// Say which parser states, actions, branches and entries all scripts together reach, and which
-    /// not, of each program where several run; with =FILE, as JSON in FILE too
+    /// Print which parser states, actions, branches and entries of each program the scripts together
+    /// reach, and which they do not; with =FILE, also write them to FILE as JSON
     #[arg(long, value_name = "FILE", require_equals = true)]
     coverage: Option<Option<PathBuf>>,
-    /// Packets on ports that the script does not name are failures
+    /// Fail if packets leave by ports that the script does not name
     #[arg(long)]
     every_port: bool,
-    /// What the switch refuses ends the script; without this it is a note
+    /// End the script at a statement that the switch refuses, instead of printing a note
     #[arg(long)]
     strict: bool,
-    /// PSA: what the specification says, also where psa_switch does something else
+    /// For PSA: behave as the specification says, also where psa_switch does not
     #[arg(long)]
     specification: bool,
-    /// v1model: queues of each port; packets of a priority beyond are dropped
+    /// For v1model: the number of queues of each port; packets of higher priorities are dropped
     #[arg(
         long,
         value_name = "NUMBER",
@@ -148,17 +149,17 @@ pub(crate) struct Arguments {
         value_parser = value_parser!(u32).range(1..)
     )]
     priority_queues: u32,
-    /// Print failures only
+    /// Print only failures
     #[arg(long, short)]
     quiet: bool,
-    /// Where the random numbers of the program start
+    /// The seed of the random numbers of the program
     #[arg(long, value_name = "NUMBER", default_value = "0")]
     seed: u64,
-    /// After the script, let the packets of this capture arrive by PORT
+    /// After the script, let the packets of this capture arrive at PORT
     #[arg(long, value_name = "PORT=FILE", value_parser = captures::port_and_file)]
     pcap_in: Vec<(u32, PathBuf)>,
-    /// Write DIR/pcapPORT_in.pcap and DIR/pcapPORT_out.pcap for each port, or DIR/s1-p2_in.pcap and
-    /// so on for each port of each switch of a topology
+    /// Write captures DIR/pcapPORT_in.pcap and DIR/pcapPORT_out.pcap for each port; with --topology,
+    /// DIR/s1-p2_in.pcap and so on for each port of each switch
     #[arg(long, value_name = "DIR")]
     pcap_out: Option<PathBuf>,
 }

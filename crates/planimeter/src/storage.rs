@@ -18,17 +18,19 @@ use crate::tables::requirements;
 pub(crate) struct Stored {
     #[command(flatten)]
     pub(crate) sources: Sources,
-    /// How machine code keeps entries, such as static/locked [@tableconfig]
+    /// The table design of the compiled program, such as static/locked [@tableconfig]
     #[arg(
         long,
         value_name = "[TABLE=]DESIGN",
         help_heading = program::HEADING,
         value_parser = list_of("a design", |word| Some(vec![word.to_owned()])),
-        long_help = "How machine code keeps the entries of a table, or of all tables that it keeps: original, dynamic, static or \
-                     inline, locked or unlocked, optimistic (workers share them), sharded (each worker has its own) or \
-                     double-buffer (two replicas), and how packets change them: pointer, change or digest, as planimeter \
-                     tables has them; static/locked is two of them. What is not said is as @tableconfig has it, or inline, \
-                     unlocked, optimistic and pointer. A design that cannot honour what the program does is refused."
+        long_help = "The design of a table, or of all tables, in the compiled program: its storage (original, dynamic, \
+                     static or inline), its locks (locked or unlocked), its synchronization (optimistic, in which workers \
+                     share entries, sharded, in which each worker has its own, or double-buffer, with two replicas), and \
+                     the method by which packets update entries (pointer, change or digest). planimeter tables --help \
+                     describes them. Join several with a slash, as in static/locked. The rest is as @tableconfig in the \
+                     program says, or else inline, unlocked, optimistic and pointer. A design that does not support what \
+                     the program does is refused."
     )]
     storage: Vec<List<String>>,
 }

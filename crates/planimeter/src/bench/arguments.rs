@@ -22,18 +22,19 @@ use crate::threshold;
 /// The width of the manual in columns, if the terminal is wide enough.
 const WIDTH: usize = 100;
 
-const ABOUT: &str = "How fast a P4 program runs: throughput and latency against entries and cores";
+const ABOUT: &str =
+    "Measure throughput and latency of a P4 program against table entries and cores";
 
 const LONG_ABOUT: &str = "\
-How fast a P4 program runs: throughput and latency against table entries and cores, on the interpreter and as \
-machine code, side by side.
+Measure throughput and latency of a P4 program against table entries and cores. The interpreter and the \
+program compiled to machine code are measured side by side.
 
-Traffic is made from the program: packets that its parser takes apart, and entries that they hit in every table \
-on their way. It lies in memory, as a card would leave it. Every packet that leaves is held against what the \
-reference interpreter does, so a figure is never that of a program that does something else.
+Traffic is generated from the program: packets that its parser accepts, and entries that they hit in every table \
+on their way. Packets lie in memory, as a network card would leave them. Every packet that leaves is compared with \
+the output of the interpreter, so that no figure is that of a program that does something else.
 
-Without a program it is the one of the paper's evaluation (Simon et al., ANCS 2021, section 4): each packet \
-writes the entry that it hits, and carries the old value away.";
+Without a PROGRAM, the program of the paper's evaluation is measured (Simon et al., ANCS 2021, section 4): each \
+packet writes the entry that it hits, and leaves with the previous value.";
 
 const EXAMPLES: &str = "\
 Examples:
@@ -41,26 +42,26 @@ Examples:
     planimeter bench
     planimeter bench programs/router.p4 --entries 2^4,2^8,2^12
 
-  Machine code alone, on one core and on two, as a check in continuous integration:
+  The compiled program alone, on one core and on two, as a check in continuous integration:
     planimeter bench --path compiled --cores 1,2 -t 'rate >= 5M' -t 'wrong == 0'
 
-  Packets of your own; entries are made for them:
+  Packets of your own, for which entries are generated:
     planimeter bench programs/l2.p4 --traffic trace.pcap
 
-  The paper's ways to change an entry, and how long it takes until packets find a change:
+  The paper's methods to update an entry, and the time until packets find the update:
     planimeter bench --path compiled --entries 2^20 --method all
 
-  Between packet sockets, with what a worker without a program reaches there:
+  Between packet sockets, beside a worker that forwards without a program:
     planimeter bench --path compiled --io veth
 
   Some flows more often than others:
     planimeter bench --path compiled --entries 2^20 --skew 1.1
 
 Exit status:
-  0  done
-  1  a threshold does not hold, a packet left with a wrong content, or nothing could be measured
-  2  the input was wrong
-  130  interrupted; what was measured until then is left";
+  0    everything was measured
+  1    a threshold does not hold, a packet left with a wrong content, or nothing could be measured
+  2    the input was wrong
+  130  the run was interrupted; the results up to then are kept";
 
 /// The arguments of the verb.
 #[derive(Debug, Parser)]
@@ -72,7 +73,7 @@ Exit status:
     max_term_width = WIDTH
 )]
 pub(crate) struct Arguments {
-    /// P4_16 source, BMv2 JSON or IR [the program of the paper's evaluation]
+    /// The program, as P4_16 source, BMv2 JSON or IR [the program of the paper's evaluation]
     #[arg(value_name = "PROGRAM")]
     pub(super) program: Option<PathBuf>,
     #[command(flatten)]
@@ -89,25 +90,25 @@ pub(crate) struct Arguments {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Traffic")]
 pub(super) struct Traffic {
-    /// Flows, and entries that they hit: 1024, 64k, 2^16, 2^8..2^20:4 [2^16]
+    /// The numbers of flows, each with an entry: 1024, 64k, 2^16, 2^8..2^20:4 [2^16]
     #[arg(long, value_name = "LIST", value_parser = list_of(
         "a number such as 1024, 64k, 2^16 or 2^8..2^20",
         |word| sizes_of(word).filter(|sizes| !sizes.contains(&0)),
     ))]
     entries: Vec<List<usize>>,
-    /// Bytes of a packet, at least as many as the parser takes [84]
+    /// The length of packets, at least that of the headers that the parser extracts [84]
     #[arg(long, value_name = "BYTES", value_parser = count(14..=65_535))]
     packet_size: Option<usize>,
-    /// Packets from a pcap or pcapng file, each a flow; entries are made for them
+    /// Read packets from a pcap or pcapng file, each a flow, and generate entries for them
     #[arg(long, value_name = "FILE", conflicts_with_all = ["entries", "packet_size"])]
     pub(super) traffic: Option<PathBuf>,
-    /// Draw flows by Zipf's law with this exponent, up to 10; 0 draws all alike [0]
+    /// Draw flows by Zipf's law with this exponent, up to 10; 0 draws all equally often [0]
     #[arg(long, value_name = "EXPONENT", value_parser = skew)]
     skew: Option<f64>,
-    /// Let every core draw all flows; each flow stays on its core without it
+    /// Let every core draw from all flows, instead of from flows of its own
     #[arg(long)]
     any_core: bool,
-    /// How packets change entries: pointer, change, digest, or all [as the program says]
+    /// The methods by which packets update entries: pointer, change, digest, or all [as the program says]
     #[arg(
         long,
         value_name = "LIST",
@@ -115,10 +116,10 @@ pub(super) struct Traffic {
             "all" => Some(UpdateMethod::ALL.to_vec()),
             name => Some(vec![UpdateMethod::named(name)?]),
         }),
-        long_help = "How packets change the entries that they hit, one method beside the other: pointer (in place), change (as \
-                     the control plane does, through two replicas), digest (by way of a controller behind loopback TCP), or \
-                     all. Says also how long it takes until a packet finds a new value. Rates of change and digest are by the \
-                     wall clock."
+        long_help = "The methods by which packets update the entries that they hit, each measured in turn: pointer (in \
+                     place), change (through two replicas, as the control plane does), digest (by a controller behind \
+                     loopback TCP), or all. The report also says how long it takes until a packet finds a new value. The \
+                     rates of change and digest are measured by the wall clock."
     )]
     method: Vec<List<UpdateMethod>>,
 }
@@ -127,7 +128,7 @@ pub(super) struct Traffic {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Effort")]
 pub(super) struct Effort {
-    /// interpreter, compiled, or all [all]
+    /// The execution paths: interpreter, compiled, or all [all]
     #[arg(long, value_name = "LIST", value_parser = list_of("interpreter, compiled or all", |word| match word {
         "interpreter" => Some(vec![Path::Interpreter]),
         "compiled" => Some(vec![Path::Compiled]),
@@ -135,31 +136,31 @@ pub(super) struct Effort {
         _ => None,
     }))]
     path: Vec<List<Path>>,
-    /// Numbers of cores, each with a worker [1]
+    /// The numbers of cores, with one worker on each core [1]
     #[arg(long, value_name = "LIST", value_parser = list_of("a number of cores, at least 1", cores))]
     cores: Vec<List<usize>>,
-    /// Where packets come from and go: memory, veth, xdp, pcap or dpdk [memory]
+    /// The ports that packets arrive at and leave by: memory, veth, xdp, pcap or dpdk [memory]
     #[arg(
         long,
         value_name = "PORTS",
         value_parser = io,
         conflicts_with_all = ["cores", "method"],
-        long_help = "Where packets come from and go: memory (slots as a card leaves them), veth or xdp (packet sockets or XDP \
-                     sockets on a pair of interfaces in a network namespace that is made and removed; as root), pcap (a \
-                     capture in, a capture out), dpdk (shared memory, if this program was built with DPDK). Between ports a \
-                     worker has one core and a generator another."
+        long_help = "The ports that packets arrive at and leave by: memory (buffers as a network card leaves them), veth or \
+                     xdp (packet sockets or XDP sockets on a pair of interfaces in a temporary network namespace; needs \
+                     root), pcap (from one capture file to another), dpdk (shared memory, if planimeter was built with \
+                     DPDK). With ports, the worker has one core and the traffic generator another."
     )]
     pub(super) io: Option<Io>,
-    /// Of a repetition, with what is done while its clock stands [200ms]
+    /// The time of a repetition, including work outside the measured part [200ms]
     #[arg(long, value_name = "TIME", value_parser = time)]
     time: Option<Duration>,
-    /// Of each case [5]
+    /// The number of repetitions of each case [5]
     #[arg(long, value_name = "COUNT", value_parser = count(1..=10_000))]
     repetitions: Option<usize>,
-    /// Offered rate when latency is measured, of the rate that was reached [50]
+    /// The offered rate for latency, as a share of the measured throughput [50]
     #[arg(long, value_name = "PERCENT", value_parser = value_parser!(u8).range(1..=100))]
     load: Option<u8>,
-    /// What packets and their order depend on; printed with the result [1]
+    /// The seed of packets and their order; printed with the result [1]
     #[arg(long, value_name = "NUMBER")]
     seed: Option<u64>,
 }
@@ -171,21 +172,21 @@ pub(super) struct Output {
     /// The run directory, new or empty [runs/<time>-bench]
     #[arg(long, short, value_name = "DIRECTORY")]
     output: Option<PathBuf>,
-    /// Print result.json in place of the tables
+    /// Print result.json instead of the tables
     #[arg(long)]
     pub(super) json: bool,
     /// Show no progress
     #[arg(long, short)]
     pub(super) quiet: bool,
-    /// Fail unless it holds for every case, such as 'rate >= 5M'
+    /// Fail unless this condition holds for every case, such as 'rate >= 5M'
     #[arg(
         long,
         short,
         value_name = "CONDITION",
         value_parser = threshold::condition(&METRICS),
         long_help = "Fail, with exit status 1, unless the condition holds for every case: a metric (rate in packets per second, \
-                     cost in time of a core, p50, p99 and p99.9 of the latency, wrong packets), one of <, <=, >, >=, ==, and \
-                     a number (5M, 200ns, 1.5us, 0). Cases on several cores have no latency."
+                     cost in core time, p50, p99 and p99.9 of the latency, wrong packets), one of <, <=, >, >=, ==, and \
+                     a number (5M, 200ns, 1.5us, 0). Latency is not measured on several cores."
     )]
     pub(super) threshold: Vec<Condition>,
     #[command(flatten)]
@@ -205,7 +206,7 @@ impl Arguments {
         let all = machine::cores().map_err(Failure::run)?.len();
         if let Some(&most) = cores.iter().find(|&&cores| cores > all) {
             return Err(Failure::input(format!(
-                "--cores {most}: this process may use {all}, and a worker without a core of its own measures nothing"
+                "--cores {most}: this process may use {all} cores, and each worker needs a core of its own; name at most {all}"
             )));
         }
         Ok(Settings {
@@ -230,7 +231,7 @@ impl Arguments {
 fn time(word: &str) -> Result<Duration, String> {
     let least = Duration::from_millis(1);
     match duration(word)? {
-        time if time < least => Err("less than 1ms is less than one turn of packets".to_owned()),
+        time if time < least => Err("a repetition takes at least 1ms".to_owned()),
         time => Ok(time),
     }
 }
@@ -254,14 +255,14 @@ impl Traffic {
         let most = entries.iter().copied().max().unwrap_or(0);
         if most > MAX_FLOWS {
             return Err(Failure::input(format!(
-                "--entries: {most} are more than a table takes; {MAX_FLOWS} (2^27) is the most"
+                "--entries: {most} exceeds the maximum of {MAX_FLOWS} (2^27)"
             )));
         }
         // This is the memory of the packets alone; entries take more.
         let packets = most.saturating_mul(self.packet_size() + size_of::<Vec<u8>>());
         match tables::machine::available_memory() {
             Some(bytes) if packets > bytes => Err(Failure::input(format!(
-                "--entries {most}: a packet for each takes {} MiB, and {} MiB are free; take fewer, or --packet-size smaller",
+                "--entries {most}: a packet for each entry takes {} MiB, but {} MiB are free; name fewer entries or a smaller --packet-size",
                 packets >> 20,
                 bytes >> 20
             ))),

@@ -25,45 +25,48 @@ const ABOUT: &str = "Bound delay and backlog in a network, exactly";
 const LONG_ABOUT: &str = "\
 Bound delay and backlog in a network, exactly.
 
-Reads servers with service curves and flows with arrival curves and paths, and says what delay and \
-what backlog no packet and no server ever exceed, whatever happens, by network calculus. Everything \
-is exact arithmetic: 0.67 is 67/100. Beside each bound stands a run of the network that was found \
-to come close, so that you see how tight the bound is; a bound that were below it would fail the \
-command.
+The command reads servers with service curves and flows with arrival curves and paths. By network \
+calculus it computes the delay that no packet and the backlog that no server can exceed. The \
+arithmetic is exact: 0.67 is 67/100. Beside each bound, the command shows the worst value of a \
+simulated run of the network, so that you see how tight the bound is. A bound below that value \
+would be a contradiction and fails the command.
 
-By default the smallest bound of all analyses counts that are proven for the order of service; in \
-large networks that of those which are quick, and the notes say what was not tried. A single \
+By default, each bound is the smallest of all analyses that are proven for the order of service. In \
+large networks only the quick analyses are used, and the notes say which were not tried. A single \
 analysis follows the conventions of DNC, the Deterministic Network Calculator.";
 
 const ANALYSES: &str = "\
 Analyses:
-  best       the smallest of all that are proven and apply
-  quick      the smallest of tfa++, sfa and pmoo, and tfa in any order of service, each by one
-             convention that is proven; for networks for which the others take too long
-  tfa        total flow analysis: delays of all traffic at each server, added up
-  tfa++      the same from delay to delay, with the shaping of links
-  sfa        separate flow analysis: what servers leave over for the flow, convolved
-  pmoo       pay multiplexing only once: what the whole path leaves over; any order of service
+  best       the smallest bound of all analyses that are proven and apply
+  quick      the smallest bound of tfa++, sfa and pmoo, and of tfa in any order of service, each by
+             one convention that is proven; for networks for which the others take too long
+  tfa        total flow analysis: the sum of the delays of all traffic at each server
+  tfa++      total flow analysis in which arrivals follow from delays, with the shaping of links
+  sfa        separated flow analysis: the convolution of the servers' left-over service curves
+  pmoo       pay multiplexing only once: the left-over service curve of the whole path; any order
+             of service
   tma        tandem matching: pmoo over the best parts of the path; any order of service
   sink-tree  FIFO networks in which all flows go to one root; exact for token buckets
-  ludb       FIFO paths: left-over curves of nested flows with the best parameters; overlaps are cut
-  plp        linear program for FIFO paths, of polynomial size
-  elp        the same with all times at the last 6 servers, and close to the worst case
-  ulp        linear program for any order of service; the worst case itself on a tandem
-  all        all of these but quick side by side, those left out that do not apply
+  ludb       least upper delay bound of FIFO paths: left-over curves of nested flows with the best
+             parameters; flows that overlap without nesting are cut
+  plp        linear program of polynomial size for FIFO paths
+  elp        linear program for FIFO paths with all times at the last 6 servers; close to the worst
+             case
+  ulp        linear program for any order of service; exactly the worst case on a tandem
+  all        all of these except quick, side by side; analyses that do not apply are left out
 
-Backlog is the data of the flow inside the network; for tfa, as is usual, the data of all flows at
-the fullest server of the path. Networks may be cyclic for all but sink-tree.";
+The backlog is the data of the flow inside the network; for tfa, as is usual, it is the data of all
+flows at the fullest server of the path. Networks may be cyclic for all analyses except sink-tree.";
 
 const FILES: &str = "\
 Files, by their names:
   .toml      Planimeter's own format
-  .json      the same in JSON, or an output-port network of Saihu
+  .json      Planimeter's own format in JSON, or an output-port network of Saihu
   .xml       a physical network of WOPANets, as xTFA and Saihu read it
-  .mppg      a min-plus program: runs it and prints its outputs
+  .mppg      a min-plus program, which is run and whose outputs are printed
 
-  Numbers may have units: 10Mbps, \"1.5 kB\", \"12us\"; without one they are seconds, bits and bits
-  per second unless the file says otherwise. A file of two servers:
+  Numbers may have units: 10Mbps, \"1.5 kB\", \"12us\". Numbers without units are in seconds, bits and
+  bits per second unless the file says otherwise. A file with two servers:
 
     time-unit = \"us\"
     [[server]]
@@ -90,7 +93,7 @@ Examples:
     planimeter bound network.toml
     planimeter bound network.toml --flow video --derivation
 
-  What DNC prints for SFA, in any order of service, and with PMOO for the arrivals:
+  SFA as DNC computes it, for any order of service, and with PMOO for the arrivals:
     planimeter bound network.toml --analysis sfa --multiplexing arbitrary
     planimeter bound network.toml -a sfa -m arbitrary --arrival-bound aggregate-pmoo
 
@@ -98,7 +101,7 @@ Examples:
     planimeter bound network.toml --analysis all
     planimeter bound network.toml --json
 
-  How much more video the network carries: delays at 21 rates, as a table, as CSV, drawn:
+  Delays at 21 rates of the video, as a table, as CSV and as a figure:
     planimeter bound network.toml --vary video.rate=0..60Mbps:20
     planimeter bound network.toml --vary video.rate=0..60Mbps:20 --csv > delays.csv
     planimeter bound network.toml --vary video.rate=0..60Mbps:20 --output runs/video
@@ -108,10 +111,10 @@ Examples:
 
 const EXIT_STATUS: &str = "\
 Exit status:
-  0  done
-  1  a flow has no bound (the notes say why; see --allow-unbounded; with --vary: at no value) or one
-     beyond its maximum-delay or beyond --deadline, a threshold does not hold, a bound contradicts a
-     run, or an assertion of a min-plus program does not hold
+  0  all flows have bounds, and all conditions hold
+  1  a flow has no bound (the notes say why; see --allow-unbounded; with --vary: at no value), a
+     delay bound exceeds the flow's maximum-delay or --deadline, a threshold does not hold, a bound
+     contradicts a simulated run, or an assertion of a min-plus program fails
   2  the file or an argument is wrong, or the analysis does not apply to the network";
 
 /// The arguments of the verb.
@@ -128,29 +131,29 @@ pub(crate) struct Arguments {
     /// The network: .toml, .json, .xml; or a min-plus program, .mppg
     #[arg(value_name = "FILE")]
     pub(super) file: PathBuf,
-    /// Flow to bound; may be given several times, all flows by default
+    /// A flow to bound; may be given several times [all flows]
     #[arg(long, short, value_name = "NAME")]
     flow: Vec<String>,
-    /// Analysis, or several; by default best, for large networks quick
+    /// One or several analyses [best; quick for large networks]
     #[arg(
         long,
         short,
         value_name = "ANALYSIS",
         value_delimiter = ',',
         value_parser = one_of(analyses()),
-        long_help = "Analysis, or several. The default is best, and without a deadline quick for networks whose flows \
-                     have more than 2000 hops together: the notes say then what was not tried and how long that \
-                     would take"
+        long_help = "One or several analyses. The default is best. For networks whose flows have more than 2000 hops \
+                     together, and without --deadline, it is quick: the notes then say which analyses were not tried and \
+                     how long they would take."
     )]
     analysis: Vec<Named>,
-    /// Order of service at all servers, instead of what the file says
+    /// The order of service at all servers, instead of that in the file
     #[arg(long, short, value_name = "ORDER", value_parser = one_of([
         ("fifo", Multiplexing::Fifo),
         ("arbitrary", Multiplexing::Arbitrary),
         ("static-priority", Multiplexing::StaticPriority),
     ]))]
     multiplexing: Option<Multiplexing>,
-    /// How arrivals of cross traffic are bounded; of several the smallest counts
+    /// The method that bounds arrivals of cross traffic; of several, the smallest bound is used
     #[arg(
         long,
         visible_alias = "cross-traffic",
@@ -158,13 +161,13 @@ pub(crate) struct Arguments {
         value_delimiter = ',',
         default_value = ArrivalBound::default().name(),
         value_parser = one_of(ArrivalBound::ALL.map(|method| (method.name(), method))),
-        long_help = "How arrivals of cross traffic are bounded: flows that come over one link \
-                     together as far back as they share their path (aggregate) or each alone \
-                     (segregated), with the left-over service of SFA (pboo), PMOO or tandem \
-                     matching (tm). Of several the smallest counts at each point of time"
+        long_help = "The method that bounds arrivals of cross traffic. Flows that arrive over one link are bounded together \
+                     as far back as they share their path (aggregate) or each alone (segregated), with the left-over \
+                     service of SFA (pboo), PMOO or tandem matching (tm). Of several methods, the smallest bound at each \
+                     time is used."
     )]
     arrival_bound: Vec<ArrivalBound>,
-    /// Whether cross traffic meets the flow of interest while it is bounded
+    /// The role of the flow of interest while cross traffic is bounded
     #[arg(
         long,
         value_name = "ROLE",
@@ -174,67 +177,66 @@ pub(crate) struct Arguments {
             ("lowest-priority-where-proven", FlowOfInterest::LowestPriorityWhereProven),
             ("interferes", FlowOfInterest::Interferes),
         ]),
-        long_help = "Whether cross traffic meets the flow of interest while it is bounded. With \
-                     lowest-priority it does not, as in DNC: proven only for arbitrary \
-                     multiplexing and paths that no traffic leaves and comes back to. With \
-                     lowest-priority-where-proven it does not there, as in best. With interferes \
-                     it does, as in panco"
+        long_help = "The role of the flow of interest while cross traffic is bounded. With lowest-priority, the flow does \
+                     not delay cross traffic, as in DNC; this is proven only for arbitrary multiplexing and for paths \
+                     that no traffic leaves and joins again. With lowest-priority-where-proven, it does not delay cross \
+                     traffic where that is proven, as in best. With interferes, it does, as in panco."
     )]
     flow_of_interest: FlowOfInterest,
     /// Cap bursts of cross traffic by the backlog of the server they come from
     #[arg(
         long,
         long_help = "Cap bursts of cross traffic by the backlog of the server they come from, as \
-                     DNC does with its 'server backlog arrival bound'. best tries both"
+                     DNC does with its 'server backlog arrival bound'. The analysis best tries both."
     )]
     cap_bursts: bool,
-    /// Take cross traffic to stay longer where that gives a smaller bound (pmoo, tma)
+    /// Prolong flows of cross traffic where that results in a smaller bound (pmoo, tma)
     #[arg(
         long,
-        long_help = "Take cross traffic that leaves a path early to stay longer where that gives a smaller bound, \
-                     since it is bounded together with what stays (flow prolongation): for pmoo, tma and \
-                     arrivals that are bounded by them. best does so in networks that are not large"
+        long_help = "Flow prolongation: assume that cross traffic that leaves a path early stays on it, where that results \
+                     in a smaller bound because the traffic is then bounded together with other flows. Applies to pmoo, \
+                     tma and arrivals that they bound. The analysis best does so except in large networks."
     )]
     prolong: bool,
-    /// At ports with turns, count what other classes send where that is less than their share
+    /// At ports with round robin, use the arrivals of other classes where they are below their share
     #[arg(
         long,
-        long_help = "At ports with round robin, give each class what is left where others send less than their share \
-                     lets them: by their arrivals, with all flows of the file. Classes without flows count with all \
-                     of their share"
+        long_help = "At ports with round robin, compute the service of a class from the arrivals of the other classes where \
+                     those are less than their share. The arrivals are those of all flows in the file. A class without \
+                     flows counts with its full share."
     )]
     arrival_aware: bool,
-    /// Be done with flows that are proven to be in time, such as 5ms
+    /// Stop at flows whose delay is proven to be at most this time, such as 5ms
     #[arg(
         long,
         value_name = "TIME",
         value_parser = format::time,
-        long_help = "Be done with a flow as soon as its delay is proven to be at most that, such as 5ms: \
-                     best and quick spend their effort on the others. Bounds that are not the best for that reason are marked \
-                     'cut short', the notes say how many flows are in time, and the exit status is 1 if some may be \
-                     late"
+        long_help = "Stop analysing a flow as soon as its delay is proven to be at most this time, such as 5ms, so that best \
+                     and quick spend their effort on the other flows. A bound that could be smaller for that reason is \
+                     marked 'cut short', the notes say how many flows meet the deadline, and the exit status is 1 if \
+                     some may miss it."
     )]
     deadline: Option<Rational>,
-    /// Fail unless it holds for all flows, such as 'delay < 5ms'
+    /// Fail unless this condition holds for all flows, such as 'delay < 5ms'
     #[arg(
         long,
         short,
         value_name = "CONDITION",
         value_parser = threshold::condition(&METRICS),
         conflicts_with = "vary",
-        long_help = "Fail, with exit status 1, unless the condition holds for everything: a metric \
-                     (delay and backlog bounds of each flow; load of each server as a fraction, and buffer, what it \
-                     must hold at most), one of <, <=, >, >=, ==, !=, and a number (5ms, 20kB, 0.8, 80%). \
-                     A delay of a flow's own goes into the file, as maximum-delay"
+        long_help = "Fail, with exit status 1, unless the condition holds for all flows and servers: a metric \
+                     (delay and backlog bounds of each flow; load of each server as a fraction, and buffer, the \
+                     bound of its backlog), one of <, <=, >, >=, ==, !=, and a number (5ms, 20kB, 0.8, 80%). \
+                     The limit of a single flow belongs into the file, as maximum-delay."
     )]
     pub(super) threshold: Vec<Condition>,
-    /// Say step by step how each bound came about
+    /// Print the derivation of each bound step by step
     #[arg(long, short)]
     pub(super) derivation: bool,
-    /// Print JSON, numbers both exact and as doubles, instead of the table
+    /// Print JSON instead of the table, with numbers both exact and as doubles
     #[arg(long)]
     pub(super) json: bool,
-    /// Print CSV, in seconds and bits, instead of the table
+    /// Print CSV instead of the table, in seconds and bits
     #[arg(long, conflicts_with = "json")]
     pub(super) csv: bool,
     /// Bound the network for each value of one quantity, such as video.rate=0..60Mbps:20
@@ -244,37 +246,36 @@ pub(crate) struct Arguments {
         conflicts_with_all = ["derivation", "plot"],
         long_help = "Bound the network for each value of one of its quantities, such as \
                      video.rate=0..60Mbps:20: the name of a flow, server or port ('flow', 'server' or \
-                     'port' for all alike), the name of a number in the file, both ends of the range, and how many \
-                     steps lie between them. rate[1] is the second of several. Only for files in \
-                     Planimeter's own format. With --output the bounds are drawn and written as sweep.csv"
+                     'port' for all of them), the name of a number in the file, both ends of the range, and the \
+                     number of steps between them. rate[1] is the second of several rates. Works only for files in \
+                     Planimeter's own format. With --output, the bounds are drawn and written as sweep.csv."
     )]
     pub(super) vary: Option<Variation>,
-    /// Draw the curves of each flow as SVG files in a folder, 'curves' if none is named
+    /// Draw the curves of each flow as SVG files in this folder [curves]
     #[arg(long, value_name = "FOLDER", num_args = 0..=1, default_missing_value = "curves")]
     pub(super) plot: Option<PathBuf>,
-    /// Leave a run directory there: report.html, its figures, result.json, CSV
+    /// Create this run directory with report.html, its figures, result.json and CSV files
     #[arg(long, short, value_name = "DIRECTORY")]
     output: Option<PathBuf>,
     #[command(flatten)]
     papers: ForPapers,
-    /// Look for no runs; faster for large networks
+    /// Do not simulate runs of the network, which is faster for large networks
     #[arg(long)]
     pub(super) no_simulation: bool,
-    /// Exit with 0 although flows have no bound
+    /// Exit with status 0 although flows have no bound
     #[arg(
         long,
-        long_help = "Exit with 0 although flows have no bound. Without it the exit status is 1 when \
-                     none of the analyses has a bound for some flow; the notes name the overloaded \
-                     server, the cycle or what else is the reason"
+        long_help = "Exit with status 0 although flows have no bound. Without this flag, the exit status is 1 if no analysis \
+                     has a bound for some flow; the notes name the reason, such as an overloaded server or a cycle."
     )]
     pub(super) allow_unbounded: bool,
-    /// Unit of times in the table, such as us; by default that of the file
+    /// The unit of times in the table, such as us [that of the file]
     #[arg(long, value_name = "UNIT", value_parser = time_unit)]
     time_unit: Option<Unit>,
-    /// Unit of data in the table, such as kB; by default that of the file
+    /// The unit of data in the table, such as kB [that of the file]
     #[arg(long, value_name = "UNIT", value_parser = data_unit)]
     data_unit: Option<Unit>,
-    /// Threads; 0 takes one for each core
+    /// The number of threads; 0 means one for each core
     #[arg(long, value_name = "N", default_value = "0")]
     threads: u16,
 }

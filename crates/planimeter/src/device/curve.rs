@@ -33,23 +33,23 @@ const CHECK_SEQUENCE: u32 = 4;
 /// The arguments of the verb.
 #[derive(Debug, Args)]
 #[command(
-    about = "Derive service curves straight from captures before and behind a device",
+    about = "Derive service curves from captures before and after a device",
     after_help = EXAMPLES
 )]
 pub(super) struct Arguments {
-    /// What went in: pcap or pcapng, of a tap
+    /// The packets that entered the device, as pcap or pcapng from a tap
     #[arg(value_name = "BEFORE")]
     before: PathBuf,
-    /// What came out, by the same clock
+    /// The packets that left the device, with time stamps of the same clock
     #[arg(value_name = "AFTER")]
     after: PathBuf,
-    /// Which bytes tell packets apart [the last 16]
+    /// The bytes that identify a packet [the last 16]
     #[arg(long, value_name = "OFFSET:LENGTH", value_parser = identity)]
     identity: Option<Identity>,
-    /// R, such as 1Gbps, of frames with check sequence [1 to 10 times what came in]
+    /// The rate R, such as 1Gbps, of frames with check sequence [1 to 10 times the arrival rate]
     #[arg(long, value_name = "RATE", value_parser = rate)]
     rate: Vec<Rate>,
-    /// Print a server of this name for `planimeter bound` instead, with the one rate
+    /// Print instead a server of this name and with this one --rate for `planimeter bound`
     #[arg(long, value_name = "NAME", requires = "rate")]
     name: Option<String>,
 }

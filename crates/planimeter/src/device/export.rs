@@ -22,31 +22,31 @@ A packet that takes the slow path passes the switch, the controller and the swit
 /// The arguments of the verb.
 #[derive(Debug, Args)]
 #[command(
-    about = "Write a device, or a controller that was probed, as a server of a network for `planimeter bound`",
+    about = "Write a device or a probed controller as a server of a network for `planimeter bound`",
     after_help = EXAMPLES
 )]
 pub(super) struct Arguments {
-    /// The model, as `planimeter device model -o` writes it
+    /// The model that `planimeter device model -o` wrote
     #[arg(value_name = "MODEL", required_unless_present = "controller")]
     model: Option<PathBuf>,
     #[command(flatten)]
     functions: Functions,
     #[command(flatten)]
     setting: UnderSetting,
-    /// A controller, from a result of `planimeter probe`: its loss-free rate and its slowest answer
-    /// at it
+    /// A result of `planimeter probe`, whose controller becomes a server with its loss-free rate and
+    /// its slowest answer at that rate
     #[arg(long, value_name = "RESULT.JSON", conflicts_with = "model", requires = "packet_bytes")]
     controller: Option<PathBuf>,
-    /// Name of the server
+    /// The name of the server
     #[arg(long, value_name = "NAME", default_value = "device")]
     name: String,
-    /// Level of the latency: maximum, or a percentile of the model above the median
+    /// The level of the latency: maximum, or a percentile of the model above the median
     #[arg(long, value_name = "LEVEL", default_value = "maximum")]
     level: Level,
-    /// How the device works through its functions [default: run-to-completion]
+    /// The way in which the device executes its functions [default: run-to-completion]
     #[arg(long, value_name = "HOW")]
     semantics: Option<Working>,
-    /// Leave out the units that stand before servers, to append to a file that has them
+    /// Omit the units at the head of a file, to append the server to a file that has them
     #[arg(long)]
     bare: bool,
 }

@@ -144,14 +144,14 @@ enum IdentityOf {
 /// The arguments of the verb.
 #[derive(Debug, Args)]
 #[command(
-    about = "Make a campaign of delays that others measured: CSV, histograms, captures",
+    about = "Make a campaign of delays that other tools measured: CSV, histograms, captures",
     after_help = EXAMPLES
 )]
 pub(super) struct Arguments {
-    /// Which measurement is in which files
+    /// A file that says which measurement is in which files
     #[arg(value_name = "FILE.toml")]
     sources: PathBuf,
-    /// Where the campaign goes [runs/<time>-device-import]
+    /// The run directory of the campaign [runs/<time>-device-import]
     #[arg(long, short, value_name = "DIRECTORY")]
     output: Option<PathBuf>,
 }

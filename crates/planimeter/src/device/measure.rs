@@ -24,22 +24,23 @@ use crate::progress::Steps;
 const LONG_ABOUT: &str = "\
 Drive a device through the functions of a plan and keep the delay of every packet.
 
-The plan, a TOML file, says which device, which functions, under which settings and how often; docs/device-measure.md has \
-every setting, examples/device/ has plans that run. The clock's own error is measured first. Cells are visited in \
-randomised blocks; what was measured is kept block by block, and an interrupted campaign goes on with --resume.";
+The plan is a TOML file that names the device, its functions, the settings under which to measure them and the number of \
+repetitions. docs/device-measure.md describes every setting, and examples/device/ contains plans that run. The error of the \
+clock is measured first. Cells are measured in randomized blocks, each of which is saved when it is complete, and --resume \
+continues an interrupted campaign.";
 
 const EXAMPLES: &str = "\
 Examples:
-  Table I on Open vSwitch, which is started for it (as root):
+  Table I of the paper on Open vSwitch, which the command starts (as root):
     planimeter device measure examples/device/open-vswitch.toml -o runs/open-vswitch
 
-  The same pipeline in memory, from a program to machine code:
+  The same pipeline in memory, as a compiled program:
     planimeter device measure examples/device/memory-compiled.toml
 
-  Go on with a campaign that was interrupted:
+  Continue a campaign that was interrupted:
     planimeter device measure examples/device/open-vswitch.toml --resume runs/open-vswitch
 
-Exit status: 0 measured; 1 the device or a wire failed on the way; 2 the plan is wrong; 130 interrupted.";
+Exit status: 0 everything was measured; 1 the device or a link failed during the campaign; 2 the plan is wrong; 130 interrupted.";
 
 /// The arguments of the verb.
 #[derive(Debug, Args)]
@@ -49,13 +50,13 @@ Exit status: 0 measured; 1 the device or a wire failed on the way; 2 the plan is
     after_help = EXAMPLES
 )]
 pub(super) struct Arguments {
-    /// What is to be measured, a TOML file
+    /// The plan of the campaign, a TOML file
     #[arg(value_name = "PLAN")]
     plan: PathBuf,
     /// The run directory, new or empty [runs/<time>-device]
     #[arg(long, short, value_name = "DIRECTORY")]
     output: Option<PathBuf>,
-    /// Go on with the campaign in this run directory
+    /// Continue the campaign in this run directory
     #[arg(long, value_name = "DIRECTORY", conflicts_with = "output")]
     resume: Option<PathBuf>,
     /// Show no progress

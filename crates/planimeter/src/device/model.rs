@@ -18,13 +18,13 @@ Example:
 /// The arguments of the verb.
 #[derive(Debug, Args)]
 #[command(
-    about = "Derive a model from a campaign: what each function costs, at every level",
+    about = "Derive a model from a campaign: the cost of each function, at every level",
     after_help = EXAMPLES
 )]
 pub(super) struct Arguments {
     #[command(flatten)]
     run: Run,
-    /// Where the model goes, as JSON; `-` is standard output, in place of the table
+    /// The file of the model, as JSON; `-` prints it on standard output instead of the table
     #[arg(long, short, value_name = "FILE")]
     output: Option<PathBuf>,
     #[command(flatten)]

@@ -21,18 +21,18 @@ Examples:
 /// The arguments of the verb.
 #[derive(Debug, Args)]
 #[command(
-    about = "Predict the delays and service curves of functions together",
+    about = "Predict the delays and service curves of a combination of functions",
     after_help = EXAMPLES
 )]
 pub(super) struct Arguments {
-    /// The model, as `planimeter device model -o` writes it
+    /// The model that `planimeter device model -o` wrote
     #[arg(value_name = "MODEL")]
     model: PathBuf,
     #[command(flatten)]
     functions: Functions,
     #[command(flatten)]
     setting: UnderSetting,
-    /// Predict every path of a P4 program; what the model has no measurement of is listed
+    /// Predict every path of a P4 program, and list what the model has no measurement of
     #[arg(long, value_name = "PROGRAM", conflicts_with = "Functions")]
     program: Option<PathBuf>,
     #[command(flatten)]
@@ -42,13 +42,13 @@ pub(super) struct Arguments {
 /// The functions that a packet needs.
 #[derive(Debug, Args)]
 pub(super) struct Functions {
-    /// What packets are matched on
+    /// A function that matches packets
     #[arg(long = "match", value_name = "FUNCTION")]
     matched: Vec<String>,
-    /// What is done with a packet
+    /// A function that is an action on packets
     #[arg(long, value_name = "FUNCTION")]
     action: Vec<String>,
-    /// Any function of the model, by name; once for each time that a packet needs it
+    /// Any function of the model; name it once for each time that a packet needs it
     #[arg(long, value_name = "FUNCTION")]
     function: Vec<String>,
 }
@@ -56,13 +56,13 @@ pub(super) struct Functions {
 /// The setting of a model that has several.
 #[derive(Debug, Args)]
 pub(super) struct UnderSetting {
-    /// The packet length, for a model of several
+    /// The packet length, if the model has several
     #[arg(long, value_name = "BYTES")]
     pub(super) packet_bytes: Option<u32>,
-    /// Rules in the table, for a model of several
+    /// The number of rules in the table, if the model has several
     #[arg(long, value_name = "RULES")]
     rules: Option<u32>,
-    /// A further condition of the setting, for a model of several
+    /// A further condition of the setting, if the model has several
     #[arg(long, value_name = "NAME=VALUE", value_parser = condition)]
     condition: Vec<Condition>,
 }

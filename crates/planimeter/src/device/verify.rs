@@ -28,19 +28,19 @@ Example:
 /// The arguments of the verb.
 #[derive(Debug, Args)]
 #[command(
-    about = "Hold a model against the cells that it was not derived from; exit status 1 if a threshold fails",
+    about = "Verify a model with the cells that it was not derived from; exit status 1 if a threshold fails",
     after_help = EXAMPLES
 )]
 pub(super) struct Arguments {
     #[command(flatten)]
     run: super::Run,
-    /// Where report.html, result.json, cells.csv and model.json go [runs/<time>-device-verify]
+    /// The directory of report.html, result.json, cells.csv and model.json [runs/<time>-device-verify]
     #[arg(long, short, value_name = "DIRECTORY")]
     output: Option<PathBuf>,
     /// A condition that must hold, such as 'worst-error(median) < 3 %'
     #[arg(long, short, value_name = "CONDITION", value_parser = condition)]
     threshold: Vec<Condition>,
-    /// Print result.json in place of the tables
+    /// Print result.json instead of the tables
     #[arg(long)]
     json: bool,
     #[command(flatten)]

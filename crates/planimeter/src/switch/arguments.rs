@@ -20,52 +20,52 @@ const ABOUT: &str = "Run a P4 program as a switch";
 const LONG_ABOUT: &str = "\
 Run a P4 program as a switch: on network interfaces, driven by P4Runtime controllers.
 
-The program is given as P4 source, as BMv2 JSON or as what `planimeter compile --ir` wrote, or a \
-controller pushes it in one of these forms; a push takes effect between two packets. Offloads of the \
-interfaces need no care: checksums, segments and VLAN tags that the kernel left undone are done \
-before the program sees a packet.
+The program is given as P4 source, as BMv2 JSON or as the IR that `planimeter compile --ir` wrote, or a \
+controller pushes it in one of these forms. A push takes effect between two packets. Offloads of the \
+interfaces may stay on: checksums, segments and VLAN tags that the kernel leaves to the card are \
+completed before the program sees a packet.
 
-It takes the command line of simple_switch_grpc, so that scripts run with the name changed; what \
-stands behind `--` there may stand anywhere. When it is ready it prints one line, such as
+The switch accepts the command line of simple_switch_grpc, so that scripts need only another name; \
+arguments behind `--` there may stand anywhere. When it is ready, it prints one line, such as
 
   listening on 127.0.0.1:9559 (P4Runtime), device 1 runs l2.p4 on 1@veth0 2@veth1
 
-and when it is interrupted one for each device with what it has done. The log goes to standard error.";
+and when it is interrupted, it prints a line with the counters of each device. The log goes to standard error.";
 
 const EXAMPLES: &str = "\
 Examples:
   A program between two interfaces:
     planimeter switch -i 1@veth0 -i 2@veth1 --p4 programs/router.p4
 
-  In the place of simple_switch_grpc:
+  In place of simple_switch_grpc:
     planimeter switch -i 1@veth0 -i 2@veth1 --device-id 1 --no-p4 --log-console \\
         -- --grpc-server-addr 0.0.0.0:9559 --cpu-port 255
 
   A switch of the p4lang tutorials, with its entries:
     planimeter switch -i 1@s1-eth1 -i 2@s1-eth2 --runtime-json pod-topo/s1-runtime.json
 
-  See what happens to each packet:
+  Log what happens to each packet:
     planimeter switch -i 1@veth0 -i 2@veth1 --p4 l2.p4 --log-level debug
 
-  Several devices behind one address, from a file with a table [[device]] for each, of id, p4,
-  runtime-json, cpu-port, state and ports = [\"1@veth0\", ...]:
+  Several devices behind one address, from a file with a table [[device]] for each, with the keys
+  id, p4, runtime-json, cpu-port, state and ports = [\"1@veth0\", ...]:
     planimeter switch --devices switches.toml
 
-Exit status: 0 it was asked to end; 2 the program, an interface or an argument is wrong.";
+Exit status: 0 the switch was interrupted; 2 the program, an interface or an argument is wrong.";
 
 /// The flags of simple_switch_grpc that have no effect here, with their replacements.
 const PASSED_OVER: [(&str, &str); 9] = [
     ("nanolog", "there is no nanomsg log; --log-level debug names packets, tables and entries"),
     (
         "notifications-addr",
-        "there is no nanomsg publisher; digests and idle entries are told over P4Runtime",
+        "there is no nanomsg publisher; digests and idle entries are reported over P4Runtime",
     ),
     (
         "debugger-addr",
         "there is no debugger; --log-level trace shows what a program reads and writes",
     ),
-    ("max-port-count", "ports are as many as there are"),
-    ("dp-grpc-server-addr", "packets come and go through -i"),
+    ("max-port-count", "the number of ports is not limited"),
+    ("dp-grpc-server-addr", "packets arrive and leave through the ports of -i"),
     ("json-version", "all versions are read"),
     ("log-flush", "lines are always flushed"),
     ("log-file-max-size", "the log is one file; logrotate's copytruncate keeps it short"),
@@ -131,7 +131,7 @@ pub(crate) fn command() -> Command {
                 .value_name("PROGRAM")
                 .value_parser(value_parser!(PathBuf))
                 .conflicts_with("p4")
-                .help("P4_16 source, BMv2 JSON, or what `compile --ir` wrote as JSON"),
+                .help("The program, as P4_16 source, BMv2 JSON, or the IR that `compile --ir` wrote as JSON"),
         )
         .arg(
             Arg::new("p4")
@@ -139,9 +139,9 @@ pub(crate) fn command() -> Command {
                 .value_name("PROGRAM")
                 .value_parser(value_parser!(PathBuf))
                 .conflicts_with("no-p4")
-                .help("The same"),
+                .help("The program, like PROGRAM"),
         )
-        .arg(flag("no-p4", "Begin without a program and wait until a controller pushes one"))
+        .arg(flag("no-p4", "Start without a program, and wait until a controller pushes one"))
         .args(Stored::arguments())
         .args(device_arguments())
         .args(server_arguments())
@@ -174,11 +174,11 @@ fn device_arguments() -> [Arg; 14] {
             .value_name("PATH")
             .default_value("interpreter")
             .value_parser(PossibleValuesParser::new(["interpreter", "compiled"]))
-            .help("How packets go through programs: the reference interpreter, or machine code")
+            .help("The execution path of programs: the interpreter, or the compiled program")
             .long_help(
-                "How packets go through programs: the reference interpreter, which has all of them, or \
-                 machine code, which is several times as fast and refuses a program that it does not \
-                 have yet, with the place. A refused push leaves the old program running.",
+                "The execution path of programs. The interpreter runs every program. The compiled program is several \
+                 times as fast, but some programs cannot be compiled yet and are refused, with the place in the \
+                 source. After a refused push, the old program keeps running.",
             ),
         Arg::new("interface")
             .short('i')
@@ -188,36 +188,36 @@ fn device_arguments() -> [Arg; 14] {
             .value_parser(value_parser!(PortName))
             .help("A port and the network interface behind it")
             .long_help(
-                "A port and the network interface behind it, as 1@veth0; or capture files, as \
-                 2@pcap:IN,OUT[,repeat], of which one may be left out.",
+                "A port and the network interface behind it, such as 1@veth0, or capture files, such as \
+                 2@pcap:IN,OUT[,repeat], either of which may be omitted.",
             ),
         Arg::new("device-id")
             .long("device-id")
             .value_name("ID")
             .default_value("0")
             .value_parser(value_parser!(u64))
-            .help("Id of the device in P4Runtime"),
+            .help("The id of the device in P4Runtime"),
         Arg::new("cpu-port")
             .long("cpu-port")
             .value_name("NUMBER")
             .default_value("255")
             .value_parser(value_parser!(u32))
-            .help("Port of the controllers: packet-ins leave by it, packet-outs come in by it"),
+            .help("The port of the controllers: packet-ins leave by it, packet-outs arrive at it"),
         Arg::new("drop-port")
             .long("drop-port")
             .value_name("NUMBER")
             .default_value("511")
             .value_parser(value_parser!(u16).range(0..512))
-            .help("The port that mark_to_drop of v1model chooses, and that nothing leaves by"),
+            .help("The port that mark_to_drop of v1model selects, by which no packet leaves"),
         Arg::new("priority-queues")
             .long("priority-queues")
             .value_name("NUMBER")
             .default_value("1")
             .value_parser(value_parser!(u32).range(1..=256))
-            .help("Queues of a port, that is: priorities of v1model which do not drop a packet")
+            .help("The number of queues of a port; v1model drops packets of priorities that have no queue")
             .long_help(
-                "Queues of a port: a packet of v1model whose standard_metadata.priority is not below \
-                 this number is dropped, and of the copies of one packet for one port the highest \
+                "The number of queues of a port. A packet of v1model whose standard_metadata.priority is not below \
+                 this number is dropped. Of the copies of one packet for one port, the copy with the highest \
                  priority leaves first. Packets do not wait between ingress and egress, so priorities \
                  do not let one packet overtake another.",
             ),
@@ -226,63 +226,62 @@ fn device_arguments() -> [Arg; 14] {
             .value_name("NUMBER")
             .default_value("1")
             .value_parser(value_parser!(u16).range(1..=256))
-            .help("Threads that process packets; flows stay on their thread"),
+            .help("The number of threads that process packets; each flow stays on one thread"),
         Arg::new("ring-memory")
             .long("ring-memory")
             .value_name("KIB")
             .value_parser(value_parser!(u32).range(256..=8192))
-            .help("Memory of the receive ring of each packet socket; without it, what fits this machine")
+            .help("The memory of the receive ring of each packet socket [what fits this machine]")
             .long_help(
-                "Memory in KiB of the receive ring of each packet socket, of which a port has one for \
-                 each worker; rounded down to a power of two, and twice as much for an MTU above \
-                 about 1,900. Without it, a ring has 8192, or less where all rings together would \
-                 take more than an eighth of the memory that is available.",
+                "The memory in KiB of the receive ring of each packet socket. A port has one ring for each worker. \
+                 The value is rounded down to a power of two, and doubled for an MTU above about 1,900. Without \
+                 this flag, a ring has 8192 KiB, or less where all rings together would take more than an eighth of \
+                 the available memory.",
             ),
         Arg::new("segments")
             .long("segments")
             .value_name("SEGMENTS")
             .default_value("whole")
             .value_parser(PossibleValuesParser::new(["whole", "split"]))
-            .help("Whether TCP segments that the kernel hands over in one piece may leave so")
+            .help("Whether TCP segments that the kernel delivers in one piece may leave in one piece")
             .long_help(
-                "Whether TCP segments that the kernel hands over in one piece (TSO, GRO) may leave in \
-                 one piece. The program processes each of them either way, and what leaves and what is \
-                 counted is the same: where the program treats them differently, or needs their \
-                 payload, and where the other port takes no such pieces, they leave as packets. With \
-                 split they always do.",
+                "Whether TCP segments that the kernel delivers in one piece (TSO, GRO) may leave in one piece. The \
+                 program processes each segment either way, and packets and counters are the same. With whole, \
+                 segments leave as separate packets where the program treats them differently, where it needs their \
+                 payload, and where the other port does not accept such pieces. With split, they always do.",
             ),
         Arg::new("runtime-json")
             .long("runtime-json")
             .value_name("FILE")
             .value_parser(value_parser!(PathBuf))
-            .help("Entries to begin with, and the program, as the p4lang tutorials write them"),
+            .help("The first entries, and the program, in the format of the p4lang tutorials"),
         Arg::new("state")
             .long("state")
             .value_name("FILE")
             .value_parser(value_parser!(PathBuf))
             .conflicts_with("devices")
-            .help("Keep what controllers write in this file, and begin with what it has")
+            .help("Store the writes of controllers in this file, and start with its content")
             .long_help(
-                "Keep the pipeline and the entities that controllers write in this file, and begin \
-                 with what it has. A batch that was answered is there after a restart, also after \
-                 kill -9, whole or not at all; counters, registers and entries that packets added \
-                 are not kept. A write that cannot be kept, as on a full disk, is undone and refused \
-                 with UNAVAILABLE. What was written in the last second may be lost with the power, \
-                 unless --journal-sync is given. A file that is damaged is refused, and stays as it is.",
+                "Store the pipeline and the entities that controllers write in this file, and start with its content. \
+                 A batch that was acknowledged survives a restart, also after kill -9; a batch is restored \
+                 completely or not at all. Counters, registers and entries that packets inserted are not stored. A \
+                 write that cannot be stored, as on a full disk, is undone and refused with UNAVAILABLE. Without \
+                 --journal-sync, a power failure may lose the writes of the last second. A damaged file is refused \
+                 and left unchanged; see --state-repair.",
             ),
-        flag("journal-sync", "Answer a write only when the disk has it; slower"),
+        flag("journal-sync", "Acknowledge a write only when it is on the disk, which is slower"),
         Arg::new("state-repair")
             .long("state-repair")
             .value_name("OTHER")
             .value_parser(value_parser!(PathBuf))
             .requires("state")
-            .help("Copy what is intact of a damaged --state FILE into the file OTHER, and end"),
+            .help("Copy the intact records of a damaged --state FILE to the file OTHER, and exit"),
         Arg::new("devices")
             .long("devices")
             .value_name("FILE")
             .value_parser(value_parser!(PathBuf))
             .conflicts_with_all(["interface", "program", "p4", "runtime-json"])
-            .help("Devices from a TOML file instead"),
+            .help("Read devices from this TOML file instead"),
     ]
 }
 
@@ -302,27 +301,27 @@ fn server_arguments() -> [Arg; 7] {
             .default_value("127.0.0.1:9559")
             .value_parser(address)
             .help_heading("P4Runtime")
-            .help("Where controllers dial; by default only those on this host can")
+            .help("The address that controllers dial; by default only this host can reach it")
             .long_help(
-                "Where controllers dial. The default admits controllers on this host only, because P4Runtime \
+                "The address that controllers dial. The default admits controllers on this host only, because P4Runtime \
                  without TLS lets anyone in who reaches the address; simple_switch_grpc listens on 0.0.0.0:9559.",
             ),
         flag("grpc-server-ssl", "Serve TLS").help_heading("P4Runtime"),
-        pem("grpc-server-cert", "Our certificate, followed by those of its issuers (PEM)"),
+        pem("grpc-server-cert", "The certificate of the switch, followed by those of its issuers (PEM)"),
         pem("grpc-server-key", "The private key of the certificate (PEM)"),
-        pem("grpc-server-cacert", "Authorities that clients' certificates must come from (PEM)"),
-        flag("grpc-server-with-client-auth", "Ask clients for certificates (mutual TLS)")
+        pem("grpc-server-cacert", "The authorities that issue clients' certificates (PEM)"),
+        flag("grpc-server-with-client-auth", "Require certificates of clients (mutual TLS)")
             .help_heading("P4Runtime"),
         Arg::new("thrift-port")
             .long("thrift-port")
             .value_name("[ADDRESS:]PORT")
             .value_parser(thrift_address)
             .help_heading("P4Runtime")
-            .help("Listen where simple_switch serves Thrift, and tell clients to use P4Runtime")
+            .help("Listen in place of simple_switch's Thrift server, and refer clients to P4Runtime")
             .long_help(
-                "Listen where simple_switch serves Thrift: networks such as those of p4-utils start only when \
-                 somebody does. There is no Thrift control plane: the first call of a client is answered with \
-                 an exception that says what to use, and logged. A port alone is one of 127.0.0.1.",
+                "Listen in place of simple_switch's Thrift server, because networks such as those of p4-utils start \
+                 only if a server does. There is no Thrift control plane: the first call of a client is answered \
+                 with an exception that names P4Runtime, and logged. A port without an address is one of 127.0.0.1.",
             ),
     ]
 }
@@ -338,7 +337,7 @@ fn log_arguments() -> [Arg; 7] {
                 "trace", "debug", "info", "warn", "error", "off",
             ]))
             .help_heading("Log")
-            .help("How much is said; `debug` is about each packet, and slow"),
+            .help("The level of the log; `debug` logs each packet and is slow"),
         Arg::new("log-file")
             .long("log-file")
             .value_name("NAME")
@@ -350,7 +349,7 @@ fn log_arguments() -> [Arg; 7] {
             .value_name("BYTES")
             .value_parser(value_parser!(usize))
             .help_heading("Log")
-            .help("Log the first BYTES bytes of each packet that comes or leaves; slow"),
+            .help("Log the first BYTES bytes of each packet that arrives or leaves; slow"),
         flag("top", "Show ports, tables, drops and controllers, once a second, instead of the log")
             .help_heading("Log"),
         Arg::new("metrics")
@@ -358,7 +357,7 @@ fn log_arguments() -> [Arg; 7] {
             .value_name("ADDRESS:PORT")
             .value_parser(value_parser!(SocketAddr))
             .help_heading("Log")
-            .help("Answer Prometheus there: GET /metrics"),
+            .help("Serve metrics for Prometheus at this address: GET /metrics"),
         Arg::new("pcap")
             .long("pcap")
             .value_name("DIR")
@@ -366,8 +365,10 @@ fn log_arguments() -> [Arg; 7] {
             .default_missing_value(".")
             .value_parser(value_parser!(PathBuf))
             .help_heading("Log")
-            .help("Record each port's packets in INTERFACE_in.pcap and INTERFACE_out.pcap, here or in DIR"),
-        flag("log-console", "Write the log to standard error, as it is without this")
+            .help(
+                "Write each port's packets to INTERFACE_in.pcap and INTERFACE_out.pcap in DIR [.]",
+            ),
+        flag("log-console", "Write the log to standard error, which is the default")
             .help_heading("Log")
             .conflicts_with("log-file"),
     ]
@@ -389,7 +390,9 @@ fn thrift_address(text: &str) -> Result<SocketAddr, String> {
     match text.parse() {
         Ok(port) => Ok(SocketAddr::from((Ipv4Addr::LOCALHOST, port))),
         Err(_) if text.contains(':') => address(text),
-        Err(error) => Err(format!("{error}; give a port, as 9090, or an address, as 0.0.0.0:9090")),
+        Err(error) => {
+            Err(format!("{error}; name a port, such as 9090, or an address, such as 0.0.0.0:9090"))
+        }
     }
 }
 

@@ -11,57 +11,58 @@ use crate::failure::Failure;
 #[derive(Args, Debug)]
 #[command(next_help_heading = "Limits")]
 pub(super) struct LimitArguments {
-    /// Seconds from a connection's acceptance to the client's SETTINGS, TLS included
+    /// The most seconds from accepting a connection to the client's SETTINGS, TLS included
     #[arg(long = "limit-handshake-seconds", value_name = "SECONDS", default_value_t = 5)]
     #[arg(value_parser = clap::value_parser!(u64).range(1..=3600))]
     handshake_seconds: u64,
-    /// Connections whose handshake is not over
+    /// The most connections whose handshake is not over
     #[arg(long = "limit-half-open", value_name = "NUMBER", default_value_t = 128)]
     #[arg(value_parser = clap::value_parser!(u32).range(1..))]
     half_open: u32,
-    /// Connections
+    /// The most connections
     ///
-    /// At this limit, the oldest connection that does nothing gives way to a new one, at the
-    /// address that has most. The connection of a primary never does.
+    /// The most connections. At this limit, a new connection replaces the oldest idle connection of
+    /// the address that has most connections. The connection of a primary is never replaced.
     #[arg(long = "limit-connections", value_name = "NUMBER", default_value_t = 1024)]
     #[arg(value_parser = clap::value_parser!(u32).range(1..))]
     connections: u32,
-    /// Connections from one address (IPv6: one /64)
+    /// The most connections from one address (IPv6: one /64)
     #[arg(long = "limit-connections-per-address", value_name = "NUMBER", default_value_t = 256)]
     #[arg(value_parser = clap::value_parser!(u32).range(1..))]
     connections_per_address: u32,
-    /// Open calls of a connection
+    /// The most open calls of a connection
     #[arg(long = "limit-calls", value_name = "NUMBER", default_value_t = 128)]
     #[arg(value_parser = clap::value_parser!(u32).range(1..))]
     calls: u32,
-    /// Calls of a connection that were given up before they were served
+    /// The most calls of a connection that the client cancelled before they were served
     #[arg(long = "limit-calls-given-up", value_name = "NUMBER", default_value_t = 1024)]
     #[arg(value_parser = clap::value_parser!(u32).range(1..))]
     calls_given_up: u32,
-    /// Bytes of a request's headers
+    /// The most bytes of a request's headers
     #[arg(long = "limit-header-bytes", value_name = "BYTES", default_value_t = 16 << 10)]
     #[arg(value_parser = clap::value_parser!(u32).range(1024..))]
     header_bytes: u32,
-    /// MiB that are held for one connection
+    /// The most memory of one connection in MiB
     ///
-    /// Windows, messages that have begun, open calls, and messages that wait to be sent count. A
-    /// call that needs more is ended with RESOURCE_EXHAUSTED.
+    /// The most memory of one connection in MiB, for windows, incomplete messages, open calls, and
+    /// messages that wait to be sent. A call that needs more ends with RESOURCE_EXHAUSTED.
     #[arg(long = "limit-held-per-connection", value_name = "MIB", default_value_t = 128)]
     #[arg(value_parser = clap::value_parser!(u32).range(1..))]
     held_per_connection: u32,
-    /// MiB that are held for all connections
+    /// The most memory of all connections in MiB
     ///
-    /// At this limit, the connection for which most is held is closed. That of a primary never is.
+    /// The most memory of all connections in MiB. At this limit, the connection that uses most memory
+    /// is closed. The connection of a primary is never closed.
     #[arg(long = "limit-held", value_name = "MIB", default_value_t = 1024)]
     #[arg(value_parser = clap::value_parser!(u32).range(1..))]
     held: u32,
-    /// Bytes of metadata that a controller keeps with an entity
+    /// The most bytes of metadata that a controller stores with an entity
     #[arg(long = "limit-metadata-bytes", value_name = "BYTES", default_value_t = 1024)]
     metadata_bytes: u32,
-    /// Entries of a table with ternary, range or optional fields
+    /// The most entries of a table with ternary, range or optional fields
     ///
-    /// It holds whatever size the table declares. Such entries are searched, and take memory and
-    /// time that grow faster than their number.
+    /// The most entries of a table with ternary, range or optional fields, whatever size the table
+    /// declares. The memory and time of such a table grow faster than its number of entries.
     #[arg(long = "limit-searched-entries", value_name = "NUMBER", default_value_t = 65_536)]
     searched_entries: u64,
 }

@@ -16,20 +16,20 @@ const HEADING: &str = "Pushed pipelines";
 /// The limits on a pipeline that a controller pushes, and the place where it is loaded.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct PushArguments {
-    /// Whether a process of its own loads a pushed pipeline first
+    /// The place where a pushed pipeline is loaded: process or thread
     ///
     /// The place where a pushed pipeline is loaded. With process, a child process loads it first,
-    /// and the switch only if that succeeds. A program that exhausts memory, time or stack, or
+    /// and the switch loads it only if that succeeds. A program that exhausts memory, time or stack, or
     /// meets a defect of the compiler, then ends the child alone, and packets and other controllers
     /// notice nothing. A push takes twice as long. With thread, there is no child: --push-memory
     /// has no effect, and such a program may end the switch.
     #[arg(long, value_enum, default_value_t = Place::Process, value_name = "PLACE", help_heading = HEADING)]
     push_isolation: Place,
 
-    /// The longest time in seconds that a push may take to be loaded
+    /// The most seconds that loading a push may take
     ///
-    /// The longest time in seconds that a push may take to be loaded, in the process that tries it
-    /// and then in the switch. Other clients are served meanwhile.
+    /// The most seconds that loading a push may take, in the child process and then in the switch.
+    /// Other clients are served meanwhile.
     #[arg(
         long,
         value_name = "SECONDS",
@@ -39,10 +39,10 @@ pub(crate) struct PushArguments {
     )]
     push_seconds: u32,
 
-    /// The most address space of the process that tries a push
+    /// The most address space of the child process that loads a push
     ///
-    /// The most address space of the process that tries a push, in bytes, or with K, M or G for
-    /// powers of 1,024. The process itself, with its stacks, takes a few hundred M of it.
+    /// The most address space of the child process that loads a push, in bytes, or with K, M or G
+    /// for powers of 1,024. The process itself, with its stacks, takes a few hundred M of it.
     #[arg(long, value_name = "BYTES", default_value = "2G", value_parser = bytes, help_heading = HEADING)]
     push_memory: u64,
 
@@ -65,15 +65,15 @@ pub(crate) struct PushArguments {
     ///
     /// The most memory of the arrays of registers and counters of a pipeline, in bytes, or with K,
     /// M or G for powers of 1,024. Entries, and arrays of more than 2^24 elements, take memory as
-    /// they are used and are not counted. The program at the start is held to this limit as well.
+    /// they are used and are not counted. The limit also holds for the program at the start.
     #[arg(long, value_name = "BYTES", default_value = "1G", value_parser = bytes, help_heading = HEADING)]
     pipeline_memory: u64,
 
     /// The most work of a packet, with all its passes and copies
     ///
     /// The most work of a packet, with all its passes and copies, in units of one statement, one
-    /// comparison, or 16 bytes that are moved. A packet that would take more is dropped, and counted
-    /// as an error. The program at the start is held to this limit as well.
+    /// comparison, or 16 bytes that are copied. A packet that needs more is dropped, and counted as an
+    /// error. The limit also holds for the program at the start.
     #[arg(long, value_name = "UNITS", default_value_t = LoadLimits::default().packet_work,
         value_parser = clap::value_parser!(u32).range(1..=1 << 31), help_heading = HEADING)]
     packet_work: u32,

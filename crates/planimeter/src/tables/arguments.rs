@@ -27,29 +27,29 @@ const LONG_ABOUT: &str = "\
 Compare table designs: measure them on this machine, or predict memory and cache fit.
 
 Packets may write the tables that they match: a counter in an entry, a flow's state, an entry that was \
-missing. How fast that is depends on where entries lie, on how cores that use one table are kept apart, and \
-on the way an update takes. This command measures all of it and says which design to use.
+missing. The speed depends on where entries lie in memory, on how cores that share a table are synchronized, \
+and on how an update reaches the entry. This command measures all three and says which design to use.
 
-  storage    original  hash, index, pointer array, entry at 64 B (the designs of Simon et al., ANCS 2021)
-             dynamic   hash, pointer, entry at 64 B, allocated when it is added
-             static    hash, index, one array of entries at 16 B
-             inline    key, action and parameters in the bucket: one cache line for a lookup
+  storage    original  hash, index, pointer array, 64 B aligned entry (the design of Simon et al., ANCS 2021)
+             dynamic   hash, pointer, 64 B aligned entry, which is allocated when it is inserted
+             static    hash, index, one array of 16 B aligned entries
+             inline    key, action and parameters in the bucket: a lookup reads one cache line
   sync       double-buffer  two replicas: write to one, swap, wait, write to the other
              optimistic     one replica for all cores
-             sharded        a table for each core, with all entries; nothing is locked
-  lock       on, off   whether an action holds its entry alone from its start to its end
+             sharded        one table for each core, with all entries and without locks
+  lock       on, off   whether an action holds its entry exclusively from its start to its end
   update     pointer   in place
-             change    by a second lookup, as the control plane makes it
-             digest    by a message to a controller and back, through loopback TCP
+             change    by a second lookup, as the control plane does
+             digest    by a message to a controller and its answer, through loopback TCP
 
-Without flags it measures what the paper compares, with our own design beside it, in about a minute: every \
-storage with and without locks on one core and on all, one replica against two, and the three update methods. \
-With --storage, --sync, --lock, --update or --operation it measures every combination of what they name. A \
-combination that no table can honour is listed as not offered, with the reason.
+Without flags, the command measures what the paper compares and the inline design beside it, in about a minute: \
+every storage with and without locks on one core and on all, one replica against two, and the three update \
+methods. With --storage, --sync, --lock, --update or --operation, it measures every combination of the named \
+values. A combination that no table supports is listed as not offered, with the reason.
 
-Figures come with their 95 % confidence interval; updates are counted in the entries, so that a design that \
-loses what it must not lose fails the run. Ctrl-C ends the run with what it has. A run leaves a directory with \
-report.html, result.json, cases.csv and histograms.";
+Figures have a 95 % confidence interval. Updates are counted in the entries, so that a design that loses updates \
+that it must keep fails the run. Ctrl-C ends the run and keeps its results up to then. A run leaves a directory \
+with report.html, result.json, cases.csv and histograms.";
 
 const EXAMPLES: &str = "\
 Examples:
@@ -67,13 +67,13 @@ Examples:
     planimeter tables --storage all --sync optimistic --size 2^8..2^20:2 --key-bits 32,64,128 \\
         --parameter-bytes 4,16,32
 
-  Everything there is, from 1 to 4,194,304 entries (hours, and gigabytes of memory):
+  Every combination, from 1 to 4,194,304 entries (takes hours, and gigabytes of memory):
     planimeter tables --full -o runs/full
 
   A check in continuous integration:
     planimeter tables --storage inline --sync sharded --size 2^16 --cores 1 -t 'rate >= 50M'
 
-  How many of 10^8 updates the paper's data race costs, without locks and with:
+  The number of 10^8 updates that the paper's data race loses, without locks and with:
     planimeter tables --lost-updates 100M
 
   Memory and cache fit by the model, without measuring:
@@ -82,21 +82,21 @@ Examples:
 
 const COLUMNS: &str = "\
 Columns:
-  on       cores
-  rate     operations per second, all cores together, mean over turns and 95 % confidence interval
+  on       the number of cores
+  rate     operations per second of all cores, as the mean over turns and its 95 % confidence interval
   ns/op    nanoseconds of one core for each operation
-  p50 ...  latency of one update alone, from its call until the table has it, clock cost subtracted
-  misses   misses of the last cache for each operation, from the processor's counters; n/a where the
-           kernel offers none, with the reason in the notes
-  clock    cpu or wall: what time the rate is per second of; wall is the rate of every row by the wall clock
-  lost     updates that the entries know nothing of; a dash where they cannot tell. digest loses them on one
-           core too: packets that meet an entry before the controller's answer is back read the old number
+  p50 ...  latency of a single update, from its call until it is in the table, without the cost of the clock
+  misses   misses of the last-level cache for each operation, from the processor's counters; n/a where the
+           kernel offers no counters, with the reason in the notes
+  clock    cpu or wall: the clock whose seconds the rate refers to; wall shows each rate by the wall clock
+  lost     updates that are missing in the entries; a dash where they cannot be counted. digest loses updates
+           on one core too: a packet that hits an entry before the controller's answer reads the old value
 
 Exit status:
-  0  done
-  1  a threshold does not hold, an update was lost that must not be, or nothing could be measured
-  2  the input was wrong
-  130  interrupted; what was measured until then is left";
+  0    everything was measured
+  1    a threshold does not hold, an update was lost that must not be, or nothing could be measured
+  2    the input was wrong
+  130  the run was interrupted; the results up to then are kept";
 
 /// The arguments of the verb.
 #[derive(Debug, Parser)]
@@ -108,7 +108,7 @@ Exit status:
     max_term_width = WIDTH
 )]
 pub(crate) struct Arguments {
-    /// P4_16 source, or BMv2 JSON: its tables, with their keys, parameters and sizes
+    /// A program, as P4_16 source or BMv2 JSON, whose tables are measured with their keys, parameters and sizes
     #[arg(value_name = "PROGRAM", conflicts_with_all = ["key_bits", "parameter_bytes", "size"])]
     pub(super) program: Option<PathBuf>,
     #[command(flatten)]
@@ -129,7 +129,7 @@ pub(crate) struct Arguments {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Designs")]
 pub(super) struct Designs {
-    /// original, dynamic, static, inline, or all [all]
+    /// The storages: original, dynamic, static, inline, or all [all]
     #[arg(long, value_name = "LIST", value_parser = list_of(
         "original, dynamic, static, inline or all",
         |word| match word {
@@ -138,7 +138,7 @@ pub(super) struct Designs {
         },
     ))]
     storage: Vec<List<Storage>>,
-    /// double-buffer, optimistic, sharded, or all [all]
+    /// The synchronization: double-buffer, optimistic, sharded, or all [all]
     #[arg(
         long,
         value_name = "LIST",
@@ -146,12 +146,12 @@ pub(super) struct Designs {
             "double-buffer, double-buffer:quiescent, double-buffer:TIME, optimistic, sharded or all",
             sharings_of,
         ),
-        long_help = "double-buffer, optimistic, sharded, or all [all]. double-buffer is both of its waits: \
-                     double-buffer:quiescent waits until every worker has passed a point at which it holds no entry, \
-                     double-buffer:200us for a fixed time, which is the paper's 200 us or another."
+        long_help = "The synchronization of cores: double-buffer, optimistic, sharded, or all [all]. double-buffer stands \
+                     for both of its waits: double-buffer:quiescent waits until every worker has passed a point at which \
+                     it holds no entry, and double-buffer:200us waits for a fixed time, such as the paper's 200 us."
     )]
     sync: Vec<List<Sharing>>,
-    /// Entry locks: on, off, or both [off]
+    /// The entry locks: on, off, or both [off]
     #[arg(long, value_name = "LIST", value_parser = list_of("on, off or both", |word| match word {
         "off" => Some(vec![EntryLock::None]),
         "on" => Some(vec![EntryLock::PerEntry]),
@@ -159,7 +159,7 @@ pub(super) struct Designs {
         _ => None,
     }))]
     lock: Vec<List<EntryLock>>,
-    /// pointer, change, digest, or all [pointer]
+    /// The update methods: pointer, change, digest, or all [pointer]
     #[arg(long, value_name = "LIST", value_parser = list_of("pointer, change, digest or all", |word| match word {
         "pointer" => Some(vec![UpdateMethod::Pointer]),
         "change" => Some(vec![UpdateMethod::Change]),
@@ -168,7 +168,7 @@ pub(super) struct Designs {
         _ => None,
     }))]
     update: Vec<List<UpdateMethod>>,
-    /// update, read, or both [update]
+    /// The operations: update, read, or both [update]
     #[arg(long, value_name = "LIST", value_parser = list_of("update, read or both", |word| match word {
         "update" => Some(vec![Operation::Update]),
         "read" => Some(vec![Operation::Read]),
@@ -176,10 +176,10 @@ pub(super) struct Designs {
         _ => None,
     }))]
     operation: Vec<List<Operation>>,
-    /// Every combination, sizes 2^0 to 2^22
+    /// Measure every combination, with sizes from 2^0 to 2^22
     #[arg(long, conflicts_with = "quick")]
     pub(super) full: bool,
-    /// Say what would be measured and what is not offered, and end
+    /// List what would be measured and what is not offered, and exit
     #[arg(long)]
     pub(super) list: bool,
 }
@@ -237,35 +237,35 @@ impl Designs {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Tables and load")]
 pub(super) struct Shapes {
-    /// Entries, such as 1024, 64k, 2^16, 2^0..2^22, 2^8..2^20:4
+    /// The declared sizes, such as 1024, 64k, 2^16, 2^0..2^22, 2^8..2^20:4
     #[arg(
         long,
         visible_alias = "entries",
         value_name = "LIST",
         value_parser = list_of("a number such as 1024, 64k, 2^16 or 2^0..2^22", sizes_of),
-        long_help = "Declared sizes: numbers (1024, 64k, 1M are powers of 1024), powers (2^16), or ranges of powers \
+        long_help = "The declared sizes: numbers (k and M are powers of 1024: 64k, 1M), powers (2^16), or ranges of powers \
                      (2^0..2^22, and 2^8..2^20:4 for every fourth) [2^0..2^20:4]."
     )]
     size: Vec<List<usize>>,
-    /// Width of the key [32]
+    /// The widths of the key in bits [32]
     #[arg(long, value_name = "LIST", value_parser = list_of(
         "a number of bits",
         |word| Some(vec![word.parse::<u32>().ok()?]),
     ))]
     key_bits: Vec<List<u32>>,
-    /// Parameters of the action with most [4]
+    /// The bytes of the parameters of the largest action [4]
     #[arg(long, value_name = "LIST", value_parser = list_of(
         "a number of bytes",
         |word| Some(vec![binary(word).ok()?]),
     ))]
     parameter_bytes: Vec<List<usize>>,
-    /// Share of the size that is filled
+    /// The share of the declared size that is filled with entries
     #[arg(long, value_name = "PERCENT", default_value = "100", value_parser = fill)]
     pub(super) fill: Fill,
-    /// Numbers of cores [1 and all]
+    /// The numbers of cores [1 and all]
     #[arg(long, value_name = "LIST", value_parser = list_of("a number of cores, at least 1", parsers::cores))]
     cores: Vec<List<usize>>,
-    /// Keys of one call, up to 512 [32]
+    /// The number of keys in one batch lookup, up to 512 [32]
     #[arg(long, value_name = "KEYS", value_parser = count(1..=MOST_KEYS))]
     pub(super) batch: Option<usize>,
 }
@@ -292,22 +292,22 @@ impl Shapes {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Effort")]
 pub(super) struct Effort {
-    /// Three sizes, three short turns: a first look
+    /// Measure three sizes in three short turns, for a first look
     #[arg(long)]
     pub(super) quick: bool,
-    /// Timed part of a turn, such as 20ms [20ms; 5ms with --quick]
+    /// The measured part of a turn, such as 20ms [20ms; 5ms with --quick]
     #[arg(long, value_name = "TIME", value_parser = time)]
     pub(super) time: Option<Duration>,
-    /// Untimed part before it [half of --time]
+    /// The part of a turn before the measured part [half of --time]
     #[arg(long, value_name = "TIME", value_parser = duration)]
     pub(super) warm_up: Option<Duration>,
-    /// Turns of each case [5; 3 with --quick]
+    /// The number of turns of each case [5; 3 with --quick]
     #[arg(long, value_name = "TURNS", value_parser = count(1..=10_000))]
     pub(super) repetitions: Option<usize>,
-    /// What the order of keys depends on; printed with the result [1]
+    /// The seed of the order of keys; printed with the result [1]
     #[arg(long, value_name = "NUMBER")]
     seed: Option<u64>,
-    /// Before each call, prefetch the keys of the next one
+    /// Prefetch the next batch of keys before each batch lookup
     #[arg(long)]
     pub(super) prefetch_next: bool,
 }
@@ -325,24 +325,24 @@ pub(super) struct Output {
     /// The run directory, new or empty [runs/<time>-tables]
     #[arg(long, short, value_name = "DIRECTORY")]
     output: Option<PathBuf>,
-    /// Print result.json in place of the tables
+    /// Print result.json instead of the tables
     #[arg(long)]
     pub(super) json: bool,
     /// Show no progress
     #[arg(long, short)]
     pub(super) quiet: bool,
-    /// Fail unless it holds for every case, such as 'rate >= 50M'
+    /// Fail unless this condition holds for every case, such as 'rate >= 50M'
     #[arg(
         long,
         short,
         value_name = "CONDITION",
         value_parser = threshold::condition(&METRICS),
         long_help = "Fail, with exit status 1, unless the condition holds for every case: a metric (rate in operations per \
-                     second, cost in time of a core, p50, p99 and p99.9 of single operations, lost updates), one of <, <=, \
+                     second, cost in core time, p50, p99 and p99.9 of single operations, lost updates), one of <, <=, \
                      >, >=, ==, and a number (50M, 12ns, 1.5us, 0)."
     )]
     pub(super) threshold: Vec<Condition>,
-    /// Only count how many of so many updates are lost without locks and with, such as 100M
+    /// Only count how many of this number of updates, such as 100M, are lost without and with locks
     #[arg(long, value_name = "COUNT", value_parser = decimal)]
     pub(super) lost_updates: Option<u64>,
     #[command(flatten)]
@@ -362,20 +362,21 @@ pub(super) struct Prediction {
     /// Predict memory and cache fit, and recommend a design; measure nothing
     #[arg(
         long,
-        long_help = "For a table of the given key, parameters and size, or for each table of a program: the bytes that \
-                     every storage takes at the given fill, how many entries fit each cache of this machine, from which \
-                     fill static storage takes less than dynamic, and which design to use, with the reason. The \
-                     equations are 1 to 5 of Simon et al., ANCS 2021; the tests of the crate `tables` check them against \
+        long_help = "Predict memory and cache fit, and recommend a design, without measuring. For a table of the given key, \
+                     parameters and size, or for each table of a program, the prediction contains the bytes that every \
+                     storage takes at the given fill, how many entries fit each cache of this machine, the fill from \
+                     which static storage takes less memory than dynamic, and the recommended design with the reason. \
+                     The model consists of equations 1 to 5 of Simon et al., ANCS 2021; the tests of the crate `tables` check them against \
                      the bytes that tables allocate."
     )]
     pub(super) predict: bool,
-    /// A cache, such as 15M, in place of this machine's
+    /// The size of a cache, such as 15M, instead of this machine's caches
     #[arg(long, value_name = "BYTES", value_parser = binary, requires = "predict")]
     pub(super) cache: Option<usize>,
-    /// Packets on different cores write the same entry, and no write may be lost
+    /// Assume that packets on different cores write the same entry, and that no write may be lost
     #[arg(long, requires = "predict")]
     pub(super) shared: bool,
-    /// Packets write entries: action parameters are references (@__ref)
+    /// Assume that packets write entries: action parameters are references (@__ref)
     #[arg(long, requires = "predict", conflicts_with = "program")]
     pub(super) references: bool,
 }
@@ -405,7 +406,8 @@ fn sharings_of(word: &str) -> Option<Vec<Sharing>> {
 fn time(word: &str) -> Result<Duration, String> {
     match duration(word)? {
         time if time < Duration::from_micros(100) => {
-            Err("a turn of less than 100us measures the clock".to_owned())
+            Err("a turn takes at least 100us, since a shorter one would measure the clock"
+                .to_owned())
         }
         time => Ok(time),
     }
@@ -414,7 +416,7 @@ fn time(word: &str) -> Result<Duration, String> {
 fn fill(word: &str) -> Result<Fill, &'static str> {
     let percent = word.trim_end_matches('%').trim().parse::<f64>().ok();
     let fill = percent.and_then(|percent| Fill::new(percent / 100.0));
-    fill.ok_or("a percentage from 0 to 100 is wanted")
+    fill.ok_or("expected a percentage from 0 to 100")
 }
 
 #[cfg(test)]
