@@ -1,4 +1,4 @@
-//! What a script expects and what came, by port, until both are held against each other.
+//! Records the expected packets and the packets that left, by port, and compares them at the end.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -8,23 +8,23 @@ use super::run::{Options, Report};
 use super::script::Pattern;
 use super::{Failure, report};
 
-/// The books of one script.
+/// The record of one run of a script.
 pub(super) struct Books {
     pub(super) now: Duration,
-    /// Whether something other than a packet came last.
+    /// Whether the last statement was a command, not a packet.
     pub(super) after_command: bool,
-    /// Of the packet before; a command ends it.
+    /// The number of the current batch of packets. A command ends the batch.
     batch: usize,
     pub(super) report: Report,
     expected: BTreeMap<u32, Vec<Expectation>>,
     got: BTreeMap<u32, Vec<Output>>,
-    /// Ports that the script names.
+    /// The ports that the script names.
     ports: BTreeSet<u32>,
-    /// Of the last packet: port and position in `got`.
+    /// The port and the position in `got` of each output of the last packet.
     last_outputs: Vec<(u32, usize)>,
-    /// Packets that left by no port.
+    /// The lines of the packets that left by no port.
     gone: Vec<usize>,
-    /// Whether the script says anything about what leaves.
+    /// Whether the script has any expectation.
     expects: bool,
 }
 
@@ -44,7 +44,7 @@ impl Books {
         }
     }
 
-    /// A packet arrives; the time is then that of its arrival.
+    /// Records a packet that arrives, and advances the time to its arrival.
     pub(super) fn arrives(&mut self, port: u32, data: &[u8]) {
         self.ports.insert(port);
         self.now += Duration::from_millis(if self.after_command { 1000 } else { 1 });
@@ -54,7 +54,8 @@ impl Books {
         self.last_outputs.clear();
     }
 
-    /// It left as these: port, packet, and whether it went round inside the switch.
+    /// Records the outputs of the packet at `line`, as port, bytes, and whether the switch
+    /// recirculated, resubmitted or cloned the packet.
     pub(super) fn leaves(&mut self, line: usize, outputs: Vec<(u32, Vec<u8>, bool)>) {
         if outputs.is_empty() {
             self.gone.push(line);
@@ -74,10 +75,10 @@ impl Books {
         self.expected.entry(port).or_default().push(Expectation { line, pattern });
     }
 
-    /// The last packet should not have left.
+    /// Reports the outputs of the last packet as failures, because the script expects none.
     pub(super) fn no_packet(&mut self) {
         self.expects = true;
-        // From the end, so that positions stay right.
+        // Outputs are removed from the end, so that the earlier positions stay valid.
         for (port, position) in std::mem::take(&mut self.last_outputs).into_iter().rev() {
             let Some(of_port) = self.got.get_mut(&port) else { continue };
             if position < of_port.len() {
@@ -91,10 +92,10 @@ impl Books {
         }
     }
 
-    /// Holds what came against what was expected.
+    /// Compares the packets that left with the expected ones and returns the report.
     pub(super) fn finish(mut self, options: Options) -> Report {
         if !self.expects {
-            // Whoever expects nothing wants to know what became of the packets.
+            // A script without expectations is run to see what becomes of its packets.
             let gone = self.gone.iter();
             let notes = gone.map(|line| (*line, "the packet left by no port".to_owned()));
             self.report.notes.extend(notes);

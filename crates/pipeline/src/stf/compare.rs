@@ -1,34 +1,37 @@
-//! What was expected of a port against what left by it.
+//! Compares the packets that left by one port with those that the script expects there.
 
 use super::Failure;
 use super::script::Pattern;
 
-/// An `expect` of one port.
+/// An `expect` statement for one port.
 #[derive(Clone, Debug)]
 pub(super) struct Expectation {
     pub(super) line: usize,
-    /// `None`: any packet.
+    /// The pattern of the packet, or `None` if any packet will do.
     pub(super) pattern: Option<Pattern>,
 }
 
 /// A packet that left by one port.
 #[derive(Clone, Debug)]
 pub(super) struct Output {
-    /// Line of the packet that it came of.
+    /// The line of the packet that caused the output.
     pub(super) cause: usize,
     pub(super) packet: Vec<u8>,
-    /// Packets of one batch were sent without a statement between them that changes the switch.
+    /// The batch of the packet. The packets of a batch were sent without a statement between them
+    /// that changes the switch.
     pub(super) batch: usize,
-    /// It went through the switch more than once, or is a clone.
+    /// Whether the packet went through the switch more than once, or is a clone.
     pub(super) went_round: bool,
 }
 
-/// Above, expectations and packets are compared by their positions.
+/// The largest product of the numbers of expectations and packets for which both are aligned.
+/// Beyond it, they are compared position by position, because alignment takes time in proportion
+/// to the product.
 const MOST_ALIGNED: usize = 1_000_000;
 
-/// The outputs in the order of the expectations, if they fit in an order that BMv2 may have: packets
-/// of one batch are in its threads and queues together, so one that goes round may leave after
-/// those that were sent later.
+/// Returns the outputs in the order of the expectations, if BMv2 could have sent them in that
+/// order. BMv2 holds the packets of a batch in its threads and queues at the same time, so a packet
+/// that is recirculated, resubmitted or cloned may leave after packets that were sent later.
 pub(super) fn in_order_of_expectations(
     expected: &[Expectation],
     got: &[Output],
@@ -54,9 +57,9 @@ pub(super) fn in_order_of_expectations(
     Some(ordered)
 }
 
-/// Everything that is not as expected. There is nothing exactly if the lists are equally long and
-/// fit position by position; beyond that, they are aligned so that one packet too many or too few
-/// is one failure.
+/// Appends the deviations from what is expected to `failures`. There are none if both lists have
+/// the same length and match position by position. Otherwise they are aligned, so that a single
+/// missing or additional packet is a single failure.
 pub(super) fn compare(
     port: u32,
     expected: &[Expectation],
@@ -114,8 +117,8 @@ fn by_position(expected: usize, got: usize) -> Vec<Step> {
     steps
 }
 
-/// The alignment with the fewest failures (Wagner and Fischer, 1974). Lists of one length are
-/// never shifted: that would hide that the order is wrong.
+/// Returns the alignment with the fewest failures (Wagner and Fischer, 1974). Lists of equal length
+/// are compared position by position, because an alignment would hide a wrong order.
 fn align(expected: usize, got: usize, fits: impl Fn(usize, usize) -> bool) -> Vec<Step> {
     if expected == got {
         return by_position(expected, got);

@@ -1,46 +1,48 @@
-//! Scripts for several switches that links join.
+//! Runs a script on several switches that are connected by links.
 //!
-//! The network is one thing with ports: those of its switches at which no link ends. A packet goes from switch to switch at
-//! one point of time; links take none and lose nothing.
+//! To the script, the network looks like one switch, whose ports are those without a link. A packet
+//! crosses the whole network at one point in time: links neither delay nor lose packets.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
 use super::books::Books;
-use super::observe::process;
+use super::observe::{Arrival, process};
 use super::run::{Options, Report};
 use super::script::{Script, Statement, StatementKind};
 use super::{Failure, StfError};
 use crate::{Coverage, Switch};
 use ir::Architecture;
 
-/// Switches that a packet passes, at most: what passes more goes round in circles.
+/// The largest number of switches that a packet may cross. A packet that crosses more is taken to
+/// circulate in a loop.
 const MOST_HOPS: usize = 64;
 
-/// Copies of one packet, at most: circles of copies double with each round.
+/// The largest number of copies of one packet. Copies that circulate in a loop can double with each
+/// round.
 const MOST_COPIES: usize = 4096;
 
 /// A port of a switch of a network.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct End {
-    /// The switch, by its place in the network.
+    /// The index of the switch in the network.
     pub switch: usize,
-    /// Its port.
+    /// The port of that switch.
     pub port: u32,
 }
 
-/// Switches and links.
+/// Switches, the links between them, and their ports to the outside.
 #[derive(Default)]
 pub struct Network {
     switches: Vec<(String, Switch)>,
-    /// Both ways.
+    /// The other end of each link. A link has an element for either direction.
     links: BTreeMap<End, End>,
-    /// Numbers by which scripts name ports to the outside, and what people call them.
+    /// The ports to the outside, by the numbers that scripts use, with their names for messages.
     outside: BTreeMap<u32, (End, String)>,
 }
 
 impl Network {
-    /// Adds a switch that was just loaded.
+    /// Adds a switch that was just loaded and returns its index.
     pub fn switch(&mut self, name: impl Into<String>, switch: Switch) -> usize {
         self.switches.push((name.into(), switch));
         self.switches.len() - 1
@@ -52,12 +54,12 @@ impl Network {
         self.links.insert(other, one);
     }
 
-    /// Gives a port to the outside the number by which a script means it, and a name for messages.
+    /// Declares a port to the outside, with the number that scripts use and a name for messages.
     pub fn outside(&mut self, number: u32, end: End, name: impl Into<String>) {
         self.outside.insert(number, (end, name.into()));
     }
 
-    /// A switch, to be configured.
+    /// Returns the switch with this index, for configuration.
     pub fn switch_mut(&mut self, index: usize) -> Option<&mut Switch> {
         self.switches.get_mut(index).map(|(_, switch)| switch)
     }
@@ -66,25 +68,26 @@ impl Network {
         self.switches.get(switch).map_or("", |(name, _)| name)
     }
 
-    /// The number of a port to the outside; one without is told by its switch and port.
+    /// Returns the number that scripts use for a port, if it is declared as one to the outside.
     fn number(&self, end: End) -> Option<u32> {
         self.outside.iter().find(|(_, (known, _))| *known == end).map(|(number, _)| *number)
     }
 }
 
-/// What packets reach of one program of a network, at any of the switches that run it.
+/// The coverage of one program of a network, summed over the switches that run it.
 #[derive(Debug)]
 pub struct Covered {
-    /// Of the program.
+    /// The coverage of the program.
     pub coverage: Coverage,
-    /// The switches, by their place in the network; each is in one list at most.
+    /// The indices of the switches that run the program. A switch belongs to at most one program.
     pub switches: Vec<usize>,
 }
 
-/// Runs a script against a network. Statements for one switch are refused: what switches hold is there before.
+/// Runs a script against a network. Its switches must be configured before, because statements that
+/// apply to a single switch are refused.
 ///
 /// # Errors
-/// The line that says something else, and what.
+/// Returns the line of the first statement that a network does not accept, and the reason.
 pub fn run_network(
     network: &mut Network,
     script: &Script,
@@ -93,10 +96,11 @@ pub fn run_network(
     run_network_covered(network, script, options, &mut [])
 }
 
-/// As [`run_network`], on the interpreter; coverage of each program is told what the packets of the script reach.
+/// Runs a script against a network on the interpreter and records in `covered` which parts of each
+/// program its packets reach.
 ///
 /// # Errors
-/// As [`run_network`].
+/// Returns the errors of [`run_network`].
 pub fn run_network_covered(
     network: &mut Network,
     script: &Script,
@@ -146,15 +150,18 @@ fn coverage_of(covered: &mut [Covered], switch: usize) -> Option<&mut Coverage> 
     covered.iter_mut().find(|one| one.switches.contains(&switch)).map(|one| &mut one.coverage)
 }
 
-/// A packet before a switch, and how it came there.
+/// A packet that is about to enter a switch.
 struct Travelling {
     at: End,
     packet: Vec<u8>,
+    /// The switches that the packet has crossed.
     way: Vec<usize>,
+    /// Whether the packet was recirculated, resubmitted or cloned in one of these switches.
     went_round: bool,
 }
 
-/// Lets a packet travel until all of it has left or is gone: port, packet, whether it went round in a switch.
+/// Forwards a packet and its copies until each has left the network or was dropped. Returns those
+/// that left, as port, bytes, and whether a switch recirculated, resubmitted or cloned the packet.
 fn forward(
     network: &mut Network,
     line: usize,
@@ -195,7 +202,8 @@ fn forward(
         let name = network.name(at.switch).to_owned();
         let Some(switch) = network.switch_mut(at.switch) else { continue };
         let coverage = coverage_of(covered, at.switch);
-        let seen = process(switch, (at.port, &packet, now), coverage, options.trace);
+        let arrival = Arrival { port: at.port, data: &packet, now };
+        let seen = process(switch, arrival, coverage, options.trace);
         books.report.entered.push((now, at, packet));
         if let Some(events) = seen.events {
             books.report.trace.push((line, events));

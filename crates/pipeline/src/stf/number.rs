@@ -1,4 +1,4 @@
-//! Numbers of scripts: of any size, in base 2, 8, 10 or 16, with `*` for digits that do not count.
+//! Numbers in scripts, of any size, in base 2, 8, 10 or 16, with `*` for digits that match anything.
 
 use ir::bits::Bits;
 use num_bigint::BigInt;
@@ -9,7 +9,7 @@ use std::net::IpAddr;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Number {
     base: Base,
-    /// Digits of the base and, but for decimal numbers, `*`.
+    /// The digits, among which may be `*` unless the number is decimal.
     digits: String,
 }
 
@@ -41,8 +41,9 @@ impl Base {
 }
 
 impl Number {
-    /// Reads `42`, `0x2a`, `0x2*`, `0b101`, `0o17`; underscores do not count. And addresses as BMv2's command
-    /// line takes them: `10.0.0.1`, `00:00:00:00:00:0a`, `2001:db8::1`.
+    /// Parses a number such as `42`, `0x2a`, `0x2*`, `0b101` or `0o17`, in which underscores are
+    /// ignored, or an address that BMv2's command line accepts, such as `10.0.0.1`,
+    /// `00:00:00:00:00:0a` or `2001:db8::1`.
     pub(super) fn parse(text: &str) -> Option<Self> {
         if text.contains(['.', ':']) {
             return Self::parse_address(text);
@@ -75,22 +76,23 @@ impl Number {
         Some(Self { base: Base::Hexadecimal, digits })
     }
 
-    /// The number with zeros for `*`, in `width` bits; `None` if it does not fit.
+    /// Returns the number with zeros for `*`, in `width` bits, or `None` if it does not fit.
     #[must_use]
     pub fn to_bits(&self, width: u32, signed: bool) -> Option<Bits> {
         let value = self.value();
         (value.bits() <= u64::from(width)).then(|| Bits::from_bigint(width, signed, &value))
     }
 
-    /// The low `width` bits of the number with zeros for `*`; `None` if it does not fit their bytes. BMv2's
-    /// command line checks bytes, and the switch takes the bits of the key.
+    /// Returns the low `width` bits of the number with zeros for `*`, or `None` if the number does
+    /// not fit the bytes that `width` bits take. BMv2's command line checks the number of bytes
+    /// only, and its switch then cuts the value to the width of the key.
     pub(super) fn in_bytes_of(&self, width: u32, signed: bool) -> Option<Bits> {
         let value = self.value();
         (value.bits() <= u64::from(width.div_ceil(8)) * 8)
             .then(|| Bits::from_bigint(width, signed, &value))
     }
 
-    /// The number with zeros for `*`, in as many bits as it needs.
+    /// Returns the number with zeros for `*`, in the smallest width that holds it.
     #[must_use]
     pub fn to_shortest_bits(&self) -> Bits {
         let value = self.value();
@@ -100,18 +102,19 @@ impl Number {
 
     fn value(&self) -> BigInt {
         let digits = self.digits.replace('*', "0");
-        // Only digits of the base are in there.
+        // The parser accepts digits of the base only, so this does not fail.
         BigInt::parse_bytes(digits.as_bytes(), self.base.radix()).unwrap_or_default()
     }
 
-    /// The number if it is below 2^64 and has no `*`.
+    /// Returns the number if it is below 2^64 and has no `*`.
     #[must_use]
     pub fn to_u64(&self) -> Option<u64> {
         u64::from_str_radix(&self.digits, self.base.radix()).ok()
     }
 
-    /// The bits that digits were written for: `0x1*2` has `0xf0f`. As p4c's runner has it, digits
-    /// that were not written do not count; decimal numbers count in full.
+    /// Returns the mask of the bits that the written digits determine: `0xf0f` for `0x1*2`. Leading
+    /// digits that are not written are not in the mask, as in p4c's runner. A decimal number
+    /// determines all bits.
     #[must_use]
     pub fn written_bits(&self, width: u32, signed: bool) -> Bits {
         if self.base == Base::Decimal {
@@ -127,7 +130,8 @@ impl Number {
         Bits::from_bigint(width, signed, &mask)
     }
 
-    /// Bits that the digits stand for, leading zeros with them; none for decimal numbers.
+    /// Returns the number of bits that the digits stand for, including leading zeros, or zero for a
+    /// decimal number.
     #[must_use]
     pub(super) fn digits_width(&self) -> u32 {
         let digits = u32::try_from(self.digits.len()).unwrap_or(u32::MAX);
@@ -137,8 +141,8 @@ impl Number {
         }
     }
 
-    /// The number of bits of all digits that are not `*`; all of `width` for decimal numbers. As
-    /// p4c's runner has it, this is the length of a prefix that is written without one.
+    /// Returns the number of bits of all digits that are not `*`, or `width` for a decimal number.
+    /// p4c's runner uses it as the prefix length where a script writes none.
     #[must_use]
     pub fn written_length(&self, width: u32) -> u32 {
         if self.base == Base::Decimal {
@@ -187,7 +191,7 @@ mod tests {
         assert_eq!(wide.to_bits(136, false).unwrap().to_be_bytes()[..3], [0x01, 0x23, 0x45]);
     }
 
-    /// `tools/runtime_CLI.py`, `parse_param`.
+    /// BMv2's `tools/runtime_CLI.py` accepts these in `parse_param`.
     #[test]
     fn addresses_are_numbers() {
         assert_eq!(number("10.0.0.1"), number("0x0a000001"));

@@ -1,20 +1,27 @@
-//! A packet through a switch while somebody looks on.
+//! Processes a packet and records its events and coverage.
 
 use std::time::Duration;
 
 use crate::{Coverage, Event, Output, RunError, Switch, Trace};
 use ir::Location;
 
-/// What became of a packet, and what happened to it if anybody asked.
+/// The outputs of a packet, and its events if they were requested.
 pub(super) struct Seen {
     pub(super) outputs: Result<Vec<Output>, RunError>,
     pub(super) events: Option<Vec<Event>>,
 }
 
-/// A packet arrives at a switch by a port at a time; `coverage` of the switch's program is told what it reaches.
+/// A packet that arrives at a switch.
+pub(super) struct Arrival<'p> {
+    pub(super) port: u32,
+    pub(super) data: &'p [u8],
+    pub(super) now: Duration,
+}
+
+/// Processes a packet and records in `coverage` which parts of the program it reaches.
 pub(super) fn process(
     switch: &mut Switch,
-    (port, data, now): (u32, &[u8], Duration),
+    Arrival { port, data, now }: Arrival<'_>,
     coverage: Option<&mut Coverage>,
     wants_events: bool,
 ) -> Seen {
@@ -30,7 +37,7 @@ pub(super) fn process(
     seen
 }
 
-/// Takes events, and tells coverage of them.
+/// Collects the events of a packet and passes them on to the coverage.
 struct Observer<'c> {
     events: Vec<Event>,
     coverage: Option<&'c mut Coverage>,

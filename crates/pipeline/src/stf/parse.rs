@@ -1,4 +1,4 @@
-//! Text to [`Script`].
+//! Parses the text of a script to a [`Script`].
 
 use super::number::Number;
 use super::script::{
@@ -6,27 +6,27 @@ use super::script::{
     StatementKind, Unit,
 };
 
-/// A line that is no statement.
+/// A line of a script that is not a valid statement.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("line {line}, column {column}: {message}")]
 pub struct SyntaxError {
-    /// Counted from 1.
+    /// The line, counted from 1.
     pub line: usize,
-    /// In characters, counted from 1.
+    /// The column in characters, counted from 1.
     pub column: usize,
-    /// What was expected.
+    /// The description of the error.
     pub message: String,
 }
 
 impl Script {
-    /// Reads a script.
+    /// Parses a script.
     ///
-    /// Lines that begin with no statement are kept for [`super::run`] to tell of, as p4c's runner
-    /// passes over them; in a text that sends and expects nothing they are errors, and so is a word that is a statement but for
-    /// one slip.
+    /// p4c's runner skips lines that do not begin with a statement, so these are kept as
+    /// [`StatementKind::Unknown`], which [`super::run`] reports. Such a line is an error if its
+    /// first word is a misspelt statement, or if the text neither sends nor expects a packet.
     ///
     /// # Errors
-    /// Every statement that is not complete or has more than it should.
+    /// Returns an error for each statement that is incomplete or has surplus operands.
     pub fn parse(text: &str) -> Result<Self, Vec<SyntaxError>> {
         let mut statements = Vec::new();
         let mut errors = Vec::new();
@@ -88,10 +88,11 @@ const KEYWORDS: [&str; 31] = [
     "act_prof_remove_member_from_group",
 ];
 
-/// The statement that a word is but for one letter too many, too few or wrong, or two in the wrong order.
+/// Returns the statement that a word probably means: the one from which it differs by one missing,
+/// additional or wrong letter, or by two adjacent letters in the wrong order.
 fn meant(word: &str) -> Option<&'static str> {
     let word: Vec<char> = word.to_lowercase().chars().collect();
-    // Of short words many others are near.
+    // A short word is similar to many others.
     let near = |keyword: &&str| {
         let keyword: Vec<char> = keyword.chars().collect();
         let same = word.iter().zip(&keyword).take_while(|(a, b)| a == b).count();
@@ -110,7 +111,7 @@ fn meant(word: &str) -> Option<&'static str> {
     KEYWORDS.into_iter().find(near)
 }
 
-/// Lines of one statement, comments taken off.
+/// The text of one statement, from one or more lines, without comments.
 struct Source {
     line: usize,
     text: String,
@@ -125,7 +126,7 @@ fn logical_lines(text: &str) -> Vec<Source> {
             continue;
         }
         match lines.last_mut() {
-            // Packets end with their line; anything else may go on until it is complete.
+            // A packet ends with its line. Every other statement may continue until it is complete.
             Some(before)
                 if !KEYWORDS.contains(&first.as_str())
                     && !takes_data(&before.text)
@@ -146,7 +147,7 @@ fn takes_data(line: &str) -> bool {
     first == "packet" || first == "expect"
 }
 
-/// A place in a line.
+/// A position in the text of a statement.
 struct Cursor<'t> {
     line: usize,
     text: &'t str,
@@ -182,7 +183,7 @@ impl<'t> Cursor<'t> {
         self.error(format!("expected {what}, found {found}"))
     }
 
-    /// Takes `symbol` if it is next.
+    /// Consumes `symbol` if it is next, and returns whether it was.
     fn take(&mut self, symbol: &str) -> bool {
         self.skip_blanks();
         let found = self.rest().starts_with(symbol);
@@ -196,7 +197,7 @@ impl<'t> Cursor<'t> {
         if self.take(symbol) { Ok(()) } else { Err(self.expected(&format!("`{symbol}`"))) }
     }
 
-    /// The longest text of such characters, if there is any.
+    /// Consumes and returns the longest sequence of accepted characters, unless it is empty.
     fn take_while(&mut self, accept: impl Fn(char) -> bool) -> Option<&'t str> {
         self.skip_blanks();
         let rest = self.rest();
@@ -206,7 +207,7 @@ impl<'t> Cursor<'t> {
         (!word.is_empty()).then_some(word)
     }
 
-    /// A name such as `hdr.ipv4.$valid$` or `hdr.stack[2].field`.
+    /// Parses a name such as `hdr.ipv4.$valid$` or `hdr.stack[2].field`.
     fn name(&mut self, what: &str) -> Result<String, SyntaxError> {
         let name = |c: char| c.is_alphanumeric() || "_$.[]".contains(c);
         let start = self.position;
@@ -224,7 +225,7 @@ impl<'t> Cursor<'t> {
         let is_digit = |c: char| c.is_ascii_alphanumeric() || c == '*' || c == '_';
         self.skip_blanks();
         let rest = self.rest();
-        // Addresses have dots and colons inside, but `1..5` is a range.
+        // An address has single dots and colons, whereas `1..5` is a range.
         let end = rest
             .char_indices()
             .find(|(at, c)| {
@@ -234,7 +235,7 @@ impl<'t> Cursor<'t> {
                     ':' => after.next().is_some_and(|next| is_digit(next) || next == ':'),
                     _ => is_digit(*c),
                 };
-                // The second of two colons.
+                // The second of two colons belongs to an IPv6 address.
                 let goes_on = *c == ':' && rest.get(..*at).is_some_and(|r| r.ends_with(':'));
                 !inside && !goes_on
             })
@@ -411,7 +412,7 @@ fn unknown(cursor: &Cursor<'_>) -> StatementKind {
     StatementKind::Unknown { word: word.to_owned() }
 }
 
-/// `None` if there is half a byte.
+/// Parses the bytes of a packet. Returns `None` if the number of digits is odd.
 fn packet_data(cursor: &mut Cursor<'_>) -> Result<Option<Vec<u8>>, SyntaxError> {
     let mut digits = Vec::new();
     while !cursor.at_end() {
@@ -450,7 +451,7 @@ fn pattern(cursor: &mut Cursor<'_>) -> Result<Option<Pattern>, SyntaxError> {
     Ok(Some(pattern))
 }
 
-/// The name of a table, and a priority if there is one.
+/// Parses the name of a table, and a priority if there is one.
 fn table_and_priority(cursor: &mut Cursor<'_>) -> Result<(String, Option<u32>), SyntaxError> {
     let table = cursor.name("the name of a table")?;
     let priority = if cursor.next_is_digit() { Some(cursor.small("a priority")?) } else { None };
@@ -465,7 +466,7 @@ fn add_indirect(
     let table = cursor.name("the name of a table")?;
     let mut numbers: Vec<u32> = Vec::new();
     let mut matches = Vec::new();
-    // A number before the keys is a priority, the one after them the member or group.
+    // A number before the keys is a priority, and the number after them is the member or group.
     while !cursor.at_end() {
         if cursor.next_is_digit() {
             numbers.push(cursor.small(what)?);
@@ -583,7 +584,7 @@ fn ports(cursor: &mut Cursor<'_>) -> Result<Vec<u32>, SyntaxError> {
     Ok(ports)
 }
 
-/// `PORT ... [| LAG ...]`.
+/// Parses ports, and the link aggregation groups that may follow: `PORT ... [| LAG ...]`.
 fn ports_and_lags(cursor: &mut Cursor<'_>) -> Result<(Vec<u32>, Vec<u32>), SyntaxError> {
     let ports = ports(cursor)?;
     let lags = if cursor.take("|") { self::ports(cursor)? } else { Vec::new() };

@@ -1,12 +1,12 @@
-//! Expected beside got, for people.
+//! Writes packets as text, with an expected packet above the one that came.
 
 use super::script::{Pattern, digits_of};
 use std::fmt::Write;
 
-/// Bytes on one line.
+/// The number of bytes on one line.
 const LINE: usize = 16;
 
-/// Both packets, byte under byte, and marks below those that differ.
+/// Writes both packets, byte under byte, and marks the bytes that differ.
 ///
 /// ```text
 ///          0000 0001 0002 ...
@@ -16,7 +16,7 @@ const LINE: usize = 16;
 /// ```
 pub(super) fn beside(expected: &Pattern, got: &[u8]) -> String {
     let got_digits: Vec<u8> = digits_of(got).collect();
-    // What follows an expectation without `$` is free.
+    // Without `$`, any bytes may follow those of the expectation.
     let shown = if expected.exact_length {
         expected.digits.len().max(got_digits.len())
     } else {
@@ -41,7 +41,7 @@ pub(super) fn beside(expected: &Pattern, got: &[u8]) -> String {
                 None => '-',
             });
             have.push(got_digits.get(place).map_or('-', |digit| hexadecimal(*digit)));
-            // Both digits of a byte of which one differs.
+            // Both digits of a byte are marked if either differs.
             let byte = place & !1;
             marks.push(if differs(byte) || differs(byte + 1) { '^' } else { ' ' });
             if place % 2 == 1 {
@@ -74,7 +74,7 @@ pub(super) fn beside(expected: &Pattern, got: &[u8]) -> String {
     text
 }
 
-/// A packet as hexadecimal digits, cut if it is long.
+/// Returns a packet as hexadecimal digits. A long packet is cut, and its length follows.
 pub(super) fn hex(packet: &[u8]) -> String {
     const MOST: usize = 64;
     let digits = digits_of(packet.get(..MOST).unwrap_or(packet)).map(hexadecimal);

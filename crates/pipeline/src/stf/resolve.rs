@@ -1,8 +1,8 @@
-//! From the names of a script to those of a program.
+//! Resolves the names in a script to those of a program.
 //!
-//! Scripts were written for several compilers, so names may be cut short in front: `t1` is
-//! `ingress.t1`. A name in full goes first, then one that begins at a dot, then any end; what two
-//! of a kind end with is refused.
+//! Scripts were written for several compilers, so a name may lack its beginning: `t1` means
+//! `ingress.t1`. A full name is preferred, then an end of a name after a dot, then any end of a
+//! name. An end that two names of a kind share is refused.
 
 use super::StfError;
 use super::number::Number;
@@ -16,14 +16,15 @@ use ir::{
 };
 use std::collections::BTreeSet;
 
-/// Finds the one name that is meant.
+/// Returns the position of the only name that `wanted` can mean.
 fn find<'n>(
     kind: &'static str,
     names: impl Iterator<Item = &'n str> + Clone,
     wanted: &str,
 ) -> Result<usize, StfError> {
     let at_dot = |name: &str| name.strip_suffix(wanted).is_some_and(|before| before.ends_with('.'));
-    // In scripts for BPF, `pipe_t` is `pipe.t` and `_NoAction` is `NoAction`: names of the C code.
+    // Scripts for BPF use the names of the generated C code: `pipe_t` for `pipe.t`, and `_NoAction`
+    // for `NoAction`.
     let in_c = |name: &str| name.replace('.', "_") == wanted.strip_prefix('_').unwrap_or(wanted);
     let ways: [&dyn Fn(&str) -> bool; 4] =
         [&|name| name == wanted, &at_dot, &|name| name.ends_with(wanted), &in_c];
@@ -54,8 +55,8 @@ pub(super) fn table(program: &Program, name: &str) -> Result<TableId, StfError> 
     Ok(TableId(position as u32))
 }
 
-/// Whether BMv2's command line (`tools/runtime_CLI.py`) knows the table and the action by these names: each
-/// is a name or an end of it at a dot, and of no other.
+/// Checks that BMv2's command line (`tools/runtime_CLI.py`) accepts the names of a table and an
+/// action: each must be a full name, or an end of it after a dot that no other name has.
 pub(super) fn check_unique_end(
     program: &Program,
     table: &str,
@@ -97,7 +98,8 @@ pub(super) fn instance(
     Ok(ExternId(position as u32))
 }
 
-/// An action of `table`, or of any table if there is none, with its arguments in order.
+/// Resolves a call of an action of `table`, or of any table if there is none, with its arguments in
+/// the order of the parameters.
 pub(super) fn call(
     switch: &Switch,
     table: Option<&Table>,
@@ -130,7 +132,7 @@ pub(super) fn call(
             _ => None,
         }
     });
-    // p4c's runner for BPF writes the values into a struct of C, in their order.
+    // p4c's runner for BPF ignores the names and writes the values into a C struct in their order.
     let by_order = bpf::is_for(program)
         && call.arguments.len() == parameters.len()
         && call.arguments.iter().any(|(name, _)| !parameters.contains(&name.as_str()));
@@ -172,8 +174,8 @@ pub(super) fn call(
     Ok(switch.action_call(id, &arguments)?)
 }
 
-/// What an entry matches, key by key. Keys that the script leaves out match anything, exact ones
-/// zero, as in p4c's runner.
+/// Resolves the matches of an entry, key by key. An exact key that the script omits matches zero,
+/// and any other omitted key matches anything, as in p4c's runner.
 pub(super) fn matches(
     program: &Program,
     table: &Table,
@@ -203,7 +205,8 @@ pub(super) fn matches(
     Ok(matches)
 }
 
-/// Width of a key, in bits, and whether it is signed. Enumerations and errors have 32 bits.
+/// Returns the width of a key in bits, and whether it is signed. Enumerations and errors have 32
+/// bits.
 fn shape(program: &Program, key: &Key) -> (u32, bool) {
     match program.types.find(key.expression.type_id) {
         Some(Type::Bits { width, signed }) => (width, signed),
@@ -213,8 +216,8 @@ fn shape(program: &Program, key: &Key) -> (u32, bool) {
     }
 }
 
-/// The key that a script for BPF means: behind the name of the struct that holds the keys stands `field` with a number,
-/// or a name in which `_` stands for dots.
+/// Finds the key that a script for BPF means. The name of the struct that holds the keys is
+/// followed by `field` and a number, or by the name of the key with `_` in place of dots.
 fn bpf_key(program: &Program, table: &Table, given: &str) -> Option<usize> {
     if !bpf::is_for(program) {
         return None;
@@ -237,7 +240,7 @@ fn bpf_key(program: &Program, table: &Table, given: &str) -> Option<usize> {
 fn key(table: &Table, given: &str) -> Result<usize, StfError> {
     let given = stack_element(given);
     let keys = || table.keys.iter().filter(|key| key.match_kind != MatchKind::Selector);
-    // `hdr.valid` and `hdr` mean `hdr.$valid$`.
+    // Scripts also write `hdr.valid` or `hdr` for `hdr.$valid$`.
     let mut spellings = vec![given.clone(), format!("{given}$"), format!("{given}.$valid$")];
     if given == "valid" {
         spellings.push("$valid$".to_owned());
@@ -254,7 +257,7 @@ fn key(table: &Table, given: &str) -> Result<usize, StfError> {
             return Ok(position);
         }
     }
-    // As in p4c's runner, the last of several that end so.
+    // If several keys end with the name, the last one is meant, as in p4c's runner.
     for spelling in &spellings {
         let end = format!(".{spelling}");
         if let Some(position) = table
@@ -273,7 +276,7 @@ fn key(table: &Table, given: &str) -> Result<usize, StfError> {
     })
 }
 
-/// `stack$2.field` is `stack[2].field`.
+/// Rewrites an element of a header stack from `stack$2.field` to `stack[2].field`.
 fn stack_element(name: &str) -> String {
     for (dollar, _) in name.match_indices('$').collect::<Vec<_>>().into_iter().rev() {
         let after = &name[dollar + 1..];
@@ -285,12 +288,12 @@ fn stack_element(name: &str) -> String {
     name.to_owned()
 }
 
-/// A key that is part of a field: p4c's back end makes it the field under a mask, and entries have
-/// values of the field.
+/// The part of a field that is a key. p4c's back end matches the whole field under a mask, so the
+/// values of entries are values of the field.
 enum Part {
-    /// `field & mask`.
+    /// The bits of a mask, from `field & mask`.
     Masked(Bits),
-    /// `field[high:low]`, of a field with this width.
+    /// The bits from `low` of a field with this width, from `field[high:low]`.
     Slice { low: u32, width: u32 },
 }
 
@@ -318,7 +321,7 @@ fn part(program: &Program, key: &Key) -> Option<Part> {
     }
 }
 
-/// In bits.
+/// Returns the width of a field in bits.
 fn field_width(program: &Program, variable: VariableId, path: &[Projection]) -> Option<u32> {
     let mut ty = program.variables.get(variable.index())?.type_id;
     for projection in path {
@@ -337,7 +340,8 @@ fn field_width(program: &Program, variable: VariableId, path: &[Projection]) -> 
     }
 }
 
-/// Unless `strict`, bits beyond the key are cut off if its bytes have room for them, as BMv2 does.
+/// Resolves the match of one key. Unless `strict`, a value wider than the key is truncated if it
+/// fits the bytes of the key, as on BMv2.
 fn field(
     program: &Program,
     key: &Key,
@@ -353,7 +357,7 @@ fn field(
         };
         let fitting = match (&part, fitting) {
             (Some(Part::Masked(mask)), Some(bits)) => Some(bits.bit_and(mask)),
-            // A value of the slice alone, unless it has the digits of the field.
+            // The value is that of the slice, unless it is written with the digits of the field.
             (Some(Part::Slice { width: whole, .. }), Some(bits))
                 if number.digits_width() < *whole =>
             {
@@ -437,7 +441,8 @@ fn kind_name(kind: &MatchKind) -> &'static str {
     }
 }
 
-/// BMv2 orders entries by priority only in tables with such keys.
+/// Whether the entries of a table have priorities. BMv2 orders entries by priority only in tables
+/// with a ternary, range or optional key.
 pub(super) fn has_priorities(table: &Table) -> bool {
     table.keys.iter().any(|key| {
         matches!(key.match_kind, MatchKind::Ternary | MatchKind::Range | MatchKind::Optional)

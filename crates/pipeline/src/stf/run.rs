@@ -1,4 +1,4 @@
-//! Running a script.
+//! Runs a script on a switch.
 
 mod arrays;
 
@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use super::books::Books;
 use super::network::End;
-use super::observe::process;
+use super::observe::{Arrival, process};
 use super::script::{Call, Indirect, MatchText, Script, Statement, StatementKind};
 use super::{Failure, StfError, resolve};
 use crate::architecture::bpf;
@@ -20,60 +20,67 @@ use ir::{Architecture, ExternId, ExternType, TableId, TableImplementation};
 /// How a script is run.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Options {
-    /// Packets that leave by ports that the script does not name are failures too; p4c's runner
-    /// does not see them.
+    /// Whether a packet that leaves by a port that the script does not name is a failure. p4c's
+    /// runner ignores such packets.
     pub every_port: bool,
-    /// What the switch refuses ends the script. p4c's runner hands such statements to BMv2's command
-    /// line, which complains and goes on; without this it is a note. And packets leave in the order in
-    /// which they were sent, though BMv2 may let later ones overtake one that is recirculated.
+    /// Whether a statement that the switch refuses ends the script. Otherwise the refusal is a
+    /// note, because p4c's runner leaves such statements to BMv2's command line, which reports an
+    /// error and continues.
+    ///
+    /// Packets must then also leave in the order in which they were sent. Otherwise a packet that
+    /// is recirculated may leave after later ones, as it may on BMv2.
     pub strict: bool,
-    /// PSA: what the specification says, also where psa_switch does something else
+    /// Whether a PSA program runs by the specification where psa_switch deviates from it
     /// ([`Switch::follow_psa_switch`]).
     pub specification: bool,
-    /// v1model: queues of each port ([`crate::Core::set_priority_queues`]); zero is one.
+    /// The number of queues of each port in v1model ([`crate::Core::set_priority_queues`]). Zero
+    /// means one queue.
     pub priority_queues: u32,
-    /// Take events for [`Report::trace`].
+    /// Whether events are recorded for [`Report::trace`].
     pub trace: bool,
-    /// Packets that follow each other arrive at one time, in bursts. Nothing is traced then, and no
-    /// coverage taken.
+    /// Whether packets of consecutive statements arrive at the same time, as a burst. Such a run
+    /// records neither events nor coverage.
     pub together: bool,
 }
 
-/// What came of a script.
+/// The results of a script.
 #[derive(Clone, Debug, Default)]
 pub struct Report {
-    /// Everything that was not as expected, by port and line; empty if the script passed.
+    /// The deviations from what the script expects, by port and line. The script passed if there
+    /// are none.
     pub failures: Vec<Failure>,
-    /// What a reader should know, with the line that it is about.
+    /// Remarks that are no failures, each with the line that it concerns.
     pub notes: Vec<(usize, String)>,
-    /// What the script asked to see, with the line that asked.
+    /// The values that statements read, each with the line of its statement.
     pub values: Vec<(usize, String)>,
-    /// What happened to each packet, with its line.
+    /// The events of each packet, with the line of the packet.
     pub trace: Vec<(usize, Vec<Event>)>,
-    /// Packets as they arrived: time, port, data.
+    /// The packets that arrived, as time, port and bytes.
     pub received: Vec<(Duration, u32, Vec<u8>)>,
-    /// Packets as they left: time, port, data.
+    /// The packets that left, as time, port and bytes.
     pub sent: Vec<(Duration, u32, Vec<u8>)>,
-    /// The line of the packet that each of `sent` came of.
+    /// The line of the packet that caused the element of `sent` at the same position.
     pub causes: Vec<usize>,
-    /// In a network: the switch of each element of `trace`.
+    /// The name of the switch of each element of `trace`; empty unless a network ran.
     pub passed: Vec<String>,
-    /// In a network: what its ports to the outside are called.
+    /// The names of a network's ports to the outside, by the number that scripts use.
     pub port_names: BTreeMap<u32, String>,
-    /// In a network: packets as they came to each switch, from outside or by a link: time, port, data.
+    /// The packets that arrived at each switch of a network, from outside or through a link, as
+    /// time, port and bytes.
     pub entered: Vec<(Duration, End, Vec<u8>)>,
-    /// In a network: packets as they left each switch, wherever to: time, port, data.
+    /// The packets that left each switch of a network, to the outside or into a link, as time,
+    /// port and bytes.
     pub left: Vec<(Duration, End, Vec<u8>)>,
 }
 
 impl Report {
-    /// A port as messages have it: by its name, or else by its number.
+    /// Returns the name of a port for messages: `port 3`, unless the network names it.
     #[must_use]
     pub fn port(&self, number: u32) -> String {
         self.port_names.get(&number).cloned().unwrap_or_else(|| format!("port {number}"))
     }
 
-    /// A failure with the names of ports. Ends with a newline.
+    /// Describes a failure with the names of its ports. The text ends with a newline.
     #[must_use]
     pub fn describe(&self, failure: &Failure) -> String {
         struct Named<'r>(&'r Report, &'r Failure);
@@ -86,13 +93,13 @@ impl Report {
     }
 }
 
-/// Runs a script against a switch that was just loaded, on whichever path it is.
+/// Runs a script against a switch that was just loaded.
 ///
-/// A second passes before a packet that follows other statements, as p4c's runner waits then, and
-/// a millisecond between packets.
+/// The time advances by one second before a packet that follows another kind of statement, because
+/// p4c's runner waits there, and by one millisecond between packets.
 ///
 /// # Errors
-/// The line that does not fit the program, and why.
+/// Returns the line of the first statement that does not fit the program, and the reason.
 pub fn run(
     switch: &mut Switch,
     script: &Script,
@@ -101,10 +108,11 @@ pub fn run(
     run_script(switch, script, options, None)
 }
 
-/// As [`run`], on the interpreter; `coverage` of the program is told what the packets of the script reach.
+/// Runs a script on the interpreter and records in `coverage` which parts of the program its
+/// packets reach.
 ///
 /// # Errors
-/// As [`run`].
+/// Returns the errors of [`run`].
 pub fn run_covered(
     switch: &mut Switch,
     script: &Script,
@@ -150,8 +158,9 @@ fn fills_maps(kind: &StatementKind) -> bool {
     matches!(kind, StatementKind::Add { .. } | StatementKind::SetDefault { .. })
 }
 
-/// Whether p4c's runner would go on. It looks up tables, keys, actions and parameters itself, and
-/// gives up if there are none; everything else is BMv2's to refuse, which it does not notice.
+/// Whether p4c's runner would continue after this error. It looks up tables, keys, actions and
+/// parameters itself and stops if one does not exist. All other errors come from BMv2, and the
+/// runner does not notice them.
 fn is_tolerated(kind: &StatementKind, error: &StfError) -> bool {
     let looks_up = matches!(
         kind,
@@ -170,7 +179,7 @@ fn is_tolerated(kind: &StatementKind, error: &StfError) -> bool {
 const PROFILES: [&str; 4] =
     ["action_profile", "action_selector", "ActionProfile", "ActionSelector"];
 
-/// A node of the packet replication engine: copies with one replication id.
+/// A node of the packet replication engine. Its copies have the same replication id.
 #[derive(Clone, Debug)]
 struct MulticastNode {
     replication_id: u16,
@@ -178,19 +187,20 @@ struct MulticastNode {
     lags: Vec<u32>,
 }
 
+/// A script that runs on a switch.
 struct Runner<'s> {
     switch: &'s mut Switch,
     options: Options,
-    /// Scripts for BPF fill maps.
+    /// Whether the program is for BPF, where scripts write maps in place of tables.
     is_for_bpf: bool,
     coverage: Option<&'s mut Coverage>,
     books: Books,
-    /// Packets of a burst that has not arrived yet: line, port, data.
+    /// The line, port and bytes of each packet of the burst that is being collected.
     burst: Vec<(usize, u32, Vec<u8>)>,
     handles: HashMap<String, (TableId, EntryHandle)>,
     nodes: Vec<MulticastNode>,
     groups: BTreeMap<u32, Vec<usize>>,
-    /// Ports of each link aggregation group.
+    /// The ports of each link aggregation group.
     lags: BTreeMap<u32, Vec<u32>>,
 }
 
@@ -210,7 +220,8 @@ impl<'s> Runner<'s> {
         }
     }
 
-    /// Says what expectations cannot hold.
+    /// Notes which accelerators packets pass unchanged. An expectation of encrypted bytes behind
+    /// one of them cannot hold.
     fn note_accelerators(&mut self, script: &Script) {
         let first = script.statements.first().map_or(1, |statement| statement.line);
         for instance in &self.switch.program().externs {
@@ -250,7 +261,7 @@ impl<'s> Runner<'s> {
             self.burst.push((line, port, data.to_vec()));
             return;
         }
-        let arrival = (port, data, self.books.now);
+        let arrival = Arrival { port, data, now: self.books.now };
         let coverage = self.coverage.as_deref_mut();
         let seen = process(self.switch, arrival, coverage, self.options.trace);
         self.books.report.trace.extend(seen.events.map(|events| (line, events)));
@@ -264,7 +275,7 @@ impl<'s> Runner<'s> {
         }
     }
 
-    /// Processes the packets of a burst, at the time of the last of them.
+    /// Processes the packets of the collected burst at the arrival time of the last one.
     fn burst(&mut self) {
         let burst = std::mem::take(&mut self.burst);
         if burst.is_empty() {
@@ -355,10 +366,10 @@ impl<'s> Runner<'s> {
         let id = resolve::table(self.switch.program(), table)?;
         let call = self.call(Some(id), action)?;
         let known = self.switch.program().tables.get(id.index());
-        // The runner hands the priority of a ternary table on as it is; without one, BMv2's command
-        // line takes the last argument for it and gives up.
+        // p4c's runner passes the priority of a ternary table on unchanged. Without a priority,
+        // BMv2's command line parses the last argument as one and fails.
         if known.is_some_and(resolve::has_priorities) && priority.is_none() {
-            // Names that there are not end the script first.
+            // An unknown name is the more serious error, because it ends the script.
             self.matches(id, matches)?;
             return Err(ControlError::PriorityMissing.into());
         }
@@ -369,8 +380,11 @@ impl<'s> Runner<'s> {
         Ok(())
     }
 
-    /// The runner looks up table and action, but hands their names on to BMv2's command line as they were
-    /// written; that takes a name or an end of it at a dot if only one has it.
+    /// Sets the default action of a table.
+    ///
+    /// p4c's runner looks up table and action, but passes their names to BMv2's command line as
+    /// they were written. The command line accepts a full name, or an end of it after a dot that no
+    /// other name has.
     fn set_default(&mut self, table: &str, action: &Call) -> Result<(), StfError> {
         let program = self.switch.program();
         let id = resolve::table(program, table)?;
@@ -397,7 +411,8 @@ impl<'s> Runner<'s> {
         }
     }
 
-    /// `None` if the entry was there already, which BMv2 does not take for an error either.
+    /// Inserts an entry and returns its handle, or `None` if the entry exists already. BMv2 does
+    /// not treat that as an error either.
     fn insert(
         &mut self,
         line: usize,
@@ -411,7 +426,7 @@ impl<'s> Runner<'s> {
             return Err(ControlError::Unknown { kind: "table", name: id.0.to_string() }.into());
         };
         let priority = if resolve::has_priorities(table) {
-            // Priorities of a switch begin at 1, those of scripts at 0.
+            // The lowest priority is 1 in a switch and 0 in a script.
             priority.unwrap_or(0).saturating_add(1)
         } else {
             0
@@ -424,7 +439,7 @@ impl<'s> Runner<'s> {
         }
         let entry = TableEntry { matches, priority, action, idle_timeout: None };
         let added = match self.switch.add_entry(id, entry.clone(), self.books.now) {
-            // A map takes the newer one (`BPF_ANY`).
+            // The newer value replaces the older one in a BPF map (`BPF_ANY`).
             Err(ControlError::Duplicate) if self.is_for_bpf => {
                 self.switch.modify_entry(id, entry, self.books.now)
             }
@@ -546,7 +561,8 @@ impl<'s> Runner<'s> {
                 .filter_map(|node| self.nodes.get(*node))
                 .flat_map(|node| {
                     let instance = node.replication_id;
-                    // simple_switch hands no hash to its replication engine.
+                    // A hash would choose among the ports of a group, but simple_switch passes none
+                    // to its replication engine, which then takes the first port.
                     let first = |lag| self.lags.get(lag).and_then(|ports| ports.first());
                     let of_lags = node.lags.iter().filter_map(first);
                     node.ports
@@ -592,7 +608,7 @@ impl<'s> Runner<'s> {
         Ok(())
     }
 
-    /// A table that uses an action profile: its actions are those of the profile.
+    /// Returns a table that uses an action profile. Its actions are those of the profile.
     fn table_of(&self, profile: ExternId) -> Option<TableId> {
         let uses = |implementation: &TableImplementation| {
             let (TableImplementation::ActionProfile(id) | TableImplementation::ActionSelector(id)) =

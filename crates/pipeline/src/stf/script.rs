@@ -1,329 +1,330 @@
 //! The language of STF scripts.
 //!
-//! STF is p4c's "simple test format": a line is a statement. What p4c's runner for BMv2 reads is
-//! read here, and some of what its command line for BMv2 takes (`value&&&mask`, `low->high`). A
-//! line that starts with no keyword goes on with the statement before it.
+//! STF is p4c's "simple test format", with one statement on each line. The module accepts the
+//! statements of p4c's runner for BMv2, and some forms of BMv2's own command line (`value&&&mask`,
+//! `low->high`). A line that does not start with a keyword continues the previous statement.
 
 use super::number::Number;
 use std::fmt;
 
-/// A script, statement by statement.
+/// A parsed script.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Script {
-    /// In the order in which they run.
+    /// The statements, in the order in which they run.
     pub statements: Vec<Statement>,
 }
 
-/// A statement and where it stands.
+/// A statement and its line in the script.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Statement {
-    /// Counted from 1.
+    /// The number of the line, counted from 1.
     pub line: usize,
-    /// What it says.
+    /// The statement itself.
     pub kind: StatementKind,
 }
 
-/// What a statement says.
+/// A statement of a script, with its operands.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum StatementKind {
     /// `packet 1 0102 03`: a packet arrives.
     Packet {
-        /// By this port.
+        /// The port on which the packet arrives.
         port: u32,
-        /// All of it.
+        /// The bytes of the packet.
         data: Vec<u8>,
     },
-    /// `expect 1 01** $`: a packet leaves. Without data, any number of packets.
+    /// `expect 1 01** $`: a packet leaves the switch. Without data, any number of packets may
+    /// leave.
     Expect {
-        /// By this port.
+        /// The port on which the packet leaves.
         port: u32,
-        /// What it must begin with.
+        /// The pattern with which the packet must begin, if there is one.
         pattern: Option<Pattern>,
     },
-    /// `no_packet`: the packet before it left by no port.
+    /// `no_packet`: the previous packet must not leave the switch.
     NoPacket,
-    /// A line whose first word is no statement, which p4c's runner passes over.
+    /// A line whose first word is not a statement. p4c's runner skips such a line.
     Unknown {
-        /// The first word.
+        /// The first word of the line.
         word: String,
     },
-    /// `packet` with an odd number of digits, which p4c's runner does not send.
+    /// A `packet` with an odd number of digits. p4c's runner does not send such a packet.
     HalfByte,
     /// `add table 10 key:0x1 action(parameter:2) = handle`.
     Add {
-        /// Name or suffix.
+        /// The table, by its full name or the end of it.
         table: String,
-        /// The larger number wins.
+        /// The priority of the entry: an entry with a larger number wins.
         priority: Option<u32>,
-        /// Name or suffix of each key, and what it matches.
+        /// The name of each key, or the end of it, and the values that it matches.
         matches: Vec<(String, MatchText)>,
-        /// What runs.
+        /// The action of the entry and its arguments.
         action: Call,
-        /// Names the entry for later statements.
+        /// The name by which later statements refer to the entry.
         handle: Option<String>,
     },
     /// `table_indirect_add table key:0x1 member` and `table_indirect_add_with_group`.
     AddIndirect {
-        /// Name or suffix.
+        /// The table, by its full name or the end of it.
         table: String,
-        /// The larger number wins.
+        /// The priority of the entry: an entry with a larger number wins.
         priority: Option<u32>,
-        /// Name or suffix of each key, and what it matches.
+        /// The name of each key, or the end of it, and the values that it matches.
         matches: Vec<(String, MatchText)>,
-        /// Of the table's action profile.
+        /// The member or group of the table's action profile.
         target: Indirect,
     },
     /// `act_prof_create_member profile 1 action(parameter:2)`.
     MemberCreate {
-        /// Name or suffix.
+        /// The action profile or selector, by its full name or the end of it.
         profile: String,
-        /// Its number.
+        /// The number of the member.
         member: u32,
-        /// What it runs.
+        /// The action of the member and its arguments.
         action: Call,
     },
     /// `act_prof_create_group selector 1`.
     SelectorGroupCreate {
-        /// Name or suffix.
+        /// The action profile or selector, by its full name or the end of it.
         profile: String,
-        /// Its number.
+        /// The number of the group.
         group: u32,
     },
     /// `act_prof_add_member_to_group selector member group`.
     GroupAdd {
-        /// Name or suffix.
+        /// The action profile or selector, by its full name or the end of it.
         profile: String,
-        /// Which member.
+        /// The number of the member.
         member: u32,
-        /// Which group.
+        /// The number of the group.
         group: u32,
     },
     /// `act_prof_remove_member_from_group selector member group`.
     GroupRemove {
-        /// Name or suffix.
+        /// The action profile or selector, by its full name or the end of it.
         profile: String,
-        /// Which member.
+        /// The number of the member.
         member: u32,
-        /// Which group.
+        /// The number of the group.
         group: u32,
     },
     /// `setdefault table action(parameter:2)`.
     SetDefault {
-        /// Name or suffix.
+        /// The table, by its full name or the end of it.
         table: String,
-        /// What runs on a miss.
+        /// The action that runs on a miss, and its arguments.
         action: Call,
     },
-    /// `remove all`: no table has entries any more.
+    /// `remove all`: removes the entries of all tables.
     RemoveAll,
-    /// `remove handle`.
+    /// `remove handle`: removes one entry.
     Remove {
-        /// Given with `= handle`.
+        /// The name that the entry got from `= handle`.
         handle: String,
     },
     /// `check_counter name(2) packets == 1`.
     CheckCounter {
-        /// Name or suffix.
+        /// The counter, by its full name or the end of it.
         counter: String,
-        /// An index, or the handle of an entry for direct counters.
+        /// The position in the array, or the entry of a direct counter.
         cell: Cell,
-        /// What must hold; without it, only that there is such a counter.
+        /// The condition that the value must meet. Without one, the counter must only exist.
         condition: Option<Condition>,
     },
-    /// `wait`: a second passes.
+    /// `wait`: advances the time by one second.
     Wait,
     /// `mirroring_add session port`.
     MirroringAdd {
-        /// Clone session.
+        /// The number of the clone session.
         session: u32,
-        /// Where copies go.
+        /// The port to which copies are sent.
         port: u32,
     },
     /// `mirroring_add_mc session group`.
     MirroringAddGroup {
-        /// Clone session.
+        /// The number of the clone session.
         session: u32,
-        /// Multicast group that copies go to.
+        /// The multicast group to which copies are sent.
         group: u32,
     },
     /// `mirroring_delete session`.
     MirroringDelete {
-        /// Clone session.
+        /// The number of the clone session.
         session: u32,
     },
-    /// `mirroring_get session`: printed.
+    /// `mirroring_get session`: reports the ports of the session.
     MirroringGet {
-        /// Clone session.
+        /// The number of the clone session.
         session: u32,
     },
     /// `mc_mgrp_create group`.
     GroupCreate {
-        /// Multicast group.
+        /// The number of the multicast group.
         group: u32,
     },
     /// `mc_node_create replication_id port... [| lag...]`; nodes are numbered from 0.
     NodeCreate {
-        /// The packet's `egress_rid`.
+        /// The value of `egress_rid` in the copies.
         replication_id: u32,
-        /// One copy for each.
+        /// The ports, each of which receives one copy.
         ports: Vec<u32>,
-        /// One copy for each, through its first port.
+        /// The link aggregation groups. Each receives one copy, through its first port.
         lags: Vec<u32>,
     },
     /// `mc_node_update node port...`.
     NodeUpdate {
-        /// Number of the node.
+        /// The number of the node.
         node: u32,
-        /// One copy for each.
+        /// The ports, each of which receives one copy.
         ports: Vec<u32>,
-        /// One copy for each, through its first port.
+        /// The link aggregation groups. Each receives one copy, through its first port.
         lags: Vec<u32>,
     },
     /// `mc_set_lag_membership lag port...`.
     LagMembers {
-        /// Link aggregation group.
+        /// The number of the link aggregation group.
         lag: u32,
-        /// Its ports.
+        /// The ports of the group.
         ports: Vec<u32>,
     },
     /// `mc_node_associate group node`.
     NodeAssociate {
-        /// Multicast group.
+        /// The number of the multicast group.
         group: u32,
-        /// Number of the node.
+        /// The number of the node.
         node: u32,
     },
-    /// `counter_read name index`: printed.
+    /// `counter_read name index`: reports the value.
     CounterRead {
-        /// Name or suffix.
+        /// The counter, by its full name or the end of it.
         counter: String,
-        /// Position.
+        /// The position in the array.
         index: u64,
     },
     /// `counter_write name index packets bytes`.
     CounterWrite {
-        /// Name or suffix.
+        /// The counter, by its full name or the end of it.
         counter: String,
-        /// Position.
+        /// The position in the array.
         index: u64,
-        /// New value.
+        /// The new number of packets.
         packets: u64,
-        /// New value.
+        /// The new number of bytes.
         bytes: u64,
     },
-    /// `register_read name index`: printed.
+    /// `register_read name index`: reports the value.
     RegisterRead {
-        /// Name or suffix.
+        /// The register, by its full name or the end of it.
         register: String,
-        /// Position.
+        /// The position in the array.
         index: u64,
     },
     /// `register_write name index value`.
     RegisterWrite {
-        /// Name or suffix.
+        /// The register, by its full name or the end of it.
         register: String,
-        /// Position.
+        /// The position in the array.
         index: u64,
-        /// New value.
+        /// The new value.
         value: Number,
     },
-    /// `register_reset name`: all zero.
+    /// `register_reset name`: sets all elements to zero.
     RegisterReset {
-        /// Name or suffix.
+        /// The register, by its full name or the end of it.
         register: String,
     },
-    /// `meter_get_rates name index`: printed.
+    /// `meter_get_rates name index`: reports the rates.
     MeterGetRates {
-        /// Name or suffix.
+        /// The meter, by its full name or the end of it.
         meter: String,
-        /// Position.
+        /// The position in the array.
         index: u64,
     },
-    /// `meter_set_rates name index rate:burst rate:burst`, and `meter_array_set_rates` without
-    /// an index.
+    /// `meter_set_rates name index rate:burst rate:burst`, or `meter_array_set_rates name` followed
+    /// by the rates, which sets all elements.
     MeterSetRates {
-        /// Name or suffix.
+        /// The meter, by its full name or the end of it.
         meter: String,
-        /// Position; `None` for all.
+        /// The position in the array, or `None` for all elements.
         index: Option<u64>,
-        /// Committed, then peak: units per microsecond and units, as BMv2 has them.
+        /// The committed rate, then the peak rate.
         rates: Vec<Rate>,
     },
 }
 
-/// A rate of a meter.
+/// A rate of a meter, in the units of BMv2's command line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rate {
-    /// Units per microsecond, a decimal number.
+    /// The rate in packets or bytes per microsecond, as a decimal number.
     pub units_per_microsecond: String,
-    /// Units.
+    /// The burst size in packets or bytes.
     pub burst: u64,
 }
 
-/// What an entry of a table with an action profile refers to.
+/// The part of an action profile to which a table entry refers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Indirect {
-    /// A member.
+    /// The member with this number.
     Member(u32),
-    /// A group.
+    /// The group with this number.
     Group(u32),
 }
 
 /// An action and its arguments by name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Call {
-    /// Name or suffix.
+    /// The action, by its full name or the end of it.
     pub action: String,
-    /// In any order.
+    /// The name and value of each argument, in any order.
     pub arguments: Vec<(String, Number)>,
 }
 
-/// What a key of an entry matches, before the key's kind is known.
+/// The match of one key as written, before the key's match kind is known.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum MatchText {
-    /// `0x12`, `0x1*`.
+    /// A value such as `0x12`, or `0x1*` with digits that match anything.
     Value(Number),
-    /// `0x12/8`.
+    /// A value and the length of its prefix, such as `0x12/8`.
     Prefix(Number, u32),
-    /// `0x12&&&0xff`.
+    /// A value and a mask, such as `0x12&&&0xff`.
     Mask(Number, Number),
-    /// `1->5` or `1..5`.
+    /// The lowest and the highest value, such as `1->5` or `1..5`.
     Range(Number, Number),
-    /// `*`.
+    /// `*`, which matches any value.
     Any,
 }
 
-/// Which counter of an array, or of which entry.
+/// The element of a counter array, or the entry of a direct counter.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Cell {
-    /// Position in an array.
+    /// The position in the array.
     Index(u64),
-    /// An entry by its handle.
+    /// The entry with this handle.
     Handle(String),
 }
 
-/// A comparison with a counter.
+/// A condition on the value of a counter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Condition {
-    /// `packets` or `bytes`.
+    /// The part of the counter that is compared.
     pub unit: Unit,
-    /// How they compare.
+    /// The comparison that must hold.
     pub operator: Comparison,
-    /// With what.
+    /// The number on the right of the operator.
     pub value: u64,
 }
 
-/// What is compared.
+/// The two values of a counter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unit {
-    /// `packets`.
+    /// The number of packets, written `packets`.
     Packets,
-    /// `bytes`.
+    /// The number of bytes, written `bytes`.
     Bytes,
 }
 
-/// How numbers compare.
+/// A comparison operator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Comparison {
     /// `==`.
@@ -341,7 +342,7 @@ pub enum Comparison {
 }
 
 impl Comparison {
-    /// Whether `left` compares so with `right`.
+    /// Whether the comparison holds for `left` and `right`.
     #[must_use]
     pub fn holds(self, left: u64, right: u64) -> bool {
         match self {
@@ -368,17 +369,17 @@ impl fmt::Display for Comparison {
     }
 }
 
-/// What a packet must begin with, digit by digit.
+/// The digits with which a packet must begin.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pattern {
-    /// Hexadecimal digits; `None` is `*`.
+    /// Hexadecimal digits. `None` stands for `*`, which matches any digit.
     pub digits: Vec<Option<u8>>,
-    /// `$`: the packet ends there.
+    /// Whether the packet must end after the digits, written `$`.
     pub exact_length: bool,
 }
 
 impl Pattern {
-    /// Whether a packet has this form.
+    /// Whether a packet matches the pattern.
     #[must_use]
     pub fn matches(&self, packet: &[u8]) -> bool {
         let length = packet.len() * 2;
@@ -392,7 +393,7 @@ impl Pattern {
     }
 }
 
-/// Hexadecimal digits, two for each byte.
+/// Returns the hexadecimal digits of a packet, two for each byte.
 pub(super) fn digits_of(packet: &[u8]) -> impl Iterator<Item = u8> + '_ {
     packet.iter().flat_map(|byte| [byte >> 4, byte & 0xf])
 }

@@ -76,7 +76,7 @@ fn notes_of(report: &Report) -> String {
     notes.join("\n")
 }
 
-/// What comes of a script with another ingress.
+/// Runs a script against a program with this ingress and returns the report.
 fn report_of(ingress: &str, script: &str) -> Report {
     let start = PROGRAM.find("    register<bit<16>>(4) seen;").unwrap();
     let end = PROGRAM.find("}\ncontrol E").unwrap();

@@ -1,32 +1,32 @@
-//! Compares the reports of one script that ran on several ways: all ways must have the same
-//! results.
+//! Compares the reports of one script that was run in several ways, by the interpreter and by the
+//! variants of machine code. All must have the same results.
 
 use super::{Failure, Report, report};
 use crate::{Digest, RunError, Way};
 use std::collections::BTreeMap;
 use std::fmt;
 
-/// The results of a script on one way.
+/// The results of a script that was run in one way.
 #[derive(Clone, Debug)]
 pub struct Ran {
-    /// The way that all packets went.
+    /// The way in which all packets were processed.
     pub way: Way,
-    /// Whether packets came in bursts ([`super::Options::together`]).
+    /// Whether packets arrived in bursts ([`super::Options::together`]).
     pub together: bool,
     /// The report of the script.
     pub report: Report,
-    /// The messages to the control plane, first those of the first switch.
+    /// The digests for the control plane, those of the first switch first.
     pub digests: Vec<Digest>,
 }
 
-/// A packet of a script, or a statement, that two ways differ in.
+/// A line of a script whose results differ between two ways of running it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Disagreement {
-    /// The line of the packet or statement; zero if it is none of the script's.
+    /// The line of the packet or statement, or zero if the results belong to no line.
     pub line: usize,
-    /// Whether packets came in bursts.
+    /// Whether packets arrived in bursts.
     pub together: bool,
-    /// Both ways, and what came there.
+    /// Both ways, each with its results for the line.
     pub found: [(Way, String); 2],
 }
 
@@ -49,7 +49,7 @@ impl fmt::Display for Disagreement {
 pub fn disagreements(runs: &[Ran]) -> Vec<Failure> {
     let mut failures = Vec::new();
     for together in [false, true] {
-        // The depth is a limit of the interpreter alone.
+        // Only the interpreter limits the depth of calls.
         let mut complete =
             runs.iter().filter(|ran| ran.together == together && !met_limit(&ran.report));
         let Some(reference) = complete.next() else { continue };
@@ -103,7 +103,7 @@ fn by_line(ran: &Ran) -> BTreeMap<usize, Vec<String>> {
         match failure {
             Failure::Run { line, error } => say(*line, error.to_string()),
             Failure::Counter { line, got, .. } => say(*line, got.to_string()),
-            // These follow from the packets that were sent.
+            // The packets in `sent` determine these failures.
             Failure::Different { .. }
             | Failure::Missing { .. }
             | Failure::Unexpected { .. }

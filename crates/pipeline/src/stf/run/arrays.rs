@@ -1,9 +1,10 @@
 //! Counters, registers and meters of scripts.
 //!
-//! To BMv2's command line (`tools/runtime_CLI.py`) direct counters and meters are arrays like the others, whose
-//! index is the handle of an entry: entries count from 0 in the order in which the table got them, those of
-//! the program first. Handles of entries that take the place of removed ones, which BMv2 makes of a version
-//! and the place, are not known here.
+//! BMv2's command line (`tools/runtime_CLI.py`) addresses direct counters and meters as arrays
+//! whose index is the handle of an entry. Handles are numbered from 0 in the order in which
+//! entries were added, and the entries of the program come first. BMv2 gives an entry that reuses
+//! the slot of a removed one a handle that also contains a version. Such handles are not supported
+//! here.
 
 use super::super::script::{Cell, Condition, Rate, StatementKind, Unit};
 use super::super::{Failure, StfError, resolve};
@@ -20,11 +21,11 @@ const METERS: [&str; 4] = ["meter", "Meter", "direct_meter", "DirectMeter"];
 #[derive(Clone, Copy)]
 struct Instance {
     id: ExternId,
-    /// Whose entries have one each.
+    /// The table of a direct counter or meter, each of whose entries has its own.
     table: Option<TableId>,
 }
 
-/// The entry with a number of BMv2.
+/// Returns the entry with a handle of BMv2.
 fn entry(index: u64) -> EntryHandle {
     EntryHandle(index.saturating_add(1))
 }
@@ -133,7 +134,8 @@ impl Runner<'_> {
         })
     }
 
-    /// Without index, of all elements; those of a direct meter are there before its entries.
+    /// Sets the rates of one element, or of all elements if there is no index. All rates of a
+    /// direct meter can be set before its table has entries.
     fn set_rates(
         &mut self,
         meter: Instance,
@@ -159,8 +161,9 @@ impl Runner<'_> {
     }
 }
 
-/// Rates are per microsecond in scripts, as on BMv2's command line, and per second in a switch. BMv2's meters
-/// have two, and the committed one is not the larger (`src/bm_sim/meters.cpp`).
+/// Returns the configuration of a meter with these rates, or `None` unless they are two and the
+/// committed rate is not the larger one (BMv2's `src/bm_sim/meters.cpp`). Scripts have rates per
+/// microsecond, as BMv2's command line has, and a switch has rates per second.
 fn meter_config(rates: &[Rate]) -> Option<MeterConfig> {
     let per_second = |rate: &Rate| {
         rate.units_per_microsecond.parse::<f64>().map_or(0, |rate| (rate * 1e6).round() as u64)
