@@ -12,11 +12,11 @@ mod pna;
 mod psa;
 pub(crate) mod v1model;
 
-use self::engine::{Engine, Interpreter};
+use self::engine::{Engine, InterpreterEngine};
 use self::glue::{Inputs, Set};
 use crate::error::{LoadError, RunError};
+use crate::interpreter::Interpreter;
 use crate::layout::Layout;
-use crate::machine::Machine;
 use crate::trace::Event;
 use ir::{Architecture, ControlId, Package, PackageValue, Parameter, ParserId, Program, TypeId};
 
@@ -65,15 +65,15 @@ impl Driver {
     /// Processes a packet in the interpreter.
     pub(crate) fn interpret(
         &self,
-        machine: &mut Machine<'_>,
+        engine: &mut Interpreter<'_>,
         port: u32,
         packet: &[u8],
         outputs: &mut Vec<Output>,
     ) -> Result<(), RunError> {
         match self {
-            Self::Bpf(blocks) => blocks.process(machine, port, packet, outputs),
-            Self::Other(blocks) => blocks.process(machine, port, packet, outputs),
-            _ => self.process(&mut Interpreter(machine), port, packet, outputs),
+            Self::Bpf(blocks) => blocks.process(engine, port, packet, outputs),
+            Self::Other(blocks) => blocks.process(engine, port, packet, outputs),
+            _ => self.process(&mut InterpreterEngine(engine), port, packet, outputs),
         }
     }
 
@@ -81,15 +81,15 @@ impl Driver {
     /// interpreter.
     pub(crate) fn process<'p>(
         &self,
-        machine: &mut impl Engine<'p>,
+        engine: &mut impl Engine<'p>,
         port: u32,
         packet: &[u8],
         outputs: &mut Vec<Output>,
     ) -> Result<(), RunError> {
         match self {
-            Self::V1model(blocks) => blocks.process(machine, port, packet, outputs),
-            Self::Psa(blocks) => blocks.process(machine, port, packet, outputs),
-            Self::Pna(blocks) => blocks.process(machine, port, packet, outputs),
+            Self::V1model(blocks) => blocks.process(engine, port, packet, outputs),
+            Self::Psa(blocks) => blocks.process(engine, port, packet, outputs),
+            Self::Pna(blocks) => blocks.process(engine, port, packet, outputs),
             Self::Bpf(_) | Self::Other(_) => Err(RunError::internal("package")),
         }
     }
@@ -98,15 +98,15 @@ impl Driver {
     /// PNA's main control.
     pub(crate) fn go_on<'p, E: Engine<'p>>(
         &self,
-        machine: &mut E,
+        engine: &mut E,
         packet: (v1model::Behind, u32, u64),
         arguments: [E::Value; 3],
         outputs: &mut Vec<Output>,
     ) -> Result<(), RunError> {
         match self {
-            Self::V1model(blocks) => blocks.go_on(machine, packet, arguments, outputs),
-            Self::Psa(blocks) => blocks.go_on(machine, packet, arguments, outputs),
-            Self::Pna(blocks) => blocks.go_on(machine, packet.1, arguments, outputs),
+            Self::V1model(blocks) => blocks.go_on(engine, packet, arguments, outputs),
+            Self::Psa(blocks) => blocks.go_on(engine, packet, arguments, outputs),
+            Self::Pna(blocks) => blocks.go_on(engine, packet.1, arguments, outputs),
             _ => Err(RunError::internal("package")),
         }
     }
@@ -132,31 +132,31 @@ impl PassBudget {
 }
 
 /// Returns the time in microseconds, the unit of BMv2's timestamps.
-fn microseconds(machine: &Machine<'_>) -> u64 {
-    machine.now.as_micros() as u64
+fn microseconds(engine: &Interpreter<'_>) -> u64 {
+    engine.now.as_micros() as u64
 }
 
 /// Begins the pass of a packet through a package with a single pass.
-fn begin(machine: &mut Machine<'_>, port: u32, packet: &[u8]) -> Result<(), RunError> {
+fn begin(engine: &mut Interpreter<'_>, port: u32, packet: &[u8]) -> Result<(), RunError> {
     let length = packet.len();
-    machine.event(|_| Event::Pass { pipeline: "package", port, length, path: "normal" });
-    machine.begin_pass(length as u64)?;
-    machine.load_packet(packet.to_vec());
+    engine.event(|_| Event::Pass { pipeline: "package", port, length, path: "normal" });
+    engine.begin_pass(length as u64)?;
+    engine.load_packet(packet.to_vec());
     Ok(())
 }
 
-fn drop_packet(machine: &mut Machine<'_>, reason: &'static str) {
-    machine.event(|_| Event::Drop { reason });
+fn drop_packet(engine: &mut Interpreter<'_>, reason: &'static str) {
+    engine.event(|_| Event::Drop { reason });
 }
 
 fn output(
-    machine: &mut Machine<'_>,
+    engine: &mut Interpreter<'_>,
     outputs: &mut Vec<Output>,
     port: u32,
     packet: Vec<u8>,
     generation: u32,
 ) {
-    machine.event(|_| Event::Output { port, length: packet.len() });
+    engine.event(|_| Event::Output { port, length: packet.len() });
     outputs.push(Output { port, packet, generation });
 }
 
@@ -167,32 +167,32 @@ const NO_PASS: RunError = RunError::internal("a pass of the architecture");
 
 /// Returns metadata with the assignments of the glue; all other fields are zero.
 fn filled<'p, E: Engine<'p>>(
-    machine: &mut E,
+    engine: &mut E,
     type_id: Option<&TypeId>,
     sets: &[Set],
     inputs: &Inputs<u64>,
 ) -> Result<E::Value, RunError> {
     let type_id = *type_id.ok_or(PARAMETERS)?;
-    let mut value = machine.initial(type_id)?;
-    assign(machine, (&mut value, type_id), sets, inputs);
+    let mut value = engine.initial(type_id)?;
+    assign(engine, (&mut value, type_id), sets, inputs);
     Ok(value)
 }
 
 /// Runs assignments of the glue on a value.
 fn assign<'p, E: Engine<'p>>(
-    machine: &mut E,
+    engine: &mut E,
     (value, type_id): (&mut E::Value, TypeId),
     sets: &[Set],
     inputs: &Inputs<u64>,
 ) {
     for (field, input) in sets {
-        machine.set_field(value, type_id, *field, inputs.number(*input).into());
+        engine.set_field(value, type_id, *field, inputs.number(*input).into());
     }
 }
 
 /// A parser or control, with the types of its parameters.
 #[derive(Clone, Debug)]
-struct Bound<Id> {
+struct ResolvedProgram<Id> {
     id: Id,
     types: Vec<TypeId>,
 }
@@ -205,35 +205,41 @@ fn types(name: &str, parameters: &[Parameter], expected: usize) -> Result<Vec<Ty
     Ok(parameters.iter().map(|parameter| parameter.type_id).collect())
 }
 
-fn bound_parser(
+fn resolved_parser(
     program: &Program,
     package: &Package,
     position: usize,
     block: &'static str,
     parameters: usize,
-) -> Result<Bound<ParserId>, LoadError> {
+) -> Result<ResolvedProgram<ParserId>, LoadError> {
     let missing = || LoadError::MissingBlock { package: package.name.clone(), block };
     match package.arguments.get(position).map(|argument| &argument.value) {
         Some(PackageValue::Parser(id)) => {
             let parser = program.parsers.get(id.index()).ok_or_else(missing)?;
-            Ok(Bound { id: *id, types: types(&parser.name, &parser.parameters, parameters)? })
+            Ok(ResolvedProgram {
+                id: *id,
+                types: types(&parser.name, &parser.parameters, parameters)?,
+            })
         }
         _ => Err(missing()),
     }
 }
 
-fn bound_control(
+fn resolved_control(
     program: &Program,
     package: &Package,
     position: usize,
     block: &'static str,
     parameters: usize,
-) -> Result<Bound<ControlId>, LoadError> {
+) -> Result<ResolvedProgram<ControlId>, LoadError> {
     let missing = || LoadError::MissingBlock { package: package.name.clone(), block };
     match package.arguments.get(position).map(|argument| &argument.value) {
         Some(PackageValue::Control(id)) => {
             let control = program.controls.get(id.index()).ok_or_else(missing)?;
-            Ok(Bound { id: *id, types: types(&control.name, &control.parameters, parameters)? })
+            Ok(ResolvedProgram {
+                id: *id,
+                types: types(&control.name, &control.parameters, parameters)?,
+            })
         }
         _ => Err(missing()),
     }

@@ -1,6 +1,6 @@
 //! The compiled path: machine code that replaces the interpreter, against which it is tested.
 //!
-//! A program is resolved once (`bound`) and compiled with Cranelift to one function per block
+//! A program is resolved once (`resolved`) and compiled with Cranelift to one function per block
 //! (`generate`). Interpreter and machine code work on the state of one [`Core`], so packets find
 //! what the control plane writes there with either. Programs that use a construct which the
 //! compiled path lacks are refused when they are loaded.
@@ -13,7 +13,7 @@
 //! registers in the interpreter's state by host calls (`host`), and leaves rare steps to the
 //! interpreter (`step`, [`Compiled::interpreted`]). The drivers of the architectures run blocks of
 //! both kinds (`engine`). Packets that need no copies or further passes in v1model, PSA or PNA take
-//! a fast path, which processes them in batches (`straight`).
+//! a fast path, which processes them in batches (`fast_path`).
 
 #![allow(unsafe_code)]
 
@@ -24,6 +24,7 @@ mod burst;
 mod context;
 mod engine;
 mod exchange;
+mod fast_path;
 mod gather;
 mod generate;
 #[cfg(test)]
@@ -32,16 +33,15 @@ mod host;
 mod meters;
 mod plan;
 mod step;
-mod straight;
 mod tables;
 mod way;
 
+pub use fast_path::Batch;
 pub use generate::WORKER_STACK_BYTES;
-pub use straight::Batch;
 pub use way::Way;
 
-use crate::bound::{Bound, Callee};
 use crate::error::{CompileError, RunError};
+use crate::resolved::{Callee, ResolvedProgram};
 use crate::state::State;
 use crate::switch::Core;
 use crate::table::TableState;
@@ -54,14 +54,14 @@ static PROGRAMS: AtomicU64 = AtomicU64::new(1);
 /// A program as machine code, which workers can share.
 #[derive(Debug)]
 pub struct Compiled {
-    bound: Bound,
-    machine: generate::Machine,
+    resolved: ResolvedProgram,
+    machine_code: generate::MachineCode,
     /// Whether packets must not run at the same time.
     runs_alone: bool,
     /// The plan of the fast path, or the reason why the program has none.
-    straight: Result<straight::Straight, plan::Refusal>,
+    fast_path: Result<fast_path::FastPath, plan::Refusal>,
     /// The size in bytes up to which tables stay in L2, so that their entries are not prefetched.
-    near: u64,
+    prefetch_threshold: u64,
     /// The number of the program, by which programs are distinguished.
     number: u64,
 }
@@ -94,7 +94,7 @@ pub struct StageTimes {
     /// entries.
     pub parser: u64,
     /// The time for everything after the parser: tables, actions, checksums, deparser.
-    pub behind_parser: u64,
+    pub after_parser: u64,
 }
 
 /// A clock, and the times measured with it.
@@ -140,42 +140,42 @@ impl Compiled {
     /// # Errors
     /// Returns the construct that the compiled path lacks, and its place in the source.
     pub fn new(core: &Core) -> Result<Self, CompileError> {
-        on_large_stack(|| Self::of(core, Bound::new(&core.layout)?))
+        on_large_stack(|| Self::of(core, ResolvedProgram::new(&core.layout)?))
     }
 
     /// Compiles the program of a switch without lookups; see [`Core::compile_without_lookups`].
     pub(crate) fn without_lookups(core: &Core) -> Result<Self, CompileError> {
         on_large_stack(|| {
-            let mut bound = Bound::new(&core.layout)?;
-            bound.samples = true;
-            Self::of(core, bound)
+            let mut resolved = ResolvedProgram::new(&core.layout)?;
+            resolved.samples = true;
+            Self::of(core, resolved)
         })
     }
 
-    fn of(core: &Core, bound: Bound) -> Result<Self, CompileError> {
-        host::check_fields(&bound)?;
-        let straight = straight::Straight::new(&core.layout, &bound);
-        let machine = generate::Machine::new(&bound, straight.as_ref().ok())?;
-        let runs_alone = bound.blocks.iter().any(|block| match block.callee {
+    fn of(core: &Core, resolved: ResolvedProgram) -> Result<Self, CompileError> {
+        host::check_fields(&resolved)?;
+        let fast_path = fast_path::FastPath::new(&core.layout, &resolved);
+        let machine_code = generate::MachineCode::new(&resolved, fast_path.as_ref().ok())?;
+        let runs_alone = resolved.blocks.iter().any(|block| match block.callee {
             Callee::Control(id) => core.layout.runs_alone(id),
             Callee::Parser(id) => core.layout.runs_alone_parser(id),
             Callee::Action(_) | Callee::Function(_) => false,
         });
         let number = PROGRAMS.fetch_add(1, Ordering::Relaxed);
-        let near = burst::NEAR;
-        Ok(Self { bound, machine, runs_alone, straight, near, number })
+        let prefetch_threshold = burst::PREFETCH_THRESHOLD;
+        Ok(Self { resolved, machine_code, runs_alone, fast_path, prefetch_threshold, number })
     }
 
     /// Packs the entries of a state for this code; see [`tables::activate`].
     pub(crate) fn activate_tables(&self, state: &State) -> Result<(), RunError> {
-        tables::activate(&self.bound, state)
+        tables::activate(&self.resolved, state)
     }
 
     /// Allocates the per-worker data of a state's tables, for a number of workers, before the
     /// workers start.
     pub(crate) fn reserve_workers(&self, state: &State, workers: usize) {
-        let tables = self.bound.natives.iter().filter_map(|position| state.tables.get(*position));
-        for table in tables.filter_map(TableState::native) {
+        let tables = self.resolved.packed.iter().filter_map(|position| state.tables.get(*position));
+        for table in tables.filter_map(TableState::packed) {
             // If there is not enough memory now, the worker tries again when it starts, and that
             // failure is reported.
             let _ = table.reserve(workers);
@@ -185,28 +185,28 @@ impl Compiled {
     /// Returns the steps that code leaves to the interpreter: the place of each in the source, and
     /// the construct that code lacks. They have the same results, but take longer.
     pub fn interpreted(&self) -> impl Iterator<Item = (&str, &str)> {
-        self.bound.steps.iter().map(|step| (step.place.as_str(), step.what.as_str()))
+        self.resolved.steps.iter().map(|step| (step.place.as_str(), step.what.as_str()))
     }
 
     /// Whether machine code accesses the entries of a table itself, in the storage that the program
     /// specifies (`@tableconfig`). It does not if keys or data are too wide, among other reasons.
     #[must_use]
     pub fn stores(&self, table: ir::TableId) -> bool {
-        self.bound.natives.contains(&table.index())
+        self.resolved.packed.contains(&table.index())
     }
 
     /// Whether machine code accesses the entries of any table itself.
     #[must_use]
     pub fn has_tables(&self) -> bool {
-        !self.bound.natives.is_empty()
+        !self.resolved.packed.is_empty()
     }
 
     /// Returns the reason why packets are not processed in bursts, each stage of which is one
     /// function call, or `None` if they are.
     #[must_use]
     pub fn one_by_one(&self) -> Option<&'static str> {
-        match &self.straight {
-            Ok(straight) => straight.plan.as_ref().err().copied(),
+        match &self.fast_path {
+            Ok(fast_path) => fast_path.plan.as_ref().err().copied(),
             Err(why) => Some(why),
         }
     }
@@ -214,19 +214,19 @@ impl Compiled {
     /// Returns the size of the machine code in bytes.
     #[must_use]
     pub fn code_size(&self) -> usize {
-        self.machine.size
+        self.machine_code.size
     }
 
     /// Returns the maximum number of bytes of stack that the code uses, not including the
     /// interpreter's functions that it calls.
     #[must_use]
     pub fn stack_bytes(&self) -> u64 {
-        self.machine.stack
+        self.machine_code.stack
     }
 
     /// Returns the size in bytes of a packet's frame: headers, metadata and variables.
     #[must_use]
     pub fn frame_size(&self) -> usize {
-        self.bound.frame as usize
+        self.resolved.frame as usize
     }
 }

@@ -16,8 +16,8 @@ pub(crate) mod v1model;
 
 use crate::array::Array;
 use crate::error::LoadError;
+use crate::interpreter::{Interpreter, Stop, internal};
 use crate::layout::{Layout, Member};
-use crate::machine::{Machine, Stop, internal};
 use crate::sync::read;
 use crate::table::{CounterValue, Profile};
 use crate::value::Value;
@@ -268,7 +268,7 @@ impl Constructed {
     }
 }
 
-impl<'p> Machine<'p> {
+impl<'p> Interpreter<'p> {
     /// Returns the value of argument `position` before the call.
     pub(crate) fn input(&self, call: &Call<'_>, position: usize) -> Result<Value, Stop> {
         match call.arguments.get(position) {
@@ -405,7 +405,7 @@ impl<'p> Machine<'p> {
         Ok(data)
     }
 
-    /// Like [`Machine::input_data`], but pads with zeros at the front, as psa_switch does
+    /// Like [`Interpreter::input_data`], but pads with zeros at the front, as psa_switch does
     /// (`targets/psa_switch/externs/psa_hash.cpp`).
     pub(crate) fn input_data_to_the_right(
         &self,

@@ -21,7 +21,7 @@ pub(crate) use touched::Touched;
 
 use crate::dialect::Dialect;
 use crate::error::{LoadError, RunError};
-use crate::machine::Stop;
+use crate::interpreter::Stop;
 use crate::value::Value;
 use ir::bits::Bits;
 use ir::{

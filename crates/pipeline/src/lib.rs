@@ -47,7 +47,6 @@
 
 mod architecture;
 mod array;
-mod bound;
 mod callee;
 mod compiled;
 mod control;
@@ -56,8 +55,9 @@ mod data_plane;
 mod dialect;
 mod error;
 mod externs;
+mod interpreter;
 mod layout;
-mod machine;
+mod resolved;
 mod state;
 pub mod stf;
 mod switch;

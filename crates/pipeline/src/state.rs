@@ -197,8 +197,8 @@ impl State {
 
     /// Rebuilds the choosers for members and groups that have changed.
     pub(crate) fn refresh_choosers(&self, has_changed: &dyn Fn(&Runs) -> bool) {
-        for native in self.tables.iter().filter_map(TableState::native) {
-            native.refresh(has_changed);
+        for packed in self.tables.iter().filter_map(TableState::packed) {
+            packed.refresh(has_changed);
         }
     }
 

@@ -5,8 +5,8 @@ use crate::compiled::{Batch, Compiled, StageTimes, Way};
 use crate::dialect::Dialect;
 use crate::error::{CompileError, LoadError, RunError};
 use crate::externs;
+use crate::interpreter::{EndFlag, Interpreter, Scratch};
 use crate::layout::{Layout, each_statement};
-use crate::machine::{EndFlag, Machine, Scratch};
 use crate::state::{Digest, PSA_CLONE_SESSION_TO_CPU, State};
 use crate::sync::write;
 use crate::table::TableState;
@@ -189,8 +189,9 @@ impl Core {
             (Some(code), None) => code.run(self, scratch, (port, packet), now, outputs),
             (_, trace) => {
                 let trace = trace.map(|trace| -> &mut dyn Trace { trace });
-                let mut machine = Machine::new(&self.layout, &self.state, scratch, trace, now)?;
-                self.driver.interpret(&mut machine, port, packet, outputs)
+                let mut interpreter =
+                    Interpreter::new(&self.layout, &self.state, scratch, trace, now)?;
+                self.driver.interpret(&mut interpreter, port, packet, outputs)
             }
         };
         if outcome.is_err() {

@@ -10,7 +10,7 @@
 
 mod change;
 mod entry;
-mod native;
+mod packed;
 mod packing;
 mod profile;
 mod search;
@@ -21,8 +21,8 @@ pub use change::{Changed, EntryChange};
 pub(crate) use change::{EntryChanges, Left};
 pub(crate) use entry::fit;
 pub use entry::{ActionCall, EntryAction, FieldMatch, TableEntry, WeightedAction};
-pub use native::table_design;
-pub(crate) use native::{Chooser, Member, NO_ACTION, NativeTable, design};
+pub use packed::table_design;
+pub(crate) use packed::{Chooser, CompiledTable, Member, NO_ACTION, design};
 pub(crate) use packing::EntryLayout;
 pub use profile::{Group, GroupMember};
 pub(crate) use profile::{Profile, choose};
@@ -34,7 +34,7 @@ pub(crate) use stored::{
 };
 pub(crate) use timer::Timer;
 
-use self::native::Choosing;
+use self::packed::Choosing;
 use self::search::Search;
 use self::stored::{Accounts, MeterCell};
 use crate::error::{ControlError, LoadError, RunError};
@@ -173,7 +173,7 @@ struct Entries {
     accounts: Accounts,
     one_shots: OneShots,
     /// The packed entries, once machine code uses the table.
-    native: Option<Arc<NativeTable>>,
+    packed: Option<Arc<CompiledTable>>,
 }
 
 /// The groups that entries bring with them (one-shot action selector programming).
@@ -241,7 +241,7 @@ impl TableState {
                 shape,
                 accounts: Accounts::new(!table.direct_externs.is_empty()),
                 one_shots: OneShots::default(),
-                native: None,
+                packed: None,
             }),
             hits: AtomicU64::new(0),
             misses: AtomicU64::new(0),
@@ -366,12 +366,12 @@ impl TableState {
     /// that packets access, and the packed entries. All other state of entries is on the heap.
     pub(crate) fn bytes(&self) -> usize {
         let accounts = read(&self.entries).accounts.bytes();
-        accounts + self.native().map_or(0, |native| native.bytes())
+        accounts + self.packed().map_or(0, |packed| packed.bytes())
     }
 
     /// Returns the number of lookups that found an entry, and of those that found none.
     pub(crate) fn lookups(&self) -> (u64, u64) {
-        let (hits, misses) = self.native().map_or((0, 0), |native| native.lookups());
+        let (hits, misses) = self.packed().map_or((0, 0), |packed| packed.lookups());
         (hits + self.hits.load(Ordering::Relaxed), misses + self.misses.load(Ordering::Relaxed))
     }
 
@@ -385,8 +385,8 @@ impl TableState {
         let mut entries = write(&self.entries);
         let is_there = entries.by_handle.contains_key(&entry.handle);
         let mut state = entry.state();
-        if let Some(native) = &entries.native {
-            native.settle(entry, &mut state);
+        if let Some(packed) = &entries.packed {
+            packed.settle(entry, &mut state);
         }
         let before = state.one_shot_size();
         let ran = state.runs.cell().cloned();
@@ -394,9 +394,9 @@ impl TableState {
         let after = state.one_shot_size();
         if is_there {
             entries.one_shots.swap(before, after);
-            match (ran, state.runs.cell(), &entries.native) {
+            match (ran, state.runs.cell(), &entries.packed) {
                 (Some(ran), Some(runs), _) if !Arc::ptr_eq(&ran, runs) => ran.give_way(runs),
-                (None, None, Some(native)) => native.relink(entry.handle, &state.runs),
+                (None, None, Some(packed)) => packed.relink(entry.handle, &state.runs),
                 _ => {}
             }
         }
@@ -442,7 +442,7 @@ impl TableState {
         let no_memory = RunError::Memory;
         let mut entries = write(&self.entries);
         // Packed entries are complete once they exist: later entries are packed as they are added.
-        if entries.native.is_some() {
+        if entries.packed.is_some() {
             return Ok(());
         }
         let declared = self.size.and_then(|size| usize::try_from(size).ok()).unwrap_or(0);
@@ -451,12 +451,12 @@ impl TableState {
             .chooses
             .then(|| Choosing::new(self.empty_group_action.clone(), Arc::clone(ports_down)));
         // Compilation has already checked that the design is possible.
-        let native = NativeTable::new(Arc::clone(layout), group, self.storage, size, choosing);
-        entries.native = Some(native.map_err(|_| no_memory.clone())?);
+        let packed = CompiledTable::new(Arc::clone(layout), group, self.storage, size, choosing);
+        entries.packed = Some(packed.map_err(|_| no_memory.clone())?);
         if entries.by_handle.values().all(|entry| entries.pack(entry)) {
             return Ok(());
         }
-        entries.native = None;
+        entries.packed = None;
         for entry in entries.by_handle.values() {
             entry.state().runs.cell().into_iter().for_each(|cell| cell.unpack());
         }
@@ -471,21 +471,21 @@ impl TableState {
     /// Returns the packed entries, if machine code uses them. A worker inside the gate (the
     /// read-side critical section of [`tables::WorkerGroup`]) must not call this: a thread that
     /// closes the gate may hold the lock of the entries.
-    pub(crate) fn native(&self) -> Option<Arc<NativeTable>> {
-        read(&self.entries).native.clone()
+    pub(crate) fn packed(&self) -> Option<Arc<CompiledTable>> {
+        read(&self.entries).packed.clone()
     }
 
     /// Returns the number of entries of a sharded table that several workers wrote, including only
     /// workers that have ended.
     pub(crate) fn divided(&self) -> u64 {
-        self.native().map_or(0, |native| native.divided())
+        self.packed().map_or(0, |packed| packed.divided())
     }
 
     /// Changes the default entry.
     pub(crate) fn change_default(&self, change: impl FnOnce(&mut DefaultState)) {
         change(&mut self.default());
-        if let Some(native) = self.native() {
-            native.look_again();
+        if let Some(packed) = self.packed() {
+            packed.look_again();
         }
     }
 
@@ -524,7 +524,7 @@ impl TableState {
     /// Returns the state of an entry, after adding the pending counts of machine code to its
     /// counters.
     pub(crate) fn settled<'e>(&self, entry: &'e Stored) -> MutexGuard<'e, EntryState> {
-        entry.settled(self.native().as_deref())
+        entry.settled(self.packed().as_deref())
     }
 
     /// Configures a direct meter for all present and future entries. Returns `false` if the table
@@ -588,8 +588,8 @@ impl TableState {
             return reported;
         }
         for entry in self.iter() {
-            if entry.timer().told().is_none() && entry.timer().is_idle(now) {
-                entry.timer().tell(now);
+            if entry.timer().notified().is_none() && entry.timer().is_idle(now) {
+                entry.timer().set_notified(now);
                 let deletes = self.ageing == Ageing::Delete;
                 if deletes {
                     self.unlink(&entry);
@@ -649,11 +649,11 @@ impl Entries {
     }
 
     fn pack(&self, entry: &Arc<Stored>) -> bool {
-        let Some(native) = &self.native else { return true };
+        let Some(packed) = &self.packed else { return true };
         let runs = entry.state().runs.clone();
         match runs.cell() {
-            Some(cell) => cell.pack(native, entry),
-            None => native.link(entry, &runs),
+            Some(cell) => cell.pack(packed, entry),
+            None => packed.link(entry, &runs),
         }
     }
 
@@ -662,11 +662,11 @@ impl Entries {
             return false;
         }
         self.search.remove(entry);
-        if let Some(native) = &self.native {
+        if let Some(packed) = &self.packed {
             let cell = entry.state().runs.cell().cloned();
             match cell {
                 Some(cell) => cell.unpack(),
-                None => native.unlink(entry.handle),
+                None => packed.unlink(entry.handle),
             }
         }
         self.one_shots.swap(entry.state().one_shot_size(), None);

@@ -140,7 +140,7 @@ fn stages(run: &Run<'_>) -> Vec<[String; 6]> {
             size(flows),
             case.method.name().to_owned(),
             cycles(|stages| stages.parser),
-            cycles(|stages| stages.behind_parser),
+            cycles(|stages| stages.after_parser),
             cycles(|stages| stages.around),
             share.map_or_else(none, |share| estimate(&share, Unit::Fraction)),
         ])

@@ -307,7 +307,7 @@ impl Lane {
     /// no port has a queue or the program does not read queue depths.
     fn set_queue_depths(&mut self, only_dirty: bool) -> bool {
         let mut queues = false;
-        if self.program.asks_for_queues() {
+        if self.program.reads_queue_depths() {
             let ports = self.ports.iter_mut().filter(|attached| attached.retry.is_none());
             for attached in ports.filter(|attached| attached.is_dirty || !only_dirty) {
                 let waiting = attached.queue.waiting();

@@ -24,7 +24,7 @@ use crate::sync::Ordering;
 pub(crate) type Find = unsafe extern "C" fn(*mut Access, u64, u64) -> Place;
 /// Ends the use of the entry that was found last, if the entry's action writes.
 pub(crate) type Leave = unsafe extern "C" fn(*mut Access);
-/// Prefetches the memory that entries point to; see [`Access::ask_for_named`].
+/// Prefetches the memory that entries point to; see [`Access::prefetch_named`].
 pub(crate) type Name = unsafe fn(&Access, (&[[u64; 2]], &[u64]), usize, (&mut [u64], &mut [u32]));
 /// Writes the hash of each key. If keys are entry numbers, writes the number of the bucket instead.
 pub(crate) type Hashes = fn(&[[u64; 2]], &mut [u64]);
@@ -77,7 +77,7 @@ pub struct Access {
     /// 1 if no other thread uses the table, otherwise 0.
     pub is_alone: u64,
     /// Whether buckets are prefetched for writing, because other threads write them too.
-    pub asks_to_write: bool,
+    pub prefetches_for_writing: bool,
     /// The number of lookups that found an entry.
     pub hits: u64,
     /// The number of lookups that found no entry.
@@ -139,9 +139,9 @@ impl Access {
     /// ([`ExactTable::numbered`](crate::ExactTable::numbered)). Does nothing if the table may not
     /// be accessed without `find`.
     #[inline]
-    pub fn ask_for_numbers(&self, numbers: &[u32]) {
+    pub fn prefetch_numbered(&self, numbers: &[u32]) {
         if self.in_place == 1 {
-            self.ask_for(numbers.iter().map(|number| self.bucket_of(*number).cast_const()));
+            self.prefetch_lines(numbers.iter().map(|number| self.bucket_of(*number).cast_const()));
         }
     }
 
@@ -157,15 +157,15 @@ impl Access {
     /// write.
     #[must_use]
     pub fn for_writers(mut self) -> Self {
-        self.asks_to_write = true;
+        self.prefetches_for_writing = true;
         self.prefetch = fetch_to_write;
         self
     }
 
     /// Prefetches buckets of this table, given by their addresses. Does not read the memory there.
     #[inline]
-    pub fn ask_for_buckets(&self, addresses: impl Iterator<Item = u64>) {
-        self.ask_for(addresses.map(|address| address as usize as *const u8));
+    pub fn prefetch_buckets(&self, addresses: impl Iterator<Item = u64>) {
+        self.prefetch_lines(addresses.map(|address| address as usize as *const u8));
     }
 
     /// Writes the hash of each key to `hashes`, and prefetches the buckets of the keys.
@@ -173,7 +173,7 @@ impl Access {
     pub(crate) fn prefetch_all(&self, keys: &[[u64; 2]], hashes: &mut [u64]) {
         (self.hashes)(keys, hashes);
         let bucket = |hash: &u64| self.buckets.wrapping_add((hash & self.mask) as usize * LINE);
-        self.ask_for(hashes.iter().map(|hash| bucket(hash).cast_const()));
+        self.prefetch_lines(hashes.iter().map(|hash| bucket(hash).cast_const()));
     }
 
     /// Writes the place of each key's entry in the buckets to `places`. The hashes must be those of
@@ -189,8 +189,8 @@ impl Access {
     }
 
     #[inline(always)]
-    fn ask_for(&self, lines: impl Iterator<Item = *const u8>) {
-        if self.asks_to_write {
+    fn prefetch_lines(&self, lines: impl Iterator<Item = *const u8>) {
+        if self.prefetches_for_writing {
             lines.for_each(prefetch_to_write);
         } else {
             lines.for_each(prefetch);
@@ -205,7 +205,7 @@ impl Access {
     /// Each address must be that of a bucket of a table that is alive and may be accessed without
     /// `find`, or [`no_bucket`].
     #[inline]
-    pub unsafe fn ask_behind_buckets(addresses: &[u64]) {
+    pub unsafe fn prefetch_overflow_buckets(addresses: &[u64]) {
         for address in addresses {
             let bucket = ptr::with_exposed_provenance_mut::<u8>(*address as usize);
             // SAFETY: the caller guarantees that the address is that of a bucket of a table that is
@@ -222,7 +222,7 @@ impl Access {
     /// The value of each entry holds an address at offset `place`, in bytes and a multiple of 8.
     /// For each key, the address is written to `named` and its line is prefetched. The address is
     /// zero if the key has no entry, or if the entry is neither in its bucket nor in the bucket
-    /// after that. `told` holds the bucket addresses of the first keys, as far as they are known.
+    /// after that. `buckets` holds the bucket addresses of the first keys, as far as they are known.
     /// `found` receives for each key the position of its entry, encoded as [`Probe::FOUND`] says,
     /// or zero if there is none or if keys are entry numbers.
     ///
@@ -230,15 +230,15 @@ impl Access {
     /// The table must be alive, and no entry may have been inserted or removed since this access
     /// was made. Each address must be that of one of the table's buckets, or [`no_bucket`].
     #[inline]
-    pub unsafe fn ask_for_named(
+    pub unsafe fn prefetch_named(
         &self,
-        (keys, told): (&[[u64; 2]], &[u64]),
+        (keys, buckets): (&[[u64; 2]], &[u64]),
         place: usize,
         (named, found): (&mut [u64], &mut [u32]),
     ) {
         // SAFETY: the caller guarantees that the table is alive and unchanged and that the
         // addresses are of its buckets; the function was chosen for this table's shape.
-        unsafe { (self.name)(self, (keys, told), place, (named, found)) }
+        unsafe { (self.name)(self, (keys, buckets), place, (named, found)) }
     }
 
     /// Counts a hit on an entry whose value stays where it is.

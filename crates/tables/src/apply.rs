@@ -278,7 +278,7 @@ impl Way {
             let (found, numbers) = (&mut found[..keys.len()], &mut numbers[..keys.len()]);
             // SAFETY: the caller is inside the gate, so no thread changes the finder.
             unsafe {
-                searcher.ask_for(keys);
+                searcher.prefetch_keys(keys);
                 searcher.find_all(keys, found);
             }
             numbers.iter_mut().zip(found).for_each(|(to, found)| *to = [u64::from(*found), 0]);

@@ -748,7 +748,7 @@ mod tests {
                 let keys = ([7, 8, 0].map(|key| [key, 0]), []);
                 let into = (&mut named[..], &mut found[..]);
                 // SAFETY: the table is alive and unchanged since the access was made.
-                unsafe { table.access(sharing, 0).ask_for_named((&keys.0, &keys.1), 8, into) };
+                unsafe { table.access(sharing, 0).prefetch_named((&keys.0, &keys.1), 8, into) };
                 assert_eq!(found.map(|found| found != 0), named.map(|named| named != 0));
                 named
             };
@@ -832,7 +832,7 @@ mod tests {
             let (mut named, mut found) = (vec![1; keys.len()], vec![1; keys.len()]);
             let mut access = table.access(Sharing::Alone, 0);
             // SAFETY: the table is alive and unchanged since the access was made.
-            unsafe { access.ask_for_named((&keys, &[]), place, (&mut named, &mut found)) };
+            unsafe { access.prefetch_named((&keys, &[]), place, (&mut named, &mut found)) };
             // The result is equal if bucket addresses are passed, and empty if the addresses are
             // those of the empty bucket.
             let home = |[low, high]: &[u64; 2]| {
@@ -843,23 +843,25 @@ mod tests {
                 };
                 access.buckets.expose_provenance() as u64 + (hash & access.mask) * 64
             };
-            let told: Vec<u64> = keys.iter().map(home).collect();
+            let buckets: Vec<u64> = keys.iter().map(home).collect();
             let (mut by_told, mut found_by_told) = (vec![1; keys.len()], vec![1; keys.len()]);
             let into = (&mut by_told[..], &mut found_by_told[..]);
             // SAFETY: the table is alive and unchanged since the access was made. The addresses of
             // the last keys' buckets are not passed.
-            unsafe { access.ask_for_named((&keys, &told[..keys.len() - 5]), place, into) };
+            unsafe { access.prefetch_named((&keys, &buckets[..keys.len() - 5]), place, into) };
             assert_eq!((&by_told, &found_by_told), (&named, &found), "{key_bits}");
             let nowhere = vec![no_bucket(); keys.len()];
             let into = (&mut by_told[..], &mut found_by_told[..]);
             // SAFETY: the table is alive and unchanged since the access was made, and the addresses
             // are `no_bucket`.
-            unsafe { access.ask_for_named((&keys, &nowhere), place, into) };
+            unsafe { access.prefetch_named((&keys, &nowhere), place, into) };
             assert!(by_told.iter().all(|named| *named == 0));
             assert!(found_by_told.iter().all(|found| *found == 0));
             let probe = Probe::of(key_bits, bytes, 2).unwrap();
             let (mut seen, mut behind) = (0, 0);
-            for (key, ((named, found), home)) in (1..).zip(named.into_iter().zip(found).zip(told)) {
+            for (key, ((named, found), home)) in
+                (1..).zip(named.into_iter().zip(found).zip(buckets))
+            {
                 assert!(named == 0 || named == key << 12 && key % 3 != 1, "{key_bits} {key}");
                 seen += u64::from(named != 0);
                 if found == 0 {
@@ -896,11 +898,11 @@ mod tests {
         }
         assert!(table.remove(7));
         let access = table.access(Sharing::Alone, 0);
-        access.ask_for_numbers(&[0, 1, 200, u32::MAX]);
+        access.prefetch_numbered(&[0, 1, 200, u32::MAX]);
         let keys: Vec<[u64; 2]> = (1..=200).map(|number| [number, 0]).collect();
         let (mut named, mut found) = ([1; 200], [0; 200]);
         // SAFETY: the table is alive and unchanged since the access was made.
-        unsafe { access.ask_for_named((&keys, &[]), 8, (&mut named, &mut found)) };
+        unsafe { access.prefetch_named((&keys, &[]), 8, (&mut named, &mut found)) };
         for (number, named) in (1..).zip(named) {
             assert_eq!(named, if number == 7 { 0 } else { number * 0x1_0000 });
         }

@@ -388,7 +388,7 @@ impl Searcher {
     /// # Safety
     /// The finder must be alive, and no thread may change it during the call.
     #[inline]
-    pub unsafe fn ask_for(&self, keys: &[[u64; 2]]) {
+    pub unsafe fn prefetch_keys(&self, keys: &[[u64; 2]]) {
         // SAFETY: the caller guarantees that the finder is alive and unchanged; the body of a
         // searcher is null or points to its finder's body, in a box of its own.
         let body = unsafe { self.body.cast::<Body>().as_ref() };
@@ -396,7 +396,7 @@ impl Searcher {
             && packing.bits() <= 64
             && !few.has_all()
         {
-            trie.ask_for(keys);
+            trie.prefetch_keys(keys);
         }
     }
 
@@ -518,7 +518,7 @@ unsafe fn find_all<const HOW: u8>(
     }
     for (keys, found) in keys.chunks(BATCH).zip(found.chunks_mut(BATCH)) {
         match search {
-            Search::Prefix { trie, .. } if HOW == SHORT => trie.find_asked(keys, found),
+            Search::Prefix { trie, .. } if HOW == SHORT => trie.find_prefetched(keys, found),
             Search::Prefix { trie, .. } if HOW == MEDIUM => {
                 let mut medium = [0; BATCH];
                 let wide = |[low, high]: &[u64; 2]| u128::from(*high) << 64 | u128::from(*low);

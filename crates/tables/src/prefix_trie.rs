@@ -209,14 +209,14 @@ impl PrefixTrie {
     #[inline(always)]
     pub(crate) fn find<K: KeyBits>(&self, keys: &[K], found: &mut [u32]) {
         for (keys, found) in keys.chunks(BATCH).zip(found.chunks_mut(BATCH)) {
-            self.ask_for(keys);
-            self.find_asked(keys, found);
+            self.prefetch_keys(keys);
+            self.find_prefetched(keys, found);
         }
     }
 
     /// Prefetches the slots of these keys.
     #[inline(always)]
-    pub(crate) fn ask_for<K: KeyBits>(&self, keys: &[K]) {
+    pub(crate) fn prefetch_keys<K: KeyBits>(&self, keys: &[K]) {
         for key in keys {
             prefetch(self.array.at(4 * key.first(self.array_bits)));
         }
@@ -224,7 +224,7 @@ impl PrefixTrie {
 
     /// Searches like [`PrefixTrie::find`] for at most [`BATCH`] keys, whose slots were prefetched.
     #[inline(always)]
-    pub(crate) fn find_asked<K: KeyBits>(&self, keys: &[K], found: &mut [u32]) {
+    pub(crate) fn find_prefetched<K: KeyBits>(&self, keys: &[K], found: &mut [u32]) {
         let (mut all, mut is_missed) = (0, false);
         for (key, found) in keys.iter().zip(&mut *found) {
             *found = self.slot(*key).load(Ordering::Acquire);

@@ -41,7 +41,7 @@ impl Probe {
     /// The bit of the header at which the actions begin, in the order of the slots.
     pub const ACTIONS: u32 = Fields::ACTIONS;
 
-    /// The bit that is set if [`Access::ask_for_named`](crate::Access::ask_for_named) found the
+    /// The bit that is set if [`Access::prefetch_named`](crate::Access::prefetch_named) found the
     /// entry of a key.
     pub const FOUND: u32 = 1;
     /// The bit that is set if the entry is not in its own bucket but in the next one, 64 bytes

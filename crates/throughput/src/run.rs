@@ -148,7 +148,7 @@ pub struct Stages {
     /// Copying to the output buffer, parsing, and prefetching of entries.
     pub parser: f64,
     /// Tables, actions, checksums and the deparser.
-    pub behind_parser: f64,
+    pub after_parser: f64,
     /// Work per burst, and the loop around it.
     pub around: f64,
 }
@@ -670,10 +670,10 @@ impl<'w> Lane<'w> {
         let (spent, packets) = self.cycles(time);
         let times = self.processor.stage_times()?;
         let per_packet = |cycles: u64| cycles as f64 / packets.max(1) as f64;
-        let around = spent.saturating_sub(times.parser + times.behind_parser);
+        let around = spent.saturating_sub(times.parser + times.after_parser);
         Some(Stages {
             parser: per_packet(times.parser),
-            behind_parser: per_packet(times.behind_parser),
+            after_parser: per_packet(times.after_parser),
             around: per_packet(around),
         })
     }

@@ -94,7 +94,7 @@ fn every_packet_of_a_program_that_writes_its_table_is_checked() {
         assert_eq!(case.one_by_one, None);
         if let Some(stages) = case.stages {
             assert!((case.cores, case.path) == (1, Way::Compiled), "{case:?}");
-            assert!(stages.parser > 0.0 && stages.behind_parser > 0.0 && stages.around > 0.0);
+            assert!(stages.parser > 0.0 && stages.after_parser > 0.0 && stages.around > 0.0);
         }
         let tables = case.table_access.as_ref();
         let is_measured = (case.cores, case.path) == (1, Way::Compiled) && case.stages.is_some();

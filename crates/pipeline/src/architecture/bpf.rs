@@ -12,10 +12,12 @@
 //! the same code there as a packet that passes (`backends/ubpf/target.h`, `abortReturnCode`). Maps
 //! are tables, arrays of counters, and registers like any others.
 
-use super::{Bound, Output, begin, bound_control, bound_parser, drop_packet, output};
+use super::{
+    Output, ResolvedProgram, begin, drop_packet, output, resolved_control, resolved_parser,
+};
 use crate::error::{LoadError, RunError};
+use crate::interpreter::Interpreter;
 use crate::layout::{Layout, MetadataField};
-use crate::machine::Machine;
 use crate::trace::Event;
 use crate::value::Value;
 use ir::{ControlId, ParserId, TypeId};
@@ -41,16 +43,16 @@ pub(crate) struct Blocks(Package);
 
 #[derive(Clone, Debug)]
 enum Package {
-    Filter { parser: Bound<ParserId>, filter: Bound<ControlId> },
+    Filter { parser: ResolvedProgram<ParserId>, filter: ResolvedProgram<ControlId> },
     User(Stages),
     Xdp(Stages),
 }
 
 #[derive(Clone, Debug)]
 struct Stages {
-    parser: Bound<ParserId>,
-    pipeline: Bound<ControlId>,
-    deparser: Bound<ControlId>,
+    parser: ResolvedProgram<ParserId>,
+    pipeline: ResolvedProgram<ControlId>,
+    deparser: ResolvedProgram<ControlId>,
     /// The verdict for each member of the type of `output_action`.
     verdicts: Vec<Verdict>,
     /// The member that passes a packet.
@@ -84,22 +86,22 @@ impl Blocks {
         let main = &program.main;
         let stages = |parameters: [usize; 3]| -> Result<Stages, LoadError> {
             let [parser, pipeline, deparser] = parameters;
-            let pipeline = bound_control(program, main, 1, "pipeline", pipeline)?;
+            let pipeline = resolved_control(program, main, 1, "pipeline", pipeline)?;
             let actions = pipeline.types.get(2).and_then(|type_id| actions(layout, *type_id));
             let actions = actions.unwrap_or_default();
             let pass = actions.iter().position(|member| member == "PASS");
             Ok(Stages {
-                parser: bound_parser(program, main, 0, "parser", parser)?,
+                parser: resolved_parser(program, main, 0, "parser", parser)?,
                 pipeline,
-                deparser: bound_control(program, main, 2, "deparser", deparser)?,
+                deparser: resolved_control(program, main, 2, "deparser", deparser)?,
                 verdicts: actions.iter().map(|member| Verdict::named(member)).collect(),
                 pass: pass.map(|pass| pass as u128),
             })
         };
         Ok(Self(match main.name.as_str() {
             "ebpfFilter" => Package::Filter {
-                parser: bound_parser(program, main, 0, "parser", 1)?,
-                filter: bound_control(program, main, 1, "filter", 2)?,
+                parser: resolved_parser(program, main, 0, "parser", 1)?,
+                filter: resolved_control(program, main, 1, "filter", 2)?,
             },
             "xdp" => Package::Xdp(stages([1, 3, 1])?),
             // Versions of the model before May 2020 had no standard metadata.
@@ -111,29 +113,29 @@ impl Blocks {
 
     pub(super) fn process(
         &self,
-        machine: &mut Machine<'_>,
+        engine: &mut Interpreter<'_>,
         port: u32,
         packet: &[u8],
         outputs: &mut Vec<Output>,
     ) -> Result<(), RunError> {
-        begin(machine, port, packet)?;
+        begin(engine, port, packet)?;
         match &self.0 {
             Package::Filter { parser, filter } => {
-                let Some([headers]) = parse(machine, parser, |_, _| {})? else {
-                    drop_packet(machine, REJECTED);
+                let Some([headers]) = parse(engine, parser, |_, _| {})? else {
+                    drop_packet(engine, REJECTED);
                     return Ok(());
                 };
-                let mut arguments = [headers, initial(machine, filter.types.get(1))?];
-                machine.run_control(filter.id, &mut arguments)?;
+                let mut arguments = [headers, initial(engine, filter.types.get(1))?];
+                engine.run_control(filter.id, &mut arguments)?;
                 if arguments.get(1) == Some(&Value::Bool(true)) {
-                    output(machine, outputs, port, packet.to_vec(), 0);
+                    output(engine, outputs, port, packet.to_vec(), 0);
                 } else {
-                    drop_packet(machine, "the filter refuses");
+                    drop_packet(engine, "the filter refuses");
                 }
                 Ok(())
             }
-            Package::User(stages) => stages.user_space(machine, port, packet, outputs),
-            Package::Xdp(stages) => stages.xdp(machine, port, outputs),
+            Package::User(stages) => stages.user_space(engine, port, packet, outputs),
+            Package::Xdp(stages) => stages.xdp(engine, port, outputs),
         }
     }
 }
@@ -141,83 +143,83 @@ impl Blocks {
 impl Stages {
     fn xdp(
         &self,
-        machine: &mut Machine<'_>,
+        engine: &mut Interpreter<'_>,
         port: u32,
         outputs: &mut Vec<Output>,
     ) -> Result<(), RunError> {
-        let Some([headers]) = parse(machine, &self.parser, |_, _| {})? else {
-            drop_packet(machine, REJECTED);
+        let Some([headers]) = parse(engine, &self.parser, |_, _| {})? else {
+            drop_packet(engine, REJECTED);
             return Ok(());
         };
         let types = &self.pipeline.types;
-        let mut input = initial(machine, types.get(1))?;
-        set(machine, &mut input, types.get(1), MetadataField::InputPort, u128::from(port));
-        let mut arguments = [headers, input, initial(machine, types.get(2))?];
-        machine.run_control(self.pipeline.id, &mut arguments)?;
+        let mut input = initial(engine, types.get(1))?;
+        set(engine, &mut input, types.get(1), MetadataField::InputPort, u128::from(port));
+        let mut arguments = [headers, input, initial(engine, types.get(2))?];
+        engine.run_control(self.pipeline.id, &mut arguments)?;
         let [headers, _, result] = arguments;
-        let decided = self.decided(machine, &result);
-        self.leave(machine, headers, decided, port, outputs)
+        let decided = self.decided(engine, &result);
+        self.leave(engine, headers, decided, port, outputs)
     }
 
     fn user_space(
         &self,
-        machine: &mut Machine<'_>,
+        engine: &mut Interpreter<'_>,
         port: u32,
         packet: &[u8],
         outputs: &mut Vec<Output>,
     ) -> Result<(), RunError> {
-        let describe = |machine: &mut Machine<'_>, arguments: &mut [Value]| {
+        let describe = |engine: &mut Interpreter<'_>, arguments: &mut [Value]| {
             let type_id = self.parser.types.get(2);
             if let Some(metadata) = arguments.get_mut(2) {
-                set(machine, metadata, type_id, MetadataField::InputPort, u128::from(port));
-                set(machine, metadata, type_id, MetadataField::PacketLength, packet.len() as u128);
+                set(engine, metadata, type_id, MetadataField::InputPort, u128::from(port));
+                set(engine, metadata, type_id, MetadataField::PacketLength, packet.len() as u128);
                 // A program that does not set the action passes its packets, like p4c's code.
                 if let Some(pass) = self.pass {
-                    set(machine, metadata, type_id, MetadataField::OutputAction, pass);
+                    set(engine, metadata, type_id, MetadataField::OutputAction, pass);
                 }
             }
         };
         let outcome = match self.parser.types.len() {
-            2 => parse(machine, &self.parser, describe)?.map(|[headers, own]| vec![headers, own]),
-            _ => parse(machine, &self.parser, describe)?
+            2 => parse(engine, &self.parser, describe)?.map(|[headers, own]| vec![headers, own]),
+            _ => parse(engine, &self.parser, describe)?
                 .map(|[headers, own, standard]| vec![headers, own, standard]),
         };
         let Some(mut arguments) = outcome else {
-            output(machine, outputs, port, packet.to_vec(), 0);
+            output(engine, outputs, port, packet.to_vec(), 0);
             return Ok(());
         };
-        machine.run_control(self.pipeline.id, &mut arguments)?;
+        engine.run_control(self.pipeline.id, &mut arguments)?;
         let mut arguments = arguments.into_iter();
         let headers =
             arguments.next().ok_or_else(|| RunError::internal("parameters of a block"))?;
         let type_id = self.pipeline.types.get(2);
         let (decided, copy) = match arguments.nth(1) {
             Some(standard) => {
-                let number = |field| number(machine, &standard, type_id, field);
+                let number = |field| number(engine, &standard, type_id, field);
                 let wants_copy = number(MetadataField::Clone) != 0;
                 let copy = wants_copy.then(|| number(MetadataField::ClonePort) as u32);
-                (self.decided(machine, &standard), copy)
+                (self.decided(engine, &standard), copy)
             }
             None => ((Verdict::Pass, port), None),
         };
-        let decided = if machine.effects.dropped { (Verdict::Drop, port) } else { decided };
+        let decided = if engine.effects.dropped { (Verdict::Drop, port) } else { decided };
         if let Some(copy) = copy {
             // The deparser runs once for both the copy and the packet.
-            let packet = self.deparsed(machine, headers)?;
-            machine.event(|_| Event::Copy { kind: "clone" });
-            output(machine, outputs, copy, packet.clone(), 1);
-            leave(machine, packet, decided, port, outputs);
+            let packet = self.deparsed(engine, headers)?;
+            engine.event(|_| Event::Copy { kind: "clone" });
+            output(engine, outputs, copy, packet.clone(), 1);
+            leave(engine, packet, decided, port, outputs);
             return Ok(());
         }
-        self.leave(machine, headers, decided, port, outputs)
+        self.leave(engine, headers, decided, port, outputs)
     }
 
     /// Returns the control's decision in `output_action` and `output_port`.
-    fn decided(&self, machine: &Machine<'_>, value: &Value) -> (Verdict, u32) {
+    fn decided(&self, engine: &Interpreter<'_>, value: &Value) -> (Verdict, u32) {
         let type_id = self.pipeline.types.get(2);
-        let port = number(machine, value, type_id, MetadataField::OutputPort);
+        let port = number(engine, value, type_id, MetadataField::OutputPort);
         let action = type_id
-            .and_then(|type_id| machine.layout.field(value, *type_id, MetadataField::OutputAction));
+            .and_then(|type_id| engine.layout.field(value, *type_id, MetadataField::OutputAction));
         let verdict = match action {
             Some(Value::Enum(member)) => self.verdicts.get(*member as usize).copied(),
             _ => None,
@@ -228,25 +230,25 @@ impl Stages {
     /// Deparses and outputs a packet that is not dropped.
     fn leave(
         &self,
-        machine: &mut Machine<'_>,
+        engine: &mut Interpreter<'_>,
         headers: Value,
         decided: (Verdict, u32),
         port: u32,
         outputs: &mut Vec<Output>,
     ) -> Result<(), RunError> {
         if decided.0 == Verdict::Drop {
-            drop_packet(machine, "at the end of the pipeline");
+            drop_packet(engine, "at the end of the pipeline");
             return Ok(());
         }
-        let packet = self.deparsed(machine, headers)?;
-        leave(machine, packet, decided, port, outputs);
+        let packet = self.deparsed(engine, headers)?;
+        leave(engine, packet, decided, port, outputs);
         Ok(())
     }
 
-    fn deparsed(&self, machine: &mut Machine<'_>, headers: Value) -> Result<Vec<u8>, RunError> {
-        machine.run_control(self.deparser.id, &mut [headers])?;
-        let mut packet = machine.take_deparsed_packet();
-        if let Some(most) = machine.effects.truncate {
+    fn deparsed(&self, engine: &mut Interpreter<'_>, headers: Value) -> Result<Vec<u8>, RunError> {
+        engine.run_control(self.deparser.id, &mut [headers])?;
+        let mut packet = engine.take_deparsed_packet();
+        if let Some(most) = engine.effects.truncate {
             packet.truncate(usize::try_from(most).unwrap_or(usize::MAX));
         }
         Ok(packet)
@@ -254,60 +256,60 @@ impl Stages {
 }
 
 fn leave(
-    machine: &mut Machine<'_>,
+    engine: &mut Interpreter<'_>,
     packet: Vec<u8>,
     (verdict, redirected): (Verdict, u32),
     port: u32,
     outputs: &mut Vec<Output>,
 ) {
     match verdict {
-        Verdict::Drop => drop_packet(machine, "at the end of the pipeline"),
-        Verdict::Pass => output(machine, outputs, port, packet, 0),
-        Verdict::Redirect => output(machine, outputs, redirected, packet, 0),
+        Verdict::Drop => drop_packet(engine, "at the end of the pipeline"),
+        Verdict::Pass => output(engine, outputs, port, packet, 0),
+        Verdict::Redirect => output(engine, outputs, redirected, packet, 0),
     }
 }
 
 /// Runs the parser, and returns its arguments unless it rejects the packet.
 fn parse<'p, const PARAMETERS: usize>(
-    machine: &mut Machine<'p>,
-    parser: &Bound<ParserId>,
-    describe: impl FnOnce(&mut Machine<'p>, &mut [Value]),
+    engine: &mut Interpreter<'p>,
+    parser: &ResolvedProgram<ParserId>,
+    describe: impl FnOnce(&mut Interpreter<'p>, &mut [Value]),
 ) -> Result<Option<[Value; PARAMETERS]>, RunError> {
     let values: Vec<Value> = parser
         .types
         .iter()
-        .map(|type_id| initial(machine, Some(type_id)))
+        .map(|type_id| initial(engine, Some(type_id)))
         .collect::<Result<_, _>>()?;
     let mut arguments: [Value; PARAMETERS] =
         values.try_into().map_err(|_| RunError::internal("parameters of a block"))?;
-    describe(machine, &mut arguments);
-    let outcome = machine.run_parser(parser.id, &mut arguments)?;
+    describe(engine, &mut arguments);
+    let outcome = engine.run_parser(parser.id, &mut arguments)?;
     Ok(outcome.accepted.then_some(arguments))
 }
 
-fn initial(machine: &Machine<'_>, type_id: Option<&TypeId>) -> Result<Value, RunError> {
-    machine.initial(*type_id.ok_or_else(|| RunError::internal("parameters of a block"))?)
+fn initial(engine: &Interpreter<'_>, type_id: Option<&TypeId>) -> Result<Value, RunError> {
+    engine.initial(*type_id.ok_or_else(|| RunError::internal("parameters of a block"))?)
 }
 
 fn set(
-    machine: &Machine<'_>,
+    engine: &Interpreter<'_>,
     value: &mut Value,
     type_id: Option<&TypeId>,
     field: MetadataField,
     number: u128,
 ) {
     if let Some(type_id) = type_id {
-        machine.layout.set_field(value, *type_id, field, number);
+        engine.layout.set_field(value, *type_id, field, number);
     }
 }
 
 fn number(
-    machine: &Machine<'_>,
+    engine: &Interpreter<'_>,
     value: &Value,
     type_id: Option<&TypeId>,
     field: MetadataField,
 ) -> u128 {
-    type_id.map_or(0, |type_id| machine.layout.field_number(value, *type_id, field))
+    type_id.map_or(0, |type_id| engine.layout.field_number(value, *type_id, field))
 }
 
 /// Returns the members of the type of a struct's field `output_action`.

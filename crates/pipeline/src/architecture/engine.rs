@@ -7,15 +7,15 @@
 //! while it still needs a value must therefore call [`Engine::keep`].
 
 use crate::error::RunError;
+use crate::interpreter::{Interpreter, ParserOutcome};
 use crate::layout::MetadataField;
-use crate::machine::{Machine, ParserOutcome};
 use crate::value::Value;
 use ir::{ControlId, ParserId, Projection, TypeId};
 use std::ops::DerefMut;
 
 /// An engine that runs the blocks of a program. The state, packet, effects and events are those of
-/// the [`Machine`], with either implementation.
-pub(crate) trait Engine<'p>: DerefMut<Target = Machine<'p>> {
+/// the [`Interpreter`], with either implementation.
+pub(crate) trait Engine<'p>: DerefMut<Target = Interpreter<'p>> {
     /// The value of a block's parameter, before and after the block.
     type Value;
 
@@ -89,23 +89,23 @@ pub(crate) trait Engine<'p>: DerefMut<Target = Machine<'p>> {
 }
 
 /// The engine that runs blocks in the interpreter.
-pub(crate) struct Interpreter<'m, 'p>(pub(crate) &'m mut Machine<'p>);
+pub(crate) struct InterpreterEngine<'m, 'p>(pub(crate) &'m mut Interpreter<'p>);
 
-impl<'p> std::ops::Deref for Interpreter<'_, 'p> {
-    type Target = Machine<'p>;
+impl<'p> std::ops::Deref for InterpreterEngine<'_, 'p> {
+    type Target = Interpreter<'p>;
 
-    fn deref(&self) -> &Machine<'p> {
+    fn deref(&self) -> &Interpreter<'p> {
         self.0
     }
 }
 
-impl<'p> DerefMut for Interpreter<'_, 'p> {
-    fn deref_mut(&mut self) -> &mut Machine<'p> {
+impl<'p> DerefMut for InterpreterEngine<'_, 'p> {
+    fn deref_mut(&mut self) -> &mut Interpreter<'p> {
         self.0
     }
 }
 
-impl<'p> Engine<'p> for Interpreter<'_, 'p> {
+impl<'p> Engine<'p> for InterpreterEngine<'_, 'p> {
     type Value = Value;
 
     fn begin_pass(&mut self, received_length: u64) -> Result<(), RunError> {
@@ -179,7 +179,7 @@ impl<'p> Engine<'p> for Interpreter<'_, 'p> {
         id: ControlId,
         arguments: &mut [Value],
     ) -> Result<(), RunError> {
-        self.0.run_control_and(id, arguments, Machine::send_digest)
+        self.0.run_control_and(id, arguments, Interpreter::send_digest)
     }
 }
 

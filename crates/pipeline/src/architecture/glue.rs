@@ -19,8 +19,8 @@ pub(crate) use pna::PNA;
 pub(crate) use psa::PSA;
 pub(crate) use v1model::{AT_INGRESS, REPLICA, TO_GROUP, TO_PORT, V1MODEL, instance};
 
+use crate::interpreter::Effects;
 use crate::layout::MetadataField as Of;
-use crate::machine::Effects;
 use ir::Architecture;
 
 /// The glue of an architecture. The parts for egress are empty if the architecture has no egress.
@@ -169,7 +169,7 @@ impl Inputs<u64> {
 }
 
 /// Returns the number for [`Known::BehindDropPort`] in 64 bits. A field keeps only the low bits.
-pub(crate) fn behind_drop_port(drop_port: u64) -> u64 {
+pub(crate) fn beyond_drop_port(drop_port: u64) -> u64 {
     drop_port.wrapping_add(1)
 }
 

@@ -6,8 +6,8 @@
 use super::engine::Engine;
 use super::glue::{Fate, Inputs, Known, PNA, Packet};
 use super::{
-    Bound, NO_PASS, Output, PARAMETERS, PassBudget, bound_control, bound_parser, drop_packet,
-    filled, microseconds, output,
+    NO_PASS, Output, PARAMETERS, PassBudget, ResolvedProgram, drop_packet, filled, microseconds,
+    output, resolved_control, resolved_parser,
 };
 use crate::error::{LoadError, RunError};
 use crate::layout::Layout;
@@ -16,10 +16,10 @@ use ir::{ControlId, ParserId, TypeId};
 
 #[derive(Clone, Debug)]
 pub(crate) struct Blocks {
-    parser: Bound<ParserId>,
-    pre: Option<Bound<ControlId>>,
-    control: Bound<ControlId>,
-    deparser: Bound<ControlId>,
+    parser: ResolvedProgram<ParserId>,
+    pre: Option<ResolvedProgram<ControlId>>,
+    control: ResolvedProgram<ControlId>,
+    deparser: ResolvedProgram<ControlId>,
 }
 
 impl Blocks {
@@ -27,39 +27,39 @@ impl Blocks {
         let program = &layout.program;
         let main = &program.main;
         let with_pre = main.arguments.len() > 3;
-        let pre = with_pre.then(|| bound_control(program, main, 1, "pre control", 4));
+        let pre = with_pre.then(|| resolved_control(program, main, 1, "pre control", 4));
         let next = if with_pre { 2 } else { 1 };
         Ok(Self {
-            parser: bound_parser(program, main, 0, "main parser", 3)?,
+            parser: resolved_parser(program, main, 0, "main parser", 3)?,
             pre: pre.transpose()?,
-            control: bound_control(program, main, next, "main control", 4)?,
-            deparser: bound_control(program, main, next + 1, "main deparser", 3)?,
+            control: resolved_control(program, main, next, "main control", 4)?,
+            deparser: resolved_control(program, main, next + 1, "main deparser", 3)?,
         })
     }
 
     pub(super) fn process<'p>(
         &self,
-        machine: &mut impl Engine<'p>,
+        engine: &mut impl Engine<'p>,
         port: u32,
         packet: &[u8],
         outputs: &mut Vec<Output>,
     ) -> Result<(), RunError> {
-        self.passes(machine, port, (packet.to_vec(), 0), PassBudget::default(), outputs)
+        self.passes(engine, port, (packet.to_vec(), 0), PassBudget::default(), outputs)
     }
 
     /// Continues after the main control, with headers, metadata, and the main control's output
     /// metadata.
     pub(super) fn go_on<'p, E: Engine<'p>>(
         &self,
-        machine: &mut E,
+        engine: &mut E,
         port: u32,
         arguments: [E::Value; 3],
         outputs: &mut Vec<Output>,
     ) -> Result<(), RunError> {
         let mut budget = PassBudget::default();
         budget.take(0)?;
-        match self.behind_control(machine, arguments, 0, outputs)? {
-            Some(again) => self.passes(machine, port, (again, 1), budget, outputs),
+        match self.after_control(engine, arguments, 0, outputs)? {
+            Some(again) => self.passes(engine, port, (again, 1), budget, outputs),
             None => Ok(()),
         }
     }
@@ -67,7 +67,7 @@ impl Blocks {
     /// Runs all passes from the given one on.
     fn passes<'p>(
         &self,
-        machine: &mut impl Engine<'p>,
+        engine: &mut impl Engine<'p>,
         port: u32,
         (mut packet, mut generation): (Vec<u8>, u32),
         mut budget: PassBudget,
@@ -75,7 +75,7 @@ impl Blocks {
     ) -> Result<(), RunError> {
         loop {
             budget.take(generation)?;
-            match self.pass(machine, port, packet, generation, outputs)? {
+            match self.pass(engine, port, packet, generation, outputs)? {
                 Some(again) => packet = again,
                 None => return Ok(()),
             }
@@ -86,7 +86,7 @@ impl Blocks {
     /// Runs one pass, and returns the packet if it is recirculated.
     fn pass<'p, E: Engine<'p>>(
         &self,
-        machine: &mut E,
+        engine: &mut E,
         port: u32,
         packet: Vec<u8>,
         generation: u32,
@@ -94,30 +94,29 @@ impl Blocks {
     ) -> Result<Option<Vec<u8>>, RunError> {
         let path = if generation == 0 { "normal" } else { "recirculated" };
         let length = packet.len();
-        machine.event(|_| Event::Pass { pipeline: "main", port, length, path });
-        machine.begin_pass(length as u64)?;
+        engine.event(|_| Event::Pass { pipeline: "main", port, length, path });
+        engine.begin_pass(length as u64)?;
         if generation > 0 {
-            machine.charge_copy(length)?;
+            engine.charge_copy(length)?;
         }
-        let from_host = machine.state.is_host_port(port);
+        let from_host = engine.state.is_host_port(port);
         let inputs = Inputs::all(0)
             .with(Known::Port, port.into())
-            .with(Known::Direction, machine.layout.names.direction(from_host).into())
-            .with(Known::Now, microseconds(machine))
+            .with(Known::Direction, engine.layout.names.direction(from_host).into())
+            .with(Known::Now, microseconds(engine))
             .with(Known::Generation, generation.into())
             .with(Known::IsRecirculated, (generation > 0).into());
-        let initial = |machine: &mut E, type_id: Option<&TypeId>| {
-            machine.initial(*type_id.ok_or(PARAMETERS)?)
-        };
+        let initial =
+            |engine: &mut E, type_id: Option<&TypeId>| engine.initial(*type_id.ok_or(PARAMETERS)?);
 
         let types = &self.parser.types;
         let mut arguments = [
-            initial(machine, types.first())?,
-            initial(machine, types.get(1))?,
-            filled(machine, types.get(2), PNA.before_parser, &inputs)?,
+            initial(engine, types.first())?,
+            initial(engine, types.get(1))?,
+            filled(engine, types.get(2), PNA.before_parser, &inputs)?,
         ];
-        machine.load_packet(packet);
-        let outcome = machine.run_parser(self.parser.id, &mut arguments)?;
+        engine.load_packet(packet);
+        let outcome = engine.run_parser(self.parser.id, &mut arguments)?;
         let [headers, metadata, _] = arguments;
         let inputs = inputs.with(Known::ParserError, outcome.error.into());
 
@@ -128,12 +127,12 @@ impl Blocks {
             let types = &pre.types;
             let same = |position: usize| types.get(position) == self.parser.types.get(position);
             let mut arguments = [
-                if same(0) { machine.copy(&headers) } else { initial(machine, types.first())? },
-                if same(1) { machine.copy(&metadata) } else { initial(machine, types.get(1))? },
-                filled(machine, types.get(2), PNA.before_ingress, &inputs)?,
-                initial(machine, types.get(3))?,
+                if same(0) { engine.copy(&headers) } else { initial(engine, types.first())? },
+                if same(1) { engine.copy(&metadata) } else { initial(engine, types.get(1))? },
+                filled(engine, types.get(2), PNA.before_ingress, &inputs)?,
+                initial(engine, types.get(3))?,
             ];
-            machine.run_control(pre.id, &mut arguments)?;
+            engine.run_control(pre.id, &mut arguments)?;
             let [_, pre_metadata, ..] = arguments;
             if same(1) {
                 metadata = pre_metadata;
@@ -144,31 +143,31 @@ impl Blocks {
         let mut arguments = [
             headers,
             metadata,
-            filled(machine, types.get(2), PNA.before_ingress, &inputs)?,
-            initial(machine, types.get(3))?,
+            filled(engine, types.get(2), PNA.before_ingress, &inputs)?,
+            initial(engine, types.get(3))?,
         ];
-        machine.run_control(self.control.id, &mut arguments)?;
+        engine.run_control(self.control.id, &mut arguments)?;
         let [headers, metadata, _, decisions] = arguments;
-        self.behind_control(machine, [headers, metadata, decisions], generation, outputs)
+        self.after_control(engine, [headers, metadata, decisions], generation, outputs)
     }
 
     /// Runs the deparser and applies the packet's fate. Returns the packet if it is recirculated.
-    fn behind_control<'p, E: Engine<'p>>(
+    fn after_control<'p, E: Engine<'p>>(
         &self,
-        machine: &mut E,
+        engine: &mut E,
         mut arguments: [E::Value; 3],
         generation: u32,
         outputs: &mut Vec<Output>,
     ) -> Result<Option<Vec<u8>>, RunError> {
-        machine.run_control(self.deparser.id, &mut arguments)?;
-        let packet = machine.take_deparsed_packet();
-        let received = machine.take_packet();
+        engine.run_control(self.deparser.id, &mut arguments)?;
+        let packet = engine.take_deparsed_packet();
+        let received = engine.take_packet();
 
-        let effects = std::mem::take(&mut machine.effects);
-        machine.from_accelerator = effects.accelerator;
+        let effects = std::mem::take(&mut engine.effects);
+        engine.from_accelerator = effects.accelerator;
         if effects.accelerator {
             let text = "an inline accelerator is enabled; the packet passes it as it is".to_owned();
-            machine.event(|_| Event::Log { text });
+            engine.event(|_| Event::Log { text });
         }
         let decision = PNA.after_ingress.decide(&Packet {
             effects: Some(&effects),
@@ -178,29 +177,29 @@ impl Blocks {
             queues: 0,
         });
         for session in decision.copies {
-            let Some(config) = machine.state.clone_session(session) else {
+            let Some(config) = engine.state.clone_session(session) else {
                 continue;
             };
-            machine.event(|_| Event::Copy { kind: "mirror" });
-            let group = config.multicast_group.map(|id| machine.state.replicas(id));
+            engine.event(|_| Event::Copy { kind: "mirror" });
+            let group = config.multicast_group.map(|id| engine.state.replicas(id));
             let group = group.unwrap_or_default();
             let replicas: Vec<_> = config.replicas.iter().chain(group.iter()).copied().collect();
             let most = config.packet_length.and_then(|most| usize::try_from(most).ok());
             for replica in replicas {
-                machine.charge_copy(received.len().max(packet.len()))?;
+                engine.charge_copy(received.len().max(packet.len()))?;
                 let contents = if config.before_main_control { &received } else { &packet };
                 let mut copy = contents.clone();
                 copy.truncate(most.unwrap_or(usize::MAX));
-                output(machine, outputs, replica.port, copy, generation + 1);
+                output(engine, outputs, replica.port, copy, generation + 1);
             }
         }
         match decision.fate {
             Fate::Recirculate => {
-                machine.event(|_| Event::Copy { kind: "recirculate" });
+                engine.event(|_| Event::Copy { kind: "recirculate" });
                 return Ok(Some(packet));
             }
-            Fate::Unicast { port } => output(machine, outputs, port, packet, generation),
-            Fate::Drop { reason } => drop_packet(machine, reason),
+            Fate::Unicast { port } => output(engine, outputs, port, packet, generation),
+            Fate::Drop { reason } => drop_packet(engine, reason),
             Fate::Resubmit | Fate::Multicast { .. } => return Err(NO_PASS),
         }
         Ok(None)

@@ -14,13 +14,13 @@ use super::engine::Engine;
 use super::glue::{Decision, Fate, Inputs, Known, PSA, Packet, Rules};
 use super::v1model::Behind;
 use super::{
-    Bound, NO_PASS, Output, PARAMETERS, PassBudget, bound_control, bound_parser, drop_packet,
-    filled, microseconds, output,
+    NO_PASS, Output, PARAMETERS, PassBudget, ResolvedProgram, drop_packet, filled, microseconds,
+    output, resolved_control, resolved_parser,
 };
 use crate::dialect::Dialect;
 use crate::error::{LoadError, RunError};
+use crate::interpreter::Interpreter;
 use crate::layout::{Layout, MetadataField, PacketPath};
-use crate::machine::Machine;
 use crate::state::{CloneSession, Replica};
 use crate::trace::Event;
 use ir::{ControlId, Package, PackageValue, ParserId, Program, TypeId};
@@ -34,9 +34,9 @@ pub(crate) struct Blocks {
 
 #[derive(Clone, Debug)]
 struct Pipeline {
-    parser: Bound<ParserId>,
-    control: Bound<ControlId>,
-    deparser: Bound<ControlId>,
+    parser: ResolvedProgram<ParserId>,
+    control: ResolvedProgram<ControlId>,
+    deparser: ResolvedProgram<ControlId>,
 }
 
 enum Pass<V> {
@@ -107,7 +107,7 @@ impl Blocks {
 
     pub(super) fn process<'p, E: Engine<'p>>(
         &self,
-        machine: &mut E,
+        engine: &mut E,
         port: u32,
         packet: &[u8],
         outputs: &mut Vec<Output>,
@@ -117,12 +117,12 @@ impl Blocks {
             packet: packet.to_vec(),
             port,
             path: PacketPath::Normal,
-            resubmitted: initial(machine, parser, 3)?,
-            recirculated: initial(machine, parser, 4)?,
+            resubmitted: initial(engine, parser, 3)?,
+            recirculated: initial(engine, parser, 4)?,
             counted_length: packet.len() as u64,
             generation: 0,
         };
-        self.all(machine, VecDeque::from([Pass::Ingress(first)]), PassBudget::default(), outputs)
+        self.all(engine, VecDeque::from([Pass::Ingress(first)]), PassBudget::default(), outputs)
     }
 
     /// Continues with a packet that machine code has run to the end of ingress or egress. The
@@ -130,7 +130,7 @@ impl Blocks {
     /// the one received.
     pub(super) fn go_on<'p, E: Engine<'p>>(
         &self,
-        machine: &mut E,
+        engine: &mut E,
         (behind, port, length): (Behind, u32, u64),
         arguments: [E::Value; 3],
         outputs: &mut Vec<Output>,
@@ -141,23 +141,23 @@ impl Blocks {
         match behind {
             Behind::Ingress => {
                 let mut shared = Shared::default();
-                if machine.layout.dialect == Dialect::PsaSwitch {
-                    shared.take(machine, &arguments, &self.ingress.control.types, &[1])?;
+                if engine.layout.dialect == Dialect::PsaSwitch {
+                    shared.take(engine, &arguments, &self.ingress.control.types, &[1])?;
                 }
-                self.behind_ingress(machine, passed(port, length), arguments, shared, &mut queue)?;
+                self.after_ingress(engine, passed(port, length), arguments, shared, &mut queue)?;
             }
             Behind::Egress(to) => {
                 budget.take(0)?;
-                self.behind_egress(machine, passed(to, length), arguments, &mut queue, outputs)?;
+                self.after_egress(engine, passed(to, length), arguments, &mut queue, outputs)?;
             }
         }
-        self.all(machine, queue, budget, outputs)
+        self.all(engine, queue, budget, outputs)
     }
 
     /// Runs all passes of a queue.
     fn all<'p, E: Engine<'p>>(
         &self,
-        machine: &mut E,
+        engine: &mut E,
         mut queue: VecDeque<Pass<E::Value>>,
         mut budget: PassBudget,
         outputs: &mut Vec<Output>,
@@ -166,11 +166,11 @@ impl Blocks {
             match pass {
                 Pass::Ingress(pass) => {
                     budget.take(pass.generation)?;
-                    self.ingress(machine, pass, &mut queue)?;
+                    self.ingress(engine, pass, &mut queue)?;
                 }
                 Pass::Egress(pass) => {
                     budget.take(pass.generation)?;
-                    self.egress(machine, pass, &mut queue, outputs)?;
+                    self.egress(engine, pass, &mut queue, outputs)?;
                 }
             }
         }
@@ -179,138 +179,138 @@ impl Blocks {
 
     fn ingress<'p, E: Engine<'p>>(
         &self,
-        machine: &mut E,
+        engine: &mut E,
         pass: Ingress<E::Value>,
         queue: &mut VecDeque<Pass<E::Value>>,
     ) -> Result<(), RunError> {
         let Ingress { packet, port, path, counted_length, generation, .. } = pass;
         let length = packet.len();
-        machine.event(|_| Event::Pass { pipeline: "ingress", port, length, path: path.name() });
-        machine.begin_pass(counted_length)?;
+        engine.event(|_| Event::Pass { pipeline: "ingress", port, length, path: path.name() });
+        engine.begin_pass(counted_length)?;
         if generation > 0 {
-            machine.charge_copy(length)?;
+            engine.charge_copy(length)?;
         }
         let Pipeline { parser, control, .. } = &self.ingress;
-        let layout = machine.layout;
-        let follows = machine.layout.dialect == Dialect::PsaSwitch;
+        let layout = engine.layout;
+        let follows = engine.layout.dialect == Dialect::PsaSwitch;
         let mut shared = Shared::default();
         // psa_switch clears the port of a resubmitted packet.
         let shown_port = if follows && path == PacketPath::Resubmit { 0 } else { port };
         let inputs = Inputs::all(0)
             .with(Known::Port, shown_port.into())
             .with(Known::Path, layout.names.packet_path(path).into())
-            .with(Known::Now, microseconds(machine));
+            .with(Known::Now, microseconds(engine));
 
-        let input = filled(machine, parser.types.get(2), PSA.before_parser, &inputs)?;
-        let headers = initial(machine, &parser.types, 0)?;
-        let metadata = initial(machine, &parser.types, 1)?;
-        machine.load_packet(packet);
+        let input = filled(engine, parser.types.get(2), PSA.before_parser, &inputs)?;
+        let headers = initial(engine, &parser.types, 0)?;
+        let metadata = initial(engine, &parser.types, 1)?;
+        engine.load_packet(packet);
         let mut arguments = [headers, metadata, input, pass.resubmitted, pass.recirculated];
-        let outcome = machine.run_parser(parser.id, &mut arguments)?;
+        let outcome = engine.run_parser(parser.id, &mut arguments)?;
         if follows {
-            shared.take(machine, &arguments, &parser.types, &[1])?;
+            shared.take(engine, &arguments, &parser.types, &[1])?;
         }
         let [headers, metadata, ..] = arguments;
 
         let inputs = inputs.with(Known::ParserError, outcome.error.into());
-        let input = filled(machine, control.types.get(2), PSA.before_ingress, &inputs)?;
-        let output = filled(machine, control.types.get(3), PSA.ingress_says, &inputs)?;
+        let input = filled(engine, control.types.get(2), PSA.before_ingress, &inputs)?;
+        let output = filled(engine, control.types.get(3), PSA.ingress_says, &inputs)?;
         let mut arguments = [headers, metadata, input, output];
-        machine.run_control(control.id, &mut arguments)?;
+        engine.run_control(control.id, &mut arguments)?;
         if follows {
-            shared.take(machine, &arguments, &control.types, &[1])?;
+            shared.take(engine, &arguments, &control.types, &[1])?;
         }
         let [headers, metadata, _, decisions] = arguments;
         let passed = Passed { port, counted_length, generation };
-        self.behind_ingress(machine, passed, [headers, metadata, decisions], shared, queue)
+        self.after_ingress(engine, passed, [headers, metadata, decisions], shared, queue)
     }
 
     /// Runs the ingress deparser and packet replication.
-    fn behind_ingress<'p, E: Engine<'p>>(
+    fn after_ingress<'p, E: Engine<'p>>(
         &self,
-        machine: &mut E,
+        engine: &mut E,
         Passed { port, counted_length, generation }: Passed,
         [headers, metadata, decisions]: [E::Value; 3],
         mut shared: Shared<E::Value>,
         queue: &mut VecDeque<Pass<E::Value>>,
     ) -> Result<(), RunError> {
         let Pipeline { parser, control, deparser } = &self.ingress;
-        let follows = machine.layout.dialect == Dialect::PsaSwitch;
+        let follows = engine.layout.dialect == Dialect::PsaSwitch;
         let type_id = *control.types.get(3).ok_or(PARAMETERS)?;
-        let decision = decided(machine, &PSA.after_ingress, (&decisions, type_id), None);
+        let decision = decided(engine, &PSA.after_ingress, (&decisions, type_id), None);
         let class_of_service =
-            machine.field_number(&decisions, type_id, MetadataField::ClassOfService) as u64;
+            engine.field_number(&decisions, type_id, MetadataField::ClassOfService) as u64;
 
         let mut arguments = [
-            initial(machine, &deparser.types, 0)?,
-            initial(machine, &deparser.types, 1)?,
-            initial(machine, &deparser.types, 2)?,
+            initial(engine, &deparser.types, 0)?,
+            initial(engine, &deparser.types, 1)?,
+            initial(engine, &deparser.types, 2)?,
             headers,
             metadata,
             decisions,
         ];
         // psa_switch does not deparse a packet that does not continue to egress.
         if !follows {
-            machine.run_control(deparser.id, &mut arguments)?;
+            engine.run_control(deparser.id, &mut arguments)?;
         } else if !matches!(decision.fate, Fate::Drop { .. } | Fate::Resubmit) {
-            shared.fill(machine, &mut arguments, &deparser.types, &[0, 1, 2])?;
-            machine.run_control(deparser.id, &mut arguments)?;
-            shared.take(machine, &arguments, &deparser.types, &[0, 1, 2])?;
+            shared.fill(engine, &mut arguments, &deparser.types, &[0, 1, 2])?;
+            engine.run_control(deparser.id, &mut arguments)?;
+            shared.take(engine, &arguments, &deparser.types, &[0, 1, 2])?;
         }
         let [cloned_meta, mut resubmit_meta, normal_meta, _, metadata, _] = arguments;
-        let modified = machine.take_deparsed_packet();
-        let packet = machine.take_packet();
+        let modified = engine.take_deparsed_packet();
+        let packet = engine.take_packet();
 
         let copied = Copied { counted_length, generation, path: PacketPath::CloneI2e };
-        self.copies(machine, (decision.copies, &packet), copied, &cloned_meta, queue)?;
+        self.copies(engine, (decision.copies, &packet), copied, &cloned_meta, queue)?;
         let (path, replicas) = match decision.fate {
             Fate::Unicast { port } => {
                 (PacketPath::NormalUnicast, vec![Replica { port, instance: 0 }])
             }
             Fate::Multicast { group } => {
-                (PacketPath::NormalMulticast, machine.state.replicas(group).to_vec())
+                (PacketPath::NormalMulticast, engine.state.replicas(group).to_vec())
             }
             Fate::Resubmit => {
-                machine.event(|_| Event::Copy { kind: "resubmit" });
-                let cleared = initial(machine, &parser.types, 3)?;
-                machine.keep(&mut resubmit_meta);
+                engine.event(|_| Event::Copy { kind: "resubmit" });
+                let cleared = initial(engine, &parser.types, 3)?;
+                engine.keep(&mut resubmit_meta);
                 queue.push_back(Pass::Ingress(Ingress {
                     packet,
                     port,
                     path: PacketPath::Resubmit,
                     resubmitted: if follows { cleared } else { resubmit_meta },
-                    recirculated: initial(machine, &parser.types, 4)?,
+                    recirculated: initial(engine, &parser.types, 4)?,
                     counted_length,
                     generation: generation + 1,
                 }));
                 return Ok(());
             }
             Fate::Drop { reason } => {
-                drop_packet(machine, reason);
+                drop_packet(engine, reason);
                 return Ok(());
             }
             Fate::Recirculate => return Err(NO_PASS),
         };
         if replicas.is_empty() {
-            drop_packet(machine, "the multicast group has no members");
+            drop_packet(engine, "the multicast group has no members");
         }
-        let shared = shared.without_headers(machine);
+        let shared = shared.without_headers(engine);
         let stays = control.types.get(1) == self.egress.parser.types.get(1);
         for replica in replicas {
             if path == PacketPath::NormalMulticast {
-                machine.charge_copy(modified.len())?;
+                engine.charge_copy(modified.len())?;
             }
-            let mut pass = self.egress_pass(machine, modified.clone(), path, generation)?;
+            let mut pass = self.egress_pass(engine, modified.clone(), path, generation)?;
             pass.port = replica.port;
             pass.instance = replica.instance;
             pass.class_of_service = class_of_service;
             if follows {
                 pass.counted_length = counted_length;
-                pass.shared = shared.copy(machine);
+                pass.shared = shared.copy(engine);
             } else {
-                pass.normal = machine.copy(&normal_meta);
+                pass.normal = engine.copy(&normal_meta);
                 if stays {
-                    pass.metadata = machine.copy(&metadata);
+                    pass.metadata = engine.copy(&metadata);
                 }
             }
             queue.push_back(Pass::Egress(pass));
@@ -321,37 +321,37 @@ impl Blocks {
     /// Sends copies of a packet to egress, with the deparser's metadata for them.
     fn copies<'p, E: Engine<'p>>(
         &self,
-        machine: &mut E,
+        engine: &mut E,
         (sessions, packet): (Vec<u32>, &[u8]),
         Copied { counted_length, generation, path }: Copied,
         metadata: &E::Value,
         queue: &mut VecDeque<Pass<E::Value>>,
     ) -> Result<(), RunError> {
-        let follows = machine.layout.dialect == Dialect::PsaSwitch;
+        let follows = engine.layout.dialect == Dialect::PsaSwitch;
         let is_of_ingress = path == PacketPath::CloneI2e;
         for session in sessions {
-            let Some(config) = machine.state.clone_session(session) else {
+            let Some(config) = engine.state.clone_session(session) else {
                 continue;
             };
             let kind = match is_of_ingress {
                 true => "clone from ingress to egress",
                 false => "clone from egress to egress",
             };
-            machine.event(|_| Event::Copy { kind });
+            engine.event(|_| Event::Copy { kind });
             let mut copy = packet.to_vec();
             copy.truncate(most(config.packet_length));
-            for replica in replicas(machine, &config) {
-                machine.charge_copy(copy.len())?;
-                let mut pass = self.egress_pass(machine, copy.clone(), path, generation + 1)?;
+            for replica in replicas(engine, &config) {
+                engine.charge_copy(copy.len())?;
+                let mut pass = self.egress_pass(engine, copy.clone(), path, generation + 1)?;
                 pass.port = replica.port;
                 pass.instance = replica.instance;
                 pass.class_of_service = u64::from(config.class_of_service);
                 if follows {
                     pass.counted_length = counted_length;
                 } else if is_of_ingress {
-                    pass.cloned_at_ingress = machine.copy(metadata);
+                    pass.cloned_at_ingress = engine.copy(metadata);
                 } else {
-                    pass.cloned_at_egress = machine.copy(metadata);
+                    pass.cloned_at_egress = engine.copy(metadata);
                 }
                 queue.push_back(Pass::Egress(pass));
             }
@@ -361,7 +361,7 @@ impl Blocks {
 
     fn egress_pass<'p, E: Engine<'p>>(
         &self,
-        machine: &mut E,
+        engine: &mut E,
         packet: Vec<u8>,
         path: PacketPath,
         generation: u32,
@@ -372,10 +372,10 @@ impl Blocks {
             path,
             instance: 0,
             class_of_service: 0,
-            metadata: initial(machine, types, 1)?,
-            normal: initial(machine, types, 3)?,
-            cloned_at_ingress: initial(machine, types, 4)?,
-            cloned_at_egress: initial(machine, types, 5)?,
+            metadata: initial(engine, types, 1)?,
+            normal: initial(engine, types, 3)?,
+            cloned_at_ingress: initial(engine, types, 4)?,
+            cloned_at_egress: initial(engine, types, 5)?,
             shared: Shared::default(),
             counted_length: packet.len() as u64,
             packet,
@@ -385,91 +385,91 @@ impl Blocks {
 
     fn egress<'p, E: Engine<'p>>(
         &self,
-        machine: &mut E,
+        engine: &mut E,
         pass: Egress<E::Value>,
         queue: &mut VecDeque<Pass<E::Value>>,
         outputs: &mut Vec<Output>,
     ) -> Result<(), RunError> {
         let Egress { packet, port, path, shared, counted_length, generation, .. } = pass;
         let length = packet.len();
-        machine.event(|_| Event::Pass { pipeline: "egress", port, length, path: path.name() });
-        machine.begin_pass(counted_length)?;
+        engine.event(|_| Event::Pass { pipeline: "egress", port, length, path: path.name() });
+        engine.begin_pass(counted_length)?;
         let Pipeline { parser, control, .. } = &self.egress;
-        let layout = machine.layout;
+        let layout = engine.layout;
         let inputs = Inputs::all(0)
             .with(Known::Port, port.into())
             .with(Known::Path, layout.names.packet_path(path).into())
             .with(Known::Instance, pass.instance.into())
             .with(Known::ClassOfService, pass.class_of_service)
-            .with(Known::Now, microseconds(machine));
+            .with(Known::Now, microseconds(engine));
 
-        let input = filled(machine, parser.types.get(2), PSA.before_egress_parser, &inputs)?;
-        let headers = initial(machine, &parser.types, 0)?;
+        let input = filled(engine, parser.types.get(2), PSA.before_egress_parser, &inputs)?;
+        let headers = initial(engine, &parser.types, 0)?;
         let metadata = pass.metadata;
-        machine.load_packet(packet);
+        engine.load_packet(packet);
         let (normal, at_ingress) = (pass.normal, pass.cloned_at_ingress);
         let mut arguments = [headers, metadata, input, normal, at_ingress, pass.cloned_at_egress];
-        shared.fill(machine, &mut arguments, &parser.types, &[1, 3, 4, 5])?;
-        let outcome = machine.run_parser(parser.id, &mut arguments)?;
+        shared.fill(engine, &mut arguments, &parser.types, &[1, 3, 4, 5])?;
+        let outcome = engine.run_parser(parser.id, &mut arguments)?;
         let [headers, metadata, ..] = arguments;
 
         let inputs = inputs.with(Known::ParserError, outcome.error.into());
-        let input = filled(machine, control.types.get(2), PSA.before_egress, &inputs)?;
-        let decisions = initial(machine, &control.types, 3)?;
+        let input = filled(engine, control.types.get(2), PSA.before_egress, &inputs)?;
+        let decisions = initial(engine, &control.types, 3)?;
         let mut arguments = [headers, metadata, input, decisions];
-        machine.run_control(control.id, &mut arguments)?;
+        engine.run_control(control.id, &mut arguments)?;
         let [headers, metadata, _, decisions] = arguments;
         let passed = Passed { port, counted_length, generation };
-        self.behind_egress(machine, passed, [headers, metadata, decisions], queue, outputs)
+        self.after_egress(engine, passed, [headers, metadata, decisions], queue, outputs)
     }
 
     /// Runs the egress deparser and applies the packet's fate.
-    fn behind_egress<'p, E: Engine<'p>>(
+    fn after_egress<'p, E: Engine<'p>>(
         &self,
-        machine: &mut E,
+        engine: &mut E,
         Passed { port, counted_length, generation }: Passed,
         [headers, metadata, decisions]: [E::Value; 3],
         queue: &mut VecDeque<Pass<E::Value>>,
         outputs: &mut Vec<Output>,
     ) -> Result<(), RunError> {
         let Pipeline { control, deparser, .. } = &self.egress;
-        let follows = machine.layout.dialect == Dialect::PsaSwitch;
+        let follows = engine.layout.dialect == Dialect::PsaSwitch;
         let type_id = *control.types.get(3).ok_or(PARAMETERS)?;
-        let decision = decided(machine, &PSA.after_egress, (&decisions, type_id), Some(port));
+        let decision = decided(engine, &PSA.after_egress, (&decisions, type_id), Some(port));
 
         let inputs = Inputs::all(0).with(Known::Port, port.into());
-        let input = filled(machine, deparser.types.get(5), PSA.before_egress_deparser, &inputs)?;
+        let input = filled(engine, deparser.types.get(5), PSA.before_egress_deparser, &inputs)?;
         let mut arguments = [
-            initial(machine, &deparser.types, 0)?,
-            initial(machine, &deparser.types, 1)?,
+            initial(engine, &deparser.types, 0)?,
+            initial(engine, &deparser.types, 1)?,
             headers,
             metadata,
             decisions,
             input,
         ];
-        machine.run_control(deparser.id, &mut arguments)?;
+        engine.run_control(deparser.id, &mut arguments)?;
         let [cloned_meta, mut recirculated_meta, ..] = arguments;
-        let modified = machine.take_deparsed_packet();
+        let modified = engine.take_deparsed_packet();
 
         let copied = Copied { counted_length, generation, path: PacketPath::CloneE2e };
-        self.copies(machine, (decision.copies, &modified), copied, &cloned_meta, queue)?;
+        self.copies(engine, (decision.copies, &modified), copied, &cloned_meta, queue)?;
         if let Fate::Drop { reason } = decision.fate {
-            drop_packet(machine, reason);
+            drop_packet(engine, reason);
         } else if decision.fate == Fate::Recirculate {
-            machine.event(|_| Event::Copy { kind: "recirculate" });
-            let cleared = initial(machine, &self.ingress.parser.types, 4)?;
-            machine.keep(&mut recirculated_meta);
+            engine.event(|_| Event::Copy { kind: "recirculate" });
+            let cleared = initial(engine, &self.ingress.parser.types, 4)?;
+            engine.keep(&mut recirculated_meta);
             queue.push_back(Pass::Ingress(Ingress {
                 counted_length: if follows { counted_length } else { modified.len() as u64 },
                 packet: modified,
                 port,
                 path: PacketPath::Recirculate,
-                resubmitted: initial(machine, &self.ingress.parser.types, 3)?,
+                resubmitted: initial(engine, &self.ingress.parser.types, 3)?,
                 recirculated: if follows { cleared } else { recirculated_meta },
                 generation: generation + 1,
             }));
         } else {
-            output(machine, outputs, port, modified, generation);
+            output(engine, outputs, port, modified, generation);
         }
         Ok(())
     }
@@ -477,12 +477,12 @@ impl Blocks {
 
 /// Runs rules of the glue on a control's output metadata.
 fn decided<'p, E: Engine<'p>>(
-    machine: &E,
+    engine: &E,
     rules: &Rules,
     (says, type_id): (&E::Value, TypeId),
     port: Option<u32>,
 ) -> Decision {
-    let number = |field| machine.field_number(says, type_id, field);
+    let number = |field| engine.field_number(says, type_id, field);
     rules.decide(&Packet { effects: None, number, port, drop_port: 0, queues: 0 })
 }
 
@@ -494,26 +494,26 @@ impl Pipeline {
     ) -> Result<Self, LoadError> {
         let [parser, control, deparser] = parameters;
         Ok(Self {
-            parser: bound_parser(program, package, 0, "parser", parser)?,
-            control: bound_control(program, package, 1, "control", control)?,
-            deparser: bound_control(program, package, 2, "deparser", deparser)?,
+            parser: resolved_parser(program, package, 0, "parser", parser)?,
+            control: resolved_control(program, package, 1, "control", control)?,
+            deparser: resolved_control(program, package, 2, "deparser", deparser)?,
         })
     }
 }
 
 fn initial<'p, E: Engine<'p>>(
-    machine: &mut E,
+    engine: &mut E,
     types: &[TypeId],
     position: usize,
 ) -> Result<E::Value, RunError> {
-    machine.initial(*types.get(position).ok_or(PARAMETERS)?)
+    engine.initial(*types.get(position).ok_or(PARAMETERS)?)
 }
 
 fn most(packet_length: Option<u64>) -> usize {
     packet_length.and_then(|most| usize::try_from(most).ok()).unwrap_or(usize::MAX)
 }
 
-fn replicas(machine: &Machine<'_>, session: &CloneSession) -> Vec<Replica> {
-    let group = session.multicast_group.map(|group| machine.state.replicas(group));
+fn replicas(engine: &Interpreter<'_>, session: &CloneSession) -> Vec<Replica> {
+    let group = session.multicast_group.map(|group| engine.state.replicas(group));
     session.replicas.iter().chain(group.unwrap_or_default().iter()).copied().collect()
 }

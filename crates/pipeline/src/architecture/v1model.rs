@@ -25,15 +25,15 @@ use self::queue::{Pass, Queue};
 use super::engine::Engine;
 use super::glue::{
     AT_INGRESS, Decision, Fate, Input, Inputs, Known, Packet, REPLICA, Rules, Set, TO_GROUP,
-    TO_PORT, V1MODEL, behind_drop_port, instance,
+    TO_PORT, V1MODEL, beyond_drop_port, instance,
 };
 use super::{
-    Bound, NO_PASS, Output, PassBudget, assign, bound_control, bound_parser, drop_packet,
-    microseconds, output,
+    NO_PASS, Output, PassBudget, ResolvedProgram, assign, drop_packet, microseconds, output,
+    resolved_control, resolved_parser,
 };
 use crate::error::{LoadError, RunError};
+use crate::interpreter::{Effects, Preserved};
 use crate::layout::{Layout, MetadataField};
-use crate::machine::{Effects, Preserved};
 use crate::state::Replica;
 use crate::trace::Event;
 use ir::{ControlId, ParserId, TypeId};
@@ -41,7 +41,7 @@ use std::sync::atomic::Ordering;
 
 #[derive(Clone, Debug)]
 pub(crate) struct Blocks {
-    parser: Bound<ParserId>,
+    parser: ResolvedProgram<ParserId>,
     verify: ControlId,
     ingress: ControlId,
     egress: ControlId,
@@ -117,9 +117,9 @@ impl Blocks {
         let program = &layout.program;
         let main = &program.main;
         let control = |position, block, parameters| {
-            bound_control(program, main, position, block, parameters).map(|bound| bound.id)
+            resolved_control(program, main, position, block, parameters).map(|resolved| resolved.id)
         };
-        let parser = bound_parser(program, main, 0, "parser", 3)?;
+        let parser = resolved_parser(program, main, 0, "parser", 3)?;
         let lists = |position: usize| {
             let metadata = parser.types.get(position);
             metadata.map(|metadata| FieldLists::new(layout, *metadata)).unwrap_or_default()
@@ -141,15 +141,15 @@ impl Blocks {
 
     pub(super) fn process<'p, E: Engine<'p>>(
         &self,
-        machine: &mut E,
+        engine: &mut E,
         port: u32,
         packet: &[u8],
         outputs: &mut Vec<Output>,
     ) -> Result<(), RunError> {
-        let metadata = machine.initial(self.type_of(1)?)?;
-        let mut standard = machine.initial(self.type_of(2)?)?;
-        let inputs = self.inputs(machine).with(Known::Port, port.into());
-        self.assign(machine, &mut standard, V1MODEL.received, &inputs)?;
+        let metadata = engine.initial(self.type_of(1)?)?;
+        let mut standard = engine.initial(self.type_of(2)?)?;
+        let inputs = self.inputs(engine).with(Known::Port, port.into());
+        self.assign(engine, &mut standard, V1MODEL.received, &inputs)?;
         let first = Ingress {
             packet: packet.to_vec(),
             port,
@@ -160,14 +160,14 @@ impl Blocks {
         };
         let mut queue = Queue::default();
         queue.push(Pass::Ingress(first));
-        self.all(machine, (queue, PassBudget::default()), outputs)
+        self.all(engine, (queue, PassBudget::default()), outputs)
     }
 
     /// Continues with a packet that machine code has run to the end of ingress or egress. The
     /// packet is loaded, and its effects, cursor and change of length are in the interpreter.
     pub(crate) fn go_on<'p, E: Engine<'p>>(
         &self,
-        machine: &mut E,
+        engine: &mut E,
         (behind, port, length): (Behind, u32, u64),
         arguments: [E::Value; 3],
         outputs: &mut Vec<Output>,
@@ -178,7 +178,7 @@ impl Blocks {
         match behind {
             Behind::Ingress => {
                 let passed = Passed { port, length, generation: 0 };
-                self.behind_ingress(machine, passed, arguments, &mut queue)?;
+                self.after_ingress(engine, passed, arguments, &mut queue)?;
             }
             Behind::Egress(to) => {
                 budget.take(0)?;
@@ -191,16 +191,16 @@ impl Blocks {
                     truncated: None,
                     generation: 0,
                 };
-                self.behind_egress(machine, passed, arguments, &mut queue, outputs)?;
+                self.after_egress(engine, passed, arguments, &mut queue, outputs)?;
             }
         }
-        self.all(machine, (queue, budget), outputs)
+        self.all(engine, (queue, budget), outputs)
     }
 
     /// Runs all passes of a queue.
     fn all<'p, E: Engine<'p>>(
         &self,
-        machine: &mut E,
+        engine: &mut E,
         (mut queue, mut budget): (Queue<E::Value>, PassBudget),
         outputs: &mut Vec<Output>,
     ) -> Result<(), RunError> {
@@ -208,11 +208,11 @@ impl Blocks {
             match pass {
                 Pass::Ingress(pass) => {
                     budget.take(pass.generation)?;
-                    self.ingress(machine, pass, &mut queue)?;
+                    self.ingress(engine, pass, &mut queue)?;
                 }
                 Pass::Egress(pass) => {
                     budget.take(pass.generation)?;
-                    self.egress(machine, *pass, &mut queue, outputs)?;
+                    self.egress(engine, *pass, &mut queue, outputs)?;
                 }
             }
         }
@@ -222,102 +222,102 @@ impl Blocks {
     /// Runs assignments of the glue on standard metadata.
     fn assign<'p, E: Engine<'p>>(
         &self,
-        machine: &mut E,
+        engine: &mut E,
         standard: &mut E::Value,
         sets: &[Set],
         inputs: &Inputs<u64>,
     ) -> Result<(), RunError> {
-        assign(machine, (standard, self.type_of(2)?), sets, inputs);
+        assign(engine, (standard, self.type_of(2)?), sets, inputs);
         Ok(())
     }
 
-    fn inputs<'p, E: Engine<'p>>(&self, machine: &E) -> Inputs<u64> {
-        let drop_port = machine.layout.drop_port;
-        let inputs = Inputs::all(0).with(Known::Now, microseconds(machine));
-        inputs.with(Known::BehindDropPort, behind_drop_port(drop_port.into()))
+    fn inputs<'p, E: Engine<'p>>(&self, engine: &E) -> Inputs<u64> {
+        let drop_port = engine.layout.drop_port;
+        let inputs = Inputs::all(0).with(Known::Now, microseconds(engine));
+        inputs.with(Known::BehindDropPort, beyond_drop_port(drop_port.into()))
     }
 
     /// Runs rules of the glue for a packet with these effects and standard metadata.
     fn decide<'p, E: Engine<'p>>(
         &self,
-        machine: &E,
+        engine: &E,
         rules: &Rules,
         (effects, standard): (Option<&Effects>, &E::Value),
         port: Option<u32>,
     ) -> Result<Decision, RunError> {
         let type_id = self.type_of(2)?;
-        let number = |field| machine.field_number(standard, type_id, field);
-        let drop_port = machine.layout.drop_port;
-        let queues = machine.state.priority_queues.load(Ordering::Relaxed);
+        let number = |field| engine.field_number(standard, type_id, field);
+        let drop_port = engine.layout.drop_port;
+        let queues = engine.state.priority_queues.load(Ordering::Relaxed);
         Ok(rules.decide(&Packet { effects, number, port, drop_port, queues }))
     }
 
     fn number<'p, E: Engine<'p>>(
         &self,
-        machine: &mut E,
+        engine: &mut E,
         standard: &E::Value,
         field: MetadataField,
     ) -> Result<u128, RunError> {
-        Ok(machine.field_number(standard, self.type_of(2)?, field))
+        Ok(engine.field_number(standard, self.type_of(2)?, field))
     }
 
     fn ingress<'p, E: Engine<'p>>(
         &self,
-        machine: &mut E,
+        engine: &mut E,
         pass: Ingress<E::Value>,
         queue: &mut Queue<E::Value>,
     ) -> Result<(), RunError> {
         let Ingress { packet, port, metadata, mut standard, path, generation } = pass;
-        let length = packet.len() as u64 + machine.beyond;
-        machine.event(|_| Event::Pass { pipeline: "ingress", port, length: packet.len(), path });
-        machine.begin_pass(length)?;
+        let length = packet.len() as u64 + engine.beyond;
+        engine.event(|_| Event::Pass { pipeline: "ingress", port, length: packet.len(), path });
+        engine.begin_pass(length)?;
         if generation > 0 {
-            machine.charge_copy(usize::try_from(length).unwrap_or(usize::MAX))?;
+            engine.charge_copy(usize::try_from(length).unwrap_or(usize::MAX))?;
         }
-        let inputs = self.inputs(machine).with(Known::Length, length);
-        self.assign(machine, &mut standard, V1MODEL.before_parser, &inputs)?;
+        let inputs = self.inputs(engine).with(Known::Length, length);
+        self.assign(engine, &mut standard, V1MODEL.before_parser, &inputs)?;
 
-        let mut arguments = self.parse(machine, packet, metadata, standard)?;
-        machine.run_control_and_send_digest(self.ingress, &mut arguments)?;
+        let mut arguments = self.parse(engine, packet, metadata, standard)?;
+        engine.run_control_and_send_digest(self.ingress, &mut arguments)?;
         let passed = Passed { port, length, generation };
-        self.behind_ingress(machine, passed, arguments, queue)
+        self.after_ingress(engine, passed, arguments, queue)
     }
 
-    fn behind_ingress<'p, E: Engine<'p>>(
+    fn after_ingress<'p, E: Engine<'p>>(
         &self,
-        machine: &mut E,
+        engine: &mut E,
         Passed { port, length, generation }: Passed,
         arguments: [E::Value; 3],
         queue: &mut Queue<E::Value>,
     ) -> Result<(), RunError> {
-        let effects = std::mem::take(&mut machine.effects);
-        let payload_length = machine.payload().len();
-        let mut packet = machine.take_packet();
-        let length_in_egress = length.saturating_add_signed(machine.take_length_change());
+        let effects = std::mem::take(&mut engine.effects);
+        let payload_length = engine.payload().len();
+        let mut packet = engine.take_packet();
+        let length_in_egress = length.saturating_add_signed(engine.take_length_change());
         let [mut headers, mut metadata, mut standard] = arguments;
 
         let left = (Some(&effects), &standard);
-        let decision = self.decide(machine, &V1MODEL.after_ingress, left, None)?;
+        let decision = self.decide(engine, &V1MODEL.after_ingress, left, None)?;
         if !decision.copies.is_empty() {
             // Parsing the copies runs blocks for other packets.
             for value in [&mut headers, &mut metadata, &mut standard] {
-                machine.keep(value);
+                engine.keep(value);
             }
         }
         let kept = Kept { control: self.ingress, metadata: &metadata, standard: &standard };
         for session in decision.copies {
             let preserved = effects.clone_preserves();
             let copy = Copy { session, preserved, generation, port };
-            self.clone_at_ingress(machine, &packet, &kept, &copy, queue)?;
+            self.clone_at_ingress(engine, &packet, &kept, &copy, queue)?;
         }
         let (multicast, destination) = match decision.fate {
             Fate::Unicast { port } => (None, port),
             Fate::Multicast { group } => (Some(group), 0),
             Fate::Resubmit => {
-                machine.event(|_| Event::Copy { kind: "resubmit" });
+                engine.event(|_| Event::Copy { kind: "resubmit" });
                 let preserved = effects.resubmit.unwrap_or(Preserved::Nothing);
                 let (metadata, standard) =
-                    self.preserved(machine, &kept, &preserved, instance::RESUBMITTED)?;
+                    self.preserved(engine, &kept, &preserved, instance::RESUBMITTED)?;
                 let generation = generation + 1;
                 let path = "resubmitted";
                 let pass = Ingress { packet, port, metadata, standard, path, generation };
@@ -325,7 +325,7 @@ impl Blocks {
                 return Ok(());
             }
             Fate::Drop { reason } => {
-                drop_packet(machine, reason);
+                drop_packet(engine, reason);
                 return Ok(());
             }
             Fate::Recirculate => return Err(NO_PASS),
@@ -333,7 +333,7 @@ impl Blocks {
         packet.drain(..packet.len().saturating_sub(payload_length));
         let payload = packet;
         let sets = if multicast.is_some() { TO_GROUP } else { TO_PORT };
-        self.assign(machine, &mut standard, sets, &Inputs::all(0))?;
+        self.assign(engine, &mut standard, sets, &Inputs::all(0))?;
         let passing = Egress {
             port: destination,
             headers,
@@ -351,58 +351,58 @@ impl Blocks {
             generation,
         };
         match multicast {
-            Some(group) => self.replicate(machine, &passing, group, queue),
-            None => self.enqueue(machine, passing, queue),
+            Some(group) => self.replicate(engine, &passing, group, queue),
+            None => self.enqueue(engine, passing, queue),
         }
     }
 
     /// Runs the parser and checksum verification.
     fn parse<'p, E: Engine<'p>>(
         &self,
-        machine: &mut E,
+        engine: &mut E,
         packet: Vec<u8>,
         metadata: E::Value,
         standard: E::Value,
     ) -> Result<[E::Value; 3], RunError> {
-        let headers = machine.initial(self.type_of(0)?)?;
-        machine.load_packet(packet);
+        let headers = engine.initial(self.type_of(0)?)?;
+        engine.load_packet(packet);
         let mut arguments = [headers, metadata, standard];
-        let outcome = machine.run_parser(self.parser.id, &mut arguments)?;
+        let outcome = engine.run_parser(self.parser.id, &mut arguments)?;
         let [headers, metadata, mut standard] = arguments;
         let mut verified = [headers, metadata];
-        machine.run_control(self.verify, &mut verified)?;
+        engine.run_control(self.verify, &mut verified)?;
         let [headers, metadata] = verified;
         let inputs = Inputs::all(0)
             .with(Known::ParserError, outcome.error.into())
-            .with(Known::ChecksumFailed, machine.effects.checksum_error.into());
-        self.assign(machine, &mut standard, V1MODEL.before_ingress, &inputs)?;
+            .with(Known::ChecksumFailed, engine.effects.checksum_error.into());
+        self.assign(engine, &mut standard, V1MODEL.before_ingress, &inputs)?;
         Ok([headers, metadata, standard])
     }
 
     /// Clones the packet as it was received, which is parsed again.
     fn clone_at_ingress<'p, E: Engine<'p>>(
         &self,
-        machine: &mut E,
+        engine: &mut E,
         packet: &[u8],
         kept: &Kept<'_, E::Value>,
         copy: &Copy,
         queue: &mut Queue<E::Value>,
     ) -> Result<(), RunError> {
-        if machine.state.clone_session(copy.session).is_none() {
+        if engine.state.clone_session(copy.session).is_none() {
             return Ok(());
         }
-        machine.event(|_| Event::Copy { kind: "clone from ingress to egress" });
-        let mut standard = machine.initial(self.type_of(2)?)?;
+        engine.event(|_| Event::Copy { kind: "clone from ingress to egress" });
+        let mut standard = engine.initial(self.type_of(2)?)?;
         let inputs = Inputs::all(0).with(Known::Port, copy.port.into());
-        self.assign(machine, &mut standard, AT_INGRESS, &inputs)?;
-        let fresh = machine.initial(self.type_of(1)?)?;
-        let [headers, _, _] = self.parse(machine, packet.to_vec(), fresh, standard)?;
-        machine.effects = Effects::default();
-        machine.take_length_change();
-        let payload = machine.payload().to_vec();
+        self.assign(engine, &mut standard, AT_INGRESS, &inputs)?;
+        let fresh = engine.initial(self.type_of(1)?)?;
+        let [headers, _, _] = self.parse(engine, packet.to_vec(), fresh, standard)?;
+        engine.effects = Effects::default();
+        engine.take_length_change();
+        let payload = engine.payload().to_vec();
         let (metadata, standard) =
-            self.preserved(machine, kept, &copy.preserved, instance::INGRESS_CLONE)?;
-        let length = packet.len() as u64 + machine.beyond;
+            self.preserved(engine, kept, &copy.preserved, instance::INGRESS_CLONE)?;
+        let length = packet.len() as u64 + engine.beyond;
         let passing = Egress {
             port: 0,
             headers,
@@ -418,79 +418,79 @@ impl Blocks {
             path: "cloned at ingress",
             generation: copy.generation + 1,
         };
-        self.clone_to(machine, passing, copy.session, queue)
+        self.clone_to(engine, passing, copy.session, queue)
     }
 
     /// Sends a clone to the ports of its session.
     fn clone_to<'p, E: Engine<'p>>(
         &self,
-        machine: &mut E,
+        engine: &mut E,
         mut passing: Egress<E::Value>,
         session: u32,
         queue: &mut Queue<E::Value>,
     ) -> Result<(), RunError> {
-        let Some(config) = machine.state.clone_session(session) else {
+        let Some(config) = engine.state.clone_session(session) else {
             return Ok(());
         };
         if let Some(group) = config.multicast_group {
-            self.replicate(machine, &passing, group, queue)?;
+            self.replicate(engine, &passing, group, queue)?;
         }
         passing.most = config.packet_length;
-        self.send_copies(machine, &passing, &config.replicas, queue)
+        self.send_copies(engine, &passing, &config.replicas, queue)
     }
 
     fn replicate<'p, E: Engine<'p>>(
         &self,
-        machine: &mut E,
+        engine: &mut E,
         passing: &Egress<E::Value>,
         group: u32,
         queue: &mut Queue<E::Value>,
     ) -> Result<(), RunError> {
-        let replicas = machine.state.replicas(group);
+        let replicas = engine.state.replicas(group);
         if replicas.is_empty() {
-            drop_packet(machine, "the multicast group has no members");
+            drop_packet(engine, "the multicast group has no members");
         }
-        self.send_copies(machine, passing, &replicas, queue)
+        self.send_copies(engine, passing, &replicas, queue)
     }
 
     fn send_copies<'p, E: Engine<'p>>(
         &self,
-        machine: &mut E,
+        engine: &mut E,
         passing: &Egress<E::Value>,
         replicas: &[Replica],
         queue: &mut Queue<E::Value>,
     ) -> Result<(), RunError> {
         for replica in replicas {
-            machine.charge_copy(passing.payload.len() + machine.beyond as usize)?;
-            let mut copy = passing.copied(machine);
+            engine.charge_copy(passing.payload.len() + engine.beyond as usize)?;
+            let mut copy = passing.copied(engine);
             copy.port = replica.port;
             let inputs = Inputs::all(0).with(Known::Instance, replica.instance.into());
-            self.assign(machine, &mut copy.standard, REPLICA, &inputs)?;
-            self.enqueue(machine, copy, queue)?;
+            self.assign(engine, &mut copy.standard, REPLICA, &inputs)?;
+            self.enqueue(engine, copy, queue)?;
         }
         Ok(())
     }
 
     fn enqueue<'p, E: Engine<'p>>(
         &self,
-        machine: &mut E,
+        engine: &mut E,
         mut passing: Egress<E::Value>,
         queue: &mut Queue<E::Value>,
     ) -> Result<(), RunError> {
         let left = (None, &passing.standard);
-        let decision = self.decide(machine, &V1MODEL.before_queue, left, Some(passing.port))?;
+        let decision = self.decide(engine, &V1MODEL.before_queue, left, Some(passing.port))?;
         if let Fate::Drop { reason } = decision.fate {
-            drop_packet(machine, reason);
+            drop_packet(engine, reason);
             return Ok(());
         }
-        passing.priority = self.number(machine, &passing.standard, MetadataField::Priority)?;
+        passing.priority = self.number(engine, &passing.standard, MetadataField::Priority)?;
         let queue_depth =
-            queue.depth(passing.port, passing.priority) + behind(machine, passing.port);
-        let inputs = self.inputs(machine).with(Known::QueueDepth, queue_depth);
-        self.assign(machine, &mut passing.standard, V1MODEL.queued, &inputs)?;
+            queue.depth(passing.port, passing.priority) + behind(engine, passing.port);
+        let inputs = self.inputs(engine).with(Known::QueueDepth, queue_depth);
+        self.assign(engine, &mut passing.standard, V1MODEL.queued, &inputs)?;
         if !queue.is_empty() {
             for value in [&mut passing.headers, &mut passing.metadata, &mut passing.standard] {
-                machine.keep(value);
+                engine.keep(value);
             }
         }
         queue.push(Pass::Egress(Box::new(passing)));
@@ -499,7 +499,7 @@ impl Blocks {
 
     fn egress<'p, E: Engine<'p>>(
         &self,
-        machine: &mut E,
+        engine: &mut E,
         pass: Egress<E::Value>,
         queue: &mut Queue<E::Value>,
         outputs: &mut Vec<Output>,
@@ -515,52 +515,52 @@ impl Blocks {
             generation,
         };
         let length = usize::try_from(pass.length).unwrap_or(usize::MAX);
-        machine.event(|_| Event::Pass { pipeline: "egress", port, length, path });
-        machine.begin_pass(pass.received_length)?;
-        let queue_depth = queue.depth(port, pass.priority) + behind(machine, port);
+        engine.event(|_| Event::Pass { pipeline: "egress", port, length, path });
+        engine.begin_pass(pass.received_length)?;
+        let queue_depth = queue.depth(port, pass.priority) + behind(engine, port);
         let inputs = self
-            .inputs(machine)
+            .inputs(engine)
             .with(Known::Port, port.into())
             .with(Known::Length, pass.length)
             .with(Known::QueueDepth, queue_depth);
-        self.assign(machine, &mut standard, V1MODEL.before_egress, &inputs)?;
+        self.assign(engine, &mut standard, V1MODEL.before_egress, &inputs)?;
 
         // Checksums with payload and the deparser read the payload.
-        machine.load_packet(payload);
+        engine.load_packet(payload);
         let mut arguments = [headers, metadata, standard];
-        machine.run_control(self.egress, &mut arguments)?;
-        self.behind_egress(machine, passed, arguments, queue, outputs)
+        engine.run_control(self.egress, &mut arguments)?;
+        self.after_egress(engine, passed, arguments, queue, outputs)
     }
 
-    fn behind_egress<'p, E: Engine<'p>>(
+    fn after_egress<'p, E: Engine<'p>>(
         &self,
-        machine: &mut E,
+        engine: &mut E,
         pass: PassedEgress,
         arguments: [E::Value; 3],
         queue: &mut Queue<E::Value>,
         outputs: &mut Vec<Output>,
     ) -> Result<(), RunError> {
         let PassedEgress { port, generation, .. } = pass;
-        let effects = std::mem::take(&mut machine.effects);
-        let length = pass.length.saturating_add_signed(machine.take_length_change());
+        let effects = std::mem::take(&mut engine.effects);
+        let length = pass.length.saturating_add_signed(engine.take_length_change());
         let [headers, metadata, standard] = arguments;
 
         let kept = Kept { control: self.egress, metadata: &metadata, standard: &standard };
         let left = (Some(&effects), &standard);
-        let decision = self.decide(machine, &V1MODEL.after_egress, left, Some(port))?;
+        let decision = self.decide(engine, &V1MODEL.after_egress, left, Some(port))?;
         for session in decision.copies {
-            if machine.state.clone_session(session).is_none() {
+            if engine.state.clone_session(session).is_none() {
                 continue;
             }
-            machine.event(|_| Event::Copy { kind: "clone from egress to egress" });
+            engine.event(|_| Event::Copy { kind: "clone from egress to egress" });
             let (clone_metadata, clone_standard) =
-                self.preserved(machine, &kept, &effects.clone_preserves(), instance::EGRESS_CLONE)?;
+                self.preserved(engine, &kept, &effects.clone_preserves(), instance::EGRESS_CLONE)?;
             let copy = Egress {
                 port: 0,
-                headers: machine.copy(&headers),
+                headers: engine.copy(&headers),
                 metadata: clone_metadata,
                 standard: clone_standard,
-                payload: machine.packet().to_vec(),
+                payload: engine.packet().to_vec(),
                 length,
                 received_length: pass.received_length,
                 ingress_port: pass.ingress_port,
@@ -570,29 +570,29 @@ impl Blocks {
                 path: "cloned at egress",
                 generation: generation + 1,
             };
-            self.clone_to(machine, copy, session, queue)?;
+            self.clone_to(engine, copy, session, queue)?;
         }
         if let Fate::Drop { reason } = decision.fate {
-            drop_packet(machine, reason);
+            drop_packet(engine, reason);
             return Ok(());
         }
 
         let mut checked = [headers, metadata];
-        machine.run_control(self.compute, &mut checked)?;
+        engine.run_control(self.compute, &mut checked)?;
         let [headers, metadata] = checked;
         let mut emitted = [headers];
-        machine.run_control(self.deparser, &mut emitted)?;
+        engine.run_control(self.deparser, &mut emitted)?;
         let [headers] = emitted;
-        let payload = machine.take_packet();
-        let mut packet = machine.take_deparsed(&payload);
+        let payload = engine.take_packet();
+        let mut packet = engine.take_deparsed(&payload);
         packet.truncate(bytes(pass.most));
 
         if decision.fate == Fate::Recirculate {
             let preserved = effects.recirculate.unwrap_or(Preserved::Nothing);
-            machine.event(|_| Event::Copy { kind: "recirculate" });
+            engine.event(|_| Event::Copy { kind: "recirculate" });
             let kept = Kept { control: self.egress, metadata: &metadata, standard: &standard };
             let (metadata, standard) =
-                self.preserved(machine, &kept, &preserved, instance::RECIRCULATED)?;
+                self.preserved(engine, &kept, &preserved, instance::RECIRCULATED)?;
             let port = pass.ingress_port;
             let generation = generation + 1;
             let path = "recirculated";
@@ -601,9 +601,9 @@ impl Blocks {
             return Ok(());
         }
         packet.truncate(bytes(effects.truncate).min(bytes(pass.truncated)));
-        output(machine, outputs, port, packet, generation);
+        output(engine, outputs, port, packet, generation);
         for (position, value) in [headers, metadata, standard].into_iter().enumerate() {
-            machine.done_with(self.type_of(position)?, value);
+            engine.done_with(self.type_of(position)?, value);
         }
         Ok(())
     }
@@ -612,23 +612,23 @@ impl Blocks {
     /// instance type.
     fn preserved<'p, E: Engine<'p>>(
         &self,
-        machine: &mut E,
+        engine: &mut E,
         kept: &Kept<'_, E::Value>,
         preserved: &Preserved,
         instance_type: u64,
     ) -> Result<(E::Value, E::Value), RunError> {
-        let layout = machine.layout;
-        let mut metadata = machine.initial(self.type_of(1)?)?;
-        let mut standard = machine.initial(self.type_of(2)?)?;
+        let layout = engine.layout;
+        let mut metadata = engine.initial(self.type_of(1)?)?;
+        let mut standard = engine.initial(self.type_of(2)?)?;
         match preserved {
             Preserved::Nothing => {}
             Preserved::FieldList(list) => {
                 let [of_user, of_switch] = &self.field_lists;
                 for path in of_user.of(*list) {
-                    machine.copy_part(self.type_of(1)?, path, kept.metadata, &mut metadata);
+                    engine.copy_part(self.type_of(1)?, path, kept.metadata, &mut metadata);
                 }
                 for path in of_switch.of(*list) {
-                    machine.copy_part(self.type_of(2)?, path, kept.standard, &mut standard);
+                    engine.copy_part(self.type_of(2)?, path, kept.standard, &mut standard);
                 }
             }
             Preserved::Places(places) => {
@@ -638,14 +638,14 @@ impl Blocks {
                     |position: usize| parameters.get(position).map(|parameter| parameter.variable);
                 for place in places {
                     if Some(place.variable) == variable(1) {
-                        machine.copy_part(
+                        engine.copy_part(
                             self.type_of(1)?,
                             &place.path,
                             kept.metadata,
                             &mut metadata,
                         );
                     } else if Some(place.variable) == variable(2) {
-                        machine.copy_part(
+                        engine.copy_part(
                             self.type_of(2)?,
                             &place.path,
                             kept.standard,
@@ -656,7 +656,7 @@ impl Blocks {
             }
         }
         let sets = [(MetadataField::InstanceType, Input::Number(instance_type))];
-        self.assign(machine, &mut standard, &sets, &Inputs::all(0))?;
+        self.assign(engine, &mut standard, &sets, &Inputs::all(0))?;
         Ok((metadata, standard))
     }
 }
@@ -677,8 +677,8 @@ struct Copy {
 }
 
 /// Returns the number of packets that wait for a port after this switch.
-fn behind<'p, E: Engine<'p>>(machine: &E, port: u32) -> u64 {
-    machine.state.waiting(port).into()
+fn behind<'p, E: Engine<'p>>(engine: &E, port: u32) -> u64 {
+    engine.state.waiting(port).into()
 }
 
 fn bytes(most: Option<u64>) -> usize {
@@ -686,11 +686,11 @@ fn bytes(most: Option<u64>) -> usize {
 }
 
 impl<V> Egress<V> {
-    fn copied<'p>(&self, machine: &impl Engine<'p, Value = V>) -> Self {
+    fn copied<'p>(&self, engine: &impl Engine<'p, Value = V>) -> Self {
         Self {
-            headers: machine.copy(&self.headers),
-            metadata: machine.copy(&self.metadata),
-            standard: machine.copy(&self.standard),
+            headers: engine.copy(&self.headers),
+            metadata: engine.copy(&self.metadata),
+            standard: engine.copy(&self.standard),
             payload: self.payload.clone(),
             ..*self
         }

@@ -57,12 +57,12 @@ impl Host<'_> {
         let key = u128::from(high) << 64 | u128::from(low);
         let position = usize::try_from(table).unwrap_or(usize::MAX);
         let action = u32::try_from(action).map(ActionId);
-        let (Some(bound), Some(state), Ok(action)) =
-            (self.bound.tables.get(position), self.table(table), action)
+        let (Some(resolved), Some(state), Ok(action)) =
+            (self.resolved.tables.get(position), self.table(table), action)
         else {
             return Err(InternalError::new("a table to which an entry is added"));
         };
-        let Some((_, layout)) = &bound.native else {
+        let Some((_, layout)) = &resolved.packed else {
             return Err(InternalError::new("a table to which an entry is added is not packed"));
         };
         let Some(ran) = layout.position(action) else {
@@ -71,7 +71,7 @@ impl Host<'_> {
         };
         let call = layout.unpack(ran, &data);
         let call = call.ok_or_else(|| InternalError::new("the data of an entry that is added"))?;
-        let keys = bound.keys.iter().zip(layout.keys()).map(|(field, (width, above))| {
+        let keys = resolved.keys.iter().zip(layout.keys()).map(|(field, (width, above))| {
             let bits = Bits::unsigned(width, key >> above);
             FieldMatch::Exact(if field.signed { bits.cast(width, true) } else { bits })
         });

@@ -3,8 +3,8 @@
 //! if nothing had happened.
 
 use super::{Batch, Compiled, Way};
-use crate::bound::{Body, Bound, Expression, Statement};
 use crate::error::{CompileError, InternalError, RunError};
+use crate::resolved::{Body, Expression, ResolvedProgram, Statement};
 use crate::switch::{Processor, Switch};
 use p4lang::preprocess::{MemoryFiles, Options};
 use std::time::Duration;
@@ -40,11 +40,11 @@ fn switch() -> Switch {
 }
 
 /// Returns the error for a program whose resolved form was changed.
-fn refusal(change: impl FnOnce(&mut Bound)) -> InternalError {
+fn refusal(change: impl FnOnce(&mut ResolvedProgram)) -> InternalError {
     let switch = switch();
-    let mut bound = Bound::new(&switch.layout).expect("a resolved program");
-    change(&mut bound);
-    match Compiled::of(&switch, bound) {
+    let mut resolved = ResolvedProgram::new(&switch.layout).expect("a resolved program");
+    change(&mut resolved);
+    match Compiled::of(&switch, resolved) {
         Err(CompileError::Internal(error)) => error,
         Err(error) => panic!("not an internal error: {error}"),
         Ok(_) => panic!("a broken program was compiled"),
@@ -52,12 +52,12 @@ fn refusal(change: impl FnOnce(&mut Bound)) -> InternalError {
 }
 
 /// Returns the body of the first block with statements.
-fn statements(bound: &mut Bound) -> &mut Vec<Statement> {
-    let callees: Vec<_> = bound.blocks.iter().map(|block| block.callee).collect();
+fn statements(resolved: &mut ResolvedProgram) -> &mut Vec<Statement> {
+    let callees: Vec<_> = resolved.blocks.iter().map(|block| block.callee).collect();
     let callee = callees.into_iter().find(
-        |callee| matches!(bound.bodies.get(*callee), Some(Body::Block(block)) if !block.is_empty()),
+        |callee| matches!(resolved.bodies.get(*callee), Some(Body::Block(block)) if !block.is_empty()),
     );
-    match callee.and_then(|callee| bound.bodies.get_mut(callee)) {
+    match callee.and_then(|callee| resolved.bodies.get_mut(callee)) {
         Some(Body::Block(block)) => block,
         _ => panic!("no block has statements"),
     }
@@ -66,17 +66,17 @@ fn statements(bound: &mut Bound) -> &mut Vec<Statement> {
 #[test]
 fn a_program_with_a_broken_invariant_is_refused_with_the_place() {
     let cases: [(&str, &str, InternalError); 7] = [
-        ("table.rs", "a table that is not there", refusal(|bound| bound.tables.clear())),
-        ("statement.rs", "the fields of a hash", refusal(|bound| bound.gathers.clear())),
+        ("table.rs", "a table that is not there", refusal(|resolved| resolved.tables.clear())),
+        ("statement.rs", "the fields of a hash", refusal(|resolved| resolved.gathers.clear())),
         (
             "statement.rs",
             "outside of a loop",
-            refusal(|bound| statements(bound).insert(0, Statement::Break)),
+            refusal(|resolved| statements(resolved).insert(0, Statement::Break)),
         ),
         (
             "expression.rs",
             "a concatenation as a binary operator",
-            refusal(|bound| {
+            refusal(|resolved| {
                 let zero = || Box::new(Expression::Constant(0));
                 let condition = Expression::Binary {
                     operator: ir::BinaryOperator::Concatenate,
@@ -85,15 +85,15 @@ fn a_program_with_a_broken_invariant_is_refused_with_the_place() {
                     left: zero(),
                     right: zero(),
                 };
-                statements(bound).insert(0, Statement::Assert { condition, fault: 0 });
+                statements(resolved).insert(0, Statement::Assert { condition, fault: 0 });
             }),
         ),
         (
             "parser.rs",
             "a state of a parser",
-            refusal(|bound| {
-                let callee = bound.blocks[0].callee;
-                match bound.bodies.get_mut(callee) {
+            refusal(|resolved| {
+                let callee = resolved.blocks[0].callee;
+                match resolved.bodies.get_mut(callee) {
                     Some(Body::Parser(parser)) => parser.start = 99,
                     _ => panic!("no parser"),
                 }
@@ -102,8 +102,8 @@ fn a_program_with_a_broken_invariant_is_refused_with_the_place() {
         (
             "host.rs",
             "a parameter of an action",
-            refusal(|bound| {
-                for table in &mut bound.tables {
+            refusal(|resolved| {
+                for table in &mut resolved.tables {
                     let data = table.actions.iter_mut().flat_map(|action| &mut action.data);
                     data.for_each(|field| field.address.offset = u32::MAX - 8);
                 }
@@ -112,8 +112,8 @@ fn a_program_with_a_broken_invariant_is_refused_with_the_place() {
         (
             "generate.rs",
             "a block without code",
-            refusal(|bound| {
-                bound.blocks[2].callee = crate::bound::Callee::Action(ir::ActionId(99));
+            refusal(|resolved| {
+                resolved.blocks[2].callee = crate::resolved::Callee::Action(ir::ActionId(99));
             }),
         ),
     ];
@@ -121,7 +121,7 @@ fn a_program_with_a_broken_invariant_is_refused_with_the_place() {
         let error = error.to_string();
         assert!(error.contains(file) && error.contains(what), "{error}");
     }
-    let shown = CompileError::Internal(refusal(|bound| bound.tables.clear())).to_string();
+    let shown = CompileError::Internal(refusal(|resolved| resolved.tables.clear())).to_string();
     assert!(shown.contains("internal error in the code generator"), "{shown}");
     assert!(shown.contains("please report"), "{shown}");
 }
@@ -130,7 +130,7 @@ fn a_program_with_a_broken_invariant_is_refused_with_the_place() {
 fn a_packet_that_finds_a_broken_invariant_has_an_error_and_no_output() {
     let switch = switch();
     let mut code = Compiled::new(&switch).expect("code");
-    assert_eq!((code.one_by_one(), code.bound.steps.len()), (None, 1));
+    assert_eq!((code.one_by_one(), code.resolved.steps.len()), (None, 1));
     let packet: Vec<u8> = (0..40).collect();
     let packets: Vec<(u32, &[u8])> = vec![(0, &packet); 3];
     let (mut worker, mut batch) = (Processor::with_seed(1), Batch::default());
@@ -141,11 +141,12 @@ fn a_packet_that_finds_a_broken_invariant_has_an_error_and_no_output() {
     assert_eq!(outputs.len(), 1);
 
     // Generated code calls the host for the hash and for the step, neither of which is there now.
-    let (gathers, steps) = (std::mem::take(&mut code.bound.gathers), code.bound.steps.clone());
+    let (gathers, steps) =
+        (std::mem::take(&mut code.resolved.gathers), code.resolved.steps.clone());
     for has_steps in [true, false] {
-        code.bound.steps = if has_steps { steps.clone() } else { Vec::new() };
+        code.resolved.steps = if has_steps { steps.clone() } else { Vec::new() };
         if !has_steps {
-            code.bound.gathers = gathers.clone();
+            code.resolved.gathers = gathers.clone();
         }
         code.process_batch(&switch, &mut worker, &packets, Duration::ZERO, &mut batch);
         assert_eq!(batch.sent().len(), 0);
@@ -165,7 +166,7 @@ fn a_packet_that_finds_a_broken_invariant_has_an_error_and_no_output() {
         worker.choose_way(None);
     }
     // The worker is usable again once the program is.
-    code.bound.steps = steps;
+    code.resolved.steps = steps;
     code.process_batch(&switch, &mut worker, &packets, Duration::ZERO, &mut batch);
     assert_eq!((batch.sent().len(), batch.errors().len()), (3, 0));
 }

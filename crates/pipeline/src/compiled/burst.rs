@@ -1,6 +1,6 @@
 //! Processes packets of v1model, PSA and PNA in bursts of up to [`BURST`]: each stage is one
 //! generated function that loops over the packets of a burst. [`super::plan`] decides which
-//! programs can run this way; `straight` calls [`Run::bursts`].
+//! programs can run this way; `fast_path` calls [`Run::bursts`].
 //!
 //! In the two-stage form, the parser stage parses all packets of a burst, each in a frame of its
 //! own, and the table entries that their headers select are prefetched. The second stage then
@@ -19,9 +19,9 @@
 use super::Compiled;
 use super::context::{Context, NEW_PACKET, direct_account};
 use super::engine::{self, Image, fault};
+use super::fast_path::{Kind, Run, Sent};
 use super::plan::Plan;
 use super::step::Steps;
-use super::straight::{Kind, Run, Sent};
 use super::tables::{Inside, TableAccess};
 use crate::architecture::v1model::Behind;
 use crate::error::{InternalError, RunError};
@@ -58,10 +58,10 @@ const CHUNK: usize = 16;
 ///
 /// A limit of half of a 2 MiB L2 cache (1 MiB) was too large: without prefetching, updates of 2^16
 /// entries were at best 4 % faster, and a fifth slower in one process of seven.
-pub(super) const NEAR: u64 = 512 << 10;
+pub(super) const PREFETCH_THRESHOLD: u64 = 512 << 10;
 
 /// The largest number of tables whose buckets are prefetched ahead of the fused function.
-pub(super) const MAXIMUM_ASKED: usize = 4;
+pub(super) const MAXIMUM_PREFETCHED: usize = 4;
 
 /// A received packet as generated code sees it.
 #[derive(Clone, Copy, Debug)]
@@ -103,7 +103,7 @@ pub(super) struct Burst {
     pub(super) first: u64,
     /// The bucket addresses that the prefetch stage computes, with the addresses of each packet
     /// contiguous.
-    pub(super) asked: *mut u64,
+    pub(super) bucket_addresses: *mut u64,
     /// [`Plan::columns`] columns, one for each table whose keys are computed for a whole burst.
     pub(super) columns: *mut Column,
 }
@@ -128,7 +128,7 @@ pub(super) type Stage = unsafe extern "C" fn(*mut Burst, u64) -> u64;
 /// A packed table with keys that are not exact. All packets of a burst are looked up in it before
 /// the first of them reaches the table.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Sought {
+pub(super) struct BatchLookup {
     pub(super) table: u32,
     /// The position of the burst's column that holds the keys for this table.
     pub(super) column: usize,
@@ -168,7 +168,7 @@ impl Owner {
         Some(Self { place, meters: layout.meters })
     }
 
-    /// Prefetches the counters, timers and meters of the entries with the given keys. `told` holds
+    /// Prefetches the counters, timers and meters of the entries with the given keys. `computed` holds
     /// the addresses of the first keys' buckets, if these are known already. `found` receives for
     /// each key where its entry was found, or zero for keys that are entry numbers.
     ///
@@ -177,10 +177,10 @@ impl Owner {
     /// The access must be that of a table whose entries have this owner. It must have been obtained
     /// for the current batch inside the gate of the tables, and no packet may have left the gate
     /// since the bucket addresses were computed.
-    unsafe fn ask_for(
+    unsafe fn prefetch(
         &self,
         access: &Access,
-        (keys, told): (&[[u64; 2]], &[u64]),
+        (keys, computed): (&[[u64; 2]], &[u64]),
         found: &mut [u32],
     ) {
         let mut accounts = [0; BURST];
@@ -188,13 +188,13 @@ impl Owner {
         // SAFETY: the caller guarantees that the access is valid for the current batch and that no
         // packet has left the gate since the bucket addresses were computed.
         unsafe {
-            access.ask_for_named((keys, told), self.place as usize, (&mut *accounts, found));
+            access.prefetch_named((keys, computed), self.place as usize, (&mut *accounts, found));
         }
         if !self.meters {
             return;
         }
         for address in accounts {
-            // SAFETY: `ask_for_named` stored here the address of the entry's account or zero. The
+            // SAFETY: `prefetch_named` stored here the address of the entry's account or zero. The
             // account outlives the call because the worker is inside the gate, and the entries have
             // meters.
             let meter = unsafe { direct_account(*address) }.map(DirectAccount::meter);
@@ -210,10 +210,10 @@ impl Owner {
 pub(super) struct Stages {
     pub(super) parse: Stage,
     pub(super) pass: Stage,
-    pub(super) whole: Option<Stage>,
+    pub(super) fused: Option<Stage>,
     /// The prefetch stage. It runs ahead of the fused function if entries may be missing from the
     /// cache, or if all packets of the burst are looked up at once.
-    pub(super) ask: Option<Stage>,
+    pub(super) prefetch_stage: Option<Stage>,
 }
 
 /// The frames and columns of a burst, kept for the next one. Words of the frames that no packet
@@ -258,28 +258,31 @@ impl Run<'_, '_> {
         mut inside: Option<&mut Inside<'_>>,
         packets: &[(u32, &[u8])],
     ) {
-        let emitted = (self.code.bound.emitted as usize + SLACK).next_multiple_of(CHUNK);
+        let emitted = (self.code.resolved.emitted as usize + SLACK).next_multiple_of(CHUNK);
         // Headers that a deparser adds go in front of the packet; PSA has two deparsers.
-        let in_front = if self.straight.psa.is_some() { 2 * emitted } else { emitted };
+        let in_front = if self.fast_path.psa.is_some() { 2 * emitted } else { emitted };
         if let Some(inside) = inside.as_deref_mut() {
             self.context.set_tables(inside);
         }
         // Stage times can be measured only if the stages run one after the other.
-        let whole = stages.whole.filter(|_| self.timed.is_none());
-        let near = self.near;
-        let reach = inside.as_deref_mut().map(|inside| reach(inside, near));
-        let is_far = matches!(reach, Some(Reach::Far));
-        let (whole, ask) = match reach {
-            None | Some(Reach::Near) if !self.code.machine.asks => {
-                (whole.filter(|_| self.code.machine.sought.is_empty()), None)
+        let fused = stages.fused.filter(|_| self.timed.is_none());
+        let prefetch_threshold = self.prefetch_threshold;
+        let reach = inside.as_deref_mut().map(|inside| reach(inside, prefetch_threshold));
+        let exceeds_cache = matches!(reach, Some(Reach::Far));
+        let (fused, prefetch_stage) = match reach {
+            None | Some(Reach::Near) if !self.code.machine_code.prefetches => {
+                (fused.filter(|_| self.code.machine_code.batch_lookups.is_empty()), None)
             }
-            Some(Reach::Near | Reach::Far) if self.code.machine.asks => (whole, stages.ask),
+            Some(Reach::Near | Reach::Far) if self.code.machine_code.prefetches => {
+                (fused, stages.prefetch_stage)
+            }
             None | Some(Reach::Near | Reach::Far | Reach::Calls) => (None, None),
         };
-        let mut asked = [const { MaybeUninit::<u64>::uninit() }; MAXIMUM_ASKED * BURST];
+        let mut bucket_addresses =
+            [const { MaybeUninit::<u64>::uninit() }; MAXIMUM_PREFETCHED * BURST];
         let now = self.host.now.as_micros() as u64;
         let queues = u64::from(self.host.state.priority_queues.load(Ordering::Relaxed));
-        let tells = self.straight.tells_direction;
+        let tells = self.fast_path.tells_direction;
         // The first bytes are the buffer into which deparsers emit.
         let mut taken = emitted;
         for (round, packets) in packets.chunks(BURST).enumerate() {
@@ -308,15 +311,15 @@ impl Run<'_, '_> {
                 bytes,
                 sent: std::ptr::null_mut(),
                 first: first as u64,
-                asked: asked.as_mut_ptr().cast(),
+                bucket_addresses: bucket_addresses.as_mut_ptr().cast(),
                 columns: self.columns.as_mut_ptr(),
             };
-            if let Some(whole) = whole {
-                let stage = (whole, ask, is_far);
+            if let Some(fused) = fused {
+                let stage = (fused, prefetch_stage, exceeds_cache);
                 self.passed(plan, stage, &mut burst, (inside.as_deref_mut(), packets));
                 continue;
             }
-            self.call_outs();
+            self.host_calls();
             let begin = self.clock();
             // SAFETY: a record was written for each of the burst's packets. The records point to
             // these packets, which are borrowed for the call, and to their copies in the output
@@ -326,8 +329,8 @@ impl Run<'_, '_> {
             // gate.
             unsafe { (stages.parse)(&raw mut burst, 0) };
             if let Some(inside) = inside.as_deref_mut() {
-                self.ask_for_searches(inside.accesses(), 0..packets.len());
-                self.seek(inside.accesses(), &[], packets.len());
+                self.prefetch_searches(inside.accesses(), 0..packets.len());
+                self.look_up_all(inside.accesses(), &[], packets.len());
             }
             let parsed = self.clock();
             let stage = (stages.pass, None, false);
@@ -336,39 +339,40 @@ impl Run<'_, '_> {
                 let times = &mut timed.times;
                 times.packets += packets.len() as u64;
                 times.parser += parsed.wrapping_sub(begin);
-                times.behind_parser += (timed.clock)().wrapping_sub(parsed);
+                times.after_parser += (timed.clock)().wrapping_sub(parsed);
             }
         }
     }
 
     /// Prefetches the bucket addresses that the prefetch stage computed: for each packet, one
     /// bucket of each table.
-    fn ask_for_told(&self, accesses: &[TableAccess], buckets: &[u64]) {
-        let tables = &self.code.machine.asked;
+    fn prefetch_computed(&self, accesses: &[TableAccess], buckets: &[u64]) {
+        let tables = &self.code.machine_code.prefetched;
         for (position, table) in tables.iter().enumerate() {
             if let Some(table) = accesses.get(*table as usize) {
-                table.access.ask_for_buckets(of_table(buckets, position, tables.len()));
+                table.access.prefetch_buckets(of_table(buckets, position, tables.len()));
             }
         }
     }
 
     /// Prefetches the memory that the lookups of some packets of a burst read first.
-    fn ask_for_searches(&self, accesses: &[TableAccess], packets: Range<usize>) {
-        for Sought { table, column, .. } in &self.code.machine.sought {
+    fn prefetch_searches(&self, accesses: &[TableAccess], packets: Range<usize>) {
+        for BatchLookup { table, column, .. } in &self.code.machine_code.batch_lookups {
             if let (Some(table), Some(column)) =
                 (accesses.get(*table as usize), self.columns.get(*column))
             {
                 // SAFETY: the table accesses were obtained for this batch inside the gate.
-                unsafe { table.searcher.ask_for(&column.keys[packets.clone()]) };
+                unsafe { table.searcher.prefetch_keys(&column.keys[packets.clone()]) };
             }
         }
     }
 
     /// Looks up all packets of a burst in the tables with prefixes or rules, and prefetches the
-    /// entries found and the memory to which those entries refer. `told` holds the bucket addresses
+    /// entries found and the memory to which those entries refer. `computed` holds the bucket addresses
     /// of all packets, if the prefetch stage ran.
-    fn seek(&mut self, accesses: &mut [TableAccess], told: &[u64], packets: usize) {
-        for Sought { table, column, by_prefix, owner } in &self.code.machine.sought {
+    fn look_up_all(&mut self, accesses: &mut [TableAccess], computed: &[u64], packets: usize) {
+        for BatchLookup { table, column, by_prefix, owner } in &self.code.machine_code.batch_lookups
+        {
             let (Some(table), Some(Column { keys, found })) =
                 (accesses.get_mut(*table as usize), self.columns.get_mut(*column))
             else {
@@ -382,7 +386,7 @@ impl Run<'_, '_> {
             for (keys, found) in parts {
                 // SAFETY: the table accesses were obtained for this batch inside the gate.
                 unsafe { table.searcher.find_all(keys, found) };
-                table.access.ask_for_numbers(found);
+                table.access.prefetch_numbered(found);
             }
             if let Some(owner) = owner {
                 let keys = found.map(|found| [u64::from(found), 0]);
@@ -390,28 +394,28 @@ impl Run<'_, '_> {
                 let places = &mut [0; BURST][..packets];
                 // SAFETY: the table accesses were obtained for this batch inside the gate, and no
                 // bucket addresses are passed.
-                unsafe { owner.ask_for(&table.access, (&keys[..packets], &[]), places) };
+                unsafe { owner.prefetch(&table.access, (&keys[..packets], &[]), places) };
             }
         }
-        for Owned { table: number, column, owner } in &self.code.machine.owned {
+        for Owned { table: number, column, owner } in &self.code.machine_code.owned {
             let (Some(table), Some(Column { keys, found })) =
                 (accesses.get(*number as usize), self.columns.get_mut(*column))
             else {
                 self.host.broken("the column of a table whose entries are prefetched");
                 continue;
             };
-            let tables = &self.code.machine.asked;
+            let tables = &self.code.machine_code.prefetched;
             let mut homes = [0; BURST];
             let position = tables.iter().position(|known| known == number);
             let count = position.map_or(0, |position| {
-                let buckets = of_table(told, position, tables.len());
+                let buckets = of_table(computed, position, tables.len());
                 homes.iter_mut().zip(buckets).map(|(home, bucket)| *home = bucket).count()
             });
             // SAFETY: the table accesses were obtained for this batch inside the gate, and the
             // bucket addresses were computed for the same keys.
             unsafe {
                 let keys = (&keys[..packets], &homes[..count]);
-                owner.ask_for(&table.access, keys, &mut found[..packets]);
+                owner.prefetch(&table.access, keys, &mut found[..packets]);
             }
         }
     }
@@ -427,28 +431,33 @@ impl Run<'_, '_> {
     fn passed(
         &mut self,
         plan: &Plan,
-        (stage, ask, is_far): (Stage, Option<Stage>, bool),
+        (stage, prefetch_stage, exceeds_cache): (Stage, Option<Stage>, bool),
         burst: &mut Burst,
         (mut inside, packets): (Option<&mut Inside<'_>>, &[(u32, &[u8])]),
     ) {
-        let (mut from, mut told) = (0, 0);
+        let (mut from, mut computed) = (0, 0);
         // While the packets of one group are processed, the memory system loads the buckets of the
         // next group.
-        let is_stepwise = is_far && self.tells_buckets_alone() && !plan.leaves_gate;
+        let is_stepwise = exceeds_cache && self.computes_only_buckets() && !plan.leaves_gate;
         while from < packets.len() {
-            self.call_outs();
+            self.host_calls();
             let end = if is_stepwise { packets.len().min(from + STEP) } else { packets.len() };
-            if let (Some(ask), Some(inside)) = (ask, inside.as_deref_mut()) {
-                told = told.max(from);
+            if let (Some(prefetch_stage), Some(inside)) = (prefetch_stage, inside.as_deref_mut()) {
+                computed = computed.max(from);
                 if is_stepwise {
-                    while told < packets.len().min(end + STEP) {
-                        let next = packets.len().min(told + STEP);
-                        self.tell(ask, burst, told..next, Some(inside.accesses()));
-                        told = next;
+                    while computed < packets.len().min(end + STEP) {
+                        let next = packets.len().min(computed + STEP);
+                        self.run_prefetch_stage(
+                            prefetch_stage,
+                            burst,
+                            computed..next,
+                            Some(inside.accesses()),
+                        );
+                        computed = next;
                     }
-                    self.ask_behind(burst, from..end, inside.accesses());
+                    self.prefetch_overflow(burst, from..end, inside.accesses());
                 } else {
-                    self.tell_all(ask, burst, from..end, (is_far, inside));
+                    self.prefetch_all(prefetch_stage, burst, from..end, (exceeds_cache, inside));
                 }
             }
             burst.count = end as u64;
@@ -488,7 +497,7 @@ impl Run<'_, '_> {
             self.at = at;
             self.packet = burst.first as usize + at;
             let (port, packet) = packets[at];
-            let is_of_v1model = self.straight.kind == Kind::V1model;
+            let is_of_v1model = self.fast_path.kind == Kind::V1model;
             let outcome = match came_to & !(LEAVES_IN_INGRESS - 1) {
                 0 => Err(fault(self.code, &self.context, &mut self.host)),
                 // No block makes a request of the architecture, so the packet goes to a multicast
@@ -516,7 +525,7 @@ impl Run<'_, '_> {
             // The driver may have processed the packet and changed tables, so bucket addresses
             // computed before are computed again.
             from = at + 1;
-            told = from;
+            computed = from;
         }
     }
 
@@ -539,15 +548,15 @@ impl Run<'_, '_> {
 
     /// Returns whether the prefetch stage only computes bucket addresses, so that no batch lookup
     /// and no counter or timer depends on the buckets' contents.
-    fn tells_buckets_alone(&self) -> bool {
-        self.code.machine.sought.is_empty() && self.code.machine.owned.is_empty()
+    fn computes_only_buckets(&self) -> bool {
+        self.code.machine_code.batch_lookups.is_empty() && self.code.machine_code.owned.is_empty()
     }
 
     /// Runs the prefetch stage for some packets of a burst. If the accesses are given, the buckets
     /// are prefetched.
-    fn tell(
+    fn run_prefetch_stage(
         &self,
-        ask: Stage,
+        prefetch_stage: Stage,
         burst: &mut Burst,
         packets: Range<usize>,
         accesses: Option<&[TableAccess]>,
@@ -555,35 +564,35 @@ impl Run<'_, '_> {
         burst.count = packets.end as u64;
         // SAFETY: `bursts` made the burst with valid packets, frames and table accesses, and its
         // buffer for bucket addresses has room for those of all packets.
-        unsafe { ask(burst, packets.start as u64) };
+        unsafe { prefetch_stage(burst, packets.start as u64) };
         if let Some(accesses) = accesses {
-            self.ask_for_told(accesses, self.told(burst, packets));
+            self.prefetch_computed(accesses, self.bucket_addresses(burst, packets));
         }
     }
 
     /// Returns the bucket addresses that the prefetch stage computed for some packets.
-    fn told<'b>(&self, burst: &'b Burst, packets: Range<usize>) -> &'b [u64] {
-        let asked = self.code.machine.asked.len();
+    fn bucket_addresses<'b>(&self, burst: &'b Burst, packets: Range<usize>) -> &'b [u64] {
+        let prefetched = self.code.machine_code.prefetched.len();
         // SAFETY: for each of these packets the code wrote one address per prefetched table, and
-        // there are at most `MAXIMUM_ASKED` such tables, so the buffer holds the addresses of
+        // there are at most `MAXIMUM_PREFETCHED` such tables, so the buffer holds the addresses of
         // `BURST` packets. The addresses stay in place while the burst is processed.
         unsafe {
-            let told = burst.asked.cast_const().add(asked * packets.start);
-            std::slice::from_raw_parts(told, asked * packets.len())
+            let computed = burst.bucket_addresses.cast_const().add(prefetched * packets.start);
+            std::slice::from_raw_parts(computed, prefetched * packets.len())
         }
     }
 
     /// Prefetches the buckets that follow full buckets, for some packets whose bucket addresses
     /// were computed.
-    fn ask_behind(&self, burst: &Burst, packets: Range<usize>, accesses: &[TableAccess]) {
-        let told = self.told(burst, packets);
+    fn prefetch_overflow(&self, burst: &Burst, packets: Range<usize>, accesses: &[TableAccess]) {
+        let computed = self.bucket_addresses(burst, packets);
         debug_assert!(
-            told.iter().all(|address| self.may_be_read(*address, accesses)),
+            computed.iter().all(|address| self.may_be_read(*address, accesses)),
             "a table moved since its buckets were told"
         );
         // SAFETY: each address is that of a bucket of the batch's tables, and no packet has left
         // the gate since it was computed, or that of the placeholder for "no bucket".
-        unsafe { Access::ask_behind_buckets(told) };
+        unsafe { Access::prefetch_overflow_buckets(computed) };
     }
 
     /// Returns whether an address is that of a bucket of a table as the table lies in memory now,
@@ -592,7 +601,12 @@ impl Run<'_, '_> {
         let is_in = |start: usize, bytes: u64| {
             (start as u64..(start as u64).saturating_add(bytes)).contains(&address)
         };
-        let tables = self.code.machine.asked.iter().flat_map(|table| accesses.get(*table as usize));
+        let tables = self
+            .code
+            .machine_code
+            .prefetched
+            .iter()
+            .flat_map(|table| accesses.get(*table as usize));
         let mut buckets = tables.map(|TableAccess { access, .. }| {
             (access.buckets.addr(), (access.mask + 1).saturating_mul(Probe::BUCKET as u64))
         });
@@ -601,12 +615,12 @@ impl Run<'_, '_> {
 
     /// Runs the prefetch stage for the given packets, to the end of the burst, and the batch
     /// lookups if the range begins with the first packet.
-    fn tell_all(
+    fn prefetch_all(
         &mut self,
-        ask: Stage,
+        prefetch_stage: Stage,
         burst: &mut Burst,
         packets: Range<usize>,
-        (is_far, inside): (bool, &mut Inside<'_>),
+        (exceeds_cache, inside): (bool, &mut Inside<'_>),
     ) {
         let is_first = packets.start == 0;
         inside.tells();
@@ -614,25 +628,32 @@ impl Run<'_, '_> {
         while begin < packets.end {
             // The memory system loads the data of the first group while the addresses of the next
             // group are computed.
-            let is_waited_for = is_far || !self.code.machine.sought.is_empty();
+            let is_waited_for = exceeds_cache || !self.code.machine_code.batch_lookups.is_empty();
             let end = if is_waited_for { packets.end.min(begin + STEP) } else { packets.end };
-            self.tell(ask, burst, begin..end, is_far.then(|| &*inside.accesses()));
+            self.run_prefetch_stage(
+                prefetch_stage,
+                burst,
+                begin..end,
+                exceeds_cache.then(|| &*inside.accesses()),
+            );
             if is_first {
-                self.ask_for_searches(inside.accesses(), begin..end);
+                self.prefetch_searches(inside.accesses(), begin..end);
             }
             begin = end;
         }
         // If the entries of all prefetched tables have owners, the lookup for owners follows full
         // buckets itself.
-        if is_far && self.code.machine.owned.len() < self.code.machine.asked.len() {
-            self.ask_behind(burst, packets.clone(), inside.accesses());
+        if exceeds_cache
+            && self.code.machine_code.owned.len() < self.code.machine_code.prefetched.len()
+        {
+            self.prefetch_overflow(burst, packets.clone(), inside.accesses());
         }
         if is_first {
-            let told = self.told(burst, 0..packets.end);
-            self.seek(inside.accesses(), told, packets.end);
+            let computed = self.bucket_addresses(burst, 0..packets.end);
+            self.look_up_all(inside.accesses(), computed, packets.end);
         } else {
             // The places where entries of exact keys were found may hold other entries now.
-            for Owned { column, .. } in &self.code.machine.owned {
+            for Owned { column, .. } in &self.code.machine_code.owned {
                 if let Some(Column { found, .. }) = self.columns.get_mut(*column) {
                     found[packets.clone()].fill(0);
                 }
@@ -658,7 +679,7 @@ impl Run<'_, '_> {
         port: u32,
         packet: &[u8],
     ) -> Result<(), RunError> {
-        let keeps_length = self.straight.psa.as_ref().is_none_or(|psa| psa.keeps_length);
+        let keeps_length = self.fast_path.psa.as_ref().is_none_or(|psa| psa.keeps_length);
         let beyond = self.beyond(self.packet);
         let mut length = packet.len() as u64 + beyond;
         let position = match behind {
@@ -669,52 +690,52 @@ impl Run<'_, '_> {
         let begin = self.at * self.words;
         let frame = self.frames.get_mut(begin..begin + self.words);
         let frame = frame.ok_or_else(|| RunError::internal("the frame of a packet of a burst"))?;
-        let Self { core, context, host, machine, straight, .. } = self;
-        let machine = machine
+        let Self { core, context, host, interpreter, fast_path, .. } = self;
+        let interpreter = interpreter
             .as_deref_mut()
             .ok_or_else(|| RunError::internal("a request of a packet without an interpreter"))?;
-        machine.beyond = beyond;
+        interpreter.beyond = beyond;
         if !interprets {
-            context.asked = NEW_PACKET;
+            context.requests = NEW_PACKET;
         }
-        Steps { host, machine }.prepare(context);
+        Steps { host, interpreter }.prepare(context);
         let cursor = std::mem::take(&mut context.cursor);
-        machine.add_length_change(std::mem::take(&mut context.length_change));
+        interpreter.add_length_change(std::mem::take(&mut context.length_change));
         let truncate = std::mem::replace(&mut context.truncate, u64::MAX);
-        machine.effects.truncate = (truncate < u64::MAX).then_some(truncate);
+        interpreter.effects.truncate = (truncate < u64::MAX).then_some(truncate);
         if let Some(destination) = context.take_destination() {
-            machine.effects.destination = destination;
+            interpreter.effects.destination = destination;
         }
         match behind {
             Behind::Ingress => {
-                machine.load_packet(packet.to_vec());
-                machine.set_cursor_bytes(cursor);
+                interpreter.load_packet(packet.to_vec());
+                interpreter.set_cursor_bytes(cursor);
             }
-            Behind::Egress(_) if straight.psa.is_some() => {
+            Behind::Egress(_) if fast_path.psa.is_some() => {
                 // SAFETY: the context's packet is what egress parsed, in the output buffer, which
                 // is not written while the result is in use.
                 let packet = unsafe { passed_packet(context) };
                 if !keeps_length {
                     length = packet.len() as u64;
                 }
-                machine.load_packet(packet.to_vec());
-                machine.set_cursor_bytes(cursor);
+                interpreter.load_packet(packet.to_vec());
+                interpreter.set_cursor_bytes(cursor);
             }
             // As in the driver, the packet in egress begins at the payload.
             Behind::Egress(_) => {
                 let payload = usize::try_from(cursor).ok().and_then(|at| packet.get(at..));
-                machine.load_packet(payload.unwrap_or(&[]).to_vec());
+                interpreter.load_packet(payload.unwrap_or(&[]).to_vec());
             }
         }
         let left = u64::try_from(context.work_left).unwrap_or(0);
-        machine.set_work_left(left.saturating_sub(straight.costs[position]));
-        let places: &[(u32, u32)] = &straight.parameters[position];
+        interpreter.set_work_left(left.saturating_sub(fast_path.costs[position]));
+        let places: &[(u32, u32)] = &fast_path.parameters[position];
         let [headers, metadata, standard] = places else {
             return Err(RunError::internal("parameters of a block"));
         };
         let image = |(offset, size): &(u32, u32)| Image::Here { offset: *offset, size: *size };
         let arguments = [image(headers), image(metadata), image(standard)];
-        let mut run = engine::Run { code, core, frame, context, host, machine };
+        let mut run = engine::Run { code, core, frame, context, host, interpreter };
         if behind == Behind::Ingress {
             run.send_digest()?;
         }
@@ -729,8 +750,8 @@ impl Run<'_, '_> {
 
 /// Returns the bucket addresses of the table at a position, out of addresses that hold one bucket
 /// of each table for each packet.
-fn of_table(told: &[u64], position: usize, tables: usize) -> impl Iterator<Item = u64> {
-    told.iter().skip(position).step_by(tables).copied()
+fn of_table(computed: &[u64], position: usize, tables: usize) -> impl Iterator<Item = u64> {
+    computed.iter().skip(position).step_by(tables).copied()
 }
 
 /// An estimate of how likely table entries are to be in the cache.
@@ -747,7 +768,7 @@ enum Reach {
 
 /// Estimates where the entries of all tables are, given the size in bytes up to which tables fit in
 /// the cache.
-fn reach(inside: &mut Inside<'_>, near: u64) -> Reach {
+fn reach(inside: &mut Inside<'_>, prefetch_threshold: u64) -> Reach {
     /// The size in bytes above which a table that other workers write is prefetched. Prefetching a
     /// smaller one is useless, because another core takes the cache lines back before the packet is
     /// processed.
@@ -755,11 +776,11 @@ fn reach(inside: &mut Inside<'_>, near: u64) -> Reach {
     let accesses = inside.accesses().iter().map(|table| &table.access);
     let mut bytes = accesses.map(|access| {
         let bytes = (access.mask + 1).saturating_mul(Probe::BUCKET as u64);
-        let elsewhere = access.asks_to_write && bytes > CONTENDED;
+        let elsewhere = access.prefetches_for_writing && bytes > CONTENDED;
         (access.in_place == 1).then_some(if elsewhere { u64::MAX } else { bytes })
     });
     match bytes.try_fold(0_u64, |sum, bytes| Some(sum.saturating_add(bytes?))) {
-        Some(bytes) if bytes <= near => Reach::Near,
+        Some(bytes) if bytes <= prefetch_threshold => Reach::Near,
         Some(_) => Reach::Far,
         None => Reach::Calls,
     }
@@ -841,14 +862,14 @@ PNA_NIC(P(), I(), D()) main;";
         let switch = Switch::new(program(&text)).expect("a switch");
         switch.set_expire_time_profile(1, Some(Duration::from_secs(1)));
         let mut code = Compiled::new(&switch).expect("code");
-        assert_eq!((code.one_by_one(), code.machine.owned.len()), (None, 1));
-        assert!(code.machine.stages.is_some_and(|stages| stages.whole.is_some()));
+        assert_eq!((code.one_by_one(), code.machine_code.owned.len()), (None, 1));
+        assert!(code.machine_code.stages.is_some_and(|stages| stages.fused.is_some()));
         let table = switch.table_named("flows").expect("a table");
         let open = switch.action_named(table, "open").expect("an action");
         let (mut worker, mut batch) = (Processor::with_seed(1), Batch::default());
-        for near in [0, u64::MAX] {
-            code.near = near;
-            let now = Duration::from_secs(if near == 0 { 0 } else { 10 });
+        for prefetch_threshold in [0, u64::MAX] {
+            code.prefetch_threshold = prefetch_threshold;
+            let now = Duration::from_secs(if prefetch_threshold == 0 { 0 } else { 10 });
             let exact =
                 |width, number: u32| FieldMatch::Exact(Bits::unsigned(width, number.into()));
             for number in 0..20 {
@@ -891,7 +912,7 @@ PNA_NIC(P(), I(), D()) main;";
         };
         let (switch, mut oracle) = (switch(), switch());
         let mut code = Compiled::new(&switch).expect("code");
-        assert_eq!((code.one_by_one(), code.machine.asked.len()), (None, 1));
+        assert_eq!((code.one_by_one(), code.machine_code.prefetched.len()), (None, 1));
         let bytes = |number: u32| {
             // Of three packets, one has a new key and one repeats that key, whether or not the
             // table has grown in between.
@@ -908,7 +929,7 @@ PNA_NIC(P(), I(), D()) main;";
         };
         let inputs: Vec<Vec<u8>> = (0..3000).map(bytes).collect();
         let (mut worker, mut batch) = (Processor::with_seed(1), Batch::default());
-        code.near = 0;
+        code.prefetch_threshold = 0;
         for (round, inputs) in inputs.chunks(1000).enumerate() {
             let now = Duration::from_millis(round as u64);
             let packets: Vec<(u32, &[u8])> = inputs.iter().map(|packet| (0, &packet[..])).collect();

@@ -11,7 +11,7 @@ use super::host::Host;
 use super::step::Steps;
 use super::tables::{Inside, TableAccess};
 use crate::error::RunError;
-use crate::machine::Machine;
+use crate::interpreter::Interpreter;
 use crate::table::{Account, DirectAccount, Stored, Timer};
 use std::ffi::c_void;
 use std::sync::Arc;
@@ -46,7 +46,7 @@ pub(super) use crate::table::NO_ACTION;
 pub(super) const HIT: u32 = 32;
 
 /// The flag in [`Context::asked`] that a step has requested a copy, another pass or a digest.
-pub(super) const ASKED: u64 = 1;
+pub(super) const REQUESTS: u64 = 1;
 
 /// The flag in [`Context::asked`] that the interpreter has not yet been reset for this packet.
 pub(super) const NEW_PACKET: u64 = 2;
@@ -94,7 +94,7 @@ pub(super) struct Context {
     pub(super) received_length: u64,
     /// The flags of a packet in a burst: [`NEW_PACKET`] before the interpreter runs the packet's
     /// first step, then [`ASKED`] once a step has made a request to the architecture.
-    pub(super) asked: u64,
+    pub(super) requests: u64,
     /// The first of the accesses to packed tables, one for each table.
     pub(super) tables: *mut TableAccess,
     /// The first of the addresses of extern arrays, one for each extern instance; zero for an
@@ -111,7 +111,7 @@ pub(super) struct Context {
     host: *mut c_void,
     /// The interpreter, which is an object apart from the host, or null if the program leaves no
     /// steps to the interpreter.
-    machine: *mut c_void,
+    interpreter: *mut c_void,
 }
 
 /// The units of work between two checks of the stop flag.
@@ -149,14 +149,14 @@ impl Context {
             now: Timer::moment(now),
             checksum_error: 0,
             received_length: 0,
-            asked: 0,
+            requests: 0,
             tables: std::ptr::null_mut(),
             arrays: arrays.as_ptr(),
             is_alone: &raw const NOBODY_KNOWS,
             has_left: &raw const ALWAYS,
             inside: std::ptr::null_mut(),
             host: std::ptr::null_mut(),
-            machine: std::ptr::null_mut(),
+            interpreter: std::ptr::null_mut(),
         }
     }
 
@@ -222,10 +222,10 @@ impl Context {
         self.host = std::ptr::from_mut(host).cast();
     }
 
-    /// Sets the interpreter that runs the steps left to it. `machine` must live while generated
+    /// Sets the interpreter that runs the steps left to it. `interpreter` must live while generated
     /// code runs.
-    pub(super) fn set_machine(&mut self, machine: &mut Machine<'_>) {
-        self.machine = std::ptr::from_mut(machine).cast();
+    pub(super) fn set_machine(&mut self, interpreter: &mut Interpreter<'_>) {
+        self.interpreter = std::ptr::from_mut(interpreter).cast();
     }
 }
 
@@ -266,10 +266,10 @@ pub(super) unsafe fn host<'h>(context: *mut Context) -> &'h mut Host<'h> {
 pub(super) unsafe fn steps<'h>(context: *mut Context) -> Option<Steps<'h, 'h>> {
     // SAFETY: the pointer is null or the interpreter that `Context::set_machine` borrowed, which
     // the caller guarantees to be alive and unused.
-    let machine = unsafe { (*context).machine.cast::<Machine<'h>>().as_mut() };
+    let interpreter = unsafe { (*context).interpreter.cast::<Interpreter<'h>>().as_mut() };
     // SAFETY: the caller guarantees that the host is alive and unused, and it is a different object
     // from the interpreter.
-    machine.map(|machine| Steps { host: unsafe { host(context) }, machine })
+    interpreter.map(|interpreter| Steps { host: unsafe { host(context) }, interpreter })
 }
 
 /// Ends a host call that needs the interpreter, which the context of a program with steps always
@@ -421,7 +421,7 @@ pub(super) unsafe extern "C" fn restart_timer(context: *mut Context, profile: u6
         // SAFETY: generated code does not use its context during the call, and `steps` refers to
         // the host and the interpreter, which are apart from the context.
         steps.prepare(unsafe { &mut *context });
-        steps.machine.restart_timer(profile);
+        steps.interpreter.restart_timer(profile);
     }
     // Without an interpreter, all tables are looked up by generated code. The action that runs is
     // then a default action, which has no timer.
@@ -577,7 +577,7 @@ pub(super) unsafe extern "C" fn interpret(frame: *mut u8, context: *mut Context,
         }
         None => steps.step(frame, context, step),
     };
-    context.asked |= if steps.machine.effects.ask() { ASKED } else { 0 };
+    context.requests |= if steps.interpreter.effects.has_requests() { REQUESTS } else { 0 };
     steps.host.ended(context, outcome).err().unwrap_or(flow::NEXT)
 }
 

@@ -11,12 +11,12 @@ use super::tables::Joined;
 use super::{Compiled, Memory};
 use crate::architecture::Output;
 use crate::architecture::engine::Engine;
-use crate::bound::shape::{DATA, Shape};
-use crate::bound::{BlockParameter, Callee};
 use crate::dialect::Dialect;
 use crate::error::RunError;
+use crate::interpreter::{Interpreter, ParserOutcome, Scratch};
 use crate::layout::MetadataField;
-use crate::machine::{Machine, ParserOutcome, Scratch};
+use crate::resolved::shape::{DATA, Shape};
+use crate::resolved::{BlockParameter, Callee};
 use crate::switch::{Core, Processor};
 use ir::{ControlId, Direction, ParserId, Projection, TypeId};
 use std::ops::{Deref, DerefMut};
@@ -32,7 +32,7 @@ pub(super) struct Run<'a, 'r> {
     pub(super) frame: &'a mut [u64],
     pub(super) context: &'a mut Context,
     pub(super) host: &'a mut Host<'r>,
-    pub(super) machine: &'a mut Machine<'r>,
+    pub(super) interpreter: &'a mut Interpreter<'r>,
 }
 
 /// A value that the architecture passes from block to block, such as headers or metadata.
@@ -79,8 +79,8 @@ impl Compiled {
         now: Duration,
         outputs: &mut Vec<Output>,
     ) -> Result<(), RunError> {
-        if let Some(way) = self.straight_way(core, scratch) {
-            return self.process_straight(way, core, scratch, (port, packet), now, outputs);
+        if let Some(way) = self.fast_path_run(core, scratch) {
+            return self.process_on_fast_path(way, core, scratch, (port, packet), now, outputs);
         }
         let mut memory = scratch.compiled.take().unwrap_or_default();
         let outcome = self.run_in(&mut memory, core, scratch, (port, packet), now, outputs);
@@ -102,9 +102,9 @@ impl Compiled {
         // The lock is taken before the worker enters the gate: its holder may itself be waiting for
         // the gate to close.
         let _alone = self.runs_alone.then(|| core.state.alone());
-        frame.resize((self.bound.frame as usize).div_ceil(8), 0);
-        let mut machine = Machine::new(&core.layout, &core.state, scratch, None, now)?;
-        let mut host = Host::new(&self.bound, core, now, (key, data));
+        frame.resize((self.resolved.frame as usize).div_ceil(8), 0);
+        let mut interpreter = Interpreter::new(&core.layout, &core.state, scratch, None, now)?;
+        let mut host = Host::new(&self.resolved, core, now, (key, data));
         let mut context = Context::new(core.layout.packet_work, now, &core.state.arrays);
         let mut run = Run {
             code: self,
@@ -112,12 +112,12 @@ impl Compiled {
             frame,
             context: &mut context,
             host: &mut host,
-            machine: &mut machine,
+            interpreter: &mut interpreter,
         };
-        if self.bound.natives.is_empty() {
+        if self.resolved.packed.is_empty() {
             core.driver.process(&mut run, port, packet, outputs)?;
         } else {
-            Joined::of(joined, &self.bound, &core.state)?.inside(&core.state, |inside| {
+            Joined::of(joined, &self.resolved, &core.state)?.inside(&core.state, |inside| {
                 run.context.set_tables(inside);
                 core.driver.process(&mut run, port, packet, outputs)
             })?;
@@ -156,7 +156,7 @@ impl Run<'_, '_> {
     /// its own.
     fn changed<'v>(&'v mut self, value: &'v mut Image, type_id: TypeId) -> &'v mut [u8] {
         if let Image::Initial = value {
-            let known = self.code.bound.parameter_type(type_id);
+            let known = self.code.resolved.parameter_type(type_id);
             if known.is_none() {
                 self.host.broken(NO_TYPE);
             }
@@ -208,55 +208,55 @@ impl Run<'_, '_> {
         sends_digest: bool,
     ) -> Result<ParserOutcome, RunError> {
         let code = self.code;
-        let blocks = &code.bound.blocks;
+        let blocks = &code.resolved.blocks;
         let position = blocks.iter().position(|block| block.callee == callee);
         let position = position.ok_or_else(|| RunError::internal("block"))?;
         let block = blocks.get(position).ok_or_else(|| RunError::internal("block"))?;
         let is_parser = matches!(callee, Callee::Parser(_));
-        self.machine.begin_block(callee)?;
+        self.interpreter.begin_block(callee)?;
         self.copy_in(&block.parameters, arguments);
-        self.machine.clear_checksums();
-        self.machine.set_in_parser(is_parser);
-        self.context.received_length = self.machine.received_length;
-        let emitted = &mut self.machine.scratch.emitted;
-        emitted.reserve(code.bound.emitted as usize);
+        self.interpreter.clear_checksums();
+        self.interpreter.set_in_parser(is_parser);
+        self.context.received_length = self.interpreter.received_length;
+        let emitted = &mut self.interpreter.scratch.emitted;
+        emitted.reserve(code.resolved.emitted as usize);
         self.context.emitted = emitted.as_mut_ptr();
         self.context.emitted_length = emitted.len() as u64;
-        let packet = self.machine.packet();
+        let packet = self.interpreter.packet();
         self.context.packet = packet.as_ptr();
         self.context.length = packet.len() as u64;
-        self.context.cursor = self.machine.cursor_bytes();
+        self.context.cursor = self.interpreter.cursor_bytes();
         self.context.set_host(self.host);
-        self.context.set_machine(self.machine);
-        let stop = self.machine.scratch.stop.as_deref().map(|stop| &*stop.flag);
-        self.context.begin_work(self.machine.work_left(), stop);
+        self.context.set_machine(self.interpreter);
+        let stop = self.interpreter.scratch.stop.as_deref().map(|stop| &*stop.flag);
+        self.context.begin_work(self.interpreter.work_left(), stop);
         let frame = self.frame.as_mut_ptr().cast();
         // SAFETY: the frame consists of words and is as long as the resolved program says. The
         // packet belongs to the interpreter, which does not change it while a block runs. The
         // output buffer has just been reserved. The host belongs to this run, and only host calls
         // use it until the code returns.
-        let how = unsafe { code.machine.run(position, frame, self.context) };
-        let Self { context, machine, .. } = self;
-        machine.set_in_parser(false);
-        machine.set_cursor_bytes(context.cursor);
-        machine.add_length_change(std::mem::take(&mut context.length_change));
-        machine.effects.checksum_error |= std::mem::take(&mut context.checksum_error) != 0;
+        let how = unsafe { code.machine_code.run(position, frame, self.context) };
+        let Self { context, interpreter, .. } = self;
+        interpreter.set_in_parser(false);
+        interpreter.set_cursor_bytes(context.cursor);
+        interpreter.add_length_change(std::mem::take(&mut context.length_change));
+        interpreter.effects.checksum_error |= std::mem::take(&mut context.checksum_error) != 0;
         let truncate = std::mem::replace(&mut context.truncate, u64::MAX);
         if truncate < u64::MAX {
-            let before = machine.effects.truncate.unwrap_or(u64::MAX);
-            machine.effects.truncate = Some(before.min(truncate));
+            let before = interpreter.effects.truncate.unwrap_or(u64::MAX);
+            interpreter.effects.truncate = Some(before.min(truncate));
         }
         if let Some(destination) = context.take_destination() {
-            machine.effects.destination = destination;
+            interpreter.effects.destination = destination;
         }
         let emitted = usize::try_from(context.emitted_length).unwrap_or(0);
-        let room = &mut machine.scratch.emitted;
+        let room = &mut interpreter.scratch.emitted;
         let emitted = emitted.min(room.capacity());
         // SAFETY: generated code has written the bytes up to `emitted_length`, which is at most the
         // reserved capacity.
         unsafe { room.set_len(emitted) };
-        self.machine.set_work_left(self.context.end_work());
-        if how == flow::FAULT && self.machine.scratch.is_stopped() {
+        self.interpreter.set_work_left(self.context.end_work());
+        if how == flow::FAULT && self.interpreter.scratch.is_stopped() {
             return Err(RunError::Stopped);
         }
         self.check()?;
@@ -285,12 +285,12 @@ impl Run<'_, '_> {
 
     /// Sends the digest message that a block requested.
     pub(super) fn send_digest(&mut self) -> Result<(), RunError> {
-        let Self { frame, host, machine, .. } = self;
+        let Self { frame, host, interpreter, .. } = self;
         let length = frame.len() * 8;
         // SAFETY: the frame has `length` initialised bytes, every bit pattern of a byte is valid,
         // and the slice borrows the frame.
         let frame = unsafe { std::slice::from_raw_parts(frame.as_ptr().cast(), length) };
-        Steps { host, machine }.send_digest(frame)
+        Steps { host, interpreter }.send_digest(frame)
     }
 }
 
@@ -298,7 +298,7 @@ impl Run<'_, '_> {
 pub(super) fn fault(code: &Compiled, context: &Context, host: &mut Host<'_>) -> RunError {
     let number = context.fault;
     if number == WORK_LIMIT {
-        return RunError::WorkLimit(code.bound.packet_work.into());
+        return RunError::WorkLimit(code.resolved.packet_work.into());
     }
     if number == HOST_FAULT {
         return host
@@ -310,7 +310,7 @@ pub(super) fn fault(code: &Compiled, context: &Context, host: &mut Host<'_>) -> 
         return RunError::internal("a block that the package does not have");
     }
     let known = usize::try_from(number).ok();
-    match known.and_then(|number| code.bound.faults.get(number)) {
+    match known.and_then(|number| code.resolved.faults.get(number)) {
         Some((place, function)) => {
             RunError::Assertion { place: place.clone(), function: function.clone() }
         }
@@ -319,16 +319,16 @@ pub(super) fn fault(code: &Compiled, context: &Context, host: &mut Host<'_>) -> 
 }
 
 impl<'r> Deref for Run<'_, 'r> {
-    type Target = Machine<'r>;
+    type Target = Interpreter<'r>;
 
-    fn deref(&self) -> &Machine<'r> {
-        self.machine
+    fn deref(&self) -> &Interpreter<'r> {
+        self.interpreter
     }
 }
 
 impl<'r> DerefMut for Run<'_, 'r> {
-    fn deref_mut(&mut self) -> &mut Machine<'r> {
-        self.machine
+    fn deref_mut(&mut self) -> &mut Interpreter<'r> {
+        self.interpreter
     }
 }
 
@@ -336,8 +336,8 @@ impl<'r> Engine<'r> for Run<'_, 'r> {
     type Value = Image;
 
     fn begin_pass(&mut self, received_length: u64) -> Result<(), RunError> {
-        self.machine.begin_pass_of_code(received_length);
-        let locals = (self.code.bound.locals / 8) as usize;
+        self.interpreter.begin_pass_of_code(received_length);
+        let locals = (self.code.resolved.locals / 8) as usize;
         if let Some(locals) = self.frame.get_mut(locals..) {
             locals.fill(0);
         }
@@ -371,20 +371,20 @@ impl<'r> Engine<'r> for Run<'_, 'r> {
         number: u128,
     ) {
         let code = self.code;
-        let known = code.bound.parameter_type(type_id);
+        let known = code.resolved.parameter_type(type_id);
         if let Some(field) = known.and_then(|known| known.field(field)) {
             write(self.changed(value, type_id), field, number as u64);
         }
     }
 
     fn field_number(&self, value: &Image, type_id: TypeId, field: MetadataField) -> u128 {
-        let known = self.code.bound.parameter_type(type_id);
+        let known = self.code.resolved.parameter_type(type_id);
         let field = known.and_then(|known| known.field(field));
         field.map_or(0, |field| u128::from(read(self.shown(value), field)))
     }
 
     fn copy_part(&mut self, type_id: TypeId, path: &[Projection], from: &Image, to: &mut Image) {
-        let known = self.code.bound.parameter_type(type_id);
+        let known = self.code.resolved.parameter_type(type_id);
         let Some((start, size)) = known.and_then(|known| part(&known.shape, path)) else {
             return self.host.broken("a part of a value that the architecture copies");
         };
@@ -404,7 +404,7 @@ impl<'r> Engine<'r> for Run<'_, 'r> {
             // All headers of a value that was never written are invalid.
             return;
         }
-        match self.code.bound.parameter_type(type_id) {
+        match self.code.resolved.parameter_type(type_id) {
             Some(known) => invalidate(&known.shape, 0, self.changed(value, type_id)),
             None => self.host.broken(NO_TYPE),
         }
@@ -416,7 +416,7 @@ impl<'r> Engine<'r> for Run<'_, 'r> {
         (before, after): (&Image, &Image),
         into: &mut Image,
     ) {
-        let known = self.code.bound.parameter_type(type_id);
+        let known = self.code.resolved.parameter_type(type_id);
         let Some(Shape::Struct(parts, _)) = known.map(|known| &known.shape) else {
             return self.host.broken("metadata of an architecture that are no struct");
         };

@@ -1,9 +1,9 @@
 //! Conversion of values between the frame, where generated code keeps them, and the interpreter's
 //! variables.
 
-use crate::bound::moves::Move;
-use crate::bound::shape::{DATA, Header, Shape, Storage, TAIL};
 use crate::error::InternalError;
+use crate::resolved::moves::Move;
+use crate::resolved::shape::{DATA, Header, Shape, Storage, TAIL};
 use crate::value::Value;
 use ir::bits::Bits;
 
@@ -125,7 +125,7 @@ pub(super) fn store(frame: &mut [u8], offset: u32, shape: &Shape, value: &Value)
             let Storage::Native { bytes } = scalar.storage else {
                 return Err(InternalError::new("a field that is exchanged without its header"));
             };
-            let number = pattern(value)?.low_u64() & crate::bound::mask(scalar.width);
+            let number = pattern(value)?.low_u64() & crate::resolved::mask(scalar.width);
             let number = number.to_le_bytes();
             let number = number.get(..bytes as usize);
             put(frame, offset, number.ok_or_else(|| InternalError::new(OTHER_SHAPE))?)

@@ -4,9 +4,9 @@
 use super::context::Context;
 use super::exchange::number;
 use super::host::Host;
-use crate::bound::gather::{Gather, Piece};
-use crate::bound::shape::{DATA, TAIL};
 use crate::error::InternalError;
+use crate::resolved::gather::{Gather, Piece};
+use crate::resolved::shape::{DATA, TAIL};
 use crate::sync::read;
 
 impl Host<'_> {
@@ -19,8 +19,8 @@ impl Host<'_> {
         number: u64,
         found: u64,
     ) -> u64 {
-        let bound = self.bound;
-        let gather = usize::try_from(number).ok().and_then(|number| bound.gathers.get(number));
+        let resolved = self.resolved;
+        let gather = usize::try_from(number).ok().and_then(|number| resolved.gathers.get(number));
         let Some(gather) = gather else {
             self.broken("the fields of a hash");
             return 0;

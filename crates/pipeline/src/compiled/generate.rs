@@ -1,5 +1,5 @@
 //! Generates machine code from the resolved program with Cranelift. `Compiled::new` calls
-//! [`Machine::new`] for each program that is loaded.
+//! [`Interpreter::new`] for each program that is loaded.
 //!
 //! Each parser, control, action and function becomes one generated function over the frame and the
 //! context. Numbers are loaded where they are used and stored where they are written: Cranelift
@@ -27,17 +27,17 @@ mod table;
 mod timers;
 
 use self::assemble::Made;
-use self::burst::ask::Asked;
+use self::burst::prefetch::Prefetched;
 use self::effort::Effort;
 use self::host_call::{HostCall, HostCalls, signature_of_words};
 use self::places::Places;
 pub use self::stack::WORKER_STACK_BYTES;
-use super::burst::{Owned, Sought, Stage, Stages};
+use super::burst::{BatchLookup, Owned, Stage, Stages};
 use super::context::{self, Code, Context, flow};
+use super::fast_path::FastPath;
 use super::plan::Plan;
-use super::straight::Straight;
-use crate::bound::{Body, Bound, Callee};
 use crate::error::{CompileError, InternalError};
+use crate::resolved::{Body, Callee, ResolvedProgram};
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{
     self as clif, InstBuilder, MemFlagsData, Signature, UserFuncName, Value, types,
@@ -68,7 +68,7 @@ mod context_offset {
     pub(super) const TIMED: usize = offset_of!(Context, timed);
     pub(super) const NOW: usize = offset_of!(Context, now);
     pub(super) const CHECKSUM_ERROR: usize = offset_of!(Context, checksum_error);
-    pub(super) const ASKED: usize = offset_of!(Context, asked);
+    pub(super) const REQUESTS: usize = offset_of!(Context, requests);
     pub(super) const RECEIVED_LENGTH: usize = offset_of!(Context, received_length);
     pub(super) const TABLES: usize = offset_of!(Context, tables);
     pub(super) const ARRAYS: usize = offset_of!(Context, arrays);
@@ -101,11 +101,15 @@ impl StageKind {
     }
 
     /// Returns the stages of a program, in the order in which they are generated.
-    fn of_plan(bound: &Bound, plan: &Plan, asked: Option<&Asked<'_>>) -> Vec<Self> {
+    fn of_plan(
+        resolved: &ResolvedProgram,
+        plan: &Plan,
+        prefetched: Option<&Prefetched<'_>>,
+    ) -> Vec<Self> {
         let mut kinds = vec![Self::Parse, Self::Pass];
-        if burst::whole::is_possible(plan, asked) {
+        if burst::fused::is_possible(plan, prefetched) {
             kinds.push(Self::Fused);
-            if asked.is_some() && !bound.samples {
+            if prefetched.is_some() && !resolved.samples {
                 kinds.push(Self::Prefetch);
             }
         }
@@ -114,7 +118,7 @@ impl StageKind {
 }
 
 /// The generated code of a program.
-pub(super) struct Machine {
+pub(super) struct MachineCode {
     /// The module that owns the code pages; taken when they are freed.
     module: Option<JITModule>,
     /// The code of the package's blocks.
@@ -122,53 +126,58 @@ pub(super) struct Machine {
     /// The stages for packets that are processed in bursts, if the program has them.
     pub(super) stages: Option<Stages>,
     /// The packed tables in which all packets of a burst are looked up at once.
-    pub(super) sought: Vec<Sought>,
+    pub(super) batch_lookups: Vec<BatchLookup>,
     /// The packed tables whose counters and timers are prefetched for all packets of a burst.
     pub(super) owned: Vec<Owned>,
     /// Whether the buckets or keys that packets need can be computed before the packets are parsed.
-    pub(super) asks: bool,
+    pub(super) prefetches: bool,
     /// The tables whose buckets are prefetched ahead of the fused function.
-    pub(super) asked: Vec<u32>,
+    pub(super) prefetched: Vec<u32>,
     /// The size of the code in bytes.
     pub(super) size: usize,
     /// The most bytes of stack that the code takes.
     pub(super) stack: u64,
 }
 
-impl fmt::Debug for Machine {
+impl fmt::Debug for MachineCode {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Machine").field("size", &self.size).finish_non_exhaustive()
     }
 }
 
-// SAFETY: after `Machine::new`, nothing writes the pages or the module until they are dropped, so
+// SAFETY: after `Interpreter::new`, nothing writes the pages or the module until they are dropped, so
 // the thread that owns them does not matter.
-unsafe impl Send for Machine {}
-// SAFETY: shared access only reads and runs code, which nothing writes after `Machine::new`.
-unsafe impl Sync for Machine {}
+unsafe impl Send for MachineCode {}
+// SAFETY: shared access only reads and runs code, which nothing writes after `Interpreter::new`.
+unsafe impl Sync for MachineCode {}
 
-impl Drop for Machine {
+impl Drop for MachineCode {
     fn drop(&mut self) {
         if let Some(module) = self.module.take() {
-            // SAFETY: code runs only inside `Machine::run` and the stages, which borrow the
-            // machine, and no pointer to the code outlives the machine.
+            // SAFETY: code runs only inside `MachineCode::run` and the stages, which borrow the
+            // machine code, and no pointer to the code outlives it.
             unsafe { module.free_memory() };
         }
     }
 }
 
-impl Machine {
+impl MachineCode {
     /// Generates and compiles the code of a program: its blocks and, if the program has a plan, the
     /// stages.
-    pub(super) fn new(bound: &Bound, straight: Option<&Straight>) -> Result<Self, CompileError> {
-        let mut generator = Generator::new(bound)?;
+    pub(super) fn new(
+        resolved: &ResolvedProgram,
+        fast_path: Option<&FastPath>,
+    ) -> Result<Self, CompileError> {
+        let mut generator = Generator::new(resolved)?;
         generator.bodies()?;
-        let planned = straight.and_then(|straight| Some((straight, straight.plan.as_ref().ok()?)));
-        let asked = planned.and_then(|(straight, plan)| burst::ask::asked(bound, straight, plan));
+        let planned =
+            fast_path.and_then(|fast_path| Some((fast_path, fast_path.plan.as_ref().ok()?)));
+        let prefetched = planned
+            .and_then(|(fast_path, plan)| burst::prefetch::prefetched(resolved, fast_path, plan));
         let mut stages = Vec::new();
-        if let Some((straight, plan)) = planned {
-            for kind in StageKind::of_plan(bound, plan, asked.as_ref()) {
-                stages.push((kind, generator.stage(kind, (straight, plan), asked.as_ref())?));
+        if let Some((fast_path, plan)) = planned {
+            for kind in StageKind::of_plan(resolved, plan, prefetched.as_ref()) {
+                stages.push((kind, generator.stage(kind, (fast_path, plan), prefetched.as_ref())?));
             }
         }
         let Generator { mut module, names, made, .. } = generator;
@@ -180,7 +189,7 @@ impl Machine {
             // 64-bit number out, in the calling convention of the platform.
             unsafe { std::mem::transmute::<*const u8, Code>(pointer) }
         };
-        let blocks = bound.blocks.iter().map(|block| {
+        let blocks = resolved.blocks.iter().map(|block| {
             let id = names.bodies.get(&block.callee).copied();
             id.map(code).ok_or_else(|| CompileError::internal("a block without code"))
         });
@@ -194,18 +203,29 @@ impl Machine {
         };
         let stages = match (stage(StageKind::Parse), stage(StageKind::Pass)) {
             (Some(parse), Some(pass)) => {
-                let (whole, ask) = (stage(StageKind::Fused), stage(StageKind::Prefetch));
-                Some(Stages { parse, pass, whole, ask })
+                let (fused, prefetch_stage) = (stage(StageKind::Fused), stage(StageKind::Prefetch));
+                Some(Stages { parse, pass, fused, prefetch_stage })
             }
             _ => None,
         };
-        let sought = planned.map(|(straight, plan)| burst::sought(bound, straight, plan));
-        let sought = sought.unwrap_or_default();
-        let owned = planned.map(|(straight, plan)| burst::owned(bound, straight, plan));
+        let batch_lookups =
+            planned.map(|(fast_path, plan)| burst::batch_lookups(resolved, fast_path, plan));
+        let batch_lookups = batch_lookups.unwrap_or_default();
+        let owned = planned.map(|(fast_path, plan)| burst::owned(resolved, fast_path, plan));
         let owned = owned.unwrap_or_default();
-        let asks = asked.is_some();
-        let asked = asked.iter().flat_map(|asked| asked.numbers()).collect();
-        Ok(Self { asks, asked, blocks, stages, sought, owned, module: Some(module), size, stack })
+        let prefetches = prefetched.is_some();
+        let prefetched = prefetched.iter().flat_map(|prefetched| prefetched.numbers()).collect();
+        Ok(Self {
+            prefetches,
+            prefetched,
+            blocks,
+            stages,
+            batch_lookups,
+            owned,
+            module: Some(module),
+            size,
+            stack,
+        })
     }
 
     /// Runs a block of the package by its position there, and returns how it ended ([`flow`]).
@@ -228,7 +248,7 @@ impl Machine {
 
 /// The functions of a program that are generated and not yet compiled.
 struct Generator<'b> {
-    bound: &'b Bound,
+    resolved: &'b ResolvedProgram,
     module: JITModule,
     names: Names,
     builders: FunctionBuilderContext,
@@ -236,25 +256,25 @@ struct Generator<'b> {
 }
 
 impl<'b> Generator<'b> {
-    fn new(bound: &'b Bound) -> Result<Self, CompileError> {
+    fn new(resolved: &'b ResolvedProgram) -> Result<Self, CompileError> {
         let isa = Effort::Full.isa()?;
         let mut builder = JITBuilder::with_isa(isa, default_libcall_names());
         host_call::define_symbols(&mut builder);
         let mut module = JITModule::new(builder);
-        let names = Names::new(&mut module, bound)?;
+        let names = Names::new(&mut module, resolved)?;
         let (builders, made) = (FunctionBuilderContext::new(), Made::default());
-        Ok(Self { bound, module, names, builders, made })
+        Ok(Self { resolved, module, names, builders, made })
     }
 
     /// Generates the functions of all bodies, and the one that makes calls on cold paths.
     fn bodies(&mut self) -> Result<(), CompileError> {
-        let Self { bound, module, names, builders, made } = self;
-        for (callee, body) in &bound.bodies {
+        let Self { resolved, module, names, builders, made } = self;
+        for (callee, body) in &resolved.bodies {
             let id = names.bodies.get(callee).copied();
             let id = id.ok_or_else(|| CompileError::internal("a body that is not declared"))?;
             let mut context = names.context(module, id);
             let builder = FunctionBuilder::new(&mut context.func, builders);
-            Function::new(builder, module, names, bound).body(body)?;
+            Function::new(builder, module, names, resolved).body(body)?;
             made.push(id, context);
         }
         made.push(names.cold, cold::make(names.cold, module, builders)?);
@@ -265,26 +285,27 @@ impl<'b> Generator<'b> {
     fn stage(
         &mut self,
         kind: StageKind,
-        (straight, plan): (&Straight, &Plan),
-        asked: Option<&Asked<'_>>,
+        (fast_path, plan): (&FastPath, &Plan),
+        prefetched: Option<&Prefetched<'_>>,
     ) -> Result<FuncId, CompileError> {
-        let Self { bound, module, names, builders, made } = self;
+        let Self { resolved, module, names, builders, made } = self;
         let id = module
             .declare_function(kind.name(), Linkage::Local, &names.block)
             .map_err(CompileError::generator)?;
         let mut context = names.context(module, id);
         let builder = FunctionBuilder::new(&mut context.func, builders);
-        let function = Function::new(builder, module, names, bound);
+        let function = Function::new(builder, module, names, resolved);
         match kind {
-            StageKind::Parse => function.parse_stage(straight, plan)?,
-            StageKind::Pass => function.pass_stage(straight, plan)?,
+            StageKind::Parse => function.parse_stage(fast_path, plan)?,
+            StageKind::Pass => function.pass_stage(fast_path, plan)?,
             StageKind::Fused => {
-                let told = asked.filter(|_| !bound.samples);
-                function.whole_stage((straight, plan), told)?;
+                let precomputed = prefetched.filter(|_| !resolved.samples);
+                function.fused_stage((fast_path, plan), precomputed)?;
             }
             StageKind::Prefetch => {
-                let asked = asked.ok_or_else(|| CompileError::internal("tables to prefetch"))?;
-                function.ask_stage((straight, plan), asked)?;
+                let prefetched =
+                    prefetched.ok_or_else(|| CompileError::internal("tables to prefetch"))?;
+                function.prefetch_stage((fast_path, plan), prefetched)?;
             }
         }
         made.push(id, context);
@@ -302,10 +323,10 @@ struct Names {
 }
 
 impl Names {
-    fn new(module: &mut JITModule, bound: &Bound) -> Result<Self, CompileError> {
+    fn new(module: &mut JITModule, resolved: &ResolvedProgram) -> Result<Self, CompileError> {
         let block = signature_of_words(module, 2, true);
         let mut bodies = HashMap::new();
-        for (number, (callee, _)) in bound.bodies.iter().enumerate() {
+        for (number, (callee, _)) in resolved.bodies.iter().enumerate() {
             let name = format!("block_{number}");
             let id = module
                 .declare_function(&name, Linkage::Local, &block)
@@ -331,7 +352,7 @@ struct Function<'f, 'm> {
     builder: FunctionBuilder<'f>,
     module: &'m mut JITModule,
     names: &'m Names,
-    bound: &'m Bound,
+    resolved: &'m ResolvedProgram,
     config: TargetFrontendConfig,
     frame: Value,
     context: Value,
@@ -351,7 +372,7 @@ impl<'f, 'm> Function<'f, 'm> {
         mut builder: FunctionBuilder<'f>,
         module: &'m mut JITModule,
         names: &'m Names,
-        bound: &'m Bound,
+        resolved: &'m ResolvedProgram,
     ) -> Self {
         let entry = builder.create_block();
         builder.append_block_params_for_function_params(entry);
@@ -369,7 +390,7 @@ impl<'f, 'm> Function<'f, 'm> {
             builder,
             module,
             names,
-            bound,
+            resolved,
             frame,
             context,
             loops: Vec::new(),

@@ -9,7 +9,7 @@ use super::Compiled;
 use super::context::{Context, flow};
 use super::host::Host;
 use super::tables::{Inside, Joined};
-use crate::machine::{Machine, Scratch};
+use crate::interpreter::{Interpreter, Scratch};
 use crate::switch::Switch;
 use p4lang::preprocess::{MemoryFiles, Options};
 use rand::rngs::ChaCha8Rng;
@@ -94,12 +94,12 @@ impl Drop for Guarded {
 /// Runs all blocks of a program in order until one faults, and returns how many blocks ended
 /// normally. The worker joins the tables if the program has packed ones.
 fn run(code: &Compiled, switch: &Switch, packet: &[u8], edge: Edge) -> usize {
-    if code.bound.natives.is_empty() {
+    if code.resolved.packed.is_empty() {
         return blocks(code, switch, packet, edge, None);
     }
     let mut joined = None;
     let joined =
-        Joined::of(&mut joined, &code.bound, &switch.state).expect("a place at the tables");
+        Joined::of(&mut joined, &code.resolved, &switch.state).expect("a place at the tables");
     joined.inside(&switch.state, |inside| blocks(code, switch, packet, edge, Some(inside)))
 }
 
@@ -113,16 +113,16 @@ fn blocks(
     let mut frame = Guarded::new(code.frame_size(), edge);
     let mut input = Guarded::new(packet.len(), edge);
     input.bytes().copy_from_slice(packet);
-    let room = code.bound.emitted as usize;
+    let room = code.resolved.emitted as usize;
     let output = Guarded::new(room, edge);
     let mut scratch = Scratch::new(1);
-    let mut machine =
-        Machine::new(&switch.layout, &switch.state, &mut scratch, None, Duration::ZERO)
+    let mut interpreter =
+        Interpreter::new(&switch.layout, &switch.state, &mut scratch, None, Duration::ZERO)
             .expect("a machine");
     let (mut key, mut data) = (Vec::new(), Vec::new());
-    let mut host = Host::new(&code.bound, switch, Duration::ZERO, (&mut key, &mut data));
+    let mut host = Host::new(&code.resolved, switch, Duration::ZERO, (&mut key, &mut data));
     host.received_length = packet.len() as u64;
-    machine.load_packet(packet.to_vec());
+    interpreter.load_packet(packet.to_vec());
     let mut context = Context::new(1_000_000, Duration::ZERO, &switch.state.arrays);
     if let Some(inside) = inside {
         context.set_tables(inside);
@@ -130,17 +130,17 @@ fn blocks(
     context.packet = input.pointer();
     context.length = packet.len() as u64;
     let mut ran = 0;
-    for position in 0..code.bound.blocks.len() {
-        machine.set_in_parser(position == 0);
+    for position in 0..code.resolved.blocks.len() {
+        interpreter.set_in_parser(position == 0);
         // Output that the interpreter emits would go to its own buffer; these programs have no such
         // steps in the deparser.
         context.emitted = output.pointer();
         context.emitted_length = 0;
         context.set_host(&mut host);
-        context.set_machine(&mut machine);
+        context.set_machine(&mut interpreter);
         // SAFETY: the frame and the output are as long as the resolved program says, the packet is
         // as long as the context says, and the host and the interpreter outlive the call.
-        let how = unsafe { code.machine.run(position, frame.pointer(), &mut context) };
+        let how = unsafe { code.machine_code.run(position, frame.pointer(), &mut context) };
         assert!(usize::try_from(context.emitted_length).is_ok_and(|emitted| emitted <= room));
         ran += usize::from(how == flow::NEXT);
         if how == flow::FAULT {
@@ -156,7 +156,7 @@ fn code_stays_in_packet_frame_and_output() {
     let mut ran = 0;
     for seed in 0..12 {
         let mut random = ChaCha8Rng::seed_from_u64(seed);
-        let source = grammar::Source::new(&mut |bound| random.random_range(0..bound.max(1)));
+        let source = grammar::Source::new(&mut |resolved| random.random_range(0..resolved.max(1)));
         let text = source.text();
         let compiled =
             p4lang::compile_text("guarded.p4", &text, &Options::default(), &MemoryFiles::default());
@@ -205,7 +205,7 @@ fn bursts_read_nothing_beyond_their_packets_and_give_the_same_in_all_ways() {
     let mut switch = Switch::new(compiled.program.expect("a program")).expect("a switch");
     let mut code = Compiled::new(&switch).expect("code");
     assert_eq!(code.one_by_one(), None);
-    assert_eq!(code.machine.asked.len(), 2);
+    assert_eq!(code.machine_code.prefetched.len(), 2);
     let mut worker = crate::switch::Processor::with_seed(1);
     let mut batch = super::Batch::default();
     for length in (0..140).chain([255, 256, 257, 300, 1500]) {
@@ -225,8 +225,10 @@ fn bursts_read_nothing_beyond_their_packets_and_give_the_same_in_all_ways() {
             // The fused function, the fused function with prefetched entries, and the two functions
             // one after the other.
             let clock: fn() -> u64 = || 0;
-            for (near, clock) in [(u64::MAX, None), (0, None), (u64::MAX, Some(clock))] {
-                code.near = near;
+            for (prefetch_threshold, clock) in
+                [(u64::MAX, None), (0, None), (u64::MAX, Some(clock))]
+            {
+                code.prefetch_threshold = prefetch_threshold;
                 worker.time_stages(clock);
                 code.process_batch(&switch, &mut worker, &packets, Duration::ZERO, &mut batch);
                 let sent: Vec<&[u8]> = batch.sent().map(|(_, _, bytes)| bytes).collect();

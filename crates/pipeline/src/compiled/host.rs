@@ -6,12 +6,12 @@
 
 use super::context::{HIT, NO_ACTION};
 use super::tables::TableAccess;
-use crate::bound::moves::StepKind;
-use crate::bound::shape::{Scalar, Storage};
-use crate::bound::{Bound, Field, Table, TableAction};
 use crate::error::{InternalError, RunError};
 use crate::externs::ExternState;
 use crate::layout::Layout;
+use crate::resolved::moves::StepKind;
+use crate::resolved::shape::{Scalar, Storage};
+use crate::resolved::{Field, ResolvedProgram, Table, TableAction};
 use crate::state::{State, is_member};
 use crate::switch::Core;
 use crate::table::{ActionCall, ActionCell, Ageing, Direct, Left, Runs, Stored, TableState};
@@ -29,7 +29,7 @@ const NO_PARAMETER: &str = "an argument that does not fit the parameters of its 
 /// The environment of host calls: the resolved program, the state of the switch and reusable
 /// buffers.
 pub(super) struct Host<'s> {
-    pub(super) bound: &'s Bound,
+    pub(super) resolved: &'s ResolvedProgram,
     pub(super) layout: &'s Layout,
     pub(super) state: &'s State,
     pub(super) now: Duration,
@@ -100,13 +100,13 @@ impl Found {
 impl<'s> Host<'s> {
     /// Creates a host whose key and data use the given buffers.
     pub(super) fn new(
-        bound: &'s Bound,
+        resolved: &'s ResolvedProgram,
         core: &'s Core,
         now: Duration,
         (key, data): (&'s mut Vec<Bits>, &'s mut Vec<u8>),
     ) -> Self {
         Self {
-            bound,
+            resolved,
             layout: &core.layout,
             state: &core.state,
             now,
@@ -145,12 +145,12 @@ impl<'s> Host<'s> {
     }
 
     pub(super) fn frame_length(&self) -> usize {
-        self.bound.frame as usize
+        self.resolved.frame as usize
     }
 
     /// Returns the length in bytes of a table's packed key.
     pub(super) fn key_length(&self, table: u64) -> usize {
-        let table = usize::try_from(table).ok().and_then(|table| self.bound.tables.get(table));
+        let table = usize::try_from(table).ok().and_then(|table| self.resolved.tables.get(table));
         let last = table.and_then(|table| table.keys.last());
         last.map_or(0, |key| (key.offset + key.width.div_ceil(8)) as usize)
     }
@@ -159,13 +159,13 @@ impl<'s> Host<'s> {
     /// position, with the bit [`HIT`] if an entry was found.
     pub(super) fn apply(&mut self, frame: &mut [u8], table: u64, key: &[u8]) -> u64 {
         let position = usize::try_from(table).unwrap_or(usize::MAX);
-        let (Some(bound), Some(state)) =
-            (self.bound.tables.get(position), self.state.tables.get(position))
+        let (Some(resolved), Some(state)) =
+            (self.resolved.tables.get(position), self.state.tables.get(position))
         else {
             self.broken("a table that is applied");
             return NO_ACTION;
         };
-        self.unpack(bound, key);
+        self.unpack(resolved, key);
         let entry = state.lookup(self.key, self.now);
         let cell = match &entry {
             Some(entry) => self.hit(entry, state.ageing == Ageing::Notify),
@@ -176,7 +176,7 @@ impl<'s> Host<'s> {
             }
         };
         let ran = cell.and_then(|cell| {
-            let ran = self.prepare(frame, bound, state.synchronised, cell);
+            let ran = self.prepare(frame, resolved, state.synchronised, cell);
             self.check(ran)
         });
         let is_hit = entry.is_some();
@@ -211,9 +211,9 @@ impl<'s> Host<'s> {
         u64::from(ran)
     }
 
-    fn unpack(&mut self, bound: &Table, key: &[u8]) {
+    fn unpack(&mut self, resolved: &Table, key: &[u8]) {
         self.key.clear();
-        for field in &bound.keys {
+        for field in &resolved.keys {
             let (from, bytes) = (field.offset as usize, field.width.div_ceil(8) as usize);
             let Some(bytes) = key.get(from..from + bytes) else {
                 return self.broken("a key that is shorter than its fields");
@@ -263,13 +263,13 @@ impl<'s> Host<'s> {
     fn prepare(
         &mut self,
         frame: &mut [u8],
-        bound: &Table,
+        resolved: &Table,
         synchronised: bool,
         cell: Arc<ActionCell>,
     ) -> Result<usize, InternalError> {
-        self.prepare_with(frame, bound, synchronised, cell, &|frame, ran, values| {
+        self.prepare_with(frame, resolved, synchronised, cell, &|frame, ran, values| {
             let action =
-                bound.actions.get(ran).ok_or_else(|| InternalError::new(NO_ACTION_THERE))?;
+                resolved.actions.get(ran).ok_or_else(|| InternalError::new(NO_ACTION_THERE))?;
             put(frame, action, values)
         })
     }
@@ -279,13 +279,13 @@ impl<'s> Host<'s> {
     pub(super) fn prepare_with(
         &mut self,
         frame: &mut [u8],
-        bound: &Table,
+        resolved: &Table,
         synchronised: bool,
         cell: Arc<ActionCell>,
         put: &Put<'_>,
     ) -> Result<usize, InternalError> {
         let of = |call: &ActionCall| {
-            let mut actions = bound.actions.iter().enumerate();
+            let mut actions = resolved.actions.iter().enumerate();
             let ran = actions.find(|(_, action)| action.action == call.action);
             ran.ok_or_else(|| InternalError::new(NO_ACTION_THERE))
         };
@@ -312,8 +312,8 @@ impl<'s> Host<'s> {
         let Some(found) = self.found.take() else {
             return self.broken("the end of an action that was not begun");
         };
-        let bound = self.bound.tables.get(position);
-        let Some(action) = bound.and_then(|bound| bound.actions.get(found.ran)) else {
+        let resolved = self.resolved.tables.get(position);
+        let Some(action) = resolved.and_then(|resolved| resolved.actions.get(found.ran)) else {
             return self.broken(NO_ACTION_THERE);
         };
         let values = action.references.iter().map(|reference| {
@@ -455,29 +455,29 @@ fn put(frame: &mut [u8], action: &TableAction, arguments: &[Value]) -> Result<()
 
 /// Checks the fields that [`read`] and [`write`] access: each must be a number of its own that lies
 /// at a fixed place inside the frame, or inside the value of its parameter.
-pub(super) fn check_fields(bound: &Bound) -> Result<(), InternalError> {
+pub(super) fn check_fields(resolved: &ResolvedProgram) -> Result<(), InternalError> {
     let is_inside = |field: &Field, size: u32| {
         let Storage::Native { bytes } = field.scalar.storage else { return false };
         let end = field.address.offset.saturating_add(bytes);
         matches!(bytes, 1 | 2 | 4 | 8) && field.address.element.is_none() && end <= size
     };
-    let mut metadata = bound.parameter_types().iter().flat_map(|known| {
+    let mut metadata = resolved.parameter_types().iter().flat_map(|known| {
         known.fields().iter().flatten().map(|field| is_inside(field, known.shape.size()))
     });
     if !metadata.all(|is_inside| is_inside) {
         return Err(InternalError::new("metadata that are no numbers of their own"));
     }
-    let mut chosen = bound.steps.iter().filter_map(|step| match &step.kind {
+    let mut chosen = resolved.steps.iter().filter_map(|step| match &step.kind {
         StepKind::Select(_, _, to) => Some(to),
         StepKind::Statement(_) | StepKind::Evaluate(..) | StepKind::Write(..) => None,
     });
-    if !chosen.all(|to| is_inside(to, bound.frame)) {
+    if !chosen.all(|to| is_inside(to, resolved.frame)) {
         return Err(InternalError::new("the chosen case of a select outside of the frame"));
     }
-    let actions = bound.tables.iter().filter(|table| table.general.is_none());
+    let actions = resolved.tables.iter().filter(|table| table.general.is_none());
     let data = actions.flat_map(|table| table.actions.iter().flat_map(|action| &action.data));
     let mut data = data.filter(|field| !matches!(field.scalar.storage, Storage::Wide { .. }));
-    match data.all(|field| is_inside(field, bound.frame)) {
+    match data.all(|field| is_inside(field, resolved.frame)) {
         true => Ok(()),
         false => Err(InternalError::new("a parameter of an action outside of the frame")),
     }
@@ -512,7 +512,7 @@ pub(super) fn read(frame: &[u8], field: Field) -> u64 {
 /// [`check_fields`] has shown that the field is a number inside the frame.
 #[inline]
 pub(super) fn write(frame: &mut [u8], field: Field, number: u64) {
-    let number = (number & crate::bound::mask(field.scalar.width)).to_le_bytes();
+    let number = (number & crate::resolved::mask(field.scalar.width)).to_le_bytes();
     let bytes = range(field).and_then(|range| frame.get_mut(range)).unwrap_or(&mut []);
     // Each size has its own arm so that it compiles to one store.
     match bytes.len() {

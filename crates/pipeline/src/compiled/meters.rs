@@ -2,10 +2,10 @@
 
 use super::context::{Context, direct_account, entry, host, steps};
 use super::host::Host;
-use crate::bound::DEFAULT_ENTRY;
 use crate::dialect::Dialect;
 use crate::externs::ExternState;
 use crate::externs::meter::Color;
+use crate::resolved::DEFAULT_ENTRY;
 use crate::sync::lock;
 use crate::table::{TableState, counter_in, meter_in};
 use ir::ExternId;
@@ -74,7 +74,7 @@ pub(super) unsafe extern "C" fn entry_meter(
             // SAFETY: generated code does not use its context during the call, and `steps` refers
             // to the host and the interpreter, which are apart from the context.
             steps.prepare(unsafe { &mut *context });
-            steps.machine.execute_direct(id, before, length).ok().flatten()
+            steps.interpreter.execute_direct(id, before, length).ok().flatten()
         }
         DEFAULT_ENTRY => host.table_of(id).and_then(|table| {
             let default = table.default();
@@ -124,7 +124,7 @@ pub(super) unsafe extern "C" fn count_entry(
         // SAFETY: generated code does not use its context during the call, and `steps` refers to
         // the host and the interpreter, which are apart from the context.
         steps.prepare(unsafe { &mut *context });
-        steps.machine.count_for_entry(id, length);
+        steps.interpreter.count_for_entry(id, length);
     }
     // Without an interpreter, generated code looks up all tables and knows their entries, so no
     // entry's action runs.

@@ -1,22 +1,22 @@
 //! Decides which programs run in bursts, with one generated function for each stage, and assigns
-//! each of a packet's values its place in such a function. `straight` makes the [`Plan`], and the
+//! each of a packet's values its place in such a function. `fast_path` makes the [`Plan`], and the
 //! code generator (`generate::burst`) follows it.
 //!
 //! In a stage, calls are inlined, numbers and validity flags are variables of the function, and a
 //! header that was extracted stays where it lies in the packet: the code holds a pointer to it.
 //! Only a header that the program builds itself lies in the frame. This requires that every number
 //! has a fixed offset. Stacks whose elements are chosen while a packet is parsed, and not by the
-//! path through the parser's states alone (`bound::unrolled`), do not meet that condition, and such
+//! path through the parser's states alone (`resolved::unrolled`), do not meet that condition, and such
 //! programs run block by block.
 
 use super::burst::Owner;
-use super::straight::{Deciding, Straight};
+use super::fast_path::{Deciding, FastPath};
 use crate::architecture::glue::Place;
-use crate::bound::gather::Piece;
-use crate::bound::moves::{Step, StepKind};
-use crate::bound::shape::{DATA, Shape, Storage, TAIL};
-use crate::bound::{
-    Added, Address, Body, Bound, Callee, Expression, Field, Metered, Missed, Offset, Set,
+use crate::resolved::gather::Piece;
+use crate::resolved::moves::{Step, StepKind};
+use crate::resolved::shape::{DATA, Shape, Storage, TAIL};
+use crate::resolved::{
+    Added, Address, Body, Callee, Expression, Field, Metered, Missed, Offset, ResolvedProgram, Set,
     Statement, Table,
 };
 use crate::table::{Ageing, EntryLayout};
@@ -48,7 +48,7 @@ pub(super) struct Plan {
     /// Whether the interpreter runs steps of the program or looks up tables.
     pub(super) interprets: bool,
     /// Whether a step may request a copy, another pass or a message to the control plane.
-    pub(super) asks: bool,
+    pub(super) requests: bool,
     /// Whether packets may be truncated.
     pub(super) truncates: bool,
     /// Whether a packet may leave the gate of the tables: to add an entry, to have one changed, or
@@ -107,14 +107,14 @@ type Outcome = Result<(), Refusal>;
 
 impl Plan {
     /// Makes the plan for a program, by a walk through all of its blocks.
-    pub(super) fn new(bound: &Bound, straight: &Straight) -> Result<Self, Refusal> {
+    pub(super) fn new(resolved: &ResolvedProgram, fast_path: &FastPath) -> Result<Self, Refusal> {
         let mut walk = Walk {
-            bound,
+            resolved,
             plan: Self::default(),
             in_parser: true,
             parses: true,
             left: MAXIMUM_STATEMENTS,
-            asked: false,
+            requested: false,
             sums: false,
             parsed: BTreeSet::new(),
             later: BTreeSet::new(),
@@ -124,8 +124,8 @@ impl Plan {
         };
         let mut sums = 0;
         let mut most_sums = 0;
-        for block in &bound.blocks {
-            (walk.asked, walk.sums) = (false, false);
+        for block in &resolved.blocks {
+            (walk.requested, walk.sums) = (false, false);
             walk.parses = matches!(block.callee, Callee::Parser(_));
             if walk.parses {
                 // The egress parser of PSA begins a new packet for the interpreter, with no
@@ -138,9 +138,9 @@ impl Plan {
             most_sums = most_sums.max(sums);
         }
         walk.parses = false;
-        let mut moves = straight.psa.iter().flat_map(|psa| &psa.moves);
+        let mut moves = fast_path.psa.iter().flat_map(|psa| &psa.moves);
         moves.try_for_each(|moves| walk.block(moves))?;
-        let deciding = straight.deciding();
+        let deciding = fast_path.deciding();
         for Deciding { field, place, is_set } in &deciding {
             match place {
                 Place::Always => {
@@ -150,14 +150,14 @@ impl Plan {
             }
         }
         // The driver that continues with a packet after such a request runs the deparser itself.
-        if walk.asked {
+        if walk.requested {
             return Err("the deparser asks for a copy or another pass");
         }
         // Each block starts its own checksum, so one that spans two blocks would be lost.
         if most_sums > 1 {
             return Err("checksums are computed step by step in two blocks");
         }
-        for message in &bound.messages {
+        for message in &resolved.messages {
             walk.shape(message.offset, &message.shape, Use::Read)?;
         }
         walk.spread();
@@ -210,7 +210,7 @@ impl Moved {
 
 /// The walk through a program's blocks that collects the plan.
 struct Walk<'b> {
-    bound: &'b Bound,
+    resolved: &'b ResolvedProgram,
     plan: Plan,
     /// Whether the walk is in the first parser that packets reach.
     in_parser: bool,
@@ -219,7 +219,7 @@ struct Walk<'b> {
     /// The number of statements that the plan may still take.
     left: usize,
     /// Whether a step of the current block may request a copy, another pass or a message.
-    asked: bool,
+    requested: bool,
     /// Whether the current block computes a checksum step by step.
     sums: bool,
     /// The slots that the parser writes.
@@ -243,8 +243,8 @@ enum Use {
 impl Walk<'_> {
     /// Walks through the body of a block, action or function.
     fn callee(&mut self, callee: Callee) -> Outcome {
-        let bound = self.bound;
-        match bound.bodies.get(callee) {
+        let resolved = self.resolved;
+        match resolved.bodies.get(callee) {
             Some(Body::Block(block)) => self.block(block),
             Some(Body::Parser(parser)) if parser.states.len() > MAXIMUM_STATEMENTS => {
                 Err("the program is long")
@@ -344,8 +344,8 @@ impl Walk<'_> {
                 self.block(result)
             }
             Statement::Apply { table, hit, action_run } => {
-                let bound = self.bound;
-                let known = bound.tables.get(*table as usize).ok_or("a table is not there")?;
+                let resolved = self.resolved;
+                let known = resolved.tables.get(*table as usize).ok_or("a table is not there")?;
                 self.table(known)?;
                 for field in [hit, action_run].into_iter().flatten() {
                     self.field(*field, Use::Write)?;
@@ -511,7 +511,7 @@ impl Walk<'_> {
             self.field(*to, Use::Read)?;
         }
         for action in &table.actions {
-            self.plan.interprets |= action.asks_for_lookup;
+            self.plan.interprets |= action.reads_lookup;
             action.adds.iter().try_for_each(|missed| self.missed(missed, Use::Write))?;
             self.block(&action.before)?;
             for field in &action.data {
@@ -525,8 +525,8 @@ impl Walk<'_> {
 
     /// Records a step of the interpreter, with all values that it uses.
     fn step(&mut self, step: u32) -> Outcome {
-        let bound = self.bound;
-        let step = bound.steps.get(step as usize).ok_or("a step is not there")?;
+        let resolved = self.resolved;
+        let step = resolved.steps.get(step as usize).ok_or("a step is not there")?;
         if self.parses {
             return Err("the interpreter has a step of the parser");
         }
@@ -586,8 +586,8 @@ impl Walk<'_> {
             function => {
                 let copies = [Of::Digest, Of::MirrorPacket].contains(function);
                 if copies || function.asks_for_another_pass() {
-                    self.plan.asks = true;
-                    self.asked = true;
+                    self.plan.requests = true;
+                    self.requested = true;
                 }
                 Ok(())
             }
@@ -644,8 +644,8 @@ impl Walk<'_> {
     }
 
     fn gather(&mut self, gather: u32) -> Outcome {
-        let bound = self.bound;
-        let gather = bound.gathers.get(gather as usize).ok_or("a hash is not there")?;
+        let resolved = self.resolved;
+        let gather = resolved.gathers.get(gather as usize).ok_or("a hash is not there")?;
         for piece in &gather.pieces {
             match *piece {
                 Piece::Bits { flag, offset, bit, width } => {
@@ -892,7 +892,7 @@ impl Walk<'_> {
     /// Completes the plan: checks that no numbers overlap, and assigns the places that pass values
     /// from stage to stage.
     fn finish(self) -> Result<Plan, Refusal> {
-        let Self { bound, mut plan, left, parsed, later, changed, .. } = self;
+        let Self { resolved, mut plan, left, parsed, later, changed, .. } = self;
         plan.changed = changed;
         let mut end = 0;
         let mut numbers: Vec<_> = plan.slots.iter().chain(&plan.wide).collect();
@@ -904,7 +904,7 @@ impl Walk<'_> {
             end = offset + bytes;
         }
         plan.saved = parsed.intersection(&later).copied().collect();
-        let mut next = bound.frame.next_multiple_of(8);
+        let mut next = resolved.frame.next_multiple_of(8);
         let mut place = || {
             next += 8;
             next - 8
@@ -915,15 +915,15 @@ impl Walk<'_> {
         (plan.cursor, plan.error) = (place(), place());
         (plan.length_change, plan.work_left) = (place(), place());
         let has = |what: &dyn Fn(&EntryLayout) -> bool| {
-            let mut layouts = bound.tables.iter().filter_map(|table| table.native.as_ref());
+            let mut layouts = resolved.tables.iter().filter_map(|table| table.packed.as_ref());
             layouts.any(|(_, layout)| what(layout))
         };
         plan.defers = has(&|layout| layout.defers);
-        let adds = bound.adds_entries || bound.steps.iter().any(Step::adds_entry);
+        let adds = resolved.adds_entries || resolved.steps.iter().any(Step::adds_entry);
         plan.leaves_gate = plan.defers || adds || has(&|layout| layout.ageing == Ageing::Delete);
         // Results of a batch lookup are only valid as long as no packet changes a table.
         plan.seeks_alone = plan.leaves_gate && has(&|layout| layout.fields().is_some());
-        for (number, layout) in bound.tables.iter().filter_map(|table| table.native.as_ref()) {
+        for (number, layout) in resolved.tables.iter().filter_map(|table| table.packed.as_ref()) {
             let column = plan.ahead.len() + plan.keys.len();
             if layout.fields().is_some() && !plan.seeks_alone {
                 plan.ahead.insert(*number, column);

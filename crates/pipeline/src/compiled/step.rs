@@ -4,10 +4,10 @@
 use super::context::{Context, NEW_PACKET};
 use super::exchange::{load, load_move, store, store_move};
 use super::host::Host;
-use crate::bound::Bound;
-use crate::bound::moves::{Move, Step, StepKind};
 use crate::error::{InternalError, RunError};
-use crate::machine::{Flow, Lookup, Machine, Stop, internal};
+use crate::interpreter::{Flow, Interpreter, Lookup, Stop, internal};
+use crate::resolved::ResolvedProgram;
+use crate::resolved::moves::{Move, Step, StepKind};
 use crate::table::Stored;
 use crate::value::Value;
 use ir::bits::Bits;
@@ -17,43 +17,43 @@ use std::sync::Arc;
 /// The host and the interpreter of a program that leaves steps to the interpreter.
 pub(super) struct Steps<'h, 's> {
     pub(super) host: &'h mut Host<'s>,
-    pub(super) machine: &'h mut Machine<'s>,
+    pub(super) interpreter: &'h mut Interpreter<'s>,
 }
 
 impl Steps<'_, '_> {
     /// Resets the interpreter before the first step of a packet in a burst.
     pub(super) fn prepare(&mut self, context: &mut Context) {
-        if context.asked & NEW_PACKET != 0 {
-            context.asked = 0;
-            self.machine.begin_packet_of_code(context.received_length);
+        if context.requests & NEW_PACKET != 0 {
+            context.requests = 0;
+            self.interpreter.begin_packet_of_code(context.received_length);
         }
     }
 
     /// Whether a step adds the entry that the packet missed to a packed table. The packet then
     /// holds no lock on an entry.
     pub(super) fn changes_tables(&self, number: u64) -> bool {
-        let Bound { steps, tables, .. } = self.host.bound;
+        let ResolvedProgram { steps, tables, .. } = self.host.resolved;
         let step = usize::try_from(number).ok().and_then(|number| steps.get(number));
-        let missed = self.machine.lookups().last().filter(|lookup| lookup.entry.is_none());
+        let missed = self.interpreter.lookups().last().filter(|lookup| lookup.entry.is_none());
         let table = missed.and_then(|lookup| tables.get(lookup.table.index()));
-        step.is_some_and(Step::adds_entry) && table.is_some_and(|table| table.native.is_some())
+        step.is_some_and(Step::adds_entry) && table.is_some_and(|table| table.packed.is_some())
     }
 
     /// Tells the interpreter which table generated code has looked up, with which key and result.
     pub(super) fn begin_look_up(&mut self, number: u64, key: u128, entry: Option<Arc<Stored>>) {
         let position = usize::try_from(number).unwrap_or(usize::MAX);
-        let bound = self.host.bound.tables.get(position);
-        let Some((_, layout)) = bound.and_then(|bound| bound.native.as_ref()) else {
+        let resolved = self.host.resolved.tables.get(position);
+        let Some((_, layout)) = resolved.and_then(|resolved| resolved.packed.as_ref()) else {
             return self.host.broken("a lookup in a table that is not packed");
         };
-        let keys = bound.into_iter().flat_map(|bound| &bound.keys).zip(layout.keys());
+        let keys = resolved.into_iter().flat_map(|resolved| &resolved.keys).zip(layout.keys());
         let keys = keys.map(|(field, (width, above))| {
             let bits = Bits::unsigned(width, key >> above);
             if field.signed { bits.cast(width, true) } else { bits }
         });
         let keys = keys.collect();
         let table = ir::TableId(position as u32);
-        self.machine.begin_look_up(Lookup { table, keys, entry, colors: Vec::new() });
+        self.interpreter.begin_look_up(Lookup { table, keys, entry, colors: Vec::new() });
     }
 
     /// Runs a step by its number.
@@ -63,17 +63,17 @@ impl Steps<'_, '_> {
         context: &mut Context,
         number: u64,
     ) -> Result<(), Stop> {
-        let bound = self.host.bound;
-        let step = usize::try_from(number).ok().and_then(|number| bound.steps.get(number));
+        let resolved = self.host.resolved;
+        let step = usize::try_from(number).ok().and_then(|number| resolved.steps.get(number));
         let step = step.ok_or_else(|| internal("step"))?;
         self.load_all(frame, &step.loads)?;
-        self.machine.set_cursor_bytes(context.cursor);
+        self.interpreter.set_cursor_bytes(context.cursor);
         let outcome = self.work(frame, context, step);
-        context.cursor = self.machine.cursor_bytes();
+        context.cursor = self.interpreter.cursor_bytes();
         // A packet in a burst reports a checksum error through the context; for others the driver
         // reads it from the interpreter.
-        context.checksum_error |= u64::from(self.machine.effects.checksum_error);
-        let change = self.machine.take_length_change();
+        context.checksum_error |= u64::from(self.interpreter.effects.checksum_error);
+        let change = self.interpreter.take_length_change();
         context.length_change = context.length_change.saturating_add(change);
         // The values that the step wrote are stored even if the parser rejected the packet.
         self.store_all(frame, &step.stores)?;
@@ -87,7 +87,7 @@ impl Steps<'_, '_> {
                 let flow = if is_emission {
                     self.emit(context, statement)?
                 } else {
-                    self.machine.step(statement)?
+                    self.interpreter.step(statement)?
                 };
                 match flow {
                     Flow::Next => Ok(()),
@@ -97,17 +97,17 @@ impl Steps<'_, '_> {
                 }
             }
             StepKind::Evaluate(expression, offset, shape) => {
-                let value = self.machine.evaluate(expression)?;
+                let value = self.interpreter.evaluate(expression)?;
                 Ok(store(frame, *offset, shape, &value)?)
             }
             StepKind::Write(place, type_id, offset, shape) => {
-                let mut value = self.machine.initial(*type_id)?;
+                let mut value = self.interpreter.initial(*type_id)?;
                 load(frame, *offset, shape, &mut value)?;
-                let place = self.machine.resolve(place)?;
-                self.machine.write(&place, value)
+                let place = self.interpreter.resolve(place)?;
+                self.interpreter.write(&place, value)
             }
             StepKind::Select(subjects, cases, to) => {
-                let chosen = self.machine.selected(subjects, cases)?;
+                let chosen = self.interpreter.selected(subjects, cases)?;
                 let chosen = chosen.unwrap_or(cases.len());
                 super::host::write(frame, *to, chosen as u64);
                 Ok(())
@@ -119,7 +119,7 @@ impl Steps<'_, '_> {
     /// buffer.
     fn emit(&mut self, context: &mut Context, statement: &Statement) -> Result<Flow, Stop> {
         let before = usize::try_from(context.emitted_length).unwrap_or(usize::MAX);
-        let emitted = &mut self.machine.scratch.emitted;
+        let emitted = &mut self.interpreter.scratch.emitted;
         if before > emitted.capacity() {
             return Err(internal("what is emitted"));
         }
@@ -127,8 +127,8 @@ impl Steps<'_, '_> {
         // above showed that its capacity is at least `before`.
         unsafe { emitted.set_len(before) };
         let room = emitted.as_ptr();
-        let flow = self.machine.step(statement);
-        let emitted = &self.machine.scratch.emitted;
+        let flow = self.interpreter.step(statement);
+        let emitted = &self.interpreter.scratch.emitted;
         debug_assert_eq!(emitted.as_ptr(), room, "more was emitted than there was room for");
         context.emitted_length = emitted.len() as u64;
         flow
@@ -136,14 +136,14 @@ impl Steps<'_, '_> {
 
     pub(super) fn load_all(&mut self, frame: &[u8], moves: &[Move]) -> Result<(), RunError> {
         for one in moves {
-            load_move(frame, one, self.machine.variable_mut(one.variable)?)?;
+            load_move(frame, one, self.interpreter.variable_mut(one.variable)?)?;
         }
         Ok(())
     }
 
     pub(super) fn store_all(&mut self, frame: &mut [u8], moves: &[Move]) -> Result<(), RunError> {
         for one in moves {
-            store_move(frame, one, self.machine.variable_mut(one.variable)?)?;
+            store_move(frame, one, self.interpreter.variable_mut(one.variable)?)?;
         }
         Ok(())
     }
@@ -151,12 +151,12 @@ impl Steps<'_, '_> {
     /// Looks up a table that is not packed, and copies the data of the action to the frame. Returns
     /// the same value as [`Host::apply`].
     pub(super) fn look_up(&mut self, frame: &mut [u8], number: u64) -> Result<u64, Stop> {
-        let bound = self.host.bound;
+        let resolved = self.host.resolved;
         let position = usize::try_from(number).unwrap_or(usize::MAX);
-        let table = bound.tables.get(position).ok_or_else(|| internal("table"))?;
+        let table = resolved.tables.get(position).ok_or_else(|| internal("table"))?;
         let general = table.general.as_ref().ok_or_else(|| internal("table"))?;
         self.load_all(frame, &general.loads)?;
-        let (is_hit, cell) = self.machine.look_up(ir::TableId(position as u32))?;
+        let (is_hit, cell) = self.interpreter.look_up(ir::TableId(position as u32))?;
         self.store_all(frame, &general.stores)?;
         let synchronised =
             self.host.state.tables.get(position).is_some_and(|table| table.synchronised);
@@ -169,7 +169,7 @@ impl Steps<'_, '_> {
         let ran = match cell {
             Some(cell) => {
                 let ran = self.host.prepare_with(frame, table, synchronised, cell, &put)?;
-                let lookup = self.machine.lookups().last();
+                let lookup = self.interpreter.lookups().last();
                 self.host.found_in(lookup.and_then(|lookup| lookup.entry.clone()));
                 Some(ran)
             }
@@ -181,13 +181,13 @@ impl Steps<'_, '_> {
     /// Ends the action of a table that [`Self::look_up`] has looked up, and writes back the
     /// parameters that the action has changed.
     pub(super) fn end_look_up(&mut self, frame: &[u8], number: u64) -> Result<(), Stop> {
-        self.machine.end_look_up();
+        self.interpreter.end_look_up();
         let Some(found) = self.host.found.take() else {
             // The action writes none of its parameters.
             return Ok(());
         };
         let table =
-            usize::try_from(number).ok().and_then(|table| self.host.bound.tables.get(table));
+            usize::try_from(number).ok().and_then(|table| self.host.resolved.tables.get(table));
         let table = table.ok_or_else(|| internal("table"))?;
         let general = table.general.as_ref().ok_or_else(|| internal("table"))?;
         let action = table.actions.get(found.ran()).ok_or_else(|| internal("action of a table"))?;
@@ -210,10 +210,10 @@ impl Steps<'_, '_> {
 
     /// Sends the digest message that a block requested, if any.
     pub(super) fn send_digest(&mut self, frame: &[u8]) -> Result<(), RunError> {
-        if self.machine.effects.digest.is_some() {
-            let bound = self.host.bound;
-            self.load_all(frame, &bound.messages)?;
-            self.machine.send_digest()?;
+        if self.interpreter.effects.digest.is_some() {
+            let resolved = self.host.resolved;
+            self.load_all(frame, &resolved.messages)?;
+            self.interpreter.send_digest()?;
         }
         Ok(())
     }

@@ -1,14 +1,14 @@
 //! A worker's access to the packed tables of a program.
 //!
 //! Generated code receives one [`TableAccess`] for each packed table, in the order of
-//! [`Bound::natives`]. It calls the functions that the access points to, and finds the table's
+//! [`ResolvedProgram::natives`]. It calls the functions that the access points to, and finds the table's
 //! default action in it.
 
 use super::context::NO_ACTION;
-use crate::bound::Bound;
 use crate::error::RunError;
+use crate::resolved::ResolvedProgram;
 use crate::state::State;
-use crate::table::{ActionCall, EntryLayout, NativeTable};
+use crate::table::{ActionCall, CompiledTable, EntryLayout};
 use std::sync::Arc;
 use tables::{Access, Lookups, Reached, Searcher, Worker};
 
@@ -43,7 +43,7 @@ pub(super) struct Joined {
     worker: Worker,
     tables: Vec<JoinedTable>,
     made: Made,
-    /// Whether the program is compiled without lookups (`Bound::samples`).
+    /// Whether the program is compiled without lookups (`ResolvedProgram::samples`).
     samples: bool,
 }
 
@@ -52,7 +52,7 @@ pub(super) struct Joined {
 struct JoinedTable {
     /// The position of the table in the state.
     position: usize,
-    native: Arc<NativeTable>,
+    packed: Arc<CompiledTable>,
     lookups: Arc<Lookups>,
 }
 
@@ -133,7 +133,7 @@ impl Inside<'_> {
             return;
         }
         for (position, table) in self.tables.iter().enumerate() {
-            let reached = table.native.reached();
+            let reached = table.packed.reached();
             match self.made.reached.get(position) {
                 Some(known) if *known == reached => {}
                 _ => self.made.put(position, reached, self.table_access(table, state)),
@@ -144,12 +144,12 @@ impl Inside<'_> {
     }
 
     fn table_access(&self, table: &JoinedTable, state: &State) -> TableAccess {
-        let sample = self.samples.then(|| table.native.any()).flatten();
+        let sample = self.samples.then(|| table.packed.any()).flatten();
         let (default_action, default) = match sample {
             Some((action, values)) => (SAMPLE | u64::from(action), words(&values)),
-            None => default_of(table.position, &table.native, state),
+            None => default_of(table.position, &table.packed, state),
         };
-        let (access, searcher) = table.native.access(self.worker);
+        let (access, searcher) = table.packed.access(self.worker);
         TableAccess { access, searcher, default_action, default, made: [0; 4] }
     }
 
@@ -169,8 +169,8 @@ impl Inside<'_> {
 ///
 /// # Errors
 /// Returns an error if memory does not suffice.
-pub(super) fn activate(bound: &Bound, state: &State) -> Result<(), RunError> {
-    for position in &bound.natives {
+pub(super) fn activate(resolved: &ResolvedProgram, state: &State) -> Result<(), RunError> {
+    for position in &resolved.packed {
         let table = state.tables.get(*position).ok_or_else(|| RunError::internal("a table"))?;
         table.activate(&state.group, &state.ports_down)?;
     }
@@ -179,21 +179,21 @@ pub(super) fn activate(bound: &Bound, state: &State) -> Result<(), RunError> {
 
 impl Joined {
     /// Joins the group of workers of a state.
-    fn new(bound: &Bound, state: &State) -> Result<Self, RunError> {
+    fn new(resolved: &ResolvedProgram, state: &State) -> Result<Self, RunError> {
         // This does nothing if the program was compiled for this state.
-        activate(bound, state)?;
+        activate(resolved, state)?;
         let worker = state.group.join();
-        let tables = Vec::with_capacity(bound.natives.len());
-        let (made, samples) = (Made::default(), bound.samples);
+        let tables = Vec::with_capacity(resolved.packed.len());
+        let (made, samples) = (Made::default(), resolved.samples);
         let mut joined = Self { worker, tables, made, samples };
-        for position in &bound.natives {
+        for position in &resolved.packed {
             let table = state.tables.get(*position);
             let table = table.ok_or_else(|| RunError::internal("a table"))?;
-            let native =
-                table.native().ok_or_else(|| RunError::internal("a table without entries"))?;
-            let lookups = native.join(&joined.worker);
+            let packed =
+                table.packed().ok_or_else(|| RunError::internal("a table without entries"))?;
+            let lookups = packed.join(&joined.worker);
             let lookups = lookups.map_err(|_| RunError::Memory)?;
-            joined.tables.push(JoinedTable { position: *position, native, lookups });
+            joined.tables.push(JoinedTable { position: *position, packed, lookups });
         }
         Ok(joined)
     }
@@ -202,15 +202,15 @@ impl Joined {
     /// necessary.
     pub(super) fn of<'j>(
         joined: &'j mut Option<Self>,
-        bound: &Bound,
+        resolved: &ResolvedProgram,
         state: &State,
     ) -> Result<&'j mut Self, RunError> {
         let is_here = joined.as_ref().is_some_and(|known| {
-            Arc::ptr_eq(known.worker.group(), &state.group) && known.samples == bound.samples
+            Arc::ptr_eq(known.worker.group(), &state.group) && known.samples == resolved.samples
         });
         if !is_here {
             *joined = None;
-            *joined = Some(Self::new(bound, state)?);
+            *joined = Some(Self::new(resolved, state)?);
         }
         joined.as_mut().ok_or_else(|| RunError::internal("a worker without tables"))
     }
@@ -237,12 +237,12 @@ impl Joined {
 impl Drop for Joined {
     fn drop(&mut self) {
         for table in &self.tables {
-            table.native.leave(&self.worker);
+            table.packed.leave(&self.worker);
         }
     }
 }
 
-fn default_of(position: usize, table: &NativeTable, state: &State) -> (u64, [u64; 4]) {
+fn default_of(position: usize, table: &CompiledTable, state: &State) -> (u64, [u64; 4]) {
     // The host call fails for a table or an action that is not there, and reports that.
     let by_host_call = (BY_HOST_CALL, [0; 4]);
     let Some(of) = state.tables.get(position) else { return by_host_call };

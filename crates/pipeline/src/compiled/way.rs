@@ -42,20 +42,20 @@ impl Compiled {
     #[must_use]
     pub fn ways(&self) -> Vec<Way> {
         let mut ways = vec![Way::Driver];
-        let Ok(straight) = &self.straight else {
+        let Ok(fast_path) = &self.fast_path else {
             // The program has no fast path.
             return ways;
         };
-        if straight.is_codes_alone {
+        if fast_path.is_codes_alone {
             ways.push(Way::Blocks);
         }
-        let stages = straight.plan.is_ok().then_some(self.machine.stages).flatten();
+        let stages = fast_path.plan.is_ok().then_some(self.machine_code.stages).flatten();
         if let Some(stages) = stages {
             ways.push(Way::Stages);
-            if stages.whole.is_some() {
+            if stages.fused.is_some() {
                 ways.push(Way::Fused);
             }
-            if stages.whole.is_some() && stages.ask.is_some() {
+            if stages.fused.is_some() && stages.prefetch_stage.is_some() {
                 ways.push(Way::Prefetched);
             }
         }

@@ -4,7 +4,7 @@ use super::Shared;
 use crate::architecture::Output;
 use crate::compiled::{Batch, Compiled};
 use crate::error::RunError;
-use crate::machine::{EndFlag, Scratch};
+use crate::interpreter::{EndFlag, Scratch};
 use crate::switch::{Core, Heads};
 use crate::sync::{lock, write};
 use crate::table::EntryChange;
@@ -135,7 +135,7 @@ impl Ports {
         } else {
             settings.ports_down.insert(port);
         }
-        self.tell(&settings);
+        self.set_notified(&settings);
     }
 
     /// Sets the timeout of PNA's expire time profile `profile`. `None`, the initial value, stands
@@ -146,7 +146,7 @@ impl Ports {
             Some(timeout) => settings.expire_profiles.insert(profile, timeout),
             None => settings.expire_profiles.remove(&profile),
         };
-        self.tell(&settings);
+        self.set_notified(&settings);
     }
 
     /// Returns [`Core::packed_changes`] of the running pipeline, or zero if none runs.
@@ -204,7 +204,7 @@ impl Ports {
     /// Switches to another pipeline, on which workers run their next packets.
     pub(super) fn run_on(&self, shared: Arc<Shared>) {
         let settings = lock(&self.0.settings);
-        settings.tell(&shared);
+        settings.set_notified(&shared);
         // A worker that is created concurrently reserves its own slot, because it then finds this
         // pipeline.
         let workers = lock(&self.0.workers);
@@ -223,15 +223,15 @@ impl Ports {
         lock(&self.0.runs).clone()
     }
 
-    fn tell(&self, settings: &Settings) {
+    fn set_notified(&self, settings: &Settings) {
         if let Some(shared) = self.running() {
-            settings.tell(&shared);
+            settings.set_notified(&shared);
         }
     }
 }
 
 impl Settings {
-    fn tell(&self, shared: &Shared) {
+    fn set_notified(&self, shared: &Shared) {
         let state = &shared.core.state;
         state.change_ports_down(|down| down.clone_from(&self.ports_down));
         write(&state.expire_profiles).clone_from(&self.expire_profiles);
@@ -380,7 +380,7 @@ impl Worker {
     /// Whether the program reads the lengths of its ports' queues (v1model's `enq_qdepth` and
     /// `deq_qdepth`), so that [`Self::set_waiting`] should be called.
     #[must_use]
-    pub fn asks_for_queues(&mut self) -> bool {
+    pub fn reads_queue_depths(&mut self) -> bool {
         self.refresh();
         self.runs.as_ref().is_some_and(|running| running.shared.core.layout.reads_queue_depth)
     }

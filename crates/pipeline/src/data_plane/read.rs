@@ -10,7 +10,7 @@ use crate::array::Array;
 use crate::externs::ExternState;
 use crate::sync::lock;
 use crate::table::{
-    ActionCall, Directs, EntryHandle, NativeTable, Note, Runs, Stored, TableState, counter_in,
+    ActionCall, CompiledTable, Directs, EntryHandle, Note, Runs, Stored, TableState, counter_in,
     meter_in,
 };
 use entities::schema::Table;
@@ -60,11 +60,13 @@ impl Reader for View {
         match selection {
             Selection::Entries(selection) => {
                 let Some(table) = schema.tables().get(selection.table) else { return nothing };
-                let Some(bound) = binding.tables.get(&table.id) else { return nothing };
-                let Some(state) = core.state.tables.get(bound.id.index()) else { return nothing };
+                let Some(resolved) = binding.tables.get(&table.id) else { return nothing };
+                let Some(state) = core.state.tables.get(resolved.id.index()) else {
+                    return nothing;
+                };
                 let time = self.shared.time(self.now);
                 let entries =
-                    Entries { view: self, table, bound, state, native: state.native(), time };
+                    Entries { view: self, table, resolved, state, packed: state.packed(), time };
                 if selection.is_default {
                     let note = books().defaults.get(&table.id).cloned().unwrap_or_default();
                     return cursor.once(|| visit(entries.default_entry(selection, note)));
@@ -170,10 +172,10 @@ impl Reader for View {
 struct Entries<'a> {
     view: &'a View,
     table: &'a Table,
-    bound: &'a BoundTable,
+    resolved: &'a BoundTable,
     state: &'a TableState,
     /// The packed table, fetched once and not for each entry.
-    native: Option<Arc<NativeTable>>,
+    packed: Option<Arc<CompiledTable>>,
     time: Duration,
 }
 
@@ -199,7 +201,7 @@ impl Entries<'_> {
 
     fn entry(&self, selection: &EntrySelection, stored: &Stored) -> Option<Entity> {
         let fields = &self.table.match_fields;
-        let key = match_key(fields, self.bound, &stored.matches, stored.priority);
+        let key = match_key(fields, self.resolved, &stored.matches, stored.priority);
         if key.is_none()
             && let Some(field) = fields.iter().find(|field| field.value == ValueType::Text)
             && !self.state.is_gone(stored, self.time)
@@ -214,7 +216,7 @@ impl Entries<'_> {
             return None;
         }
         let (runs, resources, note) = {
-            let mut state = stored.settled(self.native.as_deref());
+            let mut state = stored.settled(self.packed.as_deref());
             let note = state.note.as_deref().cloned().unwrap_or_default();
             (state.runs.clone(), self.resources(&mut state.directs), note)
         };
@@ -254,11 +256,11 @@ impl Entries<'_> {
     /// have the action. Returns `None` if an argument needs a translation to a string; the entry is
     /// then left out of the read.
     fn call(&self, call: &ActionCall) -> Option<Option<entities::ActionCall>> {
-        if let Some(why) = untranslated_call(&self.bound.actions, call) {
+        if let Some(why) = untranslated_call(&self.resolved.actions, call) {
             self.leave_out(why);
             return None;
         }
-        Some(shown_call(&self.bound.actions, call))
+        Some(shown_call(&self.resolved.actions, call))
     }
 
     fn leave_out(&self, why: EntityError) {
@@ -281,8 +283,8 @@ impl Entries<'_> {
         &self,
         directs: &mut Directs,
     ) -> (Option<CounterData>, Option<entities::MeterConfig>) {
-        let counter = self.bound.counter.and_then(|id| counter_in(directs, id).copied());
-        let meter = self.bound.meter.and_then(|id| meter_in(directs, id)?.config());
+        let counter = self.resolved.counter.and_then(|id| counter_in(directs, id).copied());
+        let meter = self.resolved.meter.and_then(|id| meter_in(directs, id)?.config());
         (counter, shown_meter_config(meter))
     }
 

@@ -3,7 +3,7 @@
 
 use super::{Call, ExternState};
 use crate::externs::hash::{Algorithm, ones_complement_difference, ones_complement_sum};
-use crate::machine::{Machine, Stop, internal};
+use crate::interpreter::{Interpreter, Stop, internal};
 use crate::table::CounterValue;
 use crate::value::Value;
 use ir::bits::Bits;
@@ -25,7 +25,7 @@ pub(super) fn is_of_bpf(function: &ExternFunction) -> bool {
     )
 }
 
-impl Machine<'_> {
+impl Interpreter<'_> {
     /// Calls the function if the program is for BPF and the function is one of BPF's, and returns
     /// its result.
     pub(super) fn call_bpf(

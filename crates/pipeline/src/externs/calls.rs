@@ -3,8 +3,8 @@
 use super::Call;
 use super::bpf::is_of_bpf;
 use crate::error::RunError;
+use crate::interpreter::{Interpreter, Stop};
 use crate::layout::MetadataField;
-use crate::machine::{Machine, Stop};
 use crate::trace::Event;
 use crate::value::Value;
 use ir::bits::Bits;
@@ -38,21 +38,21 @@ pub(crate) fn name(program: &Program, callee: &ExternCallee) -> String {
     }
 }
 
-impl Machine<'_> {
+impl Interpreter<'_> {
     /// Calls an extern, and returns its result if it has one.
     pub(crate) fn call_extern(&mut self, call: &Call<'_>) -> Result<Option<Value>, Stop> {
-        self.event(|machine| Event::Extern {
-            name: name(&machine.layout.program, call.callee),
+        self.event(|interpreter| Event::Extern {
+            name: name(&interpreter.layout.program, call.callee),
             arguments: call
                 .arguments
                 .iter()
                 .filter_map(|argument| match argument {
                     Argument::In(expression) => {
-                        let value = machine.evaluate(expression).ok()?;
-                        Some(machine.layout.render(&value, expression.type_id))
+                        let value = interpreter.evaluate(expression).ok()?;
+                        Some(interpreter.layout.render(&value, expression.type_id))
                     }
                     Argument::Action(id) => {
-                        let action = machine.layout.program.actions.get(id.index())?;
+                        let action = interpreter.layout.program.actions.get(id.index())?;
                         Some(format!("{:?}", action.name))
                     }
                     _ => None,

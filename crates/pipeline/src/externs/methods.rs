@@ -6,7 +6,7 @@ use super::meter::Color;
 use super::{Call, ChecksumState, ExternState};
 use crate::dialect::Dialect;
 use crate::error::RunError;
-use crate::machine::{Lookup, Machine, Stop, internal};
+use crate::interpreter::{Interpreter, Lookup, Stop, internal};
 use crate::state::Digest;
 use crate::table::{Directs, Stored, TableState, counter_in, meter_in};
 use crate::value::Value;
@@ -44,7 +44,7 @@ pub(super) fn known(extern_type: &ExternType, method: &ExternMethod) -> bool {
     )
 }
 
-impl<'p> Machine<'p> {
+impl<'p> Interpreter<'p> {
     pub(super) fn call_method(
         &mut self,
         call: &Call<'_>,

@@ -2,7 +2,7 @@
 //! them.
 
 use super::Call;
-use crate::machine::{Machine, Stop, internal};
+use crate::interpreter::{Interpreter, Stop, internal};
 use crate::table::{ActionCall, ActionCell, Ageing, FieldMatch, Runs};
 use crate::trace::Event;
 use crate::value::Value;
@@ -13,7 +13,7 @@ use ir::{ActionId, Argument, ExternFunction, Type};
 const ADD_ENTRY_SUCCESS: u128 = 0;
 const ADD_ENTRY_NOT_DONE: u128 = 1;
 
-impl Machine<'_> {
+impl Interpreter<'_> {
     pub(super) fn call_pna(
         &mut self,
         call: &Call<'_>,

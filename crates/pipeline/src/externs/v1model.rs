@@ -2,8 +2,8 @@
 
 use super::Call;
 use crate::error::RunError;
+use crate::interpreter::{Interpreter, Preserved, Stop};
 use crate::layout::MetadataField;
-use crate::machine::{Machine, Preserved, Stop};
 use crate::state::Digest;
 use crate::value::Value;
 use ir::bits::Bits;
@@ -12,7 +12,7 @@ use ir::{Argument, Expression, ExpressionKind, ExternFunction, Place};
 /// The bits of a clone session's number that are used (`MIRROR_SESSION_ID_MASK` of simple_switch).
 pub(crate) const SESSION_BITS: u64 = 0x7fff;
 
-impl Machine<'_> {
+impl Interpreter<'_> {
     /// Calls the function if it is one of v1model's, and returns whether it is.
     pub(super) fn call_v1model(
         &mut self,
@@ -44,7 +44,7 @@ impl Machine<'_> {
             }
             Of::Digest => {
                 let Some(Argument::In(data)) = call.arguments.get(1) else {
-                    return Err(crate::machine::internal("argument of digest"));
+                    return Err(crate::interpreter::internal("argument of digest"));
                 };
                 self.effects.digest = Some((self.input_number(call, 0)?, data.clone()));
             }

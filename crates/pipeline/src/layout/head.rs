@@ -100,11 +100,11 @@ fn needs_payload(statement: &StatementKind) -> bool {
             hit.iter().chain(action_run).any(place_asks)
         }
         StatementKind::CallExtern { callee, arguments, result, .. } => {
-            let is_whole = match callee {
+            let is_fused = match callee {
                 ExternCallee::Function(function) => uses_rest(function),
                 ExternCallee::Method { .. } => false,
             };
-            is_whole || arguments.iter().any(argument_asks) || result.iter().any(place_asks)
+            is_fused || arguments.iter().any(argument_asks) || result.iter().any(place_asks)
         }
         StatementKind::CallFunction { arguments, result, .. } => {
             arguments.iter().any(argument_asks) || result.iter().any(place_asks)
@@ -402,7 +402,7 @@ impl Loops {
             next.map(StateId::index).filter(stays)
         };
         let next: Vec<Vec<usize>> = (0..gone.len()).map(|state| next(state).collect()).collect();
-        Self(looped(&next))
+        Self(burst_loop(&next))
     }
 
     fn any(&self) -> bool {
@@ -413,13 +413,13 @@ impl Loops {
 /// Computes which nodes of a graph lie on a cycle: those that share their strongly connected
 /// component with others, or lead to themselves (R. Tarjan, "Depth-first search and linear graph
 /// algorithms", 1972).
-fn looped(next: &[Vec<usize>]) -> Vec<bool> {
+fn burst_loop(next: &[Vec<usize>]) -> Vec<bool> {
     const NEW: usize = usize::MAX;
     let count = next.len();
     let mut numbers = vec![NEW; count];
     let mut lowest = vec![NEW; count];
     let mut is_open = vec![false; count];
-    let mut looped: Vec<bool> = (0..count).map(|node| next[node].contains(&node)).collect();
+    let mut burst_loop: Vec<bool> = (0..count).map(|node| next[node].contains(&node)).collect();
     let (mut open, mut number) = (Vec::new(), 0);
     for root in 0..count {
         // The nodes of the current path, each with the number of its successors already visited.
@@ -450,10 +450,10 @@ fn looped(next: &[Vec<usize>]) -> Vec<bool> {
                 let component = open.split_off(start);
                 for of_it in &component {
                     is_open[*of_it] = false;
-                    looped[*of_it] |= component.len() > 1;
+                    burst_loop[*of_it] |= component.len() > 1;
                 }
             }
         }
     }
-    looped
+    burst_loop
 }

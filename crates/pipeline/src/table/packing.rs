@@ -2,7 +2,7 @@
 //!
 //! If some keys are not matched exactly, the number of the best entry is searched first, and that
 //! number is the key under which the entry is stored. Machine code and the packed table that it
-//! shares with the interpreter ([`super::native`]) use the same layout.
+//! shares with the interpreter ([`super::packed`]) use the same layout.
 
 use super::{Account, ActionCall, Ageing, FieldMatch, KeyShape, Stored, entry};
 use crate::layout::Layout;

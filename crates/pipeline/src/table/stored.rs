@@ -11,7 +11,7 @@
 //! that still writes its reference parameters (`@__ref`) then writes them to the cell that it
 //! found, and never to arguments that the control plane has set in the meantime.
 
-use super::native::NativeTable;
+use super::packed::CompiledTable;
 use super::timer::Timer;
 use super::{ActionCall, EntryAction, EntryHandle, FieldMatch, Group, TableEntry, WeightedAction};
 use crate::externs::meter::Meter;
@@ -41,7 +41,7 @@ pub(crate) struct ActionCell {
 enum Call {
     Here(Arc<ActionCall>),
     /// The packed entry with this key, while the entry is in a table that machine code uses.
-    Packed(Arc<NativeTable>, u128),
+    Packed(Arc<CompiledTable>, u128),
 }
 
 impl ActionCell {
@@ -73,7 +73,7 @@ impl ActionCell {
     }
 
     /// Moves the action of an entry into a packed table, and returns whether there was space.
-    pub(super) fn pack(&self, table: &Arc<NativeTable>, entry: &Arc<Stored>) -> bool {
+    pub(super) fn pack(&self, table: &Arc<CompiledTable>, entry: &Arc<Stored>) -> bool {
         let mut call = lock(&self.call);
         if let Call::Here(known) = &*call {
             let Some(key) = table.insert(entry, known) else { return false };
@@ -544,10 +544,10 @@ impl Stored {
 
     /// Locks the state, after adding the pending counts of machine code to its counters if the
     /// table is packed.
-    pub(crate) fn settled(&self, native: Option<&NativeTable>) -> MutexGuard<'_, EntryState> {
+    pub(crate) fn settled(&self, packed: Option<&CompiledTable>) -> MutexGuard<'_, EntryState> {
         let mut state = self.state();
-        if let Some(native) = native {
-            native.settle(self, &mut state);
+        if let Some(packed) = packed {
+            packed.settle(self, &mut state);
         }
         state
     }

@@ -18,14 +18,14 @@ pub(crate) struct Timer {
     timeout: AtomicU64,
     /// The time at which the entry was reported as idle, or of the latest such report if reports
     /// repeat.
-    told: AtomicU64,
+    notified: AtomicU64,
 }
 
 impl Timer {
     /// The offset of `restarted`, counted from the entry's account, for generated code.
     pub(crate) const RESTARTED: usize = offset_of!(Account, timer) + offset_of!(Self, restarted);
     pub(crate) const TIMEOUT: usize = offset_of!(Account, timer) + offset_of!(Self, timeout);
-    pub(crate) const TOLD: usize = offset_of!(Account, timer) + offset_of!(Self, told);
+    pub(crate) const TOLD: usize = offset_of!(Account, timer) + offset_of!(Self, notified);
     /// The value that stands for the absence of a time.
     pub(crate) const NONE: u64 = u64::MAX;
 
@@ -38,7 +38,7 @@ impl Timer {
         Self {
             restarted: AtomicU64::new(nanoseconds(now)),
             timeout: AtomicU64::new(timeout.map_or(Self::NONE, nanoseconds)),
-            told: AtomicU64::new(Self::NONE),
+            notified: AtomicU64::new(Self::NONE),
         }
     }
 
@@ -58,7 +58,7 @@ impl Timer {
     pub(crate) fn restart(&self, now: Duration) {
         // The clocks of workers differ slightly, so the time must not go backwards.
         self.restarted.fetch_max(nanoseconds(now), Ordering::Relaxed);
-        self.told.store(Self::NONE, Ordering::Relaxed);
+        self.notified.store(Self::NONE, Ordering::Relaxed);
     }
 
     pub(crate) fn is_idle(&self, now: Duration) -> bool {
@@ -66,12 +66,12 @@ impl Timer {
     }
 
     /// Returns the time at which the entry was reported as idle.
-    pub(crate) fn told(&self) -> Option<Duration> {
-        time(self.told.load(Ordering::Relaxed))
+    pub(crate) fn notified(&self) -> Option<Duration> {
+        time(self.notified.load(Ordering::Relaxed))
     }
 
-    pub(crate) fn tell(&self, now: Duration) {
-        self.told.store(nanoseconds(now), Ordering::Relaxed);
+    pub(crate) fn set_notified(&self, now: Duration) {
+        self.notified.store(nanoseconds(now), Ordering::Relaxed);
     }
 }
 

@@ -79,7 +79,7 @@ fn a_program_that_asks_is_told_how_many_packets_wait() {
                 Device::over(Box::new(target), DEVICE, DeviceOptions::default(), registry);
             device.preload(config(&source)).expect("runs");
             let mut worker = ports.worker();
-            assert_eq!(worker.asks_for_queues(), asks);
+            assert_eq!(worker.reads_queue_depths(), asks);
             let mut batch = Batch::default();
             for (port, waiting, expected) in
                 [(2, 0, [0, 0]), (2, 12, [12, 1]), (3, 99, [12, 1]), (2, 3, [3, 0]), (2, 0, [0, 0])]

@@ -139,9 +139,9 @@ impl Running {
         let Ok(outcomes) = self.device.write(&request, self.now) else { return };
         assert_eq!(outcomes.len(), request.updates.len());
         let accepted = outcomes.iter().filter(|outcome| outcome.is_ok()).count();
-        let is_whole = request.atomicity == 0 || accepted == 0 || accepted == outcomes.len();
+        let is_fused = request.atomicity == 0 || accepted == 0 || accepted == outcomes.len();
         assert!(
-            is_whole,
+            is_fused,
             "{accepted} of {} updates of a batch that is all or none",
             outcomes.len()
         );

@@ -63,7 +63,7 @@ fn case(case: &Case) -> Value {
         "one_by_one": case.one_by_one,
         "stages": case.stages.map(|stages| json!({
             "parser_cycles": stages.parser,
-            "behind_parser_cycles": stages.behind_parser,
+            "behind_parser_cycles": stages.after_parser,
             "around_cycles": stages.around,
         })),
         "table_access": case.table_access.as_ref().map(|tables| json!({

@@ -109,7 +109,7 @@ impl Search for Ours {
                     let found = &mut found[..keys.len()];
                     // SAFETY: the finder is alive, and no thread changes it.
                     unsafe {
-                        searcher.ask_for(keys);
+                        searcher.prefetch_keys(keys);
                         searcher.find_all(keys, found);
                     }
                     // The numbers begin with 1.

@@ -33,7 +33,7 @@ impl<const K: usize, const V: usize> Buckets<K, V> {
             number_bits: u64::from(number_bits(Self::SLOTS)),
             in_place: u64::from(leave.is_none()),
             is_alone: u64::from(sharing == Sharing::Alone),
-            asks_to_write: false,
+            prefetches_for_writing: false,
             hits: 0,
             misses: 0,
             name: if leave.is_none() { name::<K, V, NUMBERED> } else { no_names },
@@ -121,12 +121,12 @@ unsafe fn locate<const K: usize, const V: usize, const NUMBERED: bool>(
     }
 }
 
-/// Implements [`Access::ask_for_named`]. While packets are inside the gate, no entries are inserted
+/// Implements [`Access::prefetch_named`]. While packets are inside the gate, no entries are inserted
 /// or removed. There is no branch on the slot of a key, because a branch predictor could not
 /// predict it.
 unsafe fn name<const K: usize, const V: usize, const NUMBERED: bool>(
     access: &Access,
-    (keys, told): (&[[u64; 2]], &[u64]),
+    (keys, buckets): (&[[u64; 2]], &[u64]),
     place: usize,
     (named, found): (&mut [u64], &mut [u32]),
 ) {
@@ -146,8 +146,8 @@ unsafe fn name<const K: usize, const V: usize, const NUMBERED: bool>(
     };
     let chunks = keys.chunks(AT_ONCE).zip(named.chunks_mut(AT_ONCE)).zip(found.chunks_mut(AT_ONCE));
     for (round, ((keys, named), found)) in chunks.enumerate() {
-        let told = told.get(round * AT_ONCE..).unwrap_or_default();
-        let home = |position: usize, key: &[u8; K]| match told.get(position) {
+        let buckets = buckets.get(round * AT_ONCE..).unwrap_or_default();
+        let home = |position: usize, key: &[u8; K]| match buckets.get(position) {
             Some(address) => {
                 let address = ptr::with_exposed_provenance_mut(*address as usize);
                 // SAFETY: the caller guarantees that the address is that of a bucket of this table,

@@ -44,7 +44,7 @@ impl Indirect {
             number_bits: 0,
             in_place: 0,
             is_alone: u64::from(sharing == Sharing::Alone),
-            asks_to_write: false,
+            prefetches_for_writing: false,
             hits: 0,
             misses: 0,
             name: no_names,

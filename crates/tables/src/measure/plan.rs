@@ -216,7 +216,7 @@ fn refusal(case: &Case, sharing: Sharing, asks: Requirements) -> Option<NotOffer
         return refused(name.to_string(), error.to_string());
     }
     if design.update == UpdateMethod::Digest && *cores > 1 {
-        let reason = "all cores share one controller and its socket, so that the digests of one could not be told \
+        let reason = "all cores share one controller and its socket, so that the digests of one could not be buckets \
                       from those of the others: measure it on one core";
         return refused(format!("digest on {cores} cores"), reason.to_owned());
     }

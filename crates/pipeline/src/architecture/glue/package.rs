@@ -35,15 +35,15 @@ pub(crate) enum Role {
     Headers,
     Metadata,
     /// The output metadata of ingress.
-    Says,
+    Decides,
     /// Metadata that are both input and output of blocks.
     Standard,
     EgressHeaders,
     EgressMetadata,
     /// The output metadata of egress.
-    EgressSays,
+    EgressDecides,
     /// The input metadata of the block, in storage of their own.
-    Told,
+    Received,
     /// Any other value, in storage of its own.
     Own,
 }
@@ -51,7 +51,7 @@ pub(crate) enum Role {
 impl Role {
     /// Whether parameters of this role share their storage.
     pub(crate) fn is_shared(self) -> bool {
-        !matches!(self, Self::Told | Self::Own)
+        !matches!(self, Self::Received | Self::Own)
     }
 }
 

@@ -1,13 +1,13 @@
 //! The glue of PNA (Portable NIC Architecture, version 0.7). Its main control takes the place of
 //! ingress.
 
-use super::package::Role::{Headers, Metadata, Own, Says, Told};
+use super::package::Role::{Decides, Headers, Metadata, Own, Received};
 use super::package::{Block, Package, Stage};
 use super::{Condition, Copies, Glue, Input, Known, NO_RULES, Outcome, Port, Request, Rules, Set};
 use crate::layout::MetadataField as Of;
 
 /// The assignments to the input metadata of each block.
-const TOLD: &[Set] = &[
+const RECEIVED: &[Set] = &[
     (Of::Direction, Input::Known(Known::Direction)),
     (Of::Pass, Input::Known(Known::Generation)),
     (Of::Recirculated, Input::Known(Known::IsRecirculated)),
@@ -16,11 +16,12 @@ const TOLD: &[Set] = &[
     (Of::ParserError, Input::Known(Known::ParserError)),
 ];
 
-const PARSER: Block = Block { stage: Stage::Parser, parameters: &[Headers, Metadata, Told] };
+const PARSER: Block = Block { stage: Stage::Parser, parameters: &[Headers, Metadata, Received] };
 /// The pre control, which gets copies of the values of the other blocks.
-const PRE: Block = Block { stage: Stage::Pre, parameters: &[Own, Own, Told, Own] };
-const MAIN: Block = Block { stage: Stage::Ingress, parameters: &[Headers, Metadata, Told, Says] };
-const DEPARSER: Block = Block { stage: Stage::Deparser, parameters: &[Headers, Metadata, Says] };
+const PRE: Block = Block { stage: Stage::Pre, parameters: &[Own, Own, Received, Own] };
+const MAIN: Block =
+    Block { stage: Stage::Ingress, parameters: &[Headers, Metadata, Received, Decides] };
+const DEPARSER: Block = Block { stage: Stage::Deparser, parameters: &[Headers, Metadata, Decides] };
 
 /// The glue of PNA.
 pub(crate) const PNA: Glue = Glue {
@@ -29,8 +30,8 @@ pub(crate) const PNA: Glue = Glue {
         Package { blocks: &[PARSER, PRE, MAIN, DEPARSER] },
     ],
     received: &[],
-    before_parser: TOLD,
-    before_ingress: TOLD,
+    before_parser: RECEIVED,
+    before_ingress: RECEIVED,
     ingress_says: &[],
     // The last call of `send_to_port` or `drop_packet` determines where the packet goes.
     after_ingress: Rules {

@@ -1,7 +1,7 @@
 //! The glue of PSA (Portable Switch Architecture, version 1.2, section 6).
 
 use super::package::Role::{
-    EgressHeaders, EgressMetadata, EgressSays, Headers, Metadata, Own, Says, Told,
+    Decides, EgressDecides, EgressHeaders, EgressMetadata, Headers, Metadata, Own, Received,
 };
 use super::package::{Block, Package, Stage};
 use super::{Condition, Copies, Glue, Input, Known, NO_RULES, Outcome, Port, Rules};
@@ -12,23 +12,23 @@ use crate::layout::MetadataField as Of;
 pub(crate) const PSA: Glue = Glue {
     packages: &[Package {
         blocks: &[
-            Block { stage: Stage::Parser, parameters: &[Headers, Metadata, Told, Own, Own] },
-            Block { stage: Stage::Ingress, parameters: &[Headers, Metadata, Told, Says] },
+            Block { stage: Stage::Parser, parameters: &[Headers, Metadata, Received, Own, Own] },
+            Block { stage: Stage::Ingress, parameters: &[Headers, Metadata, Received, Decides] },
             Block {
                 stage: Stage::IngressDeparser,
-                parameters: &[Own, Own, Own, Headers, Metadata, Says],
+                parameters: &[Own, Own, Own, Headers, Metadata, Decides],
             },
             Block {
                 stage: Stage::EgressParser,
-                parameters: &[EgressHeaders, EgressMetadata, Told, Own, Own, Own],
+                parameters: &[EgressHeaders, EgressMetadata, Received, Own, Own, Own],
             },
             Block {
                 stage: Stage::Egress,
-                parameters: &[EgressHeaders, EgressMetadata, Told, EgressSays],
+                parameters: &[EgressHeaders, EgressMetadata, Received, EgressDecides],
             },
             Block {
                 stage: Stage::Deparser,
-                parameters: &[Own, Own, EgressHeaders, EgressMetadata, EgressSays, Told],
+                parameters: &[Own, Own, EgressHeaders, EgressMetadata, EgressDecides, Received],
             },
         ],
     }],

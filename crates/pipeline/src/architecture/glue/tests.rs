@@ -3,8 +3,8 @@
 
 use super::{Condition, Copies, Fate, Outcome, PNA, PSA, Packet, Port, Rules, V1MODEL};
 use crate::architecture::PSA_PORT_RECIRCULATE;
+use crate::interpreter::{Effects, Preserved};
 use crate::layout::MetadataField as Of;
-use crate::machine::{Effects, Preserved};
 
 const DROP_PORT: u16 = 511;
 const DROP: Fate = Fate::Drop { reason: "" };

@@ -28,7 +28,7 @@ impl<V> Shared<V> {
     /// (`frontends/p4/resetHeaders.cpp`), and all others belong to egress.
     pub(super) fn fill<'p>(
         &self,
-        machine: &mut impl Engine<'p, Value = V>,
+        engine: &mut impl Engine<'p, Value = V>,
         arguments: &mut [V],
         types: &[TypeId],
         positions: &[usize],
@@ -37,8 +37,8 @@ impl<V> Shared<V> {
             let type_id = types.get(*position).ok_or(PARAMETERS)?;
             if let Some(value) = self.0.get(type_id) {
                 let argument = arguments.get_mut(*position).ok_or(PARAMETERS)?;
-                *argument = machine.copy(value);
-                machine.invalidate(*type_id, argument);
+                *argument = engine.copy(value);
+                engine.invalidate(*type_id, argument);
             }
         }
         Ok(())
@@ -48,31 +48,31 @@ impl<V> Shared<V> {
     /// parameters of one type changed a field, the later one wins.
     pub(super) fn take<'p>(
         &mut self,
-        machine: &mut impl Engine<'p, Value = V>,
+        engine: &mut impl Engine<'p, Value = V>,
         arguments: &[V],
         types: &[TypeId],
         positions: &[usize],
     ) -> Result<(), RunError> {
-        let before = self.copy(machine);
+        let before = self.copy(engine);
         for position in positions {
             let type_id = *types.get(*position).ok_or(PARAMETERS)?;
             let after = arguments.get(*position).ok_or(PARAMETERS)?;
-            let initial = machine.initial(type_id)?;
+            let initial = engine.initial(type_id)?;
             let before = before.0.get(&type_id).unwrap_or(&initial);
-            let shared = self.0.entry(type_id).or_insert_with(|| machine.copy(&initial));
-            machine.take_changes(type_id, (before, after), shared);
+            let shared = self.0.entry(type_id).or_insert_with(|| engine.copy(&initial));
+            engine.take_changes(type_id, (before, after), shared);
         }
         Ok(())
     }
 
     /// Returns the values as egress finds them, with all headers invalid (`PHV::reset`).
-    pub(super) fn without_headers<'p>(mut self, machine: &mut impl Engine<'p, Value = V>) -> Self {
-        self.0.iter_mut().for_each(|(type_id, value)| machine.invalidate(*type_id, value));
+    pub(super) fn without_headers<'p>(mut self, engine: &mut impl Engine<'p, Value = V>) -> Self {
+        self.0.iter_mut().for_each(|(type_id, value)| engine.invalidate(*type_id, value));
         self
     }
 
     /// Returns a copy of all values.
-    pub(super) fn copy<'p>(&self, machine: &impl Engine<'p, Value = V>) -> Self {
-        Self(self.0.iter().map(|(type_id, value)| (*type_id, machine.copy(value))).collect())
+    pub(super) fn copy<'p>(&self, engine: &impl Engine<'p, Value = V>) -> Self {
+        Self(self.0.iter().map(|(type_id, value)| (*type_id, engine.copy(value))).collect())
     }
 }

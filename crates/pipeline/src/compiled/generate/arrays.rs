@@ -3,8 +3,8 @@
 
 use super::memory::Pointer;
 use super::{Function, context_offset};
-use crate::bound::Field;
 use crate::externs::FlatArray;
+use crate::resolved::Field;
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{AtomicRmwOp, InstBuilder, MemFlagsData, Value, types};
 

@@ -1,32 +1,32 @@
 //! The stages of a burst of packets, each a generated function that loops over the packets: the
 //! parser stage, which also prefetches the table entries that headers select, and the second stage,
-//! from the end of the parser to the transmission of the packet. The submodule `whole` generates
+//! from the end of the parser to the transmission of the packet. The submodule `fused` generates
 //! the fused function, which does both for one packet after another.
 //!
 //! The parser stage copies each packet to the output buffer. If a deparser emits the headers as
 //! they were extracted, its output is there already; otherwise the headers are emitted again, in
 //! front of the payload.
 
-pub(super) mod ask;
 mod copy;
 mod deparse;
+pub(super) mod fused;
 mod glue;
+pub(super) mod prefetch;
 mod psa;
-pub(super) mod whole;
 
 use super::memory::Pointer;
 use super::{Function, context_offset};
-use crate::architecture::glue::{Inputs, Known, TO_PORT, behind_drop_port};
-use crate::bound::shape::DATA;
-use crate::bound::{Bound, Callee, Expression, Field, Offset, Table};
+use crate::architecture::glue::{Inputs, Known, TO_PORT, beyond_drop_port};
 use crate::compiled::burst::{
-    Burst, LEAVES_IN_EGRESS, LEAVES_IN_INGRESS, Owned, Owner, Packet, Sought,
+    BatchLookup, Burst, LEAVES_IN_EGRESS, LEAVES_IN_INGRESS, Owned, Owner, Packet,
 };
 use crate::compiled::context::{NEW_PACKET, NOWHERE};
+use crate::compiled::fast_path::{EGRESS, FastPath, INGRESS, Kind, PARSER, UPDATE, VERIFY};
 use crate::compiled::plan::{Plan, PlannedHeader};
-use crate::compiled::straight::{EGRESS, INGRESS, Kind, PARSER, Straight, UPDATE, VERIFY};
 use crate::error::InternalError;
 use crate::layout::MetadataField as Of;
+use crate::resolved::shape::DATA;
+use crate::resolved::{Callee, Expression, Field, Offset, ResolvedProgram, Table};
 use crate::table::EntryLayout;
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{Block, InstBuilder, Value, types};
@@ -43,7 +43,7 @@ struct Says<'f> {
 /// The loop over the packets of a burst, and the current packet.
 #[derive(Clone, Copy)]
 struct Loop<'s> {
-    straight: &'s Straight,
+    fast_path: &'s FastPath,
     burst: Value,
     index: Variable,
     /// The variable that points to the record of the current packet ([`Packet`]).
@@ -74,14 +74,14 @@ impl<'m> Function<'_, 'm> {
     /// Generates the parser stage, which parses all packets of a burst.
     pub(super) fn parse_stage(
         mut self,
-        straight: &Straight,
+        fast_path: &FastPath,
         plan: &'m Plan,
     ) -> Result<(), InternalError> {
-        let looped = self.begin_loop(straight, plan);
-        let input = self.of_record(looped, offset_of!(Packet, input));
-        let output = self.output(looped);
-        let length = self.of_record(looped, offset_of!(Packet, length));
-        let received = self.of_record(looped, offset_of!(Packet, received));
+        let burst_loop = self.begin_loop(fast_path, plan);
+        let input = self.of_record(burst_loop, offset_of!(Packet, input));
+        let output = self.output(burst_loop);
+        let length = self.of_record(burst_loop, offset_of!(Packet, length));
+        let received = self.of_record(burst_loop, offset_of!(Packet, received));
         self.copy_packet(input, output, length);
         // A load that spans several recent stores waits until they have reached the cache, so the
         // packet is parsed where it was received, unless the parser writes headers.
@@ -93,12 +93,12 @@ impl<'m> Function<'_, 'm> {
         }
         self.clear_wide(plan, 0);
         self.begin_values(plan);
-        self.received(looped, received);
-        let error = self.parse(looped.straight.blocks[PARSER]);
+        self.received(burst_loop, received);
+        let error = self.parse(burst_loop.fast_path.blocks[PARSER]);
         self.save(plan, error, (input, output));
-        self.prefetch_tables(straight, plan);
-        self.builder.ins().jump(looped.next, &[]);
-        self.end_loop(looped)
+        self.prefetch_tables(fast_path, plan);
+        self.builder.ins().jump(burst_loop.next, &[]);
+        self.end_loop(burst_loop)
     }
 
     /// Generates the second stage, which processes the parsed packets of a burst to completion,
@@ -106,36 +106,36 @@ impl<'m> Function<'_, 'm> {
     /// complete.
     pub(super) fn pass_stage(
         mut self,
-        straight: &Straight,
+        fast_path: &FastPath,
         plan: &'m Plan,
     ) -> Result<(), InternalError> {
-        let looped = self.begin_loop(straight, plan);
-        let lengths = self.lengths(looped);
-        let output = self.output(looped);
+        let burst_loop = self.begin_loop(fast_path, plan);
+        let lengths = self.lengths(burst_loop);
+        let output = self.output(burst_loop);
         self.begin_packet(output, lengths.given);
         self.begin_values(plan);
-        self.received(looped, lengths.received);
+        self.received(burst_loop, lengths.received);
         let error = self.restore(plan);
-        let ahead = known_tables(self.bound, straight, plan).map(|(number, ..)| number);
+        let ahead = known_tables(self.resolved, fast_path, plan).map(|(number, ..)| number);
         self.set_ahead(ahead.collect());
-        self.behind_parser(looped, plan, error, (output, lengths));
-        self.end_loop(looped)
+        self.after_parser(burst_loop, plan, error, (output, lengths));
+        self.end_loop(burst_loop)
     }
 
     /// Emits the processing of a packet after its parser, which left the given error.
-    fn behind_parser(
+    fn after_parser(
         &mut self,
-        looped: Loop<'_>,
+        burst_loop: Loop<'_>,
         plan: &Plan,
         error: Value,
         (output, lengths): (Value, Lengths),
     ) {
-        let straight = looped.straight;
-        let (glue, length) = (straight.glue, lengths.given);
+        let fast_path = burst_loop.fast_path;
+        let (glue, length) = (fast_path.glue, lengths.given);
         self.set_word(self.context, context_offset::RECEIVED_LENGTH, lengths.received);
         let zero = self.number(0);
         let is_verified = plan.interprets
-            || self.bound.gathers.iter().any(|gather| gather.verifies)
+            || self.resolved.gathers.iter().any(|gather| gather.verifies)
                 && !self.ignores_verification();
         if is_verified {
             // A checksum that was verified after ingress of the previous packet may have set the
@@ -144,43 +144,43 @@ impl<'m> Function<'_, 'm> {
         }
         if plan.interprets {
             let new = self.number(NEW_PACKET);
-            self.set_word(self.context, context_offset::ASKED, new);
+            self.set_word(self.context, context_offset::REQUESTS, new);
         }
-        self.run_block(looped, VERIFY);
+        self.run_block(burst_loop, VERIFY);
         let checksum_failed = match is_verified {
             true => self.context_field(context_offset::CHECKSUM_ERROR),
             false => zero,
         };
-        let inputs = self.inputs(looped, lengths.received).with(Known::ParserError, error);
+        let inputs = self.inputs(burst_loop, lengths.received).with(Known::ParserError, error);
         let inputs = inputs.with(Known::ChecksumFailed, checksum_failed);
-        self.set_all(&straight.standard, glue.before_ingress, &inputs);
-        if let Some(psa) = &straight.psa {
+        self.set_all(&fast_path.standard, glue.before_ingress, &inputs);
+        if let Some(psa) = &fast_path.psa {
             self.set_all(&psa.at_ingress, glue.ingress_says, &inputs);
         }
-        self.run_block(looped, INGRESS);
-        if let Some(psa) = &straight.psa {
-            self.behind_ingress_of_psa(looped, plan, psa, (output, length));
-            self.builder.ins().jump(looped.next, &[]);
+        self.run_block(burst_loop, INGRESS);
+        if let Some(psa) = &fast_path.psa {
+            self.after_ingress_of_psa(burst_loop, plan, psa, (output, length));
+            self.builder.ins().jump(burst_loop.next, &[]);
             return;
         }
-        let says = Says { fields: &straight.standard, port: None };
-        self.leave_by(looped, plan, (&glue.after_ingress, says), LEAVES_IN_INGRESS);
-        let port = match straight.kind {
+        let says = Says { fields: &fast_path.standard, port: None };
+        self.leave_by(burst_loop, plan, (&glue.after_ingress, says), LEAVES_IN_INGRESS);
+        let port = match fast_path.kind {
             Kind::V1model => {
-                let port = self.enter_queue(looped, plan);
-                self.egress(looped, plan, (port, lengths.received));
-                self.run_block(looped, UPDATE);
+                let port = self.enter_queue(burst_loop, plan);
+                self.egress(burst_loop, plan, (port, lengths.received));
+                self.run_block(burst_loop, UPDATE);
                 Some(port)
             }
             Kind::Psa | Kind::Pna => None,
         };
-        self.deparse(looped, plan, port, (output, length));
-        self.builder.ins().jump(looped.next, &[]);
+        self.deparse(burst_loop, plan, port, (output, length));
+        self.builder.ins().jump(burst_loop.next, &[]);
     }
 
     /// Begins the loop, up to the frame of the current packet. The generated function's parameters
     /// are the burst and the number of its first packet.
-    fn begin_loop<'s>(&mut self, straight: &'s Straight, plan: &'m Plan) -> Loop<'s> {
+    fn begin_loop<'s>(&mut self, fast_path: &'s FastPath, plan: &'m Plan) -> Loop<'s> {
         let (burst, first) = (self.frame, self.context);
         let mut block = || self.builder.create_block();
         let (head, body, next, end, fault) = (block(), block(), block(), block(), block());
@@ -190,9 +190,9 @@ impl<'m> Function<'_, 'm> {
         self.use_plan(plan, fault);
         self.set_columns(burst, index);
         // The interpreter may read all of the standard metadata.
-        if self.known(&straight.standard, Of::ChecksumError).is_none()
+        if self.known(&fast_path.standard, Of::ChecksumError).is_none()
             && !plan.interprets
-            && !plan.asks
+            && !plan.requests
         {
             self.ignore_verification();
         }
@@ -223,53 +223,53 @@ impl<'m> Function<'_, 'm> {
         let distance = self.builder.ins().imul_imm_s(at, i64::from(plan.frame));
         self.frame = self.builder.ins().iadd(frames, distance);
         let packet = self.builder.use_var(record);
-        Loop { straight, burst, index, record, sent, bytes, head, next, end, fault, packet }
+        Loop { fast_path, burst, index, record, sent, bytes, head, next, end, fault, packet }
     }
 
     /// Ends the loop over the packets, and the function.
-    fn end_loop(mut self, looped: Loop<'_>) -> Result<(), InternalError> {
-        self.builder.switch_to_block(looped.next);
-        let at = self.builder.use_var(looped.index);
+    fn end_loop(mut self, burst_loop: Loop<'_>) -> Result<(), InternalError> {
+        self.builder.switch_to_block(burst_loop.next);
+        let at = self.builder.use_var(burst_loop.index);
         let after = self.builder.ins().iadd_imm_s(at, 1);
-        self.builder.def_var(looped.index, after);
-        let record = self.builder.ins().iadd_imm_s(looped.packet, size_of::<Packet>() as i64);
-        self.builder.def_var(looped.record, record);
-        self.builder.ins().jump(looped.head, &[]);
-        for block in [looped.end, looped.fault] {
+        self.builder.def_var(burst_loop.index, after);
+        let record = self.builder.ins().iadd_imm_s(burst_loop.packet, size_of::<Packet>() as i64);
+        self.builder.def_var(burst_loop.record, record);
+        self.builder.ins().jump(burst_loop.head, &[]);
+        for block in [burst_loop.end, burst_loop.fault] {
             self.builder.switch_to_block(block);
-            let at = self.builder.use_var(looped.index);
-            self.leave_burst(looped, at);
+            let at = self.builder.use_var(burst_loop.index);
+            self.leave_burst(burst_loop, at);
         }
         self.finish()
     }
 
     /// Ends the function, and returns the given result.
-    fn leave_burst(&mut self, looped: Loop<'_>, answer: Value) {
-        let sent = self.builder.use_var(looped.sent);
-        self.set_word(looped.burst, offset_of!(Burst, sent), sent);
+    fn leave_burst(&mut self, burst_loop: Loop<'_>, answer: Value) {
+        let sent = self.builder.use_var(burst_loop.sent);
+        self.set_word(burst_loop.burst, offset_of!(Burst, sent), sent);
         self.builder.ins().return_(&[answer]);
     }
 
     /// Returns the address of the packet's copy in the output buffer.
-    fn output(&mut self, looped: Loop<'_>) -> Value {
-        let distance = self.of_record(looped, offset_of!(Packet, output));
-        self.builder.ins().iadd(looped.bytes, distance)
+    fn output(&mut self, burst_loop: Loop<'_>) -> Value {
+        let distance = self.of_record(burst_loop, offset_of!(Packet, output));
+        self.builder.ins().iadd(burst_loop.bytes, distance)
     }
 
-    fn now(&mut self, looped: Loop<'_>) -> Value {
-        let now = Pointer { base: looped.burst, offset: offset_of!(Burst, now) as i32 };
+    fn now(&mut self, burst_loop: Loop<'_>) -> Value {
+        let now = Pointer { base: burst_loop.burst, offset: offset_of!(Burst, now) as i32 };
         self.load_input(now, 8)
     }
 
     /// Loads a word of the record of the current packet.
-    fn of_record(&mut self, looped: Loop<'_>, part: usize) -> Value {
-        self.load_input(Pointer { base: looped.packet, offset: part as i32 }, 8)
+    fn of_record(&mut self, burst_loop: Loop<'_>, part: usize) -> Value {
+        self.load_input(Pointer { base: burst_loop.packet, offset: part as i32 }, 8)
     }
 
-    fn lengths(&mut self, looped: Loop<'_>) -> Lengths {
+    fn lengths(&mut self, burst_loop: Loop<'_>) -> Lengths {
         Lengths {
-            given: self.of_record(looped, offset_of!(Packet, length)),
-            received: self.of_record(looped, offset_of!(Packet, received)),
+            given: self.of_record(burst_loop, offset_of!(Packet, length)),
+            received: self.of_record(burst_loop, offset_of!(Packet, received)),
         }
     }
 
@@ -291,7 +291,7 @@ impl<'m> Function<'_, 'm> {
         ] {
             self.set_context_field(field, value);
         }
-        let work = self.number(self.bound.packet_work.into());
+        let work = self.number(self.resolved.packet_work.into());
         self.set_context_field(field::WORK_LEFT, work);
     }
 
@@ -337,9 +337,9 @@ impl<'m> Function<'_, 'm> {
     }
 
     /// Stores the metadata that the architecture sets when a packet is received.
-    fn received(&mut self, looped: Loop<'_>, length: Value) {
-        let inputs = self.inputs(looped, length);
-        for (known, field) in &looped.straight.received {
+    fn received(&mut self, burst_loop: Loop<'_>, length: Value) {
+        let inputs = self.inputs(burst_loop, length);
+        for (known, field) in &burst_loop.fast_path.received {
             self.set_slot(*field, inputs.of(*known));
         }
     }
@@ -347,19 +347,21 @@ impl<'m> Function<'_, 'm> {
     /// Returns the inputs of the glue for a packet that was received with this length. The packet
     /// is in its first pass, and no packet waits for a port while packets are processed in bursts,
     /// so all other inputs are zero.
-    fn inputs(&mut self, looped: Loop<'_>, length: Value) -> Inputs<Value> {
-        let [port, direction] = [offset_of!(Packet, port), offset_of!(Packet, direction)]
-            .map(|part| self.load_input(Pointer { base: looped.packet, offset: part as i32 }, 4));
-        let path = looped.straight.psa.as_ref().map_or(0, |psa| psa.paths[0]);
+    fn inputs(&mut self, burst_loop: Loop<'_>, length: Value) -> Inputs<Value> {
+        let [port, direction] =
+            [offset_of!(Packet, port), offset_of!(Packet, direction)].map(|part| {
+                self.load_input(Pointer { base: burst_loop.packet, offset: part as i32 }, 4)
+            });
+        let path = burst_loop.fast_path.psa.as_ref().map_or(0, |psa| psa.paths[0]);
         let path = self.number(path);
-        let inputs = self.inputs_of_all(looped).with(Known::Port, port).with(Known::Path, path);
+        let inputs = self.inputs_of_all(burst_loop).with(Known::Port, port).with(Known::Path, path);
         inputs.with(Known::Length, length).with(Known::Direction, direction)
     }
 
     /// Returns the inputs of the glue that are the same for all packets of a burst.
-    fn inputs_of_all(&mut self, looped: Loop<'_>) -> Inputs<Value> {
-        let (zero, now) = (self.number(0), self.now(looped));
-        let behind = self.number(behind_drop_port(looped.straight.drop_port));
+    fn inputs_of_all(&mut self, burst_loop: Loop<'_>) -> Inputs<Value> {
+        let (zero, now) = (self.number(0), self.now(burst_loop));
+        let behind = self.number(beyond_drop_port(burst_loop.fast_path.drop_port));
         Inputs::all(zero).with(Known::Now, now).with(Known::BehindDropPort, behind)
     }
 
@@ -413,7 +415,7 @@ impl<'m> Function<'_, 'm> {
         self.set_word(self.frame, plan.error as usize, error);
         let change = self.context_field(context_offset::LENGTH_CHANGE);
         self.set_word(self.frame, plan.length_change as usize, change);
-        if self.bound.counts {
+        if self.resolved.counts {
             let left = self.context_field(context_offset::WORK_LEFT);
             self.set_word(self.frame, plan.work_left as usize, left);
         }
@@ -438,7 +440,7 @@ impl<'m> Function<'_, 'm> {
         self.set_context_field(context_offset::CURSOR, cursor);
         let change = self.word(self.frame, plan.length_change as usize);
         self.set_context_field(context_offset::LENGTH_CHANGE, change);
-        if self.bound.counts {
+        if self.resolved.counts {
             let left = self.word(self.frame, plan.work_left as usize);
             self.set_context_field(context_offset::WORK_LEFT, left);
         }
@@ -446,25 +448,25 @@ impl<'m> Function<'_, 'm> {
     }
 
     /// Prefetches the entries of tables whose keys are known after the parser.
-    fn prefetch_tables(&mut self, straight: &Straight, plan: &Plan) {
-        for (number, table, layout) in known_tables(self.bound, straight, plan) {
+    fn prefetch_tables(&mut self, fast_path: &FastPath, plan: &Plan) {
+        for (number, table, layout) in known_tables(self.resolved, fast_path, plan) {
             self.prefetch(number, table, layout);
         }
     }
 
     /// Runs a block of the package, unless the block is empty.
-    fn run_block(&mut self, looped: Loop<'_>, position: usize) {
-        if looped.straight.runs[position] {
-            self.run_callee(looped, looped.straight.blocks[position]);
+    fn run_block(&mut self, burst_loop: Loop<'_>, position: usize) {
+        if burst_loop.fast_path.runs[position] {
+            self.run_callee(burst_loop, burst_loop.fast_path.blocks[position]);
         }
     }
 
     /// Runs a control of the package.
-    fn run_callee(&mut self, looped: Loop<'_>, callee: Callee) {
+    fn run_callee(&mut self, burst_loop: Loop<'_>, callee: Callee) {
         let end = self.written_out(callee);
         let goes_on = self.builder.create_block();
         self.builder.ins().jump(goes_on, &[]);
-        for (block, to) in [(end.exit, goes_on), (end.reject, looped.fault)] {
+        for (block, to) in [(end.exit, goes_on), (end.reject, burst_loop.fault)] {
             if let Some(block) = block {
                 self.builder.switch_to_block(block);
                 self.builder.ins().jump(to, &[]);
@@ -475,21 +477,21 @@ impl<'m> Function<'_, 'm> {
 
     /// Takes a packet of v1model from ingress to the queue of a port, and returns the port. Control
     /// continues here unless the packet is dropped.
-    fn enter_queue(&mut self, looped: Loop<'_>, plan: &Plan) -> Value {
-        let Straight { glue, standard, .. } = looped.straight;
+    fn enter_queue(&mut self, burst_loop: Loop<'_>, plan: &Plan) -> Value {
+        let FastPath { glue, standard, .. } = burst_loop.fast_path;
         let says = Says { fields: standard, port: None };
-        self.drop_by(looped, plan, (&glue.after_ingress, says));
+        self.drop_by(burst_loop, plan, (&glue.after_ingress, says));
         let port = self.port_by(&glue.after_ingress, says);
-        let inputs = self.inputs_of_all(looped).with(Known::Port, port);
+        let inputs = self.inputs_of_all(burst_loop).with(Known::Port, port);
         self.set_all(standard, TO_PORT, &inputs);
-        self.drop_by(looped, plan, (&glue.before_queue, Says { port: Some(port), ..says }));
+        self.drop_by(burst_loop, plan, (&glue.before_queue, Says { port: Some(port), ..says }));
         self.set_all(standard, glue.queued, &inputs);
         port
     }
 
     /// Stores all values to the frame and the context, for a packet that leaves the burst, and ends
     /// the function.
-    fn hand_over(&mut self, looped: Loop<'_>, plan: &Plan, what: u64) {
+    fn hand_over(&mut self, burst_loop: Loop<'_>, plan: &Plan, what: u64) {
         for (offset, bytes) in &plan.slots {
             self.spill(*offset, *bytes);
         }
@@ -512,36 +514,37 @@ impl<'m> Function<'_, 'm> {
             let value = self.context_field(field);
             self.set_word(self.context, field, value);
         }
-        let at = self.builder.use_var(looped.index);
+        let at = self.builder.use_var(burst_loop.index);
         let at = self.builder.ins().bor_imm_u(at, what.cast_signed());
-        self.leave_burst(looped, at);
+        self.leave_burst(burst_loop, at);
     }
 
     /// Runs egress for one port, for a packet that was received with this length. Control continues
     /// here unless egress drops the packet.
-    fn egress(&mut self, looped: Loop<'_>, plan: &Plan, (port, length): (Value, Value)) {
-        let straight = looped.straight;
+    fn egress(&mut self, burst_loop: Loop<'_>, plan: &Plan, (port, length): (Value, Value)) {
+        let fast_path = burst_loop.fast_path;
         self.clear_locals(plan);
-        if !straight.runs[EGRESS] {
+        if !fast_path.runs[EGRESS] {
             return;
         }
         let change = self.context_field(context_offset::LENGTH_CHANGE);
         let length = self.builder.ins().iadd(length, change);
-        let inputs = self.inputs_of_all(looped).with(Known::Port, port).with(Known::Length, length);
-        self.set_all(&straight.standard, straight.glue.before_egress, &inputs);
-        self.run_block(looped, EGRESS);
-        if plan.asks {
+        let inputs =
+            self.inputs_of_all(burst_loop).with(Known::Port, port).with(Known::Length, length);
+        self.set_all(&fast_path.standard, fast_path.glue.before_egress, &inputs);
+        self.run_block(burst_loop, EGRESS);
+        if plan.requests {
             self.set_word(self.frame, plan.error as usize, port);
         }
-        let says = Says { fields: &straight.standard, port: Some(port) };
-        let rules = (&straight.glue.after_egress, says);
-        self.leave_by(looped, plan, rules, LEAVES_IN_EGRESS);
-        self.drop_by(looped, plan, rules);
+        let says = Says { fields: &fast_path.standard, port: Some(port) };
+        let rules = (&fast_path.glue.after_egress, says);
+        self.leave_by(burst_loop, plan, rules, LEAVES_IN_EGRESS);
+        self.drop_by(burst_loop, plan, rules);
     }
 
     /// Clears the local variables, which egress must not see as ingress left them.
     fn clear_locals(&mut self, plan: &Plan) {
-        let locals = self.bound.locals;
+        let locals = self.resolved.locals;
         let zero = self.number(0);
         for (offset, _) in plan.slots_in(locals, u32::MAX - locals) {
             if let Some(variable) = self.slot(offset) {
@@ -571,7 +574,7 @@ impl<'m> Function<'_, 'm> {
         }
     }
 
-    /// Returns a field that decides where a packet goes ([`Straight::deciding`]), or zero if the
+    /// Returns a field that decides where a packet goes ([`FastPath::deciding`]), or zero if the
     /// struct has no such field.
     fn value_in(&mut self, fields: &[Option<Field>], field: Of) -> Value {
         match self.known(fields, field) {
@@ -593,23 +596,27 @@ impl<'m> Function<'_, 'm> {
 }
 
 /// Returns the packed tables with prefixes or rules whose keys are known after the parser.
-pub(super) fn sought(bound: &Bound, straight: &Straight, plan: &Plan) -> Vec<Sought> {
-    let known = known_tables(bound, straight, plan).filter_map(|(table, _, layout)| {
+pub(super) fn batch_lookups(
+    resolved: &ResolvedProgram,
+    fast_path: &FastPath,
+    plan: &Plan,
+) -> Vec<BatchLookup> {
+    let known = known_tables(resolved, fast_path, plan).filter_map(|(table, _, layout)| {
         let column = *plan.ahead.get(&table)?;
         let (by_prefix, owner) = (layout.has_prefix_alone(), Owner::of(layout));
-        Some(Sought { table, column, by_prefix, owner })
+        Some(BatchLookup { table, column, by_prefix, owner })
     });
     let mut known: Vec<_> = known.collect();
     // Tables with rules come first, so that the prefetches for tables with prefixes complete while
     // rules are compared.
-    known.sort_by_key(|sought| sought.by_prefix);
+    known.sort_by_key(|batch_lookups| batch_lookups.by_prefix);
     known
 }
 
 /// Returns the packed tables of exact keys that are known after the parser, if entries of the table
 /// have counters or timers.
-pub(super) fn owned(bound: &Bound, straight: &Straight, plan: &Plan) -> Vec<Owned> {
-    let known = known_tables(bound, straight, plan).filter_map(|(table, _, layout)| {
+pub(super) fn owned(resolved: &ResolvedProgram, fast_path: &FastPath, plan: &Plan) -> Vec<Owned> {
+    let known = known_tables(resolved, fast_path, plan).filter_map(|(table, _, layout)| {
         let column = *plan.keys.get(&table)?;
         Some(Owned { table, column, owner: Owner::of(layout)? })
     });
@@ -620,37 +627,37 @@ pub(super) fn owned(bound: &Bound, straight: &Straight, plan: &Plan) -> Vec<Owne
 /// compiled without lookups (`Core::compile_without_lookups`), which serves to measure what lookups
 /// cost.
 fn known_tables<'b>(
-    bound: &'b Bound,
-    straight: &Straight,
+    resolved: &'b ResolvedProgram,
+    fast_path: &FastPath,
     plan: &Plan,
 ) -> impl Iterator<Item = (u32, &'b Table, &'b EntryLayout)> {
-    tables_with_known_keys(bound, straight, plan).filter(|_| !bound.samples)
+    tables_with_known_keys(resolved, fast_path, plan).filter(|_| !resolved.samples)
 }
 
 /// Returns the packed tables whose keys are known after the parser, also in a program without
 /// lookups.
 fn tables_with_known_keys<'b>(
-    bound: &'b Bound,
-    straight: &Straight,
+    resolved: &'b ResolvedProgram,
+    fast_path: &FastPath,
     plan: &Plan,
 ) -> impl Iterator<Item = (u32, &'b Table, &'b EntryLayout)> {
-    bound.tables.iter().filter_map(move |table| {
-        let (number, layout) = table.native.as_ref()?;
+    resolved.tables.iter().filter_map(move |table| {
+        let (number, layout) = table.packed.as_ref()?;
         let mut keys = table.keys.iter().flat_map(|key| [&key.value].into_iter().chain(&key.high));
         let are_known =
-            table.before_keys.is_empty() && keys.all(|value| is_parsed(value, straight, plan));
+            table.before_keys.is_empty() && keys.all(|value| is_parsed(value, fast_path, plan));
         are_known.then_some((*number, table, &**layout))
     })
 }
 
 /// Returns whether a value is known after the parser.
-fn is_parsed(value: &Expression, straight: &Straight, plan: &Plan) -> bool {
+fn is_parsed(value: &Expression, fast_path: &FastPath, plan: &Plan) -> bool {
     // The egress parser has not run at this point.
     let is_of_egress = |offset: Offset| {
-        straight.psa.as_ref().is_some_and(|psa| (psa.egress..psa.locals).contains(&offset))
+        fast_path.psa.as_ref().is_some_and(|psa| (psa.egress..psa.locals).contains(&offset))
     };
     let is_known = |offset: Offset| {
-        let mut received = straight.received.iter();
+        let mut received = fast_path.received.iter();
         let is_there = plan.saved.contains(&offset)
             || plan.headers.contains_key(&offset.wrapping_sub(DATA))
             || received.any(|(_, field)| field.address.offset == offset);
@@ -659,18 +666,18 @@ fn is_parsed(value: &Expression, straight: &Straight, plan: &Plan) -> bool {
     match value {
         Expression::Constant(_) | Expression::PacketLength => true,
         Expression::Load(field) => is_known(field.address.offset),
-        Expression::LoadIfValid { value, .. } => is_parsed(value, straight, plan),
+        Expression::LoadIfValid { value, .. } => is_parsed(value, fast_path, plan),
         Expression::IsValid(_) => true,
         Expression::Not(operand)
         | Expression::Negate { operand, .. }
         | Expression::Complement { operand, .. }
         | Expression::Slice { operand, .. }
-        | Expression::Resize { operand, .. } => is_parsed(operand, straight, plan),
+        | Expression::Resize { operand, .. } => is_parsed(operand, fast_path, plan),
         Expression::Binary { left, right, .. } | Expression::Concatenate { left, right, .. } => {
-            is_parsed(left, straight, plan) && is_parsed(right, straight, plan)
+            is_parsed(left, fast_path, plan) && is_parsed(right, fast_path, plan)
         }
         Expression::Conditional { condition, then, otherwise } => {
-            [condition, then, otherwise].iter().all(|value| is_parsed(value, straight, plan))
+            [condition, then, otherwise].iter().all(|value| is_parsed(value, fast_path, plan))
         }
         Expression::LastIndex(_) => false,
     }

@@ -7,8 +7,8 @@
 
 use super::memory::Pointer;
 use super::{Function, context_offset};
-use crate::bound::gather::{Gather, Piece};
-use crate::bound::{Address, Offset};
+use crate::resolved::gather::{Gather, Piece};
+use crate::resolved::{Address, Offset};
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{InstBuilder, Value, types};
 
@@ -17,8 +17,8 @@ impl Function<'_, '_> {
     /// compares it with `found` if the gather verifies. Returns `None`, and emits nothing, if the
     /// gather is another hash, or covers data other than 16-bit words.
     pub(super) fn internet_checksum(&mut self, number: u32, found: Value) -> Option<Value> {
-        let bound = self.bound;
-        let gather = bound.gathers.get(number as usize).filter(|gather| gather.is_in_words())?;
+        let resolved = self.resolved;
+        let gather = resolved.gathers.get(number as usize).filter(|gather| gather.is_in_words())?;
         if !gather.pieces.iter().any(|piece| matches!(piece, Piece::Tail { .. })) {
             return Some(self.checksum_of_words(gather, found));
         }
@@ -69,8 +69,8 @@ impl Function<'_, '_> {
     /// Adds the words of a gather to a one's complement sum, or subtracts them from it (RFC 1624,
     /// equation 3).
     pub(super) fn sum_with(&mut self, number: u32, sum: Value, subtracts: bool) -> Value {
-        let bound = self.bound;
-        let Some(gather) = bound.gathers.get(number as usize) else {
+        let resolved = self.resolved;
+        let Some(gather) = resolved.gathers.get(number as usize) else {
             return self.broken_value("the fields of a sum");
         };
         let words = if gather.is_in_words() {

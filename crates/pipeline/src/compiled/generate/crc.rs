@@ -8,9 +8,9 @@
 
 use super::Function;
 use super::memory::Pointer;
-use crate::bound::Address;
-use crate::bound::gather::Piece;
 use crate::compiled::generate::places::Known;
+use crate::resolved::Address;
+use crate::resolved::gather::Piece;
 use cranelift_codegen::ir::{InstBuilder, Value, types};
 
 /// The largest number of bytes for which the check is inlined.
@@ -23,8 +23,8 @@ impl Function<'_, '_> {
     /// the hash. Returns `None`, and emits nothing, if the hash is not a CRC or the data is not a
     /// fixed number of whole bytes.
     pub(super) fn cyclic_redundancy_check(&mut self, number: u32, found: Value) -> Option<Value> {
-        let bound = self.bound;
-        let gather = bound.gathers.get(number as usize)?;
+        let resolved = self.resolved;
+        let gather = resolved.gathers.get(number as usize)?;
         let bytes = gather.bytes_of_pieces()?;
         let all = bytes.iter().sum::<u32>();
         let crc = gather.algorithm.fixed_crc().filter(|_| (1..=MOST).contains(&all))?;

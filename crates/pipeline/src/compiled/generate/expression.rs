@@ -1,7 +1,7 @@
 //! Expressions: numbers of up to 64 bits, held in 64-bit values with zeros above their width.
 
 use super::Function;
-use crate::bound::{Expression, mask};
+use crate::resolved::{Expression, mask};
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{InstBuilder, Value, types};
 use ir::BinaryOperator;

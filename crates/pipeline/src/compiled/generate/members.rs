@@ -3,7 +3,7 @@
 
 use super::Function;
 use super::memory::Pointer;
-use crate::bound::Members;
+use crate::resolved::Members;
 use crate::table::{Chooser, Member};
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{InstBuilder, Value, types};

@@ -2,8 +2,8 @@
 
 use super::Function;
 use super::places::{ALL_BITS, Readable};
-use crate::bound::shape::{DATA, Scalar, Storage};
-use crate::bound::{Address, Field, mask};
+use crate::resolved::shape::{DATA, Scalar, Storage};
+use crate::resolved::{Address, Field, mask};
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{InstBuilder, MemFlagsData, Type, Value, types};
 use std::ops::Range;
@@ -62,7 +62,7 @@ impl Function<'_, '_> {
         let index = if element.is_last { self.builder.ins().iadd_imm_s(next, -1) } else { next };
         let is_there =
             self.builder.ins().icmp_imm_s(IntCC::UnsignedLessThan, index, i64::from(element.size));
-        let error = u64::from(self.bound.errors.out_of_bounds);
+        let error = u64::from(self.resolved.errors.out_of_bounds);
         self.reject_unless(is_there, error);
         let distance = self.builder.ins().imul_imm_s(index, i64::from(element.stride));
         Pointer { base: self.builder.ins().iadd(self.frame, distance), offset }

@@ -2,9 +2,9 @@
 
 use super::memory::Pointer;
 use super::{Function, HostCall, context_offset};
-use crate::bound::{DEFAULT_ENTRY, Directs, Expression, Field, Metered};
 use crate::compiled::meters::AS_RECEIVED;
 use crate::compiled::tables::TableAccess;
+use crate::resolved::{DEFAULT_ENTRY, Directs, Expression, Field, Metered};
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{InstBuilder, Value};
 
@@ -65,16 +65,16 @@ impl Function<'_, '_> {
     ) {
         let entry = self.load_field(entry);
         let given = bytes.map(|bytes| self.expression(bytes));
-        let bound = self.bound;
-        let table = bound.tables.get(table as usize);
+        let resolved = self.resolved;
+        let table = resolved.tables.get(table as usize);
         if table.is_none() {
             self.broken("the table of a direct counter");
         }
-        let native = table.and_then(|table| table.native.as_ref());
+        let packed = table.and_then(|table| table.packed.as_ref());
         let mut block = || self.builder.create_block();
         let (own, other, join) = (block(), block(), block());
         self.builder.set_cold_block(other);
-        match native {
+        match packed {
             Some(_) => {
                 let is_address = IntCC::UnsignedGreaterThan;
                 let is_known =
@@ -86,7 +86,7 @@ impl Function<'_, '_> {
             }
         }
         self.builder.switch_to_block(own);
-        let number = native.map_or(0, |(number, _)| *number);
+        let number = packed.map_or(0, |(number, _)| *number);
         let accesses = self.context_field(context_offset::TABLES);
         let distance = size_of::<TableAccess>() as i64 * i64::from(number);
         let access = self.builder.ins().iadd_imm_s(accesses, distance);

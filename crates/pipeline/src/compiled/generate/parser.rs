@@ -1,7 +1,7 @@
 //! Parsers: each state becomes a block of the generated function.
 
 use super::{Function, HostCall, flow};
-use crate::bound::{Parser, Set, State, Subject, Target};
+use crate::resolved::{Parser, Set, State, Subject, Target};
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{Block, InstBuilder, Value, types};
 use cranelift_frontend::Variable;
@@ -45,7 +45,7 @@ impl Function<'_, '_> {
         let before = self.builder.use_var(counter);
         let is_left =
             self.builder.ins().icmp_imm_s(IntCC::UnsignedLessThan, before, MAXIMUM_STATES);
-        self.reject_unless(is_left, u64::from(self.bound.errors.timeout));
+        self.reject_unless(is_left, u64::from(self.resolved.errors.timeout));
         let after = self.builder.ins().iadd_imm_s(before, 1);
         self.builder.def_var(counter, after);
     }
@@ -63,7 +63,7 @@ impl Function<'_, '_> {
             },
             Target::Accept => self.leave(flow::NEXT),
             Target::Reject => {
-                let none = self.number(u64::from(self.bound.errors.none));
+                let none = self.number(u64::from(self.resolved.errors.none));
                 self.reject(none);
             }
         }

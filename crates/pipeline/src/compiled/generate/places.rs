@@ -3,14 +3,14 @@
 //!
 //! With [`Places`], callees are inlined, and their bodies end by jumps instead of returns.
 
-use super::burst::ask::has_told_key;
+use super::burst::prefetch::has_known_key;
 use super::memory::{Pointer, data};
-use super::probe::Told;
+use super::probe::Precomputed;
 use super::{Function, context_offset, flow};
-use crate::bound::shape::{DATA, Shape, Storage, TAIL};
-use crate::bound::{Address, Body, Callee, Field, Offset, Table};
 use crate::compiled::burst::{Burst, Column};
 use crate::compiled::plan::Plan;
+use crate::resolved::shape::{DATA, Shape, Storage, TAIL};
+use crate::resolved::{Address, Body, Callee, Field, Offset, Table};
 use cranelift_codegen::ir::{Block, InstBuilder, Value, types};
 use cranelift_frontend::Variable;
 use std::collections::{BTreeMap, BTreeSet};
@@ -31,7 +31,7 @@ pub(super) struct Places<'p> {
     /// Whether no later code reads the results of checksum verification.
     ignores_verification: bool,
     /// The state of the packet that the fused function tracks. `None` in other stages.
-    whole: Option<Whole>,
+    fused: Option<Fused>,
     /// The fields of the context that are variables, by their offsets.
     fields: Vec<(usize, Variable)>,
     /// The ends of the bodies that are being inlined, the innermost last.
@@ -55,10 +55,10 @@ const NOT_WHOLE: &str = "code of the fused function in another stage";
 /// All bits of a header.
 pub(super) const ALL_BITS: Range<u32> = 0..u32::MAX;
 
-impl Whole {
+impl Fused {
     /// Returns whether a header still lies where it did in the received packet, and none of the
     /// given bits was written.
-    fn lies_as_told(&self, flag: Offset, bits: &Range<u32>) -> bool {
+    fn lies_as_assumed(&self, flag: Offset, bits: &Range<u32>) -> bool {
         matches!(self.known.get(&flag), Some(Known::At(_)))
             && self.extracted.contains(&flag)
             && !self.is_written(flag, bits)
@@ -85,7 +85,7 @@ impl Whole {
 /// load that spans several recent stores cannot be forwarded from them and waits until they have
 /// reached the cache. So fields are read from the received packet as long as nothing was written to
 /// them. Code is generated in the order in which it may run, so the writes before a read are known.
-struct Whole {
+struct Fused {
     /// The packet's copy in the output buffer. `None` once the packet is parsed there.
     output: Option<Value>,
     /// The variables that point to where the bits of each header lie, or lay, in the received
@@ -102,9 +102,9 @@ struct Whole {
     payload: Option<u32>,
     /// The precomputed bucket addresses of packed tables, by the tables' numbers. They are for the
     /// key that the packet had when it was received.
-    told: BTreeMap<u32, Value>,
+    buckets: BTreeMap<u32, Value>,
     /// The packed tables in which the key that the packet had when it was received was looked up.
-    sought: BTreeSet<u32>,
+    looked_up: BTreeSet<u32>,
     /// The state of the outermost parser that is being inlined.
     state: Option<u32>,
     /// The blocks in which that parser accepts, each with the state from which it does.
@@ -178,14 +178,14 @@ impl<'m> Function<'_, 'm> {
         let pointers = plan.headers.keys().map(|offset| (*offset, variables())).collect();
         let fields = FIELDS.iter().map(|field| (*field, variables())).collect();
         let (ends, ahead) = (Vec::new(), Vec::new());
-        let (reads_input, whole, columns) = (false, None, None);
+        let (reads_input, fused, columns) = (false, None, None);
         self.places = Some(Places {
             plan,
             slots,
             pointers,
             reads_input,
             ignores_verification: false,
-            whole,
+            fused,
             fields,
             ends,
             fault,
@@ -224,19 +224,19 @@ impl<'m> Function<'_, 'm> {
 
     /// Declares that the function processes each packet to completion, in the output buffer at the
     /// given address.
-    pub(super) fn begin_whole(&mut self, output: Value) {
+    pub(super) fn begin_fused(&mut self, output: Value) {
         let Some(places) = &mut self.places else { return self.broken(NO_PLACES) };
         let mut variables = || self.builder.declare_var(types::I64);
         let sources = places.pointers.keys().map(|flag| (*flag, variables())).collect();
-        places.whole = Some(Whole {
+        places.fused = Some(Fused {
             output: Some(output),
             sources,
             written: BTreeMap::new(),
             extracted: BTreeSet::new(),
             known: BTreeMap::new(),
             payload: None,
-            told: BTreeMap::new(),
-            sought: BTreeSet::new(),
+            buckets: BTreeMap::new(),
+            looked_up: BTreeSet::new(),
             state: None,
             accepts: Vec::new(),
         });
@@ -244,48 +244,48 @@ impl<'m> Function<'_, 'm> {
 
     /// Declares that from here on the packet is parsed in the output buffer.
     pub(super) fn parses_output(&mut self) {
-        if let Some(Places { whole: Some(whole), .. }) = &mut self.places {
-            whole.output = None;
-            whole.known.clear();
-            whole.payload = None;
+        if let Some(Places { fused: Some(fused), .. }) = &mut self.places {
+            fused.output = None;
+            fused.known.clear();
+            fused.payload = None;
         }
     }
 
     /// Returns whether the function processes each packet from parser to deparser.
-    pub(super) fn is_whole(&self) -> bool {
-        self.whole().is_some()
+    pub(super) fn is_fused(&self) -> bool {
+        self.fused().is_some()
     }
 
     /// Returns whether entries of all tables can be used in their buckets without a check. The
     /// fused function only runs if this holds at the start of a burst, and it stays so if no packet
     /// leaves the gate of the tables.
     pub(super) fn stays_in_place(&self) -> bool {
-        self.is_whole() && self.plan().is_some_and(|plan| !plan.leaves_gate)
+        self.is_fused() && self.plan().is_some_and(|plan| !plan.leaves_gate)
     }
 
-    fn whole(&self) -> Option<&Whole> {
-        self.places.as_ref()?.whole.as_ref()
+    fn fused(&self) -> Option<&Fused> {
+        self.places.as_ref()?.fused.as_ref()
     }
 
     /// Records which state of the outermost parser is being inlined.
     pub(super) fn begin_state(&mut self, state: u32) {
-        if let Some(Places { whole: Some(whole), ends, .. }) = &mut self.places
+        if let Some(Places { fused: Some(fused), ends, .. }) = &mut self.places
             && ends.len() == 1
-            && whole.output.is_some()
+            && fused.output.is_some()
         {
-            whole.state = Some(state);
+            fused.state = Some(state);
         }
     }
 
     /// Ends the parser. Returns the blocks in which it accepts, each with the state from which it
     /// does. No header has been written in those blocks.
     pub(super) fn end_of_parser(&mut self) -> Vec<(Block, u32)> {
-        let Some(Places { whole: Some(whole), .. }) = &mut self.places else {
+        let Some(Places { fused: Some(fused), .. }) = &mut self.places else {
             self.broken(NOT_WHOLE);
             return Vec::new();
         };
-        whole.state = None;
-        std::mem::take(&mut whole.accepts)
+        fused.state = None;
+        std::mem::take(&mut fused.accepts)
     }
 
     /// Begins the code for packets that took a certain path through the parser: the given headers
@@ -296,22 +296,26 @@ impl<'m> Function<'_, 'm> {
         extracted: BTreeSet<Offset>,
         (known, payload): (BTreeMap<Offset, Known>, Option<u32>),
     ) {
-        let Some(Places { whole: Some(whole), .. }) = &mut self.places else {
+        let Some(Places { fused: Some(fused), .. }) = &mut self.places else {
             return self.broken(NOT_WHOLE);
         };
-        whole.written.clear();
-        whole.extracted = extracted;
-        (whole.known, whole.payload) = (known, payload);
-        whole.told.clear();
-        whole.sought.clear();
+        fused.written.clear();
+        fused.extracted = extracted;
+        (fused.known, fused.payload) = (known, payload);
+        fused.buckets.clear();
+        fused.looked_up.clear();
     }
 
     /// Sets the precomputed bucket addresses, and the tables in which the packet was looked up, for
     /// a packet whose headers lie where the prefetch stage assumed.
-    pub(super) fn set_told(&mut self, told: BTreeMap<u32, Value>, sought: BTreeSet<u32>) {
+    pub(super) fn set_prefetched(
+        &mut self,
+        buckets: BTreeMap<u32, Value>,
+        looked_up: BTreeSet<u32>,
+    ) {
         match &mut self.places {
-            Some(Places { whole: Some(whole), .. }) => {
-                (whole.told, whole.sought) = (told, sought);
+            Some(Places { fused: Some(fused), .. }) => {
+                (fused.buckets, fused.looked_up) = (buckets, looked_up);
             }
             Some(_) | None => self.broken(NOT_WHOLE),
         }
@@ -319,42 +323,42 @@ impl<'m> Function<'_, 'm> {
 
     /// Returns what was precomputed for the key of a packed table, unless a part of the key was
     /// written since.
-    pub(super) fn told(&mut self, number: u32, table: &Table) -> Option<Told> {
-        let whole = self.whole()?;
-        let bucket = whole.told.get(&number).copied()?;
-        if !has_told_key(table, &|flag, bits| whole.lies_as_told(flag, bits)) {
+    pub(super) fn prefetched(&mut self, number: u32, table: &Table) -> Option<Precomputed> {
+        let fused = self.fused()?;
+        let bucket = fused.buckets.get(&number).copied()?;
+        if !has_known_key(table, &|flag, bits| fused.lies_as_assumed(flag, bits)) {
             return None;
         }
         let column = self.plan().and_then(|plan| plan.keys.get(&number).copied());
         let found = column.map(|column| self.left_number(column));
-        Some(Told { bucket, found })
+        Some(Precomputed { bucket, found })
     }
 
     /// Returns whether the packet was looked up in a packed table with the key that it has now: no
     /// part of the key was written since.
-    pub(super) fn is_sought_as_told(&self, number: u32, table: &Table) -> bool {
-        self.whole().is_some_and(|whole| {
-            whole.sought.contains(&number)
-                && has_told_key(table, &|flag, bits| whole.lies_as_told(flag, bits))
+    pub(super) fn is_looked_up_unchanged(&self, number: u32, table: &Table) -> bool {
+        self.fused().is_some_and(|fused| {
+            fused.looked_up.contains(&number)
+                && has_known_key(table, &|flag, bits| fused.lies_as_assumed(flag, bits))
         })
     }
 
     /// Returns the place of a header in the packet, or its absence, if that is known at compile
     /// time.
     pub(super) fn known_place(&self, header: Address) -> Option<Known> {
-        let whole = self.whole().filter(|_| header.element.is_none())?;
-        whole.known.get(&header.offset).copied()
+        let fused = self.fused().filter(|_| header.element.is_none())?;
+        fused.known.get(&header.offset).copied()
     }
 
     /// Returns the offset of the payload in the packet, if it is known at compile time.
     pub(super) fn known_payload(&self) -> Option<u32> {
-        self.whole()?.payload
+        self.fused()?.payload
     }
 
     /// Records that bits of a header may be written.
     fn written_in(&mut self, flag: Offset, bits: Range<u32>) {
-        if let Some(Places { whole: Some(whole), .. }) = &mut self.places {
-            let written = whole.written.entry(flag).or_default();
+        if let Some(Places { fused: Some(fused), .. }) = &mut self.places {
+            let written = fused.written.entry(flag).or_default();
             if !written.contains(&bits) {
                 written.push(bits);
             }
@@ -363,22 +367,22 @@ impl<'m> Function<'_, 'm> {
 
     /// Forgets the place of a header, which may move or become invalid.
     fn moved(&mut self, flag: Offset) {
-        if let Some(Places { whole: Some(whole), .. }) = &mut self.places {
-            whole.known.remove(&flag);
+        if let Some(Places { fused: Some(fused), .. }) = &mut self.places {
+            fused.known.remove(&flag);
         }
     }
 
     /// Sets the address of the bits of a header, and the address from which they may be read.
     pub(super) fn point_to(&mut self, flag: Offset, at: Value, source: Value) {
         self.moved(flag);
-        if let Some(Places { whole: Some(whole), .. }) = &mut self.places
+        if let Some(Places { fused: Some(fused), .. }) = &mut self.places
             && at == source
         {
             // The header does not lie in the received packet.
-            whole.extracted.remove(&flag);
+            fused.extracted.remove(&flag);
         }
-        let whole = self.whole().and_then(|whole| whole.sources.get(&flag).copied());
-        for (variable, at) in [(self.header_pointer(flag), at), (whole, source)] {
+        let fused = self.fused().and_then(|fused| fused.sources.get(&flag).copied());
+        for (variable, at) in [(self.header_pointer(flag), at), (fused, source)] {
             if let Some(variable) = variable {
                 self.builder.def_var(variable, at);
             }
@@ -483,7 +487,7 @@ impl<'m> Function<'_, 'm> {
     /// Returns whether some of these bits of a header may have been written without the others.
     pub(super) fn is_written_in_part(&self, address: Address, bits: &Range<u32>) -> bool {
         let flag = address.offset.wrapping_sub(DATA);
-        self.whole().is_some_and(|whole| whole.is_written_in_part(flag, bits))
+        self.fused().is_some_and(|fused| fused.is_written_in_part(flag, bits))
     }
 
     /// Returns a place from which the given bits of a header can be read; see [`Self::bits_at`].
@@ -491,10 +495,10 @@ impl<'m> Function<'_, 'm> {
         let flag = address.offset.wrapping_sub(DATA);
         let header = self.plan().and_then(|plan| plan.headers.get(&flag));
         let extracted = header.and_then(|header| header.extracted);
-        let whole = self.whole().filter(|whole| !whole.is_written(flag, &bits));
-        match whole.and_then(|whole| whole.sources.get(&flag).copied()) {
+        let fused = self.fused().filter(|fused| !fused.is_written(flag, &bits));
+        match fused.and_then(|fused| fused.sources.get(&flag).copied()) {
             Some(source) => {
-                let is_input = whole.is_some_and(|whole| whole.extracted.contains(&flag));
+                let is_input = fused.is_some_and(|fused| fused.extracted.contains(&flag));
                 let at = Pointer { base: self.builder.use_var(source), offset: 0 };
                 Readable { at, bytes: extracted, is_input }
             }
@@ -566,7 +570,7 @@ impl<'m> Function<'_, 'm> {
     ) {
         if self.header_pointer(header.offset).is_some() {
             let source = self.builder.ins().iadd_imm_s(from.base, i64::from(from.offset));
-            let output = self.whole().and_then(|whole| whole.output);
+            let output = self.fused().and_then(|fused| fused.output);
             let at = match output {
                 Some(output) => {
                     let cursor = self.context_field(context_offset::CURSOR);
@@ -575,8 +579,8 @@ impl<'m> Function<'_, 'm> {
                 None => source,
             };
             self.point_to(header.offset, at, source);
-            if let Some(Places { whole: Some(whole), .. }) = &mut self.places {
-                whole.written.remove(&header.offset);
+            if let Some(Places { fused: Some(fused), .. }) = &mut self.places {
+                fused.written.remove(&header.offset);
             }
         } else {
             self.copy(to.data, from, bytes);
@@ -695,8 +699,8 @@ impl<'m> Function<'_, 'm> {
         }
         let loops = std::mem::take(&mut self.loops);
         let state_end = self.state_end.take();
-        let bound = self.bound;
-        match bound.bodies.get(callee) {
+        let resolved = self.resolved;
+        match resolved.bodies.get(callee) {
             Some(Body::Block(block)) => {
                 if !self.block(block) {
                     self.builder.ins().jump(next, &[]);
@@ -722,11 +726,11 @@ impl<'m> Function<'_, 'm> {
     pub(super) fn jump_to_end(&mut self, how: i64) -> bool {
         let Some(places) = &mut self.places else { return false };
         let fault = places.fault;
-        if let (flow::NEXT, [_], Some(whole)) = (how, &places.ends[..], &mut places.whole)
-            && let Some(state) = whole.state
+        if let (flow::NEXT, [_], Some(fused)) = (how, &places.ends[..], &mut places.fused)
+            && let Some(state) = fused.state
         {
             let accept = self.builder.create_block();
-            whole.accepts.push((accept, state));
+            fused.accepts.push((accept, state));
             self.builder.ins().jump(accept, &[]);
             return true;
         }

@@ -60,7 +60,7 @@ struct FoundSlot {
 /// Values that were computed for a key ahead of its lookup. They are only valid as long as no
 /// packet has left the gate of the tables since.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Told {
+pub(super) struct Precomputed {
     pub(super) bucket: Value,
     /// The result of [`Probe::FOUND`] for the entry, or zero if there is none. `None` if the entry
     /// was not looked up ahead.
@@ -72,13 +72,13 @@ impl Function<'_, '_> {
     pub(super) fn look_up(
         &mut self,
         probe: Option<Probe>,
-        (lookup, told): (Lookup, Option<Told>),
+        (lookup, precomputed): (Lookup, Option<Precomputed>),
         ends: LookupEnds,
     ) {
         match probe.filter(|_| self.places.is_some()) {
             Some(probe) => match probe.number_bits() {
                 Some(bits) => self.probe_numbered((probe, bits), lookup, ends),
-                None => self.probe(probe, (lookup, told), ends),
+                None => self.probe(probe, (lookup, precomputed), ends),
             },
             None => self.look_up_by_call(lookup, ends),
         }
@@ -122,7 +122,12 @@ impl Function<'_, '_> {
     }
 
     /// Emits the lookup of an exact key.
-    fn probe(&mut self, probe: Probe, (lookup, told): (Lookup, Option<Told>), ends: LookupEnds) {
+    fn probe(
+        &mut self,
+        probe: Probe,
+        (lookup, precomputed): (Lookup, Option<Precomputed>),
+        ends: LookupEnds,
+    ) {
         let mut block = || self.builder.create_block();
         let (begin, here, call, further) = (block(), block(), block(), block());
         let (found, known, absent, unknown) = (block(), block(), block(), block());
@@ -137,10 +142,10 @@ impl Function<'_, '_> {
         }
 
         self.builder.switch_to_block(begin);
-        if let Some(Told { bucket, found: Some(found) }) = told {
+        if let Some(Precomputed { bucket, found: Some(found) }) = precomputed {
             self.go_to_entry_found(probe, lookup, (bucket, found), ends.hit);
         }
-        let home = self.home(probe, (lookup, told.map(|told| told.bucket)));
+        let home = self.home(probe, (lookup, precomputed.map(|precomputed| precomputed.bucket)));
         self.builder.ins().jump(here, &[home.into()]);
 
         self.builder.switch_to_block(here);
@@ -215,15 +220,15 @@ impl Function<'_, '_> {
 
     /// Returns the address of a key's bucket. A precomputed address is only used if no packet has
     /// left the gate since, because the table may have moved.
-    fn home(&mut self, probe: Probe, (lookup, told): (Lookup, Option<Value>)) -> Value {
-        let Some(told) = told else { return self.bucket(probe, lookup) };
+    fn home(&mut self, probe: Probe, (lookup, precomputed): (Lookup, Option<Value>)) -> Value {
+        let Some(precomputed) = precomputed else { return self.bucket(probe, lookup) };
         if self.stays_in_place() {
-            return told;
+            return precomputed;
         }
         let has_left = self.has_left();
         let (anew, join) = (self.builder.create_block(), self.builder.create_block());
         let home = self.builder.append_block_param(join, types::I64);
-        self.builder.ins().brif(has_left, anew, &[], join, &[told.into()]);
+        self.builder.ins().brif(has_left, anew, &[], join, &[precomputed.into()]);
         self.builder.switch_to_block(anew);
         let bucket = self.bucket(probe, lookup);
         self.builder.ins().jump(join, &[bucket.into()]);
@@ -232,7 +237,7 @@ impl Function<'_, '_> {
     }
 
     fn look_up_by_cold_call(&mut self, lookup: Lookup, ends: LookupEnds) {
-        if self.is_whole() {
+        if self.is_fused() {
             let find = self.load(Pointer { base: lookup.access, offset: FIND }, 8);
             let found = self.call_cold(find, &[lookup.access, lookup.low, lookup.high]);
             self.go_to_found(found, ends);
@@ -339,7 +344,7 @@ impl Function<'_, '_> {
     /// Emits a mask with a bit for each slot that has the key, or had it for an entry that was
     /// deleted.
     fn slots_with(&mut self, probe: Probe, bucket: Value, lookup: Lookup) -> Value {
-        let all = crate::bound::mask(probe.slots() as u32).cast_signed();
+        let all = crate::resolved::mask(probe.slots() as u32).cast_signed();
         let mut fits = self.number(0);
         if let Some(words) = probe.key_words() {
             for slot in 0..probe.slots() {

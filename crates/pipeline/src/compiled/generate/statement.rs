@@ -3,11 +3,11 @@
 use super::memory::Pointer;
 use super::places::Known;
 use super::{Function, HostCall, context_offset, flow};
-use crate::bound::gather::Piece;
-use crate::bound::moves::StepKind;
-use crate::bound::shape::{DATA, Shape};
-use crate::bound::{Address, Block, Callee, Expression, Statement};
 use crate::compiled::context::NOWHERE;
+use crate::resolved::gather::Piece;
+use crate::resolved::moves::StepKind;
+use crate::resolved::shape::{DATA, Shape};
+use crate::resolved::{Address, Block, Callee, Expression, Statement};
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{InstBuilder, Value, types};
 use ir::BinaryOperator;
@@ -70,8 +70,8 @@ impl Function<'_, '_> {
 
     /// Emits a step of the interpreter for a packet whose values are variables.
     fn interpret_with_places(&mut self, number: u32) {
-        let bound = self.bound;
-        let Some(step) = bound.steps.get(number as usize) else {
+        let resolved = self.resolved;
+        let Some(step) = resolved.steps.get(number as usize) else {
             return self.broken("a step of the interpreter that is not there");
         };
         for one in &step.loads {
@@ -248,7 +248,7 @@ impl Function<'_, '_> {
 
     /// Emits a statement that reads the packet or writes the output.
     fn packet(&mut self, statement: &Statement) {
-        let too_short = u64::from(self.bound.errors.too_short);
+        let too_short = u64::from(self.resolved.errors.too_short);
         match statement {
             Statement::Extract { header, bytes, next } => {
                 // The place is computed first: a full stack rejects before a short packet does.
@@ -288,8 +288,8 @@ impl Function<'_, '_> {
             Statement::Advance(bits) => {
                 let bits = self.expression(bits);
                 let rest = self.builder.ins().band_imm_u(bits, 7);
-                let is_whole = self.builder.ins().icmp_imm_s(IntCC::Equal, rest, 0);
-                self.reject_unless(is_whole, u64::from(self.bound.errors.invalid_argument));
+                let is_fused = self.builder.ins().icmp_imm_s(IntCC::Equal, rest, 0);
+                self.reject_unless(is_fused, u64::from(self.resolved.errors.invalid_argument));
                 let bytes = self.builder.ins().ushr_imm_u(bits, 3);
                 let cursor = self.context_field(context_offset::CURSOR);
                 let length = self.context_field(context_offset::LENGTH);
@@ -366,10 +366,10 @@ impl Function<'_, '_> {
     /// Extracts a header with a varbit. The checks are in the interpreter's order: the width is
     /// whole bytes, the packet has them, and the header has room for them.
     fn extract_with_tail(&mut self, header: Address, (bytes, most): (u32, u32), width: Value) {
-        let errors = self.bound.errors;
+        let errors = self.resolved.errors;
         let rest = self.builder.ins().band_imm_u(width, 7);
-        let is_whole = self.builder.ins().icmp_imm_s(IntCC::Equal, rest, 0);
-        self.reject_unless(is_whole, u64::from(errors.invalid_argument));
+        let is_fused = self.builder.ins().icmp_imm_s(IntCC::Equal, rest, 0);
+        self.reject_unless(is_fused, u64::from(errors.invalid_argument));
         let tail = self.builder.ins().ushr_imm_u(width, 3);
         let cursor = self.context_field(context_offset::CURSOR);
         let end = self.builder.ins().iadd_imm_s(cursor, i64::from(bytes));
@@ -535,8 +535,8 @@ impl Function<'_, '_> {
 
     /// Stores the fields that the host hashes to the frame, where the host reads them.
     fn spill_pieces(&mut self, gather: u32) {
-        let bound = self.bound;
-        let Some(gather) = bound.gathers.get(gather as usize) else {
+        let resolved = self.resolved;
+        let Some(gather) = resolved.gathers.get(gather as usize) else {
             return self.broken("the fields of a hash");
         };
         if self.places.is_none() {

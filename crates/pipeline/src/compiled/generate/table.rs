@@ -9,11 +9,11 @@
 use super::memory::Pointer;
 use super::probe::{IS_ALONE, Lookup, LookupEnds};
 use super::{Function, HostCall, context_offset, flow};
-use crate::bound::shape::Storage;
-use crate::bound::{Added, Callee, Field, Offset, Table, TableAction};
 use crate::compiled::added::{Adding, DATA, NO_PROFILE};
 use crate::compiled::context::{HIT, NO_ACTION};
 use crate::compiled::tables::{BY_HOST_CALL, SAMPLE, TableAccess};
+use crate::resolved::shape::Storage;
+use crate::resolved::{Added, Callee, Field, Offset, Table, TableAction};
 use crate::table::{Ageing, EntryLayout, Tally};
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{
@@ -89,8 +89,8 @@ struct Entry<'l> {
 impl Function<'_, '_> {
     /// Applies a table: emits the lookup, the actions, and the stores of the results.
     pub(super) fn apply(&mut self, id: u32, hit: Option<Field>, action_run: Option<Field>) {
-        let bound = self.bound;
-        let Some(table) = bound.tables.get(id as usize) else {
+        let resolved = self.resolved;
+        let Some(table) = resolved.tables.get(id as usize) else {
             return self.broken("a table that is not there");
         };
         self.block(&table.before_keys);
@@ -99,7 +99,7 @@ impl Function<'_, '_> {
             return self.apply_general(applied);
         }
         let end = self.builder.create_block();
-        let (results, entry) = match &table.native {
+        let (results, entry) = match &table.packed {
             Some((number, layout)) => self.find(applied, *number, layout, end),
             None => {
                 let key = self.packed_key(table);
@@ -259,7 +259,7 @@ impl Function<'_, '_> {
         end: Block,
     ) -> (Results, Option<Entry<'l>>) {
         let Applied { id, table, .. } = applied;
-        let samples = self.bound.samples;
+        let samples = self.resolved.samples;
         let (key, lookup) = if samples {
             let key = self.key(number, table, layout);
             (key, key)
@@ -283,8 +283,8 @@ impl Function<'_, '_> {
             if layout.fields().is_some() {
                 self.miss_if_none(lookup, miss);
             }
-            let told = self.told(number, table);
-            self.look_up(layout.probe(), (lookup, told), LookupEnds { hit, miss });
+            let precomputed = self.prefetched(number, table);
+            self.look_up(layout.probe(), (lookup, precomputed), LookupEnds { hit, miss });
         }
 
         self.builder.switch_to_block(hit);
@@ -311,7 +311,7 @@ impl Function<'_, '_> {
             None => (address, action),
         };
         let is_short = self.plan().is_some_and(|plan| plan.statements <= SHORT);
-        if self.is_whole() && is_short {
+        if self.is_fused() && is_short {
             let (values, is_hit, owner) = (address, yes, found);
             let entry = Entry { layout, access, values, is_hit, is_certain: true, owner, key };
             self.usual_actions(applied, action, entry, end);
@@ -384,7 +384,7 @@ impl Function<'_, '_> {
             self.store_field(missed.low, entry.key.low);
             self.store_field(missed.high, entry.key.high);
         }
-        if let Some(Entry { key, owner, .. }) = entry.filter(|_| action.asks_for_lookup) {
+        if let Some(Entry { key, owner, .. }) = entry.filter(|_| action.reads_lookup) {
             let id = self.number(u64::from(id));
             let arguments = [self.context, id, key.low, key.high, owner];
             self.run_on_host(HostCall::BeginLookUp, &arguments);
@@ -434,7 +434,7 @@ impl Function<'_, '_> {
             let none = self.number(0);
             self.store_field(missed.table, none);
         }
-        if action.asks_for_lookup {
+        if action.reads_lookup {
             let id = self.number(u64::from(id));
             self.run_on_host(HostCall::EndLookUp, &[self.frame, self.context, id]);
         }
@@ -475,7 +475,7 @@ impl Function<'_, '_> {
             return (key, key);
         }
         let column = self.found_ahead(number);
-        if let Some(column) = column.filter(|_| self.is_sought_as_told(number, table)) {
+        if let Some(column) = column.filter(|_| self.is_looked_up_unchanged(number, table)) {
             let low = self.left_number(column);
             let high = self.number(0);
             return (key, Lookup { low, high, ..key });
@@ -506,7 +506,7 @@ impl Function<'_, '_> {
         let searcher = self.builder.ins().iadd_imm_s(key.access, SEARCHER as i64);
         let find = self.load(Pointer { base: key.access, offset: SEARCH as i32 }, 8);
         let arguments = [searcher, key.low, key.high];
-        let found = match self.is_whole() {
+        let found = match self.is_fused() {
             true => self.call_cold(find, &arguments).first().copied(),
             false => self.call_pointer(find, &arguments, 1).first().copied(),
         };
@@ -788,7 +788,7 @@ impl Function<'_, '_> {
     /// deferred update, or calls the table's own function, unless the entry was written in its
     /// bucket.
     fn leave_in_entry(&mut self, id: u32, entry: &Entry<'_>, index: usize) {
-        if self.bound.samples {
+        if self.resolved.samples {
             return;
         }
         if entry.layout.defers {
@@ -800,7 +800,7 @@ impl Function<'_, '_> {
             let leave = self.load(Pointer { base: entry.access, offset: LEAVE as i32 }, 8);
             self.builder.ins().brif(leave, call, &[], end, &[]);
             self.builder.switch_to_block(call);
-            if self.is_whole() {
+            if self.is_fused() {
                 self.builder.set_cold_block(call);
                 self.call_cold(leave, &[entry.access]);
             } else {

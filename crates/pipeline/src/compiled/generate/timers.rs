@@ -3,7 +3,7 @@
 use super::memory::Pointer;
 use super::probe::IS_ALONE;
 use super::{Function, HostCall, context_offset};
-use crate::bound::Expression;
+use crate::resolved::Expression;
 use crate::table::Timer;
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{AtomicRmwOp, Block, InstBuilder, MemFlagsData, Value, types};
@@ -60,7 +60,7 @@ impl Function<'_, '_> {
 
     /// Restarts a timer as [`Timer::restart`] does, and skips stores that would change nothing.
     pub(super) fn restart(&mut self, account: Value) {
-        let [restarted, told] = [Timer::RESTARTED, Timer::TOLD]
+        let [restarted, precomputed] = [Timer::RESTARTED, Timer::TOLD]
             .map(|part| Pointer { base: account, offset: part as i32 });
         let now = self.context_field(context_offset::NOW);
         let mut block = || self.builder.create_block();
@@ -86,13 +86,13 @@ impl Function<'_, '_> {
         self.builder.ins().jump(restarts, &[]);
 
         self.builder.switch_to_block(restarts);
-        let idle_since = self.load(told, 8);
-        let is_told =
+        let idle_since = self.load(precomputed, 8);
+        let is_known =
             self.builder.ins().icmp_imm_s(IntCC::NotEqual, idle_since, Timer::NONE.cast_signed());
-        self.builder.ins().brif(is_told, was_told, &[], join, &[]);
+        self.builder.ins().brif(is_known, was_told, &[], join, &[]);
         self.builder.switch_to_block(was_told);
         let none = self.number(Timer::NONE);
-        self.store(told, 8, none);
+        self.store(precomputed, 8, none);
         self.builder.ins().jump(join, &[]);
         self.builder.switch_to_block(join);
     }

@@ -3,13 +3,13 @@
 
 use super::Loop;
 use super::Says;
-use crate::bound::{Address, Block as Statements, Body, Callee, Statement};
 use crate::compiled::burst::Burst;
+use crate::compiled::fast_path::{DEPARSER, Sent};
 use crate::compiled::generate::memory::Pointer;
 use crate::compiled::generate::places::Known;
 use crate::compiled::generate::{Function, context_offset};
 use crate::compiled::plan::Plan;
-use crate::compiled::straight::{DEPARSER, Sent};
+use crate::resolved::{Address, Block as Statements, Body, Callee, Statement};
 use cranelift_codegen::ir::{InstBuilder, Value, types};
 use std::mem::offset_of;
 
@@ -22,25 +22,30 @@ impl Function<'_, '_> {
     /// blocks set.
     pub(super) fn deparse(
         &mut self,
-        looped: Loop<'_>,
+        burst_loop: Loop<'_>,
         plan: &Plan,
         mut port: Option<Value>,
         (output, length): (Value, Value),
     ) {
-        let deparser = looped.straight.blocks[DEPARSER];
+        let deparser = burst_loop.fast_path.blocks[DEPARSER];
         if port.is_none() && self.only_emits(deparser).is_some() {
             // The headers of a packet without a destination need not be emitted.
-            port = Some(self.destination(looped, plan));
+            port = Some(self.destination(burst_loop, plan));
         }
-        let start = self.emitted(looped, deparser, output);
-        let port = port.unwrap_or_else(|| self.destination(looped, plan));
+        let start = self.emitted(burst_loop, deparser, output);
+        let port = port.unwrap_or_else(|| self.destination(burst_loop, plan));
         let end = self.builder.ins().iadd(output, length);
-        self.send(looped, plan, port, (start, end));
+        self.send(burst_loop, plan, port, (start, end));
     }
 
     /// Runs a deparser for the packet that begins at the address `packet`. Returns the address at
     /// which the packet begins after that.
-    pub(super) fn emitted(&mut self, looped: Loop<'_>, deparser: Callee, packet: Value) -> Value {
+    pub(super) fn emitted(
+        &mut self,
+        burst_loop: Loop<'_>,
+        deparser: Callee,
+        packet: Value,
+    ) -> Value {
         let emits = self.only_emits(deparser);
         if let Some(headers) = &emits
             && self.lie_in_place(headers)
@@ -59,11 +64,11 @@ impl Function<'_, '_> {
             self.builder.ins().jump(join, &[packet.into()]);
             self.builder.switch_to_block(anew);
         }
-        let room = self.word(looped.burst, offset_of!(Burst, emitted));
+        let room = self.word(burst_loop.burst, offset_of!(Burst, emitted));
         let zero = self.number(0);
         self.set_context_field(context_offset::EMITTED, room);
         self.set_context_field(context_offset::EMITTED_LENGTH, zero);
-        self.run_callee(looped, deparser);
+        self.run_callee(burst_loop, deparser);
         let emitted = self.context_field(context_offset::EMITTED_LENGTH);
         let front = self.builder.ins().isub(payload, emitted);
         let config = self.config;
@@ -76,7 +81,7 @@ impl Function<'_, '_> {
     /// Records a packet for transmission.
     pub(super) fn send(
         &mut self,
-        looped: Loop<'_>,
+        burst_loop: Loop<'_>,
         plan: &Plan,
         port: Value,
         (start, end): (Value, Value),
@@ -86,14 +91,14 @@ impl Function<'_, '_> {
             let most = self.context_field(context_offset::TRUNCATE);
             bytes = self.builder.ins().umin(bytes, most);
         }
-        let start = self.builder.ins().isub(start, looped.bytes);
+        let start = self.builder.ins().isub(start, burst_loop.bytes);
         let end = self.builder.ins().iadd(start, bytes);
-        let first = self.word(looped.burst, offset_of!(Burst, first));
-        let at = self.builder.use_var(looped.index);
+        let first = self.word(burst_loop.burst, offset_of!(Burst, first));
+        let at = self.builder.use_var(burst_loop.index);
         let packet = self.builder.ins().iadd(first, at);
         // All four stores use `next`: `sent` lives through the whole loop and would be reloaded
         // from the stack for each use.
-        let sent = self.builder.use_var(looped.sent);
+        let sent = self.builder.use_var(burst_loop.sent);
         let size = size_of::<Sent>();
         let next = self.builder.ins().iadd_imm_s(sent, size as i64);
         for (field, value) in [
@@ -105,21 +110,21 @@ impl Function<'_, '_> {
             let at = Pointer { base: next, offset: field as i32 - size as i32 };
             self.store(at, 8, value);
         }
-        self.builder.def_var(looped.sent, next);
+        self.builder.def_var(burst_loop.sent, next);
     }
 
     /// Returns the destination that blocks set. Control continues here unless there is none.
-    fn destination(&mut self, looped: Loop<'_>, plan: &Plan) -> Value {
+    fn destination(&mut self, burst_loop: Loop<'_>, plan: &Plan) -> Value {
         let to = self.context_field(context_offset::DESTINATION);
-        let says = Says { fields: &looped.straight.standard, port: Some(to) };
-        self.drop_by(looped, plan, (&looped.straight.glue.after_ingress, says));
+        let says = Says { fields: &burst_loop.fast_path.standard, port: Some(to) };
+        self.drop_by(burst_loop, plan, (&burst_loop.fast_path.glue.after_ingress, says));
         to
     }
 
     /// Returns the headers that a deparser emits, if it does nothing else.
     fn only_emits(&self, deparser: Callee) -> Option<Emits> {
-        let bound = self.bound;
-        let block: &Statements = match bound.bodies.get(deparser)? {
+        let resolved = self.resolved;
+        let block: &Statements = match resolved.bodies.get(deparser)? {
             Body::Block(block) => block,
             Body::Parser(_) => return None,
         };

@@ -3,11 +3,11 @@
 
 use super::{Loop, Says};
 use crate::architecture::glue::{Condition, Copies, Inputs, Outcome, Port, Rules, Set};
-use crate::bound::Field;
 use crate::compiled::burst::Burst;
-use crate::compiled::context::{ASKED, NOWHERE};
+use crate::compiled::context::{NOWHERE, REQUESTS};
 use crate::compiled::generate::{Function, context_offset};
 use crate::compiled::plan::Plan;
+use crate::resolved::Field;
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{InstBuilder, Value, types};
 use std::mem::offset_of;
@@ -32,7 +32,7 @@ impl Function<'_, '_> {
     /// it to one port. Such a packet leaves the burst.
     pub(super) fn leave_by(
         &mut self,
-        looped: Loop<'_>,
+        burst_loop: Loop<'_>,
         plan: &Plan,
         (rules, says): (&Rules, Says<'_>),
         seam: u64,
@@ -53,7 +53,7 @@ impl Function<'_, '_> {
             if !is_further && leaves.is_none() {
                 continue;
             }
-            let Some(holds) = self.condition(looped, plan, *condition, says) else {
+            let Some(holds) = self.condition(burst_loop, plan, *condition, says) else {
                 // The condition never holds.
                 continue;
             };
@@ -70,13 +70,13 @@ impl Function<'_, '_> {
             };
         }
         if let Copies::ToField(when, _) = rules.copies {
-            let copies = self.condition(looped, plan, Condition::IsSet(when), says);
+            let copies = self.condition(burst_loop, plan, Condition::IsSet(when), says);
             leaves = self.either(leaves, copies);
         }
-        if calls && plan.asks {
-            let asked = self.word(self.context, context_offset::ASKED);
-            let asked = self.builder.ins().band_imm_u(asked, ASKED.cast_signed());
-            leaves = self.either(leaves, Some(asked));
+        if calls && plan.requests {
+            let prefetched = self.word(self.context, context_offset::REQUESTS);
+            let prefetched = self.builder.ins().band_imm_u(prefetched, REQUESTS.cast_signed());
+            leaves = self.either(leaves, Some(prefetched));
         }
         let Some(leaves) = leaves else {
             // No packet leaves the burst here.
@@ -86,14 +86,14 @@ impl Function<'_, '_> {
         self.builder.set_cold_block(leaving);
         self.builder.ins().brif(leaves, leaving, &[], goes_on, &[]);
         self.builder.switch_to_block(leaving);
-        self.hand_over(looped, plan, seam);
+        self.hand_over(burst_loop, plan, seam);
         self.builder.switch_to_block(goes_on);
     }
 
     /// Continues with the next packet if the rules drop this one.
     pub(super) fn drop_by(
         &mut self,
-        looped: Loop<'_>,
+        burst_loop: Loop<'_>,
         plan: &Plan,
         (rules, says): (&Rules, Says<'_>),
     ) {
@@ -103,12 +103,12 @@ impl Function<'_, '_> {
                 // Such packets have left the burst already.
                 Outcome::Resubmit | Outcome::Recirculate | Outcome::Replicate(_) => continue,
             }
-            let Some(drops) = self.condition(looped, plan, *condition, says) else {
+            let Some(drops) = self.condition(burst_loop, plan, *condition, says) else {
                 // The condition never holds.
                 continue;
             };
             let goes_on = self.builder.create_block();
-            self.builder.ins().brif(drops, looped.next, &[], goes_on, &[]);
+            self.builder.ins().brif(drops, burst_loop.next, &[], goes_on, &[]);
             self.builder.switch_to_block(goes_on);
         }
     }
@@ -126,7 +126,7 @@ impl Function<'_, '_> {
     /// holds.
     fn condition(
         &mut self,
-        looped: Loop<'_>,
+        burst_loop: Loop<'_>,
         plan: &Plan,
         condition: Condition,
         Says { fields, port }: Says<'_>,
@@ -139,13 +139,13 @@ impl Function<'_, '_> {
             }
             Condition::IsDropPort(of) => {
                 let port = self.value_in(fields, of);
-                Some(self.is_number(port, looped.straight.drop_port))
+                Some(self.is_number(port, burst_loop.fast_path.drop_port))
             }
             Condition::HasNoQueue(of) => {
                 // A port has at least one queue, which is that of packets without a priority.
                 let (_, priority) = self.known(fields, of)?;
                 let priority = self.builder.use_var(priority);
-                let queues = self.word(looped.burst, offset_of!(Burst, queues));
+                let queues = self.word(burst_loop.burst, offset_of!(Burst, queues));
                 let compared = IntCC::UnsignedGreaterThanOrEqual;
                 Some(self.builder.ins().icmp(compared, priority, queues))
             }

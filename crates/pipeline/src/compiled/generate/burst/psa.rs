@@ -9,34 +9,34 @@ use super::Says;
 use crate::architecture::glue::Known;
 use crate::compiled::burst::{LEAVES_IN_EGRESS, LEAVES_IN_INGRESS};
 use crate::compiled::context::NEW_PACKET;
+use crate::compiled::fast_path::{DEPARSER, EGRESS, Psa};
 use crate::compiled::generate::{Function, context_offset};
 use crate::compiled::plan::Plan;
-use crate::compiled::straight::{DEPARSER, EGRESS, Psa};
 use crate::layout::MetadataField as Of;
 use cranelift_codegen::ir::{InstBuilder, Value};
 
 impl Function<'_, '_> {
     /// Emits the processing of a packet after ingress. `output` is the address of the packet in the
     /// output buffer, and `length` its length.
-    pub(super) fn behind_ingress_of_psa(
+    pub(super) fn after_ingress_of_psa(
         &mut self,
-        looped: Loop<'_>,
+        burst_loop: Loop<'_>,
         plan: &Plan,
         psa: &Psa,
         (output, length): (Value, Value),
     ) {
-        let glue = looped.straight.glue;
+        let glue = burst_loop.fast_path.glue;
         let says = Says { fields: &psa.at_ingress, port: None };
         let rules = (&glue.after_ingress, says);
-        self.leave_by(looped, plan, rules, LEAVES_IN_INGRESS);
+        self.leave_by(burst_loop, plan, rules, LEAVES_IN_INGRESS);
         if psa.drops_early {
-            self.drop_by(looped, plan, rules);
+            self.drop_by(burst_loop, plan, rules);
         }
         let [before, behind] = &psa.moves;
         self.block(before);
-        let start = self.emitted(looped, psa.ingress_deparser, output);
+        let start = self.emitted(burst_loop, psa.ingress_deparser, output);
         if !psa.drops_early {
-            self.drop_by(looped, plan, rules);
+            self.drop_by(burst_loop, plan, rules);
         }
         let port = self.port_by(&glue.after_ingress, says);
         let class_of_service = self.value_in(&psa.at_ingress, Of::ClassOfService);
@@ -46,22 +46,22 @@ impl Function<'_, '_> {
         let bytes = self.builder.ins().isub(end, start);
         self.begin_egress_packet(plan, psa, (start, bytes));
         let path = self.number(psa.paths[1]);
-        let inputs = self.inputs_of_all(looped).with(Known::Port, port).with(Known::Path, path);
+        let inputs = self.inputs_of_all(burst_loop).with(Known::Port, port).with(Known::Path, path);
         let inputs = inputs.with(Known::ClassOfService, class_of_service);
-        let [of_parser, of_control, of_deparser] = &psa.told;
+        let [of_parser, of_control, of_deparser] = &psa.received;
         self.set_all(of_parser, glue.before_egress_parser, &inputs);
         let error = self.parse(psa.egress_parser);
         let inputs = inputs.with(Known::ParserError, error);
         self.set_all(of_control, glue.before_egress, &inputs);
-        self.run_block(looped, EGRESS);
+        self.run_block(burst_loop, EGRESS);
         self.set_word(self.frame, plan.error as usize, port);
         let says = Says { fields: &psa.at_egress, port: Some(port) };
         let rules = (&glue.after_egress, says);
-        self.leave_by(looped, plan, rules, LEAVES_IN_EGRESS);
+        self.leave_by(burst_loop, plan, rules, LEAVES_IN_EGRESS);
         self.set_all(of_deparser, glue.before_egress_deparser, &inputs);
-        let first = self.emitted(looped, looped.straight.blocks[DEPARSER], start);
-        self.drop_by(looped, plan, rules);
-        self.send(looped, plan, port, (first, end));
+        let first = self.emitted(burst_loop, burst_loop.fast_path.blocks[DEPARSER], start);
+        self.drop_by(burst_loop, plan, rules);
+        self.send(burst_loop, plan, port, (first, end));
     }
 
     /// Begins the packet that egress parses. It lies in the output buffer, and only the bytes there
@@ -83,7 +83,7 @@ impl Function<'_, '_> {
         }
         if plan.interprets {
             let new = self.number(NEW_PACKET);
-            self.set_word(self.context, field::ASKED, new);
+            self.set_word(self.context, field::REQUESTS, new);
         }
         self.parses_output();
     }

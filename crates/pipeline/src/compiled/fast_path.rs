@@ -1,0 +1,315 @@
+//! The fast path of packets of v1model, PSA and PNA: from the parser to the deparser without the
+//! driver of the architecture.
+//!
+//! Packets come in batches, which enter the gate of the tables once, and are transmitted from
+//! memory that is reused (`way`, `batch`). Programs with a plan are processed in bursts (`burst`);
+//! a packet that requests a copy, another pass or a message to the control plane leaves its burst
+//! and continues in the driver. Without a plan, packets of programs that need no interpreter are
+//! processed one after another, a block of code at a time over one frame (`run`). Replicas for a
+//! multicast group are processed in that way too; before each of them, the frame is restored to the
+//! state in which ingress left it. Blocks without statements are skipped, and so is the work of the
+//! architecture that only an empty egress would see.
+
+mod batch;
+mod glue;
+mod psa;
+mod run;
+mod way;
+
+pub use self::batch::Batch;
+pub(super) use self::batch::Sent;
+pub(super) use self::psa::Psa;
+pub(super) use self::run::Run;
+
+use self::glue::ResolvedGlue;
+use super::plan::{Plan, Refusal};
+use crate::architecture::glue::{Glue, Input, Known, Package, Place, Role, Set, Stage};
+use crate::dialect::Dialect;
+use crate::layout::{LARGE, Layout};
+use crate::resolved::{BlockParameter, Body, Callee, Field, ResolvedProgram};
+use ir::{ExternType, TypeId};
+
+/// The position of the parser in [`FastPath::blocks`]. The constants below are the positions of the
+/// other blocks.
+pub(super) const PARSER: usize = 0;
+pub(super) const VERIFY: usize = 1;
+pub(super) const INGRESS: usize = 2;
+pub(super) const EGRESS: usize = 3;
+pub(super) const UPDATE: usize = 4;
+pub(super) const DEPARSER: usize = 5;
+
+/// The architecture of a program.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    V1model,
+    Psa,
+    Pna,
+}
+
+/// The facts about a program that its fast path needs.
+#[derive(Debug)]
+pub(super) struct FastPath {
+    pub(super) kind: Kind,
+    pub(super) glue: &'static Glue,
+    /// The fields of v1model's standard metadata, or of the metadata that PSA's ingress or PNA's
+    /// main control receives, by the fields' numbers.
+    pub(super) standard: Vec<Option<Field>>,
+    /// The fields of metadata whose values are known when a packet is received.
+    pub(super) received: Vec<(Known, Field)>,
+    /// Whether a block reads the direction of packets.
+    pub(super) tells_direction: bool,
+    pub(super) blocks: [Callee; 6],
+    /// Whether each of the blocks has statements.
+    pub(super) runs: [bool; 6],
+    /// Whether generated code can run the program one packet at a time without the interpreter.
+    /// This is only supported for v1model.
+    pub(super) is_codes_alone: bool,
+    /// The offsets and sizes of the parameters that blocks share: headers, metadata and standard
+    /// metadata, of ingress and then of egress. For PSA and PNA, the third parameter is the
+    /// metadata that the control writes.
+    pub(super) parameters: [Vec<(u32, u32)>; 2],
+    /// The units of work that a packet is charged by the end of ingress, and of egress, for blocks
+    /// without charges in their code.
+    pub(super) costs: [u64; 2],
+    /// The charge for each block that goes alone, by its position.
+    block_costs: [u64; 6],
+    /// The plan for bursts, or the reason why packets are not processed in bursts.
+    pub(super) plan: Result<Plan, Refusal>,
+    pub(super) drop_port: u64,
+    /// The glue with the places of its fields, for packets of v1model that are processed block by
+    /// block.
+    glue_places: Box<ResolvedGlue>,
+    /// The facts that only PSA needs.
+    pub(super) psa: Option<Box<Psa>>,
+}
+
+/// A field that decides where a packet goes.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Deciding {
+    pub(super) field: Field,
+    pub(super) place: Place,
+    /// Whether the architecture initialises the field to a non-zero number.
+    pub(super) is_set: bool,
+}
+
+const MISSING: Refusal = "a block of the architecture is missing";
+
+impl FastPath {
+    /// Analyses a program. Returns an error with the reason if no packet of the program can use the
+    /// fast path.
+    pub(super) fn new(layout: &Layout, resolved: &ResolvedProgram) -> Result<Self, Refusal> {
+        let mut fast_path = match layout.dialect {
+            Dialect::SimpleSwitch => Self::of(layout, resolved, Kind::V1model),
+            Dialect::Pna => Self::of(layout, resolved, Kind::Pna),
+            Dialect::PsaSwitch | Dialect::Psa => Self::of(layout, resolved, Kind::Psa),
+            Dialect::Other => Err(OF_THE_USER),
+        }?;
+        let psa = fast_path.psa.as_deref();
+        let deparsers = [fast_path.blocks[DEPARSER]].into_iter();
+        let deparsers: Vec<Callee> = deparsers.chain(psa.map(|psa| psa.ingress_deparser)).collect();
+        let mut blocks = resolved.blocks.iter();
+        if blocks.any(|block| block.emits && !deparsers.contains(&block.callee)) {
+            return Err("a block emits that is no deparser");
+        }
+        // Code of bursts does not check the budget, so one pass must always fit into it.
+        let most = layout.costs.of_pass(resolved.blocks.iter().map(|block| block.callee));
+        let before = match fast_path.kind {
+            Kind::V1model => [3, 4],
+            Kind::Psa => [2, 5],
+            Kind::Pna => [2, 3],
+        };
+        fast_path.block_costs = fast_path.blocks.map(|callee| layout.costs.of_block(callee));
+        fast_path.costs = before.map(|count| {
+            let blocks = resolved.blocks.iter().take(count);
+            blocks.map(|block| layout.costs.of_block(block.callee)).fold(0, u64::saturating_add)
+        });
+        // A burst does not check whether the worker is to stop, so one pass must be short.
+        let fits = most.is_some_and(|most| most <= LARGE.min(layout.packet_work.into()));
+        let plan = Plan::new(resolved, &fast_path);
+        let refusal = "one pass may take too much work";
+        fast_path.plan = if fits { plan } else { plan.and(Err(refusal)) };
+        if let Ok(plan) = &fast_path.plan {
+            let known = fast_path.received.iter().filter(|(known, _)| *known == Known::Direction);
+            let mut offsets = known.map(|(_, field)| field.address.offset);
+            fast_path.tells_direction = offsets.any(|offset| plan.slots.contains_key(&offset));
+        }
+        Ok(fast_path)
+    }
+
+    /// Returns the fields that generated code reads to decide where a packet goes.
+    pub(super) fn deciding(&self) -> Vec<Deciding> {
+        let Glue { ingress_says, after_ingress, before_queue, before_egress, after_egress, .. } =
+            self.glue;
+        // v1model makes its decisions in the metadata that egress also receives.
+        let (ingress, egress): (&[Option<Field>], &[Option<Field>]) = match &self.psa {
+            Some(psa) => (&psa.at_ingress, &psa.at_egress),
+            None => (&self.standard, &self.standard),
+        };
+        let starts = if self.psa.is_none() { before_egress } else { &[][..] };
+        let rules = [
+            (after_ingress, ingress, *ingress_says),
+            (before_queue, ingress, &[][..]),
+            (after_egress, egress, starts),
+        ];
+        let found = rules.iter().flat_map(|(rules, fields, starts)| {
+            let decides = rules.fields().into_iter();
+            decides.filter_map(|(of, place)| {
+                let field = fields.get(of as usize).copied().flatten()?;
+                let is_set = starts.iter().any(|(set, _)| *set == of);
+                Some(Deciding { field, place, is_set })
+            })
+        });
+        found.collect()
+    }
+
+    /// Finds the blocks of a package, and the fields of the metadata that they exchange with the
+    /// architecture.
+    fn of(layout: &Layout, resolved: &ResolvedProgram, kind: Kind) -> Result<Self, Refusal> {
+        let glue = Glue::of(&layout.program.architecture).ok_or(OF_THE_USER)?;
+        let package = glue.package(resolved.blocks.len()).ok_or(MISSING)?;
+        if package.position(Stage::Pre).is_some() {
+            return Err("there is a pre control");
+        }
+        let mut shared: Vec<(Role, u32)> = Vec::new();
+        for (block, roles) in resolved.blocks.iter().zip(package.blocks) {
+            for (parameter, role) in block.parameters.iter().zip(roles.parameters) {
+                match shared.iter().find(|(known, _)| known == role) {
+                    Some((_, offset)) if *offset != parameter.offset => return Err(MOVED),
+                    Some(_) => {}
+                    None if role.is_shared() => shared.push((*role, parameter.offset)),
+                    None => {}
+                }
+            }
+        }
+        let is_accelerator = |instance: &ir::ExternInstance| {
+            let kind = &instance.extern_type;
+            matches!(kind, ExternType::IpsecAccelerator | ExternType::CryptoAccelerator)
+        };
+        if layout.program.externs.iter().any(is_accelerator) {
+            return Err("an inline accelerator is used");
+        }
+        let is_codes_alone = kind == Kind::V1model
+            && resolved.steps.is_empty()
+            && resolved.messages.is_empty()
+            // A hash over the payload needs the interpreter.
+            && resolved.gathers.iter().all(|gather| !gather.payload)
+            && resolved.tables.iter().all(|table| table.general.is_none());
+        let places = Places { layout, resolved, package };
+        let mut received = Vec::new();
+        for (stage, sets) in [
+            (Stage::Parser, glue.received),
+            (Stage::Parser, glue.before_parser),
+            (Stage::Ingress, glue.before_ingress),
+        ] {
+            received.extend(known_on_receipt(sets, &places.fields(stage, TOLD)?));
+        }
+        let block = |stage| package.position(stage).and_then(|at| resolved.blocks.get(at));
+        let parser = block(Stage::Parser).ok_or(MISSING)?.callee;
+        let callee = |stage| block(stage).map(|block| block.callee);
+        // The order is that of the positions above.
+        let stages = [
+            Stage::Parser,
+            Stage::Verify,
+            Stage::Ingress,
+            Stage::Egress,
+            Stage::Update,
+            Stage::Deparser,
+        ];
+        let standard = places.fields(Stage::Ingress, TOLD)?;
+        let glue_places = Box::new(ResolvedGlue::new(glue, &standard, layout.metadata.written));
+        Ok(Self {
+            kind,
+            glue,
+            standard,
+            glue_places,
+            received,
+            tells_direction: false,
+            blocks: stages.map(|stage| callee(stage).unwrap_or(parser)),
+            runs: stages
+                .map(|stage| callee(stage).is_some_and(|callee| !is_empty(resolved, callee))),
+            is_codes_alone,
+            parameters: [Stage::Ingress, Stage::Egress].map(|stage| places.shared(stage)),
+            costs: [0; 2],
+            block_costs: [0; 6],
+            plan: Err(MISSING),
+            drop_port: layout.drop_port.into(),
+            psa: match kind {
+                Kind::Psa => Some(Box::new(Psa::new(&places)?)),
+                Kind::V1model | Kind::Pna => None,
+            },
+        })
+    }
+}
+
+const OF_THE_USER: Refusal = "the architecture is of the user's";
+const MOVED: Refusal = "blocks have headers or metadata of different types";
+
+/// Returns those fields of a struct to which the glue assigns values that are known when a packet
+/// is received.
+fn known_on_receipt(
+    sets: &'static [Set],
+    fields: &[Option<Field>],
+) -> impl Iterator<Item = (Known, Field)> {
+    sets.iter().filter_map(|(of, input)| match input {
+        Input::Known(known) if known.is_known_on_receipt() => {
+            Some((*known, fields.get(*of as usize).copied().flatten()?))
+        }
+        Input::Known(_) | Input::Number(_) => None,
+    })
+}
+
+/// The roles of the parameters in which a block receives metadata of the packet.
+const TOLD: &[Role] = &[Role::Received, Role::Standard];
+
+/// The package of a program and the places of its parameters.
+struct Places<'p> {
+    layout: &'p Layout,
+    resolved: &'p ResolvedProgram,
+    package: &'static Package,
+}
+
+impl Places<'_> {
+    /// Returns the fields of a parameter that the architecture knows, at their places in the frame,
+    /// by their numbers.
+    fn fields(&self, stage: Stage, roles: &[Role]) -> Result<Vec<Option<Field>>, Refusal> {
+        let (block, position) = self.package.parameter(stage, roles).ok_or(MISSING)?;
+        let (type_id, place) = self.parameter(block, position).ok_or(MISSING)?;
+        let known = self.resolved.parameter_type(type_id).ok_or(MISSING)?;
+        let in_frame = |field: Field| Field { address: field.address.plus(place.offset), ..field };
+        Ok(known.fields().iter().map(|field| field.map(in_frame)).collect())
+    }
+
+    /// Returns the type and the place of a parameter of a block.
+    fn parameter(&self, block: usize, position: usize) -> Option<(TypeId, BlockParameter)> {
+        let Self { layout, resolved, .. } = self;
+        let block = resolved.blocks.get(block)?;
+        let place = block.parameters.get(position)?;
+        let parameters = match block.callee {
+            Callee::Parser(id) => &layout.program.parsers.get(id.index())?.parameters,
+            Callee::Control(id) => &layout.program.controls.get(id.index())?.parameters,
+            Callee::Action(_) | Callee::Function(_) => return None,
+        };
+        Some((parameters.get(position)?.type_id, *place))
+    }
+
+    /// Returns the offsets and sizes of the parameters of a stage that other blocks share. There
+    /// are none if the package has no such stage.
+    fn shared(&self, stage: Stage) -> Vec<(u32, u32)> {
+        let Some(position) = self.package.position(stage) else {
+            // The architecture has no such stage.
+            return Vec::new();
+        };
+        let (block, roles) =
+            (self.resolved.blocks.get(position), self.package.blocks.get(position));
+        let parameters = block
+            .zip(roles)
+            .into_iter()
+            .flat_map(|(block, roles)| block.parameters.iter().zip(roles.parameters));
+        let shared = parameters.filter(|(_, role)| role.is_shared());
+        shared.map(|(parameter, _)| (parameter.offset, parameter.size)).collect()
+    }
+}
+
+fn is_empty(resolved: &ResolvedProgram, callee: Callee) -> bool {
+    matches!(resolved.bodies.get(callee), Some(Body::Block(block)) if block.is_empty())
+}

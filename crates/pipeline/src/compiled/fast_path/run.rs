@@ -1,0 +1,433 @@
+//! The block path: processes packets one after another, a block of code at a time over one frame,
+//! and processes the replicas for multicast groups. Bursts use the type [`Run`] too.
+
+use super::batch::{IN_BYTES, Sent};
+use super::glue::{Assignments, Decision};
+use super::{Batch, DEPARSER, EGRESS, FastPath, INGRESS, PARSER, UPDATE, VERIFY};
+use crate::architecture::MAXIMUM_PASSES;
+use crate::architecture::glue::{Fate, Inputs, Known};
+use crate::compiled::burst::Column;
+use crate::compiled::context::{Context, flow};
+use crate::compiled::engine::fault;
+use crate::compiled::host::{Host, read};
+use crate::compiled::tables::Inside;
+use crate::compiled::{Compiled, Timed};
+use crate::error::RunError;
+use crate::interpreter::{Effects, Interpreter};
+use crate::layout::MetadataField as Of;
+use crate::state::Replica;
+use crate::switch::Core;
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// A batch in progress.
+pub(in crate::compiled) struct Run<'r, 'b> {
+    pub(in crate::compiled) code: &'r Compiled,
+    pub(in crate::compiled) core: &'r Core,
+    pub(in crate::compiled) fast_path: &'r FastPath,
+    /// The frames, contiguously; a single one outside of bursts.
+    pub(in crate::compiled) frames: &'b mut [u64],
+    /// The columns of a burst.
+    pub(in crate::compiled) columns: &'b mut [Column],
+    /// The number of words of a frame.
+    pub(in crate::compiled) words: usize,
+    /// The index of the frame of the current packet.
+    pub(in crate::compiled) at: usize,
+    pub(super) saved: &'b mut Vec<u64>,
+    pub(in crate::compiled) context: Context,
+    pub(in crate::compiled) host: Host<'r>,
+    /// The interpreter, if it runs steps of the program.
+    pub(in crate::compiled) interpreter: Option<&'b mut Interpreter<'r>>,
+    pub(in crate::compiled) batch: &'b mut Batch,
+    /// The position in the batch of the current packet.
+    pub(in crate::compiled) packet: usize,
+    /// Tables up to this total size in bytes are not prefetched.
+    pub(in crate::compiled) prefetch_threshold: u64,
+    /// The number of bytes of each packet of the batch that are not in memory here, because only
+    /// the packet's head was given. Empty if all packets are complete.
+    pub(in crate::compiled) beyond: &'b [u64],
+    pub(in crate::compiled) timed: &'b mut Option<Timed>,
+    /// The flag that is set when the worker is to stop.
+    pub(in crate::compiled) stop: Option<&'b AtomicBool>,
+    /// The inputs of the glue for the current packet.
+    pub(super) inputs: Inputs<u64>,
+}
+
+/// The queues of the ports to which the replicas of a packet go.
+enum Queues<'r> {
+    /// Few replicas, which are counted where a number is needed.
+    Few(&'r [Replica]),
+    /// Many replicas, and the queue of each port.
+    Many(&'r [Replica], HashMap<u32, Queued>),
+}
+
+/// The queue of a port to which replicas go.
+#[derive(Clone, Copy, Default)]
+struct Queued {
+    all: u64,
+    left: u64,
+}
+
+impl<'r> Queues<'r> {
+    /// The number of replicas up to which counting is faster than a map.
+    const FEW: usize = 16;
+
+    fn new(replicas: &'r [Replica]) -> Self {
+        if replicas.len() <= Self::FEW {
+            return Self::Few(replicas);
+        }
+        let mut queues = HashMap::<u32, Queued>::new();
+        for replica in replicas {
+            queues.entry(replica.port).or_default().all += 1;
+        }
+        Self::Many(replicas, queues)
+    }
+
+    /// Returns the numbers of replicas of the port of the replica at `position`: those before it,
+    /// and those behind it. Positions must come in ascending order.
+    fn around(&mut self, position: usize) -> (u64, u64) {
+        match self {
+            Self::Few(replicas) => {
+                let Some((before, [replica, behind @ ..])) = replicas.split_at_checked(position)
+                else {
+                    return (0, 0);
+                };
+                let count = |others: &[Replica]| {
+                    others.iter().filter(|other| other.port == replica.port).count() as u64
+                };
+                (count(before), count(behind))
+            }
+            Self::Many(replicas, queues) => {
+                let Some(replica) = replicas.get(position) else { return (0, 0) };
+                let queue = queues.entry(replica.port).or_default();
+                let before = queue.left;
+                queue.left += 1;
+                (before, queue.all.saturating_sub(queue.left))
+            }
+        }
+    }
+}
+
+/// The parts of a packet that pass from ingress to egress.
+#[derive(Clone, Copy)]
+struct Passing<'p> {
+    payload: &'p [u8],
+    truncated: u64,
+}
+
+impl Run<'_, '_> {
+    /// Processes packets one after another, each from the parser to the deparser.
+    pub(super) fn packets(
+        &mut self,
+        mut inside: Option<&mut Inside<'_>>,
+        packets: &[(u32, &[u8])],
+    ) {
+        for (position, packet) in packets.iter().enumerate() {
+            self.packet = position;
+            let before = self.batch.sent.len();
+            let outcome = self.parse(inside.as_deref_mut(), *packet);
+            if let Err(error) = outcome.and_then(|error| self.pass(packet.1, error)) {
+                self.failed(inside.as_deref_mut(), before, error);
+            }
+        }
+    }
+
+    /// Records an error for the current packet. Nothing is transmitted for it: all but the first
+    /// `sent` records are removed. Unfinished updates of entries are dropped.
+    pub(in crate::compiled) fn failed(
+        &mut self,
+        inside: Option<&mut Inside<'_>>,
+        sent: usize,
+        error: RunError,
+    ) {
+        self.context.timed = 0;
+        self.host.found = None;
+        if let Some(interpreter) = &mut self.interpreter {
+            interpreter.effects = Effects::default();
+        }
+        if let Some(inside) = inside {
+            inside.abandon();
+        }
+        self.batch.sent.truncate(sent);
+        self.batch.errors.push((self.packet, error));
+    }
+
+    /// Returns the number of bytes of the packet at a position of the batch that are not in memory
+    /// here.
+    pub(in crate::compiled) fn beyond(&self, position: usize) -> u64 {
+        self.beyond.get(position).copied().unwrap_or(0)
+    }
+
+    /// Begins a packet in a cleared frame and parses it. Returns the parser's error.
+    fn parse(
+        &mut self,
+        inside: Option<&mut Inside<'_>>,
+        (port, packet): (u32, &[u8]),
+    ) -> Result<u64, RunError> {
+        self.stops()?;
+        self.frame().fill(0);
+        let length = packet.len() as u64 + self.beyond(self.packet);
+        let work = self.core.layout.packet_work;
+        self.context = Context::new(work, self.host.now, &self.core.state.arrays);
+        self.context.begin_work(work.into(), self.stop);
+        if let Some(inside) = inside {
+            self.context.set_tables(inside);
+        }
+        self.context.received_length = length;
+        self.inputs.set(Known::Port, port.into());
+        self.inputs.set(Known::Length, length);
+        self.assign(&self.fast_path.glue_places.received);
+        self.load_packet(packet);
+        self.block(PARSER)
+    }
+
+    /// Processes a packet after its parser, up to the output.
+    fn pass(&mut self, packet: &[u8], parser_error: u64) -> Result<(), RunError> {
+        self.block(VERIFY)?;
+        let checksum_failed = std::mem::take(&mut self.context.checksum_error);
+        self.inputs.set(Known::ParserError, parser_error);
+        self.inputs.set(Known::ChecksumFailed, checksum_failed);
+        self.assign(&self.fast_path.glue_places.before_ingress);
+        self.block(INGRESS)?;
+
+        let start = usize::try_from(self.context.cursor).unwrap_or(usize::MAX);
+        let length = packet.len() as u64 + self.beyond(self.packet);
+        let length = length.saturating_add_signed(std::mem::take(&mut self.context.length_change));
+        self.inputs.set(Known::Length, length);
+        let passing = Passing {
+            payload: packet.get(start..).unwrap_or(&[]),
+            truncated: std::mem::replace(&mut self.context.truncate, u64::MAX),
+        };
+        match self.decided(&self.fast_path.glue_places.after_ingress, 0) {
+            Fate::Unicast { port } => {
+                self.assign(&self.fast_path.glue_places.to_port);
+                if let Fate::Unicast { .. } =
+                    self.decided(&self.fast_path.glue_places.before_queue, port)
+                {
+                    self.inputs.set(Known::QueueDepth, self.behind(port));
+                    self.assign(&self.fast_path.glue_places.queued);
+                    self.egress(port, passing, 0)?;
+                }
+            }
+            Fate::Multicast { group } => self.for_group(group, passing)?,
+            Fate::Drop { .. } | Fate::Resubmit | Fate::Recirculate => {}
+        }
+        Ok(())
+    }
+
+    /// Processes the replicas of a packet of the given length and payload, for the multicast group
+    /// that ingress left in the frame.
+    pub(in crate::compiled) fn multicast(
+        &mut self,
+        length: u64,
+        length_change: i64,
+        payload: &[u8],
+    ) -> Result<(), RunError> {
+        let length = length.saturating_add_signed(length_change);
+        let group = self.get(Of::McastGrp) as u32;
+        self.inputs.set(Known::Length, length);
+        let left = self.context.end_work();
+        self.context.begin_work(left, self.stop);
+        let charged = self.charge(self.fast_path.costs[0]);
+        let passing = Passing { payload, truncated: u64::MAX };
+        let outcome = charged.and_then(|()| self.for_group(group, passing));
+        self.context.end_work();
+        outcome
+    }
+
+    /// Processes the replicas of a packet for a multicast group.
+    fn for_group(&mut self, group: u32, passing: Passing<'_>) -> Result<(), RunError> {
+        self.assign(&self.fast_path.glue_places.to_group);
+        let replicas = self.host.state.replicas(group);
+        // All replicas are made before the first of them is processed, so they are charged
+        // together.
+        let bytes = passing.payload.len() as u64 + self.beyond(self.packet);
+        let copy = self.core.layout.costs.of_copy(bytes as usize);
+        self.charge(copy.saturating_mul(replicas.len() as u64))?;
+        if let Fate::Drop { .. } = self.decided(&self.fast_path.glue_places.before_queue, 0) {
+            return Ok(());
+        }
+        // BMv2 stores the truncated length with the packet, and a replica is a new packet without
+        // it.
+        self.replicate(&replicas, Passing { truncated: u64::MAX, ..passing })
+    }
+
+    /// Returns the frame of the current packet, as bytes.
+    fn bytes(&self) -> &[u8] {
+        let begin = self.at * self.words;
+        let frame = &self.frames[begin..begin + self.words];
+        // SAFETY: the words are that many initialized bytes, every bit pattern of which is a valid
+        // `u8`, and the borrow of `self` covers them.
+        unsafe { std::slice::from_raw_parts(frame.as_ptr().cast(), frame.len() * 8) }
+    }
+
+    /// Returns the frame of the current packet.
+    pub(in crate::compiled) fn frame(&mut self) -> &mut [u64] {
+        let begin = self.at * self.words;
+        &mut self.frames[begin..begin + self.words]
+    }
+
+    /// Runs assignments of the glue on the standard metadata.
+    #[inline]
+    fn assign(&mut self, assignments: &Assignments) {
+        let begin = self.at * self.words;
+        let frame = &mut self.frames[begin..begin + self.words];
+        let length = frame.len() * 8;
+        // SAFETY: the words are as many bytes, every pattern of which is a number, and nothing else
+        // uses the frame while the slice lives.
+        let frame = unsafe { std::slice::from_raw_parts_mut(frame.as_mut_ptr().cast(), length) };
+        assignments.run(&self.inputs, frame);
+    }
+
+    /// Returns a field of the standard metadata, or zero if the program's metadata have no such
+    /// field.
+    fn get(&self, field: Of) -> u64 {
+        match self.fast_path.standard.get(field as usize) {
+            Some(Some(field)) => read(self.bytes(), *field),
+            _ => 0,
+        }
+    }
+
+    fn load_packet(&mut self, packet: &[u8]) {
+        self.context.packet = packet.as_ptr();
+        self.context.length = packet.len() as u64;
+        self.context.cursor = 0;
+    }
+
+    /// Sets the host and the interpreter on which host calls work.
+    pub(in crate::compiled) fn host_calls(&mut self) {
+        self.context.set_host(&mut self.host);
+        if let Some(interpreter) = &mut self.interpreter {
+            self.context.set_machine(interpreter);
+        }
+    }
+
+    /// Runs a block. Returns the parser's error, or zero.
+    fn block(&mut self, block: usize) -> Result<u64, RunError> {
+        let fast_path = self.fast_path;
+        self.charge(fast_path.block_costs.get(block).copied().unwrap_or(0))?;
+        if !fast_path.runs.get(block).copied().unwrap_or(false) {
+            return Ok(0);
+        }
+        self.host_calls();
+        let frame = self.frame().as_mut_ptr().cast();
+        // SAFETY: the frame is as long as the resolved program states and consists of words.
+        // `load_packet` set the packet, which the caller of `Compiled::process_batch` lends for the
+        // call. `deparse` provides the output buffer, and no other block emits, since such programs
+        // are refused. The host belongs to this run and only host calls use it until the code
+        // returns. The table accesses were obtained for the batch inside the gate.
+        let how = unsafe { self.code.machine_code.run(block, frame, &mut self.context) };
+        if how == flow::FAULT && self.is_stopped() {
+            return Err(RunError::Stopped);
+        }
+        if let Some(broken) = self.host.take_broken() {
+            return Err(RunError::Internal(broken));
+        }
+        match how {
+            flow::NEXT | flow::EXIT => Ok(0),
+            flow::REJECT if block == PARSER => Ok(self.context.error),
+            flow::REJECT => Err(RunError::internal("parser error in a control")),
+            _ => Err(fault(self.code, &self.context, &mut self.host)),
+        }
+    }
+
+    fn is_stopped(&self) -> bool {
+        self.stop.is_some_and(|stop| stop.load(Ordering::Relaxed))
+    }
+
+    /// Returns an error if the worker is to stop.
+    fn stops(&self) -> Result<(), RunError> {
+        if self.is_stopped() { Err(RunError::Stopped) } else { Ok(()) }
+    }
+
+    /// Charges units of work to the current packet. Returns an error if the packet has fewer left.
+    #[inline]
+    fn charge(&mut self, units: u64) -> Result<(), RunError> {
+        if self.context.charge(units) { Ok(()) } else { Err(self.core.layout.work_limit()) }
+    }
+
+    /// Decides by the standard metadata about a packet that goes to `port`.
+    #[inline]
+    fn decided(&self, decision: &Decision, port: u32) -> Fate {
+        let queues = self.host.state.priority_queues.load(Ordering::Relaxed);
+        decision.decide(self.bytes(), port, self.core.layout.drop_port, queues)
+    }
+
+    /// Returns the number of packets that wait for a port outside of this run.
+    fn behind(&self, port: u32) -> u64 {
+        self.host.state.waiting(port).into()
+    }
+
+    /// Runs egress for each replica, over the frame as ingress left it.
+    fn replicate(&mut self, replicas: &[Replica], passing: Passing<'_>) -> Result<(), RunError> {
+        let begin = self.at * self.words;
+        self.saved.clear();
+        self.saved.extend_from_slice(&self.frames[begin..begin + self.words]);
+        let mut queues = Queues::new(replicas);
+        for (position, replica) in replicas.iter().enumerate() {
+            self.stops()?;
+            if position as u64 + 1 >= MAXIMUM_PASSES {
+                return Err(RunError::PassLimit(MAXIMUM_PASSES));
+            }
+            self.frames[begin..begin + self.words].copy_from_slice(self.saved);
+            // All replicas are queued before the first of them leaves.
+            let (before, waiting) = queues.around(position);
+            self.inputs.set(Known::Instance, replica.instance.into());
+            self.inputs.set(Known::QueueDepth, before + self.behind(replica.port));
+            self.assign(&self.fast_path.glue_places.replica);
+            self.assign(&self.fast_path.glue_places.queued);
+            self.egress(replica.port, passing, waiting)?;
+        }
+        Ok(())
+    }
+
+    /// Runs egress, checksum update and deparser for one port, in whose queue `waiting` replicas
+    /// are left.
+    fn egress(&mut self, port: u32, passing: Passing<'_>, waiting: u64) -> Result<(), RunError> {
+        let locals = (self.code.resolved.locals / 8) as usize;
+        if let Some(locals) = self.frame().get_mut(locals..) {
+            locals.fill(0);
+        }
+        self.load_packet(passing.payload);
+        let mut most = passing.truncated;
+        // Only egress sees the standard metadata; checksum update and deparser do not.
+        if self.fast_path.runs[EGRESS] {
+            let queue_depth = waiting + self.behind(port);
+            self.inputs.set(Known::Port, port.into());
+            self.inputs.set(Known::QueueDepth, queue_depth);
+            self.assign(&self.fast_path.glue_places.before_egress);
+            self.context.truncate = u64::MAX;
+            self.block(EGRESS)?;
+            most = most.min(self.context.truncate);
+            if let Fate::Drop { .. } = self.decided(&self.fast_path.glue_places.after_egress, port)
+            {
+                return Ok(());
+            }
+        } else {
+            self.block(EGRESS)?;
+        }
+        self.block(UPDATE)?;
+        self.deparse(port, passing.payload, most)
+    }
+
+    /// Runs the deparser, and records the packet for transmission.
+    fn deparse(&mut self, port: u32, payload: &[u8], most: u64) -> Result<(), RunError> {
+        let room = self.code.resolved.emitted as usize;
+        let start = self.batch.bytes.len();
+        self.batch.bytes.reserve(room + payload.len());
+        self.context.emitted = self.batch.bytes.spare_capacity_mut().as_mut_ptr().cast();
+        self.context.emitted_length = 0;
+        self.block(DEPARSER)?;
+        let emitted = usize::try_from(self.context.emitted_length).unwrap_or(0).min(room);
+        let bytes = &mut self.batch.bytes;
+        // SAFETY: the code wrote the bytes up to `emitted_length`, which is at most the capacity
+        // that was reserved.
+        unsafe { bytes.set_len(start + emitted) };
+        bytes.extend_from_slice(payload);
+        bytes.truncate(start.saturating_add(usize::try_from(most).unwrap_or(usize::MAX)));
+        let end = bytes.len();
+        let port = u64::from(port) | IN_BYTES;
+        self.batch.sent.push(Sent { packet: self.packet, port, start, end });
+        Ok(())
+    }
+}

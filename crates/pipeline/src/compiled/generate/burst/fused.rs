@@ -1,0 +1,364 @@
+//! The fused function: each packet of a burst is parsed and processed to completion before the next
+//! one.
+//!
+//! Compared with the two stages, no values pass through the frame, keys are hashed once, and the
+//! processor overlaps the work of neighbouring packets by itself. It does not look far enough ahead
+//! for entries that must come from memory; the two stages or the prefetch stage serve those.
+//!
+//! The code after the parser is generated again for some ends of the parser at which headers are
+//! known to be valid, so that it need not test them.
+
+use super::prefetch::Prefetched;
+use super::{Lengths, Loop};
+use crate::compiled::burst::Packet;
+use crate::compiled::fast_path::{FastPath, PARSER};
+use crate::compiled::generate::places::Known;
+use crate::compiled::generate::{Function, context_offset};
+use crate::compiled::plan::Plan;
+use crate::error::InternalError;
+use crate::resolved::{
+    Address, Body, Callee, Expression, Offset, Parser, ResolvedProgram, State, Statement, Target,
+};
+use cranelift_codegen::ir::{Block, InstBuilder, Value, types};
+use std::collections::{BTreeMap, BTreeSet};
+use std::mem::offset_of;
+
+/// The largest number of statements of a program for which the fused function is generated.
+const STATEMENTS: usize = 512;
+/// The largest number of statements after the parser, including those that are generated again for
+/// an end of the parser.
+const STATEMENTS_WRITTEN_OUT: usize = 768;
+/// The largest number of ends of the parser for which they are generated again.
+const ENDS: usize = 3;
+
+/// Returns whether packets of a program may be processed to completion one after another.
+pub(in crate::compiled::generate) fn is_possible(
+    plan: &Plan,
+    prefetched: Option<&Prefetched<'_>>,
+) -> bool {
+    // Tables with prefixes or rules are searched for a whole burst at once.
+    let is_looked_up_ahead = |table: &u32| {
+        prefetched.is_some_and(|prefetched| prefetched.tables().any(|known| known == *table))
+    };
+    // The interpreter's steps change tables, and so do updates of entries that are not written in
+    // place.
+    !plan.interprets
+        && !plan.defers
+        && !plan.seeks_alone
+        && !plan.parser_writes_headers
+        && plan.ahead.keys().all(is_looked_up_ahead)
+        && plan.statements <= STATEMENTS
+}
+
+/// An end of the parser, and what is known of a packet there.
+struct Way {
+    block: Block,
+    parsed: Parsed,
+}
+
+/// The facts that hold for a packet on all paths to some place in the parser.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Parsed {
+    /// The headers that are extracted on all paths, each with its offset if that is the same on all
+    /// paths.
+    extracted: BTreeMap<Offset, Option<u32>>,
+    /// The headers that are extracted on some path. `None` if that may be any header.
+    possible: Option<BTreeSet<Offset>>,
+    /// The number of bytes parsed, if it is the same on all paths.
+    cursor: Option<u32>,
+}
+
+impl Parsed {
+    /// Returns the facts about a packet of which nothing is parsed yet.
+    pub(super) fn nothing() -> Self {
+        Self { extracted: BTreeMap::new(), possible: Some(BTreeSet::new()), cursor: Some(0) }
+    }
+
+    /// Returns the facts about an arbitrary packet, of which nothing is known.
+    fn unknown() -> Self {
+        Self { extracted: BTreeMap::new(), possible: None, cursor: None }
+    }
+
+    /// Returns the facts that hold on the paths of both.
+    fn and(mut self, other: &Self) -> Self {
+        self.extracted.retain(|header, at| match other.extracted.get(header) {
+            Some(there) => {
+                *at = at.filter(|at| *there == Some(*at));
+                true
+            }
+            None => false,
+        });
+        self.possible = self.possible.zip(other.possible.as_ref()).map(|(one, other)| &one | other);
+        self.cursor = self.cursor.filter(|cursor| other.cursor == Some(*cursor));
+        self
+    }
+
+    /// Returns the facts that hold after a state of the parser.
+    fn behind(mut self, state: &State) -> Self {
+        for statement in &state.body {
+            match statement {
+                Statement::Extract { header, bytes, .. } => {
+                    if let Some(header) = header {
+                        self.extract(*header);
+                    }
+                    self.advance(Some(*bytes));
+                }
+                Statement::ExtractWithTail { header, .. } => {
+                    self.extract(*header);
+                    self.advance(None);
+                }
+                Statement::Advance(Expression::Constant(bits)) => {
+                    self.advance(u32::try_from(bits / 8).ok().filter(|_| bits % 8 == 0));
+                }
+                Statement::Advance(_) => self.advance(None),
+                Statement::Store { .. }
+                | Statement::StoreSlice { .. }
+                | Statement::Lookahead { .. }
+                | Statement::Verify { .. }
+                | Statement::Charge(_) => {}
+                // Other statements may do anything to headers.
+                _ => {
+                    self.extracted.values_mut().for_each(|at| *at = None);
+                    (self.possible, self.cursor) = (None, None);
+                }
+            }
+        }
+        self
+    }
+
+    /// Records that a header is extracted at the cursor.
+    fn extract(&mut self, header: Address) {
+        if header.element.is_some() {
+            self.possible = None;
+            return;
+        }
+        self.extracted.insert(header.offset, self.cursor);
+        if let Some(possible) = &mut self.possible {
+            possible.insert(header.offset);
+        }
+    }
+
+    /// Advances the cursor, which is unknown afterwards if `bytes` is.
+    fn advance(&mut self, bytes: Option<u32>) {
+        self.cursor = self.cursor.zip(bytes).and_then(|(cursor, by)| cursor.checked_add(by));
+    }
+
+    /// Returns the facts about packets that reach the end of the parser with the most headers, if
+    /// the offsets of all of those are known.
+    pub(super) fn longest(resolved: &ResolvedProgram, fast_path: &FastPath) -> Option<Self> {
+        let callee = fast_path.blocks[PARSER];
+        let parser = match resolved.bodies.get(callee)? {
+            Body::Parser(parser) => parser,
+            Body::Block(_) => return None,
+        };
+        let accepts = |state: &State| {
+            let cases = state.cases.iter().map(|case| case.target);
+            cases.chain(state.otherwise.ok()).any(|target| matches!(target, Target::Accept))
+        };
+        let ends = parser.states.iter().zip(parsed(parser)).filter(|(state, _)| accepts(state));
+        let longest =
+            ends.filter_map(|(_, parsed)| parsed).max_by_key(|one| one.extracted.len())?;
+        longest.cursor.is_some().then_some(longest)
+    }
+
+    /// Returns the headers that are extracted on all paths.
+    pub(super) fn headers(&self) -> BTreeSet<Offset> {
+        self.extracted.keys().copied().collect()
+    }
+
+    /// Returns the number of bytes parsed, or zero if it is not known.
+    pub(super) fn bytes(&self) -> u32 {
+        self.cursor.unwrap_or(0)
+    }
+
+    /// Returns what is known of a header, if anything is.
+    pub(super) fn known(&self, header: Offset) -> Option<Known> {
+        match self.extracted.get(&header) {
+            Some(at) => at.map(Known::At),
+            None => {
+                let possible = self.possible.as_ref()?;
+                (!possible.contains(&header)).then_some(Known::Absent)
+            }
+        }
+    }
+}
+
+impl<'m> Function<'_, 'm> {
+    /// Generates the fused function, which processes the packets of a burst to completion, from the
+    /// packet with the given number on. The function stops at a packet that it cannot complete.
+    pub(in crate::compiled::generate) fn fused_stage(
+        mut self,
+        (fast_path, plan): (&FastPath, &'m Plan),
+        prefetched: Option<&Prefetched<'_>>,
+    ) -> Result<(), InternalError> {
+        let burst_loop = self.begin_loop(fast_path, plan);
+        self.set_ahead(plan.ahead.keys().copied().collect());
+        let input = self.of_record(burst_loop, offset_of!(Packet, input));
+        let output = self.output(burst_loop);
+        let lengths = self.lengths(burst_loop);
+        self.copy_packet(input, output, lengths.given);
+        self.begin_packet(input, lengths.given);
+        self.begin_fused(output);
+        for (flag, header) in plan.headers.iter().filter(|(_, header)| header.parser_reads) {
+            self.clear_storage(*flag, header);
+        }
+        self.begin_values(plan);
+        self.clear_wide(plan, 0);
+        self.received(burst_loop, lengths.received);
+
+        let end = self.written_out(fast_path.blocks[PARSER]);
+        let join = self.builder.create_block();
+        let error = self.builder.append_block_param(join, types::I64);
+        self.jump_without_error(join);
+        if let Some(exit) = end.exit {
+            self.builder.switch_to_block(exit);
+            self.jump_without_error(join);
+        }
+        if let Some(reject) = end.reject {
+            self.builder.switch_to_block(reject);
+            let error = self.context_field(context_offset::ERROR);
+            self.builder.ins().jump(join, &[error.into()]);
+        }
+        let (ways, others) = self.ways(fast_path.blocks[PARSER], plan);
+        for way in others {
+            self.builder.switch_to_block(way.block);
+            self.jump_without_error(join);
+        }
+        for way in ways {
+            self.builder.switch_to_block(way.block);
+            let none = self.number(0);
+            let precomputed = prefetched.filter(|prefetched| prefetched.is_of(&way.parsed));
+            self.follow(
+                burst_loop,
+                plan,
+                (&way.parsed, precomputed),
+                (none, (input, output), lengths),
+            );
+        }
+        self.builder.switch_to_block(join);
+        self.follow(
+            burst_loop,
+            plan,
+            (&Parsed::unknown(), None),
+            (error, (input, output), lengths),
+        );
+        self.end_loop(burst_loop)
+    }
+
+    fn jump_without_error(&mut self, to: Block) {
+        let none = self.number(0);
+        self.builder.ins().jump(to, &[none.into()]);
+    }
+
+    /// Emits the processing after the parser, for packets of which these facts are known. With
+    /// `precomputed`, buckets were precomputed for such packets.
+    fn follow(
+        &mut self,
+        burst_loop: Loop<'_>,
+        plan: &Plan,
+        (parsed, precomputed): (&Parsed, Option<&Prefetched<'_>>),
+        (error, (input, output), lengths): (Value, (Value, Value), Lengths),
+    ) {
+        // No code accesses the place in the frame of a header that was extracted.
+        let extracted = parsed.headers();
+        for (flag, header) in plan.headers.iter().filter(|(flag, _)| !extracted.contains(flag)) {
+            self.clear_storage(*flag, header);
+        }
+        let places = self.say_again(plan, parsed, (input, output));
+        self.begin_way(extracted, (places, parsed.cursor));
+        if let Some(prefetched) = precomputed {
+            self.take_prefetched(burst_loop, prefetched);
+        }
+        self.after_parser(burst_loop, plan, error, (output, lengths));
+    }
+
+    /// Records which headers are known to be valid, so that later code need not test them, and
+    /// returns the record.
+    pub(super) fn say_again(
+        &mut self,
+        plan: &Plan,
+        parsed: &Parsed,
+        (input, output): (Value, Value),
+    ) -> BTreeMap<Offset, Known> {
+        let mut places = BTreeMap::new();
+        for flag in plan.headers.keys().copied() {
+            let Some(known) = parsed.known(flag) else {
+                // The header is tested while packets are processed.
+                continue;
+            };
+            let is_there = match known {
+                Known::At(at) => {
+                    let [at, source] = [output, input]
+                        .map(|from| self.builder.ins().iadd_imm_s(from, i64::from(at)));
+                    self.point_to(flag, at, source);
+                    self.number(1)
+                }
+                Known::Absent => {
+                    let at = self.storage(flag);
+                    self.point(flag, at);
+                    self.number(0)
+                }
+            };
+            let Some(variable) = self.slot(flag) else {
+                self.broken("a header of the plan without a flag");
+                continue;
+            };
+            self.builder.def_var(variable, is_there);
+            places.insert(flag, known);
+        }
+        if let Some(cursor) = parsed.cursor {
+            let cursor = self.number(u64::from(cursor));
+            self.set_context_field(context_offset::CURSOR, cursor);
+        }
+        places
+    }
+
+    /// Returns the ends of the parser: those with the most headers, for which the rest is generated
+    /// again, and the others.
+    fn ways(&mut self, parser: Callee, plan: &Plan) -> (Vec<Way>, Vec<Way>) {
+        let known = match self.resolved.bodies.get(parser) {
+            Some(Body::Parser(parser)) => parsed(parser),
+            Some(Body::Block(_)) | None => {
+                self.broken("a parser without states");
+                Vec::new()
+            }
+        };
+        let ends = self.end_of_parser().into_iter().map(|(block, state)| {
+            let parsed = known.get(state as usize).cloned().flatten();
+            Way { block, parsed: parsed.unwrap_or_else(Parsed::unknown) }
+        });
+        let mut ends: Vec<Way> = ends.collect();
+        ends.sort_by_key(|way| std::cmp::Reverse(way.parsed.extracted.len()));
+        let most = STATEMENTS_WRITTEN_OUT / plan.statements.max(1);
+        let others = ends.split_off(ENDS.min(most).min(ends.len()));
+        (ends, others)
+    }
+}
+
+/// Returns what is known after each state. There are no facts for a state that cannot be reached,
+/// and none at all for a parser with a loop, which is not inlined.
+fn parsed(parser: &Parser) -> Vec<Option<Parsed>> {
+    let mut before: Vec<Option<Parsed>> = vec![None; parser.states.len()];
+    let mut known: Vec<Option<Parsed>> = vec![None; parser.states.len()];
+    if let Some(start) = before.get_mut(parser.start as usize) {
+        *start = Some(Parsed::nothing());
+    }
+    for position in parser.order().into_iter().flatten() {
+        let (Some(with), Some(state)) = (before[position].take(), parser.states.get(position))
+        else {
+            // No state leads to this one.
+            continue;
+        };
+        let behind = with.behind(state);
+        for next in state.next() {
+            if let Some(before) = before.get_mut(next) {
+                *before = Some(match before.take() {
+                    Some(other) => other.and(&behind),
+                    None => behind.clone(),
+                });
+            }
+        }
+        known[position] = Some(behind);
+    }
+    known
+}

@@ -1,0 +1,565 @@
+//! The interpreter, which runs one pass of a packet through blocks of the program.
+//!
+//! [`Interpreter`] walks the IR. All variables are in one flat frame (the IR allocates them
+//! statically); a call copies its arguments into the callee's parameters and back. Errors of the
+//! program (`verify`, a packet that is too short) are [`Stop::Reject`]; faults that no P4 program
+//! should have (a failed assertion, an endless loop) are [`Stop::Fault`], and end the packet.
+
+mod apply;
+mod expression;
+mod parse;
+mod place;
+mod scratch;
+mod statement;
+
+pub(crate) use scratch::{EndFlag, Scratch};
+
+use crate::callee::Callee;
+use crate::dialect::Dialect;
+use crate::error::{InternalError, RunError};
+use crate::layout::Layout;
+use crate::state::State;
+use crate::table::Stored;
+use crate::trace::{Event, Trace};
+use crate::value::Value;
+use ir::bits::Bits;
+use ir::{
+    Block, ControlId, Direction, Expression, ExternId, Location, Parameter, ParserId, Place,
+    TableId, VariableId,
+};
+use std::cell::Cell;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// The maximum number of states that one parser may visit. Beyond it, the parser's error is
+/// `ParserTimeout`.
+const MAXIMUM_STATES: u64 = 65_536;
+/// The maximum nesting depth of calls, blocks and expressions together. A level takes up to some
+/// kilobytes of stack without optimisation, and all of them fit the two megabytes of a Rust
+/// thread's stack.
+const MAXIMUM_DEPTH: u32 = 500;
+
+/// The reason why a block ends before its last statement.
+#[derive(Debug)]
+pub(crate) enum Stop {
+    /// The parser rejects the packet with this error.
+    Reject(u32),
+    /// The packet cannot be processed.
+    Fault(RunError),
+}
+
+impl From<RunError> for Stop {
+    fn from(fault: RunError) -> Self {
+        Self::Fault(fault)
+    }
+}
+
+impl From<InternalError> for Stop {
+    fn from(error: InternalError) -> Self {
+        Self::Fault(error.into())
+    }
+}
+
+/// Creates the fault of an invariant that is violated where this function is called.
+#[track_caller]
+pub(crate) const fn internal(what: &'static str) -> Stop {
+    Stop::Fault(RunError::internal(what))
+}
+
+/// The next point of control after a statement.
+#[derive(Debug)]
+pub(crate) enum Flow {
+    Next,
+    Break,
+    Continue,
+    Return(Option<Value>),
+    Exit,
+}
+
+/// The requests of blocks to the architecture, and the flags that the architecture reads and sets.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Effects {
+    /// v1model: the session of the last `clone`, and the metadata that its copies keep.
+    pub(crate) clone: Option<(u32, Preserved)>,
+    /// v1model: the metadata that the last `resubmit` keeps.
+    pub(crate) resubmit: Option<Preserved>,
+    /// v1model: the metadata that the last `recirculate` keeps. PNA: set if `recirculate` was
+    /// called.
+    pub(crate) recirculate: Option<Preserved>,
+    /// v1model: the receiver and the message of the last `digest`.
+    pub(crate) digest: Option<(u64, Expression)>,
+    /// v1model and uBPF: the maximum number of bytes of the outgoing packet.
+    pub(crate) truncate: Option<u64>,
+    /// v1model: whether a `verify_checksum` failed.
+    pub(crate) checksum_error: bool,
+    /// PNA: the port of the last `send_to_port`, or `None` after `drop_packet`.
+    pub(crate) destination: Option<u32>,
+    /// PNA: the mirror slots and their sessions.
+    pub(crate) mirrors: Vec<(u32, u32)>,
+    /// PNA: whether an inline accelerator was enabled and not disabled afterwards.
+    pub(crate) accelerator: bool,
+    /// uBPF: whether `mark_to_drop` was called, without `mark_to_pass` after it.
+    pub(crate) dropped: bool,
+}
+
+impl Effects {
+    /// Whether the architecture must do more for the packet than send it, in v1model and PNA.
+    pub(crate) fn has_requests(&self) -> bool {
+        let Self { clone, resubmit, recirculate, digest, mirrors, .. } = self;
+        let other_pass = clone.is_some() || resubmit.is_some() || recirculate.is_some();
+        other_pass || digest.is_some() || !mirrors.is_empty()
+    }
+
+    /// Returns the sessions that copy the packet, in v1model and PNA.
+    pub(crate) fn sessions(&self) -> Vec<u32> {
+        let clone = self.clone.iter().map(|(session, _)| *session);
+        clone.chain(self.mirrors.iter().map(|(_, session)| *session)).collect()
+    }
+
+    /// Returns the metadata that copies of the last `clone` keep.
+    pub(crate) fn clone_preserves(&self) -> Preserved {
+        self.clone.as_ref().map_or(Preserved::Nothing, |(_, preserved)| preserved.clone())
+    }
+}
+
+/// The metadata that a copy of a packet keeps, with their values at the end of the pipeline.
+#[derive(Clone, Debug)]
+pub(crate) enum Preserved {
+    Nothing,
+    /// The fields that have this number in their `@field_list`.
+    FieldList(u32),
+    /// The places that the argument of the call reads.
+    Places(Vec<Place>),
+}
+
+/// A table that is being applied.
+#[derive(Clone, Debug)]
+pub(crate) struct Lookup {
+    pub(crate) table: TableId,
+    pub(crate) keys: Vec<Bits>,
+    pub(crate) entry: Option<Arc<Stored>>,
+    /// The colour that each direct meter returned. A meter runs once per lookup.
+    pub(crate) colors: Vec<(ExternId, crate::externs::meter::Color)>,
+}
+
+/// The interpreter of one packet. See the [module](self).
+pub(crate) struct Interpreter<'p> {
+    pub(crate) layout: &'p Layout,
+    pub(crate) state: &'p State,
+    pub(crate) scratch: &'p mut Scratch,
+    trace: Option<&'p mut dyn Trace>,
+    /// The parser's position in the packet, in bits.
+    cursor: u64,
+    /// The number of bits in use in the last byte that was emitted.
+    emitted_used: u32,
+    pub(crate) now: Duration,
+    /// The packet's length in bytes as received, for counters and meters.
+    pub(crate) received_length: u64,
+    /// The number of bytes of the packet beyond those in memory: see [`Scratch::beyond`].
+    pub(crate) beyond: u64,
+    pub(crate) effects: Effects,
+    /// PNA: whether an inline accelerator was enabled in the previous pass.
+    pub(crate) from_accelerator: bool,
+    in_parser: bool,
+    /// The change in the packet's length, in bytes, from headers that became valid or invalid.
+    length_change: i64,
+    /// The units of work that the packet may still take.
+    work_left: Cell<u64>,
+    depth: Cell<u32>,
+}
+
+impl<'p> Interpreter<'p> {
+    pub(crate) fn new(
+        layout: &'p Layout,
+        state: &'p State,
+        scratch: &'p mut Scratch,
+        trace: Option<&'p mut dyn Trace>,
+        now: Duration,
+    ) -> Result<Self, RunError> {
+        if scratch.frame.len() != layout.program.variables.len() {
+            scratch.frame = initial_frame(layout)?;
+        }
+        scratch.lookups.clear();
+        let beyond = scratch.beyond;
+        Ok(Self {
+            layout,
+            state,
+            scratch,
+            trace,
+            cursor: 0,
+            emitted_used: 8,
+            now,
+            received_length: 0,
+            beyond,
+            effects: Effects::default(),
+            from_accelerator: false,
+            in_parser: false,
+            length_change: 0,
+            work_left: Cell::new(layout.packet_work.into()),
+            depth: Cell::new(0),
+        })
+    }
+
+    /// Resets everything of the previous pass except the state of the switch. Parameters need no
+    /// reset, because they are set before they are read.
+    pub(crate) fn begin_pass(&mut self, received_length: u64) -> Result<(), RunError> {
+        for variable in self.layout.locals() {
+            let type_id = self.layout.program.variables.get(variable.index());
+            let initial = type_id.and_then(|variable| self.layout.initial(variable.type_id));
+            let initial = initial.ok_or_else(|| RunError::internal("type of a variable"))?;
+            if let Some(value) = self.scratch.frame.get_mut(variable.index()) {
+                value.copy_from(initial);
+            }
+        }
+        self.begin_pass_of_code(received_length);
+        Ok(())
+    }
+
+    /// Like [`Self::begin_pass`], for variables that machine code holds.
+    pub(crate) fn begin_pass_of_code(&mut self, received_length: u64) {
+        self.load_packet(Vec::new());
+        self.emitted_used = 8;
+        self.scratch.emitted.clear();
+        self.take_length_change();
+        self.received_length = received_length;
+        self.effects = Effects::default();
+    }
+
+    /// Resets the counts of the previous packet, when machine code goes from packet to packet.
+    pub(crate) fn begin_packet_of_code(&mut self, received_length: u64) {
+        self.begin_pass_of_code(received_length);
+        self.clear_checksums();
+        self.scratch.lookups.clear();
+        self.work_left.set(self.layout.packet_work.into());
+        self.depth.set(0);
+    }
+
+    /// Sets the parser's position to that of machine code, which counts in bytes.
+    pub(crate) fn set_cursor_bytes(&mut self, cursor: u64) {
+        self.cursor = cursor.saturating_mul(8);
+    }
+
+    /// Returns the byte that contains the parser's position.
+    pub(crate) fn cursor_bytes(&self) -> u64 {
+        self.cursor / 8
+    }
+
+    /// Sets whether machine code is running a parser, in which `next` and `last` can reject.
+    pub(crate) fn set_in_parser(&mut self, in_parser: bool) {
+        self.in_parser = in_parser;
+    }
+
+    /// Adds the change in bytes that machine code made to the packet's length.
+    pub(crate) fn add_length_change(&mut self, change: i64) {
+        self.length_change = self.length_change.saturating_add(change);
+    }
+
+    /// Returns a variable, so that machine code can move its value in or out.
+    pub(crate) fn variable_mut(&mut self, id: VariableId) -> Result<&mut Value, RunError> {
+        self.scratch.frame.get_mut(id.index()).ok_or_else(|| RunError::internal("variable"))
+    }
+
+    /// Runs a statement that machine code leaves to the interpreter.
+    pub(crate) fn step(&mut self, statement: &ir::Statement) -> Result<Flow, Stop> {
+        self.statement(statement)
+    }
+
+    /// Returns the tables that are being applied, the innermost last.
+    pub(crate) fn lookups(&self) -> &[Lookup] {
+        &self.scratch.lookups
+    }
+
+    pub(crate) fn random_number(&mut self, low: u64, high: u64) -> u64 {
+        self.scratch.random_number(low, high)
+    }
+
+    pub(crate) fn take_length_change(&mut self) -> i64 {
+        std::mem::take(&mut self.length_change)
+    }
+
+    /// Loads a packet for the next parser.
+    pub(crate) fn load_packet(&mut self, packet: Vec<u8>) {
+        self.scratch.packet = packet;
+        self.cursor = 0;
+    }
+
+    /// Returns the loaded packet, unchanged.
+    pub(crate) fn packet(&self) -> &[u8] {
+        &self.scratch.packet
+    }
+
+    /// Takes the loaded packet out of the interpreter. Nothing remains to be parsed.
+    pub(crate) fn take_packet(&mut self) -> Vec<u8> {
+        self.cursor = 0;
+        std::mem::take(&mut self.scratch.packet)
+    }
+
+    /// Returns the payload, which begins at the byte that contains the parser's position.
+    pub(crate) fn payload(&self) -> &[u8] {
+        let start = usize::try_from(self.cursor / 8).unwrap_or(usize::MAX);
+        self.scratch.packet.get(start..).unwrap_or(&[])
+    }
+
+    /// Returns the outgoing packet: the output of the deparsers, in whole bytes, followed by a
+    /// payload.
+    pub(crate) fn take_deparsed(&mut self, payload: &[u8]) -> Vec<u8> {
+        self.emitted_used = 8;
+        let mut packet = Vec::with_capacity(self.scratch.emitted.len() + payload.len());
+        packet.append(&mut self.scratch.emitted);
+        packet.extend_from_slice(payload);
+        packet
+    }
+
+    /// Like [`Self::take_deparsed`], with the bytes after the parser's position as the payload.
+    pub(crate) fn take_deparsed_packet(&mut self) -> Vec<u8> {
+        let packet = std::mem::take(&mut self.scratch.packet);
+        let start = usize::try_from(self.cursor / 8).unwrap_or(usize::MAX);
+        let deparsed = self.take_deparsed(packet.get(start..).unwrap_or(&[]));
+        self.scratch.packet = packet;
+        deparsed
+    }
+
+    /// Runs a parser of the package. `Err` is a fault. `Ok` holds the parser's error, which is
+    /// `NoError` (0) if it accepted. In both outcomes of `Ok` the arguments are updated by
+    /// direction.
+    pub(crate) fn run_parser(
+        &mut self,
+        id: ParserId,
+        arguments: &mut [Value],
+    ) -> Result<ParserOutcome, RunError> {
+        let layout = self.layout;
+        let parser =
+            layout.program.parsers.get(id.index()).ok_or_else(|| RunError::internal("parser"))?;
+        self.event(|_| Event::Block { name: parser.name.clone() });
+        let state = self.state;
+        let _alone = layout.runs_alone_parser(id).then(|| state.alone());
+        self.begin_block(Callee::Parser(id))?;
+        self.copy_in(&parser.parameters, arguments)?;
+        self.clear_checksums();
+        self.in_parser = true;
+        let outcome = self.enter(Callee::Parser(id)).map_err(Stop::Fault);
+        let outcome = outcome.and_then(|()| self.parse(parser));
+        self.in_parser = false;
+        let outcome = match outcome {
+            Ok(_) => ParserOutcome { accepted: true, error: 0 },
+            Err(Stop::Reject(error)) => ParserOutcome { accepted: false, error },
+            Err(Stop::Fault(fault)) => return Err(fault),
+        };
+        if !outcome.accepted {
+            self.event(|interpreter| Event::Rejected {
+                error: interpreter.error_name(outcome.error),
+            });
+        }
+        self.copy_out(&parser.parameters, arguments);
+        Ok(outcome)
+    }
+
+    /// Runs a control of the package.
+    pub(crate) fn run_control(
+        &mut self,
+        id: ControlId,
+        arguments: &mut [Value],
+    ) -> Result<(), RunError> {
+        self.run_control_and(id, arguments, |_| Ok(()))
+    }
+
+    /// Runs a control of the package, and then `then`, while the control's variables still hold
+    /// their values.
+    pub(crate) fn run_control_and(
+        &mut self,
+        id: ControlId,
+        arguments: &mut [Value],
+        then: impl FnOnce(&mut Self) -> Result<(), RunError>,
+    ) -> Result<(), RunError> {
+        let layout = self.layout;
+        let control =
+            layout.program.controls.get(id.index()).ok_or_else(|| RunError::internal("control"))?;
+        self.event(|_| Event::Block { name: control.name.clone() });
+        let state = self.state;
+        let _alone = layout.runs_alone(id).then(|| state.alone());
+        self.begin_block(Callee::Control(id))?;
+        self.copy_in(&control.parameters, arguments)?;
+        self.clear_checksums();
+        self.enter(Callee::Control(id))?;
+        match self.block(&control.body) {
+            Ok(_) => {}
+            Err(Stop::Reject(_)) => return Err(RunError::internal("parser error in a control")),
+            Err(Stop::Fault(fault)) => return Err(fault),
+        }
+        then(self)?;
+        self.copy_out(&control.parameters, arguments);
+        Ok(())
+    }
+
+    /// Clears the checksum units, as each parser and control must begin with empty ones (PSA
+    /// specification, section 7.7). psa_switch uses one object for all packets.
+    pub(crate) fn clear_checksums(&mut self) {
+        if self.layout.dialect != Dialect::PsaSwitch {
+            self.scratch.checksums.clear();
+        }
+    }
+
+    /// Swaps the arguments with the values of the parameters until [`Self::copy_out`] swaps them
+    /// back. Nothing is copied, and a parameter that is only read returns its argument unchanged.
+    fn copy_in(
+        &mut self,
+        parameters: &[Parameter],
+        arguments: &mut [Value],
+    ) -> Result<(), RunError> {
+        for (parameter, argument) in parameters.iter().zip(arguments) {
+            let variable = self.scratch.frame.get_mut(parameter.variable.index());
+            let variable = variable.ok_or_else(|| RunError::internal("variable"))?;
+            // In psa_switch, the caller sets the initial value of an `out` parameter.
+            if parameter.direction != Direction::Out || self.layout.dialect == Dialect::PsaSwitch {
+                std::mem::swap(variable, argument);
+            } else {
+                let initial = self.layout.initial(parameter.type_id);
+                variable.copy_from(initial.ok_or_else(|| RunError::internal("type"))?);
+            }
+        }
+        Ok(())
+    }
+
+    fn copy_out(&mut self, parameters: &[Parameter], arguments: &mut [Value]) {
+        for (parameter, argument) in parameters.iter().zip(arguments) {
+            if let Some(value) = self.scratch.frame.get_mut(parameter.variable.index()) {
+                std::mem::swap(value, argument);
+            }
+        }
+    }
+
+    pub(crate) fn initial(&self, type_id: ir::TypeId) -> Result<Value, RunError> {
+        self.layout.initial(type_id).cloned().ok_or_else(|| RunError::internal("type"))
+    }
+
+    /// Like [`Self::initial`], but reuses the memory of a spare value if there is one.
+    pub(crate) fn initial_again(&mut self, type_id: ir::TypeId) -> Result<Value, RunError> {
+        let Some(mut value) = self.scratch.take_spare(type_id) else {
+            return self.initial(type_id);
+        };
+        value.copy_from(self.layout.initial(type_id).ok_or_else(|| RunError::internal("type"))?);
+        Ok(value)
+    }
+
+    fn set_variable(&mut self, variable: VariableId, value: Value) -> Result<(), RunError> {
+        *self
+            .scratch
+            .frame
+            .get_mut(variable.index())
+            .ok_or_else(|| RunError::internal("variable"))? = value;
+        Ok(())
+    }
+
+    fn variable(&self, variable: VariableId) -> Result<&Value, RunError> {
+        self.scratch.frame.get(variable.index()).ok_or_else(|| RunError::internal("variable"))
+    }
+
+    /// Runs statements in order.
+    pub(crate) fn block(&mut self, block: &Block) -> Result<Flow, Stop> {
+        self.deeper()?;
+        let flow = self.statements(block);
+        self.shallower();
+        flow
+    }
+
+    fn statements(&mut self, block: &Block) -> Result<Flow, Stop> {
+        for statement in block {
+            match self.statement(statement)? {
+                Flow::Next => {}
+                other => return Ok(other),
+            }
+        }
+        Ok(Flow::Next)
+    }
+
+    /// Charges units of work, and fails if the packet's limit is exceeded or the worker must stop.
+    pub(crate) fn charge(&self, units: u64) -> Result<(), RunError> {
+        if self.scratch.is_stopped() {
+            return Err(RunError::Stopped);
+        }
+        match self.work_left.get().checked_sub(units) {
+            Some(left) => {
+                self.work_left.set(left);
+                Ok(())
+            }
+            None => Err(self.layout.work_limit()),
+        }
+    }
+
+    /// Charges for another pass or a copy of a packet of this length.
+    pub(crate) fn charge_copy(&self, bytes: usize) -> Result<(), RunError> {
+        self.charge(self.layout.costs.of_copy(bytes))
+    }
+
+    /// Charges for a block of the package, which runs next.
+    pub(crate) fn begin_block(&self, block: Callee) -> Result<(), RunError> {
+        self.charge(self.layout.costs.of_block(block))
+    }
+
+    /// Charges for a callee that runs next, unless its callers were charged for it already.
+    fn enter(&self, callee: Callee) -> Result<(), RunError> {
+        self.charge(self.layout.costs.of_entry(callee).map_or(0, u64::from))
+    }
+
+    /// Returns the units of work that the packet may still take, for machine code to continue with.
+    pub(crate) fn work_left(&self) -> u64 {
+        self.work_left.get()
+    }
+
+    /// Sets the units of work that machine code left.
+    pub(crate) fn set_work_left(&self, units: u64) {
+        self.work_left.set(units);
+    }
+
+    /// Enters one level of calls, blocks and expressions; [`Interpreter::shallower`] leaves it.
+    fn deeper(&self) -> Result<(), RunError> {
+        let depth = self.depth.get();
+        if depth >= MAXIMUM_DEPTH {
+            return Err(RunError::Depth(MAXIMUM_DEPTH));
+        }
+        self.depth.set(depth + 1);
+        Ok(())
+    }
+
+    fn shallower(&self) {
+        self.depth.set(self.depth.get().saturating_sub(1));
+    }
+
+    /// Whether a trace receives events.
+    pub(crate) fn is_traced(&self) -> bool {
+        self.trace.as_ref().is_some_and(|trace| trace.wants_events())
+    }
+
+    /// Sends an event to the trace, if there is one. `make` runs only in that case.
+    pub(crate) fn event(&mut self, make: impl FnOnce(&Self) -> Event) {
+        if self.is_traced() {
+            let event = make(self);
+            if let Some(trace) = &mut self.trace {
+                trace.event(event);
+            }
+        }
+    }
+
+    pub(crate) fn error_name(&self, error: u32) -> String {
+        let name = self.layout.program.errors.get(error as usize);
+        name.cloned().unwrap_or_else(|| format!("error {error}"))
+    }
+
+    pub(crate) fn at(&self, location: Option<Location>) -> String {
+        self.layout.place_in_source(location)
+    }
+}
+
+fn initial_frame(layout: &Layout) -> Result<Vec<Value>, RunError> {
+    let variables = layout.program.variables.iter();
+    let frame = variables.map(|variable| layout.initial(variable.type_id).cloned());
+    frame.collect::<Option<_>>().ok_or_else(|| RunError::internal("type of a variable"))
+}
+
+/// The outcome of a parser of the package.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct ParserOutcome {
+    pub(crate) accepted: bool,
+    /// The parser's error. An explicit `reject` leaves 0, which is `NoError`.
+    pub(crate) error: u32,
+}

@@ -1,0 +1,89 @@
+//! Resolves the hash with which an action selector chooses a member of a group.
+
+use super::gather::Piece;
+use super::shape::Shape;
+use super::{Block, Expression, Field, Members, Outcome, Resolver, Statement};
+use crate::externs::ExternState;
+use crate::externs::hash::Algorithm;
+use ir::{BinaryOperator, ExpressionKind, ExternId, MatchKind, TableImplementation};
+
+impl Resolver<'_> {
+    /// Returns how a table with these keys chooses members.
+    pub(super) fn members(
+        &mut self,
+        implementation: TableImplementation,
+        keys: &[ir::Key],
+    ) -> Outcome<Members> {
+        let TableImplementation::ActionSelector(id) = implementation else {
+            return Ok(Members { hash: None });
+        };
+        let (algorithm, width) = self.selector(id)?;
+        let mut block = Vec::new();
+        let mut pieces = Vec::new();
+        for key in keys.iter().filter(|key| key.match_kind == MatchKind::Selector) {
+            self.input_of_selector(&key.expression, &mut block, &mut pieces)?;
+        }
+        // As in the interpreter, BMv2 leaves out fields of invalid headers.
+        let is_bmv2 = self.layout.dialect.is_bmv2();
+        let gather = self.gathered_pieces(pieces, algorithm, !is_bmv2)?;
+        let to = self.temporary(64, false)?;
+        block.push(Statement::Hash { gather, base: Expression::Constant(0), most: None, to });
+        // p4c does not pass the width on to BMv2.
+        if !is_bmv2 && (1..64).contains(&width) {
+            let value = Expression::Binary {
+                operator: BinaryOperator::BitAnd,
+                width: 64,
+                signed: false,
+                left: Box::new(Expression::Load(to)),
+                right: Box::new(Expression::Constant((1 << width) - 1)),
+            };
+            block.push(Statement::Store { field: to, value });
+        }
+        Ok(Members { hash: Some((block, to)) })
+    }
+
+    /// Returns the algorithm and output width of a selector.
+    fn selector(&mut self, id: ExternId) -> Outcome<(Algorithm, u32)> {
+        let instance = self.layout.program.externs.get(id.index());
+        let state = instance.map(|instance| ExternState::new(self.layout, instance));
+        let Some(Ok(ExternState::Profile(profile))) = state else {
+            return self.refuse("an action selector that is not there");
+        };
+        Ok((profile.algorithm.unwrap_or(Algorithm::Crc32), profile.output_width))
+    }
+
+    /// Adds an input of the hash. In BMv2 a field is hashed in its header, so that it can be left
+    /// out if the header is invalid. All other inputs are computed into temporary numbers first.
+    fn input_of_selector(
+        &mut self,
+        input: &ir::Expression,
+        block: &mut Block,
+        pieces: &mut Vec<Piece>,
+    ) -> Outcome {
+        if let (true, ExpressionKind::Read(place)) = (self.layout.dialect.is_bmv2(), &input.kind) {
+            return self.piece(place, pieces);
+        }
+        if let Shape::Wide { width, .. } = self.shape(input.type_id) {
+            let (low, high) = self.wide_key(input)?;
+            self.computed_input(high, width - 64, block, pieces)?;
+            return self.computed_input(low, 64, block, pieces);
+        }
+        let (width, _) = self.number(input.type_id)?;
+        let value = self.key(input)?;
+        self.computed_input(value, width, block, pieces)
+    }
+
+    fn computed_input(
+        &mut self,
+        value: Expression,
+        width: u32,
+        block: &mut Block,
+        pieces: &mut Vec<Piece>,
+    ) -> Outcome {
+        let field: Field = self.temporary(width, false)?;
+        let bytes = width.div_ceil(8).next_power_of_two();
+        block.push(Statement::Store { field, value });
+        pieces.push(Piece::Number { offset: field.address.offset, bytes, width });
+        Ok(())
+    }
+}

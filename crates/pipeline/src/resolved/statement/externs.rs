@@ -1,0 +1,240 @@
+//! Resolves the extern objects of PSA and PNA that code implements: checksum sums, hashes, and the
+//! packet paths that a deparser queries.
+
+use crate::dialect::Dialect;
+use crate::externs::ExternState;
+use crate::externs::hash::Algorithm;
+use crate::layout::{MetadataField as Of, each_statement};
+use crate::resolved::gather::Piece;
+use crate::resolved::shape::Shape;
+use crate::resolved::{Block, Body, Expression, Field, Outcome, PackageBlock, Resolver, Statement};
+use ir::{
+    Argument, BinaryOperator, ExpressionKind, ExternCallee, ExternFunction, ExternId, ExternMethod,
+    Place, StatementKind,
+};
+
+impl Resolver<'_> {
+    /// Resolves `psa_normal` and similar functions, which return whether a packet takes a path (PSA
+    /// specification, section 6).
+    pub(super) fn packet_path(
+        &mut self,
+        function: &ExternFunction,
+        arguments: &[Argument],
+        result: Option<&Place>,
+        out: &mut Block,
+    ) -> Outcome {
+        use ExternFunction as Path;
+        let Some(place) = result else { return Ok(()) };
+        let field = self.field(place)?;
+        let kept = Expression::Not(Box::new(self.metadata(arguments, 0, Of::Drop)?));
+        let and = |left, right| Expression::Binary {
+            operator: BinaryOperator::And,
+            width: 1,
+            signed: false,
+            left: Box::new(left),
+            right: Box::new(right),
+        };
+        let value = match function {
+            Path::PsaCloneI2e | Path::PsaCloneE2e => self.metadata(arguments, 0, Of::Clone)?,
+            Path::PsaResubmit => and(kept, self.metadata(arguments, 0, Of::Resubmit)?),
+            Path::PsaNormal => {
+                let again = self.metadata(arguments, 0, Of::Resubmit)?;
+                and(kept, Expression::Not(Box::new(again)))
+            }
+            _ => {
+                let port = self.metadata(arguments, 1, Of::EgressPort)?;
+                let comes_again = Expression::Binary {
+                    operator: BinaryOperator::Equal,
+                    width: 32,
+                    signed: false,
+                    left: Box::new(port),
+                    right: Box::new(Expression::Constant(
+                        crate::architecture::PSA_PORT_RECIRCULATE,
+                    )),
+                };
+                and(kept, comes_again)
+            }
+        };
+        out.push(Statement::Store { field, value });
+        Ok(())
+    }
+
+    /// Returns a field of the metadata that the argument holds, or zero if the metadata have no
+    /// such field.
+    fn metadata(&mut self, arguments: &[Argument], position: usize, of: Of) -> Outcome<Expression> {
+        let Some(Argument::In(metadata)) = arguments.get(position) else {
+            return self.refuse("a path of a packet without metadata");
+        };
+        let ExpressionKind::Read(place) = &metadata.kind else {
+            return self.refuse("a path of a packet with metadata that are computed");
+        };
+        let found = self.resolve(place)?;
+        let (Shape::Struct(parts, _), slot) =
+            (&found.shape, self.layout.names.slot(metadata.type_id, of))
+        else {
+            return self.refuse("a path of a packet with metadata that are no struct");
+        };
+        match slot.and_then(|slot| parts.get(slot)) {
+            Some((offset, Shape::Scalar(scalar))) => {
+                let address = found.address.plus(*offset);
+                Ok(Expression::Load(Field { address, scalar: *scalar }))
+            }
+            _ => Ok(Expression::Constant(0)),
+        }
+    }
+
+    /// Resolves the methods of `InternetChecksum`. The sum of each instance is a number in the
+    /// frame.
+    pub(super) fn internet_checksum(
+        &mut self,
+        id: ExternId,
+        method: &ExternMethod,
+        arguments: &[Argument],
+        result: Option<&Place>,
+        out: &mut Block,
+    ) -> Outcome {
+        let Some(sum) = self.sum_of(id)? else {
+            return self.refuse("an InternetChecksum of something that code does not sum");
+        };
+        let store = |field, value| Statement::Store { field, value };
+        out.push(match method {
+            ExternMethod::Clear => store(sum, Expression::Constant(0)),
+            ExternMethod::Add | ExternMethod::Subtract => {
+                let gather = self.words(method, arguments)?;
+                Statement::Sum { gather, sum, subtracts: *method == ExternMethod::Subtract }
+            }
+            ExternMethod::SetState => store(sum, self.input(arguments, 0)?),
+            _ => {
+                let Some(place) = result else { return Ok(()) };
+                let load = Expression::Load(sum);
+                let value = match method {
+                    ExternMethod::GetState => load,
+                    _ => Expression::Complement { operand: Box::new(load), width: 16 },
+                };
+                store(self.field(place)?, value)
+            }
+        });
+        Ok(())
+    }
+
+    /// Returns the sum of an instance, if code can resolve every call of the instance's methods.
+    fn sum_of(&mut self, id: ExternId) -> Outcome<Option<Field>> {
+        if let Some(known) = self.sums.get(&id) {
+            return Ok(*known);
+        }
+        // psa_switch keeps sums from packet to packet, and subtracts words by a method of its own.
+        let mut has_all = matches!(self.layout.dialect, Dialect::Psa | Dialect::Pna);
+        let mut calls = Vec::new();
+        each_statement(&self.layout.program, &mut |statement| {
+            if let StatementKind::CallExtern {
+                callee: ExternCallee::Method { instance, method },
+                arguments,
+                result,
+                ..
+            } = &statement.kind
+                && *instance == id
+            {
+                calls.push((method.clone(), arguments.clone(), result.clone()));
+            }
+        });
+        for (method, arguments, result) in calls {
+            let outcome = match method {
+                ExternMethod::Add | ExternMethod::Subtract => {
+                    self.words(&method, &arguments).map(|_| ())
+                }
+                ExternMethod::SetState => self.input(&arguments, 0).map(|_| ()),
+                _ => result.as_ref().map_or(Ok(()), |place| self.field(place).map(|_| ())),
+            };
+            if let Err(error) = outcome {
+                self.soft(error)?;
+                has_all = false;
+            }
+        }
+        let field = match has_all {
+            true => Some(self.temporary(16, false)?),
+            false => None,
+        };
+        self.sums.insert(id, field);
+        Ok(field)
+    }
+
+    /// Prepends statements to each block of the package that reset all sums.
+    pub(in crate::resolved) fn begin_sums(&mut self, blocks: &[PackageBlock]) {
+        let mut sums: Vec<Field> = self.sums.values().copied().flatten().collect();
+        sums.sort_unstable_by_key(|sum| sum.address.offset);
+        let begin =
+            |field: &Field| Statement::Store { field: *field, value: Expression::Constant(0) };
+        for block in blocks {
+            let block = match self.bodies.get_mut(block.callee) {
+                Some(Body::Block(block)) => block,
+                Some(Body::Parser(parser)) => &mut parser.prologue,
+                None => continue,
+            };
+            block.splice(0..0, sums.iter().map(begin));
+        }
+    }
+
+    /// Returns the gather of the data that a sum adds or subtracts. Subtracted data must consist of
+    /// whole 16-bit words.
+    fn words(&mut self, method: &ExternMethod, arguments: &[Argument]) -> Outcome<u32> {
+        let [Argument::In(data)] = arguments else {
+            return self.refuse("a sum with other arguments");
+        };
+        let number = self.gathered(data, Algorithm::OnesComplement16)?;
+        let gather = self.gathers.get(number as usize);
+        let varies = |piece: &Piece| matches!(piece, Piece::Tail { .. });
+        match gather {
+            Some(gather)
+                if (*method == ExternMethod::Add || gather.is_in_words())
+                    && !gather.pieces.iter().any(varies) =>
+            {
+                Ok(number)
+            }
+            _ => self.refuse("a sum without fields in words of 16 bits"),
+        }
+    }
+
+    /// Resolves `Hash.get_hash`, with or without a range for the result.
+    pub(super) fn get_hash(
+        &mut self,
+        id: ExternId,
+        arguments: &[Argument],
+        result: Option<&Place>,
+        out: &mut Block,
+    ) -> Outcome {
+        let Some(place) = result else { return Ok(()) };
+        let to = self.field(place)?;
+        let instance = self.layout.program.externs.get(id.index());
+        let state = instance.map(|instance| ExternState::new(self.layout, instance));
+        let Some(Ok(ExternState::Hash { algorithm })) = state else {
+            return self.refuse("a hash without algorithm");
+        };
+        let (data, range) = match arguments {
+            [Argument::In(data)] => (data, None),
+            [Argument::In(base), Argument::In(data), Argument::In(most)] => {
+                let unsigned = |value: &ir::Expression| {
+                    self.layout.get(value.type_id).is_some_and(|known| {
+                        matches!(known, ir::Type::Bits { signed: false, width: 1..=64 })
+                    })
+                };
+                if !unsigned(base) || !unsigned(most) {
+                    return self.refuse("a hash into a range of signed or wide numbers");
+                }
+                (data, Some((self.expression(base)?, self.expression(most)?)))
+            }
+            _ => return self.refuse("a hash with other arguments"),
+        };
+        let gather = self.gathered(data, algorithm)?;
+        let bits = self.gathers.get(gather as usize).map(|gather| gather.bits());
+        // Data that do not fill whole bytes would need zeros in front of the first bit.
+        if !bits.flatten().is_some_and(|bits| bits.is_multiple_of(8)) {
+            return self.refuse("a hash of data that are no whole bytes");
+        }
+        let (base, most) = match range {
+            Some((base, most)) => (base, Some(most)),
+            None => (Expression::Constant(0), None),
+        };
+        out.push(Statement::Hash { gather, base, most, to });
+        Ok(())
+    }
+}

@@ -1,0 +1,215 @@
+//! Unrolls parsers that fill header stacks, with one copy of a state for each combination of next
+//! indexes.
+//!
+//! A loop that fills a stack becomes a chain of states in which every element has a fixed place.
+//! Unrolling requires that the indexes depend only on the path through the states: the stacks
+//! belong to an `out` parameter, so they begin empty, and only extraction changes their indexes. A
+//! loop that fills no stack stays a loop.
+
+use super::shape::{Scalar, Shape, Storage};
+use super::{
+    Address, Block, Case, Expression, Field, Offset, Outcome, Parser, Resolver, State, Statement,
+    Target,
+};
+use ir::{Direction, Projection};
+use std::collections::BTreeMap;
+
+/// The maximum number of states of an unrolled parser.
+const MAXIMUM_STATES: usize = crate::layout::UNROLLED as usize;
+
+/// The next index of each stack, by the offset of the stack.
+pub(super) type NextIndexes = BTreeMap<Offset, u32>;
+
+/// The states that packets reach, each with the next indexes of the stacks there.
+#[derive(Default)]
+struct Ways {
+    ways: Vec<(u32, NextIndexes)>,
+}
+
+impl Ways {
+    /// Returns the number of the unrolled state for a state and its indexes, adding it if it is
+    /// new.
+    fn number(&mut self, state: u32, next: &NextIndexes) -> u32 {
+        let known = self.ways.iter().position(|(one, with)| *one == state && with == next);
+        let number = known.unwrap_or_else(|| {
+            self.ways.push((state, next.clone()));
+            self.ways.len() - 1
+        });
+        number as u32
+    }
+}
+
+/// Whether the statements of a parser let it be unrolled: a call, or a loop inside a state, may
+/// change an index. This check avoids resolving such a parser twice, and with it its subparsers
+/// twice at each level of nesting.
+pub(super) fn can_unroll(parser: &ir::Parser) -> bool {
+    use ir::StatementKind as Kind;
+    let mut blocks = vec![&parser.prologue];
+    let mut seen = vec![false; parser.states.len()];
+    let mut open = vec![parser.start];
+    while let Some(id) = open.pop() {
+        let Some(seen) = seen.get_mut(id.index()).filter(|seen| !**seen) else { continue };
+        *seen = true;
+        let Some(state) = parser.states.get(id.index()) else { continue };
+        blocks.push(&state.body);
+        open.extend(state.transition.next_states());
+    }
+    let mut can = true;
+    crate::layout::each_statement_in(blocks, &mut |statement| {
+        can &= !matches!(
+            statement.kind,
+            Kind::CallParser { .. }
+                | Kind::CallControl { .. }
+                | Kind::CallAction { .. }
+                | Kind::CallFunction { .. }
+                | Kind::ApplyTable { .. }
+                | Kind::For { .. }
+        );
+    });
+    can
+}
+
+impl Resolver<'_> {
+    /// Unrolls a parser. Returns `None` if it has no stacks, or if their indexes are not known.
+    pub(super) fn unrolled(&mut self, parser: &ir::Parser) -> Outcome<Option<Parser>> {
+        let mut next = NextIndexes::new();
+        for parameter in parser.parameters.iter().filter(|one| one.direction == Direction::Out) {
+            let (offset, shape) = self.variable(parameter.variable)?;
+            stacks_in(offset, &shape, &mut next);
+        }
+        if next.is_empty() {
+            return Ok(None);
+        }
+        let (steps, gathers) = (self.steps.len(), self.gathers.len());
+        let bodies = self.bodies.len();
+        let found = self.all_ways(parser, next);
+        self.next = None;
+        if !matches!(found, Ok(Some(_))) {
+            self.is_final.set(false);
+            self.steps.truncate(steps);
+            self.gathers.truncate(gathers);
+            // Functions that were resolved in the meantime may refer to the steps and gathers
+            // removed above.
+            self.bodies.truncate(bodies);
+        }
+        found
+    }
+
+    fn all_ways(&mut self, parser: &ir::Parser, next: NextIndexes) -> Outcome<Option<Parser>> {
+        let (steps, gathers) = (self.steps.len(), self.gathers.len());
+        self.next = Some(next.clone());
+        let prologue = self.block(&parser.prologue)?;
+        let mut ways = Ways::default();
+        let start = ways.number(parser.start.0, &next);
+        let mut states = Vec::new();
+        while let Some((state, next)) = ways.ways.get(states.len()).cloned() {
+            let Some(of) = parser.states.get(state as usize) else { return Ok(None) };
+            if ways.ways.len() > MAXIMUM_STATES {
+                return Ok(None);
+            }
+            self.here = of.location.or(self.here);
+            self.next = Some(next.clone());
+            let body = self.state_body(of)?;
+            self.here = of.location.or(self.here);
+            let resolved = self.transition(body, &of.transition)?;
+            let Some(after) = self.next.clone() else { return Ok(None) };
+            if resolved.body.iter().any(|statement| moves_otherwise(statement, &next)) {
+                return Ok(None);
+            }
+            let mut lead = |target: Target| match target {
+                Target::State(state) => Target::State(ways.number(state, &after)),
+                other => other,
+            };
+            // A packet that finds its stack full does not reach the end of the state.
+            let ends = resolved.body.iter().any(|statement| {
+                matches!(statement, Statement::Verify { condition: Expression::Constant(0), .. })
+            });
+            let resolved = match ends {
+                true => State {
+                    subjects: Vec::new(),
+                    cases: Vec::new(),
+                    otherwise: Ok(Target::Reject),
+                    ..resolved
+                },
+                false => resolved,
+            };
+            let State { body, subjects, cases, otherwise } = resolved;
+            let cases =
+                cases.into_iter().map(|Case { sets, target }| Case { sets, target: lead(target) });
+            let cases = cases.collect();
+            let otherwise = otherwise.map(&mut lead);
+            states.push(State { body, subjects, cases, otherwise });
+        }
+        let is_plain = self.steps.len() == steps && self.gathers.len() == gathers;
+        let stays = !prologue.iter().any(|statement| moves_otherwise(statement, &next));
+        Ok((is_plain && stays).then_some(Parser { prologue, states, start }))
+    }
+
+    /// Returns the next index of a stack, if it is known.
+    pub(super) fn next_index(&self, stack: Offset) -> Option<u32> {
+        self.next.as_ref()?.get(&stack).copied()
+    }
+
+    /// Whether a place is the next element of a stack that is known to be full.
+    pub(super) fn is_full(&mut self, place: &ir::Place) -> Outcome<bool> {
+        let mut stack = place.clone();
+        if self.next.is_none() || !matches!(stack.path.pop(), Some(Projection::Next)) {
+            return Ok(false);
+        }
+        let found = self.resolve(&stack)?;
+        let index = self.next_index(found.address.offset);
+        Ok(match found.shape {
+            Shape::Stack { size, .. } => index.is_some_and(|index| index >= size),
+            _ => false,
+        })
+    }
+
+    /// Increments the next index of a stack after an extraction, if the index is known, and returns
+    /// the statement that stores the new index in the frame.
+    pub(super) fn counted_up(&mut self, stack: Offset) -> Option<Statement> {
+        let index = self.next.as_mut()?.get_mut(&stack)?;
+        *index += 1;
+        let value = Expression::Constant(u64::from(*index));
+        let field = Field { address: Address::fixed(stack), scalar: NEXT };
+        Some(Statement::Store { field, value })
+    }
+}
+
+/// The representation of a stack's next index in the frame.
+const NEXT: Scalar = Scalar { width: 32, signed: false, storage: Storage::Native { bytes: 4 } };
+
+/// Adds all stacks in a value to `next`, as empty ones.
+fn stacks_in(offset: Offset, shape: &Shape, next: &mut NextIndexes) {
+    match shape {
+        Shape::Stack { .. } => {
+            next.insert(offset, 0);
+        }
+        Shape::Struct(parts, _) => {
+            parts.iter().for_each(|(at, part)| stacks_in(offset + at, part, next));
+        }
+        _ => {}
+    }
+}
+
+/// Whether a statement may change an index in a way that the recorded indexes do not show.
+fn moves_otherwise(statement: &Statement, next: &NextIndexes) -> bool {
+    let within =
+        |start: Offset, bytes: u32| next.range(start..start.saturating_add(bytes)).count() > 0;
+    let inside = |block: &Block| {
+        block.iter().any(|inner| {
+            let fills = matches!(inner, Statement::Store { field, .. } if next.contains_key(&field.address.offset));
+            fills || moves_otherwise(inner, next)
+        })
+    };
+    match statement {
+        Statement::Assign { to, shape, .. } => within(to.offset, shape.size()),
+        Statement::Move { to, bytes, .. } => within(*to, *bytes),
+        Statement::Clear { at, bytes } => within(at.offset, *bytes),
+        Statement::Call { .. } | Statement::Interpret { .. } | Statement::Loop { .. } => true,
+        Statement::If { then, otherwise, .. } => inside(then) || inside(otherwise),
+        Statement::Switch { cases, default, .. } => {
+            cases.iter().any(|(_, block)| inside(block)) || inside(default)
+        }
+        _ => false,
+    }
+}

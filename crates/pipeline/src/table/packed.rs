@@ -1,0 +1,179 @@
+//! The packed form of a table's entries, in which machine code finds and writes them. The program
+//! chooses the storage of the crate `tables` with `@tableconfig`; the default is inline.
+//!
+//! A table gets a packed form, in addition to its other state, once its program has been compiled
+//! ([`super::TableState::activate`]). From then on the action of an entry is stored only in the
+//! packed form: the entry's [`super::ActionCell`] holds the key by which the interpreter and the
+//! control plane reach the action. A change of an entry takes effect here before the change
+//! returns, so that the next packet finds it without any deferred work
+//! ([`tables::WorkerGroup::changes`]).
+//!
+//! [`PackedTable`] defines which thread may access the entries when, and how replicas of them are
+//! kept. This module translates the program's actions and matches to packed ones and back.
+
+mod choosing;
+
+pub(crate) use self::choosing::{Chooser, Choosing, Member, NO_ACTION};
+
+use super::packing::EntryLayout;
+use super::{ActionCall, EntryState, Stored};
+use crate::value::Value;
+use ir::{ActionId, EntryStore, Replicas, TableStorage, UpdateMethod};
+use std::ops::Deref;
+use std::sync::Arc;
+use tables::{
+    Design, EntryLock, Keys, Match, PackedTable, Storage, Synchronisation, TableError,
+    TableSettings, Wait, WorkerGroup,
+};
+
+/// The packed entries of one table. See the [module](self).
+#[derive(Debug)]
+pub(crate) struct CompiledTable {
+    pub(crate) layout: Arc<EntryLayout>,
+    entries: PackedTable,
+    /// The choosers, if entries run members of an action profile.
+    choosing: Option<Choosing>,
+}
+
+impl Deref for CompiledTable {
+    type Target = PackedTable;
+
+    fn deref(&self) -> &PackedTable {
+        &self.entries
+    }
+}
+
+impl CompiledTable {
+    pub(super) fn new(
+        layout: Arc<EntryLayout>,
+        group: &Arc<WorkerGroup>,
+        storage: TableStorage,
+        size: usize,
+        choosing: Option<Choosing>,
+    ) -> Result<Arc<Self>, TableError> {
+        let keys = match layout.fields() {
+            None => Keys::Exact { bits: layout.key_bits },
+            Some(fields) => Keys::Fields { fields, size },
+        };
+        let settings = TableSettings {
+            design: design(storage, &layout),
+            keys,
+            parameter_bytes: layout.parameter_bytes as usize,
+            // A layout has at most 63 actions.
+            actions: u16::try_from(layout.actions.len()).unwrap_or(u16::MAX),
+            writing: layout.writing(),
+            writes_words: layout.writes_words(),
+        };
+        let entries = PackedTable::new(group, &settings)?;
+        Ok(Arc::new(Self { layout, entries, choosing }))
+    }
+
+    /// Inserts an entry with its action. Returns the key under which it is stored, if there was
+    /// space.
+    pub(super) fn insert(&self, entry: &Arc<Stored>, call: &ActionCall) -> Option<u128> {
+        let (action, bytes) = self.layout.pack(call)?;
+        self.put_in(entry, action, bytes)
+    }
+
+    /// Inserts an entry with its packed parameters. Returns the key under which it is stored, if
+    /// there was space.
+    fn put_in(&self, entry: &Arc<Stored>, action: u16, mut bytes: [u8; 32]) -> Option<u128> {
+        self.layout.set_owner(&mut bytes, entry);
+        let (action, parameters) = (tables::ActionId(action), self.parameters(&bytes));
+        if self.layout.fields().is_none() {
+            let key = self.layout.pack_key(&entry.matches)?;
+            return self.entries.insert(Match::Exact(key), action, parameters).ok();
+        }
+        let fields = &self.layout.field_matches(&entry.matches)?;
+        // Of equal entries the oldest wins, and handles increase with time.
+        let of = Match::Fields { fields, priority: entry.priority, order: entry.handle.0 };
+        self.entries.insert(of, action, parameters).ok()
+    }
+
+    /// Removes an entry, and returns its action.
+    pub(super) fn take(&self, key: u128) -> Option<ActionCall> {
+        let (action, bytes) = self.entries.take(key)?;
+        self.layout.unpack(action.0, &bytes)
+    }
+
+    pub(super) fn read(&self, key: u128) -> Option<ActionCall> {
+        let (action, bytes) = self.entries.read(key)?;
+        self.layout.unpack(action.0, &bytes)
+    }
+
+    /// Replaces the action of an entry, and returns the previous one.
+    pub(super) fn replace(&self, key: u128, call: &ActionCall) -> Option<ActionCall> {
+        let (position, mut packed) = self.layout.pack(call)?;
+        let (action, bytes) = self.entries.change(key, |_, bytes| {
+            self.layout.keep_owner(&mut packed, bytes);
+            Some((tables::ActionId(position), self.parameters(&packed).to_vec()))
+        })?;
+        self.layout.unpack(action.0, &bytes)
+    }
+
+    /// Writes new values of an action's parameters to its entry, unless the entry has another
+    /// action by now.
+    pub(super) fn leave(&self, key: u128, action: ActionId, values: &[(usize, Value)]) {
+        self.entries.change(key, |position, bytes| {
+            let is_it = self.layout.position(action) == Some(position.0);
+            is_it.then(|| {
+                let mut bytes = bytes.to_vec();
+                self.layout.write(position.0, &mut bytes, values);
+                (position, bytes)
+            })
+        });
+    }
+
+    /// Adds the pending counts of machine code to the counters of an entry.
+    pub(super) fn settle(&self, entry: &Stored, state: &mut EntryState) {
+        // Most entries of a large table have no pending counts, and packets need not be stopped for
+        // them.
+        let counted = entry.tally().filter(|tally| self.layout.counts && !tally.is_empty());
+        if let Some(tally) = counted {
+            self.group().alone(|| tally.settle(&mut state.directs));
+        }
+    }
+
+    /// Returns the packed action and parameters of an arbitrary entry.
+    pub(crate) fn any(&self) -> Option<(u16, [u8; 32])> {
+        let (action, values) = self.entries.any()?;
+        let mut bytes = [0; 32];
+        bytes.iter_mut().zip(values).for_each(|(byte, value)| *byte = value);
+        Some((action.0, bytes))
+    }
+
+    fn parameters<'b>(&self, bytes: &'b [u8; 32]) -> &'b [u8] {
+        bytes.get(..self.layout.parameter_bytes as usize).unwrap_or(bytes)
+    }
+}
+
+/// Returns the design of a packed table: that of its `@tableconfig`, adapted to packets that write
+/// no entries.
+pub(crate) fn design(storage: TableStorage, layout: &EntryLayout) -> Design {
+    let design = table_design(storage);
+    if layout.writing() == 0 { design.without_writers() } else { design }
+}
+
+/// Returns the design that a table's `@tableconfig` specifies.
+#[must_use]
+pub fn table_design(storage: TableStorage) -> Design {
+    let TableStorage { store, replicas, update, synchronised } = storage;
+    let storage = match store {
+        Some(EntryStore::Original) => Storage::Original,
+        Some(EntryStore::Dynamic) => Storage::Dynamic,
+        Some(EntryStore::Static) => Storage::Static,
+        Some(EntryStore::Inline) | None => Storage::Inline,
+    };
+    let synchronisation = match replicas {
+        Replicas::One => Synchronisation::Optimistic,
+        Replicas::Two => Synchronisation::DoubleBuffer { wait: Wait::Quiescent },
+        Replicas::Sharded => Synchronisation::sharded(1),
+    };
+    let update = match update {
+        UpdateMethod::Pointer => tables::UpdateMethod::Pointer,
+        UpdateMethod::Change => tables::UpdateMethod::Change,
+        UpdateMethod::Digest => tables::UpdateMethod::Digest,
+    };
+    let entry_lock = if synchronised { EntryLock::PerEntry } else { EntryLock::None };
+    Design { storage, synchronisation, entry_lock, update }
+}
