@@ -9,6 +9,7 @@
 mod arrays;
 mod assemble;
 mod burst;
+mod calls;
 mod checksum;
 mod cold;
 mod crc;

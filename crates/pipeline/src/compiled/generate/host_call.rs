@@ -2,10 +2,9 @@
 //! [`HostCall`], the symbols and the signatures follow from it, so a new host call is one line here
 //! and its function.
 
-use super::Function;
 use crate::compiled::{added, context, meters};
 use crate::error::CompileError;
-use cranelift_codegen::ir::{AbiParam, InstBuilder, Signature, Value, types};
+use cranelift_codegen::ir::{AbiParam, Signature, types};
 use cranelift_jit::{JITBuilder, JITModule};
 use cranelift_module::{FuncId, Linkage, Module};
 
@@ -90,6 +89,11 @@ macro_rules! host_calls {
                 }
             }
 
+            /// Returns the number of parameters of the function, each of which is a word.
+            pub(super) fn parameters(self) -> usize {
+                self.function().parameters
+            }
+
             fn function(self) -> HostFunction {
                 match self {
                     $(Self::$call => HostFunction::from(
@@ -152,7 +156,7 @@ impl HostCalls {
         Ok(Self { ids })
     }
 
-    fn id(&self, call: HostCall) -> FuncId {
+    pub(super) fn id(&self, call: HostCall) -> FuncId {
         self.ids[call as usize]
     }
 }
@@ -167,45 +171,6 @@ pub(super) fn signature_of_words(
     signature.params.extend((0..parameters).map(|_| AbiParam::new(types::I64)));
     signature.returns.extend(has_result.then(|| AbiParam::new(types::I64)));
     signature
-}
-
-impl Function<'_, '_> {
-    /// Emits a call of a host function that returns a word, and returns the word.
-    pub(super) fn call_host(&mut self, call: HostCall, arguments: &[Value]) -> Value {
-        match self.emit_host_call(call, arguments) {
-            Some(result) => result,
-            None => self.broken_value("a host call whose function returns nothing"),
-        }
-    }
-
-    /// Emits a call of a host function that returns nothing, or whose result does not matter.
-    pub(super) fn run_on_host(&mut self, call: HostCall, arguments: &[Value]) {
-        self.emit_host_call(call, arguments);
-    }
-
-    fn emit_host_call(&mut self, call: HostCall, arguments: &[Value]) -> Option<Value> {
-        if call.function().parameters != arguments.len() {
-            self.broken("a host call with arguments of another function");
-            return None;
-        }
-        let id = self.names.host_calls.id(call);
-        let function = self.module.declare_func_in_func(id, self.builder.func);
-        let call = self.builder.ins().call(function, arguments);
-        self.builder.inst_results(call).first().copied()
-    }
-
-    /// Emits a host call on a cold path ([`Self::call_cold`]), and returns its result. The result
-    /// is unspecified if the function returns nothing.
-    pub(super) fn call_host_cold(&mut self, call: HostCall, arguments: &[Value]) -> Value {
-        if call.function().parameters != arguments.len() {
-            return self.broken_value("a host call with arguments of another function");
-        }
-        let id = self.names.host_calls.id(call);
-        let function = self.module.declare_func_in_func(id, self.builder.func);
-        let address = self.builder.ins().func_addr(types::I64, function);
-        let [result, _] = self.call_cold(address, arguments);
-        result
-    }
 }
 
 #[cfg(test)]
