@@ -402,7 +402,7 @@ impl Searcher {
 
     /// Writes to `found` the result of `find` for each key, whose low word comes first. The
     /// searches are interleaved, so that a cache miss of one does not delay the others. Searches
-    /// are fastest if the keys were prefetched before ([`Searcher::ask_for`]).
+    /// are fastest if the keys were prefetched before ([`Searcher::prefetch_keys`]).
     ///
     /// # Safety
     /// The finder must be alive, and no thread may change it during the call.
