@@ -15,6 +15,8 @@ const PATH: softswitch::Path = softswitch::Path::Interpreter;
 mod support;
 
 use fastrand::Rng;
+use p4runtime::arbitration::ElectionId;
+use p4runtime::client::{Client, ClientOptions};
 use p4runtime::proto::v1::{
     self, entity::Entity as Kind, set_forwarding_pipeline_config_request::Action, update::Type,
     write_request::Atomicity,
@@ -199,6 +201,25 @@ fn control(switch: &Switch, stop: &AtomicBool, seed: u64) {
     });
 }
 
+/// Connects a controller and makes it the primary. The hostile connections come from the same
+/// address, so the switch may refuse this one at first.
+async fn connected(switch: &Switch, election: u128) -> Controller {
+    let (address, options) = (switch.address().to_string(), ClientOptions::default());
+    let start = Instant::now();
+    loop {
+        let refused = match Client::connect(&address, DEVICE, &options).await {
+            Ok(mut client) => match client.become_primary("", ElectionId(election), PATIENCE).await
+            {
+                Ok((sender, receiver)) => return Controller { client, sender, receiver },
+                Err(refused) => format!("{refused:?}"),
+            },
+            Err(refused) => format!("{refused:?}"),
+        };
+        assert!(start.elapsed() < PATIENCE, "{refused}");
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+}
+
 struct Control<'a> {
     switch: &'a Switch,
     random: Rng,
@@ -222,7 +243,7 @@ impl<'a> Control<'a> {
             PROGRAM.replace("h.packet_in.setValid();", "h.packet_in.setValid(); h.h.from = 1;");
         let mut programs = vec![compiled(PROGRAM), compiled(&other)];
         programs.push(pushed(PROGRAM));
-        let primary = Controller::of(switch, 1).await;
+        let primary = connected(switch, 1).await;
         let (random, names, others) = (Rng::with_seed(seed), Names::new(), Vec::new());
         let mut control = Self {
             switch,
@@ -304,7 +325,7 @@ impl<'a> Control<'a> {
     /// Makes a new controller the primary.
     async fn succeed(&mut self) {
         self.election += 1;
-        let next = Controller::of(self.switch, self.election).await;
+        let next = connected(self.switch, self.election).await;
         self.others.push(std::mem::replace(&mut self.primary, next));
         if self.others.len() > 2 {
             self.others.remove(0);
