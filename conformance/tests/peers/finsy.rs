@@ -2,27 +2,28 @@
 
 use std::time::Duration;
 
+use crate::interrupted::assert_answered;
 use conformance::{OneTrial, Peer, Running, Serving, repository};
-use probe::outcome::{Completion, RunResult};
+use probe::outcome::RunResult;
 
 const PATIENCE: Duration = Duration::from_secs(60);
 
 #[test]
 fn answers_one_switch() {
     let Some((mut controller, result)) = learning_switches(1, 1, 40) else { return };
-    assert_answered(&mut controller, &result, 1, 40);
+    assert_learned(&mut controller, &result, 1, 40);
 }
 
 #[test]
 fn answers_16_switches_with_a_port_each() {
     let Some((mut controller, result)) = learning_switches(16, 1, 4) else { return };
-    assert_answered(&mut controller, &result, 16, 4);
+    assert_learned(&mut controller, &result, 16, 4);
 }
 
 #[test]
 fn answers_64_switches_behind_two_ports() {
     let Some((mut controller, result)) = learning_switches(64, 32, 2) else { return };
-    assert_answered(&mut controller, &result, 64, 2);
+    assert_learned(&mut controller, &result, 64, 2);
 }
 
 #[test]
@@ -61,21 +62,8 @@ fn learning_switches(switches: u32, per_port: u32, packets: u32) -> Option<(Runn
     Some((controller, serving.run.interrupt()))
 }
 
-fn assert_answered(controller: &mut Running, result: &RunResult, switches: u32, packets: u32) {
-    let trial = result.trial();
-    let Completion::Partial { reason } = &trial.completion else {
-        panic!("{:?} {:?}", trial.completion, trial.handshake);
-    };
-    assert!(reason.contains("interrupted"), "{reason}");
-    assert_eq!(trial.handshake.ready, switches);
-    let counts = trial.counts;
-    assert_eq!(counts.sent, u64::from(switches * packets), "{counts:?}");
-    assert_eq!((counts.answered, counts.lost), (counts.sent, 0), "{counts:?}");
-    assert_eq!((counts.duplicated, counts.unmatched), (0, 0), "{counts:?}");
-    assert_eq!((counts.disconnects, counts.malformed), (0, 0), "{counts:?}");
-    // Every pair of hosts gets one rule.
-    let said = controller.output().lines().filter(|line| line.starts_with("rule ")).count();
-    assert_eq!(counts.rules_installed, said as u64, "{}", controller.output());
-    assert!(said >= switches as usize, "{}", controller.output());
-    assert_eq!(counts.rules_refused, 0, "{counts:?}");
+/// Every pair of hosts gets one rule.
+fn assert_learned(controller: &mut Running, result: &RunResult, switches: u32, packets: u32) {
+    let counts = assert_answered(controller, result, switches, packets);
+    assert!(counts.rules_installed >= u64::from(switches), "{}", controller.output());
 }

@@ -8,6 +8,7 @@ mod exercises;
 mod faucet;
 mod finsy;
 mod grpc_java;
+mod interrupted;
 mod mininet;
 mod onos;
 mod os_ken;

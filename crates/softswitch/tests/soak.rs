@@ -1,6 +1,6 @@
 //! A soak test: traffic, writes, reads, pushes, refused pushes, hostile connections, ports and
-//! controllers that come and go, and digests that no controller reads, all at once. Nothing may panic, every received packet must be
-//! accounted for, and neither memory nor descriptors may grow.
+//! controllers that come and go, and digests that no controller reads, all at once. Nothing may
+//! panic, every received packet must be accounted for, and neither memory nor descriptors may grow.
 //!
 //!     PLANIMETER_SOAK=600 cargo test --release -p softswitch --test soak -- --nocapture
 //!
@@ -15,8 +15,6 @@ const PATH: softswitch::Path = softswitch::Path::Interpreter;
 mod support;
 
 use fastrand::Rng;
-use p4runtime::arbitration::ElectionId;
-use p4runtime::client::{Client, ClientOptions};
 use p4runtime::proto::v1::{
     self, entity::Entity as Kind, set_forwarding_pipeline_config_request::Action, update::Type,
     write_request::Atomicity,
@@ -204,18 +202,13 @@ fn control(switch: &Switch, stop: &AtomicBool, seed: u64) {
 /// Connects a controller and makes it the primary. The hostile connections come from the same
 /// address, so the switch may refuse this one at first.
 async fn connected(switch: &Switch, election: u128) -> Controller {
-    let (address, options) = (switch.address().to_string(), ClientOptions::default());
+    let address = switch.address().to_string();
     let start = Instant::now();
     loop {
-        let refused = match Client::connect(&address, DEVICE, &options).await {
-            Ok(mut client) => match client.become_primary("", ElectionId(election), PATIENCE).await
-            {
-                Ok((sender, receiver)) => return Controller { client, sender, receiver },
-                Err(refused) => format!("{refused:?}"),
-            },
-            Err(refused) => format!("{refused:?}"),
-        };
-        assert!(start.elapsed() < PATIENCE, "{refused}");
+        match Controller::try_at(&address, DEVICE, election).await {
+            Ok(controller) => return controller,
+            Err(refused) => assert!(start.elapsed() < PATIENCE, "{refused}"),
+        }
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
 }

@@ -223,11 +223,21 @@ impl Controller {
 
     /// Connects to a switch that may be in another process, and becomes the primary of a device.
     pub(crate) async fn at(address: &str, device: u64, election_id: u128) -> Self {
+        let controller = Self::try_at(address, device, election_id).await;
+        controller.expect("it listens, and nobody else is there")
+    }
+
+    /// Does what [`Self::at`] does, or returns why the switch refused it.
+    pub(crate) async fn try_at(
+        address: &str,
+        device: u64,
+        election_id: u128,
+    ) -> Result<Self, String> {
         let connected = Client::connect(address, device, &ClientOptions::default()).await;
-        let mut client = connected.expect("it listens");
+        let mut client = connected.map_err(|error| format!("{error:?}"))?;
         let stream = client.become_primary("", ElectionId(election_id), PATIENCE).await;
-        let (sender, receiver) = stream.expect("nobody else is there");
-        Self { client, sender, receiver }
+        let (sender, receiver) = stream.map_err(|error| format!("{error:?}"))?;
+        Ok(Self { client, sender, receiver })
     }
 
     /// Connects a primary controller and pushes the program.
