@@ -65,15 +65,15 @@ impl Driver {
     /// Processes a packet in the interpreter.
     pub(crate) fn interpret(
         &self,
-        engine: &mut Interpreter<'_>,
+        interpreter: &mut Interpreter<'_>,
         port: u32,
         packet: &[u8],
         outputs: &mut Vec<Output>,
     ) -> Result<(), RunError> {
         match self {
-            Self::Bpf(blocks) => blocks.process(engine, port, packet, outputs),
-            Self::Other(blocks) => blocks.process(engine, port, packet, outputs),
-            _ => self.process(&mut InterpreterEngine(engine), port, packet, outputs),
+            Self::Bpf(blocks) => blocks.process(interpreter, port, packet, outputs),
+            Self::Other(blocks) => blocks.process(interpreter, port, packet, outputs),
+            _ => self.process(&mut InterpreterEngine(interpreter), port, packet, outputs),
         }
     }
 
@@ -132,31 +132,31 @@ impl PassBudget {
 }
 
 /// Returns the time in microseconds, the unit of BMv2's timestamps.
-fn microseconds(engine: &Interpreter<'_>) -> u64 {
-    engine.now.as_micros() as u64
+fn microseconds(interpreter: &Interpreter<'_>) -> u64 {
+    interpreter.now.as_micros() as u64
 }
 
 /// Begins the pass of a packet through a package with a single pass.
-fn begin(engine: &mut Interpreter<'_>, port: u32, packet: &[u8]) -> Result<(), RunError> {
+fn begin(interpreter: &mut Interpreter<'_>, port: u32, packet: &[u8]) -> Result<(), RunError> {
     let length = packet.len();
-    engine.event(|_| Event::Pass { pipeline: "package", port, length, path: "normal" });
-    engine.begin_pass(length as u64)?;
-    engine.load_packet(packet.to_vec());
+    interpreter.event(|_| Event::Pass { pipeline: "package", port, length, path: "normal" });
+    interpreter.begin_pass(length as u64)?;
+    interpreter.load_packet(packet.to_vec());
     Ok(())
 }
 
-fn drop_packet(engine: &mut Interpreter<'_>, reason: &'static str) {
-    engine.event(|_| Event::Drop { reason });
+fn drop_packet(interpreter: &mut Interpreter<'_>, reason: &'static str) {
+    interpreter.event(|_| Event::Drop { reason });
 }
 
 fn output(
-    engine: &mut Interpreter<'_>,
+    interpreter: &mut Interpreter<'_>,
     outputs: &mut Vec<Output>,
     port: u32,
     packet: Vec<u8>,
     generation: u32,
 ) {
-    engine.event(|_| Event::Output { port, length: packet.len() });
+    interpreter.event(|_| Event::Output { port, length: packet.len() });
     outputs.push(Output { port, packet, generation });
 }
 
@@ -192,7 +192,7 @@ fn assign<'p, E: Engine<'p>>(
 
 /// A parser or control, with the types of its parameters.
 #[derive(Clone, Debug)]
-struct ResolvedProgram<Id> {
+struct TypedBlock<Id> {
     id: Id,
     types: Vec<TypeId>,
 }
@@ -205,38 +205,35 @@ fn types(name: &str, parameters: &[Parameter], expected: usize) -> Result<Vec<Ty
     Ok(parameters.iter().map(|parameter| parameter.type_id).collect())
 }
 
-fn resolved_parser(
+fn typed_parser(
     program: &Program,
     package: &Package,
     position: usize,
     block: &'static str,
     parameters: usize,
-) -> Result<ResolvedProgram<ParserId>, LoadError> {
+) -> Result<TypedBlock<ParserId>, LoadError> {
     let missing = || LoadError::MissingBlock { package: package.name.clone(), block };
     match package.arguments.get(position).map(|argument| &argument.value) {
         Some(PackageValue::Parser(id)) => {
             let parser = program.parsers.get(id.index()).ok_or_else(missing)?;
-            Ok(ResolvedProgram {
-                id: *id,
-                types: types(&parser.name, &parser.parameters, parameters)?,
-            })
+            Ok(TypedBlock { id: *id, types: types(&parser.name, &parser.parameters, parameters)? })
         }
         _ => Err(missing()),
     }
 }
 
-fn resolved_control(
+fn typed_control(
     program: &Program,
     package: &Package,
     position: usize,
     block: &'static str,
     parameters: usize,
-) -> Result<ResolvedProgram<ControlId>, LoadError> {
+) -> Result<TypedBlock<ControlId>, LoadError> {
     let missing = || LoadError::MissingBlock { package: package.name.clone(), block };
     match package.arguments.get(position).map(|argument| &argument.value) {
         Some(PackageValue::Control(id)) => {
             let control = program.controls.get(id.index()).ok_or_else(missing)?;
-            Ok(ResolvedProgram {
+            Ok(TypedBlock {
                 id: *id,
                 types: types(&control.name, &control.parameters, parameters)?,
             })

@@ -312,8 +312,8 @@ impl Shared {
         Duration::from_nanos(now.0.saturating_sub(self.origin.0))
     }
 
-    fn ageing(&self, resolved: &BoundTable) -> Ageing {
-        let state = self.core.state.tables.get(resolved.id.index());
+    fn ageing(&self, bound: &BoundTable) -> Ageing {
+        let state = self.core.state.tables.get(bound.id.index());
         state.map_or(Ageing::None, |state| state.ageing)
     }
 
@@ -322,11 +322,11 @@ impl Shared {
     fn tell_idle(
         &self,
         table: &schema::Table,
-        resolved: &BoundTable,
+        bound: &BoundTable,
         now: Duration,
         expired: &mut Vec<TableEntry>,
     ) -> Option<Duration> {
-        let state = self.core.state.tables.get(resolved.id.index())?;
+        let state = self.core.state.tables.get(bound.id.index())?;
         let mut next = None::<Duration>;
         for stored in state.iter() {
             let timer = stored.timer();
@@ -334,7 +334,7 @@ impl Shared {
             let mut quiet_since = timer.restarted().max(timer.notified().unwrap_or_default());
             if quiet_since.saturating_add(timeout) <= now {
                 let fields = &table.match_fields;
-                let key = values::match_key(fields, resolved, &stored.matches, stored.priority);
+                let key = values::match_key(fields, bound, &stored.matches, stored.priority);
                 let Some(key) = key else { continue };
                 quiet_since = now;
                 timer.set_notified(now);
@@ -354,8 +354,8 @@ impl Shared {
 
     fn table_usage(&self) -> Vec<TableUsage> {
         let tables = self.schema.tables().iter().filter_map(|table| {
-            let resolved = self.binding.tables.get(&table.id)?;
-            let state = self.core.state.tables.get(resolved.id.index())?;
+            let bound = self.binding.tables.get(&table.id)?;
+            let state = self.core.state.tables.get(bound.id.index())?;
             let (hits, misses) = state.lookups();
             Some(TableUsage {
                 id: table.id,
@@ -527,12 +527,12 @@ impl DataPlane for Interpreted {
         let time = shared.time(now);
         let (mut expired, mut next) = (Vec::new(), None::<Duration>);
         for table in shared.schema.tables().iter() {
-            let Some(resolved) = shared.binding.tables.get(&table.id) else { continue };
-            let deadline = match shared.ageing(resolved) {
+            let Some(bound) = shared.binding.tables.get(&table.id) else { continue };
+            let deadline = match shared.ageing(bound) {
                 Ageing::None => None,
-                Ageing::Notify => shared.tell_idle(table, resolved, time, &mut expired),
+                Ageing::Notify => shared.tell_idle(table, bound, time, &mut expired),
                 Ageing::Delete => {
-                    if let Some(state) = shared.core.state.tables.get(resolved.id.index()) {
+                    if let Some(state) = shared.core.state.tables.get(bound.id.index()) {
                         self.trimming.gone += state.expire(time).len() as u64;
                     }
                     Some(time.saturating_add(DELETION))

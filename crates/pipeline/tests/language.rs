@@ -224,11 +224,10 @@ fn tables_in_keys_and_arguments() {
 
 #[test]
 fn arguments_of_table_actions() {
-    let resolved =
-        "bit<8> v = 3; action f(inout bit<8> x, in bit<8> y, bit<8> z) { x = x + y + z; }
+    let bound = "bit<8> v = 3; action f(inout bit<8> x, in bit<8> y, bit<8> z) { x = x + y + z; }
         table t { key = { h.h.a : exact; } actions = { f(h.h.b, v); NoAction; }
             default_action = NoAction; const entries = { 1 : f(h.h.b, v, 10); } }";
-    assert_eq!(fields("", resolved, "v = 20; t.apply();"), [1, 32, 3, 4]);
+    assert_eq!(fields("", bound, "v = 20; t.apply();"), [1, 32, 3, 4]);
     let effects = "bit<8> k = 0;
         table t { key = { f(h.h.a) : exact @name(\"k\"); h.h.a : exact; } actions = { NoAction; }
             const entries = { (1, 2) : NoAction(); } }";

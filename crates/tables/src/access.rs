@@ -222,7 +222,8 @@ impl Access {
     /// The value of each entry holds an address at offset `place`, in bytes and a multiple of 8.
     /// For each key, the address is written to `named` and its line is prefetched. The address is
     /// zero if the key has no entry, or if the entry is neither in its bucket nor in the bucket
-    /// after that. `buckets` holds the bucket addresses of the first keys, as far as they are known.
+    /// after that. `buckets` holds the bucket addresses of the first keys, as far as they are
+    /// known.
     /// `found` receives for each key the position of its entry, encoded as [`Probe::FOUND`] says,
     /// or zero if there is none or if keys are entry numbers.
     ///

@@ -5,8 +5,9 @@
 //! connections with valid calls would delay it a thousandfold. Turns are therefore shared between
 //! addresses, however many connections each has, and the connection of a primary counts as an
 //! address of its own. The next turn goes to the address that has used the least time (start-time
-//! fair queueing, P. Goyal et al., SIGCOMM 1996), so a client that asks rarely waits for one turn of
-//! each other address at most. The connections of one address have their turns one after another.
+//! fair queueing, P. Goyal et al., SIGCOMM 1996), so a client that asks rarely waits for one turn
+//! of each other address at most. The connections of one address have their turns one after
+//! another.
 
 use std::{
     collections::{HashMap, VecDeque},

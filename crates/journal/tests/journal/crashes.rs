@@ -104,7 +104,8 @@ fn a_day_of_faults() {
     }
 }
 
-/// Checks that the first day had events of each kind, since the test would show nothing without them.
+/// Checks that the first day had events of each kind, since the test would show nothing without
+/// them.
 fn check_variety(counts: &Counts) {
     let Counts {
         appended,

@@ -99,7 +99,8 @@ proptest! {
     }
 }
 
-/// Checks that the samples contain every type of message: the next number is unknown to the decoder.
+/// Checks that the samples contain every type of message: the next number is unknown to the
+/// decoder.
 #[test]
 fn samples_have_every_message_type() {
     let frame = with_header(vec![0; 8], MESSAGE_TYPES);

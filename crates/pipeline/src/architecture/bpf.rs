@@ -12,9 +12,7 @@
 //! the same code there as a packet that passes (`backends/ubpf/target.h`, `abortReturnCode`). Maps
 //! are tables, arrays of counters, and registers like any others.
 
-use super::{
-    Output, ResolvedProgram, begin, drop_packet, output, resolved_control, resolved_parser,
-};
+use super::{Output, TypedBlock, begin, drop_packet, output, typed_control, typed_parser};
 use crate::error::{LoadError, RunError};
 use crate::interpreter::Interpreter;
 use crate::layout::{Layout, MetadataField};
@@ -43,16 +41,16 @@ pub(crate) struct Blocks(Package);
 
 #[derive(Clone, Debug)]
 enum Package {
-    Filter { parser: ResolvedProgram<ParserId>, filter: ResolvedProgram<ControlId> },
+    Filter { parser: TypedBlock<ParserId>, filter: TypedBlock<ControlId> },
     User(Stages),
     Xdp(Stages),
 }
 
 #[derive(Clone, Debug)]
 struct Stages {
-    parser: ResolvedProgram<ParserId>,
-    pipeline: ResolvedProgram<ControlId>,
-    deparser: ResolvedProgram<ControlId>,
+    parser: TypedBlock<ParserId>,
+    pipeline: TypedBlock<ControlId>,
+    deparser: TypedBlock<ControlId>,
     /// The verdict for each member of the type of `output_action`.
     verdicts: Vec<Verdict>,
     /// The member that passes a packet.
@@ -86,22 +84,22 @@ impl Blocks {
         let main = &program.main;
         let stages = |parameters: [usize; 3]| -> Result<Stages, LoadError> {
             let [parser, pipeline, deparser] = parameters;
-            let pipeline = resolved_control(program, main, 1, "pipeline", pipeline)?;
+            let pipeline = typed_control(program, main, 1, "pipeline", pipeline)?;
             let actions = pipeline.types.get(2).and_then(|type_id| actions(layout, *type_id));
             let actions = actions.unwrap_or_default();
             let pass = actions.iter().position(|member| member == "PASS");
             Ok(Stages {
-                parser: resolved_parser(program, main, 0, "parser", parser)?,
+                parser: typed_parser(program, main, 0, "parser", parser)?,
                 pipeline,
-                deparser: resolved_control(program, main, 2, "deparser", deparser)?,
+                deparser: typed_control(program, main, 2, "deparser", deparser)?,
                 verdicts: actions.iter().map(|member| Verdict::named(member)).collect(),
                 pass: pass.map(|pass| pass as u128),
             })
         };
         Ok(Self(match main.name.as_str() {
             "ebpfFilter" => Package::Filter {
-                parser: resolved_parser(program, main, 0, "parser", 1)?,
-                filter: resolved_control(program, main, 1, "filter", 2)?,
+                parser: typed_parser(program, main, 0, "parser", 1)?,
+                filter: typed_control(program, main, 1, "filter", 2)?,
             },
             "xdp" => Package::Xdp(stages([1, 3, 1])?),
             // Versions of the model before May 2020 had no standard metadata.
@@ -113,29 +111,29 @@ impl Blocks {
 
     pub(super) fn process(
         &self,
-        engine: &mut Interpreter<'_>,
+        interpreter: &mut Interpreter<'_>,
         port: u32,
         packet: &[u8],
         outputs: &mut Vec<Output>,
     ) -> Result<(), RunError> {
-        begin(engine, port, packet)?;
+        begin(interpreter, port, packet)?;
         match &self.0 {
             Package::Filter { parser, filter } => {
-                let Some([headers]) = parse(engine, parser, |_, _| {})? else {
-                    drop_packet(engine, REJECTED);
+                let Some([headers]) = parse(interpreter, parser, |_, _| {})? else {
+                    drop_packet(interpreter, REJECTED);
                     return Ok(());
                 };
-                let mut arguments = [headers, initial(engine, filter.types.get(1))?];
-                engine.run_control(filter.id, &mut arguments)?;
+                let mut arguments = [headers, initial(interpreter, filter.types.get(1))?];
+                interpreter.run_control(filter.id, &mut arguments)?;
                 if arguments.get(1) == Some(&Value::Bool(true)) {
-                    output(engine, outputs, port, packet.to_vec(), 0);
+                    output(interpreter, outputs, port, packet.to_vec(), 0);
                 } else {
-                    drop_packet(engine, "the filter refuses");
+                    drop_packet(interpreter, "the filter refuses");
                 }
                 Ok(())
             }
-            Package::User(stages) => stages.user_space(engine, port, packet, outputs),
-            Package::Xdp(stages) => stages.xdp(engine, port, outputs),
+            Package::User(stages) => stages.user_space(interpreter, port, packet, outputs),
+            Package::Xdp(stages) => stages.xdp(interpreter, port, outputs),
         }
     }
 }
@@ -143,83 +141,92 @@ impl Blocks {
 impl Stages {
     fn xdp(
         &self,
-        engine: &mut Interpreter<'_>,
+        interpreter: &mut Interpreter<'_>,
         port: u32,
         outputs: &mut Vec<Output>,
     ) -> Result<(), RunError> {
-        let Some([headers]) = parse(engine, &self.parser, |_, _| {})? else {
-            drop_packet(engine, REJECTED);
+        let Some([headers]) = parse(interpreter, &self.parser, |_, _| {})? else {
+            drop_packet(interpreter, REJECTED);
             return Ok(());
         };
         let types = &self.pipeline.types;
-        let mut input = initial(engine, types.get(1))?;
-        set(engine, &mut input, types.get(1), MetadataField::InputPort, u128::from(port));
-        let mut arguments = [headers, input, initial(engine, types.get(2))?];
-        engine.run_control(self.pipeline.id, &mut arguments)?;
+        let mut input = initial(interpreter, types.get(1))?;
+        set(interpreter, &mut input, types.get(1), MetadataField::InputPort, u128::from(port));
+        let mut arguments = [headers, input, initial(interpreter, types.get(2))?];
+        interpreter.run_control(self.pipeline.id, &mut arguments)?;
         let [headers, _, result] = arguments;
-        let decided = self.decided(engine, &result);
-        self.leave(engine, headers, decided, port, outputs)
+        let decided = self.decided(interpreter, &result);
+        self.leave(interpreter, headers, decided, port, outputs)
     }
 
     fn user_space(
         &self,
-        engine: &mut Interpreter<'_>,
+        interpreter: &mut Interpreter<'_>,
         port: u32,
         packet: &[u8],
         outputs: &mut Vec<Output>,
     ) -> Result<(), RunError> {
-        let describe = |engine: &mut Interpreter<'_>, arguments: &mut [Value]| {
+        let describe = |interpreter: &mut Interpreter<'_>, arguments: &mut [Value]| {
             let type_id = self.parser.types.get(2);
             if let Some(metadata) = arguments.get_mut(2) {
-                set(engine, metadata, type_id, MetadataField::InputPort, u128::from(port));
-                set(engine, metadata, type_id, MetadataField::PacketLength, packet.len() as u128);
+                set(interpreter, metadata, type_id, MetadataField::InputPort, u128::from(port));
+                set(
+                    interpreter,
+                    metadata,
+                    type_id,
+                    MetadataField::PacketLength,
+                    packet.len() as u128,
+                );
                 // A program that does not set the action passes its packets, like p4c's code.
                 if let Some(pass) = self.pass {
-                    set(engine, metadata, type_id, MetadataField::OutputAction, pass);
+                    set(interpreter, metadata, type_id, MetadataField::OutputAction, pass);
                 }
             }
         };
         let outcome = match self.parser.types.len() {
-            2 => parse(engine, &self.parser, describe)?.map(|[headers, own]| vec![headers, own]),
-            _ => parse(engine, &self.parser, describe)?
+            2 => {
+                parse(interpreter, &self.parser, describe)?.map(|[headers, own]| vec![headers, own])
+            }
+            _ => parse(interpreter, &self.parser, describe)?
                 .map(|[headers, own, standard]| vec![headers, own, standard]),
         };
         let Some(mut arguments) = outcome else {
-            output(engine, outputs, port, packet.to_vec(), 0);
+            output(interpreter, outputs, port, packet.to_vec(), 0);
             return Ok(());
         };
-        engine.run_control(self.pipeline.id, &mut arguments)?;
+        interpreter.run_control(self.pipeline.id, &mut arguments)?;
         let mut arguments = arguments.into_iter();
         let headers =
             arguments.next().ok_or_else(|| RunError::internal("parameters of a block"))?;
         let type_id = self.pipeline.types.get(2);
         let (decided, copy) = match arguments.nth(1) {
             Some(standard) => {
-                let number = |field| number(engine, &standard, type_id, field);
+                let number = |field| number(interpreter, &standard, type_id, field);
                 let wants_copy = number(MetadataField::Clone) != 0;
                 let copy = wants_copy.then(|| number(MetadataField::ClonePort) as u32);
-                (self.decided(engine, &standard), copy)
+                (self.decided(interpreter, &standard), copy)
             }
             None => ((Verdict::Pass, port), None),
         };
-        let decided = if engine.effects.dropped { (Verdict::Drop, port) } else { decided };
+        let decided = if interpreter.effects.dropped { (Verdict::Drop, port) } else { decided };
         if let Some(copy) = copy {
             // The deparser runs once for both the copy and the packet.
-            let packet = self.deparsed(engine, headers)?;
-            engine.event(|_| Event::Copy { kind: "clone" });
-            output(engine, outputs, copy, packet.clone(), 1);
-            leave(engine, packet, decided, port, outputs);
+            let packet = self.deparsed(interpreter, headers)?;
+            interpreter.event(|_| Event::Copy { kind: "clone" });
+            output(interpreter, outputs, copy, packet.clone(), 1);
+            leave(interpreter, packet, decided, port, outputs);
             return Ok(());
         }
-        self.leave(engine, headers, decided, port, outputs)
+        self.leave(interpreter, headers, decided, port, outputs)
     }
 
     /// Returns the control's decision in `output_action` and `output_port`.
-    fn decided(&self, engine: &Interpreter<'_>, value: &Value) -> (Verdict, u32) {
+    fn decided(&self, interpreter: &Interpreter<'_>, value: &Value) -> (Verdict, u32) {
         let type_id = self.pipeline.types.get(2);
-        let port = number(engine, value, type_id, MetadataField::OutputPort);
-        let action = type_id
-            .and_then(|type_id| engine.layout.field(value, *type_id, MetadataField::OutputAction));
+        let port = number(interpreter, value, type_id, MetadataField::OutputPort);
+        let action = type_id.and_then(|type_id| {
+            interpreter.layout.field(value, *type_id, MetadataField::OutputAction)
+        });
         let verdict = match action {
             Some(Value::Enum(member)) => self.verdicts.get(*member as usize).copied(),
             _ => None,
@@ -230,25 +237,29 @@ impl Stages {
     /// Deparses and outputs a packet that is not dropped.
     fn leave(
         &self,
-        engine: &mut Interpreter<'_>,
+        interpreter: &mut Interpreter<'_>,
         headers: Value,
         decided: (Verdict, u32),
         port: u32,
         outputs: &mut Vec<Output>,
     ) -> Result<(), RunError> {
         if decided.0 == Verdict::Drop {
-            drop_packet(engine, "at the end of the pipeline");
+            drop_packet(interpreter, "at the end of the pipeline");
             return Ok(());
         }
-        let packet = self.deparsed(engine, headers)?;
-        leave(engine, packet, decided, port, outputs);
+        let packet = self.deparsed(interpreter, headers)?;
+        leave(interpreter, packet, decided, port, outputs);
         Ok(())
     }
 
-    fn deparsed(&self, engine: &mut Interpreter<'_>, headers: Value) -> Result<Vec<u8>, RunError> {
-        engine.run_control(self.deparser.id, &mut [headers])?;
-        let mut packet = engine.take_deparsed_packet();
-        if let Some(most) = engine.effects.truncate {
+    fn deparsed(
+        &self,
+        interpreter: &mut Interpreter<'_>,
+        headers: Value,
+    ) -> Result<Vec<u8>, RunError> {
+        interpreter.run_control(self.deparser.id, &mut [headers])?;
+        let mut packet = interpreter.take_deparsed_packet();
+        if let Some(most) = interpreter.effects.truncate {
             packet.truncate(usize::try_from(most).unwrap_or(usize::MAX));
         }
         Ok(packet)
@@ -256,60 +267,60 @@ impl Stages {
 }
 
 fn leave(
-    engine: &mut Interpreter<'_>,
+    interpreter: &mut Interpreter<'_>,
     packet: Vec<u8>,
     (verdict, redirected): (Verdict, u32),
     port: u32,
     outputs: &mut Vec<Output>,
 ) {
     match verdict {
-        Verdict::Drop => drop_packet(engine, "at the end of the pipeline"),
-        Verdict::Pass => output(engine, outputs, port, packet, 0),
-        Verdict::Redirect => output(engine, outputs, redirected, packet, 0),
+        Verdict::Drop => drop_packet(interpreter, "at the end of the pipeline"),
+        Verdict::Pass => output(interpreter, outputs, port, packet, 0),
+        Verdict::Redirect => output(interpreter, outputs, redirected, packet, 0),
     }
 }
 
 /// Runs the parser, and returns its arguments unless it rejects the packet.
 fn parse<'p, const PARAMETERS: usize>(
-    engine: &mut Interpreter<'p>,
-    parser: &ResolvedProgram<ParserId>,
+    interpreter: &mut Interpreter<'p>,
+    parser: &TypedBlock<ParserId>,
     describe: impl FnOnce(&mut Interpreter<'p>, &mut [Value]),
 ) -> Result<Option<[Value; PARAMETERS]>, RunError> {
     let values: Vec<Value> = parser
         .types
         .iter()
-        .map(|type_id| initial(engine, Some(type_id)))
+        .map(|type_id| initial(interpreter, Some(type_id)))
         .collect::<Result<_, _>>()?;
     let mut arguments: [Value; PARAMETERS] =
         values.try_into().map_err(|_| RunError::internal("parameters of a block"))?;
-    describe(engine, &mut arguments);
-    let outcome = engine.run_parser(parser.id, &mut arguments)?;
+    describe(interpreter, &mut arguments);
+    let outcome = interpreter.run_parser(parser.id, &mut arguments)?;
     Ok(outcome.accepted.then_some(arguments))
 }
 
-fn initial(engine: &Interpreter<'_>, type_id: Option<&TypeId>) -> Result<Value, RunError> {
-    engine.initial(*type_id.ok_or_else(|| RunError::internal("parameters of a block"))?)
+fn initial(interpreter: &Interpreter<'_>, type_id: Option<&TypeId>) -> Result<Value, RunError> {
+    interpreter.initial(*type_id.ok_or_else(|| RunError::internal("parameters of a block"))?)
 }
 
 fn set(
-    engine: &Interpreter<'_>,
+    interpreter: &Interpreter<'_>,
     value: &mut Value,
     type_id: Option<&TypeId>,
     field: MetadataField,
     number: u128,
 ) {
     if let Some(type_id) = type_id {
-        engine.layout.set_field(value, *type_id, field, number);
+        interpreter.layout.set_field(value, *type_id, field, number);
     }
 }
 
 fn number(
-    engine: &Interpreter<'_>,
+    interpreter: &Interpreter<'_>,
     value: &Value,
     type_id: Option<&TypeId>,
     field: MetadataField,
 ) -> u128 {
-    type_id.map_or(0, |type_id| engine.layout.field_number(value, *type_id, field))
+    type_id.map_or(0, |type_id| interpreter.layout.field_number(value, *type_id, field))
 }
 
 /// Returns the members of the type of a struct's field `output_action`.

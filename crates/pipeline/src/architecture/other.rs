@@ -48,23 +48,23 @@ impl Blocks {
 
     pub(super) fn process(
         &self,
-        engine: &mut Interpreter<'_>,
+        interpreter: &mut Interpreter<'_>,
         port: u32,
         packet: &[u8],
         outputs: &mut Vec<Output>,
     ) -> Result<(), RunError> {
-        begin(engine, port, packet)?;
-        let layout = engine.layout;
+        begin(interpreter, port, packet)?;
+        let layout = interpreter.layout;
         let mut values = HashMap::new();
         for block in &self.blocks {
             match block {
                 Step::Parser(id) => {
                     let parser = layout.program.parsers.get(id.index());
                     let parser = parser.ok_or_else(|| RunError::internal("parser"))?;
-                    let mut arguments = gather(engine, &parser.parameters, &values)?;
-                    let outcome = engine.run_parser(*id, &mut arguments)?;
+                    let mut arguments = gather(interpreter, &parser.parameters, &values)?;
+                    let outcome = interpreter.run_parser(*id, &mut arguments)?;
                     if !outcome.accepted {
-                        drop_packet(engine, "the parser rejects");
+                        drop_packet(interpreter, "the parser rejects");
                         return Ok(());
                     }
                     keep(&parser.parameters, arguments, &mut values);
@@ -72,21 +72,21 @@ impl Blocks {
                 Step::Control(id) => {
                     let control = layout.program.controls.get(id.index());
                     let control = control.ok_or_else(|| RunError::internal("control"))?;
-                    let mut arguments = gather(engine, &control.parameters, &values)?;
-                    engine.run_control(*id, &mut arguments)?;
+                    let mut arguments = gather(interpreter, &control.parameters, &values)?;
+                    interpreter.run_control(*id, &mut arguments)?;
                     let refused = control.parameters.iter().zip(&arguments).any(|(at, value)| {
                         at.direction == Direction::Out && *value == Value::Bool(false)
                     });
                     if refused {
-                        drop_packet(engine, "a control refuses");
+                        drop_packet(interpreter, "a control refuses");
                         return Ok(());
                     }
                     keep(&control.parameters, arguments, &mut values);
                 }
             }
         }
-        let leaving = if self.emits { engine.take_deparsed_packet() } else { packet.to_vec() };
-        output(engine, outputs, port, leaving, 0);
+        let leaving = if self.emits { interpreter.take_deparsed_packet() } else { packet.to_vec() };
+        output(interpreter, outputs, port, leaving, 0);
         Ok(())
     }
 }
@@ -119,7 +119,7 @@ fn emits(layout: &Layout, block: &Block) -> bool {
 }
 
 fn gather(
-    engine: &Interpreter<'_>,
+    interpreter: &Interpreter<'_>,
     parameters: &[Parameter],
     values: &HashMap<TypeId, Value>,
 ) -> Result<Vec<Value>, RunError> {
@@ -127,7 +127,7 @@ fn gather(
         .iter()
         .map(|parameter| match values.get(&parameter.type_id) {
             Some(value) => Ok(value.clone()),
-            None => engine.initial(parameter.type_id),
+            None => interpreter.initial(parameter.type_id),
         })
         .collect()
 }

@@ -6,8 +6,8 @@
 use super::engine::Engine;
 use super::glue::{Fate, Inputs, Known, PNA, Packet};
 use super::{
-    NO_PASS, Output, PARAMETERS, PassBudget, ResolvedProgram, drop_packet, filled, microseconds,
-    output, resolved_control, resolved_parser,
+    NO_PASS, Output, PARAMETERS, PassBudget, TypedBlock, drop_packet, filled, microseconds, output,
+    typed_control, typed_parser,
 };
 use crate::error::{LoadError, RunError};
 use crate::layout::Layout;
@@ -16,10 +16,10 @@ use ir::{ControlId, ParserId, TypeId};
 
 #[derive(Clone, Debug)]
 pub(crate) struct Blocks {
-    parser: ResolvedProgram<ParserId>,
-    pre: Option<ResolvedProgram<ControlId>>,
-    control: ResolvedProgram<ControlId>,
-    deparser: ResolvedProgram<ControlId>,
+    parser: TypedBlock<ParserId>,
+    pre: Option<TypedBlock<ControlId>>,
+    control: TypedBlock<ControlId>,
+    deparser: TypedBlock<ControlId>,
 }
 
 impl Blocks {
@@ -27,13 +27,13 @@ impl Blocks {
         let program = &layout.program;
         let main = &program.main;
         let with_pre = main.arguments.len() > 3;
-        let pre = with_pre.then(|| resolved_control(program, main, 1, "pre control", 4));
+        let pre = with_pre.then(|| typed_control(program, main, 1, "pre control", 4));
         let next = if with_pre { 2 } else { 1 };
         Ok(Self {
-            parser: resolved_parser(program, main, 0, "main parser", 3)?,
+            parser: typed_parser(program, main, 0, "main parser", 3)?,
             pre: pre.transpose()?,
-            control: resolved_control(program, main, next, "main control", 4)?,
-            deparser: resolved_control(program, main, next + 1, "main deparser", 3)?,
+            control: typed_control(program, main, next, "main control", 4)?,
+            deparser: typed_control(program, main, next + 1, "main deparser", 3)?,
         })
     }
 

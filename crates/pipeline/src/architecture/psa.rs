@@ -14,8 +14,8 @@ use super::engine::Engine;
 use super::glue::{Decision, Fate, Inputs, Known, PSA, Packet, Rules};
 use super::v1model::Behind;
 use super::{
-    NO_PASS, Output, PARAMETERS, PassBudget, ResolvedProgram, drop_packet, filled, microseconds,
-    output, resolved_control, resolved_parser,
+    NO_PASS, Output, PARAMETERS, PassBudget, TypedBlock, drop_packet, filled, microseconds, output,
+    typed_control, typed_parser,
 };
 use crate::dialect::Dialect;
 use crate::error::{LoadError, RunError};
@@ -34,9 +34,9 @@ pub(crate) struct Blocks {
 
 #[derive(Clone, Debug)]
 struct Pipeline {
-    parser: ResolvedProgram<ParserId>,
-    control: ResolvedProgram<ControlId>,
-    deparser: ResolvedProgram<ControlId>,
+    parser: TypedBlock<ParserId>,
+    control: TypedBlock<ControlId>,
+    deparser: TypedBlock<ControlId>,
 }
 
 enum Pass<V> {
@@ -494,9 +494,9 @@ impl Pipeline {
     ) -> Result<Self, LoadError> {
         let [parser, control, deparser] = parameters;
         Ok(Self {
-            parser: resolved_parser(program, package, 0, "parser", parser)?,
-            control: resolved_control(program, package, 1, "control", control)?,
-            deparser: resolved_control(program, package, 2, "deparser", deparser)?,
+            parser: typed_parser(program, package, 0, "parser", parser)?,
+            control: typed_control(program, package, 1, "control", control)?,
+            deparser: typed_control(program, package, 2, "deparser", deparser)?,
         })
     }
 }
@@ -513,7 +513,7 @@ fn most(packet_length: Option<u64>) -> usize {
     packet_length.and_then(|most| usize::try_from(most).ok()).unwrap_or(usize::MAX)
 }
 
-fn replicas(engine: &Interpreter<'_>, session: &CloneSession) -> Vec<Replica> {
-    let group = session.multicast_group.map(|group| engine.state.replicas(group));
+fn replicas(interpreter: &Interpreter<'_>, session: &CloneSession) -> Vec<Replica> {
+    let group = session.multicast_group.map(|group| interpreter.state.replicas(group));
     session.replicas.iter().chain(group.unwrap_or_default().iter()).copied().collect()
 }

@@ -28,8 +28,8 @@ use super::glue::{
     TO_PORT, V1MODEL, beyond_drop_port, instance,
 };
 use super::{
-    NO_PASS, Output, PassBudget, ResolvedProgram, assign, drop_packet, microseconds, output,
-    resolved_control, resolved_parser,
+    NO_PASS, Output, PassBudget, TypedBlock, assign, drop_packet, microseconds, output,
+    typed_control, typed_parser,
 };
 use crate::error::{LoadError, RunError};
 use crate::interpreter::{Effects, Preserved};
@@ -41,7 +41,7 @@ use std::sync::atomic::Ordering;
 
 #[derive(Clone, Debug)]
 pub(crate) struct Blocks {
-    parser: ResolvedProgram<ParserId>,
+    parser: TypedBlock<ParserId>,
     verify: ControlId,
     ingress: ControlId,
     egress: ControlId,
@@ -117,9 +117,9 @@ impl Blocks {
         let program = &layout.program;
         let main = &program.main;
         let control = |position, block, parameters| {
-            resolved_control(program, main, position, block, parameters).map(|resolved| resolved.id)
+            typed_control(program, main, position, block, parameters).map(|block| block.id)
         };
-        let parser = resolved_parser(program, main, 0, "parser", 3)?;
+        let parser = typed_parser(program, main, 0, "parser", 3)?;
         let lists = |position: usize| {
             let metadata = parser.types.get(position);
             metadata.map(|metadata| FieldLists::new(layout, *metadata)).unwrap_or_default()

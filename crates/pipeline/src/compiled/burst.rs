@@ -168,9 +168,9 @@ impl Owner {
         Some(Self { place, meters: layout.meters })
     }
 
-    /// Prefetches the counters, timers and meters of the entries with the given keys. `computed` holds
-    /// the addresses of the first keys' buckets, if these are known already. `found` receives for
-    /// each key where its entry was found, or zero for keys that are entry numbers.
+    /// Prefetches the counters, timers and meters of the entries with the given keys. `computed`
+    /// holds the addresses of the first keys' buckets, if these are known already. `found` receives
+    /// for each key where its entry was found, or zero for keys that are entry numbers.
     ///
     /// # Safety
     ///
@@ -368,8 +368,8 @@ impl Run<'_, '_> {
     }
 
     /// Looks up all packets of a burst in the tables with prefixes or rules, and prefetches the
-    /// entries found and the memory to which those entries refer. `computed` holds the bucket addresses
-    /// of all packets, if the prefetch stage ran.
+    /// entries found and the memory to which those entries refer. `computed` holds the bucket
+    /// addresses of all packets, if the prefetch stage ran.
     fn look_up_all(&mut self, accesses: &mut [TableAccess], computed: &[u64], packets: usize) {
         for BatchLookup { table, column, by_prefix, owner } in &self.code.machine_code.batch_lookups
         {

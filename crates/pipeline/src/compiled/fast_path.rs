@@ -201,7 +201,7 @@ impl FastPath {
             (Stage::Parser, glue.before_parser),
             (Stage::Ingress, glue.before_ingress),
         ] {
-            received.extend(known_on_receipt(sets, &places.fields(stage, TOLD)?));
+            received.extend(known_on_receipt(sets, &places.fields(stage, RECEIVED)?));
         }
         let block = |stage| package.position(stage).and_then(|at| resolved.blocks.get(at));
         let parser = block(Stage::Parser).ok_or(MISSING)?.callee;
@@ -215,7 +215,7 @@ impl FastPath {
             Stage::Update,
             Stage::Deparser,
         ];
-        let standard = places.fields(Stage::Ingress, TOLD)?;
+        let standard = places.fields(Stage::Ingress, RECEIVED)?;
         let glue_places = Box::new(ResolvedGlue::new(glue, &standard, layout.metadata.written));
         Ok(Self {
             kind,
@@ -259,7 +259,7 @@ fn known_on_receipt(
 }
 
 /// The roles of the parameters in which a block receives metadata of the packet.
-const TOLD: &[Role] = &[Role::Received, Role::Standard];
+const RECEIVED: &[Role] = &[Role::Received, Role::Standard];
 
 /// The package of a program and the places of its parameters.
 struct Places<'p> {

@@ -1,5 +1,5 @@
 //! Generates machine code from the resolved program with Cranelift. `Compiled::new` calls
-//! [`Interpreter::new`] for each program that is loaded.
+//! [`MachineCode::new`] for each program that is loaded.
 //!
 //! Each parser, control, action and function becomes one generated function over the frame and the
 //! context. Numbers are loaded where they are used and stored where they are written: Cranelift
@@ -142,14 +142,14 @@ pub(super) struct MachineCode {
 
 impl fmt::Debug for MachineCode {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Machine").field("size", &self.size).finish_non_exhaustive()
+        f.debug_struct("MachineCode").field("size", &self.size).finish_non_exhaustive()
     }
 }
 
-// SAFETY: after `Interpreter::new`, nothing writes the pages or the module until they are dropped, so
-// the thread that owns them does not matter.
+// SAFETY: after `MachineCode::new`, nothing writes the pages or the module until they are dropped,
+// so the thread that owns them does not matter.
 unsafe impl Send for MachineCode {}
-// SAFETY: shared access only reads and runs code, which nothing writes after `Interpreter::new`.
+// SAFETY: shared access only reads and runs code, which nothing writes after `MachineCode::new`.
 unsafe impl Sync for MachineCode {}
 
 impl Drop for MachineCode {

@@ -6,8 +6,8 @@
 //! header that was extracted stays where it lies in the packet: the code holds a pointer to it.
 //! Only a header that the program builds itself lies in the frame. This requires that every number
 //! has a fixed offset. Stacks whose elements are chosen while a packet is parsed, and not by the
-//! path through the parser's states alone (`resolved::unrolled`), do not meet that condition, and such
-//! programs run block by block.
+//! path through the parser's states alone (`resolved::unrolled`), do not meet that condition, and
+//! such programs run block by block.
 
 use super::burst::Owner;
 use super::fast_path::{Deciding, FastPath};

@@ -1,8 +1,8 @@
 //! A worker's access to the packed tables of a program.
 //!
 //! Generated code receives one [`TableAccess`] for each packed table, in the order of
-//! [`ResolvedProgram::natives`]. It calls the functions that the access points to, and finds the table's
-//! default action in it.
+//! [`ResolvedProgram::packed`]. It calls the functions that the access points to, and finds the
+//! table's default action in it.
 
 use super::context::NO_ACTION;
 use crate::error::RunError;

@@ -59,7 +59,7 @@ impl Binding {
         let digests = BoundDigests::new(schema, program);
         let mut binding = Self { digests, ..Self::default() };
         for table in schema.tables().iter() {
-            binding.tables.insert(table.id, resolved_table(schema, program, &tables, table)?);
+            binding.tables.insert(table.id, bound_table(schema, program, &tables, table)?);
         }
         for profile in schema.action_profiles().iter() {
             binding.profiles.insert(profile.id, instance("action profile", &profile.name)?);
@@ -101,7 +101,7 @@ impl BoundTable {
     }
 }
 
-fn resolved_table(
+fn bound_table(
     schema: &Schema,
     program: &Program,
     tables: &HashMap<&str, u32>,

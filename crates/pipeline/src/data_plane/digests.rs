@@ -64,10 +64,10 @@ pub(super) struct BoundDigests {
 
 impl BoundDigests {
     pub(super) fn new(schema: &Schema, program: &Program) -> Self {
-        let mut resolved = Self::default();
+        let mut bound = Self::default();
         for (position, instance) in program.externs.iter().enumerate() {
             if let Some(digest) = schema.digests().by_name(&instance.name) {
-                resolved.instances.insert(ExternId(position as u32), digest.id);
+                bound.instances.insert(ExternId(position as u32), digest.id);
             }
         }
         for (id, _) in program.types.iter() {
@@ -75,14 +75,13 @@ impl BoundDigests {
             if composite.kind != CompositeKind::Tuple
                 && let Some(digest) = schema.digests().by_name(&name(program, composite))
             {
-                resolved.types.insert(id, digest.id);
+                bound.types.insert(id, digest.id);
             }
         }
-        let named =
-            |id| resolved.instances.values().chain(resolved.types.values()).any(|one| *one == id);
+        let named = |id| bound.instances.values().chain(bound.types.values()).any(|one| *one == id);
         let ids = schema.digests().iter().map(|digest| digest.id);
-        resolved.unnamed = ids.filter(|id| !named(*id)).collect();
-        resolved
+        bound.unnamed = ids.filter(|id| !named(*id)).collect();
+        bound
     }
 
     /// Returns the message in the control plane's form, or `None` if P4Info does not have the

@@ -60,13 +60,13 @@ impl Reader for View {
         match selection {
             Selection::Entries(selection) => {
                 let Some(table) = schema.tables().get(selection.table) else { return nothing };
-                let Some(resolved) = binding.tables.get(&table.id) else { return nothing };
-                let Some(state) = core.state.tables.get(resolved.id.index()) else {
+                let Some(bound) = binding.tables.get(&table.id) else { return nothing };
+                let Some(state) = core.state.tables.get(bound.id.index()) else {
                     return nothing;
                 };
                 let time = self.shared.time(self.now);
                 let entries =
-                    Entries { view: self, table, resolved, state, packed: state.packed(), time };
+                    Entries { view: self, table, bound, state, packed: state.packed(), time };
                 if selection.is_default {
                     let note = books().defaults.get(&table.id).cloned().unwrap_or_default();
                     return cursor.once(|| visit(entries.default_entry(selection, note)));
@@ -172,7 +172,7 @@ impl Reader for View {
 struct Entries<'a> {
     view: &'a View,
     table: &'a Table,
-    resolved: &'a BoundTable,
+    bound: &'a BoundTable,
     state: &'a TableState,
     /// The packed table, fetched once and not for each entry.
     packed: Option<Arc<CompiledTable>>,
@@ -201,7 +201,7 @@ impl Entries<'_> {
 
     fn entry(&self, selection: &EntrySelection, stored: &Stored) -> Option<Entity> {
         let fields = &self.table.match_fields;
-        let key = match_key(fields, self.resolved, &stored.matches, stored.priority);
+        let key = match_key(fields, self.bound, &stored.matches, stored.priority);
         if key.is_none()
             && let Some(field) = fields.iter().find(|field| field.value == ValueType::Text)
             && !self.state.is_gone(stored, self.time)
@@ -256,11 +256,11 @@ impl Entries<'_> {
     /// have the action. Returns `None` if an argument needs a translation to a string; the entry is
     /// then left out of the read.
     fn call(&self, call: &ActionCall) -> Option<Option<entities::ActionCall>> {
-        if let Some(why) = untranslated_call(&self.resolved.actions, call) {
+        if let Some(why) = untranslated_call(&self.bound.actions, call) {
             self.leave_out(why);
             return None;
         }
-        Some(shown_call(&self.resolved.actions, call))
+        Some(shown_call(&self.bound.actions, call))
     }
 
     fn leave_out(&self, why: EntityError) {
@@ -283,8 +283,8 @@ impl Entries<'_> {
         &self,
         directs: &mut Directs,
     ) -> (Option<CounterData>, Option<entities::MeterConfig>) {
-        let counter = self.resolved.counter.and_then(|id| counter_in(directs, id).copied());
-        let meter = self.resolved.meter.and_then(|id| meter_in(directs, id)?.config());
+        let counter = self.bound.counter.and_then(|id| counter_in(directs, id).copied());
+        let meter = self.bound.meter.and_then(|id| meter_in(directs, id)?.config());
         (counter, shown_meter_config(meter))
     }
 

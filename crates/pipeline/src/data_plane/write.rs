@@ -43,12 +43,12 @@ impl<'a> Writer<'a> {
         match update.entity {
             Entity::Entry(entry) => self.entry(kind, entry),
             Entity::DirectCounter(table, key, data) => self
-                .in_table(table, |writer, table, resolved| {
-                    writer.direct(table, resolved, &key, data, None)
+                .in_table(table, |writer, table, bound| {
+                    writer.direct(table, bound, &key, data, None)
                 }),
             Entity::DirectMeter(table, key, config) => self
-                .in_table(table, |writer, table, resolved| {
-                    writer.direct(table, resolved, &key, None, Some(config))
+                .in_table(table, |writer, table, bound| {
+                    writer.direct(table, bound, &key, None, Some(config))
                 }),
             Entity::Member(member) => self.member(kind, member),
             Entity::Group(group) => self.group(kind, group),
@@ -89,41 +89,40 @@ impl<'a> Writer<'a> {
         apply: impl FnOnce(&mut Self, &Table, &BoundTable) -> Done,
     ) -> Done {
         let (schema, binding) = (&self.shared.schema, &self.shared.binding);
-        let (Some(table), Some(resolved)) = (schema.tables().get(id), binding.tables.get(&id))
-        else {
+        let (Some(table), Some(bound)) = (schema.tables().get(id), binding.tables.get(&id)) else {
             return Err(EntityError::invalid(format!("P4Info has no table {id}")));
         };
-        apply(self, table, resolved)
+        apply(self, table, bound)
             .map_err(|error| error.within(format_args!("table '{}'", table.name)))
     }
 
     fn entry(&mut self, kind: UpdateKind, entry: TableEntry) -> Done {
-        self.in_table(entry.table, |writer, table, resolved| match (kind, &entry.key) {
-            (_, EntryKey::Default) => writer.default_entry(table, resolved, entry),
+        self.in_table(entry.table, |writer, table, bound| match (kind, &entry.key) {
+            (_, EntryKey::Default) => writer.default_entry(table, bound, entry),
             (UpdateKind::Insert, EntryKey::Match(key)) => {
                 let key = key.clone();
-                writer.insert(table, resolved, key, entry)
+                writer.insert(table, bound, key, entry)
             }
             (UpdateKind::Modify, EntryKey::Match(key)) => {
                 let key = key.clone();
-                writer.modify(table, resolved, key, entry)
+                writer.modify(table, bound, key, entry)
             }
-            (UpdateKind::Delete, EntryKey::Match(key)) => writer.delete(resolved, key),
+            (UpdateKind::Delete, EntryKey::Match(key)) => writer.delete(bound, key),
         })
     }
 
     fn insert(
         &mut self,
         table: &Table,
-        resolved: &BoundTable,
+        bound: &BoundTable,
         key: MatchKey,
         entry: TableEntry,
     ) -> Done {
         let action = entry.action.as_ref().ok_or_else(|| EntityError::invalid("no action"))?;
-        let action = self.entry_action(table, resolved, action, 0)?;
+        let action = self.entry_action(table, bound, action, 0)?;
         let now = self.time();
-        let state = self.state(resolved)?;
-        let known = self.find(resolved, &key)?;
+        let state = self.state(bound)?;
+        let known = self.find(bound, &key)?;
         if known.is_some_and(|known| !state.is_gone(&known, now)) {
             return Err(EntityError::exists(
                 "an entry with these match fields and this priority exists already",
@@ -141,17 +140,17 @@ impl<'a> Writer<'a> {
             )));
         }
         let added = table::TableEntry {
-            matches: matches(resolved, &key)?,
+            matches: matches(bound, &key)?,
             priority: key.priority,
             action,
             idle_timeout: timeout(entry.idle_timeout_ns),
         };
-        let direct = self.direct_of(table, resolved, entry.counter, Some(entry.meter));
-        let stored = self.shared.core.add_entry_with(resolved.id, &added, now, |state| {
+        let direct = self.direct_of(table, bound, entry.counter, Some(entry.meter));
+        let stored = self.shared.core.add_entry_with(bound.id, &added, now, |state| {
             state.note = note(&entry);
             direct.set(&mut state.directs, now);
         })?;
-        let position = resolved.id.index();
+        let position = bound.id.index();
         self.undo(move |shared, _| {
             if let Some(state) = shared.core.state.tables.get(position) {
                 state.unlink(&stored);
@@ -163,27 +162,27 @@ impl<'a> Writer<'a> {
     fn modify(
         &mut self,
         table: &Table,
-        resolved: &BoundTable,
+        bound: &BoundTable,
         key: MatchKey,
         entry: TableEntry,
     ) -> Done {
         let now = self.time();
-        let existing = self.present(resolved, &key)?;
+        let existing = self.present(bound, &key)?;
         if existing.as_ref().is_some_and(|stored| stored.is_const) && entry.action.is_some() {
             return Err(EntityError::denied("the action of a constant entry cannot be set"));
         }
         let replaced = existing.as_ref().and_then(|stored| stored.state().one_shot_size());
         let runs = match &entry.action {
             Some(action) => {
-                let action = self.entry_action(table, resolved, action, replaced.unwrap_or(0))?;
-                Some(self.shared.core.runs(resolved.id, &action)?)
+                let action = self.entry_action(table, bound, action, replaced.unwrap_or(0))?;
+                Some(self.shared.core.runs(bound.id, &action)?)
             }
             None => None,
         };
         let Some(stored) = existing else { return Err(no_entry()) };
-        let direct = self.direct_of(table, resolved, entry.counter, Some(entry.meter));
+        let direct = self.direct_of(table, bound, entry.counter, Some(entry.meter));
         let mut before = None;
-        self.state(resolved)?.change(&stored, |state| {
+        self.state(bound)?.change(&stored, |state| {
             let old = (state.runs.clone(), stored.timer().timeout(), state.note.clone());
             if let Some(runs) = runs {
                 state.runs = runs;
@@ -192,7 +191,7 @@ impl<'a> Writer<'a> {
             }
             before = Some((old, direct.set(&mut state.directs, now)));
         });
-        let position = resolved.id.index();
+        let position = bound.id.index();
         self.undo(move |shared, _| {
             let state = shared.core.state.tables.get(position);
             let (Some(state), Some(((runs, idle_timeout, note), direct))) = (state, before) else {
@@ -207,15 +206,15 @@ impl<'a> Writer<'a> {
         Ok(())
     }
 
-    fn delete(&mut self, resolved: &BoundTable, key: &MatchKey) -> Done {
-        let stored = self.present(resolved, key)?.ok_or_else(no_entry)?;
+    fn delete(&mut self, bound: &BoundTable, key: &MatchKey) -> Done {
+        let stored = self.present(bound, key)?.ok_or_else(no_entry)?;
         if stored.is_const {
             return Err(EntityError::denied("the entry is constant"));
         }
-        if !self.state(resolved)?.unlink(&stored) {
+        if !self.state(bound)?.unlink(&stored) {
             return Err(no_entry());
         }
-        let position = resolved.id.index();
+        let position = bound.id.index();
         self.undo(move |shared, _| {
             if let Some(state) = shared.core.state.tables.get(position) {
                 state.link(&stored);
@@ -224,20 +223,20 @@ impl<'a> Writer<'a> {
         Ok(())
     }
 
-    fn default_entry(&mut self, table: &Table, resolved: &BoundTable, entry: TableEntry) -> Done {
+    fn default_entry(&mut self, table: &Table, bound: &BoundTable, entry: TableEntry) -> Done {
         let runs = match &entry.action {
             Some(TableAction::Call(of)) => {
-                Some(call(&self.shared.core, resolved.action(of.action), of)?)
+                Some(call(&self.shared.core, bound.action(of.action), of)?)
             }
             _ => None,
         };
         let returns = runs.is_none();
-        self.remember_default(table, resolved)?;
-        self.shared.core.set_default_action(resolved.id, runs)?;
+        self.remember_default(table, bound)?;
+        self.shared.core.set_default_action(bound.id, runs)?;
         if returns {
             // The default entry returns to its initial state, so all data written for it are
             // removed.
-            self.state(resolved)?.reset_default_directs();
+            self.state(bound)?.reset_default_directs();
             self.books.defaults.remove(&table.id);
             return Ok(());
         }
@@ -247,28 +246,28 @@ impl<'a> Writer<'a> {
             one_shot: None,
         };
         self.books.defaults.insert(table.id, note);
-        let direct = self.direct_of(table, resolved, entry.counter, Some(entry.meter));
+        let direct = self.direct_of(table, bound, entry.counter, Some(entry.meter));
         let now = self.time();
-        direct.set(&mut self.state(resolved)?.default().directs, now);
+        direct.set(&mut self.state(bound)?.default().directs, now);
         Ok(())
     }
 
     fn direct(
         &mut self,
         table: &Table,
-        resolved: &BoundTable,
+        bound: &BoundTable,
         key: &EntryKey,
         counter: Option<CounterData>,
         meter: Option<Option<MeterConfig>>,
     ) -> Done {
         let handle = match key {
             EntryKey::Default => EntryHandle::DEFAULT,
-            EntryKey::Match(key) => self.present(resolved, key)?.ok_or_else(no_entry)?.handle,
+            EntryKey::Match(key) => self.present(bound, key)?.ok_or_else(no_entry)?.handle,
         };
-        let direct = self.direct_of(table, resolved, counter, meter);
+        let direct = self.direct_of(table, bound, counter, meter);
         let now = self.time();
-        let before = self.state(resolved)?.with_directs(handle, |directs| direct.set(directs, now));
-        let position = resolved.id.index();
+        let before = self.state(bound)?.with_directs(handle, |directs| direct.set(directs, now));
+        let position = bound.id.index();
         self.undo(move |shared, _| {
             if let (Some(state), Some(before)) = (shared.core.state.tables.get(position), before) {
                 state.with_directs(handle, |directs| before.restore(directs));
@@ -281,16 +280,16 @@ impl<'a> Writer<'a> {
     fn direct_of(
         &self,
         table: &Table,
-        resolved: &BoundTable,
+        bound: &BoundTable,
         counter: Option<CounterData>,
         meter: Option<Option<MeterConfig>>,
     ) -> Direct {
         let meters = self.shared.schema.direct_meters();
         let declared = table.direct_meter.and_then(|id| meters.get(id));
         Direct {
-            counter: resolved.counter.zip(counter),
+            counter: bound.counter.zip(counter),
             meter: declared.and_then(|declared| {
-                Some((resolved.meter?, meter_config(declared.algorithm, meter?)))
+                Some((bound.meter?, meter_config(declared.algorithm, meter?)))
             }),
         }
     }
@@ -300,7 +299,7 @@ impl<'a> Writer<'a> {
     fn entry_action(
         &self,
         table: &Table,
-        resolved: &BoundTable,
+        bound: &BoundTable,
         action: &TableAction,
         replaced: u64,
     ) -> Result<EntryAction, EntityError> {
@@ -311,7 +310,7 @@ impl<'a> Writer<'a> {
         let core = &self.shared.core;
         match (action, profile) {
             (TableAction::Call(of), _) => {
-                Ok(EntryAction::Action(call(core, resolved.action(of.action), of)?))
+                Ok(EntryAction::Action(call(core, bound.action(of.action), of)?))
             }
             (TableAction::Member(id), Some(profile)) => {
                 if core.profile(self.instance(profile.id)?)?.member(id.0).is_none() {
@@ -336,7 +335,7 @@ impl<'a> Writer<'a> {
                 let usage = self.shared.usage(self.books, profile.id, instance);
                 usage.admits_one_shot(profile, one_shot.size, replaced)?;
                 let members = one_shot.members.iter().map(|member| {
-                    let action = resolved.action(member.action.action);
+                    let action = bound.action(member.action.action);
                     Ok(WeightedAction {
                         action: call(core, action, &member.action)?,
                         weight: member.weight.max(1),
@@ -349,34 +348,30 @@ impl<'a> Writer<'a> {
         }
     }
 
-    fn find(
-        &self,
-        resolved: &BoundTable,
-        key: &MatchKey,
-    ) -> Result<Option<Arc<Stored>>, EntityError> {
-        let state = self.state(resolved)?;
-        let matches = state.check_matches(&matches(resolved, key)?, key.priority)?;
+    fn find(&self, bound: &BoundTable, key: &MatchKey) -> Result<Option<Arc<Stored>>, EntityError> {
+        let state = self.state(bound)?;
+        let matches = state.check_matches(&matches(bound, key)?, key.priority)?;
         Ok(state.find(&matches, key.priority))
     }
 
     /// Like [`Self::find`], but ignores an entry that has timed out.
     fn present(
         &self,
-        resolved: &BoundTable,
+        bound: &BoundTable,
         key: &MatchKey,
     ) -> Result<Option<Arc<Stored>>, EntityError> {
-        let (state, now) = (self.state(resolved)?, self.time());
-        Ok(self.find(resolved, key)?.filter(|stored| !state.is_gone(stored, now)))
+        let (state, now) = (self.state(bound)?, self.time());
+        Ok(self.find(bound, key)?.filter(|stored| !state.is_gone(stored, now)))
     }
 
-    fn state(&self, resolved: &BoundTable) -> Result<&'a table::TableState, EntityError> {
-        let state = self.shared.core.state.tables.get(resolved.id.index());
+    fn state(&self, bound: &BoundTable) -> Result<&'a table::TableState, EntityError> {
+        let state = self.shared.core.state.tables.get(bound.id.index());
         state.ok_or_else(|| EntityError::invalid("the program has no such table"))
     }
 
-    fn remember_default(&mut self, table: &Table, resolved: &BoundTable) -> Done {
-        let (id, position) = (table.id, resolved.id.index());
-        let state = self.state(resolved)?.default().clone();
+    fn remember_default(&mut self, table: &Table, bound: &BoundTable) -> Done {
+        let (id, position) = (table.id, bound.id.index());
+        let state = self.state(bound)?.default().clone();
         let note = self.books.defaults.get(&id).cloned();
         self.undo(move |shared, books| {
             if let Some(table) = shared.core.state.tables.get(position) {
@@ -425,8 +420,8 @@ impl<'a> Writer<'a> {
         let action = match &member.action {
             Some(of) if kind != UpdateKind::Delete => {
                 let (schema, binding) = (&self.shared.schema, &self.shared.binding);
-                let resolved = binding.action_of_profile(schema, profile.id, of.action);
-                Some(call(&self.shared.core, resolved, of).map_err(|error| error.within(place()))?)
+                let bound = binding.action_of_profile(schema, profile.id, of.action);
+                Some(call(&self.shared.core, bound, of).map_err(|error| error.within(place()))?)
             }
             _ => None,
         };
@@ -676,8 +671,8 @@ impl<'a> Writer<'a> {
 
     fn value_set(&mut self, set: ValueSet) -> Done {
         let declared = self.shared.schema.value_sets().get(set.id);
-        let resolved = self.shared.binding.value_sets.get(&set.id).copied();
-        let (Some(declared), Some(resolved)) = (declared, resolved) else {
+        let bound = self.shared.binding.value_sets.get(&set.id).copied();
+        let (Some(declared), Some(bound)) = (declared, bound) else {
             return Err(EntityError::invalid("the program has no such value set"));
         };
         let members = set.members.iter().map(|fields| {
@@ -687,12 +682,12 @@ impl<'a> Writer<'a> {
         let members = members
             .collect::<Result<Vec<_>, _>>()
             .map_err(|error| error.within(format_args!("value set '{}'", declared.name)))?;
-        let ran = self.shared.core.value_set(resolved)?;
-        self.shared.core.set_value_set(resolved, &members)?;
+        let ran = self.shared.core.value_set(bound)?;
+        self.shared.core.set_value_set(bound, &members)?;
         let id = set.id;
         let previous = self.books.value_sets.insert(id, set);
         self.undo(move |shared, books| {
-            if let Some(members) = shared.core.state.value_sets.get(resolved.index()) {
+            if let Some(members) = shared.core.state.value_sets.get(bound.index()) {
                 *write(members) = Arc::new(ran);
             }
             replace(&mut books.value_sets, id, previous);

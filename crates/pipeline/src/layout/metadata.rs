@@ -1,8 +1,8 @@
 //! Determines which fields of an architecture's metadata a program reads and writes.
 //!
 //! An architecture need not compute a number that no block reads, such as the length of a queue
-//! (`enq_qdepth`, `deq_qdepth`), and need not test a field that no block writes. A field is found by
-//! its name in whatever struct or header, so that copies of metadata count too.
+//! (`enq_qdepth`, `deq_qdepth`), and need not test a field that no block writes. A field is found
+//! by its name in whatever struct or header, so that copies of metadata count too.
 
 use super::each_statement;
 use super::names::{MetadataField, Names};

@@ -175,17 +175,17 @@ impl Shapes {
     }
 
     fn make(&mut self, program: &Program, type_id: TypeId) -> Shape {
-        let packed = |width: u32, signed: bool| {
+        let native = |width: u32, signed: bool| {
             let bytes = width.div_ceil(8).next_power_of_two();
             Shape::Scalar(Scalar { width, signed, storage: Storage::Native { bytes } })
         };
         match program.types.find(type_id) {
-            Some(Type::Bool) => packed(1, false),
+            Some(Type::Bool) => native(1, false),
             Some(Type::Bits { width, signed }) if (1..=64).contains(&width) => {
-                packed(width, signed)
+                native(width, signed)
             }
             Some(Type::Bits { width, signed }) => Shape::Wide { width, signed },
-            Some(Type::Error | Type::Enum(_) | Type::ActionRun(_)) => packed(32, false),
+            Some(Type::Error | Type::Enum(_) | Type::ActionRun(_)) => native(32, false),
             Some(Type::Varbits { max_width }) => Shape::Varbit { most: max_width },
             Some(Type::Integer | Type::String) | None => Shape::None("a value without a width"),
             Some(Type::Stack { element, size }) => match self.of(program, element) {

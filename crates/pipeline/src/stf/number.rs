@@ -1,4 +1,5 @@
-//! Numbers in scripts, of any size, in base 2, 8, 10 or 16, with `*` for digits that match anything.
+//! Numbers in scripts, of any size, in base 2, 8, 10 or 16, with `*` for digits that match
+//! anything.
 
 use ir::bits::Bits;
 use num_bigint::BigInt;

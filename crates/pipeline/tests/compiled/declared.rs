@@ -114,10 +114,7 @@ fn used(program: &Program, checked: &Checked<'_>) -> BTreeSet<DeclarationId> {
 fn case(seed: u64) -> Case {
     let mut random = ChaCha8Rng::seed_from_u64(seed);
     let mut first = [[0, 2, 4][seed as usize % 3], seed as u32 / 3 % 2, 0].into_iter();
-    Case::new(
-        &mut |resolved| first.next().unwrap_or_else(|| random.random_range(0..resolved.max(1))),
-        0,
-    )
+    Case::new(&mut |bound| first.next().unwrap_or_else(|| random.random_range(0..bound.max(1))), 0)
 }
 
 #[test]

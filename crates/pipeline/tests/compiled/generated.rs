@@ -23,8 +23,8 @@ struct Generator {
 }
 
 impl Generator {
-    fn below(&mut self, resolved: u32) -> u32 {
-        self.random.random_range(0..resolved)
+    fn below(&mut self, bound: u32) -> u32 {
+        self.random.random_range(0..bound)
     }
 
     fn type_name(width: u32, signed: bool) -> String {

@@ -162,7 +162,7 @@ fn compare(text: &str, follows: bool, seed: u64) {
     for round in 0..120 {
         for _ in 0..random.random_range(0..5) {
             let bounds = [9, 2, 24, 2, 3, 10_000, 200, 200];
-            let numbers = bounds.map(|resolved: u64| random.random_range(0..resolved));
+            let numbers = bounds.map(|bound: u64| random.random_range(0..bound));
             let now = both.now();
             both.each(|switch| change(switch, numbers, now));
         }

@@ -26,7 +26,7 @@ fn generated_programs_with_all_constructs_give_the_same() {
     let mut different = Vec::new();
     for seed in first..first + programs {
         let mut random = ChaCha8Rng::seed_from_u64(seed);
-        let case = Case::new(&mut |resolved| random.random_range(0..resolved.max(1)), INPUTS);
+        let case = Case::new(&mut |bound| random.random_range(0..bound.max(1)), INPUTS);
         heads += u64::from(case.has_heads());
         match case.difference() {
             Ok(outcome) => {

@@ -118,8 +118,8 @@ fn v1model_egress_has_the_same_metadata_on_every_way() {
     }
 }
 
-/// Fields that blocks read only through a whole struct: a copy, a function, a sub-control's argument
-/// or a comparison.
+/// Fields that blocks read only through a whole struct: a copy, a function, a sub-control's
+/// argument or a comparison.
 #[test]
 fn v1model_metadata_that_are_used_as_a_whole_are_the_same_on_every_way() {
     let declarations = "

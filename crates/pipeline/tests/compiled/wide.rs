@@ -92,7 +92,7 @@ fn wide_numbers_are_codes_own() {
     let (mut left, mut most) = (0, 0);
     for round in 0..60 {
         for _ in 0..random.random_range(0..6) {
-            let choices = [5, 2, 3].map(|resolved| random.random_range(0..resolved));
+            let choices = [5, 2, 3].map(|bound| random.random_range(0..bound));
             let numbers = [number(&mut random), number(&mut random)];
             both.each(|switch| change(switch, choices, numbers));
         }

@@ -25,8 +25,8 @@ struct Random<'a> {
 }
 
 impl Random<'_> {
-    fn below(&mut self, resolved: u32) -> u32 {
-        self.random.random_range(0..resolved)
+    fn below(&mut self, bound: u32) -> u32 {
+        self.random.random_range(0..bound)
     }
 
     fn one_in(&mut self, chances: u32) -> bool {

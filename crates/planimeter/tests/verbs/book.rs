@@ -1,7 +1,7 @@
 //! Runs every command that the book shows, each page in its own network namespace and directory.
 //! Commands that take longer than a test may are shortened, and others are left out only for a
-//! stated reason (`plan.rs`). `conformance/tests/peers/book.rs` runs the tutorials' blocks marked `sh` as
-//! scripts, and `src/manual/tests.rs` parses the commands of the reference.
+//! stated reason (`plan.rs`). `conformance/tests/peers/book.rs` runs the tutorials' blocks marked
+//! `sh` as scripts, and `src/manual/tests.rs` parses the commands of the reference.
 
 use std::collections::BTreeSet;
 use std::fs;

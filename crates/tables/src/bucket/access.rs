@@ -121,9 +121,9 @@ unsafe fn locate<const K: usize, const V: usize, const NUMBERED: bool>(
     }
 }
 
-/// Implements [`Access::prefetch_named`]. While packets are inside the gate, no entries are inserted
-/// or removed. There is no branch on the slot of a key, because a branch predictor could not
-/// predict it.
+/// Implements [`Access::prefetch_named`]. While packets are inside the gate, no entries are
+/// inserted or removed. There is no branch on the slot of a key, because a branch predictor could
+/// not predict it.
 unsafe fn name<const K: usize, const V: usize, const NUMBERED: bool>(
     access: &Access,
     (keys, buckets): (&[[u64; 2]], &[u64]),

@@ -229,8 +229,8 @@ impl Function<'_, '_> {
         self.masked(result, width)
     }
 
-    /// Shifts to the left or to the right. A shift by the width or more yields zero, or the sign for
-    /// a signed right shift.
+    /// Shifts to the left or to the right. A shift by the width or more yields zero, or the sign
+    /// for a signed right shift.
     fn shifted(
         &mut self,
         to_the_left: bool,

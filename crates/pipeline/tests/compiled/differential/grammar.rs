@@ -275,8 +275,8 @@ struct Grammar<'g, 'c> {
 }
 
 impl Grammar<'_, '_> {
-    fn below(&mut self, resolved: u32) -> u32 {
-        (self.choose)(resolved)
+    fn below(&mut self, bound: u32) -> u32 {
+        (self.choose)(bound)
     }
 
     fn one_of(&mut self, of: &[&str]) -> String {

@@ -66,8 +66,8 @@ pub(crate) const LEFT_OUT: &[(&str, &str, &str)] = &[
         "planimeter probe -p p4runtime --serve",
         "serves until it is interrupted; tests/endings starts one",
     ),
-    // These commands use interfaces: conformance/tests/peers/switch_hosts.rs and mininet.rs run switches,
-    // which end only when they are told to.
+    // These commands use interfaces: conformance/tests/peers/switch_hosts.rs and mininet.rs run
+    // switches, which end only when they are told to.
     ("", "planimeter switch", "conformance/tests/peers/switch_hosts.rs, crates/softswitch/tests"),
     ("docs/switch.md", "planimeter controller --device", "conformance/tests/peers/switch_hosts.rs"),
     (
