@@ -9,6 +9,7 @@
 
 mod channel;
 mod clock;
+mod devices;
 mod handle;
 mod pushing;
 mod routes;
@@ -24,14 +25,13 @@ pub use grpc::{
 };
 use thiserror::Error;
 use tokio::net::TcpListener;
-use tonic::Status;
 
 pub use self::clock::now;
 pub use self::handle::{
     DeviceHandle, DeviceObserver, DigestError, DigestList, IdleTimeoutError, NoObserver, PacketIn,
     PacketInError, PacketInMetadata, PacketOutRefusal,
 };
-use self::{routes::Routes, service::Service};
+use self::{devices::Devices, routes::Routes, service::Service};
 use crate::gnmi::GnmiServer;
 
 /// The reason why a server could not be started.
@@ -44,27 +44,6 @@ pub enum ServeError {
     /// The TLS identity cannot be used.
     #[error(transparent)]
     Tls(#[from] TlsError),
-}
-
-/// The devices of one server.
-#[derive(Debug)]
-struct Devices(HashMap<u64, DeviceHandle>);
-
-impl Devices {
-    fn find(&self, device_id: u64) -> Result<DeviceHandle, Status> {
-        self.0.get(&device_id).cloned().ok_or_else(|| {
-            Status::not_found(format!("Device id {device_id} is not known to this server."))
-        })
-    }
-
-    /// Returns the device with this id. An empty target selects the device with the lowest id.
-    fn target(&self, target: &str) -> Option<DeviceHandle> {
-        let id = match target {
-            "" => *self.0.keys().min()?,
-            target => target.parse().ok()?,
-        };
-        self.0.get(&id).cloned()
-    }
 }
 
 /// A P4Runtime server for one listener.

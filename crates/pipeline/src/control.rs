@@ -2,6 +2,7 @@
 //! do not depend on a protocol. The `*_named` functions look up identifiers by name.
 
 mod arrays;
+mod changes;
 mod profiles;
 mod replication;
 mod tables;

@@ -7,6 +7,7 @@
 
 mod apply;
 mod expression;
+pub(crate) mod externs;
 mod parse;
 mod place;
 mod scratch;

@@ -21,7 +21,6 @@ pub(crate) use touched::Touched;
 
 use crate::dialect::Dialect;
 use crate::error::{LoadError, RunError};
-use crate::interpreter::Stop;
 use crate::value::Value;
 use ir::bits::Bits;
 use ir::{
@@ -299,11 +298,6 @@ impl Layout {
     /// Returns the error of a packet that exceeds its limit of work.
     pub(crate) fn work_limit(&self) -> RunError {
         RunError::WorkLimit(self.packet_work.into())
-    }
-
-    /// Returns a rejection with an error of the core language.
-    pub(crate) fn reject(&self, error: CoreError) -> Stop {
-        Stop::Reject(self.names.error(error))
     }
 
     /// Formats a value for people, with the names of fields, errors and members.

@@ -67,6 +67,8 @@ pub struct CloneSession {
 
 /// The clone session that PSA has from the start (PSA specification, section 6.8).
 pub(crate) const PSA_CLONE_SESSION_TO_CPU: u32 = 0;
+/// The bits of a clone session's number that are used (`MIRROR_SESSION_ID_MASK` of simple_switch).
+pub(crate) const SESSION_BITS: u64 = 0x7fff;
 const PSA_PORT_CPU: u32 = 0xffff_fffd;
 
 /// The state of a switch. See the [module](self).

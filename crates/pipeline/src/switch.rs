@@ -4,7 +4,7 @@ use crate::architecture::{Driver, Output};
 use crate::compiled::{Batch, Compiled, StageTimes, Way};
 use crate::dialect::Dialect;
 use crate::error::{CompileError, LoadError, RunError};
-use crate::externs;
+use crate::interpreter::externs::calls;
 use crate::interpreter::{EndFlag, Interpreter, Scratch};
 use crate::layout::{Layout, each_statement};
 use crate::state::{Digest, PSA_CLONE_SESSION_TO_CPU, State};
@@ -494,11 +494,11 @@ fn check_externs(layout: &Layout) -> Result<(), LoadError> {
     each_statement(program, &mut |statement| {
         if let StatementKind::CallExtern { callee, .. } = &statement.kind
             && unknown.is_ok()
-            && !externs::known(program, callee)
+            && !calls::known(program, callee)
         {
             unknown = Err(LoadError::UnknownExtern {
                 place: layout.place_in_source(statement.location),
-                name: externs::calls::name(program, callee),
+                name: calls::name(program, callee),
             });
         }
     });

@@ -14,18 +14,21 @@ mod packed;
 mod packing;
 mod profile;
 mod search;
+mod shape;
 mod stored;
 mod timer;
 
 pub use change::{Changed, EntryChange};
 pub(crate) use change::{EntryChanges, Left};
-pub(crate) use entry::fit;
-pub use entry::{ActionCall, EntryAction, FieldMatch, TableEntry, WeightedAction};
+pub use entry::{
+    ActionCall, EntryAction, FieldMatch, Group, GroupMember, TableEntry, WeightedAction,
+};
 pub use packed::table_design;
 pub(crate) use packed::{Chooser, CompiledTable, Member, NO_ACTION, design};
 pub(crate) use packing::EntryLayout;
-pub use profile::{Group, GroupMember};
 pub(crate) use profile::{Profile, choose};
+pub use shape::EntryHandle;
+pub(crate) use shape::{Ageing, KeyShape, fit};
 #[cfg(test)]
 pub(crate) use stored::DROPPED;
 pub(crate) use stored::{
@@ -43,49 +46,12 @@ use crate::layout::Layout;
 use crate::sync::{lock, read, write};
 pub use entities::CounterData as CounterValue;
 use ir::bits::Bits;
-use ir::{self, ExternId, ExternType, IdleTimeout, MatchKind, TableId};
+use ir::{self, ExternId, ExternType, MatchKind, TableId};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, RwLock};
 use std::time::Duration;
 use tables::{Slab, WorkerGroup};
-
-/// The identifier of an entry of a table. Handles are never reused.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct EntryHandle(pub u64);
-
-impl EntryHandle {
-    /// The handle of the default entry, which a packet hits if no other entry matches. It has
-    /// counters and meters of its own if the architecture provides them (PSA specification,
-    /// sections 7.9 and 7.10).
-    pub const DEFAULT: Self = Self(0);
-}
-
-/// The properties of a key against which entries are checked.
-#[derive(Clone, Debug)]
-pub(crate) struct KeyShape {
-    pub(crate) name: String,
-    pub(crate) kind: MatchKind,
-    pub(crate) width: u32,
-    pub(crate) signed: bool,
-}
-
-impl KeyShape {
-    fn of(layout: &Layout, key: &ir::Key) -> Option<Self> {
-        let pattern = layout.initial(key.expression.type_id)?.to_pattern()?;
-        Some(Self {
-            name: key.name.clone(),
-            kind: key.match_kind.clone(),
-            width: pattern.width(),
-            signed: pattern.is_signed(),
-        })
-    }
-
-    /// Whether entries of a table with this key have priorities.
-    fn needs_priority(&self) -> bool {
-        matches!(self.kind, MatchKind::Ternary | MatchKind::Range | MatchKind::Optional)
-    }
-}
 
 /// Returns `NoAction`, if the table has it.
 fn no_action(layout: &Layout, table: &ir::Table) -> Option<ActionCall> {
@@ -105,24 +71,6 @@ pub(crate) struct DefaultState {
     /// p4c's back end for BMv2 leaves it out, with a warning (`backends/bmv2/common/control.h`).
     pub(crate) is_left_out: bool,
     pub(crate) directs: Directs,
-}
-
-/// The treatment of entries whose idle timeout expires.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Ageing {
-    None,
-    Notify,
-    Delete,
-}
-
-impl Ageing {
-    fn of(table: &ir::Table) -> Self {
-        match table.idle_timeout {
-            None => Self::None,
-            Some(IdleTimeout::AutoDelete) => Self::Delete,
-            Some(IdleTimeout::NotifyControl) => Self::Notify,
-        }
-    }
 }
 
 /// An entry that timed out.

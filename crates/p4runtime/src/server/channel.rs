@@ -14,7 +14,7 @@ use h2::{RecvStream, SendStream, server::SendResponse};
 use tonic::{Status, codegen::http};
 
 use super::{
-    Devices,
+    devices::Devices,
     handle::{DeviceHandle, Outgoing, PacketIn, PacketInMetadata},
 };
 use grpc::{Call, Encode, Held, Messages, Outbox, OutboxReader, Sending, When};

@@ -22,8 +22,8 @@ use tonic::{
 };
 
 use super::{
-    Devices,
     channel::{Channel, Recipient},
+    devices::Devices,
     pushing,
 };
 use crate::{

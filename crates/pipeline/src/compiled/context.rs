@@ -39,12 +39,6 @@ pub(super) const HOST_FAULT: u64 = u64::MAX - 1;
 /// The fault of a packet for which the driver asked for a block that the package does not have.
 pub(super) const NO_BLOCK: u64 = u64::MAX - 2;
 
-/// The value of `action_run` if no action ran, equal to the interpreter's.
-pub(super) use crate::table::NO_ACTION;
-
-/// The bit of the result of [`apply`] that is set if the lookup found an entry.
-pub(super) const HIT: u32 = 32;
-
 /// The flag in [`Context::asked`] that a step has requested a copy, another pass or a digest.
 pub(super) const REQUESTS: u64 = 1;
 

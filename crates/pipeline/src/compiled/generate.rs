@@ -15,6 +15,7 @@ mod cold;
 mod crc;
 mod effort;
 mod expression;
+mod function;
 mod host_call;
 mod members;
 mod memory;
@@ -26,56 +27,23 @@ mod stack;
 mod statement;
 mod table;
 mod timers;
+mod variables;
 
 use self::assemble::Made;
 use self::burst::prefetch::Prefetched;
 use self::effort::Effort;
-use self::host_call::{HostCall, HostCalls, signature_of_words};
-use self::places::Places;
+use self::function::{Function, Names};
 pub use self::stack::WORKER_STACK_BYTES;
 use super::burst::{BatchLookup, Owned, Stage, Stages};
 use super::context::{self, Code, Context, flow};
 use super::fast_path::FastPath;
 use super::plan::Plan;
-use crate::error::{CompileError, InternalError};
-use crate::resolved::{Body, Callee, ResolvedProgram};
-use cranelift_codegen::ir::condcodes::IntCC;
-use cranelift_codegen::ir::{
-    self as clif, InstBuilder, MemFlagsData, Signature, UserFuncName, Value, types,
-};
-use cranelift_codegen::isa::TargetFrontendConfig;
+use crate::error::CompileError;
+use crate::resolved::ResolvedProgram;
 use cranelift_frontend::{FunctionBuilder, FunctionBuilderContext};
 use cranelift_jit::{JITBuilder, JITModule};
 use cranelift_module::{FuncId, Linkage, Module, default_libcall_names};
-use std::collections::HashMap;
 use std::fmt;
-use std::mem::offset_of;
-
-/// The offsets of the fields of the context.
-mod context_offset {
-    use super::{Context, offset_of};
-
-    pub(super) const PACKET: usize = offset_of!(Context, packet);
-    pub(super) const LENGTH: usize = offset_of!(Context, length);
-    pub(super) const CURSOR: usize = offset_of!(Context, cursor);
-    pub(super) const EMITTED: usize = offset_of!(Context, emitted);
-    pub(super) const EMITTED_LENGTH: usize = offset_of!(Context, emitted_length);
-    pub(super) const WORK_LEFT: usize = offset_of!(Context, work_left);
-    pub(super) const ERROR: usize = offset_of!(Context, error);
-    pub(super) const FAULT: usize = offset_of!(Context, fault);
-    pub(super) const LENGTH_CHANGE: usize = offset_of!(Context, length_change);
-    pub(super) const TRUNCATE: usize = offset_of!(Context, truncate);
-    pub(super) const DESTINATION: usize = offset_of!(Context, destination);
-    pub(super) const TIMED: usize = offset_of!(Context, timed);
-    pub(super) const NOW: usize = offset_of!(Context, now);
-    pub(super) const CHECKSUM_ERROR: usize = offset_of!(Context, checksum_error);
-    pub(super) const REQUESTS: usize = offset_of!(Context, requests);
-    pub(super) const RECEIVED_LENGTH: usize = offset_of!(Context, received_length);
-    pub(super) const TABLES: usize = offset_of!(Context, tables);
-    pub(super) const ARRAYS: usize = offset_of!(Context, arrays);
-    pub(super) const IS_ALONE: usize = offset_of!(Context, is_alone);
-    pub(super) const HAS_LEFT: usize = offset_of!(Context, has_left);
-}
 
 /// A function that processes packets in bursts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -311,240 +279,5 @@ impl<'b> Generator<'b> {
         }
         made.push(id, context);
         Ok(id)
-    }
-}
-
-/// The functions that the module declares.
-struct Names {
-    block: Signature,
-    bodies: HashMap<Callee, FuncId>,
-    host_calls: HostCalls,
-    /// The function that makes calls on cold paths; see [`cold`].
-    cold: FuncId,
-}
-
-impl Names {
-    fn new(module: &mut JITModule, resolved: &ResolvedProgram) -> Result<Self, CompileError> {
-        let block = signature_of_words(module, 2, true);
-        let mut bodies = HashMap::new();
-        for (number, (callee, _)) in resolved.bodies.iter().enumerate() {
-            let name = format!("block_{number}");
-            let id = module
-                .declare_function(&name, Linkage::Local, &block)
-                .map_err(CompileError::generator)?;
-            bodies.insert(*callee, id);
-        }
-        let host_calls = HostCalls::declare(module)?;
-        let cold = cold::declare(module)?;
-        Ok(Self { block, bodies, host_calls, cold })
-    }
-
-    /// Creates the context of a block or a stage that is to be generated.
-    fn context(&self, module: &JITModule, id: FuncId) -> cranelift_codegen::Context {
-        let mut context = module.make_context();
-        context.func.signature = self.block.clone();
-        context.func.name = UserFuncName::user(0, id.as_u32());
-        context
-    }
-}
-
-/// A function that is being generated.
-struct Function<'f, 'm> {
-    builder: FunctionBuilder<'f>,
-    module: &'m mut JITModule,
-    names: &'m Names,
-    resolved: &'m ResolvedProgram,
-    config: TargetFrontendConfig,
-    frame: Value,
-    context: Value,
-    /// The blocks to which `continue` and `break` jump, for each loop, the innermost last.
-    loops: Vec<(clif::Block, clif::Block)>,
-    /// The block to which `return` jumps in a state of a parser.
-    state_end: Option<clif::Block>,
-    /// The places of values that are variables of the function. `None` if all values are in the
-    /// frame.
-    places: Option<Places<'m>>,
-    /// The first invariant that was found violated, for which the program is refused.
-    broken: Option<InternalError>,
-}
-
-impl<'f, 'm> Function<'f, 'm> {
-    fn new(
-        mut builder: FunctionBuilder<'f>,
-        module: &'m mut JITModule,
-        names: &'m Names,
-        resolved: &'m ResolvedProgram,
-    ) -> Self {
-        let entry = builder.create_block();
-        builder.append_block_params_for_function_params(entry);
-        builder.switch_to_block(entry);
-        let parameters = match builder.block_params(entry) {
-            [frame, context] => Some((*frame, *context)),
-            _ => None,
-        };
-        let (frame, context) = parameters.unwrap_or_else(|| {
-            let none = builder.ins().iconst(types::I64, 0);
-            (none, none)
-        });
-        let mut function = Self {
-            config: module.target_config(),
-            builder,
-            module,
-            names,
-            resolved,
-            frame,
-            context,
-            loops: Vec::new(),
-            state_end: None,
-            places: None,
-            broken: None,
-        };
-        if parameters.is_none() {
-            function.broken("a function whose parameters are not the frame and the context");
-        }
-        function
-    }
-
-    fn body(mut self, body: &Body) -> Result<(), InternalError> {
-        match body {
-            Body::Block(block) => {
-                if !self.block(block) {
-                    self.leave(flow::NEXT);
-                }
-            }
-            Body::Parser(parser) => self.parser(parser),
-        }
-        self.finish()
-    }
-
-    /// Completes the function. Returns the first invariant that was violated while the function was
-    /// generated, if any.
-    fn finish(mut self) -> Result<(), InternalError> {
-        if let Some(broken) = self.broken {
-            return Err(broken);
-        }
-        self.builder.seal_all_blocks();
-        let frontend = self.module.target_config();
-        self.builder.finalize(frontend);
-        Ok(())
-    }
-
-    /// Records that an invariant of the code generator is violated where this function is called.
-    /// [`Function::finish`] then refuses the program, so code that is generated after the call
-    /// never runs.
-    #[track_caller]
-    fn broken(&mut self, what: &'static str) {
-        self.broken.get_or_insert(InternalError::new(what));
-    }
-
-    /// Records a violated invariant as [`Function::broken`] does, and returns a value in place of
-    /// the one that cannot be computed.
-    #[track_caller]
-    fn broken_value(&mut self, what: &'static str) -> Value {
-        self.broken(what);
-        self.number(0)
-    }
-
-    /// Ends the function, or the current inlined body, with the given [`flow`].
-    fn leave(&mut self, how: i64) {
-        if self.jump_to_end(how) {
-            return;
-        }
-        let how = self.builder.ins().iconst(types::I64, how);
-        self.builder.ins().return_(&[how]);
-    }
-
-    /// Returns a field of the context, from its variable or from memory.
-    fn context_field(&mut self, offset: usize) -> Value {
-        if let Some(variable) = self.context_variable(offset) {
-            return self.builder.use_var(variable);
-        }
-        let flags = MemFlagsData::new().with_notrap();
-        self.builder.ins().load(types::I64, flags, self.context, offset as i32)
-    }
-
-    /// Sets a field of the context, in its variable or in memory.
-    fn set_context_field(&mut self, offset: usize, value: Value) {
-        if let Some(variable) = self.context_variable(offset) {
-            return self.builder.def_var(variable, value);
-        }
-        let flags = MemFlagsData::new().with_notrap();
-        self.builder.ins().store(flags, value, self.context, offset as i32);
-    }
-
-    /// Continues in a new block if the condition holds; otherwise runs the code that `otherwise`
-    /// emits, which must end in a terminator.
-    fn unless(&mut self, condition: Value, otherwise: impl FnOnce(&mut Self)) {
-        let (fails, goes_on) = (self.builder.create_block(), self.builder.create_block());
-        self.builder.set_cold_block(fails);
-        self.builder.ins().brif(condition, goes_on, &[], fails, &[]);
-        self.builder.switch_to_block(fails);
-        otherwise(self);
-        self.builder.switch_to_block(goes_on);
-    }
-
-    /// Returns from the function with the result of a call, unless that is [`flow::NEXT`].
-    fn return_unless_next(&mut self, how: Value) {
-        let is_next = self.builder.ins().icmp_imm_s(IntCC::Equal, how, flow::NEXT);
-        self.unless(is_next, |function| {
-            function.builder.ins().return_(&[how]);
-        });
-    }
-
-    /// Ends the parser with an error.
-    fn reject(&mut self, error: Value) {
-        self.set_context_field(context_offset::ERROR, error);
-        self.leave(flow::REJECT);
-    }
-
-    /// Ends the parser with the given error unless the condition holds.
-    fn reject_unless(&mut self, condition: Value, error: u64) {
-        self.unless(condition, |function| {
-            let error = function.number(error);
-            function.reject(error);
-        });
-    }
-
-    /// Ends the function with the given fault unless the condition holds.
-    fn fault_unless(&mut self, condition: Value, fault: u64) {
-        self.unless(condition, |function| {
-            let fault = function.number(fault);
-            function.set_context_field(context_offset::FAULT, fault);
-            function.leave(flow::FAULT);
-        });
-    }
-
-    /// Charges units of work to the packet, and emits a fault for a packet that has none left.
-    fn charge(&mut self, units: u32) {
-        let left = self.context_field(context_offset::WORK_LEFT);
-        let left = self.builder.ins().iadd_imm_s(left, -i64::from(units));
-        self.set_context_field(context_offset::WORK_LEFT, left);
-        // In a burst, the budget covers all that one pass through the program can do, so it is not
-        // checked.
-        if self.places.is_none() {
-            let is_left = self.builder.ins().icmp_imm_s(IntCC::SignedGreaterThanOrEqual, left, 0);
-            let (refills, goes_on) = (self.builder.create_block(), self.builder.create_block());
-            self.builder.set_cold_block(refills);
-            self.builder.ins().brif(is_left, goes_on, &[], refills, &[]);
-            self.builder.switch_to_block(refills);
-            let left = self.call_host(HostCall::Refill, &[self.context]);
-            let is_left = self.builder.ins().icmp_imm_s(IntCC::SignedGreaterThanOrEqual, left, 0);
-            self.fault_unless(is_left, context::WORK_LIMIT);
-            self.builder.ins().jump(goes_on, &[]);
-            self.builder.switch_to_block(goes_on);
-        }
-    }
-
-    /// Emits a call of the code of a block, and returns how it ended.
-    fn call_block(&mut self, callee: Callee) -> Value {
-        let Some(id) = self.names.bodies.get(&callee).copied() else {
-            return self.broken_value("a callee without a body");
-        };
-        let function = self.module.declare_func_in_func(id, self.builder.func);
-        let call = self.builder.ins().call(function, &[self.frame, self.context]);
-        match self.builder.inst_results(call).first().copied() {
-            Some(result) => result,
-            None => self.broken_value("a block whose code returns nothing"),
-        }
     }
 }

@@ -4,7 +4,6 @@
 //! accesses to that shared state on behalf of generated code are here, except for packed tables
 //! (`tables`), which come here only for a default action that packets write.
 
-use super::context::{HIT, NO_ACTION};
 use super::tables::TableAccess;
 use crate::error::{InternalError, RunError};
 use crate::externs::ExternState;
@@ -14,13 +13,17 @@ use crate::resolved::shape::{Scalar, Storage};
 use crate::resolved::{Field, ResolvedProgram, Table, TableAction};
 use crate::state::{State, is_member};
 use crate::switch::Core;
-use crate::table::{ActionCall, ActionCell, Ageing, Direct, Left, Runs, Stored, TableState};
+use crate::table::{
+    ActionCall, ActionCell, Ageing, Direct, Left, NO_ACTION, Runs, Stored, TableState,
+};
 use crate::value::Value;
 use ir::TableId;
 use ir::bits::Bits;
 use std::sync::{Arc, MutexGuard};
 use std::time::Duration;
 
+/// The bit of the result of [`Host::apply`] that is set if the lookup found an entry.
+pub(super) const HIT: u32 = 32;
 /// The violated invariant of an action that is not among those of its table.
 const NO_ACTION_THERE: &str = "an action that is not among those of its table";
 /// The violated invariant of an argument that does not fit the parameters of its action.

@@ -4,11 +4,10 @@
 //! [`ResolvedProgram::packed`]. It calls the functions that the access points to, and finds the
 //! table's default action in it.
 
-use super::context::NO_ACTION;
 use crate::error::RunError;
 use crate::resolved::ResolvedProgram;
 use crate::state::State;
-use crate::table::{ActionCall, CompiledTable, EntryLayout};
+use crate::table::{ActionCall, CompiledTable, EntryLayout, NO_ACTION};
 use std::sync::Arc;
 use tables::{Access, Lookups, Reached, Searcher, Worker};
 

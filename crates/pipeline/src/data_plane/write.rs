@@ -8,8 +8,7 @@ use crate::array::Array;
 use crate::dialect::Dialect;
 use crate::externs::ExternState;
 use crate::externs::meter::Meter;
-use crate::externs::v1model::SESSION_BITS;
-use crate::state::{CloneSession, Replica};
+use crate::state::{CloneSession, Replica, SESSION_BITS};
 use crate::sync::write;
 use crate::table::{
     self, ActionCell, Ageing, CounterValue, Directs, EntryAction, EntryHandle, GroupCell, Note,

@@ -2,6 +2,7 @@
 //! `crc32` those of ISO-HDLC.
 
 use super::crc::{Crc, CrcParameters};
+use super::lookup3::lookup3;
 use crate::error::RunError;
 use std::sync::Arc;
 
@@ -112,7 +113,7 @@ impl HashSettings {
             Algorithm::Xor16 => u64::from(xor16(data)),
             Algorithm::Identity => identity(data),
             Algorithm::Toeplitz => u64::from(toeplitz(&self.toeplitz_key, data)),
-            Algorithm::Lookup3 => u64::from(Algorithm::lookup3(data)),
+            Algorithm::Lookup3 => u64::from(lookup3(data)),
             // The fixed CRCs have been handled above.
             _ => return None,
         })

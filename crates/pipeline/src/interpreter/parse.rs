@@ -11,6 +11,11 @@ use ir::{Expression, KeySet, Parser, Place, SelectCase, Target, Transition, Type
 use std::sync::Arc;
 
 impl Interpreter<'_> {
+    /// Returns a rejection with an error of the core language.
+    pub(super) fn reject(&self, error: CoreError) -> Stop {
+        Stop::Reject(self.layout.names.error(error))
+    }
+
     /// Runs the states of a parser whose parameters are set.
     pub(super) fn parse(&mut self, parser: &Parser) -> Result<Flow, Stop> {
         match self.block(&parser.prologue)? {
@@ -37,11 +42,11 @@ impl Interpreter<'_> {
             };
             match target {
                 Target::Accept => return Ok(Flow::Next),
-                Target::Reject => return Err(self.layout.reject(CoreError::NoError)),
+                Target::Reject => return Err(self.reject(CoreError::NoError)),
                 Target::State(next) => state_id = next,
             }
         }
-        Err(self.layout.reject(CoreError::ParserTimeout))
+        Err(self.reject(CoreError::ParserTimeout))
     }
 
     fn target(&self, chosen: Option<usize>, cases: &[SelectCase]) -> Result<Target, Stop> {
@@ -52,7 +57,7 @@ impl Interpreter<'_> {
         // ends without an error (`backends/bmv2/simple_switch/midend.cpp` and its counterpart in
         // psa_switch lack `HandleNoMatch`; `src/bm_sim/parser.cpp`, `find_next_state`).
         let is_bmv2 = self.layout.dialect.is_bmv2();
-        Err(self.layout.reject(if is_bmv2 { CoreError::NoError } else { CoreError::NoMatch }))
+        Err(self.reject(if is_bmv2 { CoreError::NoError } else { CoreError::NoMatch }))
     }
 
     /// Returns the position of the first case that matches.
@@ -154,12 +159,12 @@ impl Interpreter<'_> {
             Some(width) => Some(super::place::number(&self.evaluate(width)?)),
         };
         if varbits.is_some_and(|width| width % 8 != 0) {
-            return Err(self.layout.reject(CoreError::ParserInvalidArgument));
+            return Err(self.reject(CoreError::ParserInvalidArgument));
         }
         let mut cursor = self.cursor;
         let value = self.read_packet(header_type, &mut cursor, varbits.unwrap_or(0))?;
         if varbits.is_some_and(|width| width > self.largest_varbit(header_type)) {
-            return Err(self.layout.reject(CoreError::HeaderTooShort));
+            return Err(self.reject(CoreError::HeaderTooShort));
         }
         self.cursor = cursor;
         self.event(|interpreter| Event::Extract {
@@ -191,7 +196,7 @@ impl Interpreter<'_> {
         });
         let width: u64 = widths.sum::<Option<u64>>()?;
         if cursor.checked_add(width).is_none_or(|end| end > length) {
-            return Some(Err(self.layout.reject(CoreError::PacketTooShort)));
+            return Some(Err(self.reject(CoreError::PacketTooShort)));
         }
         let packet = std::mem::take(&mut self.scratch.packet);
         if let Some(Value::Header { valid, fields }) = self.fields_mut(place) {
@@ -236,7 +241,7 @@ impl Interpreter<'_> {
     fn read_packet(&self, type_id: TypeId, cursor: &mut u64, varbits: u64) -> Result<Value, Stop> {
         let take = |cursor: &mut u64, width: u32, signed: bool| {
             let bits = Bits::read_packet(&self.scratch.packet, *cursor, width, signed);
-            let bits = bits.ok_or_else(|| self.layout.reject(CoreError::PacketTooShort))?;
+            let bits = bits.ok_or_else(|| self.reject(CoreError::PacketTooShort))?;
             *cursor += u64::from(width);
             Ok::<_, Stop>(bits)
         };
@@ -291,12 +296,12 @@ impl Interpreter<'_> {
         // BMv2 moves by whole bytes. P4 leaves the unit to the target.
         let by_bytes = self.layout.dialect.is_of_switches();
         if by_bytes && !bits.is_multiple_of(8) {
-            return Err(self.layout.reject(CoreError::ParserInvalidArgument));
+            return Err(self.reject(CoreError::ParserInvalidArgument));
         }
         let end = self.cursor.checked_add(bits);
         match end.filter(|end| *end <= self.scratch.packet.len() as u64 * 8) {
             Some(end) => self.cursor = end,
-            None => return Err(self.layout.reject(CoreError::PacketTooShort)),
+            None => return Err(self.reject(CoreError::PacketTooShort)),
         }
         Ok(())
     }

@@ -56,7 +56,7 @@ impl Interpreter<'_> {
                     match index.filter(|index| *index < elements.len()) {
                         Some(index) => Step::Element(index),
                         None if self.in_parser => {
-                            return Err(self.layout.reject(CoreError::StackOutOfBounds));
+                            return Err(self.reject(CoreError::StackOutOfBounds));
                         }
                         None => {
                             resolved.outside = true;

@@ -97,7 +97,7 @@ impl Interpreter<'_> {
             StatementKind::Exit => return Ok(Flow::Exit),
             StatementKind::CallExtern { callee, arguments, result, .. } => {
                 let (location, place) = (statement.location, result.as_ref());
-                let call = crate::externs::Call { callee, arguments, location, result: place };
+                let call = super::externs::Call { callee, arguments, location, result: place };
                 let result = place.map(|place| self.resolve(place)).transpose()?;
                 let value = self.call_extern(&call)?;
                 if let (Some(place), Some(value)) = (result, value) {

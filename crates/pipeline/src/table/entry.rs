@@ -1,7 +1,7 @@
 //! The entries of tables as the control plane sees them: their matches, and the actions that they
 //! run.
 
-use super::KeyShape;
+use super::shape::KeyShape;
 use crate::error::ControlError;
 use crate::layout::Layout;
 use crate::value::Value;
@@ -81,6 +81,26 @@ pub struct ActionCall {
 pub struct WeightedAction {
     /// The action that runs.
     pub action: ActionCall,
+    /// The member's share of the flows, at least 1.
+    pub weight: u32,
+    /// The port that must be up for the member to be chosen, if any.
+    pub watch_port: Option<u32>,
+}
+
+/// A group of an action selector.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Group {
+    /// The members, in the order in which the hash chooses them, which is by member identifier.
+    pub members: Vec<GroupMember>,
+    /// The maximum weight of the group. Zero stands for the size of the selector.
+    pub max_size: u32,
+}
+
+/// A member of a group, with its weight.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct GroupMember {
+    /// The identifier of the member.
+    pub member: u32,
     /// The member's share of the flows, at least 1.
     pub weight: u32,
     /// The port that must be up for the member to be chosen, if any.
@@ -169,32 +189,6 @@ impl FieldMatch {
             }
         })
     }
-}
-
-impl KeyShape {
-    fn fit(&self, value: &Bits) -> Result<Bits, ControlError> {
-        fit(&self.name, value, self.width, self.signed)
-    }
-}
-
-/// Converts a pattern to a type of `width` bits. Shorter values are extended, and set bits beyond
-/// the width are an error.
-pub(crate) fn fit(
-    what: &str,
-    value: &Bits,
-    width: u32,
-    signed: bool,
-) -> Result<Bits, ControlError> {
-    let cast = value.cast(width, signed);
-    if cast.cast(value.width(), value.is_signed()) != *value {
-        let found = value.to_biguint().bits();
-        return Err(ControlError::Width {
-            what: what.to_owned(),
-            expected: width,
-            found: u32::try_from(found).unwrap_or(u32::MAX),
-        });
-    }
-    Ok(cast)
 }
 
 /// Returns an action call that the program declares.

@@ -15,8 +15,9 @@ mod choosing;
 
 pub(crate) use self::choosing::{Chooser, Choosing, Member, NO_ACTION};
 
+use super::entry::ActionCall;
 use super::packing::EntryLayout;
-use super::{ActionCall, EntryState, Stored};
+use super::stored::{EntryState, Stored};
 use crate::value::Value;
 use ir::{ActionId, EntryStore, Replicas, TableStorage, UpdateMethod};
 use std::ops::Deref;
@@ -78,7 +79,7 @@ impl CompiledTable {
     /// Inserts an entry with its packed parameters. Returns the key under which it is stored, if
     /// there was space.
     fn put_in(&self, entry: &Arc<Stored>, action: u16, mut bytes: [u8; 32]) -> Option<u128> {
-        self.layout.set_owner(&mut bytes, entry);
+        self.layout.set_owner(&mut bytes, entry.account_address());
         let (action, parameters) = (tables::ActionId(action), self.parameters(&bytes));
         if self.layout.fields().is_none() {
             let key = self.layout.pack_key(&entry.matches)?;

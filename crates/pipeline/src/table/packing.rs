@@ -4,7 +4,8 @@
 //! number is the key under which the entry is stored. Machine code and the packed table that it
 //! shares with the interpreter ([`super::packed`]) use the same layout.
 
-use super::{Account, ActionCall, Ageing, FieldMatch, KeyShape, Stored, entry};
+use super::entry::{self, ActionCall, FieldMatch};
+use super::shape::{Ageing, KeyShape};
 use crate::layout::Layout;
 use crate::value::Value;
 use ir::bits::Bits;
@@ -20,7 +21,7 @@ const MAXIMUM_PARAMETERS: u32 = 32;
 /// The maximum width of a parameter in bits.
 const MAXIMUM_NUMBER: u32 = 128;
 /// The size of an address in bytes.
-const ADDRESS: u32 = size_of::<*const Account>() as u32;
+const ADDRESS: u32 = size_of::<*const u8>() as u32;
 /// The maximum number of actions, each of which has a bit in a word.
 const MAXIMUM_ACTIONS: usize = 63;
 
@@ -291,10 +292,10 @@ impl EntryLayout {
 
     /// Stores the address of the entry's account, which does not move, in packed parameters, if the
     /// layout has a slot for it.
-    pub(crate) fn set_owner(&self, bytes: &mut [u8], entry: &Stored) {
+    pub(super) fn set_owner(&self, bytes: &mut [u8], account: usize) {
         let place = self.owner_in(bytes.len()).and_then(|place| bytes.get_mut(place));
         if let Some(place) = place {
-            place.copy_from_slice(&entry.account_address().to_ne_bytes());
+            place.copy_from_slice(&account.to_ne_bytes());
         }
     }
 

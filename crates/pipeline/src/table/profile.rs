@@ -1,33 +1,13 @@
 //! Action profiles and action selectors, whose actions entries share (P4Runtime specification,
 //! section 9.2; PSA specification, section 7.11).
 
-use super::ActionCall;
+use super::entry::{ActionCall, Group};
 use super::stored::{ActionCell, Choice, GroupCell, Weighted};
 use crate::error::ControlError;
 use crate::externs::hash::Algorithm;
 use crate::sync::lock;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard};
-
-/// A group of an action selector.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Group {
-    /// The members, in the order in which the hash chooses them, which is by member identifier.
-    pub members: Vec<GroupMember>,
-    /// The maximum weight of the group. Zero stands for the size of the selector.
-    pub max_size: u32,
-}
-
-/// A member of a group, with its weight.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct GroupMember {
-    /// The identifier of the member.
-    pub member: u32,
-    /// The member's share of the flows, at least 1.
-    pub weight: u32,
-    /// The port that must be up for the member to be chosen, if any.
-    pub watch_port: Option<u32>,
-}
 
 /// The state of an action profile or action selector.
 #[derive(Debug, Default)]

@@ -7,8 +7,9 @@
 //! comes first. Range fields are not hashed: entries that differ only in their ranges are compared
 //! one by one.
 
+use super::entry::FieldMatch;
+use super::shape::EntryHandle;
 use super::stored::Stored;
-use super::{EntryHandle, FieldMatch};
 use ir::bits::Bits;
 use std::collections::{BTreeMap, HashMap};
 use std::hash::{BuildHasher, Hash, Hasher, RandomState};

@@ -11,13 +11,14 @@
 //! that still writes its reference parameters (`@__ref`) then writes them to the cell that it
 //! found, and never to arguments that the control plane has set in the meantime.
 
+use super::entry::{ActionCall, EntryAction, FieldMatch, Group, TableEntry, WeightedAction};
 use super::packed::CompiledTable;
+use super::shape::EntryHandle;
 use super::timer::Timer;
-use super::{ActionCall, EntryAction, EntryHandle, FieldMatch, Group, TableEntry, WeightedAction};
 use crate::externs::meter::Meter;
 use crate::sync::lock;
 use crate::value::Value;
-use entities::OneShot;
+use entities::{CounterData, OneShot};
 use ir::{ActionId, ExternId};
 use std::collections::BTreeSet;
 use std::mem::offset_of;
@@ -261,7 +262,7 @@ impl Runs {
 /// A direct counter or meter of an entry.
 #[derive(Debug)]
 pub(crate) enum Direct {
-    Counter(super::CounterValue),
+    Counter(CounterData),
     Meter(Arc<MeterCell>),
     Other,
 }
@@ -310,6 +311,13 @@ pub(crate) struct Account {
 }
 
 impl Account {
+    /// The offset of the time of the last hit, for generated code.
+    pub(crate) const RESTARTED: usize = offset_of!(Self, timer) + offset_of!(Timer, restarted);
+    /// The offset of the timeout, for generated code.
+    pub(crate) const TIMEOUT: usize = offset_of!(Self, timer) + offset_of!(Timer, timeout);
+    /// The offset of the time of the last report, for generated code.
+    pub(crate) const NOTIFIED: usize = offset_of!(Self, timer) + offset_of!(Timer, notified);
+
     fn new(timer: Timer) -> Self {
         Self { timer, entry: AtomicPtr::default() }
     }
@@ -431,10 +439,7 @@ impl Tally {
 /// The counters and meters of an entry, by instance.
 pub(crate) type Directs = Vec<(ExternId, Direct)>;
 
-pub(crate) fn counter_in(
-    directs: &mut Directs,
-    instance: ExternId,
-) -> Option<&mut super::CounterValue> {
+pub(crate) fn counter_in(directs: &mut Directs, instance: ExternId) -> Option<&mut CounterData> {
     directs.iter_mut().find_map(|(id, direct)| match direct {
         Direct::Counter(value) if *id == instance => Some(value),
         _ => None,

@@ -4,8 +4,6 @@
 //! must not wait for a lock. Timers therefore have no lock, and each of their numbers is consistent
 //! by itself. All times are in nanoseconds.
 
-use super::Account;
-use std::mem::offset_of;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
@@ -14,18 +12,14 @@ use std::time::Duration;
 #[repr(C)]
 pub(crate) struct Timer {
     /// The time of the last hit.
-    restarted: AtomicU64,
-    timeout: AtomicU64,
+    pub(super) restarted: AtomicU64,
+    pub(super) timeout: AtomicU64,
     /// The time at which the entry was reported as idle, or of the latest such report if reports
     /// repeat.
-    notified: AtomicU64,
+    pub(super) notified: AtomicU64,
 }
 
 impl Timer {
-    /// The offset of `restarted`, counted from the entry's account, for generated code.
-    pub(crate) const RESTARTED: usize = offset_of!(Account, timer) + offset_of!(Self, restarted);
-    pub(crate) const TIMEOUT: usize = offset_of!(Account, timer) + offset_of!(Self, timeout);
-    pub(crate) const TOLD: usize = offset_of!(Account, timer) + offset_of!(Self, notified);
     /// The value that stands for the absence of a time.
     pub(crate) const NONE: u64 = u64::MAX;
 

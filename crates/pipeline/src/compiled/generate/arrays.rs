@@ -1,8 +1,8 @@
 //! Registers and counters with contiguous elements: generated code reads, writes and counts in them
 //! without a host call. An index beyond the end has no effect.
 
-use super::memory::Pointer;
-use super::{Function, context_offset};
+use super::function::{Function, context_offset};
+use super::variables::Pointer;
 use crate::externs::FlatArray;
 use crate::resolved::Field;
 use cranelift_codegen::ir::condcodes::IntCC;

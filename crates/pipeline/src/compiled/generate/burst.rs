@@ -14,8 +14,8 @@ mod glue;
 pub(super) mod prefetch;
 mod psa;
 
-use super::memory::Pointer;
-use super::{Function, context_offset};
+use super::function::{Function, context_offset};
+use super::variables::Pointer;
 use crate::architecture::glue::{Inputs, Known, TO_PORT, beyond_drop_port};
 use crate::compiled::burst::{
     BatchLookup, Burst, LEAVES_IN_EGRESS, LEAVES_IN_INGRESS, Owned, Owner, Packet,

@@ -1,6 +1,6 @@
 //! Calls of generated code to functions of the host.
 
-use super::Function;
+use super::function::Function;
 use super::host_call::HostCall;
 use cranelift_codegen::ir::{InstBuilder, Value, types};
 use cranelift_module::Module;

@@ -5,8 +5,8 @@
 //! are added as the processor loads them, eight or four bytes at a time, and the result is
 //! byte-swapped. If a varbit is not empty, which is rare, the host computes the checksum.
 
-use super::memory::Pointer;
-use super::{Function, context_offset};
+use super::function::{Function, context_offset};
+use super::variables::Pointer;
 use crate::resolved::gather::{Gather, Piece};
 use crate::resolved::{Address, Offset};
 use cranelift_codegen::ir::condcodes::IntCC;

@@ -5,7 +5,7 @@
 //! The function generated here preserves all registers except for the processor's flags and makes
 //! the call on behalf of the loop, so that the cost is paid only if the call happens.
 
-use super::Function;
+use super::function::Function;
 use crate::error::{CompileError, InternalError};
 use cranelift_codegen::Context;
 use cranelift_codegen::ir::{

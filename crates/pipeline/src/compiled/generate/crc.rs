@@ -6,9 +6,8 @@
 //! result, which is valid because a CRC is linear. If a header is invalid whose fields the
 //! architecture then omits, which is rare, the host computes the hash.
 
-use super::Function;
-use super::memory::Pointer;
-use crate::compiled::generate::places::Known;
+use super::function::Function;
+use super::variables::{Known, Pointer};
 use crate::resolved::Address;
 use crate::resolved::gather::Piece;
 use cranelift_codegen::ir::{InstBuilder, Value, types};

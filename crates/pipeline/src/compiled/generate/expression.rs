@@ -1,6 +1,6 @@
 //! Expressions: numbers of up to 64 bits, held in 64-bit values with zeros above their width.
 
-use super::Function;
+use super::function::Function;
 use crate::resolved::{Expression, mask};
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{InstBuilder, Value, types};
@@ -75,14 +75,14 @@ impl Function<'_, '_> {
                     Some(variable) => self.builder.use_var(variable),
                     None => {
                         let offset = *next as i32;
-                        self.load(super::memory::Pointer { base: self.frame, offset }, 4)
+                        self.load(super::variables::Pointer { base: self.frame, offset }, 4)
                     }
                 };
                 let last = self.builder.ins().iadd_imm_s(next, -1);
                 self.masked(last, 32)
             }
             Expression::PacketLength => {
-                let length = self.context_field(super::context_offset::LENGTH);
+                let length = self.context_field(super::function::context_offset::LENGTH);
                 self.masked(length, 32)
             }
         }

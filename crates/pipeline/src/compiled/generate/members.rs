@@ -1,8 +1,8 @@
 //! Entries that refer to members of an action profile or to groups of a selector: the choice of the
 //! member whose action a packet runs.
 
-use super::Function;
-use super::memory::Pointer;
+use super::function::Function;
+use super::variables::Pointer;
 use crate::resolved::Members;
 use crate::table::{Chooser, Member};
 use cranelift_codegen::ir::condcodes::IntCC;

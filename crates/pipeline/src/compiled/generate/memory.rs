@@ -1,28 +1,14 @@
 //! Loads and stores: numbers and headers in the frame, and bytes of packets.
 
-use super::Function;
-use super::places::{ALL_BITS, Readable};
-use crate::resolved::shape::{DATA, Scalar, Storage};
+use super::function::Function;
+use super::variables::{ALL_BITS, Pointer, Readable, bits_of};
+use crate::resolved::shape::{Scalar, Storage};
 use crate::resolved::{Address, Field, mask};
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{InstBuilder, MemFlagsData, Type, Value, types};
-use std::ops::Range;
 
 /// The number of bytes above which copies and fills call the C library.
 const LONG: u32 = 512;
-
-/// A base pointer and an offset that fits into the instruction.
-#[derive(Clone, Copy)]
-pub(super) struct Pointer {
-    pub(super) base: Value,
-    pub(super) offset: i32,
-}
-
-impl Pointer {
-    pub(super) fn plus(self, bytes: u32) -> Self {
-        Self { offset: self.offset + bytes as i32, ..self }
-    }
-}
 
 /// Returns the flags of loads and stores. These cannot trap, because generated code only touches
 /// memory that is known to exist.
@@ -327,14 +313,6 @@ fn is_within(there: Option<u32>, bit: u32, width: u32) -> bool {
     there.is_none_or(|there| bit / 8 + loaded <= there)
 }
 
-/// Returns the bits of its header that a field covers.
-pub(super) fn bits_of(field: Field) -> Range<u32> {
-    match field.scalar.storage {
-        Storage::Packed { bit } => bit..bit + field.scalar.width,
-        Storage::Native { .. } | Storage::Wide { .. } => ALL_BITS,
-    }
-}
-
 /// Returns whether no other field of the header has bits in the bytes of a field.
 fn has_own_bytes(bit: u32, width: u32) -> bool {
     bit.is_multiple_of(8) && width.is_multiple_of(8)
@@ -359,9 +337,4 @@ fn chunks(bytes: u32) -> Vec<(u32, u32)> {
         }
     }
     parts
-}
-
-/// Returns the place of the first bit of a header.
-pub(super) fn data(header: Pointer) -> Pointer {
-    header.plus(DATA)
 }

@@ -1,7 +1,8 @@
 //! Meters, and the counters and meters of table entries.
 
-use super::memory::Pointer;
-use super::{Function, HostCall, context_offset};
+use super::function::{Function, context_offset};
+use super::host_call::HostCall;
+use super::variables::Pointer;
 use crate::compiled::meters::AS_RECEIVED;
 use crate::compiled::tables::TableAccess;
 use crate::resolved::{DEFAULT_ENTRY, Directs, Expression, Field, Metered};

@@ -1,6 +1,8 @@
 //! Parsers: each state becomes a block of the generated function.
 
-use super::{Function, HostCall, flow};
+use super::function::Function;
+use super::host_call::HostCall;
+use crate::compiled::context::flow;
 use crate::resolved::{Parser, Set, State, Subject, Target};
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{Block, InstBuilder, Value, types};

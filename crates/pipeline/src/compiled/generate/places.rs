@@ -3,11 +3,13 @@
 //!
 //! With [`Places`], callees are inlined, and their bodies end by jumps instead of returns.
 
-use super::burst::prefetch::has_known_key;
-use super::memory::{Pointer, data};
-use super::probe::Precomputed;
-use super::{Function, context_offset, flow};
+use super::function::{Function, context_offset};
+use super::variables::{
+    ALL_BITS, End, Flag, Fused, HeaderPlace, Known, Places, Pointer, Precomputed, Readable, data,
+    has_known_key,
+};
 use crate::compiled::burst::{Burst, Column};
+use crate::compiled::context::flow;
 use crate::compiled::plan::Plan;
 use crate::resolved::shape::{DATA, Shape, Storage, TAIL};
 use crate::resolved::{Address, Body, Callee, Field, Offset, Table};
@@ -17,33 +19,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::mem::offset_of;
 use std::ops::Range;
 
-/// The places of a function whose values are variables.
-pub(super) struct Places<'p> {
-    pub(super) plan: &'p Plan,
-    /// The variables of numbers, by the numbers' offsets in the frame.
-    slots: BTreeMap<Offset, Variable>,
-    /// The variables that point to the first bit of each header, by the offset of the header's
-    /// flag.
-    pointers: BTreeMap<Offset, Variable>,
-    /// Whether extracted headers are read from the received packet, whose memory may end right
-    /// after them.
-    reads_input: bool,
-    /// Whether no later code reads the results of checksum verification.
-    ignores_verification: bool,
-    /// The state of the packet that the fused function tracks. `None` in other stages.
-    fused: Option<Fused>,
-    /// The fields of the context that are variables, by their offsets.
-    fields: Vec<(usize, Variable)>,
-    /// The ends of the bodies that are being inlined, the innermost last.
-    ends: Vec<End>,
-    /// The block for a packet that cannot be processed.
-    fault: Block,
-    /// The packed tables in which the whole burst has been looked up.
-    ahead: Vec<u32>,
-    /// The burst, and the index of the current packet in it.
-    columns: Option<(Value, Variable)>,
-}
-
 /// The violated invariant of a stage whose values have no places yet.
 const NO_PLACES: &str = "a stage that was begun without a plan";
 /// The violated invariant of a value that the interpreter exchanges with a stage, although no plan
@@ -51,74 +26,6 @@ const NO_PLACES: &str = "a stage that was begun without a plan";
 const NOT_PLANNED: &str = "a value of a shape that no plan has";
 /// The violated invariant of code of the fused function in another stage.
 const NOT_WHOLE: &str = "code of the fused function in another stage";
-
-/// All bits of a header.
-pub(super) const ALL_BITS: Range<u32> = 0..u32::MAX;
-
-impl Fused {
-    /// Returns whether a header still lies where it did in the received packet, and none of the
-    /// given bits was written.
-    fn lies_as_assumed(&self, flag: Offset, bits: &Range<u32>) -> bool {
-        matches!(self.known.get(&flag), Some(Known::At(_)))
-            && self.extracted.contains(&flag)
-            && !self.is_written(flag, bits)
-    }
-
-    fn is_written(&self, flag: Offset, bits: &Range<u32>) -> bool {
-        self.writes(flag, bits).next().is_some()
-    }
-
-    fn is_written_in_part(&self, flag: Offset, bits: &Range<u32>) -> bool {
-        self.writes(flag, bits).any(|other| other.start > bits.start || other.end < bits.end)
-    }
-
-    /// Returns the ranges that may have been written and that overlap some bits of a header.
-    fn writes(&self, flag: Offset, bits: &Range<u32>) -> impl Iterator<Item = &Range<u32>> {
-        let written = self.written.get(&flag).into_iter().flatten();
-        written.filter(|other| other.start < bits.end && bits.start < other.end)
-    }
-}
-
-/// The state of the current packet that the fused function tracks at compile time.
-///
-/// The fused function reads headers just after it has copied the packet to the output buffer. A
-/// load that spans several recent stores cannot be forwarded from them and waits until they have
-/// reached the cache. So fields are read from the received packet as long as nothing was written to
-/// them. Code is generated in the order in which it may run, so the writes before a read are known.
-struct Fused {
-    /// The packet's copy in the output buffer. `None` once the packet is parsed there.
-    output: Option<Value>,
-    /// The variables that point to where the bits of each header lie, or lay, in the received
-    /// packet.
-    sources: BTreeMap<Offset, Variable>,
-    /// The bits of each header that may have been written.
-    written: BTreeMap<Offset, Vec<Range<u32>>>,
-    /// The headers that were extracted on every path to this point.
-    extracted: BTreeSet<Offset>,
-    /// The headers whose place in the packet is known, as long as nothing has changed them as a
-    /// whole.
-    known: BTreeMap<Offset, Known>,
-    /// The offset of the payload in the packet, if it is known.
-    payload: Option<u32>,
-    /// The precomputed bucket addresses of packed tables, by the tables' numbers. They are for the
-    /// key that the packet had when it was received.
-    buckets: BTreeMap<u32, Value>,
-    /// The packed tables in which the key that the packet had when it was received was looked up.
-    looked_up: BTreeSet<u32>,
-    /// The state of the outermost parser that is being inlined.
-    state: Option<u32>,
-    /// The blocks in which that parser accepts, each with the state from which it does.
-    accepts: Vec<(Block, u32)>,
-}
-
-/// A fact about a header that holds on every path to this point, and so needs no test.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Known {
-    /// The header was extracted at this byte.
-    At(u32),
-    /// The header was not extracted.
-    Absent,
-}
 
 /// The fields of the context that are variables.
 const FIELDS: [usize; 11] = [
@@ -134,40 +41,6 @@ const FIELDS: [usize; 11] = [
     context_offset::WORK_LEFT,
     context_offset::TABLES,
 ];
-
-/// The blocks in which the body of an inlined callee ends.
-#[derive(Clone, Copy)]
-pub(super) struct End {
-    pub(super) next: Block,
-    /// The block after `exit`, if the body has one.
-    pub(super) exit: Option<Block>,
-    pub(super) reject: Option<Block>,
-}
-
-/// A place from which some bits of a header may be read.
-#[derive(Clone, Copy)]
-pub(super) struct Readable {
-    pub(super) at: Pointer,
-    /// The number of bytes that are known to exist there. `None` if there are more than the header
-    /// has.
-    pub(super) bytes: Option<u32>,
-    /// Whether the bytes are those of the received packet, which no code writes.
-    pub(super) is_input: bool,
-}
-
-/// The place of a header: its validity flag and its bits.
-#[derive(Clone, Copy)]
-pub(super) struct HeaderPlace {
-    flag: Flag,
-    pub(super) data: Pointer,
-}
-
-/// The place of a header's validity flag.
-#[derive(Clone, Copy)]
-enum Flag {
-    Memory(Pointer),
-    Variable(Variable),
-}
 
 impl<'m> Function<'_, 'm> {
     /// Creates a variable for each number and header of a plan. The function's frame is that of the

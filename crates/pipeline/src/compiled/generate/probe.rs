@@ -3,8 +3,8 @@
 //! back to a call of the table's own function if a slot holds the key of a deleted entry, or if
 //! other workers may be writing.
 
-use super::memory::Pointer;
-use super::{Function, context_offset};
+use super::function::{Function, context_offset};
+use super::variables::{Pointer, Precomputed};
 use crate::compiled::tables::TableAccess;
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{Block, InstBuilder, MemFlagsData, Value, types};
@@ -55,16 +55,6 @@ struct FoundSlot {
     slot: Value,
     /// The position of the entry's action.
     action: Value,
-}
-
-/// Values that were computed for a key ahead of its lookup. They are only valid as long as no
-/// packet has left the gate of the tables since.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Precomputed {
-    pub(super) bucket: Value,
-    /// The result of [`Probe::FOUND`] for the entry, or zero if there is none. `None` if the entry
-    /// was not looked up ahead.
-    pub(super) found: Option<Value>,
 }
 
 impl Function<'_, '_> {

@@ -1,9 +1,10 @@
 //! Statements of blocks: assignments, branches, loops, calls, and accesses to the packet.
 
-use super::memory::Pointer;
-use super::places::Known;
-use super::{Function, HostCall, context_offset, flow};
+use super::function::{Function, context_offset};
+use super::host_call::HostCall;
+use super::variables::{Known, Pointer};
 use crate::compiled::context::NOWHERE;
+use crate::compiled::context::flow;
 use crate::resolved::gather::Piece;
 use crate::resolved::moves::StepKind;
 use crate::resolved::shape::{DATA, Shape};

@@ -6,14 +6,17 @@
 //! address of the entry's values. All other tables are looked up by a host call, in the tables of
 //! the interpreter.
 
-use super::memory::Pointer;
+use super::function::{Function, context_offset};
+use super::host_call::HostCall;
 use super::probe::{IS_ALONE, Lookup, LookupEnds};
-use super::{Function, HostCall, context_offset, flow};
+use super::variables::Pointer;
 use crate::compiled::added::{Adding, DATA, NO_PROFILE};
-use crate::compiled::context::{HIT, NO_ACTION};
+use crate::compiled::context::flow;
+use crate::compiled::host::HIT;
 use crate::compiled::tables::{BY_HOST_CALL, SAMPLE, TableAccess};
 use crate::resolved::shape::Storage;
 use crate::resolved::{Added, Callee, Field, Offset, Table, TableAction};
+use crate::table::NO_ACTION;
 use crate::table::{Ageing, EntryLayout, Tally};
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{

@@ -1,10 +1,11 @@
 //! Timers of table entries: packets restart them, and treat entries that have timed out as misses.
 
-use super::memory::Pointer;
+use super::function::{Function, context_offset};
+use super::host_call::HostCall;
 use super::probe::IS_ALONE;
-use super::{Function, HostCall, context_offset};
+use super::variables::Pointer;
 use crate::resolved::Expression;
-use crate::table::Timer;
+use crate::table::{Account, Timer};
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{AtomicRmwOp, Block, InstBuilder, MemFlagsData, Value, types};
 
@@ -12,7 +13,7 @@ impl Function<'_, '_> {
     /// Expires an entry that has timed out, and jumps to `miss`. Control continues here for other
     /// entries.
     pub(super) fn expire_if_idle(&mut self, id: u32, (access, entry): (Value, Value), miss: Block) {
-        let [restarted, timeout] = [Timer::RESTARTED, Timer::TIMEOUT]
+        let [restarted, timeout] = [Account::RESTARTED, Account::TIMEOUT]
             .map(|part| self.load(Pointer { base: entry, offset: part as i32 }, 8));
         let now = self.context_field(context_offset::NOW);
         // Workers do not read the clock at the same moment, so another worker may have restarted
@@ -60,7 +61,7 @@ impl Function<'_, '_> {
 
     /// Restarts a timer as [`Timer::restart`] does, and skips stores that would change nothing.
     pub(super) fn restart(&mut self, account: Value) {
-        let [restarted, precomputed] = [Timer::RESTARTED, Timer::TOLD]
+        let [restarted, precomputed] = [Account::RESTARTED, Account::NOTIFIED]
             .map(|part| Pointer { base: account, offset: part as i32 });
         let now = self.context_field(context_offset::NOW);
         let mut block = || self.builder.create_block();
@@ -80,7 +81,7 @@ impl Function<'_, '_> {
         self.store(restarted, 8, now);
         self.builder.ins().jump(restarts, &[]);
         self.builder.switch_to_block(shared);
-        let at = self.builder.ins().iadd_imm_s(account, Timer::RESTARTED as i64);
+        let at = self.builder.ins().iadd_imm_s(account, Account::RESTARTED as i64);
         let flags = MemFlagsData::new().with_notrap();
         self.builder.ins().atomic_rmw(types::I64, flags, AtomicRmwOp::Umax, at, now);
         self.builder.ins().jump(restarts, &[]);

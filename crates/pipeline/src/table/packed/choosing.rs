@@ -8,11 +8,11 @@
 //! the [`tables::WorkerGroup`] keeps workers out, so that entries need not be visited. The packed
 //! members are copies: the actions remain in their cells, because code here only reads them.
 
-use super::super::packing::EntryLayout;
-use super::super::stored::{ActionCell, Weighted};
-use super::super::{EntryHandle, Runs, Stored};
 use super::CompiledTable;
 use crate::sync::{lock, read};
+use crate::table::packing::EntryLayout;
+use crate::table::shape::EntryHandle;
+use crate::table::stored::{ActionCell, Runs, Stored, Weighted};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::mem::offset_of;
 use std::sync::{Arc, Mutex, RwLock};

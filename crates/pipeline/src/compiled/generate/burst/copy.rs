@@ -1,7 +1,7 @@
 //! The copy of a packet to the output buffer.
 
-use crate::compiled::generate::Function;
-use crate::compiled::generate::memory::Pointer;
+use crate::compiled::generate::function::Function;
+use crate::compiled::generate::variables::Pointer;
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{Block, InstBuilder, MemFlagsData, Value, types};
 

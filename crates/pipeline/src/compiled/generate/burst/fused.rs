@@ -12,8 +12,8 @@ use super::prefetch::Prefetched;
 use super::{Lengths, Loop};
 use crate::compiled::burst::Packet;
 use crate::compiled::fast_path::{FastPath, PARSER};
-use crate::compiled::generate::places::Known;
-use crate::compiled::generate::{Function, context_offset};
+use crate::compiled::generate::function::{Function, context_offset};
+use crate::compiled::generate::variables::Known;
 use crate::compiled::plan::Plan;
 use crate::error::InternalError;
 use crate::resolved::{

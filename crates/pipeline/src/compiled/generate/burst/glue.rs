@@ -5,7 +5,7 @@ use super::{Loop, Says};
 use crate::architecture::glue::{Condition, Copies, Inputs, Outcome, Port, Rules, Set};
 use crate::compiled::burst::Burst;
 use crate::compiled::context::{NOWHERE, REQUESTS};
-use crate::compiled::generate::{Function, context_offset};
+use crate::compiled::generate::function::{Function, context_offset};
 use crate::compiled::plan::Plan;
 use crate::resolved::Field;
 use cranelift_codegen::ir::condcodes::IntCC;

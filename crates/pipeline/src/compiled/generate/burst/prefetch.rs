@@ -14,12 +14,11 @@ use super::fused::Parsed;
 use super::{Loop, tables_with_known_keys};
 use crate::compiled::burst::{Burst, MAXIMUM_PREFETCHED, Packet};
 use crate::compiled::fast_path::FastPath;
-use crate::compiled::generate::Function;
-use crate::compiled::generate::memory::bits_of;
-use crate::compiled::generate::places::Known;
+use crate::compiled::generate::function::Function;
+use crate::compiled::generate::variables::{Known, has_known_key};
 use crate::compiled::plan::Plan;
 use crate::error::InternalError;
-use crate::resolved::{Expression, Offset, ResolvedProgram, Table};
+use crate::resolved::{Offset, ResolvedProgram, Table};
 use crate::table::EntryLayout;
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{InstBuilder, Value};
@@ -157,46 +156,6 @@ impl<'m> Function<'_, 'm> {
             prefetched.tables.iter().filter(|(_, _, layout, _)| layout.fields().is_some());
         let batch_lookups = batch_lookups.map(|(number, ..)| *number).collect();
         self.set_prefetched(precomputed, batch_lookups);
-    }
-}
-
-/// Returns whether all header bits in the key of a table lie where the prefetch stage assumes.
-/// Constants count as lying there.
-pub(in crate::compiled::generate) fn has_known_key(table: &Table, lies: &Lies<'_>) -> bool {
-    let mut keys = table.keys.iter().flat_map(|key| [&key.value].into_iter().chain(&key.high));
-    keys.all(|value| is_known(value, lies))
-}
-
-/// A predicate on a header, given by its flag, and a range of its bits: whether these bits lie
-/// where the prefetch stage assumes.
-type Lies<'l> = dyn Fn(Offset, &Range<u32>) -> bool + 'l;
-
-/// Returns whether all header bits in a value lie where the prefetch stage assumes; see
-/// [`has_known_key`].
-fn is_known(value: &Expression, lies: &Lies<'_>) -> bool {
-    match value {
-        Expression::Constant(_) => true,
-        Expression::Load(field) => {
-            let address = field.address;
-            let flag = address.offset.checked_sub(crate::resolved::shape::DATA);
-            address.element.is_none() && flag.is_some_and(|flag| lies(flag, &bits_of(*field)))
-        }
-        Expression::LoadIfValid { header, value } => {
-            lies(header.offset, &(0..0)) && is_known(value, lies)
-        }
-        Expression::Complement { operand, .. }
-        | Expression::Slice { operand, .. }
-        | Expression::Resize { operand, .. } => is_known(operand, lies),
-        Expression::Binary { left, right, .. } | Expression::Concatenate { left, right, .. } => {
-            is_known(left, lies) && is_known(right, lies)
-        }
-        // No key that a bucket is computed for has these, and a key that has them gets no bucket.
-        Expression::Not(_)
-        | Expression::Negate { .. }
-        | Expression::Conditional { .. }
-        | Expression::IsValid(_)
-        | Expression::LastIndex(_)
-        | Expression::PacketLength => false,
     }
 }
 

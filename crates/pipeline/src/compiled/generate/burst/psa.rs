@@ -10,7 +10,7 @@ use crate::architecture::glue::Known;
 use crate::compiled::burst::{LEAVES_IN_EGRESS, LEAVES_IN_INGRESS};
 use crate::compiled::context::NEW_PACKET;
 use crate::compiled::fast_path::{DEPARSER, EGRESS, Psa};
-use crate::compiled::generate::{Function, context_offset};
+use crate::compiled::generate::function::{Function, context_offset};
 use crate::compiled::plan::Plan;
 use crate::layout::MetadataField as Of;
 use cranelift_codegen::ir::{InstBuilder, Value};

@@ -4,13 +4,10 @@ use super::Call;
 use crate::error::RunError;
 use crate::interpreter::{Interpreter, Preserved, Stop};
 use crate::layout::MetadataField;
-use crate::state::Digest;
+use crate::state::{Digest, SESSION_BITS};
 use crate::value::Value;
 use ir::bits::Bits;
 use ir::{Argument, Expression, ExpressionKind, ExternFunction, Place};
-
-/// The bits of a clone session's number that are used (`MIRROR_SESSION_ID_MASK` of simple_switch).
-pub(crate) const SESSION_BITS: u64 = 0x7fff;
 
 impl Interpreter<'_> {
     /// Calls the function if it is one of v1model's, and returns whether it is.

@@ -1,11 +1,12 @@
 //! The methods of extern instances, as the interpreter implements them.
 
+use super::Call;
 use super::calls::within;
-use super::hash::{Algorithm, ones_complement_difference, ones_complement_sum};
-use super::meter::Color;
-use super::{Call, ChecksumState, ExternState};
 use crate::dialect::Dialect;
 use crate::error::RunError;
+use crate::externs::hash::{Algorithm, ones_complement_difference, ones_complement_sum};
+use crate::externs::meter::Color;
+use crate::externs::{ChecksumState, ExternState};
 use crate::interpreter::{Interpreter, Lookup, Stop, internal};
 use crate::state::Digest;
 use crate::table::{Directs, Stored, TableState, counter_in, meter_in};
