@@ -7,8 +7,8 @@ use std::sync::LazyLock;
 use ir::Program;
 use libfuzzer_sys::{fuzz_mutator, fuzz_target};
 use pipeline::Switch;
-use pipeline::stf::{Options, Script, run};
 use planimeter_fuzz::{switch, text};
+use stf::{Options, Script, run};
 
 const SOURCES: [&str; 5] = [
     include_str!("../../programs/heavy_hitter.p4"),

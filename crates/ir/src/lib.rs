@@ -210,6 +210,13 @@ impl Architecture {
         }
     }
 
+    /// Whether this is one of the architectures for BPF, which are known by their packages.
+    #[must_use]
+    pub fn is_for_bpf(&self) -> bool {
+        const PACKAGES: [&str; 3] = ["ebpfFilter", "ubpf", "xdp"];
+        matches!(self, Self::Other(package) if PACKAGES.contains(&package.as_str()))
+    }
+
     /// Returns the built-in architecture whose package has this name.
     pub fn of_package(name: &str) -> Option<Self> {
         Some(match name {

@@ -55,9 +55,7 @@ impl Driver {
             Architecture::V1model => Self::V1model(v1model::Blocks::new(layout)?),
             Architecture::Psa => Self::Psa(psa::Blocks::new(layout)?),
             Architecture::Pna => Self::Pna(pna::Blocks::new(layout)?),
-            Architecture::Other(ref package) if bpf::is_package(package) => {
-                Self::Bpf(bpf::Blocks::new(layout)?)
-            }
+            ref architecture if architecture.is_for_bpf() => Self::Bpf(bpf::Blocks::new(layout)?),
             _ => Self::Other(other::Blocks::new(layout)?),
         })
     }

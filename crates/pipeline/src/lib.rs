@@ -59,7 +59,6 @@ mod interpreter;
 mod layout;
 mod resolved;
 mod state;
-pub mod stf;
 mod switch;
 mod sync;
 mod table;

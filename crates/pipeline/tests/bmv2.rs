@@ -1,6 +1,6 @@
 //! A program read from BMv2 JSON processes packets as simple_switch would.
 
-use pipeline::{Switch, stf};
+use pipeline::Switch;
 
 const FEATURES: &str = include_str!("../../p4lang/tests/bmv2/features.json");
 

@@ -7,8 +7,8 @@ use ir::with_large_stack;
 use p4lang::compile_file;
 use p4lang::diagnostic::Style;
 use p4lang::preprocess::{DiskFiles, Options as Preprocessor};
-use pipeline::stf::{Options, Ran, Report, Script, disagreements, run};
 use pipeline::{Switch, Way};
+use stf::{Options, Ran, Report, Script, disagreements, run};
 
 fn programs() -> Vec<PathBuf> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../programs");

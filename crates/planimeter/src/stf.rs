@@ -10,8 +10,8 @@ use std::process::ExitCode;
 
 use clap::{Parser, value_parser};
 use ir::Program;
-use pipeline::stf::{Options, Ran, Report, Script, disagreements, run as run_script, run_covered};
 use pipeline::{Coverage, Switch, Way};
+use stf::{Options, Ran, Report, Script, disagreements, run as run_script, run_covered};
 use topology::{Running, Topology};
 
 use crate::failure::Failure;

@@ -23,19 +23,6 @@ use ir::{ControlId, ParserId, TypeId};
 /// The reason for dropping a packet that the parser rejects.
 const REJECTED: &str = "the parser rejects";
 
-/// The packages that this driver runs.
-const PACKAGES: [&str; 3] = ["ebpfFilter", "ubpf", "xdp"];
-
-/// Whether this driver runs the package.
-pub(crate) fn is_package(name: &str) -> bool {
-    PACKAGES.contains(&name)
-}
-
-/// Whether a program uses one of these packages.
-pub(crate) fn is_for(program: &ir::Program) -> bool {
-    matches!(&program.architecture, ir::Architecture::Other(package) if is_package(package))
-}
-
 #[derive(Clone, Debug)]
 pub(crate) struct Blocks(Package);
 

@@ -4,13 +4,13 @@ use crate::both::Both;
 use ir::with_large_stack;
 use p4lang::compile_file;
 use p4lang::preprocess::{DiskFiles, Options as Preprocessor};
-use pipeline::stf::{Options, Script, run};
 use pipeline::{ActionCall, Compiled, EntryAction, FieldMatch, Switch, TableEntry};
 use rand::rngs::ChaCha8Rng;
 use rand::{RngExt, SeedableRng};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
+use stf::{Options, Script, run};
 
 fn programs() -> Vec<PathBuf> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../programs");

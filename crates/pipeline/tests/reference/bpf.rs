@@ -1,7 +1,7 @@
 //! Programs for eBPF, uBPF and XDP, with scripts as p4c's runner for eBPF has them.
 
 use super::support::{load, outputs};
-use pipeline::stf::{self, Options, Report, Script};
+use stf::{self, Options, Report, Script};
 
 const HEADERS: &str = "header e_t { bit<8> kind; bit<8> value; } struct H { e_t e; }
     parser prs(packet_in p, out H h) {

@@ -3,8 +3,8 @@
 use super::support::V1model;
 use std::time::Duration;
 
-use pipeline::stf::{self, Covered, End, Network, Options, Script, run_network_covered};
 use pipeline::{Coverage, PartKind, Switch};
+use stf::{self, Covered, End, Network, Options, Script, run_network_covered};
 
 fn program() -> String {
     V1model {

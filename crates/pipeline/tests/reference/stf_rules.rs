@@ -2,7 +2,7 @@
 //! that the test names (p4lang/behavioral-model, and p4c's back end for it).
 
 use super::support::V1model;
-use pipeline::stf::{self, Script};
+use stf::{self, Script};
 
 /// Runs a script, which must pass.
 fn passes(program: V1model<'_>, script: &str) {

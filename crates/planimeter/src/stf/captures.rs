@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use packetio::pcap::{CaptureReader, CaptureWriter, LinkType};
 use pipeline::Switch;
-use pipeline::stf::Report;
+use stf::Report;
 
 use crate::failure::Failure;
 

@@ -2,9 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
-use pipeline::stf::Covered;
 use pipeline::{Coverage, Part, PartKind};
 use serde::Serialize;
+use stf::Covered;
 
 use super::topology::{Running, Topology};
 use crate::failure::Failure;

@@ -13,8 +13,8 @@ use p4runtime::proto::v1::{
     packet_replication_engine_entry::Type as Replication, replica::PortKind,
     table_action::Type as ActionType,
 };
-use pipeline::stf::Script;
 use softswitch::runtime_json::RuntimeJson;
+use stf::Script;
 
 use crate::failure::Failure;
 use crate::program;

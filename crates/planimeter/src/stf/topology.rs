@@ -8,9 +8,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use ir::Program;
-use pipeline::stf::{Covered, End, Network, Ran, Report, Script, run_network_covered};
 use pipeline::{Coverage, Digest, Switch, Way};
 use softswitch::topology_json::{Attachment, TopologyJson};
+use stf::{Covered, End, Network, Ran, Report, Script, run_network_covered};
 
 use super::{Arguments, ScriptFile, captures, fresh, of_all_ways, parsed, with_entries};
 use crate::failure::Failure;

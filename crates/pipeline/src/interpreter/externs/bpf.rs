@@ -35,7 +35,7 @@ impl Interpreter<'_> {
         function: &ExternFunction,
     ) -> Result<Option<Option<Value>>, Stop> {
         use ExternFunction as Of;
-        if !crate::architecture::bpf::is_for(&self.layout.program) {
+        if !self.layout.program.architecture.is_for_bpf() {
             return Ok(None);
         }
         let word = |sum: u16| Some(Some(Value::Bits(Bits::unsigned(16, u128::from(sum)))));

@@ -3,7 +3,7 @@ use std::time::Duration;
 use p4lang::compile_text;
 use p4lang::preprocess::{MemoryFiles, Options};
 use pipeline::Switch;
-use pipeline::stf::{Options as RunOptions, run};
+use stf::{Options as RunOptions, run};
 
 use super::*;
 

@@ -2,7 +2,7 @@
 //! variants of machine code. All must have the same results.
 
 use super::{Failure, Report, report};
-use crate::{Digest, RunError, Way};
+use pipeline::{Digest, RunError, Way};
 use std::collections::BTreeMap;
 use std::fmt;
 

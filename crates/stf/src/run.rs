@@ -10,12 +10,11 @@ use super::network::End;
 use super::observe::{Arrival, process};
 use super::script::{Call, Indirect, MatchText, Script, Statement, StatementKind};
 use super::{Failure, StfError, resolve};
-use crate::architecture::bpf;
-use crate::{
+use ir::{Architecture, ExternId, ExternType, TableId, TableImplementation};
+use pipeline::{
     Batch, CloneSession, ControlError, Coverage, EntryAction, EntryHandle, Event, FieldMatch,
     Group, GroupMember, Replica, Switch, TableEntry,
 };
-use ir::{Architecture, ExternId, ExternType, TableId, TableImplementation};
 
 /// How a script is run.
 #[derive(Clone, Copy, Debug, Default)]
@@ -33,7 +32,7 @@ pub struct Options {
     /// Whether a PSA program runs by the specification where psa_switch deviates from it
     /// ([`Switch::follow_psa_switch`]).
     pub specification: bool,
-    /// The number of queues of each port in v1model ([`crate::Core::set_priority_queues`]). Zero
+    /// The number of queues of each port in v1model ([`pipeline::Core::set_priority_queues`]). Zero
     /// means one queue.
     pub priority_queues: u32,
     /// Whether events are recorded for [`Report::trace`].
@@ -207,7 +206,7 @@ struct Runner<'s> {
 impl<'s> Runner<'s> {
     fn new(switch: &'s mut Switch, options: Options) -> Self {
         Self {
-            is_for_bpf: bpf::is_for(switch.program()),
+            is_for_bpf: switch.program().architecture.is_for_bpf(),
             switch,
             options,
             coverage: None,
@@ -268,7 +267,7 @@ impl<'s> Runner<'s> {
         match seen.outputs {
             Ok(outputs) => {
                 let of =
-                    |output: crate::Output| (output.port, output.packet, output.generation > 0);
+                    |output: pipeline::Output| (output.port, output.packet, output.generation > 0);
                 self.books.leaves(line, outputs.into_iter().map(of).collect());
             }
             Err(error) => self.books.report.failures.push(Failure::Run { line, error }),
@@ -348,7 +347,7 @@ impl<'s> Runner<'s> {
         }
     }
 
-    fn call(&self, table: Option<TableId>, call: &Call) -> Result<crate::ActionCall, StfError> {
+    fn call(&self, table: Option<TableId>, call: &Call) -> Result<pipeline::ActionCall, StfError> {
         let program = self.switch.program();
         let table = table.and_then(|table| program.tables.get(table.index()));
         resolve::call(self.switch, table, call, self.options.strict)

@@ -9,8 +9,8 @@
 use super::super::script::{Cell, Condition, Rate, StatementKind, Unit};
 use super::super::{Failure, StfError, resolve};
 use super::Runner;
-use crate::{CounterValue, EntryHandle, MeterConfig};
 use ir::{ExternId, TableId};
+use pipeline::{CounterValue, EntryHandle, MeterConfig};
 
 const COUNTERS: [&str; 5] =
     ["counter", "Counter", "CounterArray", "direct_counter", "DirectCounter"];

@@ -11,8 +11,8 @@ use super::observe::{Arrival, process};
 use super::run::{Options, Report};
 use super::script::{Script, Statement, StatementKind};
 use super::{Failure, StfError};
-use crate::{Coverage, Switch};
 use ir::Architecture;
+use pipeline::{Coverage, Switch};
 
 /// The largest number of switches that a packet may cross. A packet that crosses more is taken to
 /// circulate in a loop.

@@ -1,7 +1,7 @@
 use super::*;
-use crate::Switch;
 use p4lang::diagnostic::Style;
 use p4lang::preprocess::{MemoryFiles, Options as Preprocessor};
+use pipeline::Switch;
 
 const PROGRAM: &str = r#"
 #include <core.p4>

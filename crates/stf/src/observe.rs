@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use crate::{Coverage, Event, Output, RunError, Switch, Trace};
 use ir::Location;
+use pipeline::{Coverage, Event, Output, RunError, Switch, Trace};
 
 /// The outputs of a packet, and its events if they were requested.
 pub(super) struct Seen {

@@ -7,13 +7,12 @@
 use super::StfError;
 use super::number::Number;
 use super::script::{Call, MatchText};
-use crate::architecture::bpf;
-use crate::{ActionCall, FieldMatch, Switch};
 use ir::bits::Bits;
 use ir::{
     ActionId, BinaryOperator, Expression, ExpressionKind, ExternId, Key, MatchKind, Program,
     Projection, Table, TableId, Type, Value, VariableId,
 };
+use pipeline::{ActionCall, FieldMatch, Switch};
 use std::collections::BTreeSet;
 
 /// Returns the position of the only name that `wanted` can mean.
@@ -133,7 +132,7 @@ pub(super) fn call(
         }
     });
     // p4c's runner for BPF ignores the names and writes the values into a C struct in their order.
-    let by_order = bpf::is_for(program)
+    let by_order = program.architecture.is_for_bpf()
         && call.arguments.len() == parameters.len()
         && call.arguments.iter().any(|(name, _)| !parameters.contains(&name.as_str()));
     let renamed: Vec<(String, Number)>;
@@ -219,7 +218,7 @@ fn shape(program: &Program, key: &Key) -> (u32, bool) {
 /// Finds the key that a script for BPF means. The name of the struct that holds the keys is
 /// followed by `field` and a number, or by the name of the key with `_` in place of dots.
 fn bpf_key(program: &Program, table: &Table, given: &str) -> Option<usize> {
-    if !bpf::is_for(program) {
+    if !program.architecture.is_for_bpf() {
         return None;
     }
     let (_, field) = given.split_once('.')?;

@@ -1,6 +1,6 @@
 //! STF, the format of p4c's test scripts with packets, table entries and expected outputs.
 //!
-//! A script is parsed ([`Script::parse`]) and then run on a [`crate::Switch`] ([`run`]). A script
+//! A script is parsed ([`Script::parse`]) and then run on a [`pipeline::Switch`] ([`run`]). A script
 //! that passes with p4c's runner for BMv2 also passes here: outputs are compared port by port, in
 //! order, at the end; ports that the script does not name are ignored, and an operation that the
 //! switch refuses is only noted. Statements that p4c's runner skips (counters, `wait`, `remove`,
@@ -30,7 +30,7 @@ pub use script::{
 };
 pub use ways::{Disagreement, Ran, disagreements};
 
-use crate::{ControlError, RunError};
+use pipeline::{ControlError, RunError};
 
 /// An error in a script that does not fit the program.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
