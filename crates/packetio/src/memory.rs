@@ -78,6 +78,19 @@ struct LineQueue {
     counters: Arc<PortCounters>,
 }
 
+impl LineQueue {
+    /// Returns a buffer for a packet. A new one is created only if every buffer of this direction
+    /// has a packet that waits, so a direction never has more buffers than its capacity, plus those
+    /// that its receiver exchanges. Without this limit, each flush that runs out of own buffers
+    /// would add some, and the memory would grow with the number of packets.
+    fn buffer(&mut self) -> Frame {
+        if self.spare.is_empty() {
+            std::mem::swap(&mut self.spare, &mut self.outgoing.lock().spare);
+        }
+        self.spare.pop().unwrap_or_default()
+    }
+}
+
 impl Queue for LineQueue {
     fn receive(&mut self, burst: &mut Burst) -> Result<usize, PortDown> {
         if self.incoming.waiting() == 0 {
@@ -107,7 +120,7 @@ impl Queue for LineQueue {
                 return Transmitted::Full;
             }
         }
-        let mut frame = self.spare.pop().unwrap_or_default();
+        let mut frame = self.buffer();
         frame.fill(&[packet]);
         self.taken.push(frame);
         self.taken_bytes += packet.len() as u64;
@@ -143,7 +156,7 @@ impl Queue for LineQueue {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Frame;
+    use std::collections::HashSet;
 
     #[test]
     fn frames_of_every_length_pass() {
@@ -204,6 +217,29 @@ mod tests {
             }
         }
         assert_eq!(there.counters.values().received_packets, 21);
+    }
+
+    /// Checks that the memory of a line does not grow with the number of packets, however the
+    /// bursts of the sender and the number of returned buffers fit together.
+    #[test]
+    fn a_line_has_no_more_buffers_than_packets_may_wait() {
+        const CAPACITY: usize = 32;
+        const RECEIVED: usize = 8;
+        let [mut here, mut there] = line("line", CAPACITY);
+        let (mut burst, mut buffers) = (Burst::new(RECEIVED), HashSet::new());
+        for round in 0..5_000_u32 {
+            // The length of a burst is irregular. A regular one could always end with the last
+            // buffer that was returned.
+            for _ in 0..3 + round.count_ones() % 6 {
+                assert_eq!(here.queues[0].transmit(b"packet"), Transmitted::Taken);
+            }
+            assert!(here.queues[0].flush());
+            burst.clear();
+            there.queues[0].receive(&mut burst).expect("it is up");
+            buffers.extend(burst.frames().iter().map(|frame| frame.bytes().as_ptr().addr()));
+        }
+        let count = buffers.len();
+        assert!(count <= CAPACITY + RECEIVED, "{count} buffers for {CAPACITY} packets");
     }
 
     /// Checks that no packet is lost, duplicated or reordered while both ends work in different
