@@ -13,6 +13,10 @@ mod devices;
 mod entities;
 #[path = "running/faults.rs"]
 mod faults;
+#[path = "running/hostile.rs"]
+mod hostile;
+#[path = "running/killed.rs"]
+mod killed;
 #[path = "running/metrics.rs"]
 mod metrics;
 #[path = "running/packets.rs"]

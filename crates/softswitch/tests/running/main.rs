@@ -9,6 +9,8 @@ mod changes;
 mod devices;
 mod entities;
 mod faults;
+mod hostile;
+mod killed;
 mod metrics;
 mod packets;
 mod pipelines;

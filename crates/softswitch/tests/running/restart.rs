@@ -1,19 +1,13 @@
 //! The state that is restored after a restart.
 
-use crate::support::{Bench, Controller, DEVICE, Names, PROGRAM, options, pushed};
-use fastrand::Rng;
+use crate::support::{Bench, Controller, Names, PROGRAM, options, pushed};
 use p4runtime::proto::v1::{
-    self, entity::Entity as Kind, field_match::FieldMatchType,
-    set_forwarding_pipeline_config_request::Action, write_request::Atomicity,
+    self, entity::Entity as Kind, set_forwarding_pipeline_config_request::Action,
 };
 use softswitch::Durability;
-use std::collections::BTreeMap;
-use std::io::{BufRead, BufReader};
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
-use std::time::Duration;
 
-async fn entries(controller: &mut Controller) -> Vec<v1::Entity> {
+pub(crate) async fn entries(controller: &mut Controller) -> Vec<v1::Entity> {
     let wanted = v1::TableEntry { table_id: Names::new().table(), ..Default::default() };
     let read = controller.client.read(vec![v1::Entity { entity: Some(Kind::TableEntry(wanted)) }]);
     read.await.expect("it is there")
@@ -115,144 +109,4 @@ async fn writes_to_a_saved_pipeline_are_kept_when_it_is_committed() {
     assert_eq!(entries(&mut controller).await.len(), 20);
     bench.send(2, &[9, 1]);
     assert_eq!(bench.receive(1, 1), [[9, 1]]);
-}
-
-/// The environment variable that makes [`serves_until_it_is_killed`] a switch on this state.
-const KILLED_STATE: &str = "PLANIMETER_KILLED_STATE";
-
-/// Runs the switch that [`what_was_answered_before_any_kill_is_there_again`] kills, in a process of
-/// its own.
-#[test]
-fn serves_until_it_is_killed() {
-    let Some(state) = std::env::var_os(KILLED_STATE) else { return };
-    let bench = Bench::with_state(2, Path::new(&state));
-    println!("\naddress {}", bench.switch.address());
-    loop {
-        std::thread::park();
-    }
-}
-
-/// A switch in a process of its own.
-struct Killed {
-    process: Child,
-    address: String,
-}
-
-impl Killed {
-    fn start(state: &Path) -> Self {
-        let mut command = Command::new(std::env::current_exe().expect("this test"));
-        command.args(["restart::serves_until_it_is_killed", "--exact", "--nocapture"]);
-        command.env(KILLED_STATE, state).stdout(Stdio::piped());
-        let mut process = command.spawn().expect("it starts");
-        let output = BufReader::new(process.stdout.take().expect("a pipe"));
-        let mut lines = output.lines().map_while(Result::ok);
-        let address = lines.find_map(|line| line.strip_prefix("address ").map(str::to_owned));
-        Self { process, address: address.expect("it listens") }
-    }
-
-    async fn controller(&self, election_id: u128) -> Controller {
-        Controller::at(&self.address, DEVICE, election_id).await
-    }
-
-    fn kill(mut self) {
-        self.process.kill().expect("it runs");
-        self.process.wait().expect("it ended");
-    }
-}
-
-/// The entries of the table: the port of each address.
-type Stations = BTreeMap<u8, u8>;
-
-async fn stations(controller: &mut Controller) -> Stations {
-    let entries = entries(controller).await.into_iter().filter_map(|entity| match entity.entity {
-        Some(Kind::TableEntry(entry)) => Some(entry),
-        _ => None,
-    });
-    let station = |entry: v1::TableEntry| {
-        let Some(FieldMatchType::Exact(to)) = &entry.r#match.first()?.field_match_type else {
-            return None;
-        };
-        let Some(v1::table_action::Type::Action(action)) = entry.action?.r#type else {
-            return None;
-        };
-        Some((*to.value.first()?, *action.params.first()?.value.last()?))
-    };
-    entries.map(|entry| station(entry).expect("an entry as it was written")).collect()
-}
-
-/// Returns a batch of inserts, changes and deletes for what is there, and what is there after it.
-fn batch(names: &Names, before: &Stations, random: &mut Rng) -> (Vec<v1::Update>, Stations) {
-    let mut after = before.clone();
-    let mut updates = Vec::new();
-    for to in 0..=u8::MAX {
-        if random.u8(..) > 40 {
-            continue;
-        }
-        let port = random.u8(1..=2);
-        let kind = match (before.contains_key(&to), random.bool()) {
-            (false, _) => v1::update::Type::Insert,
-            (true, false) => v1::update::Type::Modify,
-            (true, true) => v1::update::Type::Delete,
-        };
-        if kind == v1::update::Type::Delete {
-            after.remove(&to);
-        } else {
-            after.insert(to, port);
-        }
-        let entity = Some(v1::Entity { entity: Some(names.entry(to, "forward", &[port])) });
-        updates.push(v1::Update { r#type: kind as i32, entity });
-    }
-    (updates, after)
-}
-
-/// Kills a switch at a random moment of a series of batches, again and again on one file. All
-/// batches that were answered are there, and the batch on its way is there as a whole or not at all.
-/// `PLANIMETER_KILLS` sets the number of kills.
-#[tokio::test]
-async fn what_was_answered_before_any_kill_is_there_again() {
-    let number = |name: &str| std::env::var(name).ok().and_then(|value| value.parse().ok());
-    let kills = number("PLANIMETER_KILLS").unwrap_or(8);
-    let seed = number("PLANIMETER_SEED").unwrap_or(1);
-    println!("seed {seed}");
-    let mut random = Rng::with_seed(seed);
-    let directory = tempfile::tempdir().expect("a directory");
-    let state = directory.path().join("state");
-    let names = Names::new();
-    let (mut answered, mut on_its_way) = (Stations::new(), None::<Stations>);
-    let (mut batches, mut unanswered_and_there) = (0_u64, 0_u64);
-    for kill in 0..kills {
-        let switch = Killed::start(&state);
-        let mut controller = switch.controller(u128::from(kill) + 1).await;
-        if kill == 0 {
-            controller.push(PROGRAM).await;
-        }
-        let found = stations(&mut controller).await;
-        if found != answered {
-            assert_eq!(Some(&found), on_its_way.as_ref(), "seed {seed}, kill {kill}");
-            unanswered_and_there += 1;
-        }
-        answered = found;
-        let until = tokio::time::sleep(Duration::from_micros(random.u64(0..40_000)));
-        tokio::pin!(until);
-        loop {
-            let (updates, after) = batch(&names, &answered, &mut random);
-            let write = controller.client.write(updates, Atomicity::ContinueOnError);
-            tokio::select! {
-                outcome = write => {
-                    outcome.expect("all of it is right");
-                    answered = after;
-                    batches += 1;
-                }
-                () = &mut until => {
-                    on_its_way = Some(after);
-                    break;
-                }
-            }
-        }
-        switch.kill();
-    }
-    println!(
-        "{kills} kills, {batches} batches answered, {unanswered_and_there} there that were not"
-    );
-    assert!(batches > 0);
 }

@@ -13,6 +13,7 @@ use softswitch::{
     Verbosity,
 };
 use std::io::{self, Write};
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -238,6 +239,19 @@ impl Controller {
         let stream = client.become_primary("", ElectionId(election_id), PATIENCE).await;
         let (sender, receiver) = stream.map_err(|error| format!("{error:?}"))?;
         Ok(Self { client, sender, receiver })
+    }
+
+    /// Does what [`Self::at`] does beside hostile connections. They come from the same address, so
+    /// the switch may refuse this controller at first.
+    pub(crate) async fn at_last(address: SocketAddr, device: u64, election_id: u128) -> Self {
+        let (address, start) = (address.to_string(), Instant::now());
+        loop {
+            match Self::try_at(&address, device, election_id).await {
+                Ok(controller) => return controller,
+                Err(refused) => assert!(start.elapsed() < PATIENCE, "{refused}"),
+            }
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
     }
 
     /// Connects a primary controller and pushes the program.
