@@ -83,7 +83,7 @@ fn answer(request: &HttpRequest, paths: &dyn Paths) -> Result<Value, Refusal> {
         (&Method::GET, "/v1.0/topology/links") => Ok(looked_up(paths, links)),
         (&Method::GET, path) if path.starts_with("/stats/flow/") => {
             let id = path.trim_start_matches("/stats/flow/");
-            let id = id.parse().map_err(|_| bad(format!("`{id}` is no number of a switch")))?;
+            let id = id.parse().map_err(|_| bad(format!("`{id}` is not a number of a switch")))?;
             looked_up(paths, |network| rules(network, SwitchId(id))).ok_or_else(|| no_switch(id))
         }
         (&Method::POST, "/stats/flowentry/add") => {
@@ -152,12 +152,12 @@ fn rule_of(body: &[u8]) -> Result<(SwitchId, Rule), String> {
     };
     let port = |value: &Value, name: &str| {
         let number = number(value, name)?;
-        u32::try_from(number).map(Port).map_err(|_| format!("`{name}`: {number} is no port"))
+        u32::try_from(number).map(Port).map_err(|_| format!("`{name}`: {number} is not a port"))
     };
     let fields = &entry["match"];
     let address = |name: &str| {
         let text = fields[name].as_str().unwrap_or_default();
-        text.parse().map_err(|_| format!("`match.{name}`: \"{text}\" is no MAC address"))
+        text.parse().map_err(|_| format!("`match.{name}`: \"{text}\" is not a MAC address"))
     };
     let output = match entry["actions"].as_array().map(Vec::as_slice) {
         Some([only]) if only["type"] == "OUTPUT" => port(&only["port"], "actions[0].port")?,
@@ -192,7 +192,7 @@ mod tests {
         assert_eq!(rule.flow, flow);
         for (from, to, wanted) in [
             ("\"dpid\": 3", "\"dpid\": \"x\"", "dpid"),
-            ("\"in_port\": 1", "\"in_port\": 5000000000", "no port"),
+            ("\"in_port\": 1", "\"in_port\": 5000000000", "is not a port"),
             ("02:00:00:00:00:01", "02:00:00:00:00", "match.dl_src"),
             ("02:00:00:00:00:1f", "02:00:00:00:00:1f:00", "match.dl_dst"),
             ("OUTPUT", "DROP", "actions"),

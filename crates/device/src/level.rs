@@ -102,7 +102,7 @@ impl fmt::Display for Level {
 
 /// The error for a text that names no level.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("'{text}' is no level: minimum, median, mean, maximum, or a percentile such as p99.9")]
+#[error("'{text}' is not a level: minimum, median, mean, maximum, or a percentile such as p99.9")]
 pub struct ParseLevelError {
     text: String,
 }

@@ -55,7 +55,7 @@ impl std::fmt::Debug for ClientTls {
 #[non_exhaustive]
 pub enum TlsError {
     /// A text is not PEM.
-    #[error("the {what} cannot be read: {cause}; PEM is wanted")]
+    #[error("the {what} cannot be read: {cause}; expected PEM")]
     Pem {
         /// The role of the text.
         what: &'static str,
@@ -63,7 +63,7 @@ pub enum TlsError {
         cause: pem::Error,
     },
     /// A text holds no certificate.
-    #[error("the {0} holds no certificate; PEM with one is wanted")]
+    #[error("the {0} holds no certificate; expected PEM with a certificate")]
     NoCertificate(&'static str),
     /// Certificate and key do not match, or are of an unsupported kind.
     #[error("the TLS certificates or the key cannot be used: {0}")]

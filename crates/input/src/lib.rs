@@ -82,7 +82,7 @@ mod tests {
         let refused = read_text(&path).expect("seven is a character");
         assert_eq!(refused.len(), 1_000);
         std::fs::write(&path, [0xff]).expect("there is room");
-        let refused = read_text(&path).expect_err("it is no text");
+        let refused = read_text(&path).expect_err("it is not text");
         assert_eq!(refused.kind(), io::ErrorKind::InvalidData);
     }
 

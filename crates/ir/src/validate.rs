@@ -374,7 +374,7 @@ impl<'p> Validator<'p> {
     fn transition(&mut self, transition: &Transition, states: usize) -> Outcome {
         let target = |validator: &Self, target: Target| match target {
             Target::State(state) => {
-                validator.demand(state.index() < states, "a target that is no state")
+                validator.demand(state.index() < states, "a target that is not a state")
             }
             Target::Accept | Target::Reject => Ok(()),
         };
@@ -558,7 +558,7 @@ impl<'p> Validator<'p> {
                     .map(|composite| composite.kind);
                 self.demand(
                     kind == Some(CompositeKind::Header),
-                    "extraction of something that is no header",
+                    "extraction of something that is not a header",
                 )?;
                 if let Some(header) = header {
                     let ty = self.place(header)?;
@@ -586,13 +586,13 @@ impl<'p> Validator<'p> {
             }
             StatementKind::SetValidity { header, .. } => {
                 let ty = self.place(header)?;
-                self.demand(self.is_header_like(ty), "validity of something that is no header")
+                self.demand(self.is_header_like(ty), "validity of something that is not a header")
             }
             StatementKind::PushFront { stack, .. } | StatementKind::PopFront { stack, .. } => {
                 let ty = self.place(stack)?;
                 self.demand(
                     matches!(ty, Type::Stack { .. }),
-                    "push or pop of something that is no stack",
+                    "push or pop of something that is not a stack",
                 )
             }
             StatementKind::Return(value) => match (value, self.result) {
@@ -713,7 +713,7 @@ impl<'p> Validator<'p> {
                     let kind = types.composite(element).map(|composite| composite.kind);
                     self.demand(
                         matches!(kind, Some(CompositeKind::Header | CompositeKind::HeaderUnion)),
-                        "the next or last of something that is no stack of headers",
+                        "the next or last of something that is not a stack of headers",
                     )?;
                     current = element;
                 }
@@ -724,7 +724,7 @@ impl<'p> Validator<'p> {
                     )?;
                     return Ok(PlaceType::Slice(high - low + 1));
                 }
-                _ => return self.fail("a step into something without parts"),
+                _ => return self.fail("a step into a value that is not composite"),
             }
         }
         Ok(PlaceType::Known(current))
@@ -830,7 +830,7 @@ impl<'p> Validator<'p> {
                 let read = self.place(place)?;
                 self.demand(
                     ty == Type::Bool && self.is_header_like(read),
-                    "validity of something that is no header",
+                    "validity of something that is not a header",
                 )
             }
             ExpressionKind::LastIndex(place) => {
@@ -838,7 +838,7 @@ impl<'p> Validator<'p> {
                 self.demand(
                     ty == Type::Bits { width: 32, signed: false }
                         && matches!(read, Type::Stack { .. }),
-                    "lastIndex of something that is no stack",
+                    "lastIndex of something that is not a stack",
                 )
             }
             ExpressionKind::Composite(values) => {
@@ -853,7 +853,7 @@ impl<'p> Validator<'p> {
             }
             ExpressionKind::Stack(values) => {
                 let Type::Stack { element, size } = ty else {
-                    return self.fail("elements of something that is no stack");
+                    return self.fail("elements of something that is not a stack");
                 };
                 self.demand(values.len() == size as usize, "too many or too few elements")?;
                 values.iter().try_for_each(|value| self.of_type(value, Some(element)))

@@ -28,7 +28,7 @@ impl Storage for Disk {
                 if path.metadata()?.is_file() {
                     Ok(path)
                 } else {
-                    Err(io::Error::other("this is no regular file"))
+                    Err(io::Error::other("this is not a regular file"))
                 }
             }
         }

@@ -17,7 +17,7 @@ pub enum OpenError {
         cause: io::Error,
     },
     /// The file is not a journal.
-    #[error("{} is not what a switch keeps its state in; give --state a file of its own", path.display())]
+    #[error("{} is not the state file of a switch; name another file with --state", path.display())]
     Foreign {
         /// The path of the file.
         path: PathBuf,
@@ -30,8 +30,8 @@ pub enum OpenError {
     },
     /// The file has an older form that this version does not read.
     #[error(
-        "{} was written by an earlier version of planimeter, in a form that this one does not \
-         read; give --state another file",
+        "{} was written by an earlier version of planimeter, in a format that this version does not read; name \
+         another file with --state",
         path.display()
     )]
     Older {
@@ -40,8 +40,8 @@ pub enum OpenError {
     },
     /// The file was written by a later version that uses further kinds of records.
     #[error(
-        "{} was written by a later version of planimeter: the record at byte {offset} is of kind \
-         {}, which this version does not know; use the later version, or give --state another file",
+        "{} was written by a later version of planimeter: the record at byte {offset} is of kind {}, which this \
+         version does not know; use the later version, or name another file with --state",
         path.display(), kind.0
     )]
     Newer {
@@ -54,8 +54,8 @@ pub enum OpenError {
     },
     /// The file has a newer form that only a later version reads.
     #[error(
-        "{} was written by a later version of planimeter, in a form that this one does not read; \
-         use the later version, or give --state another file",
+        "{} was written by a later version of planimeter, in a format that this version does not read; use the later \
+         version, or name another file with --state",
         path.display()
     )]
     NewerForm {
@@ -64,8 +64,8 @@ pub enum OpenError {
     },
     /// A part of the file differs from what was written.
     #[error(
-        "{} is damaged at byte {offset}, in record {}: {fault}; nothing was changed. \
-         --state-repair OTHER copies what is intact into the file OTHER and lists what is lost",
+        "{} is damaged at byte {offset}, in record {}: {fault}; nothing was changed. --state-repair OTHER copies the \
+         intact records to the file OTHER and lists the lost ones",
         path.display(), sequence.0
     )]
     Damaged {
@@ -112,7 +112,7 @@ pub enum AppendError {
         longest: u32,
     },
     /// After an earlier failure, the state of the file is unknown.
-    #[error("{} takes no more since {reason}; start the switch again", path.display())]
+    #[error("{} accepts no more records since {reason}; start the switch again", path.display())]
     Closed {
         /// The path of the file.
         path: PathBuf,

@@ -101,7 +101,7 @@ impl Header {
             Self::Older => Err(OpenError::Older { path }),
             Self::Newer => Err(OpenError::NewerForm { path }),
             Self::Damaged => {
-                let fault = "the beginning of the file is not what was written";
+                let fault = "the beginning of the file has changed since it was written";
                 Err(OpenError::damaged(&path, 0, Sequence(0), fault))
             }
         }

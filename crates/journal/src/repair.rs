@@ -42,7 +42,7 @@ pub enum RepairError {
     #[error(transparent)]
     Write(#[from] AppendError),
     /// The target of the copy exists.
-    #[error("{} is there already; give --state-repair a file that does not exist", path.display())]
+    #[error("{} exists already; name a file that does not exist with --state-repair", path.display())]
     Exists {
         /// The path of the existing file.
         path: std::path::PathBuf,

@@ -91,7 +91,7 @@ pub(crate) fn records<E>(
                 end.rest = Rest::Torn;
                 return Ok(Ok(end));
             }
-            Found::Cut => "it is not whole, although it was",
+            Found::Cut => "it is incomplete, although it was complete",
             Found::Bad(fault) => fault,
         };
         end.rest = Rest::Damaged(fault);
@@ -131,7 +131,7 @@ fn next<'a, F: StoredFile>(
         return Ok(if is_cut {
             Found::Cut
         } else {
-            Found::Bad("its head is not what was written")
+            Found::Bad("its header has changed since it was written")
         });
     };
     if head.sequence != end.sequence.next() {
@@ -153,7 +153,7 @@ fn next<'a, F: StoredFile>(
     if is_zero_from_a_sector(offset + HEAD as u64, body) {
         return Ok(Found::Cut);
     }
-    Ok(Found::Bad("its content is not what was written"))
+    Ok(Found::Bad("its content has changed since it was written"))
 }
 
 /// Whether the bytes at a file offset are zero from the beginning of some sector to their end.

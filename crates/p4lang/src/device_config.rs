@@ -51,14 +51,14 @@ pub fn from_device_config_within(
     let unwrapped = unwrapped(config);
     let text = std::str::from_utf8(unwrapped.as_deref().unwrap_or(config)).map_err(|_| {
         EntityError::invalid(
-            "p4_device_config is no text; BMv2 JSON, P4 source, or what `planimeter compile --ir` \
-             writes is wanted",
+            "p4_device_config is not text; BMv2 JSON, P4 source, or what `planimeter compile --ir` writes was \
+             expected",
         )
     })?;
     let start = text.trim_start();
     if start.is_empty() {
         return Err(EntityError::invalid(
-            "p4_device_config is empty; BMv2 JSON or P4 source is wanted",
+            "p4_device_config is empty; BMv2 JSON or P4 source was expected",
         ));
     }
     let refused = |exceeded: bool, error: &dyn std::fmt::Display| {
@@ -156,7 +156,7 @@ mod tests {
     #[test]
     fn other_bytes_are_refused_with_a_hint_at_accepted_formats() {
         let refused = |config: &[u8]| {
-            from_device_config(config).expect_err("it is no program").message().to_owned()
+            from_device_config(config).expect_err("it is not a program").message().to_owned()
         };
         assert!(refused(b"").contains("empty"));
         assert!(refused(&[0xff, 0xfe]).contains("BMv2 JSON"));

@@ -278,7 +278,7 @@ impl<'a> Lowering<'a> {
         let problem = match self.checked.limits.admit(ir::Limit::CallDepth, calls) {
             Err(exceeded) => Some(exceeded.to_string()),
             Ok(()) if !ir::has_room() => Some(
-                "what is called here, and the statements around the calls, nest too deeply together".to_owned(),
+                "the calls here and the statements around them nest too deeply together".to_owned(),
             ),
             Ok(()) => None,
         };

@@ -29,7 +29,7 @@ const DECLARATIONS: [&[&str]; 13] = [
 pub(crate) fn recognise(tokens: &Tokens) -> Option<Diagnostic> {
     let span = (0..tokens.list.len()).find_map(|position| declaration(tokens, position))?;
     Some(
-        Diagnostic::error("p4-14", span, "this is P4_14, and Planimeter reads P4_16")
+        Diagnostic::error("p4-14", span, "this is P4_14, but Planimeter reads P4_16")
             .label("P4_16 has no such declaration")
             .note(
                 "p4c converts it, includes and all: p4test --std p4-14 OLD.p4 --pp NEW.p4 (older releases: --p4v 14); the \

@@ -209,6 +209,6 @@ fn types_that_only_an_instance_has_are_refused_with_the_place() {
 fn nested_widths_are_parsed_in_linear_time() {
     for text in ["bit<".repeat(10_000), "a = (bit<".repeat(300), "tuple<bit<".repeat(5_000)] {
         let text = program("", &format!("apply {{ {text} }}"));
-        compiled(&text, CompileLimits::default()).expect_err("it is no program");
+        compiled(&text, CompileLimits::default()).expect_err("it is not a program");
     }
 }

@@ -87,13 +87,13 @@ fn files(address: &str) -> Option<pcap::Files> {
 #[non_exhaustive]
 pub enum SpecError {
     /// The text has the wrong form.
-    #[error("{text:?} is no port: write NUMBER@INTERFACE, as 1@veth0, or NUMBER@pcap:IN,OUT")]
+    #[error("{text:?} is not a port: write NUMBER@INTERFACE, as 1@veth0, or NUMBER@pcap:IN,OUT")]
     Form {
         /// The text, as written.
         text: String,
     },
     /// The kind of port is unknown.
-    #[error("{kind:?} is no kind of port: write {KINDS}")]
+    #[error("{kind:?} is not a kind of port: write {KINDS}")]
     Kind {
         /// The unknown kind, as written.
         kind: String,
@@ -209,8 +209,8 @@ pub enum OpenError {
     NoDpdk,
     /// The device is unknown.
     #[error(
-        "{device:?} is no device for a port: write net_af_packet0,iface=INTERFACE, \
-             net_memif0,socket=PATH, net_ring0 or net_null0"
+        "{device:?} is not a device for a port: write net_af_packet0,iface=INTERFACE, net_memif0,socket=PATH, \
+             net_ring0 or net_null0"
     )]
     NoSuchDevice {
         /// The given device.

@@ -48,7 +48,7 @@ impl From<InternalError> for RunError {
 pub enum LoadError {
     /// The program is in another version of the IR.
     #[error(
-        "the program is in version {found} of the IR, this one reads {known}: compile it again"
+        "the program is in version {found} of the IR, and this version of planimeter reads {known}: compile it again"
     )]
     Version {
         /// The version of the program.
@@ -84,7 +84,7 @@ pub enum LoadError {
     },
     /// The program's variables hold too many values.
     #[error(
-        "the program's variables hold {values} values, more than {most}: shorten its header stacks"
+        "the program's variables hold {values} values, more than the maximum of {most}: shorten its header stacks"
     )]
     TooLarge {
         /// The number of values.
@@ -137,16 +137,16 @@ pub enum RunError {
     },
     /// The packet needs more units of work than allowed, with all its passes and copies.
     #[error(
-        "one packet would take more than {0} units of work: does a loop end, does the program stop to recirculate, \
-         are large values copied in a loop?"
+        "one packet would take more than {0} units of work: check that loops end, that the program stops \
+         recirculating, and that no large values are copied in a loop"
     )]
     WorkLimit(u64),
     /// The worker must stop.
-    #[error("the packet was dropped since its worker ends")]
+    #[error("the packet was dropped because its worker ended")]
     Stopped,
     /// The packet causes too many passes by recirculation, resubmission or cloning.
     #[error(
-        "one packet became more than {0} passes: does the program stop to recirculate, resubmit and clone?"
+        "one packet takes more than {0} passes: check that the program stops recirculating, resubmitting and cloning"
     )]
     PassLimit(u64),
     /// Calls, blocks and expressions nest too deeply for the stack.
@@ -269,7 +269,7 @@ pub enum ControlError {
     #[error("the table has only exact and lpm keys, so its entries have no priority")]
     PriorityUnexpected,
     /// The table already has an entry with the same match.
-    #[error("an entry with this match is already there")]
+    #[error("an entry with this match exists already")]
     Duplicate,
     /// There is no such entry, member or group.
     #[error("no such {0}")]
@@ -336,9 +336,7 @@ pub enum ControlError {
 #[non_exhaustive]
 pub enum CompileError {
     /// The construct cannot be compiled yet.
-    #[error(
-        "{place}: {what} cannot be compiled to machine code yet: run the program on the interpreter"
-    )]
+    #[error("{place}: {what} cannot be compiled yet: run the program on the interpreter")]
     Unsupported {
         /// A description of the construct.
         what: String,
@@ -346,15 +344,15 @@ pub enum CompileError {
         place: String,
     },
     /// The library that generates machine code refused the program.
-    #[error("no machine code for this program: {0}")]
+    #[error("the code generator refused the program: {0}")]
     Generator(String),
     /// The program cannot be compiled, because of a bug of this crate.
     #[error("internal error in the code generator at {0}; please report it with the program")]
     Internal(InternalError),
     /// The code needs more stack than a thread that processes packets provides.
     #[error(
-        "the calls of this program take {bytes} bytes of stack in machine code, and at most {most} are \
-         allowed: let fewer calls nest, or run the program on the interpreter"
+        "the calls of this program take {bytes} bytes of stack when it is compiled, and at most {most} are allowed: \
+         nest fewer calls, or run the program on the interpreter"
     )]
     Stack {
         /// The number of bytes that the code needs.
@@ -371,7 +369,7 @@ pub enum CompileError {
         reason: tables::DesignError,
     },
     /// There is not enough memory to pack the existing entries for machine code.
-    #[error("no memory for the tables of this program in machine code: run it on the interpreter")]
+    #[error("there is no memory for the tables of the compiled program: run it on the interpreter")]
     Memory,
 }
 

@@ -728,7 +728,7 @@ impl ResolvedProgram {
             block.emits = *most > 0;
         }
         if emitted > MAXIMUM_EMITTED {
-            return resolver.refuse("a deparser that emits so much, or in a loop");
+            return resolver.refuse("a deparser that emits this much, or emits in a loop");
         }
         let error = |error| layout.names.error(error);
         Ok(Self {

@@ -93,7 +93,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let write = |directory: &RunDirectory| directory.write_throughput(&run);
     output::leave(&directory, arguments.output.json, json, text, write)?;
     if interrupt.load(Ordering::Relaxed) {
-        eprintln!("planimeter: interrupted; what was measured until then is above");
+        eprintln!("planimeter: interrupted; the results up to then are above");
         return ranks.leave(INTERRUPTED);
     }
     ranks.leave(status(verdict(&points, &broken), &provenance, false))

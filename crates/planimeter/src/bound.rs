@@ -59,7 +59,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     }
     let format = Format::of_extension(extension).ok_or_else(|| {
         Failure::input(format!(
-            "{}: the name says no format; .toml, .json, .xml and .mppg are known",
+            "{}: the file name has an unknown ending; known are .toml, .json, .xml and .mppg",
             file.display()
         ))
     })?;
@@ -135,7 +135,7 @@ fn bound_network(
     }
     show(arguments, &Run { bounds: &bounds, provenance: &provenance })?;
     if is_stopped {
-        eprintln!("planimeter: interrupted; the flows that were bounded until then are above");
+        eprintln!("planimeter: interrupted; the flows that were bounded up to then are above");
         return ranks.leave(INTERRUPTED);
     }
     let late = settings.deadline.as_ref().map_or_else(Vec::new, |most| late(&bounds, most));
@@ -254,7 +254,7 @@ fn with_runs(arguments: &Arguments, flows: &[FlowId]) -> bool {
     let with_runs = requested && flows.len() <= RUNS;
     if requested && !with_runs {
         eprintln!(
-            "planimeter: runs are looked for up to {RUNS} flows; name some of the {} with --flow",
+            "planimeter: runs are simulated for up to {RUNS} flows; name some of the {} flows with --flow",
             flows.len()
         );
     }

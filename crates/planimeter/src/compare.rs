@@ -21,7 +21,7 @@ Compare results of probe, tables, bench, device verify, bound, demo or reproduce
 
 The first result, or the one that --baseline names, is the baseline. Each figure of the other results is \
 compared with the baseline's figure at the same place (point, case, cell or flow), with the difference and \
-its confidence interval. Results of another configuration or another machine are refused, with what differs, \
+its confidence interval. Results of another configuration or another machine are refused, with the differences, \
 unless --despite allows it. The object of the comparison may differ: the controller, the protocol, the table \
 design where each result has one, the device, or the network.";
 
@@ -84,7 +84,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let paths: Vec<&PathBuf> = arguments.baseline.iter().chain(&arguments.runs).collect();
     let [_, _, ..] = paths.as_slice() else {
         return Err(Failure::input(
-            "one result alone has nothing to be held against; name another, or a --baseline",
+            "one result cannot be compared; name another result, or a --baseline",
         ));
     };
     let results = paths

@@ -254,7 +254,7 @@ fn refused(path: &Path, program: &Program, sources: &SourceMap, errors: &[P4Info
 
 fn pretty(path: &Path, flags: &Sources) -> Result<String, Failure> {
     if program::is_compiled(path) {
-        return Err(Failure::input("--pp prints P4 source, not what was made of it"));
+        return Err(Failure::input("--pp prints P4 source and needs a program in P4 source"));
     }
     let mut options = flags.preprocessor();
     with_large_stack(|| {

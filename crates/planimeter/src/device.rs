@@ -92,13 +92,13 @@ fn percentile(text: &str) -> Result<Level, String> {
 }
 
 fn confidence(text: &str) -> Result<Confidence, String> {
-    Confidence::new(fraction(text)?).ok_or_else(|| "it is between 0 and 100 percent".to_owned())
+    Confidence::new(fraction(text)?).ok_or_else(|| "expected a number from 0 to 100".to_owned())
 }
 
 fn tolerance(text: &str) -> Result<f64, String> {
     let tolerance = fraction(text)?;
     let fits = (0.0..=1.0).contains(&tolerance);
-    fits.then_some(tolerance).ok_or_else(|| "it is between 0 and 100 percent".to_owned())
+    fits.then_some(tolerance).ok_or_else(|| "expected a number from 0 to 100".to_owned())
 }
 
 impl Derivation {

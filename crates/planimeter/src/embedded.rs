@@ -26,7 +26,7 @@ impl Controller {
         // The value is created first, so that the process ends if its output is not understood.
         let mut controller = Self { process, port: 0 };
         controller.port = listening_port(&line).ok_or_else(|| {
-            Failure::Run(format!("the controller did not say where it listens, but `{line}`"))
+            Failure::Run(format!("the controller did not print its address, but `{line}`"))
         })?;
         Ok(controller)
     }

@@ -129,9 +129,8 @@ fn command() -> Command {
         .long_version(format!("{} ({})", env!("CARGO_PKG_VERSION"), invocation::build().in_words()))
         .about("Measures programmable networks and turns what it measured into guarantees.")
         .after_help(
-            "Exit status: 0 done; 1 the measured thing failed its thresholds or a check; \
-             2 the input was wrong; 3 the controller to be measured could not be reached; \
-             130 interrupted.",
+            "Exit status: 0 done; 1 a threshold or a check failed; 2 the input was wrong; 3 the controller under \
+             test could not be reached; 130 interrupted.",
         )
         .subcommand_required(true)
         .arg_required_else_help(true)

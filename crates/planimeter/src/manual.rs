@@ -66,7 +66,8 @@ pub(crate) struct Arguments {
     /// The format to write
     #[arg(value_name = "FORMAT")]
     format: Format,
-    /// The directory to write to; it is created if needed, and its files of the same names are replaced
+    /// The directory to write to; it is created if needed, and its files of the same names are
+    /// replaced
     #[arg(value_name = "DIRECTORY")]
     directory: PathBuf,
 }

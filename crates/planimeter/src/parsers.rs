@@ -44,10 +44,10 @@ pub(crate) fn list_of<T: 'static>(
     move |text| {
         let words = text.split(',').map(str::trim).filter(|word| !word.is_empty());
         let values =
-            words.map(|word| meaning(word).ok_or_else(|| format!("{word}: {known} is wanted")));
+            words.map(|word| meaning(word).ok_or_else(|| format!("{word}: expected {known}")));
         let values: Vec<T> = values.collect::<Result<Vec<_>, _>>()?.into_iter().flatten().collect();
         match values.is_empty() {
-            true => Err(format!("it names nothing: {known} is wanted")),
+            true => Err(format!("the list is empty: expected {known}")),
             false => Ok(List(values)),
         }
     }
@@ -86,13 +86,13 @@ pub(crate) fn binary(text: &str) -> Result<usize, String> {
         "k" | "K" => 1 << 10,
         "M" => 1 << 20,
         "G" => 1 << 30,
-        _ => return Err(format!("{text:?} is no number such as 1024, 64k or 15M")),
+        _ => return Err(format!("{text:?} is not a number such as 1024, 64k or 15M")),
     };
     number
         .parse::<usize>()
         .ok()
         .and_then(|number| number.checked_mul(unit))
-        .ok_or_else(|| format!("{text:?} is no number such as 1024, 64k or 15M"))
+        .ok_or_else(|| format!("{text:?} is not a number such as 1024, 64k or 15M"))
 }
 
 /// Parses a count with an ending for powers of 1000 or an exponent: `100M`, `1e8`.
@@ -103,7 +103,7 @@ pub(crate) fn decimal(text: &str) -> Result<u64, String> {
         Some(b'G') => (&text[..text.len() - 1], 1e9),
         _ => (text, 1.0),
     };
-    let wrong = || format!("{text:?} is no count such as 100000, 100M or 1e8");
+    let wrong = || format!("{text:?} is not a count such as 100000, 100M or 1e8");
     let count = number.parse::<f64>().map_err(|_| wrong())? * unit;
     // Up to this value, every whole number is exact.
     if (1.0..9e15).contains(&count) && count.fract() == 0.0 {
@@ -121,7 +121,7 @@ pub(crate) fn duration(text: &str) -> Result<Duration, String> {
         "us" => 1e-6,
         "ms" => 1e-3,
         "s" => 1.0,
-        _ => return Err(format!("{text:?} is no time such as 20ms, 200us or 1s")),
+        _ => return Err(format!("{text:?} is not a time such as 20ms, 200us or 1s")),
     };
     digits
         .parse::<f64>()
@@ -129,7 +129,7 @@ pub(crate) fn duration(text: &str) -> Result<Duration, String> {
         .filter(|time| *time >= 0.0)
         .and_then(|time| Duration::try_from_secs_f64(time * unit).ok())
         .filter(|time| *time <= Duration::from_secs(3600))
-        .ok_or_else(|| format!("{text:?} is no time such as 20ms, 200us or 1s, up to an hour"))
+        .ok_or_else(|| format!("{text:?} is not a time such as 20ms, 200us or 1s, up to an hour"))
 }
 
 /// Returns a parser of counts within limits.
@@ -137,9 +137,10 @@ pub(crate) fn count(
     limits: RangeInclusive<usize>,
 ) -> impl Fn(&str) -> Result<usize, String> + Clone + Send + Sync {
     move |text: &str| {
-        text.parse().ok().filter(|count| limits.contains(count)).ok_or_else(|| {
-            format!("a number from {} to {} is wanted", limits.start(), limits.end())
-        })
+        text.parse()
+            .ok()
+            .filter(|count| limits.contains(count))
+            .ok_or_else(|| format!("expected a number from {} to {}", limits.start(), limits.end()))
     }
 }
 

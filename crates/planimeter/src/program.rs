@@ -20,7 +20,7 @@ pub(crate) const HEADING: &str = "The program";
 /// The architectures that `--arch` may name.
 const ARCHITECTURES: [&str; 3] = ["v1model", "psa", "pna"];
 
-/// How P4 sources are read: `-I`, `-D`, `-U`, `--arch`.
+/// The flags that say how P4 sources are read: `-I`, `-D`, `-U`, `--arch`.
 #[derive(Debug, Default, Clone, Args)]
 pub(crate) struct Sources {
     /// Look for included files in this directory, before the built-in architectures

@@ -62,7 +62,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let Arguments { runs: paths, name: given, .. } = arguments;
     if !given.is_empty() && given.len() != paths.len() {
         return Err(Failure::input(format!(
-            "--name is given {} times for {} runs; give one for each, or none",
+            "--name is given {} times for {} runs; name each run, or none",
             given.len(),
             paths.len()
         )));

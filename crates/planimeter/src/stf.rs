@@ -115,11 +115,12 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "FILE")]
     entries: Vec<PathBuf>,
     /// Run the program on every switch of this topology.json of the p4lang tutorials that names no
-    /// other program, with the switches' entries; scripts then say `packet h1 HEX` and `expect h2 HEX`
+    /// other program, with the switches' entries; scripts then say `packet h1 HEX` and `expect h2
+    /// HEX`
     #[arg(long, value_name = "FILE", conflicts_with_all = ["entries", "pcap_in"])]
     topology: Option<PathBuf>,
-    /// The execution path: the interpreter, or the compiled program, all of whose paths are compared
-    /// with the interpreter
+    /// The execution path: the interpreter, or the compiled program, all of whose paths are
+    /// compared with the interpreter
     #[arg(long, value_name = "PATH", default_value = "interpreter", value_parser = one_of([
         ("interpreter", pipeline::Path::Interpreter),
         ("compiled", pipeline::Path::Compiled),
@@ -128,8 +129,8 @@ pub(crate) struct Arguments {
     /// Print the events of each packet, in order
     #[arg(long)]
     trace: bool,
-    /// Print which parser states, actions, branches and entries of each program the scripts together
-    /// reach, and which they do not; with =FILE, also write them to FILE as JSON
+    /// Print which parser states, actions, branches and entries of each program the scripts
+    /// together reach, and which they do not; with =FILE, also write them to FILE as JSON
     #[arg(long, value_name = "FILE", require_equals = true)]
     coverage: Option<Option<PathBuf>>,
     /// Fail if packets leave by ports that the script does not name
@@ -158,8 +159,8 @@ pub(crate) struct Arguments {
     /// After the script, let the packets of this capture arrive at PORT
     #[arg(long, value_name = "PORT=FILE", value_parser = captures::port_and_file)]
     pcap_in: Vec<(u32, PathBuf)>,
-    /// Write captures DIR/pcapPORT_in.pcap and DIR/pcapPORT_out.pcap for each port; with --topology,
-    /// DIR/s1-p2_in.pcap and so on for each port of each switch
+    /// Write captures DIR/pcapPORT_in.pcap and DIR/pcapPORT_out.pcap for each port; with
+    /// --topology, DIR/s1-p2_in.pcap and so on for each port of each switch
     #[arg(long, value_name = "DIR")]
     pcap_out: Option<PathBuf>,
 }
@@ -299,7 +300,7 @@ const ERRORS: usize = 20;
 fn parsed(path: &Path, text: &str) -> Result<Script, Failure> {
     if path.extension().is_some_and(|ending| ending == "p4") {
         return Err(Failure::input(format!(
-            "{}: this is a program, where scripts stand: planimeter stf PROGRAM SCRIPT.stf",
+            "{}: this is a program in place of a script; write planimeter stf PROGRAM SCRIPT.stf",
             path.display()
         )));
     }
@@ -315,9 +316,9 @@ fn parsed(path: &Path, text: &str) -> Result<Script, Failure> {
         }
         let more = match errors.len().saturating_sub(ERRORS) {
             0 => String::new(),
-            more => format!("; {more} more lines are none of it"),
+            more => format!("; {more} more lines are not statements"),
         };
-        Failure::input(format!("{} is no STF script{more}", path.display()))
+        Failure::input(format!("{} is not an STF script{more}", path.display()))
     })
 }
 
@@ -332,7 +333,7 @@ fn one_script(
     let mut switch = fresh(program, arguments.options(), arguments)?;
     for (place, what) in switch.compiled().into_iter().flat_map(|code| code.interpreted()) {
         if !arguments.quiet {
-            println!("{place}: note: {what} is left to the interpreter");
+            println!("{place}: note: {what} is interpreted");
         }
     }
     if switch.compiled().is_none() {
@@ -403,11 +404,13 @@ fn fresh(program: &Program, options: Options, arguments: &Arguments) -> Result<S
     let mut switch = Switch::with_seed(program.clone(), arguments.seed).map_err(Failure::input)?;
     if arguments.path == pipeline::Path::Compiled {
         if options.trace {
-            return Err(Failure::input("--trace needs --path interpreter: code tells no events"));
+            return Err(Failure::input(
+                "--trace needs --path interpreter: a compiled program reports no events",
+            ));
         }
         if arguments.coverage.is_some() {
             return Err(Failure::input(
-                "--coverage needs --path interpreter: code tells no events",
+                "--coverage needs --path interpreter: a compiled program reports no events",
             ));
         }
         switch.follow_psa_switch(!options.specification);

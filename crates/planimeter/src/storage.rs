@@ -79,13 +79,13 @@ fn choose(program: &mut Program, words: &[String]) -> Result<(), Failure> {
         let meant: Vec<TableId> = all.filter(is_meant).collect();
         match meant.as_slice() {
             [] if name.is_none() => {
-                return Err(wrong("machine code keeps no table of this program".to_owned()));
+                return Err(wrong(
+                    "this program has no table whose design can be chosen".to_owned(),
+                ));
             }
             [] => return Err(wrong("the program has no such table".to_owned())),
             [_, _, ..] if name.is_some() => {
-                return Err(wrong(
-                    "several tables are called so; write more of the name".to_owned(),
-                ));
+                return Err(wrong("several tables have this name; write more of it".to_owned()));
             }
             _ => {}
         }
@@ -96,7 +96,7 @@ fn choose(program: &mut Program, words: &[String]) -> Result<(), Failure> {
             };
             if !stored.contains(&id) {
                 return Err(refused(
-                    "machine code does not keep its entries (they have counters, meters, members, groups or time-outs, \
+                    "its design cannot be chosen (its entries have counters, meters, members, groups or time-outs, \
                      or are too wide); leave it as it is",
                 ));
             }
@@ -128,9 +128,7 @@ fn is_called(table: &str, name: &str) -> bool {
 /// Returns the tables whose entries machine code stores.
 fn stored(program: &Program) -> Result<Vec<TableId>, Failure> {
     let mut switch = Switch::new(program.clone()).map_err(Failure::input)?;
-    let code = switch.compile().map_err(|error| {
-        Failure::input(format!("--storage: machine code cannot run this: {error}"))
-    })?;
+    let code = switch.compile().map_err(|error| Failure::input(format!("--storage: {error}")))?;
     let all = (0..program.tables.len() as u32).map(TableId);
     Ok(all.filter(|id| code.stores(*id)).collect())
 }
@@ -152,8 +150,8 @@ fn design_of(program: &Program, id: TableId, words: &str) -> Result<Design, Stri
             "change" => design.update = UpdateMethod::Change,
             "digest" => design.update = UpdateMethod::Digest,
             name => {
-                let known = "original, dynamic, static, inline, locked, unlocked, optimistic, sharded, double-buffer, \
-                             pointer, change or digest is wanted";
+                let known = "original, dynamic, static, inline, locked, unlocked, optimistic, sharded, \
+                             double-buffer, pointer, change or digest was expected";
                 design.storage = Storage::named(name).ok_or_else(|| format!("{name}: {known}"))?;
             }
         }

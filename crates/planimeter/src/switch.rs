@@ -130,10 +130,10 @@ fn repair(from: &Path, to: &Path) -> Result<ExitCode, Failure> {
         print_line(&lost);
     }
     if report.damaged_bytes > 0 {
-        print_line(&format!("{} bytes belong to no record that is intact", report.damaged_bytes));
+        print_line(&format!("{} bytes do not belong to an intact record", report.damaged_bytes));
     }
     print_line(&format!(
-        "to go on with what is left: planimeter switch --state {} ...",
+        "to continue with the intact records: planimeter switch --state {} ...",
         to.display()
     ));
     Ok(ExitCode::SUCCESS)
@@ -175,7 +175,7 @@ fn ready(switch: &Switch, planned: &[Planned]) -> String {
     let metrics = metrics.map_or_else(String::new, |address| format!(", {address} (metrics)"));
     let thrift = switch.thrift_address();
     let thrift = thrift.map_or_else(String::new, |address| {
-        format!(", {address} (Thrift, only to say that P4Runtime is to be used)")
+        format!(", {address} (Thrift, only to refer clients to P4Runtime)")
     });
     format!(
         "listening on {} (P4Runtime){metrics}{thrift}, {}",
@@ -188,9 +188,9 @@ fn summary(device: &DeviceState) -> String {
     let DeviceState { activity, packets, .. } = device;
     let errors: u64 = packets.errors.values().sum();
     format!(
-        "device {}: {} packets processed, {} of them left nowhere, {errors} ended in a fault, {} \
-         were for ports that there are not; {} packet-ins ({} dropped), {} packet-outs ({} \
-         dropped), {} digests; {} entities written ({} refused)",
+        "device {}: {} packets processed, {} of them left nowhere, {errors} ended in a fault, {} were for ports that \
+         do not exist; {} packet-ins ({} dropped), {} packet-outs ({} dropped), {} digests; {} entities written ({} \
+         refused)",
         device.id,
         packets.received,
         packets.without_output,
@@ -229,14 +229,14 @@ fn tls(matches: &ArgMatches) -> Result<Option<ServerTls>, Failure> {
     }
     let (Some(certificate), Some(key)) = (certificate, key) else {
         return Err(Failure::input(
-            "--grpc-server-ssl takes --grpc-server-cert and --grpc-server-key as well",
+            "--grpc-server-ssl needs --grpc-server-cert and --grpc-server-key as well",
         ));
     };
     let is_mutual = matches.get_flag("grpc-server-with-client-auth");
     if is_mutual && authorities.is_none() {
         return Err(Failure::input(
-            "--grpc-server-with-client-auth takes --grpc-server-cacert, whose certificates \
-             clients have to show",
+            "--grpc-server-with-client-auth needs --grpc-server-cacert, the authorities that issue clients' \
+             certificates",
         ));
     }
     let client_authorities = authorities.filter(|_| is_mutual);

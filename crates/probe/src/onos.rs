@@ -101,8 +101,7 @@ impl Onos {
             let count = self.others(config).values().sum::<u32>();
             if count > 0 {
                 notes.push(format!(
-                    "ONOS knows {count} of the devices from before with another pipeconf than {}, \
-                     and keeps that: {REMEDY}.",
+                    "ONOS knows {count} of the devices with another pipeconf than {}, and keeps it: {REMEDY}.",
                     config.controller.onos_pipeconf
                 ));
             }
@@ -139,8 +138,8 @@ impl Onos {
             others.iter().map(|(pipeconf, count)| format!("{pipeconf} to {count}")).collect();
         (!others.is_empty()).then(|| {
             format!(
-                "ONOS gave another pipeconf than {}, which was asked for: {}. It keeps the one that a \
-                 device had first: {REMEDY}",
+                "ONOS uses another pipeconf than the requested {}: {}. It keeps the first pipeconf of a device: \
+                 {REMEDY}",
                 config.controller.onos_pipeconf,
                 given.join(", ")
             )
@@ -182,8 +181,8 @@ impl Onos {
         }
         if untold > 0 {
             causes.push(format!(
-                "the netcfg of {untold} of the {all} devices is gone from ONOS again: somebody else \
-                 removed it, or it was restarted meanwhile"
+                "the netcfg of {untold} of the {all} devices has disappeared from ONOS: another client removed it, \
+                 or ONOS was restarted"
             ));
         }
         (!causes.is_empty()).then(|| causes.join("; "))

@@ -54,11 +54,11 @@ pub enum PlanError {
     )]
     TooFew,
     /// Two paths have the same variant and name.
-    #[error("two paths are called `{0}`; give each variant its paths once")]
+    #[error("two paths are named `{0}`; name each path of a variant once")]
     Twice(String),
     /// A path has no command that makes the controller answer there.
     #[error(
-        "path `{0}` has neither `start` nor `prepare`: say how the controller gets to answer there"
+        "path `{0}` has neither `start` nor `prepare`; name a command that makes the controller answer there"
     )]
     NoCommand(String),
 }
@@ -251,7 +251,7 @@ mod tests {
             ),
             (
                 "title = \"\"\n[[path]]\nname = \"a\"\nanswers-after = \"\"\nstart = \"x\"\n[[path]]\nname = \"a\"\nanswers-after = \"\"\nstart = \"x\"\n",
-                "two paths are called `a`",
+                "two paths are named `a`",
             ),
             ("title = \"\"\n[[path]]\nnaem = \"a\"\n", "unknown field `naem`"),
         ] {

@@ -203,13 +203,13 @@ mod tests {
             ),
             (
                 "rtt.p99 < 5 %",
-                "\"rtt.p99 < 5 %\", column 13: \"%\" is no unit of rtt.p99 (seconds); write one of \
-                 ns, us, \u{b5}s, ms, s, for example 5ms",
+                "\"rtt.p99 < 5 %\", column 13: \"%\" is not a unit of rtt.p99 (seconds); write one of ns, us, \
+                 \u{b5}s, ms, s, for example 5ms",
             ),
             (
                 "fairness > 90%",
-                "\"fairness > 90%\", column 14: \"%\" is no unit of fairness (index); write a \
-                 plain number, for example 0.9",
+                "\"fairness > 90%\", column 14: \"%\" is not a unit of fairness (index); write a plain number, for \
+                 example 0.9",
             ),
             ("loss < 1e999", "\"loss < 1e999\", column 8: the number is too large"),
         ] {

@@ -28,8 +28,8 @@ pub enum JoinError {
     Meet(#[from] MeetError),
     /// This process was started by mpirun but built without MPI.
     #[error(
-        "this process is one of {size} of mpirun's, and planimeter was built without MPI: build it \
-         with --features mpi, or set PLANIMETER_RANK, PLANIMETER_RANKS and PLANIMETER_MEET"
+        "this process is one of {size} of mpirun, and planimeter was built without MPI: build it with --features \
+         mpi, or set PLANIMETER_RANK, PLANIMETER_RANKS and PLANIMETER_MEET"
     )]
     WithoutMpi {
         /// The number of ranks, according to mpirun.
@@ -126,7 +126,7 @@ fn mpi(size: u32) -> Result<Group, JoinError> {
 fn number(variable: &'static str, value: Option<String>) -> Result<u32, JoinError> {
     let wrong = |problem: String| JoinError::Variable { variable, problem };
     let text = value.ok_or_else(|| wrong("is not set, while others of its kind are".into()))?;
-    text.parse().map_err(|_| wrong(format!("`{text}` is no number")))
+    text.parse().map_err(|_| wrong(format!("`{text}` is not a number")))
 }
 
 fn address(variable: &'static str, value: Option<String>) -> Result<SocketAddr, JoinError> {
@@ -159,7 +159,7 @@ mod tests {
     fn a_missing_variable_is_named() {
         for (variables, wanted) in [
             (&[("PLANIMETER_RANK", "0")][..], "PLANIMETER_RANKS: is not set"),
-            (&[("PLANIMETER_RANKS", "two")], "PLANIMETER_RANKS: `two` is no number"),
+            (&[("PLANIMETER_RANKS", "two")], "PLANIMETER_RANKS: `two` is not a number"),
             (&[("PLANIMETER_RANKS", "2")], "PLANIMETER_RANK: is not set"),
             (&[("PLANIMETER_RANK", "1"), ("PLANIMETER_RANKS", "2")], "PLANIMETER_MEET: is not set"),
         ] {

@@ -52,8 +52,8 @@ pub struct Shared<T> {
 pub enum ShareError {
     /// Two ranks have different work.
     #[error(
-        "{rank} would do other work than rank 0 ({what}): all ranks have to be given the same command line and the same files, \
-         and what is left to each machine, such as its cores, has to be named"
+        "{rank} would do other work than rank 0 ({what}): give all ranks the same command line and the same files, \
+         and name what is otherwise taken from each machine, such as its cores"
     )]
     Differs {
         /// The rank that differs from rank 0.
@@ -265,7 +265,7 @@ fn workers(places: &BTreeMap<Rank, Option<CoreSet>>) -> (Vec<Rank>, BTreeMap<Ran
             Some((before, core)) => {
                 idle.insert(
                     *rank,
-                    format!("core {core} is {before}'s, and two would disturb each other there"),
+                    format!("core {core} is used by {before}, and two ranks on one core would disturb each other"),
                 );
             }
         }
@@ -301,7 +301,7 @@ fn await_assignment<T: Serialize + DeserializeOwned>(
             return Err(ShareError::Alone(cause.clone()));
         }
         if Instant::now() >= deadline {
-            group.give_up(Rank::FIRST, "it did not say what there is to do");
+            group.give_up(Rank::FIRST, "it did not report its work");
         }
     }
 }
@@ -372,7 +372,7 @@ fn collect<T: Serialize + DeserializeOwned>(
             let silence = heard.get(&rank).map_or(Duration::ZERO, Instant::elapsed);
             if silence >= patience.silence {
                 let seconds = patience.silence.as_secs_f64();
-                group.give_up(rank, format!("it said nothing for {seconds} s"));
+                group.give_up(rank, format!("it sent nothing for {seconds} s"));
             } else if interrupted.is_some_and(|since| since.elapsed() >= rest) {
                 group.give_up(rank, "it did not end when the run was interrupted");
             }

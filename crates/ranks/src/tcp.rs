@@ -50,7 +50,7 @@ pub enum MeetError {
         cause: io::Error,
     },
     /// Some did not come.
-    #[error("ranks {missing:?} did not come to {address} within {seconds} s")]
+    #[error("ranks {missing:?} did not connect to {address} within {seconds} s")]
     Missing {
         /// The missing ranks.
         missing: Vec<u32>,
@@ -60,7 +60,7 @@ pub enum MeetError {
         seconds: f64,
     },
     /// The first rank cannot be reached, or refuses this rank.
-    #[error("rank 0 is not to be had at {address}: {cause}")]
+    #[error("rank 0 cannot be reached at {address}: {cause}")]
     Unreachable {
         /// The address of the first rank.
         address: SocketAddr,
@@ -414,9 +414,9 @@ mod tests {
     fn a_missing_rank_is_named() {
         let (address, brief) = (free_address(), Duration::from_millis(50));
         let error = meet(0, 3, address, &secret(), brief).expect_err("nobody came").to_string();
-        assert!(error.contains("[1, 2] did not come"), "{error}");
+        assert!(error.contains("[1, 2] did not connect"), "{error}");
         let error = meet(1, 3, address, &secret(), brief).expect_err("nobody is there").to_string();
-        assert!(error.contains("rank 0 is not to be had"), "{error}");
+        assert!(error.contains("rank 0 cannot be reached"), "{error}");
         assert!(matches!(meet(3, 3, address, &secret(), brief), Err(MeetError::NoSuchRank { .. })));
     }
 }

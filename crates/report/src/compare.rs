@@ -103,7 +103,7 @@ pub enum CompareError {
         other_kind: Kind,
     },
     /// The results were measured under different conditions.
-    #[error("{}; compare all the same with --despite {}", .differences.join("; "), .what.word())]
+    #[error("{}; --despite {} compares them nevertheless", .differences.join("; "), .what.word())]
     Differ {
         /// The condition that differs.
         what: Agreement,

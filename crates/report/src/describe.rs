@@ -192,7 +192,7 @@ pub(crate) fn alarms(result: &RunResult) -> Vec<Alarm> {
     let mut alarms = alarm::broken(&broken.collect::<Vec<_>>());
     if let Some((state, reason)) = incomplete(&result.completion) {
         let (what, meaning) = match state {
-            "PARTIAL" => ("is partial", "Its figures cover a part of what was asked for."),
+            "PARTIAL" => ("is partial", "Its figures cover only a part of what was requested."),
             _ => ("failed", "Nothing could be measured."),
         };
         let text = format!("This run {what}: {}.", reason.trim_end_matches('.'));
@@ -252,7 +252,7 @@ pub(crate) fn search(search: &SearchOutcome) -> [SearchRow; 4] {
             "and up to at most",
             search.lossy_rate,
             match search.limited_by_probe {
-                true => "not known, since the probe was the limit",
+                true => "unknown, since the probe was the limit",
                 false => "no rate failed; raise --search-high",
             },
             sure,

@@ -48,7 +48,7 @@ fn alarms(run: &Run<'_>) -> Vec<Alarm> {
         let fewer = findings.measured.iter().filter(fewer).count();
         let missing = plural(findings.unfinished.len() as u64, "case was", "cases were");
         alarms.push(Alarm::interrupted(format!(
-            "{missing} not measured, and {fewer} have fewer turns than asked for."
+            "{missing} not measured, and {fewer} have fewer turns than requested."
         )));
     }
     alarms.extend(findings.broken_promises().map(|one| {
@@ -242,9 +242,9 @@ pub(crate) fn answers(findings: &Findings) -> Vec<String> {
             }
             let sharded = |case: &Case| case.cores == count && !is_shared(case);
             let shared = |case: &Case| alone(case) && is_shared(case);
-            answers.extend(say(format!("Flows that stay on their core, {place}"), best(&sharded)));
+            answers.extend(say(format!("Each flow on one core, {place}"), best(&sharded)));
             answers.extend(say(
-                format!("Entries that all cores write and none may lose, {place}"),
+                format!("Entries that all cores write without loss, {place}"),
                 best(&shared),
             ));
         }
@@ -270,16 +270,16 @@ pub(crate) fn remarks(findings: &Findings) -> Vec<Note> {
         .fold(f64::INFINITY, f64::min);
     if working < 0.95 {
         warnings.push(format!(
-            "Other processes took cores away: in the worst turn threads had theirs for {} of the time. Rates of designs \
-             that never wait are per second of processor time and leave that out; latencies and cache contents do not. \
-             Measure again on a quiet machine before you publish.",
+            "Other processes used the cores: in the worst turn, threads had their cores for {} of the time. Rates of \
+             designs that never wait are per second of processor time and exclude the rest; latencies and cache \
+             contents are affected. Measure again on a quiet machine before you publish.",
             figure(working, Unit::Fraction)
         ));
     }
     if shares.count() > 0 && findings.measured.iter().any(|one| one.case.waits()) {
         remarks.push(
-            "Rates of change through two replicas and of digest are by the wall clock, as waiting is what they do; all \
-             others are per second of processor time. Compare the two by the columns that have the wall clock for all."
+            "Rates of change through two replicas and of digest are by the wall clock, since these methods wait; all \
+             others are per second of processor time. Compare them by the columns with the wall clock."
                 .to_owned(),
         );
     }
@@ -290,8 +290,8 @@ pub(crate) fn remarks(findings: &Findings) -> Vec<Note> {
     };
     if findings.measured.iter().any(|one| lost_on_the_way(&one)) {
         remarks.push(
-            "Digest loses updates also on one core: packets that meet an entry before the controller's answer for it is \
-             back read the old number, and their answers overwrite each other."
+            "Digest loses updates also on one core: packets that hit an entry before the controller's answer arrives \
+             read the old number, and their answers overwrite each other."
                 .to_owned(),
         );
     }
@@ -312,7 +312,7 @@ pub(crate) fn remarks(findings: &Findings) -> Vec<Note> {
     if !large.is_empty() {
         let refused = large.iter().filter(|one| one.memory.pages == ::tables::Pages::Base).count();
         remarks.push(match refused {
-            0 => "Huge pages: asked for by madvise for every table of 2 MiB and more, and accepted by the kernel; \
+            0 => "Huge pages: requested by madvise for every table of 2 MiB and more, and accepted by the kernel; \
                   entries of original and dynamic storage are allocated one by one and lie on base pages."
                 .to_owned(),
             refused => format!("Huge pages: refused by the kernel for {refused} tables; they lie on base pages."),

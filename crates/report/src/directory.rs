@@ -69,7 +69,7 @@ impl Drop for RunDirectory {
 #[non_exhaustive]
 pub enum CreateError {
     /// The directory that the user named is not empty.
-    #[error("run directory {} is not empty; name a new one, or none to get one under runs/", path.display())]
+    #[error("run directory {} is not empty; name a new directory, or omit the flag for a new one under runs/", path.display())]
     NotEmpty {
         /// The path of the directory.
         path: PathBuf,
@@ -81,7 +81,7 @@ pub enum CreateError {
         path: PathBuf,
     },
     /// A file system operation failed.
-    #[error("cannot make run directory {}: {source}", path.display())]
+    #[error("cannot create run directory {}: {source}", path.display())]
     Io {
         /// The path of the directory.
         path: PathBuf,
@@ -610,14 +610,17 @@ mod tests {
         RunDirectory::create(Some(&new)).expect("still empty");
         fs::write(new.join("result.json"), "{}").expect("written");
         let error = RunDirectory::create(Some(&new)).expect_err("not empty").to_string();
-        assert!(error.contains("is not empty; name a new one") && error.contains("a/b"), "{error}");
+        assert!(
+            error.contains("is not empty; name a new directory") && error.contains("a/b"),
+            "{error}"
+        );
         let error =
             RunDirectory::create(Some(&new.join("result.json"))).expect_err("a file").to_string();
         assert!(error.contains("is a file"), "{error}");
         let error = RunDirectory::create(Some(&new.join("result.json/x")))
             .expect_err("under a file")
             .to_string();
-        assert!(error.contains("cannot make run directory"), "{error}");
+        assert!(error.contains("cannot create run directory"), "{error}");
     }
 
     #[test]

@@ -201,7 +201,7 @@ pub(crate) fn counts(point: &Point) -> Vec<(&'static str, u64)> {
         ("discovery frames relayed", total(|c| c.discovery_relayed)),
         ("disconnects", total(|c| c.disconnects)),
         ("malformed messages", total(|c| c.malformed)),
-        ("packet-outs not taken", total(|c| c.not_taken)),
+        ("packet-outs not accepted", total(|c| c.not_taken)),
     ];
     let rows = rows.into_iter().enumerate();
     rows.filter(|(place, row)| *place < ALWAYS || row.1 > 0).map(|(_, row)| row).collect()

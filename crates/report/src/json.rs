@@ -60,7 +60,7 @@ pub enum ReadError {
     },
     /// The text is a result of the probe in another version of the format.
     #[error(
-        "this is {} version {}; this Planimeter reads version {}",
+        "this is {} version {}, and this version of planimeter reads version {}",
         probe::outcome::SCHEMA,
         version.map_or_else(|| "unknown".to_owned(), |version| version.to_string()),
         probe::outcome::SCHEMA_VERSION

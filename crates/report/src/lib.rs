@@ -54,7 +54,7 @@ pub fn unoptimised(what: &str) -> Option<String> {
         return None;
     };
     Some(format!(
-        "This Planimeter was built {built}: no figure says anything about {what}. Build it with --release."
+        "This planimeter was built {built}: its figures say nothing about {what}. Build it with --release."
     ))
 }
 

@@ -234,8 +234,8 @@ fn remarks(verification: &Verification) -> Vec<(bool, String)> {
         remarks.push((
             true,
             format!(
-                "What {} cost is no constant: it differs between packets by more than is tolerated. Sums of levels with them are \
-                 empirical, and only the union bounds hold.",
+                "What {} cost is not a constant: it differs between packets by more than is tolerated. Sums of \
+                 levels with them are empirical, and only the union bounds hold.",
                 names.join(", ")
             ),
         ));
@@ -251,8 +251,7 @@ fn remarks(verification: &Verification) -> Vec<(bool, String)> {
     });
     let noisy: Vec<String> = noisy.collect();
     if !noisy.is_empty() {
-        let text =
-            format!("Of these levels nothing is said about functions here: {}.", noisy.join(", "));
+        let text = format!("These levels say nothing about functions here: {}.", noisy.join(", "));
         remarks.push((true, text));
     }
     remarks.sort_by_key(|(bad, _)| !bad);
@@ -274,8 +273,7 @@ fn remarks_on_drift(drift: &Drift) -> Vec<(bool, String)> {
         true => remarks.push((
             drift.change.abs() > 0.005,
             format!(
-                "{text}: the device drifted, and cells, which were \
-             measured in turns, share it."
+                "{text}: the device drifted. Cells were measured in turns, so the drift affects all of them."
             ),
         )),
         false => remarks.push((false, format!("{text}: no drift is shown."))),

@@ -121,7 +121,7 @@ fn parameters(result: &BenchmarkResult) -> Vec<(&'static str, String)> {
         (
             "Redundancy",
             match parameters.standby.as_slice() {
-                [] => "standalone, as far as was told".to_owned(),
+                [] => "standalone, as far as is known".to_owned(),
                 standby => format!("stand by: {}", standby.join(", ")),
             },
         ),

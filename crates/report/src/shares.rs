@@ -48,7 +48,7 @@ fn warning(shares: &[Share]) -> Option<String> {
         shares.iter().filter(|share| !share.did.is_empty()).map(|share| &share.host.cpu_model);
     let first = models.next()?;
     models.any(|model| model != first).then(|| {
-        "Processors differ: what different ranks measured is no comparison of anything but them.".to_owned()
+        "Processors differ: results of different ranks compare only the processors.".to_owned()
     })
 }
 

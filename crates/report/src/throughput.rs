@@ -48,7 +48,7 @@ fn alarms(run: &Run<'_>) -> Vec<Alarm> {
     let mut alarms = alarm::broken(run.broken);
     if run.points.iter().any(|point| point.findings.interrupted) {
         alarms
-            .push(Alarm::interrupted("Some cases have fewer repetitions than asked for, or none."));
+            .push(Alarm::interrupted("Some cases have fewer repetitions than requested, or none."));
     }
     let cases = || run.points.iter().flat_map(|point| &point.findings.cases);
     let refused = cases().filter_map(|case| Some((path(case), case.refused.as_ref()?)));
@@ -167,7 +167,7 @@ fn checked(case: &Case) -> String {
 pub fn fault(case: &Case) -> Option<String> {
     if let Some(difference) = &case.comparison.difference {
         return Some(format!(
-            "{} gives another result than the interpreter for the packet {}: a defect of Planimeter, please report it",
+            "{} differs from the interpreter for the packet {}: a defect of Planimeter, please report it",
             path(case),
             hex(&difference.packet)
         ));
@@ -181,7 +181,8 @@ pub fn fault(case: &Case) -> Option<String> {
     }
     (case.counts.wrong > 0).then(|| {
         format!(
-            "{} of {} packets that were checked left with another content, {} on {}: a race, or a defect of Planimeter",
+            "{} of {} checked packets left with a wrong content, {} on {}: this is a data race, or a defect of \
+             Planimeter",
             whole(case.counts.wrong),
             whole(case.counts.checked),
             path(case),
@@ -213,8 +214,9 @@ fn busy(run: &Run<'_>) -> Option<String> {
     // At p99, a hundredth of the time matters.
     (least < 0.99).then(|| {
         format!(
-            "Other processes took cores away: in the worst repetition the worker whose latency was measured had its core for {}              of the time. Latencies have the waits in them; rates are per second of processor time and leave them out. Measure \
-             again on a quiet machine before you publish.",
+            "Other processes used the cores: in the worst repetition the worker whose latency was measured had its \
+             core for {}              of the time. Latencies include the waits; rates are per second of processor \
+             time and exclude them. Measure again on a quiet machine before you publish.",
             figure(least, Unit::Fraction)
         )
     })
@@ -224,7 +226,8 @@ fn facts(run: &Run<'_>) -> Vec<String> {
     let mut remarks: Vec<String> = Vec::new();
     if run.settings.any_core {
         remarks.push(
-            "Every core draws all flows: packets of several cores meet in one entry.".to_owned(),
+            "Every core draws from all flows: packets of several cores use the same entries."
+                .to_owned(),
         );
     }
     let mut say = |text: String| {
@@ -248,11 +251,11 @@ fn facts(run: &Run<'_>) -> Vec<String> {
         }
     }
     if has_methods(run) {
-        say("Method: pointer writes the entry in place; change writes it at the end of the action as the control plane does, in \
-             one replica after the other; digest sends what the action made of the entry through loopback TCP to a controller \
-             and writes what comes back. Seen: from when a packet comes \
-             that changes its entry to when a packet comes that finds the new value, one at a time. Rates of change and digest \
-             are by the wall clock, until the last change is written."
+        say("Method: pointer writes the entry in place; change writes it at the end of the action as the control \
+             plane does, in one replica after the other; digest sends the new entry through loopback TCP to a \
+             controller and writes its answer. Seen: the time from the arrival of a packet that updates its entry to \
+             the arrival of a packet that finds the new value, one packet at a time. Rates of change and digest are \
+             by the wall clock, until the last change is written."
             .to_owned());
     }
     say(how_measured(run.points.first().map_or(Io::Memory, |point| point.findings.io)));
@@ -262,28 +265,29 @@ fn facts(run: &Run<'_>) -> Vec<String> {
 /// Reports what a reader should know of the measurement of a case.
 fn facts_of_case(point: &Point, case: &Case, say: &mut impl FnMut(String)) {
     for (place, what) in &case.interpreted {
-        say(format!("compiled: {place} is left to the interpreter: {what}"));
+        say(format!("compiled: {place} is interpreted: {what}"));
     }
     if let (Some(why), Path::Compiled) = (&case.one_by_one, case.path) {
-        say(format!("compiled: packets go one by one and not in bursts: {why}"));
+        say(format!("compiled: packets are processed one by one and not in bursts: {why}"));
     }
     if case.counts.unwritten > 0 {
         say(format!(
-            "{}: {} messages of packets changed no entry",
+            "{}: {} digests of packets changed no entry",
             case.method.name(),
             whole(case.counts.unwritten)
         ));
     }
     if case.counts.overwritten > 0 {
         say(format!(
-            "{}: {} messages were written over a value that their packets had not seen, which is lost",
+            "{}: {} digests overwrote a value that their packets had not read, which is lost",
             case.method.name(),
             whole(case.counts.overwritten)
         ));
     }
     if let Some(idle) = Estimate::of(&case.idle).filter(|idle| idle.mean > NOTEWORTHY_IDLE) {
         say(format!(
-            "{} at {} entries: the generator was slower than the worker, which found nothing in {:.0} % of its time",
+            "{} at {} entries: the generator was slower than the worker, which waited for packets for {:.0} % of its \
+             time",
             path(case),
             size(point.flows),
             100.0 * idle.mean
@@ -301,7 +305,7 @@ fn facts_of_case(point: &Point, case: &Case, say: &mut impl FnMut(String)) {
     }
     if case.counts.errors > 0 {
         say(format!(
-            "{} of {} packets could not be processed to their end",
+            "{} of {} packets could not be processed to completion",
             whole(case.counts.errors),
             whole(case.counts.processed)
         ));
@@ -309,8 +313,9 @@ fn facts_of_case(point: &Point, case: &Case, say: &mut impl FnMut(String)) {
     let random = point.findings.random_flows;
     if random > 0 {
         say(format!(
-            "at {} entries, {} of {} flows draw random numbers, which decide what leaves for them: they were not checked \
-             while the clock ran. Before, each path drew the same numbers, so that a difference was a fault",
+            "at {} entries, {} of {} flows draw random numbers, on which their outputs depend: they were not checked \
+             while the clock ran. In a run before, each path drew the same numbers, so that a difference would have \
+             been found",
             size(point.flows),
             whole(random as u64),
             whole(point.flows as u64)
@@ -333,22 +338,24 @@ fn facts_of_case(point: &Point, case: &Case, say: &mut impl FnMut(String)) {
 /// Returns how rates and latencies are measured with these ports.
 fn how_measured(io: Io) -> String {
     match io {
-        Io::Memory => "Rates are per second of the processor time of the workers. Packets lie in memory, warm in the cache; \
-             what leaves is copied out. Latency: from when a packet is due to when its output is in place, in an open loop of \
-             one worker; percentiles are means over repetitions with their 95 % confidence intervals."
+        Io::Memory => "Rates are per second of the processor time of the workers. Packets lie in memory and in the \
+             cache; outputs are copied. Latency: the time from when a packet is due until its output is in place, in \
+             an open loop of one worker; percentiles are means over repetitions with their 95 % confidence \
+             intervals."
             .to_owned(),
         Io::Pcap => {
-            "Between captures (pcap): one worker, which begins when the packets are in a file. Rates are per second of its \
-             processor time, with the reading and the writing of files; sending back alone is the same worker without a \
-             program. Checked: packets in the file that it wrote which are what the interpreter gives for some flow."
+            "Between captures (pcap): one worker, which begins when the packets are in a file. Rates are per second \
+             of its processor time, with the reading and the writing of files; sending back alone is the same worker \
+             without a program. Checked: packets in the file that it wrote that equal the interpreter's output for \
+             some flow."
                 .to_owned()
         }
         io => format!(
-            "Between ports ({}): one worker, and a generator on another core that sends as much as it can. Rates are per second \
-             of the worker's processor time, without the time in which it found nothing; sending back alone is the same worker \
-             without a program. Latency: from when a packet is due to when the generator has it back, in an open loop, \
-             percentiles with their intervals over repetitions; a dash where packets were lost. Checked: packets that came back and are what the interpreter \
-             gives for some flow.",
+            "Between ports ({}): one worker, and a generator on another core that sends as fast as it can. Rates are \
+             per second of the worker's processor time, without the time in which it waited for packets; sending \
+             back alone is the same worker without a program. Latency: the time from when a packet is due until the \
+             generator receives it, in an open loop, percentiles with their intervals over repetitions; a dash where \
+             packets were lost. Checked: packets that came back and are what the interpreter gives for some flow.",
             io.name()
         ),
     }

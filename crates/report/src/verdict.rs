@@ -99,12 +99,12 @@ impl PointVerdict {
                 format!("The probe itself was the limit{share}: {PROBE}.")
             }
             Saturated::Network => format!("The network was the limit{share}."),
-            Saturated::Unknown => format!("Which side was the limit could not be told{share}."),
+            Saturated::Unknown => format!("Which side was the limit could not be decided{share}."),
         }
     }
 }
 
-const NEITHER: &str = "what was offered left and was answered";
+const NEITHER: &str = "all offered packet-ins left and were answered";
 const PROBE: &str = "the controller may take more";
 
 /// The verdict of a run in words.
@@ -147,7 +147,7 @@ fn of_points(points: &[Point]) -> RunVerdict {
             Saturated::Controller => format!("The controller was the limit {where_at}."),
             Saturated::Network => format!("The network was the limit {where_at}."),
             Saturated::Unknown => {
-                format!("Which side was the limit could not be told {where_at}.")
+                format!("Which side was the limit could not be decided {where_at}.")
             }
             Saturated::Neither if n == total => {
                 format!("Neither side was saturated at any of {total} points: {NEITHER}.")

@@ -191,7 +191,7 @@ impl Shared {
             let log_error = |error: &DigestError| {
                 let id = self.id;
                 let message =
-                    format_args!("device {id}: packets change no entries by messages: {error}");
+                    format_args!("device {id}: packets cannot update entries by digests: {error}");
                 self.log.line(Verbosity::Error, message);
             };
             started.inspect_err(log_error).ok()
@@ -209,7 +209,7 @@ impl Shared {
         }
         *self.lock() = pipeline;
         for (place, what) in self.plane.interpreted_steps() {
-            self.info(format_args!("{place}: the interpreter does this, since {what} is not code"));
+            self.info(format_args!("{place} is interpreted, since {what} cannot be compiled yet"));
         }
     }
 
@@ -239,7 +239,7 @@ impl DeviceObserver for Observer {
     fn primary_changed(&self, _device: &DeviceHandle, role: &RoleKey, stream: Option<StreamId>) {
         match stream {
             Some(stream) => self.0.info(format_args!("{role}: stream {} is primary", stream.0)),
-            None => self.0.info(format_args!("{role}: nobody is primary")),
+            None => self.0.info(format_args!("{role}: no stream is primary")),
         }
     }
 

@@ -103,13 +103,19 @@ fn ports(out: &mut String, devices: &[DeviceState]) {
     write(counter("port_received_packets_total", "Packets received."), |c| c.received_packets);
     write(counter("port_received_bytes_total", "Bytes received."), |c| c.received_bytes);
     write(
-        counter("port_receive_dropped_packets_total", "Packets that came and found no room."),
+        counter(
+            "port_receive_dropped_packets_total",
+            "Packets that were dropped because the receive queue was full.",
+        ),
         |c| c.receive_dropped,
     );
     write(counter("port_transmitted_packets_total", "Packets sent."), |c| c.transmitted_packets);
     write(counter("port_transmitted_bytes_total", "Bytes sent."), |c| c.transmitted_bytes);
     write(
-        counter("port_transmit_dropped_packets_total", "Packets that found a full or closed port."),
+        counter(
+            "port_transmit_dropped_packets_total",
+            "Packets that were dropped because the port was full or closed.",
+        ),
         |c| c.transmit_dropped,
     );
     write(
@@ -167,7 +173,7 @@ fn packets(out: &mut String, devices: &[DeviceState]) {
             (format!("device=\"{id}\",reason=\"{}\"", escaped(reason)), count)
         })
     });
-    counter("dropped_packets_total", "Packets that left nowhere, by why.").write(out, dropped);
+    counter("dropped_packets_total", "Packets that were dropped, by reason.").write(out, dropped);
 }
 
 fn control(out: &mut String, devices: &[DeviceState]) {
@@ -180,14 +186,16 @@ fn control(out: &mut String, devices: &[DeviceState]) {
     write(gauge("controllers", "Streams of controllers that are open."), |a| a.controllers);
     write(counter("pipelines_total", "Pipelines that were committed."), |a| a.pipelines);
     write(counter("packet_ins_total", "Packets for controllers."), |a| a.packet_ins);
-    write(counter("packet_ins_dropped_total", "Packets for controllers that none took."), |a| {
-        a.packet_ins_dropped
-    });
-    write(counter("packet_outs_total", "Packets of controllers."), |a| a.packet_outs);
-    write(counter("packet_outs_dropped_total", "Packets of controllers that were refused."), |a| {
-        a.packet_outs_dropped
-    });
-    write(counter("digests_total", "Messages of the program to controllers."), |a| a.digests);
+    write(
+        counter("packet_ins_dropped_total", "Packets for controllers that no controller accepted."),
+        |a| a.packet_ins_dropped,
+    );
+    write(counter("packet_outs_total", "Packets from controllers."), |a| a.packet_outs);
+    write(
+        counter("packet_outs_dropped_total", "Packets from controllers that were refused."),
+        |a| a.packet_outs_dropped,
+    );
+    write(counter("digests_total", "Digests to controllers."), |a| a.digests);
     write(
         counter(
             "entry_changes_total",
@@ -198,14 +206,13 @@ fn control(out: &mut String, devices: &[DeviceState]) {
     write(
         counter(
             "entry_changes_overwritten_total",
-            "Entries that it wrote over something else than the packet had found.",
+            "Entries whose overwritten value was not the one that the packet had read.",
         ),
         |a| a.entry_changes_overwritten,
     );
-    write(
-        counter("entry_changes_lost_total", "Messages of packets to it that changed no entry."),
-        |a| a.entry_changes_lost,
-    );
+    write(counter("entry_changes_lost_total", "Digests of packets that changed no entry."), |a| {
+        a.entry_changes_lost
+    });
     write(counter("writes_total", "Entities that controllers wrote."), |a| a.writes);
     write(counter("writes_refused_total", "Entities that were refused."), |a| a.writes_refused);
 }

@@ -57,8 +57,8 @@ impl Restored {
             log.line(
                 Verbosity::Warn,
                 format_args!(
-                    "device {device}: {entities} writes are not restored: they were for another \
-                     program than the one that it is given now"
+                    "device {device}: {entities} writes are not restored, since they were for another program than \
+                     the current one"
                 ),
             );
             return None;

@@ -82,7 +82,7 @@ pub enum RuntimeJsonError {
     )]
     Empty,
     /// The file is for another target.
-    #[error("it is for target '{0}'; bmv2 is the only one that there is")]
+    #[error("it is for target '{0}'; only bmv2 is supported")]
     Target(String),
     /// An entry names an object that the P4Info lacks.
     #[error("entry {entry}: the P4Info has no {kind} '{name}'; it has {known}")]
@@ -97,7 +97,7 @@ pub enum RuntimeJsonError {
         known: String,
     },
     /// A value does not fit its field.
-    #[error("entry {entry}: {value} is no value for '{name}': {reason}")]
+    #[error("entry {entry}: {value} is not a value for '{name}': {reason}")]
     Value {
         /// The position of the entry among those of its kind, counted from 1.
         entry: usize,
@@ -257,7 +257,7 @@ impl Names<'_> {
         let number = |value| self.value(name, value, bits);
         let pair = || match value.as_array().map(Vec::as_slice) {
             Some([first, second]) => Ok((first, second)),
-            _ => Err(self.refuse(name, value, "a list of two is wanted")),
+            _ => Err(self.refuse(name, value, "expected a list of two")),
         };
         let kind = match field.r#match {
             Some(Match::MatchType(kind)) => MatchType::try_from(kind).ok(),
@@ -314,10 +314,10 @@ impl Names<'_> {
             }
             Value::Number(number) => match number.as_u64() {
                 Some(number) => number.to_be_bytes().to_vec(),
-                None => return Err(self.refuse(name, value, "a whole number is wanted")),
+                None => return Err(self.refuse(name, value, "expected a whole number")),
             },
             Value::String(text) => from_text(text),
-            _ => return Err(self.refuse(name, value, "a number or a text is wanted")),
+            _ => return Err(self.refuse(name, value, "expected a number or a text")),
         };
         let first = bytes.iter().position(|byte| *byte != 0);
         let canonical = bytes
@@ -331,7 +331,7 @@ impl Names<'_> {
         if bits > 0 && needed > u64::from(bits.unsigned_abs()) {
             let reason = match value {
                 Value::String(text) if bytes == text.as_bytes() => {
-                    "it is neither an address nor a number, and too wide as a text"
+                    "it is neither an address nor a number, and too long as text"
                 }
                 _ => "it is too wide",
             };

@@ -163,7 +163,7 @@ impl WriteLog for StateLog {
 
     fn not_replaced(&mut self, error: &EntityError) {
         let message = format_args!(
-            "device {}: the file of its state grows on, since it cannot be shortened: {}",
+            "device {}: its state file keeps growing, since it cannot be compacted: {}",
             self.shared.device,
             error.message()
         );
@@ -193,8 +193,8 @@ impl WriteLog for StateLog {
                 Err(_) => "the switch ends".to_owned(),
             };
             let message = format!(
-                "It took effect, but it may be lost with the power, because it could not be \
-                 brought to the medium: {reason}"
+                "It took effect, but a power failure may lose it, because it could not be written to the disk: \
+                 {reason}"
             );
             Err(EntityError::new(Code::Unavailable, message))
         }))
@@ -234,7 +234,7 @@ impl Shared {
             let message = format_args!("device {}: writes are refused: {error}", self.device);
             self.log.line(Verbosity::Error, message);
         }
-        let message = format!("It was undone, because it cannot be kept over a restart: {error}");
+        let message = format!("It was undone, because it cannot be stored for a restart: {error}");
         EntityError::new(Code::Unavailable, message)
     }
 
@@ -284,7 +284,7 @@ impl Shared {
 
     fn report_failure(&self, state: &State, reason: &str) {
         let message = format_args!(
-            "device {}: what was written last may be lost with the power: {reason}",
+            "device {}: a power failure may lose the last writes: {reason}",
             self.device
         );
         self.log.line(Verbosity::Error, message);

@@ -109,7 +109,7 @@ pub enum StartError {
         workers: usize,
     },
     /// Pushed pipelines cannot be rehearsed in a separate process.
-    #[error("{0}; if that cannot be mended, --push-isolation thread does without it")]
+    #[error("{0}; --push-isolation thread needs no such process")]
     Rehearsal(#[from] RehearsalError),
     /// The file of a device's state cannot be used.
     #[error(transparent)]

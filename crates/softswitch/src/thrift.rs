@@ -37,7 +37,8 @@ pub(crate) async fn serve(listener: TcpListener, grpc: SocketAddr, log: Arc<Log>
             continue;
         };
         let Ok(place) = Arc::clone(&places).try_acquire_owned() else {
-            let message = format_args!("Thrift: {peer} is one client too many and is cut off");
+            let message =
+                format_args!("Thrift: {peer} is disconnected, since there are too many clients");
             log.line(Verbosity::Warn, message);
             continue;
         };
@@ -103,12 +104,14 @@ async fn answer(
         // The client only checked whether the port is open.
         Ok(Ok(Parsed::Beginning)) => {}
         Ok(Ok(Parsed::Foreign)) => {
-            let message = format_args!("Thrift: {peer} speaks another protocol and is cut off");
+            let message =
+                format_args!("Thrift: {peer} is disconnected, since it speaks another protocol");
             log.line(Verbosity::Warn, message);
         }
         Ok(Err(error)) => return Err(error),
         Err(_) => {
-            let message = format_args!("Thrift: {peer} began a call and did not end it: cut off");
+            let message =
+                format_args!("Thrift: {peer} is disconnected, since it did not complete its call");
             log.line(Verbosity::Warn, message);
         }
     }

@@ -66,7 +66,7 @@ async fn steps_that_the_interpreter_does_are_in_the_log() {
     let place = format!("device 7: p4_device_config:{line}:");
     let text = log.text();
     assert!(
-        text.lines().any(|line| line.contains(&place) && line.contains("interpreter")),
+        text.lines().any(|line| line.contains(&place) && line.contains("is interpreted")),
         "{text}"
     );
 }

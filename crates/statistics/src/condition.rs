@@ -171,7 +171,7 @@ fn scale(metric: &str, unit: Unit, spelling: &str, number: f64) -> Result<f64, S
     let complaint = if spelling.is_empty() {
         format!("{metric} needs a unit")
     } else {
-        format!("\"{spelling}\" is no unit of {metric} ({})", unit.text())
+        format!("\"{spelling}\" is not a unit of {metric} ({})", unit.text())
     };
     let remedy = if known.is_empty() {
         "write a plain number".to_owned()

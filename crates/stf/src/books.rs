@@ -108,7 +108,7 @@ impl Books {
             if let (Some(any), false) = (takes_any, options.strict) {
                 if got.is_empty() {
                     let text = format!(
-                        "no packet came on {}; an `expect` without data takes any number",
+                        "no packet left by {}; an `expect` without data accepts any number of packets",
                         self.report.port(*port)
                     );
                     self.report.notes.push((any.line, text));
@@ -131,7 +131,7 @@ impl Books {
                     });
                 } else {
                     let text = format!(
-                        "this packet gave one on {}, which the script does not name: {}",
+                        "this packet left by {}, which the script does not name: {}",
                         self.report.port(*port),
                         report::hex(&output.packet)
                     );

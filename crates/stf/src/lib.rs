@@ -47,7 +47,7 @@ pub enum StfError {
         known: String,
     },
     /// A name is the end of several full names.
-    #[error("{kind} {name} may be {first} or {second}: write more of the name")]
+    #[error("{kind} {name} is ambiguous, {first} or {second}: write more of the name")]
     Ambiguous {
         /// The kind of object: a table, an action and so on.
         kind: &'static str,
@@ -98,7 +98,7 @@ pub enum StfError {
         form: &'static str,
     },
     /// A handle, node or group has not been created before.
-    #[error("no {kind} {name} was made before")]
+    #[error("no {kind} {name} was created before")]
     NotMade {
         /// The kind of object.
         kind: &'static str,
@@ -111,7 +111,7 @@ pub enum StfError {
     )]
     Rates,
     /// A line does not begin with a statement.
-    #[error("`{0}` is no statement (add, packet, expect, ...)")]
+    #[error("`{0}` is not a statement (add, packet, expect, ...)")]
     NoStatement(String),
     /// A packet has an odd number of hexadecimal digits.
     #[error("the packet has half a byte: the number of digits is odd")]
@@ -206,7 +206,7 @@ impl Failure {
                 f.write_str(&report::beside(expected, got))
             }
             Self::Missing { line, port, expected } => {
-                writeln!(f, "line {line}: no packet came on {}", name(*port))?;
+                writeln!(f, "line {line}: no packet left by {}", name(*port))?;
                 match expected {
                     Some(expected) => writeln!(f, "        expected {expected}"),
                     None => Ok(()),
@@ -215,7 +215,7 @@ impl Failure {
             Self::Unexpected { port, got, cause } => {
                 writeln!(
                     f,
-                    "line {cause}: this packet gave one on {} that nothing expects",
+                    "line {cause}: this packet left by {}, where nothing expects it",
                     name(*port)
                 )?;
                 writeln!(f, "        got      {}", report::hex(got))

@@ -189,10 +189,12 @@ fn forward(
         if way.len() >= MOST_HOPS || copies > MOST_COPIES {
             let text = match copies > MOST_COPIES {
                 true => {
-                    format!("the packet became more than {MOST_COPIES} copies: is there a circle?")
+                    format!(
+                        "the packet became more than {MOST_COPIES} copies: check the topology for a loop"
+                    )
                 }
                 false => {
-                    format!("the packet passed {MOST_HOPS} switches: it goes round in a circle")
+                    format!("the packet passed {MOST_HOPS} switches: it circulates in a loop")
                 }
             };
             books.report.notes.push((line, text));

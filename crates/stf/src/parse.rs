@@ -43,7 +43,7 @@ impl Script {
         errors.extend(statements.iter().filter_map(|Statement { line, kind }| {
             let StatementKind::Unknown { word } = kind else { return None };
             let message = match meant(word) {
-                Some(meant) => format!("`{word}` is no statement; `{meant}` is"),
+                Some(meant) => format!("`{word}` is not a statement; `{meant}` is"),
                 None if is_script => return None,
                 None => super::StfError::NoStatement(word.clone()).to_string(),
             };

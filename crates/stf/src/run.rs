@@ -457,7 +457,7 @@ impl<'s> Runner<'s> {
                 Ok(Some(handle))
             }
             Err(ControlError::Duplicate) => {
-                self.books.report.notes.push((line, "this entry is there already".to_owned()));
+                self.books.report.notes.push((line, "this entry exists already".to_owned()));
                 Ok(None)
             }
             Err(error) => Err(error.into()),

@@ -228,7 +228,7 @@ fn entries_and_default_actions_change() {
     ";
     let report = report(script);
     assert!(report.failures.is_empty(), "{:?}", report.failures);
-    assert_eq!(report.notes, [(6, "this entry is there already".to_owned())]);
+    assert_eq!(report.notes, [(6, "this entry exists already".to_owned())]);
 }
 
 #[test]
@@ -249,9 +249,9 @@ fn a_difference_is_shown_byte_by_byte() {
             got      0c 0d 0e 0f --
                                  ^^
       length: expected 21 bytes, got 20
-    line 5: this packet gave one on port 2 that nothing expects
+    line 5: this packet left by port 2, where nothing expects it
             got      00090000
-    line 6: no packet came on port 3
+    line 6: no packet left by port 3
             expected 0a
     ");
 }
@@ -266,10 +266,7 @@ fn ports_that_the_script_does_not_name_are_not_looked_at() {
     assert!(loose.failures.is_empty());
     assert_eq!(
         loose.notes,
-        [(
-            3,
-            "this packet gave one on port 2, which the script does not name: 00010000".to_owned()
-        )]
+        [(3, "this packet left by port 2, which the script does not name: 00010000".to_owned())]
     );
     let script = Script::parse(text).unwrap();
     let options = Options { every_port: true, trace: true, ..Options::default() };
@@ -304,7 +301,7 @@ fn what_the_program_does_not_have_is_named() {
         .join("\n"),
         @r"
     1: no table nothing; there is I.exact_table, I.ternary_table, I.parts, I.lpm_table
-    1: table _table may be I.exact_table or I.ternary_table: write more of the name
+    1: table _table is ambiguous, I.exact_table or I.ternary_table: write more of the name
     1: no key d of I.exact_table; there is hdr.h.a, second
     1: no action drop; there is I.to, I.group, I.copy, NoAction
     1: no parameter prt of I.to; there is port
@@ -316,10 +313,10 @@ fn what_the_program_does_not_have_is_named() {
     1: no action copy; there is I.to, NoAction
     1: no register all; there is I.seen
     1: index 4 is beyond the 4 elements of I.seen
-    1: no entry unknown was made before
+    1: no entry unknown was created before
     1: the packet has half a byte: the number of digits is odd
-    1: no node 0 was made before
-    1: no entry entry was made before
+    1: no node 0 was created before
+    1: no entry entry was created before
     "
     );
 }
@@ -348,9 +345,9 @@ fn what_the_switch_refuses_is_a_note_unless_the_run_is_strict() {
     4: without effect: parameter port of I.to has 9 bits, the value needs 17
     5: without effect: the packet has half a byte: the number of digits is odd
     6: without effect: index 4 is beyond the 4 elements of I.seen
-    7: without effect: `send` is no statement (add, packet, expect, ...)
+    7: without effect: `send` is not a statement (add, packet, expect, ...)
     8: without effect: no counter nothing; there is I.all, I.hits
-    9: without effect: no node 0 was made before
+    9: without effect: no node 0 was created before
     ");
     let unknown = Script::parse("add nothing a:1 to(port:1)").unwrap();
     assert!(run(&mut switch(), &unknown, Options::default()).is_err());
@@ -474,7 +471,11 @@ fn an_expectation_without_data_takes_any_number_of_packets() {
     assert!(report.failures.is_empty(), "{:?}", report.failures);
     assert_eq!(
         report.notes,
-        [(6, "no packet came on port 3; an `expect` without data takes any number".to_owned())]
+        [(
+            6,
+            "no packet left by port 3; an `expect` without data accepts any number of packets"
+                .to_owned()
+        )]
     );
     let options = Options { strict: true, ..Options::default() };
     let strict = run(&mut switch(), &Script::parse(script).unwrap(), options).unwrap();
@@ -531,7 +532,7 @@ fn groups_of_links_take_one_copy() {
         expect 6 0002
     ";
     let failures = failures(script);
-    assert_eq!(failures, "line 12: no packet came on port 6\n        expected 0002\n");
+    assert_eq!(failures, "line 12: no packet left by port 6\n        expected 0002\n");
 }
 
 /// p4c's `backends/bmv2/common/control.h` makes a key `field & mask` and a slice the field under a mask.
@@ -580,7 +581,7 @@ fn lines_that_are_no_statements_are_all_named() {
     line 9, column 36: expected a comparison, found `=`
     line 10, column 24: expected a port number, found the end of the line
     line 11, column 29: expected a rate, found `fast:1`
-    line 13, column 1: `send` is no statement (add, packet, expect, ...)
+    line 13, column 1: `send` is not a statement (add, packet, expect, ...)
     line 14, column 14: expected the end of the line, found `a`
     ");
 }
@@ -590,8 +591,8 @@ fn what_is_no_script_is_refused() {
     let errors = Script::parse("# A list.\nThings to do:\n* write a script\n").unwrap_err();
     let errors: Vec<String> = errors.iter().map(ToString::to_string).collect();
     insta::assert_snapshot!(errors.join("\n"), @r"
-    line 2, column 1: `Things` is no statement (add, packet, expect, ...)
-    line 3, column 1: `*` is no statement (add, packet, expect, ...)
+    line 2, column 1: `Things` is not a statement (add, packet, expect, ...)
+    line 3, column 1: `*` is not a statement (add, packet, expect, ...)
     ");
 }
 

@@ -34,7 +34,7 @@ impl fmt::Display for Disagreement {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { line, together, found: [(one, here), (other, there)] } = self;
         let burst = if *together { ", packets in bursts" } else { "" };
-        writeln!(f, "line {line}: {other} gives another than {one}{burst}")?;
+        writeln!(f, "line {line}: {other} differs from {one}{burst}")?;
         for (way, found) in [(one, here), (other, there)] {
             writeln!(f, "        {way}: {found}")?;
         }
@@ -153,10 +153,10 @@ mod tests {
         assert_eq!(
             sentences(&runs),
             [
-                "line 3: machine code in one function gives another than the interpreter\n        the interpreter: port 4 at \
-                 3ms 08\n        machine code in one function: nothing\n",
-                "line 9: machine code in two functions gives another than the interpreter, packets in bursts\n        the \
-                 interpreter: nothing\n        machine code in two functions: port 1 at 9ms 01\n",
+                "line 3: compiled, fused differs from the interpreter\n        the interpreter: port 4 at \
+                 3ms 08\n        compiled, fused: nothing\n",
+                "line 9: compiled, in two functions differs from the interpreter, packets in bursts\n        the \
+                 interpreter: nothing\n        compiled, in two functions: port 1 at 9ms 01\n",
             ]
         );
     }

@@ -96,7 +96,7 @@ fn arguments() -> Result<Arguments, String> {
             "curves" => parsed.part = Part::Curves,
             bits => match bits.parse() {
                 Ok(bits @ 0..=24) => parsed.sizes.push(bits),
-                _ => return Err(format!("{bits} is no power of two between 0 and 24")),
+                _ => return Err(format!("{bits} is not a power of two between 0 and 24")),
             },
         }
     }

@@ -338,7 +338,8 @@ pub enum DesignError {
     ShardsNeedNoLock,
     /// A sharded table would be changed for all workers by a packet of one worker.
     #[error(
-        "each worker has entries of its own, and update method {update} would change those of all: use synchronisation optimistic or double-buffer, or update method pointer"
+        "each worker has entries of its own, and update method {update} would change the entries of all workers: use \
+         synchronisation optimistic or double-buffer, or update method pointer"
     )]
     ShardsNeedPointer {
         /// The requested update method.
@@ -355,7 +356,8 @@ pub enum DesignError {
     /// A program requires reference parameters, but the update method changes entries only after
     /// the next packets.
     #[error(
-        "what is written to a reference parameter is read by the next packet, and update method digest changes the entry when a message has come back: use update method pointer or change"
+        "the next packet reads what is written to a reference parameter, but update method digest updates the entry \
+         only when the controller has answered: use update method pointer or change"
     )]
     ReferenceIsLate,
     /// The number of shards is zero or larger than the number of workers can be.

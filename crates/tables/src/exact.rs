@@ -63,7 +63,8 @@ pub enum ExactTableError {
     Layout(#[from] LayoutError),
     /// The key, the parameters and the action do not fit into a cache line.
     #[error(
-        "keys of {key_bits} bits with {parameter_bytes} B of parameters do not fit a cache line, in which machine code keeps entries"
+        "keys of {key_bits} bits with {parameter_bytes} B of parameters do not fit a cache line, and entries of \
+         compiled programs do not exceed one"
     )]
     TooWide {
         /// The width of the key in bits.
@@ -78,7 +79,7 @@ pub enum ExactTableError {
         entries: usize,
     },
     /// An entry with this key exists.
-    #[error("an entry with this key is there already")]
+    #[error("an entry with this key exists already")]
     Exists,
 }
 

@@ -92,7 +92,8 @@ impl Layout {
 pub enum LayoutError {
     /// The key has no bits.
     #[error(
-        "a key of 0 bits tells no entries apart; a table without a key has only its default action and needs no storage"
+        "a key of 0 bits does not distinguish entries; a table without a key has only its default action and needs \
+         no storage"
     )]
     NoKey,
     /// The key is wider than [`MAX_KEY_BITS`].
@@ -105,7 +106,8 @@ pub enum LayoutError {
     },
     /// The action parameters are larger than [`MAX_PARAMETER_BYTES`].
     #[error(
-        "{bytes} bytes of action parameters are more than {MAX_PARAMETER_BYTES} (one page); keep them beside the table and store an index"
+        "{bytes} bytes of action parameters are more than {MAX_PARAMETER_BYTES} (one page); keep them outside the \
+         table and store an index"
     )]
     ParametersTooLarge {
         /// The requested size in bytes.

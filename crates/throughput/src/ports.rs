@@ -59,7 +59,7 @@ pub fn run_on(
     let mut findings = Findings { random_flows: expected.random(), ..Findings::new(io) };
     let longest = workload.packets().longest();
     if matches!(io, Io::Veth | Io::Xdp) && longest > MTU as usize + 14 {
-        return Err(PortError::Missing("interfaces take packets of at most 1,514 bytes").into());
+        return Err(PortError::Missing("interfaces accept packets of at most 1,514 bytes").into());
     }
     let mut medium = Medium::open(io)?;
     'repetitions: for repetition in 0..settings.repetitions {
@@ -295,7 +295,7 @@ fn process_capture(
                 }
             }
         });
-        worker.join().map_err(|_| PortError::Missing("the worker did not come to its end"))?
+        worker.join().map_err(|_| PortError::Missing("the worker did not end"))?
     })?;
     found.rate = found.processed as f64 / spent.as_secs_f64().max(1e-9);
     let mut left = CaptureReader::open(&output)?;

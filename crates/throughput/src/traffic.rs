@@ -77,7 +77,10 @@ impl Workload {
         if filler.length() > wanted.packet_size {
             workload.notes.insert(
                 0,
-                format!("packets have {} bytes: the parser takes that many", filler.length()),
+                format!(
+                    "packets have {} bytes, which is what the parser extracts",
+                    filler.length()
+                ),
             );
         }
         Ok(workload)

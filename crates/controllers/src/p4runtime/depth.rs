@@ -39,7 +39,7 @@ impl fmt::Display for AnswerAfter {
 
 /// The error of a name that no block has.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("`{0}` is no block of the controller; name grpc, decoding or application")]
+#[error("`{0}` is not a block of the controller; name grpc, decoding or application")]
 pub struct NoBlock(String);
 
 impl FromStr for AnswerAfter {

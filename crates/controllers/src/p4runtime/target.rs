@@ -17,11 +17,11 @@ pub struct Target {
 #[non_exhaustive]
 pub enum TargetError {
     /// The text is not of the form `ID@HOST:PORT`.
-    #[error("{0:?} names no switch; wanted is ID@HOST:PORT, such as 1@127.0.0.1:50001")]
+    #[error("{0:?} names no switch; expected ID@HOST:PORT, such as 1@127.0.0.1:50001")]
     Form(String),
     /// A line of a list is not of the form `ID HOST:PORT`.
     #[error(
-        "line {line}: {text:?} names no switch; wanted is ID HOST:PORT, such as 1 127.0.0.1:50001"
+        "line {line}: {text:?} names no switch; expected ID HOST:PORT, such as 1 127.0.0.1:50001"
     )]
     Line {
         /// The line number, counted from 1.

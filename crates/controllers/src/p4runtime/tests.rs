@@ -200,7 +200,10 @@ fn blocks_are_named() {
         assert_eq!(after.to_string().parse(), Ok(after));
     }
     let error = "http".parse::<AnswerAfter>().unwrap_err().to_string();
-    assert_eq!(error, "`http` is no block of the controller; name grpc, decoding or application");
+    assert_eq!(
+        error,
+        "`http` is not a block of the controller; name grpc, decoding or application"
+    );
 }
 
 #[test]

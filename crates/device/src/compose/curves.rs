@@ -114,7 +114,8 @@ impl Model {
         if !composition.refused.is_empty() {
             let names: Vec<&str> = composition.refused.iter().map(FunctionName::as_str).collect();
             remarks.push(format!(
-                "the cost of {} is no constant: sums of levels are what they are, and no bound; see the union bounds",
+                "the cost of {} is not a constant: sums of levels are what they are, and no bound; see the union \
+                 bounds",
                 names.join(", ")
             ));
         }

@@ -25,10 +25,10 @@ fn delays_without_numbers_say_what_they_cannot_tell() {
     assert_eq!(of(&imported.samples), [(0, 51_058_000), (1, 50_000_000)]);
     assert!(imported.remarks[0].contains("cannot be seen"));
     for (text, message) in [
-        ("1\nx\n", "line 2: 'x' is no delay"),
-        ("a,b\nc,1\n", "line 2: 'c,1' is no number of a packet"),
-        ("1,2,3\n", "line 1: '1,2,3' is no delay, nor a packet and its delay"),
-        ("1e30\n", "line 1: '1e30' is no delay"),
+        ("1\nx\n", "line 2: 'x' is not a delay"),
+        ("a,b\nc,1\n", "line 2: 'c,1' is not a number of a packet"),
+        ("1,2,3\n", "line 1: '1,2,3' is not a delay, nor a packet and its delay"),
+        ("1e30\n", "line 1: '1e30' is not a delay"),
         ("delay\n", "there is no delay in it"),
     ] {
         assert_eq!(delays(text, 1.0).unwrap_err().to_string(), message);

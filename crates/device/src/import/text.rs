@@ -8,7 +8,7 @@ use crate::campaign::{Counts, Picoseconds, Sample};
 #[non_exhaustive]
 pub enum TextError {
     /// A line has unexpected content.
-    #[error("line {line}: '{text}' is no {what}")]
+    #[error("line {line}: '{text}' is not a {what}")]
     Line {
         /// The line number, from 1.
         line: usize,

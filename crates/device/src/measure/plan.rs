@@ -524,8 +524,8 @@ fn device_kind(file: &DeviceFile) -> Result<DeviceKind, PlanError> {
             return Err(wrong(
                 "device.kind",
                 format!(
-                    "{other:?} is no kind of device: open-vswitch, openflow, software-switch, \
-                     p4runtime, memory, manual"
+                    "{other:?} is not a kind of device: open-vswitch, openflow, software-switch, p4runtime, memory, \
+                     manual"
                 ),
             ));
         }

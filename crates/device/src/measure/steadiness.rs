@@ -75,7 +75,7 @@ mod tests {
         steadiness.keep(micros(50));
         (0..60).for_each(|_| steadiness.keep(micros(180)));
         (0..39).for_each(|_| steadiness.keep(micros(100)));
-        assert_eq!(steadiness.slowness(micros(90)), 0.0, "one quick reading is no rule");
+        assert_eq!(steadiness.slowness(micros(90)), 0.0, "one quick reading is not a rule");
         assert!((steadiness.slowness(micros(180)) - 0.8).abs() < 1e-9, "slow ones are the most");
     }
 

@@ -350,10 +350,10 @@ fn foreign_files_files_in_use_and_other_objects_are_refused() {
     std::os::unix::fs::symlink(file("state"), file("link")).expect("a link");
     let refused = open(&Disk, &file("link")).map(|_| ()).expect_err("it is in use");
     assert!(matches!(refused, OpenError::InUse { .. }), "{refused}");
-    std::fs::write(file("other"), "something that is no state of a switch").expect("a file");
-    let refused = open(&Disk, &file("other")).map(|_| ()).expect_err("it is no journal");
+    std::fs::write(file("other"), "something that is not a state of a switch").expect("a file");
+    let refused = open(&Disk, &file("other")).map(|_| ()).expect_err("it is not a journal");
     assert!(matches!(refused, OpenError::Foreign { .. }), "{refused}");
-    let refused = open(&Disk, directory.path()).map(|_| ()).expect_err("it is no file");
+    let refused = open(&Disk, directory.path()).map(|_| ()).expect_err("it is not a file");
     assert!(matches!(refused, OpenError::Io { .. }), "{refused}");
     let refused = repair(&Disk, &file("state"), &file("fixed")).expect_err("it is in use");
     assert!(matches!(refused, RepairError::Read(OpenError::InUse { .. })), "{refused}");

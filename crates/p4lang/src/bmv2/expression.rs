@@ -71,7 +71,7 @@ impl Loader<'_> {
         let digits = digits.strip_prefix("0x").or(digits.strip_prefix("0X")).unwrap_or(digits);
         match BigInt::parse_bytes(digits.as_bytes(), 16) {
             Some(value) if digits.len() < 1 << 16 => Ok(if negative { -value } else { value }),
-            _ => self.fail(format!("`{text}` is no hexadecimal number")),
+            _ => self.fail(format!("`{text}` is not a hexadecimal number")),
         }
     }
 
@@ -268,7 +268,7 @@ impl Loader<'_> {
     fn width_operand(&self, value: &Json) -> Outcome<u32> {
         match self.constant(value).and_then(|width| u32::try_from(width).ok()) {
             Some(width) if (1..=WIDTH_LIMIT).contains(&width) => Ok(width),
-            _ => self.fail("a width that is no constant"),
+            _ => self.fail("a width that is not a constant"),
         }
     }
 
@@ -910,7 +910,7 @@ impl Loader<'_> {
                     | "dereference_stack" => {
                         let mut stack = self.stack(left)?;
                         let Some(element) = self.element_type(stack.type_id) else {
-                            return self.fail("an index into something that is no stack");
+                            return self.fail("an index into something that is not a stack");
                         };
                         let width = self.range(right)?.width.min(32);
                         let index = self.truncated(right, width)?;

@@ -105,7 +105,7 @@ impl Loader<'_> {
                     Some(count) => BigInt::from(count),
                     None => match bytes.get("value").and_then(Json::as_str) {
                         Some(text) => self.hex(text)?,
-                        None => return self.fail("a shift by something that is no number"),
+                        None => return self.fail("a shift by something that is not a number"),
                     },
                 };
                 let bits = self.constant_bits(32, &(count * 8));

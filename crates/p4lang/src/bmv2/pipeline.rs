@@ -449,7 +449,7 @@ impl Loader<'_> {
                 let mask = self.hex(mask)?;
                 let Type::Bits { width, signed } = self.program.types.get(expression.type_id)
                 else {
-                    return self.fail("a mask for something that is no number");
+                    return self.fail("a mask for something that is not a number");
                 };
                 let mask = Expression {
                     type_id: expression.type_id,
@@ -541,7 +541,7 @@ impl Loader<'_> {
             for (match_key, key) in entry.match_key.iter().zip(matched) {
                 let Type::Bits { width, signed } = self.program.types.get(key.expression.type_id)
                 else {
-                    return self.fail("a key that is no number");
+                    return self.fail("a key that is not a number");
                 };
                 key_sets.push(self.entry_key(match_key, width, signed)?);
             }

@@ -477,7 +477,9 @@ impl Loader<'_> {
                     Json::String(text) => u32::try_from(self.hex(text)?).ok(),
                     other => other.as_u64().and_then(|count| u32::try_from(count).ok()),
                 };
-                let Some(count) = count else { return self.fail("a number that is no constant") };
+                let Some(count) = count else {
+                    return self.fail("a number that is not a constant");
+                };
                 self.push(if primitive.op == "push" {
                     StatementKind::PushFront { stack, count }
                 } else {

@@ -109,7 +109,7 @@ impl Checker<'_, '_> {
                 Diagnostic::error(
                     "duplicate",
                     annotation.span,
-                    format!("`@{name}` is given twice, although it is structured"),
+                    format!("`@{name}` is given twice, but a structured annotation may be given only once"),
                 )
                 .secondary(first.span, "the first time"),
             );
@@ -370,8 +370,8 @@ impl Checker<'_, '_> {
             self.error(
                 "annotation",
                 annotation.span,
-                "`impl=\"sharded\"` gives each worker entries of its own: there is nobody to lock them against; \
-                 write `synced=false`, or `impl=\"dpdk\"` where packets of several workers write one entry",
+                "`impl=\"sharded\"` gives each worker entries of its own, which need no locks; write `synced=false`, \
+                 or `impl=\"dpdk\"` where packets of several workers write one entry",
             );
         }
         configuration

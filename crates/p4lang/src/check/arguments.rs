@@ -208,7 +208,7 @@ impl<'program> Checker<'program, '_> {
                         "type-mismatch",
                         argument.value.span,
                         format!(
-                            "`{}` is no value: it cannot be an argument",
+                            "`{}` is not a value: it cannot be an argument",
                             self.out.show(&info.ty)
                         ),
                     )
@@ -399,7 +399,7 @@ impl<'program> Checker<'program, '_> {
                         "no-width",
                         span,
                         format!(
-                            "nothing tells how wide `{}` of `{}` is",
+                            "the width of `{}` of `{}` cannot be inferred",
                             parameter.name, signature.name
                         ),
                     )
@@ -435,7 +435,7 @@ impl<'program> Checker<'program, '_> {
                     "type-arguments",
                     span,
                     format!(
-                        "nothing tells what type `{}` of `{}` is",
+                        "the type `{}` of `{}` cannot be inferred",
                         parameter.name, signature.name
                     ),
                 )

@@ -373,7 +373,7 @@ impl<'program, 'run> Checker<'program, 'run> {
         if let Some(later) = later {
             diagnostic = diagnostic
                 .secondary(later.name.span, "declared here")
-                .note("P4 wants names declared before they are used");
+                .note("names must be declared before they are used");
         } else if let Some(close) = self.close_name(name.as_str()) {
             diagnostic = diagnostic.note(format!("is `{close}` meant?"));
         }

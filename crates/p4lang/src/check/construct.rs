@@ -186,7 +186,7 @@ impl<'program> Checker<'program, '_> {
         self.error(
             "type-arguments",
             span,
-            format!("nothing tells what `_` stands for in `{}`", self.out.show(object)),
+            format!("the type `_` in `{}` cannot be inferred", self.out.show(object)),
         );
         false
     }

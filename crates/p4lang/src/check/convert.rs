@@ -150,13 +150,13 @@ impl Checker<'_, '_> {
         match (target, own) {
             (Type::Bits { .. } | Type::Integer, Type::Bits { .. }) => {
                 diagnostic = diagnostic
-                    .note(format!("a cast says what is meant: `({})`", self.out.show(target)));
+                    .note(format!("write a cast if this is meant: `({})`", self.out.show(target)));
             }
             (Type::SerializableEnum(_), Type::Bits { .. } | Type::Integer)
             | (Type::NewType(_), _)
             | (_, Type::NewType(_)) => {
-                diagnostic = diagnostic
-                    .note(format!("it takes a cast to get here: `({})`", self.out.show(target)));
+                diagnostic =
+                    diagnostic.note(format!("write a cast: `({})`", self.out.show(target)));
             }
             (Type::Bool, Type::Bits { .. } | Type::Integer) => {
                 diagnostic =

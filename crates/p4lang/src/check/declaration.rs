@@ -289,10 +289,10 @@ impl<'program> Checker<'program, '_> {
                     diagnostic.note("give it a width: `int<32>`, or declare a constant")
                 }
                 Type::String => {
-                    diagnostic.note("strings exist at compile time only: declare a constant")
+                    diagnostic.note("strings exist only at compile time: declare a constant")
                 }
                 Type::List(_) => diagnostic
-                    .note("lists exist at compile time only: declare a constant, or a tuple"),
+                    .note("lists exist only at compile time: declare a constant, or a tuple"),
                 Type::Void | Type::MatchKind => diagnostic,
                 _ => diagnostic.note("an instance is declared with parentheses: `T(...) name;`"),
             };
@@ -534,7 +534,7 @@ impl<'program> Checker<'program, '_> {
                     parameter.name.span,
                     format!("the {noun} `{}` has type parameters", declaration.name),
                 )
-                .note(format!("the specification has generic {noun} types only, without a body")),
+                .note(format!("the specification allows type parameters only for {noun} types, which have no body")),
             );
         }
     }

@@ -44,7 +44,7 @@ impl Checker<'_, '_> {
                 self.warn(Diagnostic::warning(
                     "direct",
                     call.span,
-                    format!("`{name}` belongs to no table, so this does nothing"),
+                    format!("`{name}` belongs to no table, so this has no effect"),
                 ));
                 continue;
             };
@@ -151,7 +151,7 @@ mod tests {
         let both = messages(&format!("{action} {owner} {other}"), "t.apply(); u.apply();");
         assert_eq!(both, ["`c` has no entry when another table runs this action"]);
         let nowhere = messages(&format!("{action} {other}"), "u.apply();");
-        assert_eq!(nowhere, ["`c` belongs to no table, so this does nothing"]);
+        assert_eq!(nowhere, ["`c` belongs to no table, so this has no effect"]);
     }
 
     #[test]
@@ -168,6 +168,6 @@ mod tests {
             messages("counters = c;", "t.apply(); c.count();"),
             ["`c` has an entry only in an action of its table"]
         );
-        assert_eq!(messages("", "t.apply();"), ["`c` belongs to no table, so this does nothing"]);
+        assert_eq!(messages("", "t.apply();"), ["`c` belongs to no table, so this has no effect"]);
     }
 }

@@ -21,8 +21,7 @@ use crate::ast::{
 use crate::diagnostic::Diagnostic;
 use crate::source::Span;
 
-const RULE: &str =
-    "P4 divides what is known at compile time; p4c also makes shifts of divisions by powers of two";
+const RULE: &str = "P4 divides values known at compile time; p4c also turns divisions by powers of two into shifts";
 
 impl<'program> Checker<'program, '_> {
     pub(super) fn division_at_run_time(&mut self) {
@@ -55,7 +54,7 @@ impl<'program> Checker<'program, '_> {
                 Diagnostic::warning(
                     "division",
                     span,
-                    "p4c compiles this division only if its passes find out what it gives",
+                    "p4c compiles this division only if its passes can evaluate it",
                 )
                 .note(RULE),
             );
@@ -209,6 +208,11 @@ fn without_casts(expression: &Expression) -> &Expression {
 }
 
 fn at_run_time(span: Span) -> Diagnostic {
-    Diagnostic::error("division", span, "a division of what the packet decides, by no power of two")
-        .note(RULE)
+    Diagnostic::error(
+        "division",
+        span,
+        "a division of a value that depends on the packet, by a number that is not a \
+                                         power of two",
+    )
+    .note(RULE)
 }

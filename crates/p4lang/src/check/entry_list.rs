@@ -44,7 +44,7 @@ impl Checker<'_, '_> {
                     );
                     self.warn(
                         Diagnostic::warning("entries", beyond.span, message)
-                            .note("many switches do not load such a program: make `size` larger"),
+                            .note("many switches refuse such a program: make `size` larger"),
                     );
                 }
                 self.repeated(entries, facts);
@@ -71,7 +71,7 @@ impl Checker<'_, '_> {
                     Diagnostic::warning(
                         "entries",
                         entry.keyset.span,
-                        "a second entry with this key: no packet meets it",
+                        "a second entry with this key: no packet matches it",
                     )
                     .secondary(*first, "the first one")
                     .note("many switches do not load such a program"),

@@ -798,7 +798,7 @@ impl Checker<'_, '_> {
 
     fn must_be_data(&mut self, ty: &Type, span: Span) {
         if !ty.is_value() || matches!(ty, Type::Void) {
-            self.error("type-mismatch", span, format!("`{}` is no value", self.out.show(ty)));
+            self.error("type-mismatch", span, format!("`{}` is not a value", self.out.show(ty)));
         }
     }
 

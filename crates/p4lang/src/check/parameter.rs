@@ -53,7 +53,7 @@ impl<'program> Checker<'program, '_> {
             self.error("direction", parameter.span, "parameters of constructors have no direction");
         }
         let refused = match &ty {
-            Type::Void => Some("`void` is no type for a parameter".to_owned()),
+            Type::Void => Some("`void` is not a type for a parameter".to_owned()),
             Type::Package(_) if of != ParametersOf::Package => {
                 Some("only packages have parameters that are packages".to_owned())
             }
@@ -77,7 +77,7 @@ impl<'program> Checker<'program, '_> {
                     && !declared_here
                     && matches!(of, ParametersOf::Constructor | ParametersOf::Package);
                 (!allowed)
-                    .then(|| format!("`{}` is no type for this parameter", self.out.show(&ty)))
+                    .then(|| format!("`{}` is not a type for this parameter", self.out.show(&ty)))
             }
             Type::Integer if of == ParametersOf::Action => {
                 Some("parameters of actions cannot be of type `int`: give it a width".to_owned())

@@ -177,7 +177,7 @@ impl<'program> Checker<'program, '_> {
                 let mut diagnostic = Diagnostic::error(
                     "type-mismatch",
                     subject.span,
-                    format!("`select` cannot look at a `{}`", self.out.show(&info.ty)),
+                    format!("`select` cannot match a `{}`", self.out.show(&info.ty)),
                 );
                 match info.ty {
                     Type::Integer => diagnostic = diagnostic.note("write its width: `8w1`"),
@@ -200,7 +200,7 @@ impl<'program> Checker<'program, '_> {
                 self.warn(Diagnostic::warning(
                     "unreachable",
                     case.span,
-                    "this case is never looked at: one before it matches everything",
+                    "this case is unreachable: one before it matches everything",
                 ));
             }
             self.key_set(&case.keyset, &types, false);

@@ -325,7 +325,7 @@ impl<'program> Checker<'program, '_> {
             // The language permits this since version 1.2.3, but p4c's own targets do not.
             self.report(
                 Diagnostic::error("misplaced", span, "`switch` cannot be used in actions")
-                    .note("`if` and `else` say the same"),
+                    .note("`if` and `else` have the same statements"),
             );
         }
         let outer = self.context.switch_subject.replace(subject.id);
@@ -395,7 +395,7 @@ impl<'program> Checker<'program, '_> {
                     last.span,
                     "a case with no block that it falls through to",
                 )
-                .note("it does nothing; give it a block, `{}` if that is meant"),
+                .note("it has no effect; give it a block, or `{}` if that is meant"),
             );
         }
         ends && default.is_some() && last_has_body

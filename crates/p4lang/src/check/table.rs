@@ -355,7 +355,7 @@ impl<'program> Checker<'program, '_> {
                             "arguments",
                             span,
                             format!(
-                                "parameter `{name}` is the control plane's: it is not given here"
+                                "parameter `{name}` belongs to the control plane: it cannot be given here"
                             ),
                         )
                         .secondary(name.span, "it has no direction"),
@@ -612,7 +612,7 @@ impl<'program> Checker<'program, '_> {
                         Diagnostic::error(
                             "not-constant",
                             value.span,
-                            format!("`{name}` is a number known at compile time"),
+                            format!("`{name}` must be a number known at compile time"),
                         )
                         .label("a number was expected"),
                     );
@@ -642,7 +642,7 @@ impl<'program> Checker<'program, '_> {
                 self.warn(Diagnostic::warning(
                     "unknown-property",
                     property.name.span,
-                    format!("no architecture knows the table property `{name}`"),
+                    format!("the table property `{name}` is unknown in all architectures"),
                 ));
             }
             _ => {}
@@ -744,7 +744,7 @@ impl<'program> Checker<'program, '_> {
         };
         let without = entries.first().filter(|first| first.priority.is_none());
         let (span, message) = if property.is_const {
-            (priority.span, "entries of a `const` list have no priorities: their order says it")
+            (priority.span, "entries of a `const` list have no priorities: their order decides")
         } else if facts.keys.iter().all(|key| matches!(&*key.match_kind, "exact" | "lpm")) {
             (priority.span, "keys that match `exact` or `lpm` need no priorities")
         } else if let Some(first) = without {

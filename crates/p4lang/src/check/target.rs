@@ -127,7 +127,7 @@ impl<'program> Checker<'program, '_> {
                 self.warn(Diagnostic::warning(
                     "match-kind",
                     key.match_kind.span,
-                    format!("no switch of this architecture knows the match kind `{kind}`"),
+                    format!("no switch of this architecture supports the match kind `{kind}`"),
                 ));
             }
         }
@@ -151,7 +151,7 @@ impl<'program> Checker<'program, '_> {
         let (span, message) = match (keys.next(), selector) {
             (Some(key), None) => (
                 key.match_kind.span,
-                format!("nothing looks at this key: table `{}` has no selector", declaration.name),
+                format!("this key has no effect: table `{}` has no selector", declaration.name),
             ),
             (None, Some(value)) => (
                 value.span,
@@ -285,7 +285,7 @@ impl<'program> Checker<'program, '_> {
                             format!("`{}` is read into another place", self.out.name(*meter)),
                         )
                         .secondary(earlier.span, "this one")
-                        .note("in simple_switch a direct meter has one place for its colours"),
+                        .note("in simple_switch a direct meter stores its colours in one place"),
                     );
                 }
                 Some(_) => {}

@@ -55,7 +55,7 @@ impl<'program> Checker<'program, '_> {
 
     /// Reports that `_` in a type was not inferred.
     pub(super) fn report_open(&mut self, ty: &Type, span: Span) {
-        let message = format!("nothing tells what `_` stands for in `{}`", self.out.show(ty));
+        let message = format!("the type `_` in `{}` cannot be inferred", self.out.show(ty));
         self.error("type-arguments", span, message);
     }
 

@@ -52,7 +52,7 @@ fn code(checked: &Checked<'_>, declaration: &Declaration, found: &mut Found) {
                     "uninitialized",
                     parameter.name.span,
                     format!(
-                        "the `out` parameter `{}` may be handed back without a value",
+                        "the `out` parameter `{}` may be returned without a value",
                         parameter.name
                     ),
                 )

@@ -95,7 +95,7 @@ impl Checker<'_, '_> {
                 self.warn(Diagnostic::warning(
                     "uninitialized",
                     local.name.span,
-                    format!("`{}` is read, but nothing gives it a value", local.name),
+                    format!("`{}` is read, but never assigned a value", local.name),
                 ));
             }
         }

@@ -53,7 +53,7 @@ impl<'a> Lowering<'a> {
                 self.call_builtin(expression, *builtin, callee, facts, arguments)
             }
             Callee::Constructor { .. } => {
-                self.problem(expression.span, "an instance is no value");
+                self.problem(expression.span, "an instance is not a value");
                 None
             }
         }

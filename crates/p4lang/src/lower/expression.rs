@@ -203,7 +203,7 @@ impl<'a> Lowering<'a> {
                 expression.span,
                 "an `int` to compute with must be known at compile time",
             )
-            .note("cast to `bit<W>` or `int<W>`: packets have numbers with widths alone"),
+            .note("cast to `bit<W>` or `int<W>`: packets contain only numbers with widths"),
         );
         self.default_value(own)
     }

@@ -128,7 +128,7 @@ fn field_match(
                 })
             }));
         }
-        KeySet::Any | KeySet::ValueSet(_) => return Err("a value set is no key of an entry"),
+        KeySet::Any | KeySet::ValueSet(_) => return Err("a value set is not a key of an entry"),
     };
     let mask = mask.unwrap_or_else(|| Bits::ones(value.width(), value.is_signed()));
     let masked = value.bit_and(&mask);

@@ -15,7 +15,7 @@ pub(super) fn integer(text: &str) -> Result<IntegerLiteral, String> {
         Some(at) => {
             let (bits, rest) = text.split_at(at);
             let bits: u32 = bits.parse().map_err(|_| {
-                format!("`{bits}` before `{}` is no width", rest.get(..1).unwrap_or(""))
+                format!("`{bits}` before `{}` is not a width", rest.get(..1).unwrap_or(""))
             })?;
             let signed = rest.starts_with('s');
             (Some(IntegerWidth { bits, signed }), rest.get(1..).unwrap_or(""))
@@ -31,7 +31,7 @@ pub(super) fn integer(text: &str) -> Result<IntegerLiteral, String> {
     };
     let plain: Vec<u8> = digits.bytes().filter(|byte| *byte != b'_').collect();
     if let Some(wrong) = plain.iter().find(|byte| !char::from(**byte).is_digit(u32::from(base))) {
-        return Err(format!("`{}` is no digit of a number in base {base}", char::from(*wrong)));
+        return Err(format!("`{}` is not a digit of a number in base {base}", char::from(*wrong)));
     }
     if plain.len() > MOST_DIGITS {
         return Err(format!("this number has more than {MOST_DIGITS} digits"));

@@ -241,7 +241,9 @@ impl Evaluator<'_> {
             TokenKind::Number => match number(text) {
                 Some(value) => value,
                 None => {
-                    return Err(self.fault(&format!("`{text}` is no integer of the preprocessor")));
+                    return Err(
+                        self.fault(&format!("`{text}` is not an integer of the preprocessor"))
+                    );
                 }
             },
             // Names that are not macros are 0, including keywords of P4 and `true`.

@@ -91,7 +91,7 @@ fn json(update: &Update) -> Result<JsonValue, EntityError> {
         Some(Value::Number(number)) => Ok(JsonValue::from(*number)),
         Some(Value::Text(text)) => Ok(JsonValue::from(text.as_str())),
         Some(Value::Json(json) | Value::JsonIetf(json)) => serde_json::from_slice(json)
-            .map_err(|error| EntityError::invalid(format!("The value is no JSON: {error}."))),
+            .map_err(|error| EntityError::invalid(format!("The value is not JSON: {error}."))),
         None => Err(EntityError::invalid(
             "An update has no value, or one of another type than bool, uint, string, JSON and JSON_IETF.",
         )),

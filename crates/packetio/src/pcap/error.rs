@@ -18,7 +18,7 @@ pub enum CaptureError {
         source: io::Error,
     },
     /// The file is neither pcap nor pcapng.
-    #[error("{} is no capture: it begins like neither pcap nor pcapng", path.display())]
+    #[error("{} is not a capture: it begins like neither pcap nor pcapng", path.display())]
     NotACapture {
         /// The path of the file.
         path: PathBuf,

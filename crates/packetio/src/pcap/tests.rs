@@ -243,7 +243,7 @@ fn other_files_are_no_captures() {
     for bytes in [&b""[..], b"\xd4\xc3", b"# inter-arrival times\n0.1\n", b"\x7fELF"] {
         assert!(matches!(read(bytes).1, Some(CaptureError::NotACapture { .. })), "{bytes:?}");
     }
-    assert_eq!(error(b"text"), "test.cap is no capture: it begins like neither pcap nor pcapng");
+    assert_eq!(error(b"text"), "test.cap is not a capture: it begins like neither pcap nor pcapng");
 }
 
 #[test]

@@ -109,7 +109,7 @@ impl FastPath {
         let deparsers: Vec<Callee> = deparsers.chain(psa.map(|psa| psa.ingress_deparser)).collect();
         let mut blocks = resolved.blocks.iter();
         if blocks.any(|block| block.emits && !deparsers.contains(&block.callee)) {
-            return Err("a block emits that is no deparser");
+            return Err("a block that is not a deparser emits");
         }
         // Code of bursts does not check the budget, so one pass must always fit into it.
         let most = layout.costs.of_pass(resolved.blocks.iter().map(|block| block.callee));
@@ -241,7 +241,7 @@ impl FastPath {
     }
 }
 
-const OF_THE_USER: Refusal = "the architecture is of the user's";
+const OF_THE_USER: Refusal = "the program declares the architecture itself";
 const MOVED: Refusal = "blocks have headers or metadata of different types";
 
 /// Returns those fields of a struct to which the glue assigns values that are known when a packet

@@ -247,11 +247,9 @@ impl Walk<'_> {
         match resolved.bodies.get(callee) {
             Some(Body::Block(block)) => self.block(block),
             Some(Body::Parser(parser)) if parser.states.len() > MAXIMUM_STATEMENTS => {
-                Err("the program is long")
+                Err("the program is too long")
             }
-            Some(Body::Parser(parser)) if parser.has_loop() => {
-                Err("a parser comes to a state again")
-            }
+            Some(Body::Parser(parser)) if parser.has_loop() => Err("a parser returns to a state"),
             Some(Body::Parser(parser)) => {
                 self.block(&parser.prologue)?;
                 for state in &parser.states {
@@ -285,7 +283,7 @@ impl Walk<'_> {
     /// of a stage.
     fn statement(&mut self, statement: &Statement) -> Outcome {
         ir::meter::count(1);
-        self.left = self.left.checked_sub(1).ok_or("the program is long")?;
+        self.left = self.left.checked_sub(1).ok_or("the program is too long")?;
         if self.in_parser && !is_of_packet(statement) {
             return Err("a parser calls something");
         }
@@ -638,7 +636,7 @@ impl Walk<'_> {
             Shape::Row { .. } => Err("a stack of unions goes to the interpreter"),
             Shape::Union(..) => Err("a header union goes to the interpreter"),
             Shape::Loose(..) | Shape::Varbit { .. } | Shape::None(_) => {
-                Err("a header that is not bit behind bit goes to the interpreter")
+                Err("a header whose fields are not contiguous goes to the interpreter")
             }
         }
     }
@@ -650,7 +648,7 @@ impl Walk<'_> {
             match *piece {
                 Piece::Bits { flag, offset, bit, width } => {
                     if offset != flag + DATA {
-                        return Err("a hash of a header that is not bit behind bit");
+                        return Err("a hash of a header whose fields are not contiguous");
                     }
                     // The header is stored to the frame to be hashed.
                     self.header(flag, (bit + width).div_ceil(8), Use::Write);

@@ -28,11 +28,11 @@ impl fmt::Display for Way {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Interpreter => "the interpreter",
-            Self::Driver => "machine code under the architecture's driver",
-            Self::Blocks => "machine code block by block",
-            Self::Stages => "machine code in two functions",
-            Self::Fused => "machine code in one function",
-            Self::Prefetched => "machine code in one function with entries prefetched",
+            Self::Driver => "compiled, with the architecture's driver",
+            Self::Blocks => "compiled, block by block",
+            Self::Stages => "compiled, in two functions",
+            Self::Fused => "compiled, fused",
+            Self::Prefetched => "compiled, fused, with entries prefetched",
         })
     }
 }

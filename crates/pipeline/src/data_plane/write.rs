@@ -835,7 +835,7 @@ fn replicas(replicas: &[entities::Replica]) -> Result<Vec<Replica>, EntityError>
             Some(port) => Port::number(port),
         };
         let port = port.ok_or_else(|| {
-            EntityError::out_of_range("the port of a replica is no number of 32 bits")
+            EntityError::out_of_range("the port of a replica is not a number of 32 bits")
         })?;
         let instance = u16::try_from(replica.instance).map_err(|_| {
             EntityError::out_of_range(format!(

@@ -76,7 +76,7 @@ impl Interpreter<'_> {
     fn evaluate_slice(&self, operand: &Expression, high: u32, low: u32) -> Result<Value, Stop> {
         match self.evaluate(operand)? {
             Value::Bits(bits) => Ok(Value::Bits(bits.slice(high, low))),
-            _ => Err(internal("slice of what is no number")),
+            _ => Err(internal("slice of what is not a number")),
         }
     }
 

@@ -134,7 +134,7 @@ impl Interpreter<'_> {
             whole.steps.pop();
             return match self.peek(&whole) {
                 Some(Value::Bits(bits)) => Ok(Value::Bits(bits.slice(*high, *low))),
-                _ => Err(internal("slice of what is no number")),
+                _ => Err(internal("slice of what is not a number")),
             };
         }
         self.peek(place).cloned().ok_or_else(|| internal("place"))

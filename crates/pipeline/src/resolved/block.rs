@@ -35,7 +35,7 @@ impl Resolver<'_> {
         blocks: &[Callee],
     ) -> Outcome<(Vec<PackageBlock>, Vec<ParameterType>)> {
         let Some(glue) = Glue::of(&self.layout.program.architecture) else {
-            return self.refuse("a package of the program's own");
+            return self.refuse("a package that the program declares itself");
         };
         let Some(package) = glue.package(blocks.len()) else {
             return self.refuse("a package without all blocks of its architecture");
@@ -46,7 +46,8 @@ impl Resolver<'_> {
             let roles = block.parameters;
             let parameters = self.parameters(*callee).to_vec();
             if parameters.len() != roles.len() {
-                return self.refuse("a block with other parameters than its architecture gives");
+                return self
+                    .refuse("a block whose parameters differ from those of its architecture");
             }
             let mut placed = Vec::with_capacity(parameters.len());
             for (parameter, role) in parameters.iter().zip(roles) {
@@ -126,7 +127,7 @@ impl Resolver<'_> {
                 self.in_parser = true;
                 match program.parsers.get(id.index()) {
                     Some(parser) => self.parser(parser).map(Body::Parser)?,
-                    None => return self.refuse("a parser that is not there"),
+                    None => return self.refuse("a parser that does not exist"),
                 }
             }
             Callee::Control(id) => match program.controls.get(id.index()) {
@@ -135,14 +136,14 @@ impl Resolver<'_> {
                     self.here = control.location.or(self.here);
                     Body::Block(self.block(&control.body)?)
                 }
-                None => return self.refuse("a control that is not there"),
+                None => return self.refuse("a control that does not exist"),
             },
             Callee::Action(id) => match program.actions.get(id.index()) {
                 Some(action) => {
                     self.here = action.location.or(self.here);
                     Body::Block(self.block(&action.body)?)
                 }
-                None => return self.refuse("an action that is not there"),
+                None => return self.refuse("an action that does not exist"),
             },
             Callee::Function(id) => match program.functions.get(id.index()) {
                 Some(function) => {
@@ -158,7 +159,7 @@ impl Resolver<'_> {
                     self.in_parser = reads_parser;
                     Body::Block(block?)
                 }
-                None => return self.refuse("a function that is not there"),
+                None => return self.refuse("a function that does not exist"),
             },
         };
         let body = match (layout.costs.of_entry(callee), body) {

@@ -11,7 +11,7 @@ impl Resolver<'_> {
         match self.shape(type_id) {
             Shape::Scalar(scalar) => Ok((scalar.width, scalar.signed)),
             Shape::None(what) => self.refuse(what),
-            _ => self.refuse("a value with parts where a number is expected"),
+            _ => self.refuse("a composite value where a number is expected"),
         }
     }
 
@@ -48,7 +48,7 @@ impl Resolver<'_> {
                 }
                 let found = self.resolve(place)?;
                 let Shape::Scalar(scalar) = found.shape else {
-                    return self.refuse("a value with parts where a number is expected");
+                    return self.refuse("a composite value where a number is expected");
                 };
                 let whole = Expression::Load(Field { address: found.address, scalar });
                 Ok(match found.slice {
@@ -93,7 +93,7 @@ impl Resolver<'_> {
                 let then = Box::new(self.expression(then)?);
                 let otherwise = Box::new(self.expression(otherwise)?);
                 if then.can_reject() || otherwise.can_reject() {
-                    return self.refuse("next and last in one branch of an expression");
+                    return self.refuse("next or last in one branch of an expression");
                 }
                 Ok(Expression::Conditional { condition, then, otherwise })
             }
@@ -101,7 +101,7 @@ impl Resolver<'_> {
                 let found = self.resolve(place)?;
                 match found.shape {
                     Shape::Header(_) | Shape::Loose(..) => Ok(Expression::IsValid(found.address)),
-                    _ => self.refuse("the validity of something that is no header"),
+                    _ => self.refuse("the validity of something that is not a header"),
                 }
             }
             ExpressionKind::LastIndex(place) => {
@@ -113,12 +113,12 @@ impl Resolver<'_> {
                         let constant = known.map(|last| Expression::Constant(u64::from(last)));
                         Ok(constant.unwrap_or(Expression::LastIndex(stack)))
                     }
-                    _ => self.refuse("lastIndex of something that is no stack"),
+                    _ => self.refuse("lastIndex of something that is not a stack"),
                 }
             }
             ExpressionKind::PacketLength => Ok(Expression::PacketLength),
             ExpressionKind::Composite(_) | ExpressionKind::Stack(_) | ExpressionKind::Invalid => {
-                self.refuse("a value with parts inside of an expression")
+                self.refuse("a composite value inside an expression")
             }
         }
     }

@@ -110,11 +110,11 @@ impl Resolver<'_> {
                 ExpressionKind::Read(place) => place,
                 _ => return self.refuse("a checksum that is computed"),
             },
-            _ => return self.refuse("a checksum that is nowhere"),
+            _ => return self.refuse("a checksum without a field"),
         };
         let found = self.resolve(place)?;
         let (Shape::Scalar(scalar), None) = (&found.shape, found.slice) else {
-            return self.refuse("a checksum that is no number of 64 bits");
+            return self.refuse("a checksum that is not a number of 64 bits");
         };
         let field = Field { address: found.address, scalar: *scalar };
         let condition = match found.header {
@@ -188,7 +188,7 @@ impl Resolver<'_> {
         takes_invalid: bool,
     ) -> Outcome<u32> {
         if matches!(algorithm, Algorithm::Random | Algorithm::Unknown(_)) {
-            return self.refuse("a hash algorithm that is not run");
+            return self.refuse("a hash algorithm that is not supported");
         }
         let number = u32::try_from(self.gathers.len()).unwrap_or(u32::MAX);
         let (payload, verifies) = (false, false);
@@ -247,9 +247,9 @@ impl Resolver<'_> {
                 (Storage::Native { bytes }, None) => {
                     Piece::Number { offset, bytes, width: scalar.width }
                 }
-                _ => return self.refuse("a hash of a header that is not bit behind bit"),
+                _ => return self.refuse("a hash of a header whose fields are not contiguous"),
             },
-            _ => return self.refuse("a hash of something that is no number of 64 bits"),
+            _ => return self.refuse("a hash of something that is not a number of 64 bits"),
         };
         self.append(piece, pieces);
         Ok(())

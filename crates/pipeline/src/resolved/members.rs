@@ -47,7 +47,7 @@ impl Resolver<'_> {
         let instance = self.layout.program.externs.get(id.index());
         let state = instance.map(|instance| ExternState::new(self.layout, instance));
         let Some(Ok(ExternState::Profile(profile))) = state else {
-            return self.refuse("an action selector that is not there");
+            return self.refuse("an action selector that does not exist");
         };
         Ok((profile.algorithm.unwrap_or(Algorithm::Crc32), profile.output_width))
     }

@@ -89,7 +89,8 @@ impl Resolver<'_> {
                 self.in_whole_bytes(&shape)?;
             }
             StatementKind::Advance(bits) if !self.moves_by_bytes(bits) => {
-                return self.refuse_for_good("an advance by bits that need not be whole bytes");
+                return self
+                    .refuse_for_good("an advance by a number of bits that may not be whole bytes");
             }
             StatementKind::Emit(value) => {
                 if self.in_action {
@@ -241,7 +242,7 @@ impl Resolver<'_> {
                 (Projection::Field(position), Shape::Struct(parts, _)) => {
                     match parts.get(*position as usize) {
                         Some((at, inner)) => (*position, *at, inner.clone()),
-                        None => return self.refuse_for_good("a field that is not there"),
+                        None => return self.refuse_for_good("a field that does not exist"),
                     }
                 }
                 (Projection::Element(index), Shape::Stack { element, size }) => {

@@ -51,7 +51,7 @@ impl Resolver<'_> {
         let offset = self.frame;
         self.frame = self.frame.saturating_add(shape.size().div_ceil(8).saturating_mul(8));
         if self.frame > MAXIMUM_FRAME {
-            self.refuse("a program with so large variables")
+            self.refuse("a program with variables of this size")
         } else {
             Ok(offset)
         }
@@ -68,7 +68,7 @@ impl Resolver<'_> {
     /// Returns the offset and shape of a variable, allocating it on the first use.
     pub(super) fn variable(&mut self, id: VariableId) -> Outcome<(Offset, Shape)> {
         let variable = self.layout.program.variables.get(id.index());
-        let Some(variable) = variable else { return self.refuse("a variable that is not there") };
+        let Some(variable) = variable else { return self.refuse("a variable that does not exist") };
         let shape = self.shape(variable.type_id);
         if let Some(offset) = self.places.get(id.index()).copied().flatten() {
             return Ok((offset, shape));
@@ -102,7 +102,7 @@ impl Resolver<'_> {
         match (step, shape) {
             (Projection::Field(position), Shape::Struct(parts, _) | Shape::Union(parts, _)) => {
                 let Some((offset, shape)) = parts.get(*position as usize) else {
-                    return self.refuse("a field that is not there");
+                    return self.refuse("a field that does not exist");
                 };
                 let address = address.plus(*offset);
                 let is_header = matches!(shape, Shape::Header(_) | Shape::Loose(..));
@@ -112,7 +112,7 @@ impl Resolver<'_> {
             }
             (Projection::Field(position), Shape::Loose(parts, _)) => {
                 let Some((offset, shape)) = parts.get(*position as usize) else {
-                    return self.refuse("a field that is not there");
+                    return self.refuse("a field that does not exist");
                 };
                 let (address, shape) = (address.plus(DATA + offset), shape.clone());
                 Ok(ResolvedPlace { address, shape, header, slice: None, next, is_member })
@@ -125,7 +125,7 @@ impl Resolver<'_> {
                     return self.refuse("a number of more than 64 bits");
                 }
                 if field.bit % 8 + field.width > 64 {
-                    return self.refuse("a number that lies in nine bytes");
+                    return self.refuse("a number that spans nine bytes");
                 }
                 let storage = Storage::Packed { bit: field.bit };
                 let scalar = Scalar { width: field.width, signed: field.signed, storage };
@@ -134,7 +134,7 @@ impl Resolver<'_> {
             }
             (Projection::Element(index), Shape::Stack { element, size }) => {
                 let Some(index) = constant_index(index).filter(|index| *index < size) else {
-                    return self.refuse("an element of a stack by a number that is computed");
+                    return self.refuse("an element of a stack at a computed index");
                 };
                 let address = address.plus(DATA + index * element.size());
                 let shape = Shape::Header(element);
@@ -195,7 +195,7 @@ impl Resolver<'_> {
                 is_member,
             }),
             (_, Shape::None(what)) => self.refuse(what),
-            _ => self.refuse("a step into something without parts"),
+            _ => self.refuse("a step into a value that is not composite"),
         }
     }
 
@@ -205,7 +205,7 @@ impl Resolver<'_> {
         match (found.shape, found.slice) {
             (Shape::Scalar(scalar), None) => Ok(Field { address: found.address, scalar }),
             (_, Some(_)) => self.refuse("a part of a number as an argument"),
-            _ => self.refuse("a value with parts where a number is expected"),
+            _ => self.refuse("a composite value where a number is expected"),
         }
     }
 
@@ -217,7 +217,7 @@ impl Resolver<'_> {
                 let header = Arc::clone(header);
                 Ok((found, header))
             }
-            _ => self.refuse("something that is no header, as a header"),
+            _ => self.refuse("something that is not a header, as a header"),
         }
     }
 }

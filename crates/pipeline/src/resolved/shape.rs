@@ -195,7 +195,7 @@ impl Shapes {
             },
             Some(Type::Composite(id)) => {
                 let Some(composite) = program.types.composites.get(id.index()) else {
-                    return Shape::None("a type that is not there");
+                    return Shape::None("a type that does not exist");
                 };
                 let fields = composite.fields.iter().map(|field| field.type_id);
                 if composite.kind == CompositeKind::Header

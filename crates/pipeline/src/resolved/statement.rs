@@ -106,7 +106,7 @@ impl Resolver<'_> {
                 return self.extract_with_tail(place, width, out);
             }
             StatementKind::Extract { varbit_width: Some(_), .. } => {
-                return self.refuse("extraction of a varbit to nowhere");
+                return self.refuse("extraction of a varbit without a destination");
             }
             StatementKind::Extract { header: Some(place), .. } => {
                 if self.is_full(place)? {
@@ -127,7 +127,7 @@ impl Resolver<'_> {
             }
             StatementKind::Extract { header: None, header_type, .. } => {
                 let Shape::Header(header) = self.shape(*header_type) else {
-                    return self.refuse("extraction of something that is no header");
+                    return self.refuse("extraction of something that is not a header");
                 };
                 let bytes = self.whole_bytes(&header)?;
                 Statement::Extract { header: None, bytes, next: None }
@@ -277,7 +277,7 @@ impl Resolver<'_> {
                 self.emit_shape(address.plus(DATA + index * element.size()), element, out)
             }),
             Shape::Loose(..) | Shape::Scalar(_) | Shape::Wide { .. } | Shape::Varbit { .. } => {
-                self.refuse("emission of a header whose fields are not bit behind bit")
+                self.refuse("emission of a header whose fields are not contiguous")
             }
             Shape::None(what) => self.refuse(what),
         }
@@ -301,7 +301,7 @@ impl Resolver<'_> {
             ExternFunction::LogMsg | ExternFunction::StaticAssert => Ok(()),
             ExternFunction::Assert | ExternFunction::Assume => {
                 let Some(ir::Argument::In(condition)) = arguments.first() else {
-                    return self.refuse("an assertion of nothing");
+                    return self.refuse("an assertion without a condition");
                 };
                 let condition = self.computed(condition, out)?;
                 let place = self.layout.place_in_source(self.here);

@@ -19,7 +19,7 @@ impl Resolver<'_> {
         }
         let layout = self.layout;
         let Some(table) = layout.program.tables.get(id.index()) else {
-            return self.refuse("a table that is not there");
+            return self.refuse("a table that does not exist");
         };
         self.here = table.location.or(self.here);
         let found = match self.packed_table(id, table) {
@@ -40,7 +40,7 @@ impl Resolver<'_> {
         let layout = self.layout;
         let packed = EntryLayout::new(layout, table);
         if table.implementation.is_some() && packed.is_err() {
-            return self.refuse("a table with an action profile or selector that is not packed");
+            return self.refuse("a table with an action profile or selector in this form");
         }
         if let Ok(packed) = &packed {
             let refused = |reason| CompileError::Design { table: table.name.clone(), reason };
@@ -212,7 +212,7 @@ impl Resolver<'_> {
         let layout = self.layout;
         let id = reference.action;
         let Some(action) = layout.program.actions.get(id.index()) else {
-            return self.refuse("an action that is not there");
+            return self.refuse("an action that does not exist");
         };
         let here = self.here;
         self.callee(super::Callee::Action(id))?;

@@ -264,7 +264,7 @@ impl Resolver<'_> {
                 let otherwise = self.wide_parts(otherwise, width, size)?;
                 let (Some(then), Some(otherwise)) = (then, otherwise) else { return Ok(None) };
                 if then.iter().chain(&otherwise).any(Expression::can_reject) {
-                    return self.refuse("next and last in one branch of an expression");
+                    return self.refuse("next or last in one branch of an expression");
                 }
                 let chosen = |(then, otherwise)| Expression::Conditional {
                     condition: Box::new(condition.clone()),

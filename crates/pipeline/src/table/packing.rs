@@ -102,7 +102,7 @@ impl EntryLayout {
         }
         let shapes: Option<Vec<KeyShape>> =
             table.keys.iter().map(|key| KeyShape::of(layout, key)).collect();
-        let shapes = shapes.ok_or("a key is no number")?;
+        let shapes = shapes.ok_or("a key is not a number")?;
         let is_matched = |shape: &&KeyShape| !chooses || shape.kind != MatchKind::Selector;
         let matched: Vec<KeyShape> = shapes.iter().filter(is_matched).cloned().collect();
         if matched.is_empty() {
@@ -395,7 +395,7 @@ impl ActionLayout {
             let like = layout.initial(parameter.type_id);
             let pattern = like.and_then(Value::to_pattern);
             let (Some(like), Some(pattern)) = (like, pattern) else {
-                return Err("action data is no number");
+                return Err("action data is not a number");
             };
             if !(1..=MAXIMUM_NUMBER).contains(&pattern.width()) {
                 return Err("action data has more than 128 bits");

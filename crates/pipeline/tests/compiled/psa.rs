@@ -232,7 +232,9 @@ fn metadata_of_egress_are_those_of_ingress() {
         twice,
         true,
         6,
-        Some("the ingress deparser has two metadata of one type, or such with headers"),
+        Some(
+            "the ingress deparser has two metadata parameters of one type, or metadata with headers",
+        ),
     );
 }
 

@@ -22,7 +22,7 @@ pub(crate) const PROGRAM: &str = include_str!("../data/every_kind.p4");
 /// Compiles what a controller pushes: source text.
 pub(crate) fn compile(device_config: &[u8]) -> Result<ir::Program, EntityError> {
     let source = std::str::from_utf8(device_config)
-        .map_err(|_| EntityError::invalid("the device configuration is no text"))?;
+        .map_err(|_| EntityError::invalid("the device configuration is not text"))?;
     let compiled = p4lang::compile_text(
         "pushed.p4",
         source,

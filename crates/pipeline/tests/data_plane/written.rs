@@ -172,7 +172,7 @@ fn a_pipeline_that_cannot_run_leaves_the_old_one() {
         ..good
     };
     for (config, says) in
-        [(no_text, "no text"), (no_program, "pushed.p4"), (renamed, "'I.exact_match'")]
+        [(no_text, "not text"), (no_program, "pushed.p4"), (renamed, "'I.exact_match'")]
     {
         for action in [
             Action::Verify,

@@ -57,7 +57,7 @@ fn a_filter_lets_packets_pass_as_they_came() {
     ";
     assert_eq!(failures(&run(&filter(COUNTING), script, true)), "");
     let wrong = failures(&run(&filter(COUNTING), "packet 1 0100\nexpect 1 0100", true));
-    assert!(wrong.contains("no packet came on port 1"), "{wrong}");
+    assert!(wrong.contains("no packet left by port 1"), "{wrong}");
 }
 
 #[test]

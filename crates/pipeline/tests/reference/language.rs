@@ -209,7 +209,7 @@ fn a_loop_without_end_is_an_error_and_not_a_hang() {
     }
     .load();
     let error = switch.process(0, &[], std::time::Duration::ZERO).expect_err("endless");
-    assert!(error.to_string().contains("does a loop end"), "{error}");
+    assert!(error.to_string().contains("check that loops end"), "{error}");
 }
 
 #[test]

@@ -178,7 +178,7 @@ fn entries_are_checked() {
     is(try_add(vec![ternary(1, 1), exact(256)], 1), "has 8 bits, the value needs 9");
     is(try_add(vec![ternary(1, 1), exact(1)], 0), "need a priority");
     assert_eq!(try_add(vec![ternary(1, 1), exact(1)], 1), None);
-    is(try_add(vec![ternary(1, 1), exact(1)], 1), "already there");
+    is(try_add(vec![ternary(1, 1), exact(1)], 1), "exists already");
     assert_eq!(try_add(vec![ternary(1, 1), exact(1)], 2), None);
     is(try_add(vec![ternary(1, 1), exact(1)], 3), "is full: it holds 2");
     assert!(switch.delete_entry(id, &[ternary(1, 1), exact(1)], 2).is_ok());

@@ -86,7 +86,7 @@ pub(crate) struct Arguments {
     pub(super) stored: Stored,
 }
 
-/// What packets there are, and what they do.
+/// The packets, and their effect on entries.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Traffic")]
 pub(super) struct Traffic {
@@ -108,7 +108,8 @@ pub(super) struct Traffic {
     /// Let every core draw from all flows, instead of from flows of its own
     #[arg(long)]
     any_core: bool,
-    /// The methods by which packets update entries: pointer, change, digest, or all [as the program says]
+    /// The methods by which packets update entries: pointer, change, digest, or all [as the program
+    /// says]
     #[arg(
         long,
         value_name = "LIST",
@@ -124,7 +125,7 @@ pub(super) struct Traffic {
     method: Vec<List<UpdateMethod>>,
 }
 
-/// What runs the program, and how long.
+/// The execution paths, and the time of a measurement.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Effort")]
 pub(super) struct Effort {
@@ -165,7 +166,7 @@ pub(super) struct Effort {
     seed: Option<u64>,
 }
 
-/// Where the result goes.
+/// The destination of the result.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Output")]
 pub(super) struct Output {

@@ -97,7 +97,7 @@ impl Watcher {
         traffic: Traffic,
         settings: &Settings,
     ) -> Result<throughput::Point, TrafficError> {
-        let mut filling = |done, of| self.show("making entries", done, of);
+        let mut filling = |done, of| self.show("generating entries", done, of);
         let program = subject.program.clone();
         let workload = match traffic {
             Traffic::Made(wanted) => Workload::from_program(program, wanted, &mut filling)?,
@@ -121,7 +121,7 @@ impl Watcher {
 impl Watch for Watcher {
     fn step(&mut self, stage: Stage, done: usize, of: usize) -> bool {
         let name = match stage {
-            Stage::Learning => "learning what must leave",
+            Stage::Learning => "computing the expected packets",
             Stage::Comparing => "comparing with the interpreter",
             Stage::Measuring => "measuring",
             Stage::Timing => "timing packets",

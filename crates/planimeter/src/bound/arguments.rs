@@ -198,7 +198,8 @@ pub(crate) struct Arguments {
                      tma and arrivals that they bound. The analysis best does so except in large networks."
     )]
     prolong: bool,
-    /// At ports with round robin, use the arrivals of other classes where they are below their share
+    /// At ports with round robin, use the arrivals of other classes where they are below their
+    /// share
     #[arg(
         long,
         long_help = "At ports with round robin, compute the service of a class from the arrivals of the other classes where \

@@ -180,7 +180,8 @@ pub(super) struct OpenFlow {
     /// The bytes that switches send of a packet that they buffer; 65535 for the whole packet
     #[arg(long, value_name = "BYTES", default_value = "128")]
     pub(super) miss_send_len: u16,
-    /// With null: answer every packet-in with the same prepared bytes, without a packet or buffer id
+    /// With null: answer every packet-in with the same prepared bytes, without a packet or buffer
+    /// id
     #[arg(long)]
     pub(super) prepared: bool,
     /// With paths: be the active controller, and serve its heartbeat at this address
@@ -227,7 +228,8 @@ pub(super) struct P4Runtime {
     /// The host of the switches from --first-port
     #[arg(long, value_name = "HOST", default_value = "127.0.0.1", requires = "first_port")]
     pub(super) host: String,
-    /// The election id of this controller; switches make the controller with the highest one primary
+    /// The election id of this controller; switches make the controller with the highest one
+    /// primary
     #[arg(long, value_name = "NUMBER", default_value = "1")]
     pub(super) election_id: u128,
     /// Stand by until the primary controller has gone, and become the next primary

@@ -93,7 +93,7 @@ fn an_address_that_is_taken_is_an_argument_to_change() {
 #[test]
 fn words_that_are_no_values_are_refused_by_the_parser() {
     for (words, expected) in [
-        (&["-d", "1"][..], "wanted is ID@HOST:PORT"),
+        (&["-d", "1"][..], "expected ID@HOST:PORT"),
         (&["-a", "router"], "possible values: learning, reactive, paths, null"),
         (&["--listen", "localhost"], "--listen"),
         (&["--threads", "0"], "--threads"),

@@ -98,8 +98,8 @@ fn section(model: &Model, verification: &Verification) -> Section {
         id: "device".to_owned(),
         title: "What does a pipeline take for a packet?".to_owned(),
         text: vec![
-            "Six matches and seven actions of a P4 pipeline run in memory as machine code, timed by the cycle counter: first each \
-             alone, which makes a model, then all combinations, which verify it."
+            "Six matches and seven actions of a P4 pipeline run in memory, compiled, and are timed by the cycle \
+             counter: first each alone, which makes a model, then all combinations, which verify it."
                 .to_owned(),
         ],
         tables: vec![costs, errors],

@@ -87,7 +87,7 @@ fn network(model: &Model, controller: &Server) -> Result<String, Failure> {
         name: name.to_owned(),
         remarks: vec![
             format!(
-                "The pipeline as machine code: {}, {PACKET_BYTES} B, one packet after the other, each within {}.",
+                "The compiled pipeline: {}, {PACKET_BYTES} B, one packet after the other, each within {}.",
                 FUNCTIONS.join(" + "),
                 seconds(largest.safe).words()
             ),

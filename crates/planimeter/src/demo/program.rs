@@ -120,7 +120,7 @@ fn program_finding(points: &[throughput::Point]) -> Option<String> {
     };
     let (interpreter, compiled) = (rate(Path::Interpreter)?, rate(Path::Compiled)?);
     Some(format!(
-        "Program: with packets that write its table of {} entries it runs at {} as machine code on one core, {:.0} times as \
+        "Program: with packets that write its table of {} entries it runs compiled at {} on one core, {:.0} times as \
          fast as interpreted.",
         point.flows,
         Value::estimate(&compiled, Unit::PerSecond).words(),
@@ -247,8 +247,8 @@ fn section(points: &[throughput::Point], findings: Option<&Findings>) -> Section
         id: "program".to_owned(),
         title: "How fast is this P4 program, and which table design should it use?".to_owned(),
         text: vec![
-            "Each packet of programs/entry_update.p4 names an entry and its new value; the old value goes back. Packets lie in \
-             memory, and what leaves is held against the reference interpreter."
+            "Each packet of programs/entry_update.p4 names an entry and its new value; the old value goes back. \
+             Packets lie in memory, and what leaves is held against the interpreter."
                 .to_owned(),
         ],
         tables: vec![program, table],

@@ -60,7 +60,7 @@ fn identity(text: &str) -> Result<Identity, String> {
     });
     match numbers {
         Some((offset, length)) if length > 0 => Ok(Identity::At { offset, length }),
-        _ => Err("give the offset and the length in bytes, as 42:4".to_owned()),
+        _ => Err("write the offset and the length in bytes, such as 42:4".to_owned()),
     }
 }
 
@@ -88,7 +88,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         .collect();
     let trace = Trace::new(&arrived, &imported.samples).ok_or_else(|| {
         Failure::input(format!(
-            "of {} packets in {} none is in {}; say with --identity which bytes tell packets apart",
+            "none of {} packets in {} is in {}; name the bytes that identify a packet with --identity",
             sent.len(),
             before.display(),
             after.display()
@@ -97,7 +97,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let rates = match arguments.rate.is_empty() {
         false => arguments.rate.clone(),
         true => multiples(&trace).ok_or_else(|| {
-            Failure::input("one packet, or all at once, have no rate; give --rate")
+            Failure::input("one packet, or packets at one time, have no rate; name one with --rate")
         })?,
     };
     let what = format!("Traced between {} and {}.", before.display(), after.display());
@@ -106,7 +106,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
             let server = Server::of_trace(name, &trace, &trace.at(*rate), &what);
             print!("{HEAD}{}", server.to_toml());
         }
-        (Some(_), _) => return Err(Failure::input("a server has one rate: give --rate once")),
+        (Some(_), _) => return Err(Failure::input("a server has one rate: name --rate once")),
         (None, rates) => {
             println!("{}; longest delay {}", imported.counts, trace.longest());
             println!(

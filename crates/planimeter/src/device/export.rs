@@ -33,8 +33,8 @@ pub(super) struct Arguments {
     functions: Functions,
     #[command(flatten)]
     setting: UnderSetting,
-    /// A result of `planimeter probe`, whose controller becomes a server with its loss-free rate and
-    /// its slowest answer at that rate
+    /// A result of `planimeter probe`, whose controller becomes a server with its loss-free rate
+    /// and its slowest answer at that rate
     #[arg(long, value_name = "RESULT.JSON", conflicts_with = "model", requires = "packet_bytes")]
     controller: Option<PathBuf>,
     /// The name of the server
@@ -51,7 +51,7 @@ pub(super) struct Arguments {
     bare: bool,
 }
 
-/// How a device works through its functions.
+/// The way in which a device executes its functions.
 #[derive(Debug, Clone, Copy, ValueEnum)]
 enum Working {
     Pipelined,
@@ -111,7 +111,7 @@ fn of_controller(path: &Path, arguments: &Arguments) -> Result<Server, Failure> 
     let text = input::read_text(path).map_err(|error| wrong(&error))?;
     let result: RunResult = report::json::from_json(&text).map_err(|error| wrong(&error))?;
     let (rate, slowest_ns) = loss_free(&result).ok_or_else(|| {
-        wrong(&"no point of it was answered without loss at an offered rate; probe an open rate, or search for the limit")
+        wrong(&"it has no point without loss in open mode; probe with --mode open, or with --plan search")
     })?;
     let packet_bytes = arguments.setting.packet_bytes.unwrap_or(64);
     let what = format!(

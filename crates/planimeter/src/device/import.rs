@@ -165,8 +165,8 @@ pub(super) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         true => wrong(&error),
         // The file holds delays and not the description of files.
         false => wrong(
-            &"this does not say which measurement is in which files; write a FILE.toml that names it \
-              (planimeter device import --help has one)",
+            &"this file does not say which measurement is in which files; write a FILE.toml that does (planimeter \
+              device import --help shows one)",
         ),
     })?;
     let folder = file.parent().unwrap_or(Path::new("."));
@@ -177,7 +177,8 @@ pub(super) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         None => {
             let tick = least_step(imported.iter().flatten().map(|(_, block)| block));
             eprintln!(
-                "planimeter: no tick-ns: the clock's resolution is taken for the least step between delays, {tick}"
+                "planimeter: tick-ns is not set; the least difference between delays, {tick}, is taken as the \
+                 resolution of the clock"
             );
             tick
         }
@@ -260,7 +261,7 @@ fn ticks(nanoseconds: f64) -> Result<Picoseconds, &'static str> {
     let tick = (nanoseconds * 1000.0).round();
     match (0.0..1e15).contains(&tick) {
         true => Ok(Picoseconds(tick as i64)),
-        false => Err("tick-ns is no resolution of a clock"),
+        false => Err("tick-ns is not a resolution of a clock"),
     }
 }
 

@@ -73,7 +73,8 @@ pub(super) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let text = input::read_text(file).map_err(|error| in_plan(&error))?;
     if file.extension().is_some_and(|ending| ending == "json") {
         return Err(in_plan(
-            &"is no plan, which is a TOML file; docs/device-measure.md has its keys, and examples/device plans that run",
+            &"is not a plan, which is a TOML file; docs/device-measure.md describes it, and examples/device has \
+              plans that run",
         ));
     }
     let plan = Plan::from_toml(&text, &mut |name| {
@@ -81,7 +82,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     })
     .map_err(|error| in_plan(&error))?;
     for part in &plan.not_measured {
-        eprintln!("note: {part}: no program can be generated that has it; predictions list it");
+        eprintln!("note: {part}: no program with it can be generated; predictions list it");
     }
     let executable = std::env::current_exe().map_err(Failure::run)?;
     let resumed = arguments.resume.as_deref();
@@ -101,7 +102,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         Ending::Complete => ExitCode::SUCCESS,
         Ending::Interrupted => {
             eprintln!(
-                "interrupted; go on with: {} device measure {} --resume {}",
+                "interrupted; continue with: {} device measure {} --resume {}",
                 invocation::program(),
                 file.display(),
                 directory.display()

@@ -102,7 +102,7 @@ pub(super) fn read(path: &Path) -> Result<Model, Failure> {
     if path.is_dir() {
         let made = format!("`planimeter device model {} -o model.json`", path.display());
         return Err(wrong(&format!(
-            "is a directory, and a model is a file: {made} makes that of a campaign"
+            "is a directory and not the file of a model; {made} derives one from a campaign"
         )));
     }
     let text = input::read_text(path).map_err(|error| wrong(&error))?;
@@ -113,7 +113,7 @@ pub(super) fn read(path: &Path) -> Result<Model, Failure> {
         match is_model {
             true => wrong(&error),
             false => wrong(
-                &"is no model of a device; `planimeter device model RUN -o model.json` makes one of a campaign, and \
+                &"is not a model of a device; `planimeter device model RUN -o model.json` makes one of a campaign, and \
                   examples/device has models that were published",
             ),
         }

@@ -34,7 +34,8 @@ Example:
 pub(super) struct Arguments {
     #[command(flatten)]
     run: super::Run,
-    /// The directory of report.html, result.json, cells.csv and model.json [runs/<time>-device-verify]
+    /// The directory of report.html, result.json, cells.csv and model.json
+    /// [runs/<time>-device-verify]
     #[arg(long, short, value_name = "DIRECTORY")]
     output: Option<PathBuf>,
     /// A condition that must hold, such as 'worst-error(median) < 3 %'

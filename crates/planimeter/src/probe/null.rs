@@ -19,8 +19,8 @@ const GATHER: Duration = Duration::from_micros(50);
 pub(super) fn start(config: &Config) -> Result<(Controller, HeldPorts), Failure> {
     if config.traffic.load != Load::PacketIn {
         return Err(Failure::input(
-            "--calibrate takes packet-ins only: the null controller acknowledges no digests and minds \
-             no idle entries; leave out --load, the schedule and the sockets of the probe are the same",
+            "--calibrate measures packet-ins only, since the null controller acknowledges no digests and ignores \
+             idle entries; omit --load: the schedule and the sockets of the probe are the same",
         ));
     }
     match config.protocol {
@@ -60,8 +60,8 @@ pub(super) fn note(config: &Config) -> Option<String> {
     let gather = gather(config);
     (!gather.is_zero()).then(|| {
         format!(
-            "The null client let packet-ins gather for {gather:?} before it answered them, to \
-             leave the host to the probe: round-trip times are longer by that."
+            "The null client collected packet-ins for {gather:?} before it answered them, to leave the host to the \
+             probe: round-trip times are longer by that time."
         )
     })
 }

@@ -196,8 +196,8 @@ pub(crate) fn document(plan: &Plan, measured: &Measured, interrupted: bool) -> D
         .collect();
     if document.findings.is_empty() && document.partial.is_none() {
         document.findings.push(
-            "No path answers less than the one before it, as far as these repetitions can show: no block limits the \
-             controller at this rate. Offer more, or repeat more often."
+            "No path answers less than the one before it, as far as these repetitions show: no block limits the \
+             controller at this rate. Offer a higher rate, or repeat more often."
                 .to_owned(),
         );
     }

@@ -63,8 +63,8 @@ fn limited_by_probe(results: &[&RunResult]) -> Option<String> {
         point.trials.iter().any(|trial| trial.verdict.saturated == Saturated::Probe)
     };
     points.any(of_probe).then(|| {
-        "In some trials the probe, which shares the machine, fell behind: what the controller takes may be more, and response \
-         times are too long there."
+        "In some trials the probe, which shares the machine, fell behind: the controller may answer more, and \
+         response times are too long there."
             .to_owned()
     })
 }

@@ -33,7 +33,7 @@ fn plan(path: Path, quick: bool) -> String {
 /// Measures the costs of functions, and the accuracy of predictions for their combinations.
 pub(super) fn pipeline(environment: &Environment<'_>, path: Path) -> Result<Measured, Failure> {
     let (folder, what) = match path {
-        Path::Interpreter => ("software-pipeline", "the reference interpreter"),
+        Path::Interpreter => ("software-pipeline", "the interpreter"),
         Path::Compiled => ("compiled-pipeline", "machine code"),
     };
     let (model, verifications) = environment.device(folder, &plan(path, environment.quick))?;
@@ -45,8 +45,9 @@ pub(super) fn pipeline(environment: &Environment<'_>, path: Path) -> Result<Meas
             ("device".to_owned(), format!("a P4 pipeline of the same functions as {what}, on {}", host.cpu_model)),
         ],
         remarks: vec![
-            "Neither device of the paper is here: the same functions of a P4 pipeline are measured instead. What compares is \
-             the method, and how well combinations are predicted; the delays are those of another device."
+            "The devices of the paper are not available here, so the same functions of a P4 pipeline are measured \
+             instead. The method and the errors of predictions are comparable; the delays are those of another \
+             device."
                 .to_owned(),
         ],
         links: vec![(

@@ -15,7 +15,7 @@ use crate::failure::Failure;
 /// Parses `PORT=FILE`.
 pub(super) fn port_and_file(text: &str) -> Result<(u32, PathBuf), String> {
     let (port, file) = text.split_once('=').ok_or("it has the form PORT=FILE")?;
-    let port = port.parse().map_err(|_| format!("`{port}` is no port number"))?;
+    let port = port.parse().map_err(|_| format!("`{port}` is not a port number"))?;
     Ok((port, PathBuf::from(file)))
 }
 

@@ -32,7 +32,7 @@ pub(super) fn script(path: &Path, p4info: &P4Info) -> Result<Script, Failure> {
     }
     Script::parse(&text.script).map_err(|errors| {
         let first = errors.first().map(|error| error.message.clone()).unwrap_or_default();
-        wrong(&format!("it cannot be said in a script: {first}"))
+        wrong(&format!("it has no form in a script: {first}"))
     })
 }
 

@@ -73,8 +73,8 @@ impl Topology {
                         known => format!("there are {}", known.join(", ")),
                     };
                     Failure::input(format!(
-                        "{}:{line}: '{name}' is no port of {}; {known}, and ports of switches to which nothing is attached \
-                         are called such as s1-p9",
+                        "{}:{line}: '{name}' is not a port of {}; {known}, and ports of switches to which nothing is \
+                         attached are called such as s1-p9",
                         path.display(),
                         self.path.display(),
                     ))

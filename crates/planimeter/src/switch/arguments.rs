@@ -505,8 +505,8 @@ pub(super) fn exposure(matches: &ArgMatches) -> Option<String> {
         return None;
     }
     Some(format!(
-        "anybody who reaches {address} may change what this switch does; 127.0.0.1 admits this host only, \
-         and --grpc-server-with-client-auth only clients with a certificate"
+        "whoever reaches {address} can control this switch; 127.0.0.1 admits only this host, and \
+         --grpc-server-with-client-auth admits only clients with a certificate"
     ))
 }
 

@@ -51,8 +51,8 @@ pub(super) struct LimitArguments {
     held_per_connection: u32,
     /// The most memory of all connections in MiB
     ///
-    /// The most memory of all connections in MiB. At this limit, the connection that uses most memory
-    /// is closed. The connection of a primary is never closed.
+    /// The most memory of all connections in MiB. At this limit, the connection that uses most
+    /// memory is closed. The connection of a primary is never closed.
     #[arg(long = "limit-held", value_name = "MIB", default_value_t = 1024)]
     #[arg(value_parser = clap::value_parser!(u32).range(1..))]
     held: u32,

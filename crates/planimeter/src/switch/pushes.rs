@@ -19,10 +19,10 @@ pub(crate) struct PushArguments {
     /// The place where a pushed pipeline is loaded: process or thread
     ///
     /// The place where a pushed pipeline is loaded. With process, a child process loads it first,
-    /// and the switch loads it only if that succeeds. A program that exhausts memory, time or stack, or
-    /// meets a defect of the compiler, then ends the child alone, and packets and other controllers
-    /// notice nothing. A push takes twice as long. With thread, there is no child: --push-memory
-    /// has no effect, and such a program may end the switch.
+    /// and the switch loads it only if that succeeds. A program that exhausts memory, time or
+    /// stack, or meets a defect of the compiler, then ends the child alone, and packets and other
+    /// controllers notice nothing. A push takes twice as long. With thread, there is no child:
+    /// --push-memory has no effect, and such a program may end the switch.
     #[arg(long, value_enum, default_value_t = Place::Process, value_name = "PLACE", help_heading = HEADING)]
     push_isolation: Place,
 
@@ -72,8 +72,8 @@ pub(crate) struct PushArguments {
     /// The most work of a packet, with all its passes and copies
     ///
     /// The most work of a packet, with all its passes and copies, in units of one statement, one
-    /// comparison, or 16 bytes that are copied. A packet that needs more is dropped, and counted as an
-    /// error. The limit also holds for the program at the start.
+    /// comparison, or 16 bytes that are copied. A packet that needs more is dropped, and counted as
+    /// an error. The limit also holds for the program at the start.
     #[arg(long, value_name = "UNITS", default_value_t = LoadLimits::default().packet_work,
         value_parser = clap::value_parser!(u32).range(1..=1 << 31), help_heading = HEADING)]
     packet_work: u32,
@@ -132,7 +132,7 @@ fn number<T: std::str::FromStr<Err = std::num::ParseIntError>>(text: &str) -> Re
 /// Parses a number of bytes above zero, such as `1500`, `64K`, `512M` or `2G`.
 fn bytes(text: &str) -> Result<u64, String> {
     match binary(text)? {
-        0 => Err(format!("{text} is no possible number of bytes")),
+        0 => Err(format!("{text} is not a possible number of bytes")),
         bytes => Ok(bytes as u64),
     }
 }

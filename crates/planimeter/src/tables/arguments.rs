@@ -108,7 +108,8 @@ Exit status:
     max_term_width = WIDTH
 )]
 pub(crate) struct Arguments {
-    /// A program, as P4_16 source or BMv2 JSON, whose tables are measured with their keys, parameters and sizes
+    /// A program, as P4_16 source or BMv2 JSON, whose tables are measured with their keys,
+    /// parameters and sizes
     #[arg(value_name = "PROGRAM", conflicts_with_all = ["key_bits", "parameter_bytes", "size"])]
     pub(super) program: Option<PathBuf>,
     #[command(flatten)]
@@ -288,7 +289,7 @@ impl Shapes {
     }
 }
 
-/// How long is measured.
+/// The duration of a measurement.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Effort")]
 pub(super) struct Effort {
@@ -318,7 +319,7 @@ impl Effort {
     }
 }
 
-/// Where the result goes.
+/// The destination of the result.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Output")]
 pub(super) struct Output {
@@ -355,7 +356,7 @@ impl Output {
     }
 }
 
-/// What is predicted.
+/// The prediction.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Prediction")]
 pub(super) struct Prediction {

@@ -47,7 +47,9 @@ pub(super) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     }
     if plan.cases.is_empty() {
         let reason = plan.not_offered.first().map_or("", |not| not.reason.as_str());
-        return Err(Failure::input(format!("no combination of these is offered: {reason}")));
+        return Err(Failure::input(format!(
+            "no table supports any of these combinations: {reason}"
+        )));
     }
     let mut ranks = RankGroup::join()?;
     let interrupt = interrupt::flag();
@@ -214,7 +216,8 @@ fn plan(arguments: &Arguments, settings: &Settings) -> Result<Plan, Failure> {
     };
     if let Some(&most) = cores.iter().find(|&&cores| cores > all) {
         return Err(Failure::input(format!(
-            "--cores {most}: this process may use {all}, and a thread without a core of its own measures nothing"
+            "--cores {most}: this process may use {all} cores, and each thread needs a core of its own; name at most \
+             {all}"
         )));
     }
     let powers = |from: u32, to: u32, step: usize| -> Vec<usize> {
@@ -304,7 +307,7 @@ pub(crate) fn findings(
 ) -> Findings {
     let findings = on_machine(plan, settings, None, interrupt, quiet);
     if interrupt.load(Ordering::Relaxed) {
-        eprintln!("planimeter: interrupted; what was measured so far follows");
+        eprintln!("planimeter: interrupted; the results up to then follow");
     }
     findings
 }

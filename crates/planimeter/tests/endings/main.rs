@@ -236,7 +236,7 @@ fn ctrl_c_ends_bounds_in_the_middle_of_a_flow() {
     std::fs::write(&file, many_flows()).expect("written");
     let mut run = Planimeter::start(&["bound", &file.to_string_lossy(), "--analysis", "best"]);
     // This message is printed before the first flow is bounded.
-    run.wait_until_said("runs are looked for");
+    run.wait_until_said("runs are simulated for");
     let ended = run.interrupt();
     assert_eq!(ended.code, Some(130), "{ended:?}");
     assert!(ended.stderr.contains("interrupted"), "{ended:?}");

@@ -121,7 +121,7 @@ fn incomparable_results_fail_with_the_reason_and_status_2() {
     for (arguments, reason) in [
         (vec!["before", "capped"], "capped-bursts is false in before and true in capped"),
         (vec!["before", "nothing.json"], "its schema is"),
-        (vec!["before"], "one result alone"),
+        (vec!["before"], "one result cannot be compared"),
         (vec!["before", "absent"], "absent does not exist"),
         (vec!["before", "after", "-t", "delay < +10"], "in percent"),
         (

@@ -101,7 +101,7 @@ fn values_that_sources_omit_are_derived_from_the_delays() {
     std::fs::write(folder.path().join("sources.toml"), sources).expect("a file");
     let (code, out, err) = run(folder.path(), &["import", "@sources.toml", "-o", "@run"]);
     assert_eq!(code, Some(0), "{err}");
-    assert!(err.contains("the least step between delays, 250"), "{err}");
+    assert!(err.contains("the least difference between delays, 250"), "{err}");
     // The packets have no numbers, so losses cannot be detected.
     assert!(out.contains("f0.csv: 3 delays; median 50.8 µs") && !out.contains("lost"), "{out}");
     // The heading of the column may also state the unit, which must not contradict the source file.
@@ -125,10 +125,10 @@ fn values_that_sources_omit_are_derived_from_the_delays() {
     );
     let (code, _, err) = run(folder.path(), &["predict", "@sources.toml", "--match", "port"]);
     assert_eq!((code, err.lines().count()), (Some(2), 1), "{err}");
-    assert!(err.contains("is no model of a device"), "{err}");
+    assert!(err.contains("is not a model of a device"), "{err}");
     let (code, _, err) = run(folder.path(), &["measure", "@run/campaign.json"]);
     assert_eq!((code, err.lines().count()), (Some(2), 1), "{err}");
-    assert!(err.contains("is no plan"), "{err}");
+    assert!(err.contains("is not a plan"), "{err}");
     let (code, _, err) = run(folder.path(), &["import", "@f0.csv", "-o", "@other"]);
     assert_eq!(code, Some(2), "{err}");
     assert!(
@@ -183,7 +183,7 @@ fn captures_become_a_server_that_bounds_their_delays() {
     let row: Vec<&str> = out.lines().last().unwrap_or_default().split_whitespace().collect();
     assert_eq!(row.join(" "), "1000.000 Mbps 300 ns 300 ns 1250 B 10.3 µs", "{out}");
     let (status, _, err) = run(folder.path(), &curve);
-    assert!(status == Some(2) && err.contains("give --rate"), "{status:?} {err}");
+    assert!(status == Some(2) && err.contains("with --rate"), "{status:?} {err}");
 
     let named = [&curve[..], &["--rate", "1Gbps", "--name", "node"]].concat();
     let (_, server, _) = run(folder.path(), &named);

@@ -96,7 +96,7 @@ fn a_campaign_over_virtual_wires_from_its_plan_to_its_files() {
 fn a_wrong_plan_fails_with_one_line_of_advice() {
     let directory = tempfile::tempdir().expect("a directory");
     for (plan, says) in [
-        ("device.kind = 'zodiac'", "is no kind of device: open-vswitch, openflow"),
+        ("device.kind = 'zodiac'", "is not a kind of device: open-vswitch, openflow"),
         ("device.kind = 'manual'", "send and receive must name the interfaces"),
         ("device.kind = 'memory'\nsettings.packet-bytes = [10]", "10 is not from 64 to 1518"),
     ] {

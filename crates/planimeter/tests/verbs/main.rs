@@ -19,6 +19,7 @@ mod documentation;
 #[cfg(feature = "dpdk")]
 mod dpdk;
 mod inputs;
+mod messages;
 mod moving;
 mod p4;
 mod pages;

@@ -92,7 +92,7 @@ fn a_file_of_another_kind_fails_with_one_line_and_status_2() {
         (["compile", &script, "--explain"], "this is a script; name the program before it"),
         (["compile", &readme, "--explain"], "this is a document, and no program"),
         (["bench", "settings.toml", "--quiet"], "this is a file of settings, and no program"),
-        (["stf", &router, &router], "this is a program, where scripts stand"),
+        (["stf", &router, &router], "this is a program in place of a script"),
         (["stf", &script, &script], "this is a script; name the program before it"),
     ] {
         let output = planimeter(&arguments);
@@ -276,7 +276,7 @@ fn a_failing_script_shows_the_difference_and_fails_with_status_1() {
 fn an_invalid_script_fails_with_status_2() {
     let scratch = scratch();
     for (script, message) in [
-        ("packet 1 0\nsend 1 00\n", "`send` is no statement"),
+        ("packet 1 0\nsend 1 00\n", "`send` is not a statement"),
         ("add nothing a:1 b()\n", "no table nothing"),
     ] {
         let script = file(&scratch, "wrong.stf", script);
@@ -289,7 +289,7 @@ fn an_invalid_script_fails_with_status_2() {
     let output = planimeter(&["stf", &program("entry_update.p4"), &script]);
     let errors = text(&output.stderr);
     assert_eq!((output.status.code(), errors.lines().count()), (Some(2), 21), "{errors}");
-    assert!(errors.contains("80 more lines are none of it"), "{errors}");
+    assert!(errors.contains("80 more lines are not statements"), "{errors}");
     // A mistake that p4c's runner does not notice is reported, and is refused only with --strict.
     let script = file(&scratch, "half.stf", "packet 1 0\nexpect 1 00\n");
     let output = planimeter(&["stf", &program("entry_update.p4"), &script]);
@@ -449,16 +449,16 @@ fn a_topology_of_the_tutorials_carries_packets_from_host_to_host() {
     let output = planimeter(&["stf", "--topology", &topology, &tunnel, &script]);
     assert_eq!(output.status.code(), Some(1));
     let printed = text(&output.stdout);
-    assert!(printed.contains("line 2: no packet came on h3"), "{printed}");
+    assert!(printed.contains("line 2: no packet left by h3"), "{printed}");
     assert!(
-        printed.contains("note: this packet gave one on h2, which the script does not name"),
+        printed.contains("note: this packet left by h2, which the script does not name"),
         "{printed}"
     );
     for (script, error) in [
-        ("packet h9 00\n", "'h9' is no port of"),
-        ("packet s1-p2 00\n", "'s1-p2' is no port of"),
+        ("packet h9 00\n", "'h9' is not a port of"),
+        ("packet s1-p2 00\n", "'s1-p2' is not a port of"),
         ("packet h1 00\nremove all\n", "a network has packet, expect, no_packet and wait"),
-        ("pakcet h1 00\n", "`pakcet` is no statement; `packet` is"),
+        ("pakcet h1 00\n", "`pakcet` is not a statement; `packet` is"),
     ] {
         let script = file(&folder, "wrong.stf", script);
         let output = planimeter(&["stf", "--topology", &topology, &tunnel, &script]);
@@ -645,5 +645,5 @@ fn a_packet_that_circulates_is_noted() {
     let output = planimeter(&["stf", "--topology", &topology, &forward]);
     assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
     let printed = text(&output.stdout);
-    assert!(printed.contains("passed 64 switches: it goes round in a circle"), "{printed}");
+    assert!(printed.contains("passed 64 switches: it circulates in a loop"), "{printed}");
 }

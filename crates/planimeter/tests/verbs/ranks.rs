@@ -122,7 +122,7 @@ fn ranks_that_share_cores_leave_the_measuring_to_the_first() {
     let did = did(&shared);
     assert_eq!(did.iter().map(Vec::len).collect::<Vec<_>>(), [2, 0, 0, 0]);
     let remark = shared["shares"][3]["remark"].as_str().expect("a remark");
-    assert!(remark.contains("core 0 is rank 0's"), "{remark}");
+    assert!(remark.contains("core 0 is used by rank 0"), "{remark}");
     let page = std::fs::read_to_string(Path::new(&run).join("report.html")).expect("a page");
     assert!(page.contains("rank 3 on"), "the page says who did what");
 }

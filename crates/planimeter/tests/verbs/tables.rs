@@ -17,7 +17,7 @@ fn wrong_input_fails_with_one_line_of_advice() {
         (&["--size", "0"][..], "size 0 holds no entry"),
         (&["--size", "2^40"], "larger than 268435456"),
         (&["--size", "many"], "'many' for '--size"),
-        (&["--key-bits", "0"], "0 bits tells no entries apart"),
+        (&["--key-bits", "0"], "0 bits does not distinguish entries"),
         (&["--key-bits", "5000"], "wider than 4096"),
         (&["--parameter-bytes", "4097"], "more than 4096 (one page)"),
         (&["--size", "2^28", "--parameter-bytes", "4096"], "do not fit a cache line"),
@@ -160,7 +160,7 @@ fn update_methods_are_compared_with_their_costs() {
     assert!(digest.contains(" 422 ") && digest.ends_with(" 2.5"), "{digest}");
     let run = folder.path().join("run");
     let page = std::fs::read_to_string(run.join("report.html")).expect("a report");
-    assert!(page.contains("What writing in place gains"));
+    assert!(page.contains("Gain of writing in place"));
     browser::check(&run);
     let result = std::fs::read_to_string(run.join("result.json")).expect("a result");
     let recorded = report::results::read("run", &result).expect("a result");

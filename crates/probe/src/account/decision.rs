@@ -294,14 +294,14 @@ fn flood(evidence: &Evidence<'_>) -> Verdict {
     let by_probe = evidence.sockets.map_or(0.0, |sockets| sockets.probe_closed(evidence.window));
     if blocked < BLOCKED {
         let because = format!(
-            "Its connections took more for {} of the time, so the controller may take more.{busy}",
+            "Its connections accepted more for {} of the time, so the controller may take more.{busy}",
             percent(1.0 - blocked)
         );
         return plain(Saturated::Probe, because);
     }
     if by_probe >= BLOCKED {
         let because = format!(
-            "Its own receive windows were closed for {} of the time: it did not get to read what the \
+            "Its own receive windows were closed for {} of the time: it did not keep up with reading what the \
              controller sent.{busy}",
             percent(by_probe)
         );
@@ -311,23 +311,23 @@ fn flood(evidence: &Evidence<'_>) -> Verdict {
         None => plain(
             Saturated::Unknown,
             format!(
-                "Connections took no more for {full} of the time, and the kernel does not tell whether \
-                 the controller's windows or the network kept packet-ins back.{busy}"
+                "Connections accepted no more for {full} of the time, and the kernel does not tell whether the \
+                 controller's windows or the network kept packet-ins back.{busy}"
             ),
         ),
         Some(closed) if closed >= blocked / 2.0 => plain(
             Saturated::Controller,
             format!(
-                "It did not read fast enough: connections took no more for {full} of the time, and its \
-                 receive windows were closed for {}.{busy}",
+                "It did not read fast enough: connections accepted no more for {full} of the time, and its receive \
+                 windows were closed for {}.{busy}",
                 percent(closed)
             ),
         ),
         Some(closed) => plain(
             Saturated::Network,
             format!(
-                "Connections took no more for {full} of the time, although the controller's receive \
-                 windows were closed for {} only.{}{busy}",
+                "Connections accepted no more for {full} of the time, although the controller's receive windows were \
+                 closed for {} only.{}{busy}",
                 percent(closed),
                 sentence::sent_again(evidence)
             ),

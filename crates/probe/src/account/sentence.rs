@@ -75,7 +75,7 @@ impl Words<'_> {
             let passed = grouped(self.explained.course.passed_over);
             let late = self.explained.course.late;
             let excused = match late {
-                0 => "nothing of the probe explains any of it".to_owned(),
+                0 => "nothing in the probe explains any of it".to_owned(),
                 late => format!("the probe's late bursts explain at most {}", grouped(late)),
             };
             parts.push(format!(
@@ -139,7 +139,7 @@ impl Words<'_> {
                 .map_or(0, |inside| inside.iter().map(|one| one.left).sum());
             let never = match unsent {
                 0 => String::new(),
-                unsent => format!(" It did not get to {} packet-ins at all.", grouped(unsent)),
+                unsent => format!(" It never sent {} of the packet-ins.", grouped(unsent)),
             };
             let takes = match self.explained.account.controller.low > self.explained.tolerance {
                 true => String::new(),
@@ -156,8 +156,8 @@ impl Words<'_> {
         let hidden = course.hidden.sure_growth;
         if hidden > unread {
             return format!(
-                "Its own receive windows were closed while {} packet-ins more came to wait for their \
-                 answers: it did not get to read what the controller sent.",
+                "Its own receive windows were closed while {} packet-ins more came to wait for their answers: it did \
+                 not keep up with reading what the controller sent.",
                 grouped(hidden)
             );
         }
@@ -296,7 +296,7 @@ impl Words<'_> {
     fn away(&self) -> String {
         match self.evidence.observed.absent {
             0 => String::new(),
-            absent => format!(" The probe was away for {:.3} s in a row.", absent as f64 / 1e9),
+            absent => format!(" The probe did not run for {:.3} s in a row.", absent as f64 / 1e9),
         }
     }
 
@@ -349,7 +349,7 @@ pub(super) fn both_cpus(evidence: &Evidence<'_>) -> String {
 pub(super) fn sent_again(evidence: &Evidence<'_>) -> String {
     match evidence.sockets.map_or(0, |sockets| sockets.sent_again) {
         0 => String::new(),
-        again => format!(" TCP sent {} segments again.", grouped(again)),
+        again => format!(" TCP retransmitted {} segments.", grouped(again)),
     }
 }
 
@@ -383,9 +383,9 @@ fn departures(send_lag: &Latency) -> String {
 
 pub(super) fn stopped(silence: &Silence) -> String {
     format!(
-        "The controller stopped answering: nothing came after {:.3} s of traffic until the end at \
-         {:.3} s, and {} packet-ins that left from {:.3} s on have no answer. The first is number {} \
-         of switch {} ({}). That is no limit of a rate.",
+        "The controller stopped answering: nothing came after {:.3} s of traffic until the end at {:.3} s, and {} \
+         packet-ins that left from {:.3} s on have no answer. The first is number {} of switch {} ({}). That is not \
+         a limit of a rate.",
         silence.last_answer_s,
         silence.until_s,
         silence.unanswered,

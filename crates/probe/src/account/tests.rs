@@ -96,7 +96,7 @@ fn punctual() -> Vec<Case> {
         (
             "drops 5 %",
             CONTROLLER,
-            "nothing of the probe explains any of it",
+            "nothing in the probe explains any of it",
             Scenario { controller: controller(|controller| controller.drops = 0.05), ..at(300.0) },
         ),
         (
@@ -171,8 +171,18 @@ fn delayed() -> Vec<Case> {
             fifty(5_000.0, away(0.23))
         }),
         ("away for 10 ms", Neither, "100.000 %", Scenario { probe: away(0.01), ..at(300.0) }),
-        ("away for 0.15 s", Neither, "away for 0.1", Scenario { probe: away(0.15), ..at(300.0) }),
-        ("away for 1 s", Neither, "away for 0.99", Scenario { probe: away(1.0), ..at(300.0) }),
+        (
+            "away for 0.15 s",
+            Neither,
+            "did not run for 0.1",
+            Scenario { probe: away(0.15), ..at(300.0) },
+        ),
+        (
+            "away for 1 s",
+            Neither,
+            "did not run for 0.99",
+            Scenario { probe: away(1.0), ..at(300.0) },
+        ),
         ("away for 1 s, times", Neither, "times at p90, p95 and p99 are the probe's own", {
             Scenario { probe: away(1.0), ..at(300.0) }
         }),
@@ -389,9 +399,9 @@ fn floods_are_judged_by_their_connections() {
     let unread = InSockets { spells: vec![spell], ..closed(0.9) };
     let left = |due| Counts { due, sent: due, answered: due, ..Counts::default() };
     for (blocked, sockets, side, words) in [
-        (0.2, Some(closed(0.15)), PROBE, "took more for 80 % of the time"),
+        (0.2, Some(closed(0.15)), PROBE, "accepted more for 80 % of the time"),
         (0.9, Some(closed(0.85)), CONTROLLER, "did not read fast enough"),
-        (0.9, Some(closed(0.05)), Network, "for 5 % only. TCP sent 3 segments again."),
+        (0.9, Some(closed(0.05)), Network, "for 5 % only. TCP retransmitted 3 segments."),
         (0.9, None, Unknown, "the kernel does not tell"),
         (0.9, Some(unread), PROBE, "Its own receive windows were closed for 60 %"),
     ] {

@@ -510,7 +510,7 @@ fn p4runtime(draft: &Draft, report: &mut Report<'_>) {
     if advertised.is_unspecified() && (tells || own.advertise.0.is_some()) {
         report.conflict(
             &["p4runtime.advertise", "p4runtime.listen"],
-            format!("{advertised} is no address that a controller can dial"),
+            format!("{advertised} is not an address that a controller can dial"),
             "p4runtime.advertise = \"ADDRESS\", one of this host's own".to_owned(),
         );
     }

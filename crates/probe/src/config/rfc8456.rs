@@ -149,8 +149,8 @@ impl FromStr for Tests {
             let Self(bits) = named.collect();
             if bits == 0 {
                 return Err(format!(
-                    "\"{part}\" is no test of RFC 8456; expected sections from 5.1.1 to 5.1.8, 5.2.1 \
-                     to 5.2.3, 5.3.1, 5.3.2, 5.4.1 and 5.4.2, with commas between"
+                    "\"{part}\" is not a test of RFC 8456; expected sections from 5.1.1 to 5.1.8, 5.2.1 to 5.2.3, \
+                     5.3.1, 5.3.2, 5.4.1 and 5.4.2, with commas between"
                 ));
             }
             wanted |= bits;

@@ -22,7 +22,7 @@ pub(super) fn read(settings: &mut Settings, text: &str, file: &Path) {
             let origin = reader.at(error.span());
             // The parser's message has several lines and quotes the source; its first line names
             // the problem.
-            let message = error.message().lines().next().unwrap_or("this is no TOML").to_owned();
+            let message = error.message().lines().next().unwrap_or("this is not TOML").to_owned();
             // TOML integers end at 2^63 - 1; ids and cookies may be larger.
             let remedy = message.contains("overflow").then(|| "the number in quotes".to_owned());
             reader.settings.complain(Problem { origin, name: String::new(), message, remedy });
@@ -190,7 +190,7 @@ impl Reader<'_> {
             }
             // A field may be missing only because it was rejected above.
             _ if entry.problems.is_empty() => {
-                let what = if index.is_none() { "index" } else { "what differs" };
+                let what = if index.is_none() { "index" } else { "the differences" };
                 entry.problems.push(Problem {
                     origin: entry.origin.clone(),
                     name: setting.key.to_owned(),

@@ -57,8 +57,7 @@ impl Interval {
             }
             other => {
                 return Err(format!(
-                    "\"{other}\" is no distribution; expected Normal, Exponential, Gamma, \
-                     ChiSquared or Poisson"
+                    "\"{other}\" is not a distribution; expected Normal, Exponential, Gamma, ChiSquared or Poisson"
                 ));
             }
         };

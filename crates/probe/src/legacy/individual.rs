@@ -99,8 +99,7 @@ fn by_switch(file: &Path, properties: Properties, found: &mut Found) -> BTreeMap
                 format!("\"{key}\" names no switch to those tools; write {number:03}.{name}")
             }
             None => format!(
-                "\"{key}\" is no setting of a switch; expected an id of three digits, a dot and \
-                 one of {}",
+                "\"{key}\" is not a setting of a switch; expected an id of three digits, a dot and one of {}",
                 NAMES.join(", ")
             ),
         };

@@ -334,8 +334,7 @@ config.hasTopology = true\nconfig.checkForIndividualSwitchSettings = true\n",
         "config.ini:6: config.hasGraphml is \"yes\"; expected true or false",
         "config.ini:7: trafficGenConfig.IAT is 0; expected 1 to 2147483647",
         "config.ini:8: trafficGenConfig.generatorTypeIP is \"serial\"; expected SERIAL or RANDOM",
-        "config.ini:9: \"XYZ\" is no statistics module; expected some of PPS, RTT, TSL, QLM, \
-         FLOWRPC, CPU, RAM",
+        "config.ini:9: \"XYZ\" is not a statistics module; expected some of PPS, RTT, TSL, QLM, FLOWRPC, CPU, RAM",
         "config.ini:10: config.startDelay is \"-1\"; expected a whole number",
         "config.ini:11: cannot read topology file topology.ini: No such file or directory (os \
          error 2)",
@@ -355,7 +354,7 @@ fn single_switches_are_refused_with_their_line() {
     let names = "iat, fillthreshold, conDelay, start, stop, pcapFile, iatDistribution, \
                  iatDistributionParamter1, iatDistributionParamter2";
     let form = format!(
-        "is no setting of a switch; expected an id of three digits, a dot and one of {names}"
+        "is not a setting of a switch; expected an id of three digits, a dot and one of {names}"
     );
     assert_eq!(
         faults(&folder),
@@ -365,8 +364,8 @@ fn single_switches_are_refused_with_their_line() {
             format!("ofSwitch.ini:2: \"005.speed\" {form}"),
             "ofSwitch.ini:3: iat is \"0\"; expected a whole number from 1".to_owned(),
             format!("ofSwitch.ini:4: \"start\" {form}"),
-            "ofSwitch.ini:5: \"Zipf\" is no distribution; expected Normal, Exponential, Gamma, \
-             ChiSquared or Poisson"
+            "ofSwitch.ini:5: \"Zipf\" is not a distribution; expected Normal, Exponential, Gamma, ChiSquared or \
+             Poisson"
                 .to_owned(),
         ]
     );
@@ -386,8 +385,8 @@ fn bad_distributions_are_refused() {
         ),
         (
             "trafficGenConfig.iatType = 1\ntrafficGenConfig.iatDistribution = normal\n",
-            "config.ini:2: \"normal\" is no distribution; expected Normal, Exponential, Gamma, \
-             ChiSquared or Poisson",
+            "config.ini:2: \"normal\" is not a distribution; expected Normal, Exponential, Gamma, ChiSquared or \
+             Poisson",
         ),
     ] {
         let folder = folder(lines, &[]);

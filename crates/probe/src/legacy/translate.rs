@@ -445,7 +445,7 @@ impl Translator {
         for module in modules.value.split(',').map(str::trim).filter(|module| !module.is_empty()) {
             if !MODULES.contains(&module) {
                 let message = format!(
-                    "\"{module}\" is no statistics module; expected some of {}",
+                    "\"{module}\" is not a statistics module; expected some of {}",
                     MODULES.join(", ")
                 );
                 self.fault(modules.line, message);

@@ -310,8 +310,8 @@ impl<D: Device> Bench<D> {
                 let most = CIRCLES * (links as u64 + 1) * u64::from(hosts.count().max(1));
                 if self.crossed > most && !matches!(self.phase, Phase::Over(_)) {
                     self.phase = Phase::Over(Measured::failed(
-                        "announcements of hosts circle: the controller floods along the loops of the \
-                         topology; choose one without loops, such as --topology linear",
+                        "announcements of hosts circulate: the controller floods along the loops of the topology; \
+                         choose a topology without loops, such as --topology linear",
                     ));
                 }
             }

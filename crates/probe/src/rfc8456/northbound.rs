@@ -68,8 +68,8 @@ impl Northbound {
             Some(("command", command)) => Self::Command { command: command.to_owned(), first_id },
             _ => {
                 return Err(format!(
-                    "rfc8456.northbound: \"{text}\" is no northbound interface; expected ofctl:URL, \
-                     onos:URL or command:COMMAND"
+                    "rfc8456.northbound: \"{text}\" is not a northbound interface; expected ofctl:URL, onos:URL or \
+                     command:COMMAND"
                 ));
             }
         }))
@@ -182,7 +182,7 @@ impl Northbound {
 /// Returns a description of what is missing.
 pub fn census(answer: &str) -> Result<Census, String> {
     let value: Value = serde_json::from_str(answer)
-        .map_err(|error| format!("the answer to \"topology\" is no JSON: {error}"))?;
+        .map_err(|error| format!("the answer to \"topology\" is not JSON: {error}"))?;
     let number = |name: &str| {
         let missing = || format!("the answer to \"topology\" has no number \"{name}\"");
         value[name].as_u64().ok_or_else(missing)

@@ -133,7 +133,7 @@ impl Runner<'_> {
                     [Test::ReactivePathRate, Test::ReactivePathTime, Test::TopologyChangeTime];
                 let spacing = (1e9 / (ATTACKS * self.config.rfc8456.rate)) as u64;
                 let strangers =
-                    ("packets of ever new addresses", Disturbance::Strangers { spacing });
+                    ("packets with new addresses each time", Disturbance::Strangers { spacing });
                 match self.config.protocol {
                     // A P4Runtime controller has no port to connect to, since it dials itself.
                     Protocol::P4Runtime => self.disturbed(test, &parts, &[strangers]),

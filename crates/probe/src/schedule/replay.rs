@@ -87,7 +87,7 @@ impl Recording {
             }
             let refuse = |reason| ScheduleError::Line { path: path.to_owned(), line, reason };
             if read as u64 == MAX_LINE && text.last() != Some(&b'\n') {
-                return Err(refuse(format!("a line of more than {MAX_LINE} bytes is no time")));
+                return Err(refuse(format!("a line of more than {MAX_LINE} bytes is not a time")));
             }
             let word = String::from_utf8_lossy(&text);
             let word = word.trim();
@@ -98,7 +98,7 @@ impl Recording {
                 Ok(seconds) if (0.0..=MAX_SECONDS).contains(&seconds) => gaps.push(seconds * 1e9),
                 _ => {
                     return Err(refuse(format!(
-                        "`{}` is no inter-arrival time; give seconds, from 0 to {MAX_SECONDS:e}",
+                        "`{}` is not an inter-arrival time; give seconds, from 0 to {MAX_SECONDS:e}",
                         word.escape_debug()
                     )));
                 }

@@ -211,7 +211,7 @@ impl<'a> Together<'a> {
             }
             if Instant::now() >= deadline {
                 let seconds = patience.as_secs_f64();
-                self.group.give_up(Rank::FIRST, format!("it said nothing for {seconds} s"));
+                self.group.give_up(Rank::FIRST, format!("it sent nothing for {seconds} s"));
                 let reason = "rank 0 was lost".to_owned();
                 return Err(self.cancelled.get_or_insert(reason).clone());
             }
@@ -413,7 +413,7 @@ fn owner(plan: &TrialPlan, switch: u32, of: u32) -> Option<Rank> {
 
 fn silent(patience: Duration) -> String {
     let seconds = patience.as_secs_f64();
-    format!("it said nothing for {seconds} s: its process is stopped, or its host hangs")
+    format!("it sent nothing for {seconds} s: its process is stopped, or its host hangs")
 }
 
 fn failed(reason: String) -> Completion {

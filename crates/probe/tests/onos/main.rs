@@ -131,7 +131,7 @@ fn a_device_that_keeps_another_pipeconf_is_noted_and_so_is_flooding() {
     onos.device("device:bmv2:s77", false, "bmv2:p4-tutorial-pipeconf");
     let result = run(&onos, &[]).expect("a result");
     let notes = trial(&result).notes.join("\n");
-    assert!(notes.contains("ONOS knows 1 of the devices from before with another pip"), "{notes}");
+    assert!(notes.contains("ONOS knows 1 of the devices with another pip"), "{notes}");
     assert!(notes.contains("org.onosproject.hostprovider is not: it knows no hosts"), "{notes}");
     let quiet = run(&Onos::with(&ACTIVE), &[]).expect("a result");
     assert!(!trial(&quiet).notes.join("\n").contains("hostprovider"));

@@ -141,7 +141,7 @@ fn a_run_whose_switches_got_another_pipeconf_than_asked_says_so_and_is_partial()
     let Completion::Partial { reason } = &second.completion else {
         panic!("{:?}", second.completion)
     };
-    let expected = format!("another pipeconf than {BASIC}, which was asked for: {TUTORIAL} to 2");
+    let expected = format!("another pipeconf than the requested {BASIC}: {TUTORIAL} to 2");
     assert!(reason.contains(&expected), "{reason}");
     assert!(reason.contains("--between") && reason.contains("--first-id"), "{reason}");
     let verdict = &trials(&second)[0].verdict.because;

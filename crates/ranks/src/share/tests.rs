@@ -124,7 +124,7 @@ fn a_rank_that_never_comes_has_no_items_and_one_that_goes_leaves_its_own() {
         });
         assert_eq!(shared.results, [Some(0), None, Some(4), None]);
         let cause = &shared.lost[&Rank(1)];
-        assert!(cause.contains(if is_gone { "it ended" } else { "said nothing" }), "{cause}");
+        assert!(cause.contains(if is_gone { "it ended" } else { "sent nothing" }), "{cause}");
     }
 }
 
@@ -160,7 +160,7 @@ fn ranks_that_share_a_core_do_not_work_at_the_same_time() {
     assert!(shared.results.iter().all(Option::is_some));
     let owners: Vec<u32> = shared.owners.iter().map(|rank| rank.0).collect();
     assert_eq!(owners, [0, 2, 0, 2]);
-    assert!(shared.idle[&Rank(1)].contains("core 1 is rank 0's"), "{shared:?}");
+    assert!(shared.idle[&Rank(1)].contains("core 1 is used by rank 0"), "{shared:?}");
     // Cores of different machines are different cores.
     let places: BTreeMap<_, _> = [("a", 0), ("b", 1), ("a", 2)]
         .into_iter()

@@ -34,8 +34,8 @@ pub(super) fn sentences(bounds: &Bounds<'_>) -> Vec<String> {
     if !bounds.untried.is_empty() {
         let untried: Vec<String> = bounds.untried.iter().map(describe).collect();
         sentences.push(format!(
-            "left out for the sake of time: {}; for all flows that are asked for, by the pace of a few of them. --analysis names \
-             them, --flow the flows.",
+            "left out because they would take too long: {}; the times are estimates for all requested flows. Choose \
+             them with --analysis, and flows with --flow.",
             untried.join(", ")
         ));
     }
@@ -73,7 +73,8 @@ fn deadline(bounds: &Bounds<'_>) -> Option<String> {
     );
     if cut_short > 0 {
         text.push_str(&format!(
-            " Bounds of {} are cut short (marked so, or with *): once a flow was in time, smaller bounds were not looked for.",
+            " Bounds of {} are cut short (marked so, or with *): once a flow met its deadline, smaller bounds were \
+             not searched.",
             plural(cut_short as u64, "flow", "flows")
         ));
     }

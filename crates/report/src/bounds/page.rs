@@ -20,25 +20,27 @@ const CLASSES: &str = "A priority's delay holds for each of its flows at that se
 pub(super) const DEFINITIONS: [(&str, &str); 5] = [
     (
         "Delay bound",
-        "No bit of the flow is longer in the network, whatever all flows send within their arrival curves: the greatest \
-         horizontal distance between the arrival curve and the service that is left over (J.-Y. Le Boudec, P. Thiran, Network \
-         Calculus, 2001, theorem 1.4.2).",
+        "No bit of the flow stays longer in the network, whatever flows send within their arrival curves: the \
+         greatest horizontal distance between the arrival curve and the left-over service curve (J.-Y. Le Boudec, P. \
+         Thiran, Network Calculus, 2001, theorem 1.4.2).",
     ),
     (
         "Backlog bound",
-        "Never is more of the flow's data in the network: the greatest vertical distance (the same, theorem 1.4.1).",
+        "The network never contains more data of the flow: the greatest vertical distance between the two curves \
+         (theorem 1.4.1 of the same book).",
     ),
     (
         "In a run",
-        "The worst of some runs that keep all curves, packet by packet. The worst case lies between it and the bound.",
+        "The worst of some simulated runs that conform to all curves, packet by packet. The worst case lies between \
+         it and the bound.",
     ),
     (
         "Left over",
-        "What servers still give the flow when all others have had theirs, by the analysis named beside.",
+        "The service that servers leave over for the flow after all other flows, by the named analysis.",
     ),
     (
         "Load",
-        "Long-term rate of all flows at a server over its own. At 100 % and more nothing is bounded.",
+        "The long-term rate of all flows at a server over its own. At 100 % and more, nothing is bounded.",
     ),
 ];
 
@@ -72,7 +74,7 @@ pub fn page(run: &Run<'_>) -> Page {
     page.section("network", "Network", vec![Block::Figures(network)]);
     page.section("curves", "Curves", vec![Block::Figures(figures)]);
     page.section("servers", "Servers", servers(bounds));
-    page.section("derivations", "How each bound came about", derivations(bounds));
+    page.section("derivations", "Derivation of each bound", derivations(bounds));
     let files = [
         ("result.json", "everything here, exactly, by a versioned schema"),
         ("bounds.csv", "a row for each flow and analysis, in seconds and bits"),

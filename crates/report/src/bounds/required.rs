@@ -92,17 +92,17 @@ impl<'a> Bounds<'a> {
             let limit = time(&Extended::from(one.limit), Round::Down);
             let seen = match one.run.filter(|_| one.is_missed_in_a_run()) {
                 Some(run) => {
-                    format!(" in a run it takes {}", time(&Extended::from(run), Round::Down))
+                    format!(" a simulated run takes {}", time(&Extended::from(run), Round::Down))
                 }
-                None => " no run is that late, so it may be the bound that is too large".to_owned(),
+                None => " no simulated run is that late, so the bound may be too large".to_owned(),
             };
             match &one.bound {
                 Extended::Finite(_) => format!(
-                    "flow '{name}' misses its maximum delay of {limit}: it is bounded by {};{seen}",
+                    "flow '{name}' may exceed its maximum delay of {limit}: its delay bound is {};{seen}",
                     time(&one.bound, Round::Up)
                 ),
                 _ => format!(
-                    "flow '{name}' misses its maximum delay of {limit}: its delay has no bound"
+                    "flow '{name}' may exceed its maximum delay of {limit}: its delay has no bound"
                 ),
             }
         };

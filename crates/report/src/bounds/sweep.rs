@@ -120,7 +120,8 @@ impl Sweep<'_> {
         }
         out.push_str(&grid.render(layout));
         out.push('\n');
-        let rest = "Bounds rounded up. Backlogs, runs and columns that find no room: --csv, --json or --output.";
+        let rest = "Bounds are rounded up. --csv, --json and --output have backlogs, runs and columns that do not \
+                    fit here.";
         out.push_str(&layout.paragraph("", rest, Paint::Faint));
         let notes = self.notes();
         if !notes.is_empty() {

@@ -31,10 +31,11 @@ pub(super) fn finding(against: &Against<'_>, base: &str) -> Finding {
     if count == 0 {
         let apart = |row: &&&Row<'_>| row.change.value != 0.0 && row.change.interval.is_none();
         let summary = match shown.iter().filter(apart).count() {
-            0 => format!("No difference to {base} is shown in {all}."),
+            0 => format!("No difference from {base} is shown in {all}."),
             untold => format!(
-                "No difference to {base} is shown, and {untold} of {all} could not show one: they have no interval, \
-                 since they are of one measurement each. Repeat it (--repetitions 5) to tell a difference from chance."
+                "No difference from {base} is shown, and {untold} of {all} could not show one: they have no \
+                 interval, since they are single measurements. Repeat them (--repetitions 5) to distinguish a \
+                 difference from chance."
             ),
         };
         return Finding { tone: Tone::Plain, summary, differences: Vec::new() };
@@ -51,7 +52,7 @@ pub(super) fn finding(against: &Against<'_>, base: &str) -> Finding {
     let verb = if count == 1 { "differs" } else { "differ" };
     let chance = match by_chance.round() {
         0.0 => String::new(),
-        some => format!(" Intervals of 95 % would name {some} or so of so many by chance."),
+        some => format!(" With intervals of 95 %, about {some} of them are expected by chance."),
     };
     differ.sort_by(|a, b| certainty(b).total_cmp(&certainty(a)));
     let most = &differ[..count.min(MOST_NAMED)];

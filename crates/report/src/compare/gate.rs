@@ -40,10 +40,13 @@ impl Outcome {
     #[must_use]
     pub fn found(&self) -> String {
         match &self.figure {
-            None => format!("{} has no such figure in common with the base", self.of),
+            None => format!("{} and the baseline have no such figure in common", self.of),
             Some(judged) => {
-                let doubt =
-                    if judged.certain { "" } else { "; the interval reaches across the limit" };
+                let doubt = if judged.certain {
+                    ""
+                } else {
+                    "; its confidence interval contains the limit"
+                };
                 format!("{}, {}: {}{doubt}", self.of, judged.place, judged.stated)
             }
         }

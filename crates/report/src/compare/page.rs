@@ -94,7 +94,7 @@ pub fn page(comparison: &Comparison<'_>, outcomes: &[Outcome], provenance: &Prov
     let files = [
         (
             "result.json",
-            "every figure of each result against that of the base, by a versioned schema",
+            "every figure of each result against that of the baseline, by a versioned schema",
         ),
         ("differences.csv", "the same, a row each"),
     ];

@@ -38,9 +38,11 @@ pub fn table(comparison: &Comparison<'_>, outcomes: &[Outcome], layout: Layout) 
 }
 
 /// The explanation that stands below every table.
-pub(super) const METHOD: &str = "Differences are other less base, in percent of the base, and ratios the other over the base with the interval of the difference; one whose interval holds zero is not shown. Of means over repetitions with 95 % confidence intervals \
-     after Welch; of figures with intervals of their own after Zou and Donner, with the confidence of those. Times of a \
-     controller are round-trip times from due; CPU in percent of one core.";
+pub(super) const METHOD: &str = "Differences are the other result less the baseline, in percent of the baseline; \
+     ratios are the other over the baseline, with the interval of the difference. A difference whose interval \
+     contains zero is called not shown. Intervals are those of Welch with 95 % confidence for means over \
+     repetitions, and those of Zou and Donner for figures that have intervals of their own, with the confidence of \
+     those. Times of a controller are round-trip times from due; CPU in percent of one core.";
 
 /// The number of rows above which the terminal shows only differences.
 const MANY: usize = 60;
@@ -80,7 +82,7 @@ fn one(against: &Against<'_>, base: &str, alarming: bool, layout: Layout) -> Str
         }
     }
     if against.alone > 0 {
-        let text = format!("{} places that only one of both has are left out", against.alone);
+        let text = format!("{} places that only one of the two has are left out", against.alone);
         out.push_str(&layout.paragraph("  ", &text, Paint::Plain));
     }
     out

@@ -179,12 +179,12 @@ fn gains(against: &[Against<'_>]) -> Table {
     let columns = [
         Column::words("pointer against"),
         Column::words("design"),
-        Column::figures("times as many updates"),
+        Column::figures("updates, by this factor"),
         Column::figures("in the paper"),
-        Column::figures("their median is so many times as long"),
+        Column::figures("their median is longer by this factor"),
         Column::figures("in the paper"),
     ];
-    let mut table = Table::new("What writing in place gains", columns);
+    let mut table = Table::new("Gain of writing in place", columns);
     for one in against {
         let (rate, median) = one.published.unzip();
         table.row([

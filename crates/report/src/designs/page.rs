@@ -41,27 +41,29 @@ const DEFINITIONS: [(&str, &str); 10] = [
     ),
     (
         "Time of a call",
-        "Time of a whole call with as many keys as the settings say. One call in sixteen is timed.",
+        "Time of a batch lookup with the number of keys in the settings. One call in sixteen is timed.",
     ),
     (
         "Misses",
-        "Misses of the last cache for each operation, by the threads themselves, in user space.",
+        "Misses of the last-level cache for each operation, by the threads themselves, in user space.",
     ),
     (
         "Lost",
-        "Updates that were made and that the entries know nothing of when all is over. Designs that promise to lose none are \
-         checked: a loss there fails the run. Digest promises nothing, also on one core: packets that meet an entry before \
-         the controller's answer for it is back read the old number, and their answers overwrite each other.",
+        "Updates that are missing in the entries at the end. Designs that must not lose updates are checked: a loss \
+         there fails the run. Digest may lose updates, also on one core: packets that hit an entry before the \
+         controller's answer arrives read the old number, and their answers overwrite each other.",
     ),
     (
         "Turns",
-        "Cases of one size are in memory together and take turns within each repetition, so that drift of the machine meets \
-         all of them. Each turn begins untimed, to find the caches as a table that runs alone would.",
+        "Cases of one size are in memory together and take turns within each repetition, so that drift of the \
+         machine affects all of them. Each turn begins with an untimed part, which fills the caches as for a table \
+         that runs alone.",
     ),
     (
         "Dependent access",
-        "A pointer chase through one cycle over all lines of a region in random order, huge pages where the kernel gives \
-         them: half of each cache (a quarter of the last, which others share), and memory well beyond. The least of all rounds.",
+        "A pointer chase through one cycle over all lines of a region in random order, on huge pages where the \
+         kernel provides them. Regions have half the size of each cache (a quarter of the last-level cache, which is \
+         shared), and a size well beyond all caches. The figure is the least of all rounds.",
     ),
 ];
 

@@ -74,8 +74,8 @@ impl Drawing<'_> {
             Axis::logarithmic("time of a core for an update", Unit::Seconds).with_levels(levels);
         let plot = self.plot(
             "Cost of an update against table size, one core",
-            "How long a core is busy with an update, by storage and synchronisation, as tables grow. Level lines are the \
-             machine's measured latencies of one dependent access.",
+            "The time that a core spends on an update, by storage and synchronisation, as tables grow. Level lines \
+             are the machine's measured latencies of one dependent access.",
             axis,
             self.lines(&one_core, cost, Unit::Seconds, &|case| (design(case), hue(case), false)),
         );
@@ -139,8 +139,8 @@ impl Drawing<'_> {
         let lines =
             self.lines(&wanted, misses, Unit::Count, &|case| (design(case), hue(case), false));
         let plot = self.plot(
-            "Misses of the last cache for each update, one core (Fig. 4 of the paper)",
-            "Misses of the last cache for each update against table size.",
+            "Misses of the last-level cache for each update, one core (Fig. 4 of the paper)",
+            "Misses of the last-level cache for each update against table size.",
             Axis::linear("misses for each update", Unit::Index),
             lines,
         );

@@ -47,7 +47,7 @@ pub fn table(run: &Run<'_>, layout: Layout) -> String {
     out.push_str(&gains(findings, layout));
     let answers = answers(findings);
     if !answers.is_empty() {
-        out.push_str(&layout.heading("Which one"));
+        out.push_str(&layout.heading("Recommended design"));
         for answer in answers {
             out.push_str(&layout.paragraph("  - ", &answer, Paint::Plain));
         }
@@ -100,9 +100,9 @@ fn gains(findings: &Findings, layout: Layout) -> String {
         ]);
     }
     out.push_str(&grid.render(layout));
-    let method = "× rate: pointer makes so many times as many updates per second of the wall clock; × median: the \
-                  median of one update is so many times as long otherwise; ±: half of the 95 % confidence interval \
-                  over turns, as a share. Latencies of the paper are of whole packets.";
+    let method = "× rate: the ratio of updates per second of the wall clock, pointer over the other method; × \
+                  median: the ratio of the median times of one update, the other method over pointer; ±: half of the \
+                  95 % confidence interval over turns, as a share. Latencies of the paper are of whole packets.";
     out.push_str(&layout.paragraph("  ", method, Paint::Faint));
     out
 }

@@ -84,7 +84,7 @@ fn outstanding(trial: &Trial, which: &str) -> Figure {
         }
         _ => (
             "Packet-ins outstanding, per switch",
-            "Sent and not answered yet. So many switches are shown as bands.",
+            "Sent and not answered yet. Switches are shown as bands, since there are many.",
         ),
     };
     let last: Vec<f64> =

@@ -33,8 +33,7 @@ pub(super) fn map(axes: &Axes, verification: &Verification, level: Level) -> Fig
         places.map(|(row, column)| cell(row, column, axes.cell(verification, row, column)?));
     let map = HeatMap {
         title: format!("Absolute relative error of the {level}, in %"),
-        description: "How far predictions are from what was measured, by the functions of a cell."
-            .to_owned(),
+        description: "The error of predictions, by the functions of a cell.".to_owned(),
         row_title: axes.row_title.clone(),
         rows: axes.rows.clone(),
         column_title: axes.column_title.clone(),

@@ -19,17 +19,18 @@ const DEFINITIONS: [(&str, &str); 7] = [
     ),
     (
         "Too short",
-        "The most by which a prediction lies below what was measured: the unsafe side. Absolute errors hide it.",
+        "The largest error of a prediction below the measurement, which is the unsafe side and which absolute errors \
+         hide.",
     ),
     (
         "Refuted",
-        "Test cells in which the confidence intervals of prediction and measurement, quantisation included, have nothing in \
-         common: there the functions depend on each other, however small the error is.",
+        "Test cells in which the confidence intervals of prediction and measurement, including quantization, do not \
+         overlap: there the functions depend on each other, however small the error is.",
     ),
     (
         "Skill",
-        "One less the ratio of squared errors to those of a model that predicts the mean of the training cells for everything. \
-         On a device on which nothing makes a difference, small errors are no skill.",
+        "One minus the ratio of squared errors to those of a model that always predicts the mean of the training \
+         cells. On a device whose functions hardly differ, small errors are easy to reach.",
     ),
     (
         "Beyond the bound",
@@ -197,7 +198,7 @@ fn functions(run: &Run<'_>, verification: &Verification) -> Vec<Block> {
             function.shift.as_ref().map_or_else(String::new, |shift| match shift.verdict {
                 Verdict::Constant => format!("yes ({} to {} seen)", shift.least, shift.largest),
                 Verdict::Tolerated => format!(
-                    "nearly: varies by {}, {} is tolerated",
+                    "nearly: varies by {}; {} is tolerated",
                     shift.deviation, shift.tolerated
                 ),
                 Verdict::Refused => format!(

@@ -39,8 +39,8 @@ pub fn paths_table(
         path.composition.levels.iter().any(|predicted| predicted.value.0 == 0)
     };
     if paths.iter().take(MOST_SHOWN).any(nothing) {
-        let text = "–: what the functions add to the baseline sums up to less than nothing. Repetitions differ by more \
-                    than functions cost: measure on a quieter machine, or more packets.";
+        let text = "–: the sum of the functions' costs is negative. Repetitions differ by more than functions cost: \
+                    measure on a quieter machine, or more packets.";
         out.push_str(&layout.paragraph("  ", text, Paint::Warn));
     }
     if let Some(worst) = paths.first() {
@@ -53,7 +53,7 @@ pub fn paths_table(
             let names: Vec<&str> =
                 worst.composition.refused.iter().map(|name| name.as_str()).collect();
             let text =
-                format!("what {} cost is no constant: the sum is empirical", names.join(", "));
+                format!("what {} cost is not a constant: the sum is empirical", names.join(", "));
             out.push_str(&layout.paragraph("            ", &text, Paint::Warn));
         }
     }
@@ -66,7 +66,8 @@ pub fn paths_table(
             .iter()
             .map(|(part, count)| format!("{part} in {}", plural(*count as u64, "path", "paths")));
         let text = format!(
-            "Counted, although the path has it not, since it was measured together with what the path has: {}.",
+            "Counted although the path does not contain it, since it was measured only together with functions of \
+             the path: {}.",
             each.collect::<Vec<_>>().join(", ")
         );
         out.push_str(&layout.paragraph("", &text, Paint::Plain));
@@ -111,7 +112,7 @@ fn unmeasured(under: &SettingModel, paths: &[PathPrediction], layout: Layout) ->
     }
     if !unmeasured.is_empty() {
         out.push_str(&layout.heading(
-            "Not measured, and not guessed: delays of paths with them are what is known of them",
+            "Not measured and not estimated: delays of paths with these functions include only the measured functions",
         ));
         for (part, count) in unmeasured {
             out.push_str(&layout.paragraph(
@@ -121,7 +122,7 @@ fn unmeasured(under: &SettingModel, paths: &[PathPrediction], layout: Layout) ->
             ));
         }
         if under.functions.iter().all(|function| function.function.consists_of.is_empty()) {
-            let text = "No function of this model says of which parts of a program it consists (`consists_of`).";
+            let text = "No function of this model names the parts of a program that it consists of (`consists_of`).";
             out.push_str(&layout.paragraph("  ", text, Paint::Warn));
         }
     }

@@ -52,10 +52,9 @@ fn delays(composition: &Composition, layout: Layout) -> String {
     let mut out = layout.heading("Delay (equation 9)") + &grid.render(layout);
     for predicted in composition.levels.iter().filter(|predicted| !predicted.negative.is_empty()) {
         let names: Vec<&str> = predicted.negative.iter().map(|name| name.as_str()).collect();
-        let clipped =
-            if predicted.level.is_upper() { "; the bound counts it as nothing" } else { "" };
+        let clipped = if predicted.level.is_upper() { "; the bound counts it as zero" } else { "" };
         let text =
-            format!("{}: {} costs less than nothing{clipped}", predicted.level, names.join(", "));
+            format!("{}: {} has a negative cost{clipped}", predicted.level, names.join(", "));
         out.push_str(&layout.paragraph("  - ", &text, Paint::Plain));
     }
     out

@@ -242,7 +242,7 @@ impl Grid {
 }
 
 /// The remark below a map whose cells are too narrow for their values.
-const SILENT: &str = "Too narrow for the values of its cells, which the data of the figure have.";
+const SILENT: &str = "Too narrow for the values of its cells; see the data of the figure.";
 
 fn longest(names: &[String]) -> usize {
     names.iter().map(|name| name.chars().count()).max().unwrap_or(0)

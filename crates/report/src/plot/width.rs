@@ -13,7 +13,7 @@ pub struct Width {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum WidthError {
     /// The text is not a length.
-    #[error("`{0}` is no length; write a number with mm, cm, in or pt, such as 88mm")]
+    #[error("`{0}` is not a length; write a number with mm, cm, in or pt, such as 88mm")]
     NotALength(String),
     /// The width is too small for axes and letters, or larger than any sheet.
     #[error("`{0}` is not between 50mm and 500mm")]

@@ -22,8 +22,8 @@ pub enum ReadError {
     Run(#[from] json::ReadError),
     /// The text is not a result, or its version is unknown.
     #[error(
-        "its schema is {schema:?}, which this Planimeter does not compare; it compares results of probe, tables, bench, \
-         device verify, bound, demo and reproduce"
+        "its schema is {schema:?}, which cannot be compared; planimeter compare reads results of probe, tables, \
+         bench, device verify, bound, demo and reproduce"
     )]
     OtherSchema {
         /// The schema that the text states.

@@ -55,7 +55,7 @@ pub(super) fn findings(run: &Run<'_>) -> Vec<String> {
         let Some(other) = cases.iter().find(|other| other.cores == least.cores) else { continue };
         let Some(times) = times(least, other) else { continue };
         findings.push(format!(
-            "Packets change entries {times} times as fast by {} as by {}.",
+            "Packets update entries {times} times as fast by {} as by {}.",
             method.name(),
             other.method.name()
         ));

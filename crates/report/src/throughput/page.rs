@@ -23,25 +23,26 @@ const DEFINITIONS: [(&str, &str); 5] = [
          95 % confidence interval by Student's t. Cases take turns within each repetition.",
     ),
     (
-        "What the clock sees",
-        "Packets of random flows lie in memory; each is processed and what leaves is copied out. Making the packets and \
-         checking what left is done while the clock stands.",
+        "Measured part",
+        "Packets of random flows lie in memory. Each packet is processed, and its output is copied. Generating \
+         packets and checking outputs is not part of the measured time.",
     ),
     (
         "Copying alone",
-        "The same loop with no program in it: each packet is copied from where it came to where it goes.",
+        "The same loop without a program: each packet is copied from its input to its output buffer.",
     ),
     (
         "Latency",
-        "An open loop of one worker: packets become due at a fixed rate, a share of what was reached, whether or not those \
-         before are done. From when a packet is due to when its output is in place. Bursts of up to 32. Percentiles are means \
-         over repetitions with their 95 % confidence intervals; without one where a repetition has no sample beyond, and so \
-         the percentile is of all samples together.",
+        "An open loop of one worker: packets become due at a fixed rate, a share of the measured throughput, whether \
+         or not earlier packets are done. It is the time from when a packet is due until its output is in place. \
+         Bursts of up to 32. Percentiles are means over repetitions with their 95 % confidence intervals; without \
+         one where a repetition has no sample beyond, and so the percentile is of all samples together.",
     ),
     (
         "Checked",
-        "Share of the packets under the clock whose output, ports and bytes, was held against what the reference interpreter \
-         gives for the flow. Outputs that depend on more than the flow cannot be; they are compared in a run before.",
+        "Share of the measured packets whose output ports and bytes were compared with those of the interpreter for \
+         the flow. Outputs that depend on more than the flow cannot be compared while the clock runs; they are \
+         compared in a run before.",
     ),
 ];
 
@@ -150,12 +151,12 @@ fn latencies(run: &Run<'_>) -> Figure {
     }
     let plot = Plot::new(
         "Latency against entries, one core",
-        "From when a packet is due to when its output is in place, against the number of entries.",
+        "The time from when a packet is due until its output is in place, against the number of entries.",
         Axis::binary("entries"),
         Axis::logarithmic("latency from due", Unit::Seconds),
     );
     let load = figure(run.settings.load, Unit::Fraction);
-    Figure::plot(Plot { lines, ..plot }, format!("Offered: {load} of the rate that was reached."))
+    Figure::plot(Plot { lines, ..plot }, format!("Offered: {load} of the measured throughput."))
 }
 
 /// Returns a table of the cycles that a packet spends in each part of the program.
@@ -168,8 +169,8 @@ fn parts(run: &Run<'_>) -> Block {
         Column::figures("around both"),
         Column::figures("table access, share of all"),
     ];
-    let caption = "Cycles of the processor's counter for a packet on one core, as machine code; the share of its time that \
-                   goes when every packet gets one and the same entry of each table, without a lookup";
+    let caption = "Cycles of the processor's counter for a packet of the compiled program on one core; the share of \
+                   its time that is saved when every packet uses the same entry of each table, without a lookup";
     let mut table = Table::new(caption, columns);
     stages(run).into_iter().for_each(|row| table.row(row));
     Block::Table(table)

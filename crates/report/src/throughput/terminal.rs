@@ -45,7 +45,7 @@ pub fn table(run: &Run<'_>, layout: Layout) -> String {
     }
     let stages = stages(run);
     if !stages.is_empty() {
-        out.push_str(&layout.heading("Cycles of a packet on one core, as machine code"));
+        out.push_str(&layout.heading("Cycles of a packet on one core, compiled"));
         let mut grid = Grid::new(vec![
             Column::right("entries"),
             Column::left("method").rank(1),

@@ -35,7 +35,7 @@ fn sweeps_are_compared_point_by_point() {
     let candidates =
         [Candidate { name: "whole", result: &whole }, Candidate { name: "part", result: &part }];
     let text = compare(&candidates, LAYOUT);
-    assert!(text.contains("12 places that only one of both has are left out"), "{text}");
+    assert!(text.contains("12 places that only one of the two has are left out"), "{text}");
     assert!(text.contains("not shown") && !text.contains("higher"), "{text}");
     for line in text.lines() {
         assert!(line.chars().count() <= 100, "{line}");

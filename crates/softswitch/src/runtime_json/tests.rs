@@ -109,14 +109,14 @@ fn entries_that_do_not_fit_are_refused_with_their_place() {
         refused(
             r#"{"table": "ipv4_lpm", "action_name": "ipv4_forward", "action_params": {"port": 512}}"#
         ),
-        "entry 1: 512 is no value for 'port': it is too wide"
+        "entry 1: 512 is not a value for 'port': it is too wide"
     );
     assert_eq!(
         refused(&format!(r#"{{"table": "ipv4_lpm", "match": {{"hdr.ipv4.dstAddr": 1}}, {call}}}"#)),
-        "entry 1: 1 is no value for 'hdr.ipv4.dstAddr': a list of two is wanted"
+        "entry 1: 1 is not a value for 'hdr.ipv4.dstAddr': expected a list of two"
     );
     assert_eq!(
         updates(r#"{"target": "tofino"}"#).expect_err("it is wrong"),
-        "it is for target 'tofino'; bmv2 is the only one that there is"
+        "it is for target 'tofino'; only bmv2 is supported"
     );
 }

@@ -43,7 +43,7 @@ impl fmt::Display for Endless {
             write!(f, "... ({} bytes)", packet.len())?;
         }
         f.write_str(
-            ". Bound what the program repeats, or give packets that end with --traffic FILE.pcap",
+            ". Limit the repetitions in the program, or name packets that end with --traffic FILE.pcap",
         )
     }
 }

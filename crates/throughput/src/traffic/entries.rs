@@ -230,7 +230,7 @@ impl Filler<'_> {
     }
 
     fn refuse(&mut self, table: &Table, why: &str) {
-        let reason = format!("table {} has no entries made for it: {why}", table.name);
+        let reason = format!("no entries can be generated for table {}: {why}", table.name);
         if !self.refused.iter().any(|known| known.starts_with(&format!("table {} ", table.name))) {
             self.refused.push(reason);
         }

@@ -13,19 +13,19 @@ pub enum TrafficError {
     Load(#[from] LoadError),
     /// No generated packet passes the parser.
     #[error(
-        "no way through the parser was found; give packets of your own with --traffic FILE.pcap"
+        "no path through the parser was found; name packets of your own with --traffic FILE.pcap"
     )]
     NoRoute,
     /// An entry that was accepted once is refused.
-    #[error("an entry is refused the second time: {0}")]
+    #[error("an entry is refused when it is installed again: {0}")]
     Entry(#[from] ControlError),
     /// The processing of some packets never ends.
     #[error(transparent)]
     Endless(#[from] Endless),
     /// Update methods were given, but packets write no entry.
     #[error(
-        "a method is how packets change entries, and those of this program write none: give a program with @__ref, such as \
-         entry_update.p4"
+        "--method compares how packets update entries, and packets of this program write none: name a program with \
+         @__ref, such as entry_update.p4"
     )]
     NothingWritten,
     /// The ports cannot be opened.

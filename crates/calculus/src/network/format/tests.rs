@@ -388,7 +388,7 @@ fn numbers_that_are_none_are_named() {
             format!("{{\"server\": [\n{{\"name\": \"a\", \"service\": {{\"rate\": {word}}}}}]}}");
         let said = fault(&text, Format::Json);
         let word = word.trim_start_matches('-');
-        assert!(said.starts_with(&format!("line 2: '{word}' is no number in JSON")), "{said}");
+        assert!(said.starts_with(&format!("line 2: '{word}' is not a number in JSON")), "{said}");
     }
 }
 

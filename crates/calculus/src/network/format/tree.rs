@@ -322,7 +322,7 @@ fn json_fault(part: &str, lines: usize, error: &serde_json::Error) -> FormatErro
     // Words that other languages write for undefined or infinite numbers.
     let word = wrong.strip_prefix('-').unwrap_or(wrong);
     if let Some(word) = ["NaN", "nan", "Infinity", "inf"].iter().find(|w| word.starts_with(**w)) {
-        message = format!("'{word}' is no number in JSON; all numbers here are finite");
+        message = format!("'{word}' is not a number in JSON; all numbers here are finite");
     }
     FormatError::Syntax { line: lines + error.line(), message: excerpt(&message).into_owned() }
 }

@@ -62,7 +62,7 @@ pub enum VariationError {
         to: String,
     },
     /// The number of steps is zero or too large.
-    #[error("'{}' is no number of steps; give 1 to {MOST_STEPS}", excerpt(.0))]
+    #[error("'{}' is not a number of steps; give 1 to {MOST_STEPS}", excerpt(.0))]
     Steps(String),
 }
 
@@ -419,7 +419,7 @@ mod tests {
             ("a.rate=0..x:2", "'x' is no end of a range"),
             ("a.rate=-1..1:2", "negative"),
             ("a.rate=1kbps..1Mbps:2", "not 'kbps' and 'Mbps'"),
-            ("a.rate=0..1:0", "'0' is no number of steps; give 1 to 10000"),
+            ("a.rate=0..1:0", "'0' is not a number of steps; give 1 to 10000"),
         ] {
             let error = text.parse::<Variation>().expect_err(text).to_string();
             assert!(error.contains(said), "{text}: {error}");

@@ -81,7 +81,7 @@ fn a_switch_is_brought_into_a_known_state() {
         assert_eq!(messages.iter().filter(|m| m[1] == barrier(version).0).count(), 1);
         assert_eq!(pair.received.opened, Some((DatapathId(7), version)));
         assert_eq!(pair.switch.handshake.config().miss_send_len, 128);
-        assert_eq!(pair.tally, Tally::default(), "what a session begins with is no rule");
+        assert_eq!(pair.tally, Tally::default(), "what a session begins with is not a rule");
     }
 }
 

@@ -36,7 +36,7 @@ pub(super) fn cells(
                 return Err(wrong(
                     "functions.parts",
                     format!(
-                        "{unknown:?} is no part that can be measured, as `table lpm 32` or `assign 48`"
+                        "{unknown:?} is not a part that can be measured, as `table lpm 32` or `assign 48`"
                     ),
                 ));
             }

@@ -39,7 +39,7 @@ fn sweeps_are_settings_of_their_own() {
 #[test]
 fn refusals_name_what_can_be_measured() {
     for (text, says) in [
-        ("device.kind = 'zodiac'", "device.kind: \"zodiac\" is no kind of device: open-vswitch"),
+        ("device.kind = 'zodiac'", "device.kind: \"zodiac\" is not a kind of device: open-vswitch"),
         ("device.kind = 'openflow'", "device.listen: say where the switch dials"),
         ("device.kind = 'manual'", "wire: send and receive must name the interfaces"),
         ("device.kind = 'memory'\ndevice.path = 'jit'", "device.path: \"jit\" is not"),

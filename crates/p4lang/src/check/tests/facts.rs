@@ -31,7 +31,7 @@ fn constant(checked: &Checked<'_>, name: &str) -> Constant {
         DeclarationKind::Constant { value, .. } => {
             checked.evaluate(value, &Default::default()).expect("a value")
         }
-        _ => panic!("{name} is no constant"),
+        _ => panic!("{name} is not a constant"),
     }
 }
 
@@ -39,7 +39,7 @@ fn constant(checked: &Checked<'_>, name: &str) -> Constant {
 fn applied<'program>(checked: &Checked<'program>) -> &'program [Statement] {
     match &declaration(checked, "X").kind {
         DeclarationKind::Control(control) => &control.apply.statements,
-        _ => panic!("X is no control"),
+        _ => panic!("X is not a control"),
     }
 }
 

@@ -115,7 +115,7 @@ async fn errors_name_the_path_or_value_that_cannot_be_written() {
         (CONFIG, ietf(&json!({"openconfig-p4rt:enabled": true})), Code::InvalidArgument, "p4rt"),
         (CONFIG, plain(&json!([true])), Code::InvalidArgument, "container"),
         (CONFIG, Value::Flag(true), Code::InvalidArgument, "container"),
-        (CONFIG, Value::Json(b"{\"enabled\":".to_vec()), Code::InvalidArgument, "no JSON"),
+        (CONFIG, Value::Json(b"{\"enabled\":".to_vec()), Code::InvalidArgument, "is not JSON"),
         (&enabled_leaf, plain(&json!({"enabled": true})), Code::InvalidArgument, "true or false"),
         ("interfaces/interface[none]/config", plain(&json!({})), Code::NotFound, "none"),
         ("interfaces/interface[*]/config", plain(&json!({})), Code::NotFound, "*"),

@@ -169,7 +169,7 @@ fn handed_over(places: &Places<'_>, follows: bool) -> Result<[Block; 2], Refusal
             }
             Some(_) => {
                 return Err(
-                    "the ingress deparser has two metadata of one type, or such with headers",
+                    "the ingress deparser has two metadata parameters of one type, or metadata with headers",
                 );
             }
         }

@@ -82,7 +82,7 @@ impl Made {
             let own = work();
             let others = others.into_iter().map(|other| {
                 other.join().unwrap_or_else(|_| {
-                    Err(CompileError::generator("a thread of the generator broke off"))
+                    Err(CompileError::generator("a thread of the code generator failed"))
                 })
             });
             others.fold(own, Result::and)

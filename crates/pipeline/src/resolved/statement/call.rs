@@ -136,7 +136,7 @@ impl Resolver<'_> {
         let rest = stack.path.split_off(position);
         let size = match self.resolve(&stack)?.shape {
             Shape::Stack { size, .. } | Shape::Row { size, .. } => size,
-            _ => return self.refuse_for_good("an element of something that is no stack"),
+            _ => return self.refuse_for_good("an element of something that is not a stack"),
         };
         let Some((Projection::Element(index), rest)) = rest.split_first() else {
             return self.refuse_for_good("an element that is computed");
@@ -185,7 +185,7 @@ impl Resolver<'_> {
         out: &mut Block,
     ) -> Outcome {
         let instance = self.layout.program.externs.get(id.index());
-        let Some(instance) = instance else { return self.refuse("an extern that is not there") };
+        let Some(instance) = instance else { return self.refuse("an extern that does not exist") };
         let array = FlatArray::of(self.layout, instance);
         match (&instance.extern_type, method) {
             (ExternType::V1Counter | ExternType::Counter, ExternMethod::Count)
@@ -213,7 +213,7 @@ impl Resolver<'_> {
             }
             (ExternType::V1Register, ExternMethod::Read) => {
                 let Some(Argument::Out(place)) = arguments.first() else {
-                    return self.refuse("a register that is read to nowhere");
+                    return self.refuse("a register read without a destination");
                 };
                 let index = self.input(arguments, 1)?;
                 let to = self.field(place)?;
@@ -232,7 +232,7 @@ impl Resolver<'_> {
                 let type_id = instance.type_arguments.first().copied();
                 let bits = type_id.and_then(|type_id| self.layout.get(type_id));
                 let Some(ir::Type::Bits { .. }) = bits else {
-                    return self.refuse("a register of something that is no number");
+                    return self.refuse("a register of something that is not a number");
                 };
                 let value = self.input(arguments, 1)?;
                 out.push(Statement::WriteRegister { register: id.0, array, index, value });

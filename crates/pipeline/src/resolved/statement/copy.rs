@@ -39,7 +39,7 @@ impl Resolver<'_> {
             ExpressionKind::Read(place) => {
                 let from = self.resolve(place)?;
                 if from.slice.is_some() || !is_same(shape, &from.shape) {
-                    return self.refuse("a value that lies otherwise in another one");
+                    return self.refuse("a value with another layout inside another one");
                 }
                 let shape = shape.clone();
                 out.push(Statement::Assign { to, from: from.address, shape });
@@ -63,7 +63,7 @@ impl Resolver<'_> {
                 out.push(Statement::Store { field, value: Expression::Constant(0) });
                 Ok(())
             }
-            _ => self.refuse("a value with parts that is computed"),
+            _ => self.refuse("a composite value that is computed"),
         }
     }
 
@@ -84,7 +84,7 @@ impl Resolver<'_> {
                 Some((offset, Shape::Scalar(scalar))) => {
                     Ok(Field { address: at.plus(*offset), scalar: *scalar })
                 }
-                _ => self.refuse("a value with parts in another one"),
+                _ => self.refuse("a composite value inside another one"),
             },
             _ => self.refuse("the elements of a stack as one value"),
         }
@@ -131,7 +131,7 @@ impl Resolver<'_> {
         if let ExpressionKind::Read(place) = &value.kind {
             let from = self.resolve(place)?;
             if from.slice.is_some() || !is_same(shape, &from.shape) {
-                return self.refuse("a value that lies otherwise in another one");
+                return self.refuse("a value with another layout inside another one");
             }
             let from = from.address;
             out.push(Statement::Move { to: offset, from, bytes: shape.size() });
@@ -179,7 +179,7 @@ impl Resolver<'_> {
             (shape, to) if found.slice.is_none() && is_same(shape, &to) => {
                 out.push(Statement::Assign { to: found.address, from, shape: to });
             }
-            _ => return self.refuse("a value that lies otherwise in another one"),
+            _ => return self.refuse("a value with another layout inside another one"),
         }
         Ok(())
     }

@@ -94,7 +94,7 @@ impl Resolver<'_> {
         out: &mut Block,
     ) -> Outcome {
         let Some(sum) = self.sum_of(id)? else {
-            return self.refuse("an InternetChecksum of something that code does not sum");
+            return self.refuse("an InternetChecksum of such data");
         };
         let store = |field, value| Statement::Store { field, value };
         out.push(match method {

@@ -90,7 +90,7 @@ impl Resolver<'_> {
         let (_, directs) = self.directs_of_instance(id)?;
         let place = match (method, arguments.first()) {
             (ExternMethod::Read, Some(Argument::Out(place))) => Some(place),
-            (ExternMethod::Read, _) => return self.refuse("a colour that is read to nowhere"),
+            (ExternMethod::Read, _) => return self.refuse("a colour read without a destination"),
             _ => result,
         };
         let to = place.map(|place| self.field(place)).transpose()?;
@@ -120,7 +120,7 @@ impl Resolver<'_> {
         let is_v1model = *method == ExternMethod::ExecuteMeter;
         let metered = if is_v1model {
             let Some(Argument::Out(place)) = arguments.get(1) else {
-                return self.refuse("a colour that is given to nowhere");
+                return self.refuse("a colour without a destination");
             };
             let (before, to) = (Expression::Constant(Color::Green as u64), self.field(place)?);
             Metered { meter: id.0, before, length: None, to: Some(to) }

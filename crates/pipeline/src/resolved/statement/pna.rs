@@ -165,7 +165,7 @@ impl Resolver<'_> {
         let Some(place) = result else { return Ok(()) };
         let field = self.field(place)?;
         let Some(Argument::In(direction)) = arguments.first() else {
-            return self.refuse("a choice without a direction");
+            return self.refuse("a direction-dependent value without a direction");
         };
         let given = self.expression(direction)?;
         let from_network = match self.layout.get(direction.type_id) {

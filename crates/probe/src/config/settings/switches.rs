@@ -25,8 +25,8 @@ pub(in crate::config) static SETTINGS: &[Setting] = &[
         default: "1",
         example: "0x100",
         summary: "Datapath id or device id of the first switch; the others count up",
-        manual: "Decimal, or hexadecimal after 0x. Two probes on one controller need ids that do \
-            not overlap. 0 is no valid device id for P4Runtime.",
+        manual: "Decimal, or hexadecimal after 0x. Two probes on one controller need ids that do not overlap. 0 is \
+            not a valid device id for P4Runtime.",
         slot: |draft| &mut draft.switches.first_id,
         ..BASE
     },

@@ -212,7 +212,7 @@ pub(in crate::config) static SETTINGS: &[Setting] = &[
             packet-outs, for controllers that send no packet back, such as Faucet: the first \
             flow-mod that the packet meets in the table that sent it, at no lower priority. Where \
             packets bypass the tables (switches.flow-tables) that is the table of the table-miss \
-            entry, and a rule that the controller installed before is no answer. order takes each answer as that to the \
+            entry, and a rule that the controller installed before is not an answer. order takes each answer as that to the \
             oldest unanswered packet-in of its switch, for controllers that discard the payload: \
             its times are approximate once anything is lost.",
         slot: |draft| &mut draft.traffic.matching,

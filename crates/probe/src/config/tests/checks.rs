@@ -451,7 +451,7 @@ fn controllers_are_told_an_address_that_can_be_dialled() {
     refused(
         "protocol = \"p4rt\"\np4runtime.listen = \"0.0.0.0\"\n\
          controller.onos-rest = \"http://h\"\n",
-        "probe.toml:2: p4runtime.listen: 0.0.0.0 is no address that a controller can dial; write \
+        "probe.toml:2: p4runtime.listen: 0.0.0.0 is not an address that a controller can dial; write \
          p4runtime.advertise = \"ADDRESS\", one of this host's own",
     );
     config("protocol = \"p4rt\"\np4runtime.listen = \"0.0.0.0\"\n");
@@ -576,12 +576,12 @@ fn what_was_refused_already_is_not_refused_again() {
     // The mode is wrong, so its window is not reported.
     refused(
         "[traffic]\nwindow = 1000000\nmode = \"close\"\n",
-        "probe.toml:3: traffic.mode: \"close\" is no mode; write open, closed or flood",
+        "probe.toml:3: traffic.mode: \"close\" is not a mode; write open, closed or flood",
     );
     refused(
         "plan.kind = \"sweep\"\nplan.rates = \"x\"\n",
-        "probe.toml:2: plan.rates: \"x\" is no number with an optional suffix k, M or G; write for \
-         instance rates = \"100,200,500..2000:500\"",
+        "probe.toml:2: plan.rates: \"x\" is not a number with an optional suffix k, M or G; write for instance rates \
+         = \"100,200,500..2000:500\"",
     );
 }
 

@@ -33,7 +33,7 @@ macro_rules! words {
 }
 
 fn unknown_word(text: &str, what: &str, words: &[&str]) -> Rejection {
-    Rejection::write(format!("{} is no {what}", quoted(text)), alternatives(words))
+    Rejection::write(format!("{} is not a {what}", quoted(text)), alternatives(words))
 }
 
 words!(Protocol, "protocol", {
@@ -309,7 +309,7 @@ fn remote_process(text: &str) -> Result<ProcessSelector, Rejection> {
     };
     // The target becomes an argument of ssh, where a leading dash would make it an option.
     if target.is_empty() || target.starts_with('-') || target.contains(char::is_whitespace) {
-        return Err(format!("{} is no host to reach by ssh", quoted(target)).into());
+        return Err(format!("{} is not a host to reach by ssh", quoted(target)).into());
     }
     Ok(ProcessSelector::Ssh {
         target: target.to_owned(),
@@ -375,7 +375,7 @@ fn host_and_port(text: &str) -> Result<(&str, u16), Rejection> {
         None => OPENFLOW_PORT,
         Some(port) => match port.parse() {
             Ok(number) if number > 0 => number,
-            _ => return Err(format!("{} is no port (1 to 65535)", quoted(port)).into()),
+            _ => return Err(format!("{} is not a port (1 to 65535)", quoted(port)).into()),
         },
     };
     Ok((host, port))
@@ -397,7 +397,7 @@ impl Value for RestBase {
                 self.0 = Some(base.to_owned());
                 Ok(())
             }
-            _ => Err(format!("{} is no address that begins with http://", quoted(text)).into()),
+            _ => Err(format!("{} is not an address that begins with http://", quoted(text)).into()),
         }
     }
 
@@ -491,7 +491,7 @@ mod tests {
         ] {
             assert_eq!(read(text), Ok(protocol), "{text}");
         }
-        assert_eq!(read::<Protocol>("http"), Err("\"http\" is no protocol".to_owned()));
+        assert_eq!(read::<Protocol>("http"), Err("\"http\" is not a protocol".to_owned()));
     }
 
     #[test]
@@ -514,8 +514,8 @@ mod tests {
             ("normal:-0.1", "a normal distribution's deviation -0.1"),
             ("pareto", "pareto needs its shape"),
             ("constant:5", "constant takes no parameter"),
-            ("weibull:2", "\"weibull:2\" is no distribution"),
-            ("pareto:x", "\"x\" is no number"),
+            ("weibull:2", "\"weibull:2\" is not a distribution"),
+            ("pareto:x", "\"x\" is not a number"),
         ] {
             let message = read::<Arrivals>(text).expect_err(text);
             assert!(message.starts_with(complaint), "{text}: {message}");

@@ -215,8 +215,8 @@ mod tests {
     #[test]
     fn ranges_that_make_no_sense_are_refused() {
         for (text, complaint) in [
-            ("", "\"\" is no number"),
-            ("1,,2", "\"\" is no number"),
+            ("", "\"\" is not a number"),
+            ("1,,2", "\"\" is not a number"),
             ("100..400", "the range \"100..400\" has no step"),
             ("400..100:10", "ends before it begins"),
             ("1..10:0", "does not grow"),

@@ -99,7 +99,7 @@ pub(super) fn input_file(text: &str, base: &Path) -> Result<PathBuf, Rejection> 
 
 fn absolute(text: &str, base: &Path) -> Result<PathBuf, Rejection> {
     std::path::absolute(base.join(text))
-        .map_err(|error| format!("{} is no path: {error}", quoted(text)).into())
+        .map_err(|error| format!("{} is not a path: {error}", quoted(text)).into())
 }
 
 fn optional_path_text(path: &Option<PathBuf>) -> String {

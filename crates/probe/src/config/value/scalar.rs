@@ -54,7 +54,7 @@ impl Value for f64 {
 /// Parses a number such as `1000`, `1e3`, `100k` or `1.5M`.
 pub(super) fn parse_number(text: &str) -> Result<f64, Rejection> {
     let not_a_number =
-        || format!("{} is no number with an optional suffix k, M or G", quoted(text));
+        || format!("{} is not a number with an optional suffix k, M or G", quoted(text));
     let (mantissa, exponent) = split_suffix(text);
     if !mantissa.starts_with(|c: char| c.is_ascii_digit() || matches!(c, '.' | '-')) {
         return Err(not_a_number().into());
@@ -78,7 +78,7 @@ fn split_suffix(text: &str) -> (&str, u32) {
 
 /// Parses a whole number such as `16`, `10k`, `1.5M` or `0x1f`.
 pub(super) fn parse_whole(text: &str) -> Result<u128, Rejection> {
-    let not_whole = || format!("{} is no whole number from 0 on", quoted(text));
+    let not_whole = || format!("{} is not a whole number from 0 on", quoted(text));
     if let Some(digits) = text.strip_prefix("0x") {
         let plain = digits.starts_with(|c: char| c.is_ascii_hexdigit());
         return plain
@@ -207,7 +207,7 @@ pub(super) fn parse_duration(text: &str) -> Result<Duration, Rejection> {
             format!("{text}s for seconds or {text}ms for milliseconds"),
         ));
     }
-    let wrong = || format!("{} is no duration (units are h, m, s, ms, us, ns)", quoted(text));
+    let wrong = || format!("{} is not a duration (units are h, m, s, ms, us, ns)", quoted(text));
     let mut nanoseconds = 0u128;
     let mut rest = text;
     while !rest.is_empty() {
@@ -321,7 +321,7 @@ impl Value for Advertise {
 }
 
 fn parse_address(text: &str) -> Result<IpAddr, Rejection> {
-    text.parse().map_err(|_| format!("{} is no IPv4 or IPv6 address", quoted(text)).into())
+    text.parse().map_err(|_| format!("{} is not an IPv4 or IPv6 address", quoted(text)).into())
 }
 
 #[cfg(test)]

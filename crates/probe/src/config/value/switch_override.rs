@@ -113,7 +113,7 @@ pub(super) fn parse(text: &str, base: &Path) -> Result<SwitchOverride, Rejection
     let form = "0-9:rate=100,start-delay=2s";
     let (index, fields) = text
         .split_once(':')
-        .ok_or_else(|| Rejection::write(format!("{} lacks what differs", quoted(text)), form))?;
+        .ok_or_else(|| Rejection::write(format!("{} lacks the differences", quoted(text)), form))?;
     let mut result = SwitchOverride::default();
     set_field(&mut result, Field::Index, index, base)?;
     let mut seen = vec![Field::Index];
@@ -212,9 +212,9 @@ mod tests {
     #[test]
     fn what_makes_no_sense_is_refused() {
         for (text, complaint) in [
-            ("", "lacks what differs"),
-            ("5", "lacks what differs"),
-            ("x:rate=1", "\"x\" is no whole number"),
+            ("", "lacks the differences"),
+            ("5", "lacks the differences"),
+            ("x:rate=1", "\"x\" is not a whole number"),
             ("9-0:rate=1", "ends before it begins"),
             ("0:", "\"\" cannot differ"),
             ("0:rate", "rate lacks its value"),

@@ -14,9 +14,9 @@ use crate::config::Tls;
 /// The reason why TLS could not be set up.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum TlsError {
-    #[error("{file}: {cause}; a PEM file is wanted")]
+    #[error("{file}: {cause}; expected a PEM file")]
     Pem { file: PathBuf, cause: rustls::pki_types::pem::Error },
-    #[error("{file} holds no certificate; a PEM file with one is wanted")]
+    #[error("{file} holds no certificate; expected a PEM file with a certificate")]
     NoCertificate { file: PathBuf },
     #[error("tls: {0}")]
     Setup(#[from] rustls::Error),
