@@ -1,16 +1,17 @@
 //! The page of messages, `messages.txt`: every text of the source that a user may read, by crate
 //! and file, so that texts can be read together and a change of one is seen in review.
 //!
-//! A text is a string literal of at least two words outside of tests, assertions and panics. The
-//! help of the command is not among them, since `docs/reference` is its page.
+//! A text is a string literal of at least two words outside of tests, assertions, panics and
+//! generated files. The help of the command is not among them, since `docs/reference` is its page.
 
 mod literals;
 
+use std::collections::HashSet;
 use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use literals::texts;
+use literals::{Literals, read};
 
 const HEAD: &str = "\
 Every text of the source that a user may read: messages, verdicts, notes and headings, by file.
@@ -40,17 +41,30 @@ fn the_page_has_every_message() {
 
 /// Returns the page of the texts of all crates.
 fn page(crates: &Path) -> String {
-    let mut files = Vec::new();
+    let mut paths = Vec::new();
     for folder in folders(crates) {
-        sources(&folder.join("src"), &mut files);
+        sources(&folder.join("src"), &mut paths);
     }
-    assert!(files.len() > 500, "only {} source files were found", files.len());
+    assert!(paths.len() > 500, "only {} source files were found", paths.len());
+    let mut files = Vec::new();
+    let mut test_modules = HashSet::new();
+    for path in paths {
+        let source = fs::read_to_string(&path).unwrap_or_else(|error| panic!("{path:?}: {error}"));
+        if source.contains("@generated") {
+            continue;
+        }
+        let Literals { texts, test_modules: names } = read(&source);
+        test_modules.extend(names.iter().map(|name| module_folder(&path).join(name)));
+        files.push((path, texts));
+    }
+    let is_test = |path: &Path| {
+        path.with_extension("").ancestors().any(|module| test_modules.contains(module))
+    };
     let mut page = HEAD.to_owned();
-    for file in files {
-        let source = fs::read_to_string(&file).unwrap_or_else(|error| panic!("{file:?}: {error}"));
-        let texts: Vec<String> = texts(&source).into_iter().filter(|text| is_prose(text)).collect();
+    for (path, texts) in files.iter().filter(|(path, _)| !is_test(path)) {
+        let texts: Vec<&String> = texts.iter().filter(|text| is_prose(text)).collect();
         if !texts.is_empty() {
-            let name = file.strip_prefix(crates).unwrap_or(&file);
+            let name = path.strip_prefix(crates).unwrap_or(path);
             let _ = write!(page, "\n{}\n", name.display());
             for text in texts {
                 let _ = writeln!(page, "    {}", text.replace('\n', "\\n"));
@@ -60,15 +74,20 @@ fn page(crates: &Path) -> String {
     page
 }
 
-/// Adds the source files below a folder, in the order of their names, without those of tests.
+/// Returns the folder of the modules that a source file declares.
+fn module_folder(path: &Path) -> PathBuf {
+    let module = path.with_extension("");
+    match module.file_name().and_then(|name| name.to_str()) {
+        Some("lib" | "main" | "mod") => module.with_file_name(""),
+        _ => module,
+    }
+}
+
+/// Adds the source files below a folder, in the order of their names.
 fn sources(folder: &Path, files: &mut Vec<PathBuf>) {
     let mut entries: Vec<PathBuf> = entries(folder);
     entries.sort();
     for path in entries {
-        let name = path.file_stem().and_then(|name| name.to_str()).unwrap_or_default();
-        if name == "tests" || name.ends_with("_tests") || name == "proptests" {
-            continue;
-        }
         if path.is_dir() {
             sources(&path, files);
         } else if path.extension().is_some_and(|ending| ending == "rs") {

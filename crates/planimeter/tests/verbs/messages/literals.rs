@@ -22,17 +22,26 @@ const DEVELOPERS: [&str; 10] = [
     "include_str",
 ];
 
-/// Returns the string literals of a file in their order, without those of tests, attributes other
-/// than `#[error("...")]`, assertions and `expect`.
-pub(crate) fn texts(source: &str) -> Vec<String> {
+/// What a source file has for the page.
+#[derive(Debug, Default)]
+pub(crate) struct Literals {
+    /// The string literals in their order, without those of tests, attributes other than
+    /// `#[error("...")]`, assertions and `expect`.
+    pub(crate) texts: Vec<String>,
+    /// The modules in files of their own that only tests have.
+    pub(crate) test_modules: Vec<String>,
+}
+
+/// Reads a source file.
+pub(crate) fn read(source: &str) -> Literals {
     let tokens = tokens(source);
-    let mut texts = Vec::new();
+    let mut literals = Literals::default();
     let mut at = 0;
     while let Some(token) = tokens.get(at) {
         let next = |offset: usize| tokens.get(at + offset);
         at = match token {
             Token::Mark('#') if next(1) == Some(&Token::Mark('[')) => {
-                attribute(&tokens, at + 1, &mut texts)
+                attribute(&tokens, at + 1, &mut literals)
             }
             Token::Mark('#') if next(2) == Some(&Token::Mark('[')) => group_end(&tokens, at + 2),
             Token::Word(word) if word == "expect" && next(1) == Some(&Token::Mark('(')) => {
@@ -44,30 +53,37 @@ pub(crate) fn texts(source: &str) -> Vec<String> {
                 group_end(&tokens, at + 2)
             }
             Token::Text(text) => {
-                texts.push(text.clone());
+                literals.texts.push(text.clone());
                 at + 1
             }
             Token::Word(_) | Token::Mark(_) => at + 1,
         };
     }
-    texts
+    literals
 }
 
 /// Reads the attribute whose bracket is at a position, and its item if that is for tests. Returns
 /// the position after it.
-fn attribute(tokens: &[Token], open: usize, texts: &mut Vec<String>) -> usize {
+fn attribute(tokens: &[Token], open: usize, literals: &mut Literals) -> usize {
     let end = group_end(tokens, open);
     let inside = tokens.get(open + 1..end).unwrap_or_default();
     let is = |name: &str| inside.first() == Some(&Token::Word(name.to_owned()));
     let negated = inside.contains(&Token::Word("not".to_owned()));
     if is("error") {
-        texts.extend(inside.iter().filter_map(|token| match token {
+        literals.texts.extend(inside.iter().filter_map(|token| match token {
             Token::Text(text) => Some(text.clone()),
             Token::Word(_) | Token::Mark(_) => None,
         }));
     }
     if is("test") || (is("cfg") && !negated && inside.contains(&Token::Word("test".to_owned()))) {
-        return item_end(tokens, end);
+        let item_end = item_end(tokens, end);
+        if let Some([.., Token::Word(keyword), Token::Word(name), Token::Mark(';')]) =
+            tokens.get(end..item_end)
+            && keyword == "mod"
+        {
+            literals.test_modules.push(name.clone());
+        }
+        return item_end;
     }
     end
 }
@@ -195,6 +211,9 @@ fn only_texts_that_a_program_shows_are_found() {
         }
         #[cfg(test)]
         mod tests { const TEXT: &str = "for tests"; }
+        #[cfg(test)]
+        mod scenarios;
+        mod shown;
         const LAST: (char, &str) = ('\'', "the last one");
     "##;
     let shown = [
@@ -203,5 +222,7 @@ fn only_texts_that_a_program_shows_are_found() {
         "raw \"text\" here",
         "the last one",
     ];
-    assert_eq!(texts(source), shown);
+    let literals = read(source);
+    assert_eq!(literals.texts, shown);
+    assert_eq!(literals.test_modules, ["scenarios"]);
 }
