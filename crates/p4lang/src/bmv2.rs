@@ -87,8 +87,9 @@ pub fn load_bmv2_json_within(text: &str, limits: &CompileLimits) -> Result<ir::P
     if ir::nesting(text) > DEPTH_LIMIT {
         return Err(Bmv2Error::Depth { limit: DEPTH_LIMIT });
     }
-    ir::with_large_stack(|| load(text, limits))
-        .map_err(|error| content("the program", format!("no thread to read it in: {error}")))?
+    ir::with_large_stack(|| load(text, limits)).map_err(|error| {
+        content("the program", format!("no thread can be started to read it: {error}"))
+    })?
 }
 
 fn load(text: &str, limits: &CompileLimits) -> Result<ir::Program, Bmv2Error> {
@@ -117,14 +118,14 @@ fn load(text: &str, limits: &CompileLimits) -> Result<ir::Program, Bmv2Error> {
     if document.parsers.len() > 1 {
         return Err(content(
             "the program",
-            "it has more than one parser, as programs for PSA have: compile its source instead",
+            "it has more than one parser, as programs for PSA have: compile the program's source instead",
         ));
     }
     let is_known = |name: &str| matches!(name, "ingress" | "egress");
     if let Some(other) = document.pipelines.iter().find(|pipeline| !is_known(&pipeline.name)) {
         return Err(content(
             format!("pipeline `{}`", other.name),
-            "programs for v1model have `ingress` and `egress`: compile the source of this one instead",
+            "it is neither `ingress` nor `egress`, which are those of v1model: compile the program's source instead",
         ));
     }
     let mut loader = Loader::new(&document)?;

@@ -122,7 +122,7 @@ fn from_source(text: &str, limits: &CompileLimits) -> Result<Program, EntityErro
     let exceeds = compiled.diagnostics.iter().any(|diagnostic| diagnostic.kind == LIMIT);
     compiled.program.ok_or_else(|| {
         let code = if exceeds { Code::ResourceExhausted } else { Code::InvalidArgument };
-        EntityError::new(code, format!("the program was not compiled:\n{messages}"))
+        EntityError::new(code, format!("the program could not be compiled:\n{messages}"))
     })
 }
 
@@ -161,6 +161,6 @@ mod tests {
         assert!(refused(b"").contains("empty"));
         assert!(refused(&[0xff, 0xfe]).contains("BMv2 JSON"));
         assert!(refused(b"{\"parsers\": 1}").starts_with("p4_device_config: "));
-        assert!(refused(b"control c() {").contains("not compiled"));
+        assert!(refused(b"control c() {").contains("could not be compiled"));
     }
 }

@@ -31,7 +31,8 @@ fn contradictions_are_named() {
     insta::assert_snapshot!(changed("\"op\": \"mark_to_drop\"", "\"op\": \"teleport\""), @"BMv2 JSON, action `ingress.drop`: the primitive `teleport` with 1 parameters is not supported");
     insta::assert_snapshot!(changed("\"algo\": \"csum16\"", "\"algo\": \"csum17\""), @"BMv2 JSON, checksum `cksum`: the hash algorithm `csum17` is not known");
     insta::assert_snapshot!(changed("\"features60\": \"node_5\"", "\"features60\": \"node_3\""), @"BMv2 JSON, pipeline `ingress`: its nodes form a cycle");
-    insta::assert_snapshot!(changed("\"op\": \"_jump_if_zero\"", "\"op\": \"_jump\""), @"BMv2 JSON, action `ingress.classify`: a jump without a target");
+    insta::assert_snapshot!(changed("\"op\": \"_jump_if_zero\"", "\"op\": \"_jump\""), @"BMv2 JSON, action \
+         `ingress.classify`: a jump has no target");
 }
 
 #[test]
@@ -60,7 +61,8 @@ fn programs_for_other_targets_are_refused() {
     let text =
         r#"{"pipelines": [{"name": "main_control", "id": 0, "init_table": null, "tables": []}]}"#;
     let error = load_bmv2_json(text).expect_err("pipelines of pna_nic").to_string();
-    insta::assert_snapshot!(error, @"BMv2 JSON, pipeline `main_control`: programs for v1model have `ingress` and `egress`: compile the source of this one instead");
+    insta::assert_snapshot!(error, @"BMv2 JSON, pipeline `main_control`: it is neither `ingress` nor `egress`, which \
+         are those of v1model: compile the program's source instead");
 }
 
 /// Logs a header, and a struct that is represented as a list, as BMv2's

@@ -80,7 +80,7 @@ impl Loader<'_> {
         match (value.get("type").and_then(Json::as_str), value.get("value")) {
             (Some("expression"), Some(inner)) if inner.get("type").is_some() => self.typed(inner),
             (Some(kind), Some(inner)) => Ok((kind, inner)),
-            _ => self.fail("an operand without type and value"),
+            _ => self.fail("an operand has no type or no value"),
         }
     }
 
@@ -93,7 +93,7 @@ impl Loader<'_> {
                 value.get("left").unwrap_or(NOTHING),
                 value.get("right").unwrap_or(NOTHING),
             )),
-            None => self.fail("an expression without operator"),
+            None => self.fail("an expression has no operator"),
         }
     }
 
@@ -157,7 +157,12 @@ impl Loader<'_> {
                     FieldKind::Bits { width, signed: false } => Range::unsigned(width),
                     FieldKind::Bits { width, signed: true } => Range::signed(width),
                     FieldKind::Error => Range::unsigned(32),
-                    FieldKind::Varbits => return self.fail("a varbit field in an expression"),
+                    FieldKind::Varbits => {
+                        return self.fail(
+                            "an expression uses a varbit field, which is not \
+                         supported",
+                        );
+                    }
                 })
             }
         }
@@ -234,7 +239,9 @@ impl Loader<'_> {
                 FieldKind::Bits { width, signed: false } => Range::unsigned(width),
                 FieldKind::Bits { width, signed: true } => Range::signed(width),
                 FieldKind::Error => Range::unsigned(32),
-                FieldKind::Varbits => return self.fail("a varbit field in an expression"),
+                FieldKind::Varbits => {
+                    return self.fail("an expression uses a varbit field, which is not supported");
+                }
             },
             _ if self.is_operator_boolean(operator) => Range::unsigned(1),
             _ => return self.fail(format!("the operator `{operator}` is not known")),
@@ -268,7 +275,7 @@ impl Loader<'_> {
     fn width_operand(&self, value: &Json) -> Outcome<u32> {
         match self.constant(value).and_then(|width| u32::try_from(width).ok()) {
             Some(width) if (1..=WIDTH_LIMIT).contains(&width) => Ok(width),
-            _ => self.fail("a width that is not a constant"),
+            _ => self.fail("a width is not a constant"),
         }
     }
 
@@ -348,7 +355,9 @@ impl Loader<'_> {
                 Ok(self.resized(read, range, width))
             }
             FieldKind::Error => Ok(self.error_number(&field.place, width)),
-            FieldKind::Varbits => self.fail("a varbit field in an expression"),
+            FieldKind::Varbits => {
+                self.fail("an expression uses a varbit field, which is not supported")
+            }
         }
     }
 
@@ -611,7 +620,7 @@ impl Loader<'_> {
     fn amount(&mut self, value: &Json) -> Outcome<Expression> {
         let range = self.range(value)?;
         if range.signed {
-            return self.fail("a shift by a number that may be negative");
+            return self.fail("the amount of a shift may be negative");
         }
         self.truncated(value, range.width)
     }
@@ -698,8 +707,9 @@ impl Loader<'_> {
                             ">" => BinaryOperator::Greater,
                             ">=" => BinaryOperator::GreaterOrEqual,
                             _ => {
-                                return self
-                                    .fail(format!("`{operator}` where a condition is expected"));
+                                return self.fail(format!(
+                                    "`{operator}` stands where a condition is expected"
+                                ));
                             }
                         };
                         let (left, right) = self.compared(left, right)?;
@@ -755,7 +765,7 @@ impl Loader<'_> {
         let position = value.as_u64().and_then(|position| usize::try_from(position).ok());
         match position.and_then(|position| self.runtime_data.get(position)) {
             Some(known) => Ok(*known),
-            None => self.fail("a parameter that the action does not have"),
+            None => self.fail("an operand is a parameter that the action does not have"),
         }
     }
 
@@ -786,7 +796,7 @@ impl Loader<'_> {
         };
         match (number(0), number(1)) {
             (Some(offset), Some(width)) if width > 0 => Ok((offset, width)),
-            _ => self.fail("a lookahead without offset and width"),
+            _ => self.fail("a lookahead has no offset or no width"),
         }
     }
 
@@ -812,7 +822,7 @@ impl Loader<'_> {
         match kind {
             "field" => {
                 let Some((header, field)) = field_name(inner) else {
-                    return self.fail("a field without header and name");
+                    return self.fail("a field has no header or no name");
                 };
                 match self.layout.field(&header, &field, &self.program) {
                     Some(known) => Ok(known),
@@ -821,7 +831,7 @@ impl Loader<'_> {
             }
             "stack_field" => {
                 let Some((stack, field)) = field_name(inner) else {
-                    return self.fail("a stack field without stack and name");
+                    return self.fail("a field of a stack has no stack or no name");
                 };
                 let known = self.layout.stacks.get(&stack).cloned();
                 let found = known.and_then(|mut known| {
@@ -855,9 +865,9 @@ impl Loader<'_> {
                 if operator == "access_field" {
                     return self.accessed_field(left, right);
                 }
-                self.fail(format!("`{operator}` where a field is expected"))
+                self.fail(format!("`{operator}` stands where a field is expected"))
             }
-            other => self.fail(format!("a {other} where a field is expected")),
+            other => self.fail(format!("a {other} stands where a field is expected")),
         }
     }
 
@@ -886,7 +896,7 @@ impl Loader<'_> {
             .and_then(|position| field_at(&header.place, header.type_id, position, &self.program));
         match found {
             Some(found) => Ok(found),
-            None => self.fail("a field that its header does not have"),
+            None => self.fail("an operand is a field that its header does not have"),
         }
     }
 
@@ -910,7 +920,8 @@ impl Loader<'_> {
                     | "dereference_stack" => {
                         let mut stack = self.stack(left)?;
                         let Some(element) = self.element_type(stack.type_id) else {
-                            return self.fail("an index into something that is not a stack");
+                            return self
+                                .fail("an index is applied to something that is not a stack");
                         };
                         let width = self.range(right)?.width.min(32);
                         let index = self.truncated(right, width)?;
@@ -928,13 +939,13 @@ impl Loader<'_> {
                                 place: union.place.field(position as u32),
                                 type_id,
                             }),
-                            _ => self.fail("a header that its union does not have"),
+                            _ => self.fail("an operand is a header that its union does not have"),
                         }
                     }
-                    _ => self.fail(format!("`{operator}` where a header is expected")),
+                    _ => self.fail(format!("`{operator}` stands where a header is expected")),
                 }
             }
-            other => self.fail(format!("a {other} where a header is expected")),
+            other => self.fail(format!("a {other} stands where a header is expected")),
         }
     }
 

@@ -180,7 +180,7 @@ impl Writer<'_> {
             let Node { body, next } = &nodes[node];
             self.statements += body.len() + 1;
             if self.statements > STATEMENT_LIMIT {
-                return Err("its branches join in too many ways");
+                return Err("its branches are too many: each is repeated for every path to it");
             }
             block.extend(body.iter().cloned());
             let join = self.post_dominators[node].node;

@@ -43,7 +43,11 @@ impl Loader<'_> {
             let member = match meter.kind.as_str() {
                 "packets" => 0,
                 "bytes" => 1,
-                other => return self.fail(format!("a meter of `{other}`")),
+                other => {
+                    return self.fail(format!(
+                        "it counts `{other}`, which is neither `packets` nor `bytes`"
+                    ));
+                }
             };
             let kind = argument("type", meter_type, Value::Enum(member));
             let (extern_type, arguments) = if meter.is_direct {
@@ -66,7 +70,7 @@ impl Loader<'_> {
         for register in &document.register_arrays {
             self.part = format!("register `{}`", register.name);
             if register.bitwidth == 0 || register.bitwidth > 1 << 16 {
-                return self.fail("a width that is not supported");
+                return self.fail("its width is not supported");
             }
             let element = self.bit_type(register.bitwidth);
             let size = self.size(register.size);

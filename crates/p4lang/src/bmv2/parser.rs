@@ -105,7 +105,7 @@ impl Loader<'_> {
                     Some(count) => BigInt::from(count),
                     None => match bytes.get("value").and_then(Json::as_str) {
                         Some(text) => self.hex(text)?,
-                        None => return self.fail("a shift by something that is not a number"),
+                        None => return self.fail("the length of an advance is not a number"),
                     },
                 };
                 let bits = self.constant_bits(32, &(count * 8));
@@ -119,7 +119,7 @@ impl Loader<'_> {
             }
             ("primitive", [inner]) => match serde_json::from_value::<Operation>(inner.clone()) {
                 Ok(inner) => self.primitive(&inner),
-                Err(error) => self.fail(format!("a primitive of another shape: {error}")),
+                Err(error) => self.fail(format!("a primitive cannot be read: {error}")),
             },
             (other, parameters) => self.fail(format!(
                 "the operation `{other}` with {} parameters is not known",
@@ -165,7 +165,7 @@ impl Loader<'_> {
                     _ => return self.fail(format!("there is no header `{}.{}`", text(0), text(1))),
                 }
             }
-            other => return self.fail(format!("extraction into a {other}")),
+            other => return self.fail(format!("a packet cannot be extracted into a {other}")),
         };
         let varbit_width = match width {
             Some(width) => Some(self.number(width, 32)?),
@@ -217,7 +217,7 @@ impl Loader<'_> {
                     };
                     self.key_sets(&widths, &value, mask.as_ref())
                 }
-                _ => return self.fail("a transition without a value"),
+                _ => return self.fail("a transition has no value"),
             };
             cases.push(SelectCase { key_sets, target: to });
         }
@@ -337,7 +337,7 @@ impl Loader<'_> {
             return self.fail(format!("there is no field `{header}.{field}`"));
         };
         let Some(target_type) = self.program.place_type(&target.place) else {
-            return self.fail("a checksum in a place that does not exist");
+            return self.fail("its target does not exist");
         };
         let algorithm =
             Expression { type_id: self.hash_algorithm, kind: ExpressionKind::Constant(algorithm) };

@@ -425,7 +425,7 @@ impl Loader<'_> {
         } else {
             let (header, field) = match super::headers::field_name(&key.target) {
                 Some(known) => known,
-                None => return self.fail("a key without header and field"),
+                None => return self.fail("a key has no header or no field"),
             };
             let target = serde_json::json!({"type": "field", "value": [header, field]});
             let is_plain = field != "$valid$";
@@ -433,7 +433,7 @@ impl Loader<'_> {
                 Some(known) if matches!(known.kind, FieldKind::Bits { .. }) => {
                     match self.read_place(known.place) {
                         Some(read) => read,
-                        None => return self.fail("a key that does not exist"),
+                        None => return self.fail("a key does not exist in its header"),
                     }
                 }
                 _ => {
@@ -449,7 +449,7 @@ impl Loader<'_> {
                 let mask = self.hex(mask)?;
                 let Type::Bits { width, signed } = self.program.types.get(expression.type_id)
                 else {
-                    return self.fail("a mask for something that is not a number");
+                    return self.fail("a key of an entry is not a number has a mask");
                 };
                 let mask = Expression {
                     type_id: expression.type_id,
@@ -481,7 +481,7 @@ impl Loader<'_> {
             return self.fail(format!("there is no action with id {number}"));
         };
         let Some(position) = ids.iter().position(|known| known == action) else {
-            return self.fail("an action that is not one of the table's");
+            return self.fail("an entry has an action that the table does not have");
         };
         let widths: Vec<u32> = self
             .program
@@ -500,7 +500,7 @@ impl Loader<'_> {
             .unwrap_or_default();
         // A default entry may omit the action data, since the control plane can set it.
         if !data.is_empty() && data.len() != widths.len() {
-            return self.fail("an action with too many or too few values");
+            return self.fail("an entry's action has too many or too few values");
         }
         let mut arguments = Vec::new();
         for (position, width) in widths.into_iter().enumerate() {
@@ -541,12 +541,12 @@ impl Loader<'_> {
             for (match_key, key) in entry.match_key.iter().zip(matched) {
                 let Type::Bits { width, signed } = self.program.types.get(key.expression.type_id)
                 else {
-                    return self.fail("a key that is not a number");
+                    return self.fail("a key of an entry is not a number");
                 };
                 key_sets.push(self.entry_key(match_key, width, signed)?);
             }
             if key_sets.len() != table.key.len() {
-                return self.fail("an entry with too few keys");
+                return self.fail("an entry has too few keys");
             }
             key_sets.resize(keys.len(), KeySet::Any);
             let action = self.action_call(
@@ -571,7 +571,7 @@ impl Loader<'_> {
     fn entry_key(&self, key: &json::MatchKey, width: u32, signed: bool) -> Outcome<KeySet<Value>> {
         let number = |text: Option<&str>| match text {
             Some(text) => self.hex(text),
-            None => self.fail("an entry's key without a value"),
+            None => self.fail("a key of an entry has no value"),
         };
         let bits = |value: &BigInt| Value::Bits(Bits::from_bigint(width, signed, value));
         let text = key.key.as_ref().and_then(Json::as_str);

@@ -95,10 +95,10 @@ impl Loader<'_> {
                 let offset = primitive.parameters.get(at).and_then(|of| loader.jump_target(of));
                 match offset {
                     Some(offset) if offset <= position => {
-                        loader.fail("a jump back: loops are not supported")
+                        loader.fail("it jumps back, and loops are not supported")
                     }
                     Some(offset) => Ok(Some(offset).filter(|offset| *offset < primitives.len())),
-                    None => loader.fail("a jump without a target"),
+                    None => loader.fail("a jump has no target"),
                 }
             };
             let (body, next) = match primitive.op.as_str() {
@@ -108,7 +108,7 @@ impl Loader<'_> {
                     let mut condition = None;
                     let body = self.collect(|loader| {
                         let Some(value) = primitive.parameters.first() else {
-                            return loader.fail("a jump without a condition");
+                            return loader.fail("a jump has no condition");
                         };
                         condition = Some(loader.boolean(value)?);
                         Ok(())
@@ -211,7 +211,7 @@ impl Loader<'_> {
     fn type_of(&self, place: &Place) -> Outcome<TypeId> {
         match self.program.place_type(place) {
             Some(type_id) => Ok(type_id),
-            None => self.fail("a place that does not exist"),
+            None => self.fail("a primitive writes to a field that does not exist"),
         }
     }
 
@@ -478,7 +478,7 @@ impl Loader<'_> {
                     other => other.as_u64().and_then(|count| u32::try_from(count).ok()),
                 };
                 let Some(count) = count else {
-                    return self.fail("a number that is not a constant");
+                    return self.fail("an argument is not a constant");
                 };
                 self.push(if primitive.op == "push" {
                     StatementKind::PushFront { stack, count }
@@ -623,7 +623,7 @@ impl Loader<'_> {
     ) -> Outcome {
         let field = self.field(target)?;
         let FieldKind::Bits { width, .. } = field.kind else {
-            return self.fail("only numbers can be computed with");
+            return self.fail("a computation is applied to something that is not a number");
         };
         let left = self.truncated(left, width)?;
         let right_width = if operator == ir::BinaryOperator::ShiftLeft {
@@ -662,7 +662,7 @@ impl Loader<'_> {
         let target = self.whole(target)?;
         let source = self.whole(source)?;
         if target.type_id != source.type_id {
-            return self.fail("a copy between different types");
+            return self.fail("a value is copied between different types");
         }
         self.push(StatementKind::Assign { place: target.place, value: read(source) });
         Ok(())
@@ -731,7 +731,7 @@ impl Loader<'_> {
         };
         let document = self.document;
         let Some(list) = document.learn_lists.iter().find(|list| Some(list.id) == id) else {
-            return self.fail("a digest of a learn list that does not exist");
+            return self.fail("a digest has a learn list that does not exist");
         };
         let mut values = Vec::new();
         for (position, element) in list.elements.iter().enumerate() {

@@ -341,7 +341,7 @@ impl<'program> Checker<'program, '_> {
             self.error(
                 "arguments",
                 span,
-                format!("`_` is only for `out` parameters and those of packages; `{name}` is none"),
+                format!("`_` is only for `out` parameters and those of packages, and `{name}` is neither"),
             );
             return false;
         }
@@ -366,9 +366,9 @@ impl<'program> Checker<'program, '_> {
             }
             Direction::None if !info.known && signature.style != Style::Action => {
                 let what = if signature.style == Style::Constructor {
-                    "arguments of a constructor are".to_owned()
+                    "arguments of a constructor must be".to_owned()
                 } else {
-                    format!("parameter `{name}` has no direction: its argument is")
+                    format!("parameter `{name}` has no direction: its argument must be")
                 };
                 self.report(
                     Diagnostic::error(

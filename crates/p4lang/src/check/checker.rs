@@ -375,7 +375,7 @@ impl<'program, 'run> Checker<'program, 'run> {
                 .secondary(later.name.span, "declared here")
                 .note("names must be declared before they are used");
         } else if let Some(close) = self.close_name(name.as_str()) {
-            diagnostic = diagnostic.note(format!("is `{close}` meant?"));
+            diagnostic = diagnostic.note(format!("did you mean `{close}`?"));
         }
         self.report(diagnostic);
     }

@@ -107,7 +107,7 @@ impl<'program> Checker<'program, '_> {
         arguments: &[Argument],
     ) -> Info {
         if self.context.action.is_some() {
-            self.error("misplaced", expression.span, "instances cannot be made in actions");
+            self.error("misplaced", expression.span, "instances cannot be created in actions");
         }
         match self.construction(ty, span, expression.span, arguments, Some(expression.id)) {
             Some(call) => {
@@ -213,7 +213,7 @@ impl<'program> Checker<'program, '_> {
                 "not-callable",
                 type_span,
                 format!(
-                    "`{}` has no constructor: no instance can be made of it",
+                    "`{}` has no constructor, so it cannot be instantiated",
                     self.out.show(&ty)
                 ),
             );
@@ -229,7 +229,7 @@ impl<'program> Checker<'program, '_> {
                 "not-callable",
                 type_span,
                 format!(
-                    "no instance can be made of `{}`, a {}",
+                    "`{}` is a {}, which cannot be instantiated",
                     declaration.name,
                     declaration.kind.noun()
                 ),
@@ -318,7 +318,7 @@ impl<'program> Checker<'program, '_> {
             self.error(
                 "not-callable",
                 overloaded.span,
-                format!("`{}` has no constructor: no instance can be made of it", overloaded.name),
+                format!("`{}` has no constructor, so it cannot be instantiated", overloaded.name),
             );
             return None;
         }

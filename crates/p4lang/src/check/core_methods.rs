@@ -147,7 +147,10 @@ impl Checker<'_, '_> {
             self.error(
                 "type-not-allowed",
                 span,
-                format!("`lookahead` needs a type of fixed width; `{}` is none", self.out.show(ty)),
+                format!(
+                    "`lookahead` needs a type of fixed width, and `{}` has none",
+                    self.out.show(ty)
+                ),
             );
         }
     }

@@ -331,7 +331,7 @@ impl<'program> Checker<'program, '_> {
             self.error(
                 "not-constant",
                 set.size.span,
-                "the size of a value set is a number known at compile time",
+                "the size of a value set must be a number known at compile time",
             );
         } else if value.is_some_and(|value| value < BigInt::ZERO) {
             self.error("out-of-range", set.size.span, "the size of a value set cannot be negative");

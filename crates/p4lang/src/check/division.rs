@@ -211,8 +211,7 @@ fn at_run_time(span: Span) -> Diagnostic {
     Diagnostic::error(
         "division",
         span,
-        "a division of a value that depends on the packet, by a number that is not a \
-                                         power of two",
+        "a value that depends on the packet is divided by a number that is not a power of two",
     )
     .note(RULE)
 }

@@ -461,7 +461,10 @@ impl Checker<'_, '_> {
             self.error(
                 "out-of-range",
                 index.span,
-                format!("index {value} of a `{}`: it has {size} elements", self.out.show(&info.ty)),
+                format!(
+                    "index {value} is out of range: `{}` has {size} elements",
+                    self.out.show(&info.ty)
+                ),
             );
             return Info::unknown();
         }
@@ -542,7 +545,7 @@ impl Checker<'_, '_> {
         };
         if top >= width || bottom > top {
             let (span, message) = if top >= width {
-                (high.span, format!("bit {top} of a value with {width} bits"))
+                (high.span, format!("a value with {width} bits has no bit {top}"))
             } else {
                 (low.span, format!("the lower bound {bottom} is above the upper bound {top}"))
             };
@@ -550,7 +553,11 @@ impl Checker<'_, '_> {
             return Info::unknown();
         }
         if top - bottom >= WIDEST {
-            self.error("bad-width", high.span, format!("a slice of {} bits", top - bottom + 1));
+            self.error(
+                "bad-width",
+                high.span,
+                format!("a slice of {} bits is too wide", top - bottom + 1),
+            );
             return Info::unknown();
         }
         Info { ty: Type::bit(top - bottom + 1), place: info.place, known: info.known }
@@ -576,7 +583,7 @@ impl Checker<'_, '_> {
             self.error(
                 "out-of-range",
                 width.span,
-                format!("{size} bits of a value with {widest} bits"),
+                format!("{size} bits cannot be taken of a value with {widest} bits"),
             );
             return Info::unknown();
         };
@@ -587,7 +594,7 @@ impl Checker<'_, '_> {
             self.error(
                 "out-of-range",
                 low.span,
-                format!("{size} bits from bit {start} of a value with {whole} bits"),
+                format!("{size} bits from bit {start} on exceed a value with {whole} bits"),
             );
             return Info::unknown();
         }

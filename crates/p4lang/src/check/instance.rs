@@ -59,7 +59,7 @@ impl<'program> Checker<'program, '_> {
                 self.error(
                     "misplaced",
                     declaration.span,
-                    "packages are instantiated at the top level",
+                    "packages can only be instantiated at the top level",
                 );
             }
             _ => {}
@@ -161,7 +161,7 @@ impl<'program> Checker<'program, '_> {
                         checker.error(
                             "abstract-method",
                             inner.name.span,
-                            "the implementation of an abstract method is not generic",
+                            "the implementation of an abstract method cannot be generic",
                         );
                     }
                     let Some(method) = abstracts.iter().find(|method| method.name == inner.name)
@@ -199,7 +199,7 @@ impl<'program> Checker<'program, '_> {
             while let Some(next) = open.pop() {
                 for (to, span) in calls.get(next).into_iter().flatten() {
                     if *to == start {
-                        self.error("recursion", *span, "this method calls itself in the end");
+                        self.error("recursion", *span, "this method calls itself through others");
                         return;
                     }
                     if let Some(known) = reached.get_mut(*to)
@@ -286,7 +286,7 @@ impl<'program> Checker<'program, '_> {
                         ),
                     )
                     .secondary(method.name.span, "abstract here")
-                    .note("write it in a block behind the instance: `= { ... }`"),
+                    .note("write it in a block after the instance: `= { ... }`"),
                 );
             }
         }

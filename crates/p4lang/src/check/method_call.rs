@@ -66,7 +66,7 @@ impl<'program> Checker<'program, '_> {
                     self.error(
                         "not-a-place",
                         base.span,
-                        format!("`{member}` writes what it is called on"),
+                        format!("`{member}` writes to its object, which cannot be written here"),
                     );
                 }
                 let builtin = if member.as_str() == "setValid" {
@@ -85,7 +85,7 @@ impl<'program> Checker<'program, '_> {
                     self.error(
                         "not-a-place",
                         base.span,
-                        format!("`{member}` writes what it is called on"),
+                        format!("`{member}` writes to its object, which cannot be written here"),
                     );
                 }
                 if self.context.parser.is_some() {

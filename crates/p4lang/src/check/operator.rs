@@ -305,7 +305,7 @@ impl Checker<'_, '_> {
                 self.error(
                     "bad-operand",
                     operands.right.span,
-                    format!("shift by the negative amount {amount}"),
+                    format!("a shift by the negative amount {amount}"),
                 );
                 return None;
             }
@@ -313,7 +313,7 @@ impl Checker<'_, '_> {
                 self.error(
                     "bad-operand",
                     operands.right.span,
-                    format!("shift by {amount} is too far"),
+                    format!("a shift by {amount} is too far"),
                 );
                 return None;
             }

@@ -37,7 +37,7 @@ impl<'program> Checker<'program, '_> {
                         ),
                     )
                     .secondary(first.name.span, "this one has none")
-                    .note("parameters of an action that have no direction come last"),
+                    .note("parameters of an action that have no direction must come last"),
                 );
             }
         }

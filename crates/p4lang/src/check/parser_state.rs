@@ -260,7 +260,7 @@ impl<'program> Checker<'program, '_> {
                     Diagnostic::error(
                         "not-constant",
                         part.span,
-                        "the key of an entry is known at compile time",
+                        "the key of an entry must be known at compile time",
                     )
                     .label("a constant was expected"),
                 );

@@ -364,7 +364,7 @@ impl<'program> Checker<'program, '_> {
         for case in cases {
             if let (Some(default), SwitchLabel::Expression(label)) = (default, &case.label) {
                 self.report(
-                    Diagnostic::error("misplaced", label.span, "a case behind `default`")
+                    Diagnostic::error("misplaced", label.span, "a case after `default`")
                         .secondary(default, "this one must be the last"),
                 );
             }

@@ -130,7 +130,7 @@ impl<'program> Checker<'program, '_> {
             self.error(
                 "order",
                 property.name.span,
-                format!("the property `{}` must stand behind `{later}`", property.name),
+                format!("the property `{}` must stand after `{later}`", property.name),
             );
         }
     }
@@ -174,7 +174,7 @@ impl<'program> Checker<'program, '_> {
                     key.expression.span,
                     "this key has no name for the control plane",
                 )
-                .note("give it one behind its match kind: `@name(\"...\")`"),
+                .note("give it one after its match kind: `@name(\"...\")`"),
             );
         }
         let declaration = self.members.match_kinds.get(&key.match_kind.text).copied();
@@ -373,7 +373,7 @@ impl<'program> Checker<'program, '_> {
                             Diagnostic::error(
                                 "not-constant",
                                 argument.value.span,
-                                format!("the argument for `{name}` is known at compile time"),
+                                format!("the argument for `{name}` must be known at compile time"),
                             )
                             .label("a constant was expected"),
                         );
@@ -576,7 +576,7 @@ impl<'program> Checker<'program, '_> {
                 self.error(
                     "not-an-action",
                     value.span,
-                    "the default action is the name of an action, or a call",
+                    "the default action must be the name of an action, or a call",
                 );
                 return None;
             }
@@ -723,7 +723,7 @@ impl<'program> Checker<'program, '_> {
                 self.error(
                     "out-of-range",
                     entry.span,
-                    format!("the priority behind this one would be {after}"),
+                    format!("the priority after this one would be {after}"),
                 );
                 return;
             }
@@ -769,7 +769,7 @@ impl<'program> Checker<'program, '_> {
                     Diagnostic::error(
                         "not-constant",
                         priority.span,
-                        "a priority is a number known at compile time",
+                        "a priority must be a number known at compile time",
                     )
                     .label("a number from 0 to 4294967295 was expected"),
                 );
@@ -808,7 +808,7 @@ impl<'program> Checker<'program, '_> {
                 self.postponed.misfit_entries.push(Diagnostic::error(
                     "match-kind",
                     part.span,
-                    format!("a key that matches `{kind}` cannot be asked for {shape}"),
+                    format!("a key that matches `{kind}` cannot match {shape}"),
                 ));
             } else if let ExpressionKind::Binary { operator: BinaryOperator::Range, left, right } =
                 &part.kind

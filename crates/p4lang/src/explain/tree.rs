@@ -248,7 +248,7 @@ fn table(program: &Program, table: &Table, parts: &Excerpts<'_>) -> Branch {
             (UpdateMethod::Pointer, _) => "in place",
             (UpdateMethod::Change, Replicas::Two) => "through two replicas",
             (UpdateMethod::Change, _) => "as the control plane does",
-            (UpdateMethod::Digest, _) => "by a message to a controller",
+            (UpdateMethod::Digest, _) => "by a digest to a controller",
         };
         let lock = if table.storage.synchronised { ", a lock per entry" } else { "" };
         children.push(Branch::new(format!("packets write its entries {update}{lock}")));

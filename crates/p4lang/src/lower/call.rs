@@ -28,7 +28,7 @@ impl<'a> Lowering<'a> {
         let ExpressionKind::Call { callee, arguments, .. } = &expression.kind else { return None };
         let checked = self.checked;
         let Some(facts) = checked.call(expression.id) else {
-            self.problem(expression.span, "this call was not understood");
+            self.problem(expression.span, "this call cannot be lowered");
             return None;
         };
         let site = Site { span: expression.span, facts, given: arguments, wanted };

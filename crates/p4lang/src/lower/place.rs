@@ -80,7 +80,7 @@ impl<'a> Lowering<'a> {
             _ => self.place(expression),
         };
         if place.is_none() && self.problems.is_empty() {
-            self.problem(expression.span, "this is no place to write to");
+            self.problem(expression.span, "this cannot be written to");
         }
         place
     }

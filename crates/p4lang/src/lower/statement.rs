@@ -310,7 +310,7 @@ impl<'a> Lowering<'a> {
         let ty = self.concrete(self.checked.type_of(base.id));
         let type_id = self.type_id(&ty);
         let ir::Type::Bits { width: whole_width, signed } = self.program.types.get(type_id) else {
-            self.problem(span, "only bits have parts");
+            self.problem(span, "only a value of bits can be sliced");
             return;
         };
         let amount = self.expression(low);
@@ -463,7 +463,7 @@ impl<'a> Lowering<'a> {
     ) {
         let checked = self.checked;
         let Some(facts) = checked.direct_application(target.id) else {
-            self.problem(span, "this application was not understood");
+            self.problem(span, "this `apply` cannot be lowered");
             return;
         };
         let known = self.scope.direct_instances.get(&target.id).copied();

@@ -94,7 +94,7 @@ impl Parser<'_> {
             && matches!(self.kind_ahead(1), TokenKind::LeftBrace | TokenKind::At)
         {
             if apply.is_some() {
-                return Err(self.error_here("a control has one `apply` block"));
+                return Err(self.error_here("a control has only one `apply` block"));
             }
             self.advance();
             *apply = Some(self.block(Body::Control)?);

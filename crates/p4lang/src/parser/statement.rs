@@ -269,7 +269,7 @@ impl Parser<'_> {
             self.alternatives += 1;
             if self.alternatives > LONGEST_CHAIN {
                 return Err(
-                    self.error_here(format!("a chain of more than {LONGEST_CHAIN} `else if`"))
+                    self.error_here(format!("a chain has more than {LONGEST_CHAIN} `else if`"))
                 );
             }
             chain.push(self.alternative(body)?);
@@ -388,8 +388,9 @@ impl Parser<'_> {
                 variable
             }
             _ => {
-                return Err(self
-                    .error_here("before `in` must stand one variable with its type and no value"));
+                return Err(self.error_here(
+                    "one variable with its type and without a value must stand before `in`",
+                ));
             }
         };
         self.expect(TokenKind::In)?;

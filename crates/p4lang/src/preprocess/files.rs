@@ -108,7 +108,7 @@ impl Preprocessor<'_> {
         }
         let mut diagnostic =
             Diagnostic::error("include", span, format!("cannot find the file `{name}`"))
-                .label("no such file in any place that was searched");
+                .label("no such file in the directories that were searched");
         for place in &looked {
             diagnostic = diagnostic.note(format!("looked for {}", place.display()));
         }

@@ -155,10 +155,10 @@ impl Preprocessor<'_> {
                 Diagnostic::warning(
                     "redefined",
                     name.span,
-                    format!("the macro `{text}` is defined anew"),
+                    format!("the macro `{text}` is defined again"),
                 )
-                .secondary(before.span, "defined before, differently, here")
-                .note("take the first definition back with #undef"),
+                .secondary(before.span, "the first definition, which differs, is here")
+                .note("remove the first definition with #undef"),
             );
         }
         self.macros.insert(name.symbol, definition);
