@@ -135,7 +135,7 @@ pub enum VerifyError {
     Compose(#[from] ComposeError),
     /// The campaign has training cells only.
     #[error(
-        "no cell has more than one function and delays: there is nothing to hold the model against"
+        "no cell has more than one function and delays: there is nothing to compare the model with"
     )]
     NothingToTest,
 }
@@ -296,8 +296,8 @@ fn suggestion(under: &SettingModel, cells: &[VerifiedCell]) -> Option<Suggestion
         return Some(Suggestion {
             functions: cell.functions.clone(),
             reason: format!(
-                "it takes {} where the sum of its functions says {}, and the intervals are apart: these functions depend on \
-                 each other, so measure them together, as a function of their own",
+                "it takes {} where the sum of its functions predicts {}, and the intervals do not overlap: these \
+                 functions depend on each other, so measure them together as one function",
                 error.measured.value, error.predicted
             ),
         });

@@ -114,8 +114,11 @@ impl<'p> Validator<'p> {
 
     fn nested<T>(&mut self, check: impl FnOnce(&mut Self) -> Outcome<T>) -> Outcome<T> {
         self.depth += 1;
-        let outcome =
-            if self.depth > DEPTH_LIMIT { self.fail("nested too deeply") } else { check(self) };
+        let outcome = if self.depth > DEPTH_LIMIT {
+            self.fail("it is nested too deeply")
+        } else {
+            check(self)
+        };
         self.depth -= 1;
         outcome
     }

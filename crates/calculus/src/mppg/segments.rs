@@ -34,7 +34,7 @@ pub(super) fn affine(session: &Session, given: &[Segment]) -> Result<Curve, Faul
     let (pieces, end) = assemble(&parts, &Rational::ZERO, None)?;
     if end.is_some() {
         let column = parts.last().map_or(1, |part| part.column);
-        return Err((column, "the last segment of `uaf` must go on to +inf".to_owned()));
+        return Err((column, "the last segment of `uaf` must continue to +inf".to_owned()));
     }
     Ok(Curve::canonical(pieces, Tail::Affine))
 }
@@ -52,7 +52,7 @@ pub(super) fn periodic(
         return Err((column, "the period needs a segment".to_owned()));
     };
     let start = head.from.clone();
-    let endless = || (last.column, "a period has an end: it cannot go on to +inf".to_owned());
+    let endless = || (last.column, "a period has an end: it cannot continue to +inf".to_owned());
     let end = last.to.clone().ok_or_else(endless)?;
     let length = &end - &start;
     if !length.is_positive() {
@@ -77,12 +77,12 @@ pub(super) fn periodic(
         assemble(&before, &Rational::ZERO, None)?
     };
     let Some((before_end, closing)) = before_end else {
-        let message = "the part before the period goes on to +inf".to_owned();
+        let message = "the part before the period continues to +inf".to_owned();
         return Err((column, message));
     };
     if before_end != start {
         let message =
-            format!("the period starts at {start}, the part before it ends at {before_end}");
+            format!("the period starts at {start}, but the part before it ends at {before_end}");
         return Err((head.column, message));
     }
     let (once, after) = assemble(&parts, &start, closing)?;
@@ -194,12 +194,12 @@ fn assemble(
     let mut reached = Some((start.clone(), at_start));
     for part in parts {
         let Some((at, known)) = reached.take() else {
-            return Err((part.column, "a segment follows one that goes on to +inf".to_owned()));
+            return Err((part.column, "a segment follows one that continues to +inf".to_owned()));
         };
         if part.from != at {
             return Err((
                 part.column,
-                format!("the segment starts at {}, the ones before it end at {at}", part.from),
+                format!("the segment starts at {}, but the ones before it end at {at}", part.from),
             ));
         }
         let value = match (known, part.has_start) {

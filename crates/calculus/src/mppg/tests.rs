@@ -162,14 +162,14 @@ fn wrong_segments_are_named() {
     assert_eq!(message("uaf([(0,0)1(2,3)[)"), "the segment leads to 2, not to 3");
     assert_eq!(
         message("uaf([(0,0)1(2,2)[ [(3,2)0(+inf,2)[)"),
-        "the segment starts at 3, the ones before it end at 2"
+        "the segment starts at 3, but the ones before it end at 2"
     );
     assert_eq!(message("uaf([(0,0)1(2,2)[ ](2,2)0(+inf,2)[)"), "there is no value at 2");
     assert_eq!(message("uaf([(0,0)1(2,2)] [(2,5)0(+inf,5)[)"), "the values 2 and 5 at 2 disagree");
-    assert_eq!(message("uaf([(0,0)1(2,2)[)"), "the last segment of `uaf` must go on to +inf");
+    assert_eq!(message("uaf([(0,0)1(2,2)[)"), "the last segment of `uaf` must continue to +inf");
     assert_eq!(
         message("upp(period([(0,0)0(+inf,0)[))"),
-        "a period has an end: it cannot go on to +inf"
+        "a period has an end: it cannot continue to +inf"
     );
 }
 

@@ -170,13 +170,13 @@ pub enum AnalysisError {
     #[error("the network is too deep: more than 20000 servers in a row")]
     TooDeep,
     /// The network is not a sink tree, for the given reason.
-    #[error("no sink tree: {0}; use another analysis")]
+    #[error("the network is not a sink tree: {0}; use another analysis")]
     NotSinkTree(String),
     /// No linear program, or no nesting of cross flows, describes the path of the flow.
-    #[error("no program for the path: {0}; use another analysis")]
+    #[error("no linear program bounds the path: {0}; use another analysis")]
     NoProgram(String),
     /// Only analyses by delays support regulators, multicast and replicated flows.
-    #[error("{0} does not know regulators, multicast and replicated flows; use tfa++")]
+    #[error("{0} does not support regulators, multicast and replicated flows; use tfa++")]
     NeedsDelays(&'static str),
     /// A server between an interleaved regulator and the previous regulation of its flows does not
     /// preserve the order of arrival.
@@ -195,8 +195,9 @@ pub enum AnalysisError {
     /// places.
     #[error(
         "the interleaved regulator behind server '{regulator}' has no bound: flow '{first}' was regulated last (or begins) \
-         before server '{first_entry}', flow '{second}' before server '{second_entry}', and what is late of one \
-         blocks the other; put regulators behind all servers (and ports) before it, or regulate each flow by itself (per-flow)"
+         before server '{first_entry}', flow '{second}' before server '{second_entry}', and late packets of one \
+         block the other; put regulators behind all servers (and ports) before it, or regulate each flow by itself \
+         (per-flow)"
     )]
     OvertakesRegulated {
         /// The server in front of the regulator.

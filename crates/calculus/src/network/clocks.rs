@@ -40,7 +40,8 @@ pub enum ClocksError {
     /// The network has a regulator; a regulator that is slower than a source delays without bound.
     #[error(
         "server '{0}' has a regulator, whose clock may be slower than that of a source: what it holds back then grows without \
-         bound (Thomas and Le Boudec, 2020); take perfect clocks, with arrival curves whose rates have the room"
+         bound (Thomas and Le Boudec, 2020); use perfect clocks, and arrival curves whose rates include the error of \
+         the clocks"
     )]
     Regulator(String),
     /// The algebra cannot compute a curve.

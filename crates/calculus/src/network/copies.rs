@@ -108,8 +108,8 @@ fn check(
     }
     if flow.path.iter().any(|server| servers[server.index()].regulator.is_some()) {
         return fault(
-            "passes a regulator; copies come out of order where they meet, and a regulator behind that may delay without \
-             bound: take none on its path",
+            "passes a regulator; copies arrive out of order where they meet, and a regulator after that may delay \
+             them without bound: remove the regulators from its path",
         );
     }
     for other in members.iter().map(|other| &flows[*other]) {
@@ -128,7 +128,8 @@ fn check(
                 other.path.iter().position(|theirs| theirs == server).filter(|_| eliminates);
             if there.is_some_and(|there| behind(&flow.path, place) != behind(&other.path, there)) {
                 return fault(
-                    "parts from another one behind the server that eliminates copies; one goes on from there",
+                    "diverges from another copy after the server that eliminates copies; only one copy continues \
+                     from there",
                 );
             }
         }

@@ -125,8 +125,9 @@ pub enum PortError {
     },
     /// Gates of classes with different windows are open at the same time.
     #[error(
-        "the gates of classes {first} and {second} of port '{}' are open at one time, but not always: what one \
-         leaves over for the other has no curve of its own; open them at the same times, or one after the other",
+        "the gates of classes {first} and {second} of port '{}' are open at the same time for only a part of the \
+         cycle, and what one leaves over for the other then has no curve of its own; open them at the same times, or \
+         one after the other",
         excerpt(port)
     )]
     Overlap {
@@ -271,7 +272,7 @@ impl Port {
         }
         for (place, (priority, least, most)) in classes.iter().enumerate() {
             if classes.iter().take(place).any(|(other, ..)| other == priority) {
-                return Err(self.class_fault(*priority, "is there twice; join both into one"));
+                return Err(self.class_fault(*priority, "is given twice; join both into one"));
             }
             if !most.is_positive() || !most.is_integer() {
                 let fault = "needs a maximum packet of a whole number of bits above zero";

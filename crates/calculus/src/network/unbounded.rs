@@ -189,7 +189,7 @@ impl fmt::Display for Described<'_> {
             }
             Reason::Full(ids) => write!(
                 f,
-                "{} {} exactly full: what has waited there once may wait for ever",
+                "{} {} exactly full: data that waits there once may wait for ever",
                 servers(ids),
                 is(ids.len())
             ),
@@ -258,7 +258,7 @@ mod tests {
                 // The output of an overloaded server may be as much as its input, so s1 counts as
                 // overloaded, too.
                 "3 's0', 's1' are overloaded",
-                "1 's3' is exactly full: what has waited there once may wait for ever",
+                "1 's3' is exactly full: data that waits there once may wait for ever",
                 "1 's0' is overloaded",
             ]
         );

@@ -90,7 +90,7 @@ fn copies_are_the_same_data() {
     let both = build(&|_, flow, _| flow.multicast("m"), None);
     for (built, expected) in [
         (regulated, "regulator"),
-        (apart, "parts from"),
+        (apart, "diverges from"),
         (different, "same data"),
         (both, "multicast"),
     ] {

@@ -279,7 +279,7 @@ pub enum DescriptionError {
         found: String,
     },
     /// Two functions have the same name.
-    #[error("function '{name}' is there twice; names must differ, those of the baseline too")]
+    #[error("function '{name}' is given twice; names must differ, those of the baseline too")]
     TwoFunctions {
         /// The duplicate name.
         name: FunctionName,

@@ -118,8 +118,8 @@ impl fmt::Display for Disturbances {
         let blocks_were = if *again == 1 { "block was" } else { "blocks were" };
         write!(
             f,
-            "{again} {blocks_were} measured again since fixed work took over {tolerance:.0} % more than at best right \
-             before or behind them, and {kept} of {blocks} kept although it did"
+            "{again} {blocks_were} measured again, since fixed work right before or after took over {tolerance:.0} % \
+             longer than at its best, and {kept} of {blocks} were kept all the same"
         )
     }
 }

@@ -318,7 +318,7 @@ fn read(directory: &Path) -> Result<(Campaign, u64), ReadError> {
             serde_json::from_slice(text).map_err(|error| wrong(error.to_string()))?;
         let known = |cell: CellId| match (cell.0 as usize) < cells {
             true => Ok(()),
-            false => Err(wrong(format!("cell {} is none of the {cells}", cell.0))),
+            false => Err(wrong(format!("cell {} does not exist: there are {cells} cells", cell.0))),
         };
         match entry {
             Entry::Block(block) => {
@@ -369,7 +369,7 @@ impl Delays {
             what: format!("the block at byte {} {what}", block.offset),
         };
         if block.offset.checked_add(bytes_of(block)).is_none_or(|end| end > self.length) {
-            return Err(wrong(&self.path, "is not there as a whole"));
+            return Err(wrong(&self.path, "is incomplete"));
         }
         let mut bytes = vec![0; usize::try_from(bytes_of(block)).unwrap_or(usize::MAX)];
         let result = self

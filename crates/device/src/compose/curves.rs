@@ -74,7 +74,7 @@ pub enum CurveError {
     #[error(transparent)]
     Compose(#[from] ComposeError),
     /// The figures do not form a curve.
-    #[error("the figures make no curve: {0}")]
+    #[error("the figures do not make a curve: {0}")]
     Curve(#[from] calculus::CurveError),
     /// The curves cannot be convolved.
     #[error("curves cannot be convolved: {0}")]
@@ -114,8 +114,7 @@ impl Model {
         if !composition.refused.is_empty() {
             let names: Vec<&str> = composition.refused.iter().map(FunctionName::as_str).collect();
             remarks.push(format!(
-                "the cost of {} is not a constant: sums of levels are what they are, and no bound; see the union \
-                 bounds",
+                "the cost of {} is not a constant: sums of levels are not bounds; see the union bounds",
                 names.join(", ")
             ));
         }
@@ -132,7 +131,7 @@ impl Model {
     ) -> Option<Rates> {
         let Some(baseline) = under.f0.loss_free_rate else {
             remarks.push(
-                "no loss-free rate was found for the baseline: burst-delay curves only".to_owned(),
+                "no loss-free rate was found for the baseline, so all curves are burst-delay curves".to_owned(),
             );
             return None;
         };

@@ -29,7 +29,7 @@ fn delays_without_numbers_say_what_they_cannot_tell() {
         ("a,b\nc,1\n", "line 2: 'c,1' is not a number of a packet"),
         ("1,2,3\n", "line 1: '1,2,3' is not a delay, nor a packet and its delay"),
         ("1e30\n", "line 1: '1e30' is not a delay"),
-        ("delay\n", "there is no delay in it"),
+        ("delay\n", "it contains no delay"),
     ] {
         assert_eq!(delays(text, 1.0).unwrap_err().to_string(), message);
     }

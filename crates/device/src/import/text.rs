@@ -26,7 +26,7 @@ pub enum TextError {
         most: u32,
     },
     /// The text has no delay.
-    #[error("there is no delay in it")]
+    #[error("it contains no delay")]
     Empty,
 }
 

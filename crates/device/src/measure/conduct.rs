@@ -82,7 +82,7 @@ pub enum BenchError {
         problem: String,
     },
     /// The device behaves differently from its configuration.
-    #[error("the device does not do what it was told: {problem}")]
+    #[error("the device does not behave as configured: {problem}")]
     Wrong {
         /// The observed behaviour.
         problem: String,
@@ -414,7 +414,7 @@ fn check(outcome: &Outcome) -> Result<(), Fault> {
     let Counts { sent, received, .. } = outcome.counts;
     if outcome.altered > 0 {
         return Err(Fault::Altered(format!(
-            "of {sent} packets {} came out otherwise than the action should leave them",
+            "of {sent} packets {} came out with other contents than the action produces",
             outcome.altered
         )));
     }

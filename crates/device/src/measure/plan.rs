@@ -348,18 +348,21 @@ impl Plan {
             return Err(wrong("wire", "send and receive must name the interfaces to this device"));
         }
         if interfaces.is_some() && (starts || in_memory) {
-            return Err(wrong("wire", "this device gets wires of its own: no send and receive"));
+            return Err(wrong(
+                "wire",
+                "this device has interfaces of its own: remove send and receive",
+            ));
         }
         if file.wire.timestamps == Timestamps::Hardware && interfaces.is_none() {
             return Err(wrong("wire.timestamps", "virtual interfaces have no clock in hardware"));
         }
         if campaign.steady_machine == Some(true) && interfaces.is_some() {
-            let problem = "how fast a device is that is not on this machine, nothing here can tell";
+            let problem = "the speed of a device on another machine cannot be checked from here";
             return Err(wrong("campaign.steady-machine", problem));
         }
         let rates = file.rates.map(|rates| rate_plan(&rates)).transpose()?;
         if rates.is_some() && in_memory {
-            return Err(wrong("rates", "in memory nothing is lost: there is no rate to search"));
+            return Err(wrong("rates", "nothing is lost in memory: there is no rate to search"));
         }
         Ok(Self {
             name: file.device.name.unwrap_or_else(|| device.name().to_owned()),
@@ -507,14 +510,20 @@ fn device_kind(file: &DeviceFile) -> Result<DeviceKind, PlanError> {
         "open-vswitch" => DeviceKind::OpenVSwitch { version: version()? },
         "openflow" => {
             let listen = file.listen.ok_or_else(|| {
-                wrong("device.listen", "say where the switch dials, as 0.0.0.0:6653")
+                wrong(
+                    "device.listen",
+                    "give the address that the switch dials, such as 0.0.0.0:6653",
+                )
             })?;
             DeviceKind::OpenFlow { version: version()?, listen }
         }
         "software-switch" => DeviceKind::SoftwareSwitch { path: path()? },
         "p4runtime" => {
             let address = file.address.clone().ok_or_else(|| {
-                wrong("device.address", "say where the switch listens, as 10.0.0.1:9559")
+                wrong(
+                    "device.address",
+                    "give the address that the switch listens on, such as 10.0.0.1:9559",
+                )
             })?;
             DeviceKind::P4Runtime { address, device_id: file.device_id.unwrap_or(1) }
         }
@@ -553,7 +562,7 @@ fn device_kind(file: &DeviceFile) -> Result<DeviceKind, PlanError> {
 
 fn rate_plan(file: &RatesFile) -> Result<RatePlan, PlanError> {
     if !(file.from >= 1.0 && file.from <= 1e8) {
-        return Err(wrong("rates.from", "from 1 to 100,000,000 packets per second"));
+        return Err(wrong("rates.from", "must be from 1 to 100,000,000 packets per second"));
     }
     if !(0.001..=1.0).contains(&file.precision) {
         return Err(wrong("rates.precision", "from 0.001 to 1"));

@@ -103,7 +103,10 @@ fn path_of<'a>(
     }
     let path = &common.network.flow(id).path;
     if path.len() > longest {
-        let why = format!("the path has {} servers, {analysis} takes up to {longest}", path.len());
+        let why = format!(
+            "the path has {} servers, and {analysis} supports at most {longest}",
+            path.len()
+        );
         return Err(AnalysisError::NoProgram(why));
     }
     Ok(path)

@@ -67,7 +67,7 @@ pub(super) fn bound(
     let tandem = Tree::of(common, delays, path, Unfolding::Path, &Bursts::default(), &[])?;
     let count = tandem.nodes.len();
     if count > LONGEST_PATH {
-        let why = format!("the path has {count} servers, ludb takes up to {LONGEST_PATH}");
+        let why = format!("the path has {count} servers, and ludb supports at most {LONGEST_PATH}");
         return Err(AnalysisError::NoProgram(why));
     }
     let servers: Vec<ServerId> = tandem.nodes.iter().map(|node| node.server).collect();
@@ -84,7 +84,7 @@ pub(super) fn bound(
         let nested = nested(crossings.clone(), &waits, earlier)?;
         if nested.len() > MOST_CROSS_FLOWS {
             let why = format!(
-                "{} flows cross the path, ludb takes up to {MOST_CROSS_FLOWS}",
+                "{} flows cross the path, and ludb supports at most {MOST_CROSS_FLOWS}",
                 nested.len()
             );
             return Err(AnalysisError::NoProgram(why));

@@ -228,7 +228,7 @@ fn check(common: &Common<'_>, id: FlowId) -> Result<(), AnalysisError> {
                 }
                 let position = network.position(*crossing, *server).unwrap_or(0);
                 if path.get(position + 1).copied() != next {
-                    return fault(format!("paths part behind server '{}'", name(*server)));
+                    return fault(format!("paths diverge after server '{}'", name(*server)));
                 }
             }
         }

@@ -62,7 +62,7 @@ pub(super) fn curve(node: &Node<'_>, units: &Units, bounds: Bounds) -> Result<Gi
     let mut kinds = fields.iter();
     let (Some((kind, description)), None) = (kinds.next(), kinds.next()) else {
         let kinds = KINDS.join(", ");
-        return Err(node.fault(format!("is no curve; give exactly one of {kinds}")));
+        return Err(node.fault(format!("is not a curve; give exactly one of {kinds}")));
     };
     let built = match kind {
         "minimum" | "maximum" | "sum" | "convolution" => {
@@ -112,7 +112,7 @@ pub(super) fn curve(node: &Node<'_>, units: &Units, bounds: Bounds) -> Result<Gi
             Curve::tdma(of.rate("rate")?, of.time("slot")?, of.time("cycle")?)
         }
     };
-    let fault = |error: CurveError| description.fault(format!("is no curve: {error}"));
+    let fault = |error: CurveError| description.fault(format!("is not a curve: {error}"));
     built.map(Given::from).map_err(fault)
 }
 
@@ -180,7 +180,7 @@ fn segments(node: &Node<'_>, units: &Units) -> Result<Curve, FormatError> {
             pieces.push(Piece::new(time, at, value, slope));
         }
     }
-    Curve::ultimately_affine(pieces).map_err(|error| node.fault(format!("is no curve: {error}")))
+    Curve::ultimately_affine(pieces).map_err(|error| node.fault(format!("is not a curve: {error}")))
 }
 
 /// The parameters of a kind of curve.

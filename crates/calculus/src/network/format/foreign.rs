@@ -56,7 +56,7 @@ impl Options {
         };
         match self.order.replace(order) {
             Some(other) if other != order => {
-                Err("says both FIFO and ARBITRARY; servers have one order of service".to_owned())
+                Err("names both FIFO and ARBITRARY; a server has one order of service".to_owned())
             }
             _ => Ok(()),
         }
@@ -67,7 +67,7 @@ impl Options {
         if !self.without_effect.is_empty() {
             let words: Vec<&str> = self.without_effect.iter().map(String::as_str).collect();
             builder.note(format!(
-                "the options {} choose how other tools compute; they have no effect here",
+                "the options {} select algorithms of other tools and have no effect here",
                 words.join(", ")
             ));
         }
@@ -101,7 +101,8 @@ pub(super) fn limited(
 pub(super) fn note_fluids(flows: &[String], builder: &mut NetworkBuilder) {
     if !flows.is_empty() {
         builder.note(format!(
-            "data leave in packets, but flows {} have no size of packets: they are taken for fluids, which nothing holds back",
+            "data leaves in packets, but flows {} have no packet size: they are treated as fluids, which no \
+             packetizer delays",
             listed(flows)
         ));
     }

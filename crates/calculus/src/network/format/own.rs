@@ -103,7 +103,8 @@ fn ports(
         if ids.contains_key(&name) || placed.iter().any(|other: &Named| other.name == name) {
             return Err(ModelError::Duplicate { kind: "server or port", name }.into());
         }
-        let queues = builder.port(port).map_err(|error| node.fault(format!("is none: {error}")))?;
+        let queues =
+            builder.port(port).map_err(|error| node.fault(format!("is not a port: {error}")))?;
         let regulator = regulated.map_or(Ok(common.regulator), regulator)?;
         for (id, _) in &queues {
             builder.regulate(*id, regulator);
@@ -178,7 +179,7 @@ fn units(fields: &Fields<'_>) -> Result<Units, FormatError> {
         let text = node.text()?;
         match unit(text, dimension) {
             Some(size) => Ok(Some(size)),
-            None => Err(node.fault(format!("'{}' is no such unit", excerpt(text)))),
+            None => Err(node.fault(format!("'{}' is not a known unit", excerpt(text)))),
         }
     };
     let mut units = Units::default();

@@ -127,7 +127,7 @@ fn units(fields: &Fields<'_>, outside: &Units) -> Result<Units, FormatError> {
         let Some(node) = fields.get(name) else { return Ok(outside.clone()) };
         let text = node.text()?;
         unit(text, dimension)
-            .ok_or_else(|| node.fault(format!("'{}' is no such unit", excerpt(text))))
+            .ok_or_else(|| node.fault(format!("'{}' is not a known unit", excerpt(text))))
     };
     Ok(Units {
         time: of("time_unit", Dimension::Time, &outside.time)?,
@@ -180,13 +180,13 @@ fn server(
     let pairs = pairs(service, "latencies", Dimension::Time, chosen(is_own))?;
     let curves = pairs.into_iter().map(|(latency, rate)| (rate, latency));
     let curve = Curve::rate_latencies(curves)
-        .map_err(|error| service.fault(format!("is no curve: {error}")))?;
+        .map_err(|error| service.fault(format!("is not a curve: {error}")))?;
     let mut server = Server::new(name, curve).multiplexed(general.multiplexing);
     server.packetizer = general.packetizer;
     let Some((capacity, is_own)) = field(&fields, general, "capacity") else { return Ok(server) };
     let rate = chosen(is_own).read(capacity, Dimension::Rate)?;
     foreign::limited(server, rate, general.shaping, builder)
-        .map_err(|error| capacity.fault(format!("is no capacity: {error}")))
+        .map_err(|error| capacity.fault(format!("is not a capacity: {error}")))
 }
 
 /// Adds the flows of a node, and returns their common properties.
@@ -204,7 +204,7 @@ fn flow(
         .ok_or_else(|| node.fault("has no 'arrival_curve'"))?;
     let buckets = pairs(arrival, "bursts", Dimension::Data, chosen(is_own))?;
     let curve = Curve::token_buckets(buckets)
-        .map_err(|error| arrival.fault(format!("is no curve: {error}")))?;
+        .map_err(|error| arrival.fault(format!("is not a curve: {error}")))?;
     let mut like = Flow::new(name, Vec::new(), curve);
     if let Some((packet, is_own)) = field(&fields, general, "max_packet_length") {
         like.maximum_packet = chosen(is_own).read(packet, Dimension::Data)?;

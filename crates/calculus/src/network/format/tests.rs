@@ -360,10 +360,10 @@ fn a_field_of_json_that_is_there_twice_is_named() {
     let text = "{\"server\": [{\"name\": \"a\",\n\"service\": {\"rate\": 1},\n\"service\": {\"rate\": 9}}]}";
     assert_eq!(
         fault(text, Format::Json),
-        "line 3: server[0].service is there twice, first in line 2"
+        "line 3: server[0].service is given twice, first in line 2"
     );
     let text = "{\"servers\": [], \"flows\": [],\n \"servers\": []}";
-    assert_eq!(fault(text, Format::Json), "line 2: servers is there twice, first in line 1");
+    assert_eq!(fault(text, Format::Json), "line 2: servers is given twice, first in line 1");
 }
 
 #[test]

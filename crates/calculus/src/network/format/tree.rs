@@ -389,7 +389,7 @@ fn json<'t>(
                     && first.name() == second.name()
                 {
                     let line = first.place.line();
-                    return Err(second.fault(format!("is there twice, first in line {line}")));
+                    return Err(second.fault(format!("is given twice, first in line {line}")));
                 }
             }
             Tree::Object(fields)

@@ -43,7 +43,7 @@ pub enum VariationError {
     #[error("'{}' is not of the form PART.QUANTITY=FROM..TO:STEPS, such as video.rate=0..60Mbps:20", excerpt(.0))]
     Form(String),
     /// An end of the range is not a number.
-    #[error("'{}' is no end of a range: {reason}", excerpt(text))]
+    #[error("'{}' is not an end of a range: {reason}", excerpt(text))]
     End {
         /// The end of the range.
         text: String,
@@ -416,7 +416,7 @@ mod tests {
             assert!(matches!(text.parse::<Variation>(), Err(VariationError::Form(_))), "{text}");
         }
         for (text, said) in [
-            ("a.rate=0..x:2", "'x' is no end of a range"),
+            ("a.rate=0..x:2", "'x' is not an end of a range"),
             ("a.rate=-1..1:2", "negative"),
             ("a.rate=1kbps..1Mbps:2", "not 'kbps' and 'Mbps'"),
             ("a.rate=0..1:0", "'0' is not a number of steps; give 1 to 10000"),

@@ -124,7 +124,7 @@ impl Reader<'_> {
             )?;
             let (from, to) = (link.need("from")?, link.need("to")?);
             let missing =
-                |name: &str| link.fault(format!("names '{}', which is not there", excerpt(name)));
+                |name: &str| link.fault(format!("names '{}', which does not exist", excerpt(name)));
             let node = *nodes.get(from).ok_or_else(|| missing(from))?;
             nodes.get(to).ok_or_else(|| missing(to))?;
             let port = link.get("fromPort").unwrap_or("o0");
@@ -255,8 +255,8 @@ impl Reader<'_> {
         let optional = |name: &str| value(name).map(|_| read(name, Dimension::Data)).transpose();
         if optional("overhead")?.is_some_and(|overhead| overhead.is_positive()) {
             return Err(element.fault(
-                "has an overhead of its packets, which is not known here; add it to the sizes of packets, and to bursts and \
-                 rates as often as they have packets",
+                "has a packet overhead, which is not supported here; add it to the sizes of packets, and once for \
+                 each packet to bursts and rates",
             ));
         }
         // Bounds do not depend on the smallest packet, but an invalid size is an error.
@@ -281,7 +281,7 @@ impl Reader<'_> {
                 without_effect(&["lb-burst", "lb-rate"], "periodic")?;
                 let Some(packet) = packet.clone().filter(Rational::is_positive) else {
                     return Err(element.fault(
-                        "is periodic and has no maximum-packet-size, which is what comes each period",
+                        "is periodic and has no maximum-packet-size, which is the amount that arrives each period",
                     ));
                 };
                 Curve::staircase(packet, read("period", Dimension::Time)?)

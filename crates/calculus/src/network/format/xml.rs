@@ -39,7 +39,9 @@ impl Element {
             let closed = match reader.read_event().map_err(|error| fault(error.to_string()))? {
                 Event::Start(start) => {
                     if open.len() >= DEEPEST {
-                        return Err(fault(format!("more than {DEEPEST} elements in each other")));
+                        return Err(fault(format!(
+                            "elements are nested more than {DEEPEST} levels deep"
+                        )));
                     }
                     open.push(Self::new(&start, line)?);
                     None
@@ -126,7 +128,7 @@ impl Element {
         match self.children.iter().find(|child| !children.contains(&child.name.as_str())) {
             None => Ok(()),
             Some(child) if children.is_empty() => {
-                Err(child.fault("is in an element that has none"))
+                Err(child.fault("is in an element that cannot contain others"))
             }
             Some(child) => {
                 Err(child.fault(format!("is not known here; known are {}", children.join(", "))))

@@ -276,7 +276,7 @@ fn faults_say_what_to_do() {
                 class(0, 1, 50, vec![window(0, 20)]),
                 class(1, 1, 50, vec![window(10, 20)]),
             ]),
-            "classes 0 and 1 of port 'p' are open at one time",
+            "classes 0 and 1 of port 'p' are open at the same time",
         ),
         (
             Scheduler::Gated {
@@ -303,7 +303,7 @@ fn faults_say_what_to_do() {
                 class(0, 1, 50, vec![window(10, 20)]),
                 class(1, 1, 50, vec![window(90, 10), window(0, 15)]),
             ]),
-            "classes 0 and 1 of port 'p' are open at one time",
+            "classes 0 and 1 of port 'p' are open at the same time",
         ),
     ] {
         let fault = port(10, scheduler).queues().expect_err(expected).to_string();

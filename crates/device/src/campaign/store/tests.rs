@@ -119,9 +119,7 @@ fn changed_delays_are_found() {
     fs::write(&delays, &bytes).unwrap();
     assert!(Campaign::read(directory.path()).unwrap_err().to_string().contains("another checksum"));
     fs::write(&delays, &bytes[..13]).unwrap();
-    assert!(
-        Campaign::read(directory.path()).unwrap_err().to_string().contains("not there as a whole")
-    );
+    assert!(Campaign::read(directory.path()).unwrap_err().to_string().contains("is incomplete"));
 }
 
 #[test]

@@ -146,7 +146,7 @@ fn call(place: &Path, program: &str, arguments: &[&str]) -> Result<String, Bench
 fn absent(program: &str, error: &std::io::Error) -> BenchError {
     BenchError::Program {
         program: program.to_owned(),
-        problem: format!("{error}; Debian's openvswitch-switch has it"),
+        problem: format!("{error}; install Open vSwitch (Debian's package openvswitch-switch)"),
     }
 }
 

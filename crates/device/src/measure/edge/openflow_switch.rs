@@ -74,7 +74,8 @@ impl OpenFlowSwitch {
         let mut out = Vec::new();
         switch.handshake.start(&mut out);
         switch.write(&out)?;
-        switch.until("the session opens", |switch, _| switch.handshake.is_ready())?;
+        switch
+            .until("the session did not open in time", |switch, _| switch.handshake.is_ready())?;
         Ok(switch)
     }
 
@@ -99,7 +100,7 @@ impl OpenFlowSwitch {
                 {
                     if begin.elapsed() > PATIENCE {
                         let diagnosis = self.handshake.diagnosis();
-                        return Err(failed(format!("waited in vain until {what}: {diagnosis}")));
+                        return Err(failed(format!("{what}: {diagnosis}")));
                     }
                     0
                 }
@@ -146,7 +147,9 @@ impl OpenFlowSwitch {
         encoded.map_err(|error| failed(error.to_string()))?;
         self.write(&bytes)?;
         let answer = xid.0.to_be_bytes();
-        self.until("it answers a barrier", |_, frame| frame.get(4..8) == Some(&answer))
+        self.until("it did not answer a barrier in time", |_, frame| {
+            frame.get(4..8) == Some(&answer)
+        })
     }
 }
 

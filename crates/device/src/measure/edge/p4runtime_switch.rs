@@ -86,7 +86,7 @@ impl Device for P4RuntimeSwitch {
         self.runtime.block_on(async {
             let pushed = client.set_pipeline(Action::VerifyAndCommit, Some(config)).await;
             pushed.map_err(|status| {
-                failed(format!("it does not take the program: {}", status.message()))
+                failed(format!("it does not accept the program: {}", status.message()))
             })?;
             for batch in updates.chunks(BATCH) {
                 let written = client.write(batch.to_vec(), Atomicity::ContinueOnError).await;

@@ -40,7 +40,10 @@ pub(super) trait Device {
 
 /// Returns the error for a device that runs no P4 programs.
 pub(super) fn runs_no_programs(device: &str) -> BenchError {
-    BenchError::Device { device: device.to_owned(), problem: "it runs no P4 programs".to_owned() }
+    BenchError::Device {
+        device: device.to_owned(),
+        problem: "it cannot run P4 programs".to_owned(),
+    }
 }
 
 /// The sending port of a path, and the timestampers before and after the device.
@@ -116,7 +119,7 @@ impl Path {
                 return Ok(());
             }
             if outcome.altered > 0 {
-                "packets come out otherwise than the action should leave them"
+                "packets come out with other contents than the action should leave them"
                     .clone_into(&mut last);
             }
         }
@@ -206,7 +209,7 @@ impl Path {
             Transmitted::Taken => {}
             Transmitted::Full => return Err(failed("its queue is full and stays so")),
             Transmitted::BadLength => {
-                return Err(failed("it does not take packets of this length"));
+                return Err(failed("it does not accept packets of this length"));
             }
             Transmitted::Down => return Err(failed("it is gone or down")),
         }

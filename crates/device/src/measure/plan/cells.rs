@@ -25,7 +25,10 @@ pub(super) fn cells(
     let functions = &file.functions;
     let names: Vec<String> = match (&functions.program, &functions.parts) {
         (None, None) if functions.tests.is_some() => {
-            return Err(wrong("functions.tests", "only with functions.program or functions.parts"));
+            return Err(wrong(
+                "functions.tests",
+                "has an effect only with functions.program or functions.parts",
+            ));
         }
         (None, None) => return Ok((table_cells(file, device)?, Vec::new())),
         (Some(_), Some(_)) => {
@@ -107,7 +110,9 @@ fn part_cells(
             if rules > MOST_ENTRIES {
                 return Err(wrong(
                     "settings.rules",
-                    format!("at most {MOST_ENTRIES} with parts, whose entries are in the program"),
+                    format!(
+                        "must be at most {MOST_ENTRIES} with parts, whose entries are in the program"
+                    ),
                 ));
             }
             for &load in &settings.packets_per_second {
@@ -148,13 +153,16 @@ fn checked_settings<'f>(
     let loads: Vec<u64> = settings.packets_per_second.iter().map(|load| load.to_bits()).collect();
     distinct("settings.packets-per-second", &loads)?;
     if settings.packets_per_second.iter().any(|load| !(*load > 0.0 && *load <= 1e8)) {
-        return Err(wrong("settings.packets-per-second", "from above 0 to 100,000,000"));
+        return Err(wrong(
+            "settings.packets-per-second",
+            "must be above 0 and at most 100,000,000",
+        ));
     }
     if settings.rules.iter().any(|rules| !(1..=1_000_000).contains(rules)) {
         return Err(wrong("settings.rules", "from 1 to 1,000,000"));
     }
     if in_memory && settings.packets_per_second.len() > 1 {
-        return Err(wrong("settings.packets-per-second", "in memory packets wait for each other"));
+        return Err(wrong("settings.packets-per-second", "packets in memory wait for each other"));
     }
     Ok(settings)
 }
@@ -166,7 +174,7 @@ fn table_cells(file: &PlanFile, device: &DeviceKind) -> Result<Vec<PlannedCell>,
     if !matches.contains(&MatchKind::Port) || !actions.contains(&ActionKind::Output) {
         return Err(wrong(
             "functions",
-            "the baseline, match port and action output, must be there",
+            "the baseline, match port and action output, must be among the functions",
         ));
     }
     let settings = checked_settings(file, device)?;
@@ -216,7 +224,7 @@ fn check(subject: Subject, device: &DeviceKind) -> Result<(), PlanError> {
         ));
     }
     if subject.headers > 64 {
-        return Err(wrong("settings.headers", "at most 64"));
+        return Err(wrong("settings.headers", "must be at most 64"));
     }
     if subject.rules > 1 && subject.matched == MatchKind::Port && subject.rules > 60_000 {
         return Err(wrong("settings.rules", "there are no more than 60,000 ports to match on"));
@@ -234,10 +242,10 @@ fn kinds<K: Copy + PartialEq + std::str::FromStr + std::fmt::Display>(
         let Ok(kind) = name.parse() else {
             let known: Vec<String> = all.iter().map(ToString::to_string).collect();
             let known = known.join(", ");
-            return Err(wrong(setting, format!("{name:?} is none of {known}")));
+            return Err(wrong(setting, format!("{name:?} is not one of {known}")));
         };
         if kinds.contains(&kind) {
-            return Err(wrong(setting, format!("{name:?} is there twice")));
+            return Err(wrong(setting, format!("{name:?} is given twice")));
         }
         kinds.push(kind);
     }
@@ -248,6 +256,6 @@ fn distinct<T: Ord>(setting: &'static str, values: &[T]) -> Result<(), PlanError
     let all: BTreeSet<_> = values.iter().collect();
     match !values.is_empty() && all.len() == values.len() {
         true => Ok(()),
-        false => Err(wrong(setting, "one value at least, and none twice")),
+        false => Err(wrong(setting, "give at least one value, and none twice")),
     }
 }

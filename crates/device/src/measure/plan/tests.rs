@@ -40,7 +40,7 @@ fn sweeps_are_settings_of_their_own() {
 fn refusals_name_what_can_be_measured() {
     for (text, says) in [
         ("device.kind = 'zodiac'", "device.kind: \"zodiac\" is not a kind of device: open-vswitch"),
-        ("device.kind = 'openflow'", "device.listen: say where the switch dials"),
+        ("device.kind = 'openflow'", "device.listen: give the address that the switch dials"),
         ("device.kind = 'manual'", "wire: send and receive must name the interfaces"),
         ("device.kind = 'memory'\ndevice.path = 'jit'", "device.path: \"jit\" is not"),
         (
@@ -53,8 +53,11 @@ fn refusals_name_what_can_be_measured() {
         ),
         ("device.kind = 'memory'\nsettings.packet-bytes = [60]", "60 is not from 64 to 1518"),
         ("device.kind = 'memory'\nfunctions.matches = ['tp-dst']", "the baseline"),
-        ("device.kind = 'memory'\nfunctions.actions = ['output', 'drop']", "\"drop\" is none of"),
-        ("device.kind = 'memory'\nsettings.rules = []", "one value at least"),
+        (
+            "device.kind = 'memory'\nfunctions.actions = ['output', 'drop']",
+            "\"drop\" is not one of",
+        ),
+        ("device.kind = 'memory'\nsettings.rules = []", "give at least one value"),
         ("device.kind = 'memory'\ncampaign.packets = 0", "must be at least 1"),
         ("device.kind = 'memory'\nwire.send = 'a'", "give both send and receive"),
         ("device.kind = 'memory'\nrates.from = 10", "nothing is lost"),

@@ -111,7 +111,7 @@ fn what_saihu_does_not_know_is_refused_with_its_place() {
         ),
         ("\"latencies\": [10],", "\"latencies\": [10], \"u\": 1,", "servers[0].service_curve.u"),
         ("[\"IS\"]", "[\"IS\", \"TSN\"]", "line 2: network.analysis_option[1] is not known here"),
-        ("[\"IS\"]", "[\"ARBITRARY\"]", "says both FIFO and ARBITRARY"),
+        ("[\"IS\"]", "[\"ARBITRARY\"]", "names both FIFO and ARBITRARY"),
         ("\"multiplexing\": \"FIFO\"", "\"multiplexing\": \"LIFO\"", "must be FIFO or ARBITRARY"),
         (
             "\"min_packet_length\": 4",
@@ -187,7 +187,7 @@ fn what_wopanets_does_not_know_is_refused_with_its_place() {
             "FIFO+ISS",
             "line 2: <network> 'demo' has technology 'ISS', which is not known",
         ),
-        ("FIFO+IS+PK", "FIFO+ARBITRARY", "says both"),
+        ("FIFO+IS+PK", "FIFO+ARBITRARY", "names both"),
         (
             "<switch name=\"a\"",
             "<switch name=\"a\" tech-latency=\"1us\"",
@@ -220,7 +220,7 @@ fn what_wopanets_does_not_know_is_refused_with_its_place() {
             "service-latency=\"10us\"",
             "no service-rate holds",
         ),
-        ("overhead=\"0\"", "overhead=\"20\"", "line 16: <flow> 'f' has an overhead"),
+        ("overhead=\"0\"", "overhead=\"20\"", "line 16: <flow> 'f' has a packet overhead"),
         ("lb-burst=\"100\"", "lb-burst=\"100\" period=\"1ms\"", "has a period, which is not for"),
         (
             "leaky-bucket\" lb-burst=\"100\"",
