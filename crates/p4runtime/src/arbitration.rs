@@ -140,7 +140,7 @@ pub enum ArbitrationError {
         limit: usize,
     },
     /// The device already remembers the election ids of `MAX_ROLES` roles.
-    #[error("The device already knows {MAX_ROLES} roles and takes no further one.")]
+    #[error("The device already knows {MAX_ROLES} roles and accepts no further one.")]
     TooManyRoles,
 }
 

@@ -111,7 +111,7 @@ async fn a_large_answer_takes_the_memory_of_one_message() {
     let mut client = raw(&address).await;
     let one_more = client.read(request.clone()).await.expect_err("too many");
     assert_eq!(one_more.code(), Code::ResourceExhausted);
-    assert!(one_more.message().contains("have not been taken"), "{}", one_more.message());
+    assert!(one_more.message().contains("have not been received"), "{}", one_more.message());
     drop(answers);
     let of_one_cell = v1::RegisterEntry {
         register_id: REGISTER,

@@ -52,7 +52,7 @@ impl Messages {
         let &[compressed, a, b, c, d, ..] = &*self.frame else { return self.keep(0) };
         let length = u32::from_be_bytes([a, b, c, d]) as usize;
         if compressed != 0 {
-            let message = "A message is compressed on a stream that did not say how.";
+            let message = "A message is compressed, but its stream named no compression.";
             return Some(Err(Status::internal(message)));
         }
         if length > self.limit {

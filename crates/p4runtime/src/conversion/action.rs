@@ -64,7 +64,7 @@ pub(super) fn call(
             .ok_or_else(|| EntityError::invalid(format!("{} has no parameter {id}", place())))?;
         let parameter = || format!("{}, parameter {id} '{}'", place(), declared.name);
         if arguments.iter().any(|argument| argument.param == id) {
-            return Err(EntityError::invalid(format!("{} is there twice", parameter())));
+            return Err(EntityError::invalid(format!("{} is given twice", parameter())));
         }
         let value = Value::new(declared.value, &param.value)
             .map_err(|error| EntityError::from(error).within(parameter()))?;

@@ -182,7 +182,7 @@ fn union(
             match header(fields, value)? {
                 Some(fields) => Ok(Some((name.clone(), fields))),
                 None => Err(EntityError::invalid(format!(
-                    "header '{name}' of the header union is named as valid but is not"
+                    "header '{name}' of the header union is named as valid but is not valid"
                 ))),
             }
         }

@@ -368,7 +368,7 @@ pub(super) fn value_set(
             .map_err(|error| error.within(format_args!("{}, member {position}", place())))?;
         if !seen.insert(fields.clone()) {
             return Err(EntityError::exists(format!(
-                "{}: member {position} is there twice",
+                "{}: member {position} is given twice",
                 place()
             )));
         }

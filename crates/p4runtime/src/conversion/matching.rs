@@ -45,7 +45,7 @@ pub(super) fn fields_of(
         let (position, of) =
             place.ok_or_else(|| EntityError::invalid(format!("there is no match field {id}")))?;
         if found.iter().any(|(taken, _)| *taken == position) {
-            return Err(EntityError::invalid(format!("match field {id} is there twice")));
+            return Err(EntityError::invalid(format!("match field {id} is given twice")));
         }
         let matching = matching(of, field)
             .map_err(|error| error.within(format_args!("match field {id} '{}'", of.name)))?;

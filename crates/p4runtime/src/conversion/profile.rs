@@ -110,7 +110,7 @@ fn checked_group(
         }
         if !ids.insert(id) {
             return Err(EntityError::invalid(format!(
-                "member {id} is there twice; use its weight instead"
+                "member {id} is given twice; use its weight instead"
             )));
         }
         let weight =

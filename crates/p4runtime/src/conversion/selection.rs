@@ -398,7 +398,7 @@ fn cells<T>(
                 && size > MAX_WILDCARD_CELLS
             {
                 return Err(EntityError::exhausted(format!(
-                    "'{name}' has {size} cells, more than the {MAX_WILDCARD_CELLS} that one read answers; \
+                    "'{name}' has {size} cells, more than the {MAX_WILDCARD_CELLS} that one read returns; \
                      read it by index"
                 )));
             }

@@ -323,7 +323,7 @@ fn check_presence<K: Ord, V>(
 fn match_key(key: EntryKey) -> Result<MatchKey, EntityError> {
     match key {
         EntryKey::Match(key) => Ok(key),
-        EntryKey::Default => Err(EntityError::invalid("the default entry is always there")),
+        EntryKey::Default => Err(EntityError::invalid("the default entry always exists")),
     }
 }
 

@@ -40,7 +40,7 @@ impl Form {
     /// encoding.
     pub(super) fn of_get(request: &GetRequest) -> Result<Self, EntityError> {
         let data = DataType::try_from(request.r#type).map_err(|_| {
-            EntityError::invalid(format!("There is no type of data {}.", request.r#type))
+            EntityError::invalid(format!("The data type {} is not defined.", request.r#type))
         })?;
         Ok(Self {
             written: written(request.encoding)?,
@@ -103,7 +103,7 @@ fn written(encoding: i32) -> Result<Written, EntityError> {
                 .map_or_else(|_| encoding.to_string(), |known| known.name().to_owned());
             let served = ENCODINGS.map(|known| known.name()).join(", ");
             Err(EntityError::unimplemented(format!(
-                "The encoding {requested} is not supported; {served} are."
+                "The encoding {requested} is not supported; supported are {served}."
             )))
         }
     }
@@ -118,7 +118,7 @@ fn modules(models: &[ModelData]) -> Result<Vec<Module>, EntityError> {
         known.ok_or_else(|| {
             let served = Module::ALL.map(|known| format!("{} {}", known.name(), known.version()));
             EntityError::invalid(format!(
-                "use_models has {:?} {:?}, which is not served; {} are.",
+                "use_models has {:?} {:?}, which is not served; served are {}.",
                 model.name,
                 model.version,
                 served.join(" and ")

@@ -36,7 +36,7 @@ pub(super) fn check_origin(path: &Path) -> Result<(), EntityError> {
         return Ok(());
     }
     Err(EntityError::invalid(format!(
-        "There is no origin {:?} here; openconfig, which is the default, is what there is.",
+        "The origin {:?} is not supported; use openconfig, which is the default.",
         path.origin
     )))
 }
@@ -48,7 +48,7 @@ pub(super) fn check(path: &Path) -> Result<(), EntityError> {
         return Ok(());
     }
     Err(EntityError::invalid(format!(
-        "The path {} leads nowhere; interfaces/interface[name=NAME] with config and state is what there is.",
+        "The path {} does not exist; the paths are interfaces/interface[name=NAME] and config and state below it.",
         shown(path)
     )))
 }

@@ -26,7 +26,9 @@ pub(super) fn set(
     timestamp: i64,
 ) -> Result<SetResponse, EntityError> {
     if !request.delete.is_empty() {
-        return Err(EntityError::unimplemented("Nothing can be deleted; update config/enabled."));
+        return Err(EntityError::unimplemented(
+            "Deletion is not supported; update config/enabled instead.",
+        ));
     }
     if !request.union_replace.is_empty() {
         return Err(EntityError::unimplemented(
@@ -113,7 +115,7 @@ fn write(
         [NAME] | [CONFIG, NAME] if value.as_str() == Some(&port.name) => {}
         [NAME] | [CONFIG, NAME] => {
             return Err(EntityError::invalid(format!(
-                "The name {value} is another than that of the interface, {:?}.",
+                "The name {value} differs from that of the interface, {:?}.",
                 port.name
             )));
         }
@@ -127,7 +129,7 @@ fn write(
         _ => {
             let JsonValue::Object(members) = value else {
                 return Err(EntityError::invalid(format!(
-                    "The node is a container; an object is needed, and {value} is none."
+                    "The node is a container; an object is needed, and {value} is not one."
                 )));
             };
             for (name, value) in members {

@@ -163,7 +163,7 @@ pub struct DigestList {
 pub enum DigestError {
     /// The controller has not enabled the digest, or the device runs no pipeline that has it.
     #[error(
-        "nobody has enabled digest {digest:#x} of device {device}; wait until a controller has \
+        "no controller has enabled digest {digest:#x} of device {device}; wait until a controller has \
          written its DigestEntry"
     )]
     NotEnabled {

@@ -62,7 +62,7 @@ async fn carry_out(device: DeviceHandle, load: PipelineLoad) -> Result<Answer, E
 
 /// Loads a pipeline on a separate thread.
 async fn loaded(load: PipelineLoad) -> Result<LoadedPipeline, EntityError> {
-    let ended = || internal("The thread that loads the pipeline has ended.");
+    let ended = || internal("The thread that loads the pipeline failed.");
     let permit = LOADS.acquire().await.map_err(|_| ended())?;
     let load_time = load.load_time();
     let (begin, begun) = oneshot::channel();

@@ -40,7 +40,9 @@ impl Services for Routes {
         match path.trim_start_matches('/').split_once('/') {
             Some(("p4.v1.P4Runtime", method)) => self.p4runtime.call(method, request),
             Some(("gnmi.gNMI", _)) => self.gnmi.call(request),
-            _ => Box::pin(async { Ok(Status::unimplemented("No such service.").into_http()) }),
+            _ => Box::pin(async {
+                Ok(Status::unimplemented("This server has no such service.").into_http())
+            }),
         }
     }
 

@@ -113,8 +113,8 @@ impl ReadAnswer {
         if let Rest::Going(going) = &mut rest {
             if Arc::strong_count(open) > MAX_OPEN_READS {
                 return Err(EntityError::exhausted(format!(
-                    "The answers to {MAX_OPEN_READS} Reads of this device have not been taken; \
-                     take those before you send another one, or cancel them."
+                    "The answers to {MAX_OPEN_READS} Reads of this device have not been received; receive or cancel \
+                     them before you send another Read."
                 )));
             }
             going._open = Some(Arc::clone(open));
@@ -195,8 +195,8 @@ impl Going {
         });
         if flow.is_break() && *spent >= MAX_READ_BYTES {
             reading.abandon(&EntityError::exhausted(format!(
-                "the answer to one Read is at most {MAX_READ_BYTES} bytes, {LOOK_BYTES} of which \
-                 stand for each entity that is looked at; read what is left with further Reads"
+                "the answer to one Read is at most {MAX_READ_BYTES} bytes, counting {LOOK_BYTES} bytes for each \
+                 entity that is examined; read the rest with further Reads"
             )));
             return true;
         }

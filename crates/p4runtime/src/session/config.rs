@@ -396,7 +396,9 @@ fn reconcile(
     now: Nanos,
 ) -> Result<(), EntityError> {
     let refuse = |error: EntityError| match policy {
-        Reconcile::Refuse => Err(invalid(format!("The device's entities cannot be kept: {error}"))),
+        Reconcile::Refuse => {
+            Err(invalid(format!("The entities of the device cannot be stored: {error}")))
+        }
         Reconcile::Drop => Ok(()),
     };
     each_written(initial, from, now, &mut |update| to.write(&update, now).or_else(refuse))

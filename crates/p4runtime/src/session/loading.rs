@@ -138,7 +138,7 @@ fn panicked(payload: &(dyn Any + Send)) -> EntityError {
     let reason =
         reason.or_else(|| payload.downcast_ref::<&str>().copied()).unwrap_or("no reason given");
     let message = format!(
-        "The pipeline was not loaded, because the compiler failed, which is a defect of it: {reason}"
+        "The pipeline was not loaded, because of a bug in the compiler of planimeter: {reason}"
     );
     EntityError::new(Code::Internal, message)
 }

@@ -50,7 +50,7 @@ pub struct PacketFilter {
 #[non_exhaustive]
 pub enum RoleConfigError {
     /// The bytes are not a message of the type that the URL names.
-    #[error("The configuration of {role} is no {CONFIG_NAME}: {cause}")]
+    #[error("The configuration of {role} is not a {CONFIG_NAME}: {cause}")]
     Malformed {
         /// The role.
         role: RoleKey,
@@ -64,7 +64,7 @@ pub enum RoleConfigError {
     #[error("The configuration of {0} has a packet-in filter but receives no packet-ins.")]
     FilterWithoutPacketIns(RoleKey),
     /// Two roles claim the same entity exclusively, or one shares what the other claims.
-    #[error("The configuration of {role} wants P4 id {id:#x}, which belongs to {owner}.")]
+    #[error("The configuration of {role} names P4 id {id:#x}, which belongs to {owner}.")]
     Overlap {
         /// The role.
         role: RoleKey,

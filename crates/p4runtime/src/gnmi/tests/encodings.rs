@@ -159,7 +159,7 @@ async fn encodings_that_are_not_served_are_unimplemented() {
         }
         assert_eq!(refused.code(), Code::Unimplemented);
         let expected =
-            format!("The encoding {named} is not supported; JSON, JSON_IETF, PROTO are.");
+            format!("The encoding {named} is not supported; supported are JSON, JSON_IETF, PROTO.");
         assert_eq!(refused.message(), expected);
     }
 }
