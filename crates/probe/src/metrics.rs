@@ -103,7 +103,7 @@ const GENERAL: &[Metric] = &[
     Metric {
         name: "unmatched",
         unit: Unit::Count,
-        summary: "Packet-outs that answer no packet-in and are no discovery frames",
+        summary: "Packet-outs that answer no packet-in and are not discovery frames",
         read: |trial| Some(trial.counts.unmatched as f64),
     },
     Metric {

@@ -173,7 +173,7 @@ impl Onos {
             let first = engine::p4runtime::addresses(config).first().map(|device| device.dial);
             let address = first.map_or(String::new(), |dial| format!(" such as {dial}"));
             causes.push(format!(
-                "ONOS has the netcfg of {unknown} of the {all} devices and made no device of it: \
+                "ONOS has the netcfg of {unknown} of the {all} devices and created no device from it: \
                  its log tells whether it knows the driver {} and the pipeconf {} (\"not \
                  registered\"); or it does not reach addresses{address}, see --advertise",
                 config.controller.onos_driver, config.controller.onos_pipeconf

@@ -208,7 +208,7 @@ pub fn follow(
             Received::Message(..) => {}
             Received::Lost(_) => {}
             Received::Nothing if Instant::now() > deadline(heard) => {
-                group.give_up(Rank::FIRST, "it said nothing for ten minutes");
+                group.give_up(Rank::FIRST, "it sent nothing for ten minutes");
             }
             Received::Nothing => {}
         }
@@ -527,7 +527,7 @@ pub(crate) fn between(command: Option<&str>, interrupt: &AtomicBool) -> Result<(
         // A process group of its own lets the command be stopped with its children.
         .process_group(0)
         .spawn()
-        .map_err(|error| failed(format!("could not be started: {error}")))?;
+        .map_err(|error| failed(format!("cannot be started: {error}")))?;
     loop {
         match child.try_wait().map_err(|error: io::Error| failed(error.to_string()))? {
             Some(status) if status.success() => return Ok(()),

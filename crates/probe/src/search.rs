@@ -334,7 +334,7 @@ impl LossFreeSearch {
             Method::Unfinished => "The search ended before the rate was known.".to_owned(),
             Method::NothingPassed => {
                 let lowest = self.tallies.first().map_or(self.range.low, |tally| tally.rate);
-                format!("No rate was, down to {:.3}/s.", all * lowest)
+                format!("No rate was loss-free, down to {:.3}/s.", all * lowest)
             }
             Method::NothingFailed(passes) => {
                 format!("No rate failed; the highest that was tried passed {passes} times.")

@@ -52,7 +52,7 @@ impl Threshold {
         let lacking = lacking.next();
         let untestable = lacking.map(|lacking| {
             format!(
-                "cannot be tested: it takes {} samples, not {}",
+                "cannot be tested: it needs {} samples, and there are {}",
                 lacking.needed, lacking.samples
             )
         });
@@ -95,8 +95,10 @@ impl Absent {
         let decides = missing as f64 > tolerated * wanted as f64;
         let remark = match decides {
             _ if missing == 0 => return None,
-            true => format!("{missing} of {wanted} have none, more than it may pass over"),
-            false => format!("{missing} of {wanted} have none"),
+            true => {
+                format!("{missing} of {wanted} have no value, more than the condition tolerates")
+            }
+            false => format!("{missing} of {wanted} have no value"),
         };
         Some(Self { remark, decides })
     }
@@ -311,9 +313,9 @@ mod tests {
         }
         let remark = |condition| evaluate(&[parse(condition)], &point).remove(0).remark;
         assert_eq!(remark("loss == 0").as_deref(), Some("with 410 of 1200 due that never left"));
-        let missing = "410 of 1200 have none, more than it may pass over";
+        let missing = "410 of 1200 have no value, more than the condition tolerates";
         assert_eq!(remark("rtt.p99 < 50ms").as_deref(), Some(missing));
-        assert_eq!(remark("rtt.p50 < 50ms").as_deref(), Some("410 of 1200 have none"));
+        assert_eq!(remark("rtt.p50 < 50ms").as_deref(), Some("410 of 1200 have no value"));
         assert_eq!(remark("rtt_from_sent.p99 < 50ms"), None);
     }
 
@@ -326,7 +328,7 @@ mod tests {
         let outcome = evaluate(&[parse("rtt.p999 < 1s")], &point).remove(0);
         assert_eq!((outcome.value, outcome.held, outcome.testable), (None, false, false));
         let remark = outcome.remark.as_deref();
-        assert_eq!(remark, Some("cannot be tested: it takes 1000 samples, not 150"));
+        assert_eq!(remark, Some("cannot be tested: it needs 1000 samples, and there are 150"));
         let outcome = evaluate(&[parse("rtt.p99 < 1s")], &point).remove(0);
         assert!(outcome.held && outcome.testable, "{outcome:?}");
         // The summary and JSON have no such value either.

@@ -148,12 +148,12 @@ fn sources() -> [Arg; 6] {
     [
         file("config").help("TOML file with settings").long_help(
             "TOML file with settings; see \"The TOML file\" below. A key that does not exist is an \
-             error, so that a slip of the pen cannot go unnoticed.",
+             error, so that a misspelt key does not go unnoticed.",
         ),
         file("legacy").help("Configuration file of OFCProbe or P4RCProbe").long_help(
             "config.ini of OFCProbe or P4RCProbe. The files that it names (topology.ini, GraphML, \
-             ofSwitch.ini) are looked for in its folder. What has no counterpart is said when the \
-             run starts.",
+             ofSwitch.ini) are looked for in its folder. Settings without a counterpart are listed when the run \
+             starts.",
         ),
         Arg::new("print-config")
             .long("print-config")

@@ -294,7 +294,7 @@ fn flood(evidence: &Evidence<'_>) -> Verdict {
     let by_probe = evidence.sockets.map_or(0.0, |sockets| sockets.probe_closed(evidence.window));
     if blocked < BLOCKED {
         let because = format!(
-            "Its connections accepted more for {} of the time, so the controller may take more.{busy}",
+            "Its connections had room for more during {} of the time, so the controller may take more.{busy}",
             percent(1.0 - blocked)
         );
         return plain(Saturated::Probe, because);
@@ -311,14 +311,14 @@ fn flood(evidence: &Evidence<'_>) -> Verdict {
         None => plain(
             Saturated::Unknown,
             format!(
-                "Connections accepted no more for {full} of the time, and the kernel does not tell whether the \
+                "Connections were full for {full} of the time, and the kernel does not tell whether the \
                  controller's windows or the network kept packet-ins back.{busy}"
             ),
         ),
         Some(closed) if closed >= blocked / 2.0 => plain(
             Saturated::Controller,
             format!(
-                "It did not read fast enough: connections accepted no more for {full} of the time, and its receive \
+                "It did not read fast enough: connections were full for {full} of the time, and its receive \
                  windows were closed for {}.{busy}",
                 percent(closed)
             ),
@@ -326,7 +326,7 @@ fn flood(evidence: &Evidence<'_>) -> Verdict {
         Some(closed) => plain(
             Saturated::Network,
             format!(
-                "Connections accepted no more for {full} of the time, although the controller's receive windows were \
+                "Connections were full for {full} of the time, although the controller's receive windows were \
                  closed for {} only.{}{busy}",
                 percent(closed),
                 sentence::sent_again(evidence)

@@ -65,7 +65,7 @@ impl Words<'_> {
         }
         if cut_off > self.explained.tolerance {
             parts.push(format!(
-                "It ended {} connections or had none: {} of {due} packet-ins that were due could not \
+                "It ended {} connections, or did not accept them: {} of {due} packet-ins that were due could not \
                  leave.",
                 self.evidence.counts.disconnects,
                 grouped(cut_off)
@@ -267,7 +267,7 @@ impl Words<'_> {
     pub(super) fn untold_growth(&self) -> String {
         let Edges { start, end } = self.explained.course.backlog();
         format!(
-            "All was answered in the end, but {} packet-ins were outstanding at the start of the window \
+            "All packet-ins were answered in the end, but {} packet-ins were outstanding at the start of the window \
              and {} at its end, which may be growth or chance. Lengthen --duration.{}",
             grouped(start),
             grouped(end),

@@ -399,7 +399,7 @@ fn floods_are_judged_by_their_connections() {
     let unread = InSockets { spells: vec![spell], ..closed(0.9) };
     let left = |due| Counts { due, sent: due, answered: due, ..Counts::default() };
     for (blocked, sockets, side, words) in [
-        (0.2, Some(closed(0.15)), PROBE, "accepted more for 80 % of the time"),
+        (0.2, Some(closed(0.15)), PROBE, "had room for more during 80 % of the time"),
         (0.9, Some(closed(0.85)), CONTROLLER, "did not read fast enough"),
         (0.9, Some(closed(0.05)), Network, "for 5 % only. TCP retransmitted 3 segments."),
         (0.9, None, Unknown, "the kernel does not tell"),

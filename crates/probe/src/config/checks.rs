@@ -208,8 +208,7 @@ fn topology(draft: &Draft, report: &mut Report<'_>) {
             report.conflict(
                 keys,
                 format!(
-                    "{spines} spines and {leaves} leaves have {links} links; {MOST_LINKS} are the \
-                     most"
+                    "{spines} spines and {leaves} leaves have {links} links; the maximum is {MOST_LINKS}"
                 ),
                 "fewer spines or fewer switches".to_owned(),
             );

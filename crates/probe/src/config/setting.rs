@@ -74,9 +74,9 @@ impl Limits {
             Self::Number(low, high) | Self::Seconds(low, high) => (low, high),
         };
         if magnitude < low {
-            Some(format!("{} is below the least, {}", self.show(magnitude), self.show(low)))
+            Some(format!("{} is below the minimum, {}", self.show(magnitude), self.show(low)))
         } else if magnitude > high {
-            Some(format!("{} is above the most, {}", self.show(magnitude), self.show(high)))
+            Some(format!("{} is above the maximum, {}", self.show(magnitude), self.show(high)))
         } else {
             None
         }

@@ -52,7 +52,7 @@ impl Measured {
         Self { value: Some(value), ..Self::default() }
     }
 
-    /// Creates the result of a trial for which the controller was not there.
+    /// Creates the result of a trial for which the controller was not reached.
     pub(crate) fn without_controller(reach: Reach, why: impl Into<String>) -> Self {
         Self { reach, ..Self::failed(why) }
     }

@@ -116,7 +116,10 @@ impl Northbound {
             Self::Command { command, .. } => {
                 let answer = shell(command, Some("flows"), "")?;
                 answer.trim().parse().map_err(|_| {
-                    format!("the answer to \"flows\" is \"{}\", no number", answer.trim())
+                    format!(
+                        "the answer to \"flows\" is \"{}\", which is not a number",
+                        answer.trim()
+                    )
                 })
             }
         }
@@ -298,7 +301,7 @@ mod tests {
         assert_eq!(told.provision(&[hop()]), Ok(()));
         let refused = command("exit 3").provision(&[hop()]).unwrap_err();
         assert!(refused.contains("exit 3") && refused.contains("ended with"), "{refused}");
-        assert!(command("echo many").flows().unwrap_err().contains("no number"));
+        assert!(command("echo many").flows().unwrap_err().contains("not a number"));
         assert!(command("echo '{}'").topology().unwrap_err().contains("switches"));
     }
 }

@@ -418,16 +418,12 @@ impl Runner<'_> {
             Completion::Partial { reason: "interrupted".to_owned() }
         } else if let Some(reason) = self.missed.take() {
             let measured = missing.len() < self.result.tests.len();
-            let reason = format!(
-                "the controller was not there any more for all that was to follow: {reason}"
-            );
-            match (measured, self.was_reached) {
-                (true, _) => Completion::Partial { reason },
-                (false, true) => Completion::Failed { reason },
-                (false, false) => Completion::Failed {
-                    reason: reason.replacen(" any more for all that was to follow", "", 1),
-                },
-            }
+            let reason = if measured || self.was_reached {
+                format!("the controller did not come back for the rest of the run: {reason}")
+            } else {
+                format!("the controller was not reached: {reason}")
+            };
+            if measured { Completion::Partial { reason } } else { Completion::Failed { reason } }
         } else if missing.len() == self.result.tests.len() {
             let first = self.result.tests.iter().flat_map(|outcome| &outcome.trials);
             let reason = first.filter_map(|trial| trial.remark.clone()).next();

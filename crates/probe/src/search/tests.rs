@@ -306,7 +306,10 @@ fn a_controller_that_loses_some_at_every_rate_is_given_up_where_too_few_packet_i
     assert_eq!(rates, [100.0, 50.0, 25.0, 12.5, 6.25, 3.125, 1.5625]);
     let result = search.result();
     assert_eq!((result.loss_free_rate, result.confidence), (None, None), "{result:?}");
-    assert!(result.loss_free_method.contains("No rate was, down to 1.562/s"), "{result:?}");
+    assert!(
+        result.loss_free_method.contains("No rate was loss-free, down to 1.562/s"),
+        "{result:?}"
+    );
 }
 
 #[test]

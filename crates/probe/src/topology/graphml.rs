@@ -305,7 +305,7 @@ impl<'a> Parser<'a> {
         let mut graph = Graph { nodes: self.nodes.len(), edges: Vec::new(), notes: Vec::new() };
         let self_loops = graph.resolve(self.edges, &self.nodes, path)?;
         for (count, what) in [
-            (self_loops, "self loops dropped: they are no links"),
+            (self_loops, "self loops dropped: they are not links"),
             (self.hyperedges, "hyperedges dropped: links have two ends"),
             (self.ignored_graphs, "further graphs ignored: only the first is read"),
         ] {

@@ -207,7 +207,7 @@ fn graphml_keeps_parallel_edges_and_drops_self_loops_with_a_note() {
         topology
             .notes()
             .iter()
-            .all(|note| note.ends_with(": 1 self loops dropped: they are no links"))
+            .all(|note| note.ends_with(": 1 self loops dropped: they are not links"))
     );
 }
 

@@ -109,14 +109,14 @@ fn never_left(counts: &Counts, hindered: Hindered, culprit: &str) -> String {
     let reasons: Vec<String> = [
         (cut_off, "had no connection to leave by"),
         (refused, refused_since.as_str()),
-        (rest, "the probe did not get to"),
+        (rest, "were not sent by the probe in time"),
     ]
     .into_iter()
     .filter(|(count, _)| *count > 0)
     .map(|(count, reason)| format!("{count} {reason}"))
     .collect();
     format!(
-        "{} of {} packet-ins that were due never left: {}. No round-trip time holds them.",
+        "{} of {} packet-ins that were due never left: {}. They have no round-trip times.",
         counts.unsent,
         counts.due,
         reasons.join(", ")

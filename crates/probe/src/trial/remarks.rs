@@ -18,9 +18,9 @@ const LONG_SETTLE: Duration = Duration::from_millis(500);
 pub(super) fn busy_before(settle: Duration, cpu: f64) -> Option<String> {
     (settle >= LONG_SETTLE && cpu > BUSY_BEFORE_PERCENT).then(|| {
         format!(
-            "The controller used {cpu:.0} % of a core in the {:.1} s before the first packet-in: it was \
-             busy with something else, such as what a trial before had left it, and what was measured \
-             includes that. Give it time with --settle, or restart it with --between.",
+            "The controller used {cpu:.0} % of a core in the {:.1} s before the first packet-in: it was busy with \
+             something else, such as work left by an earlier trial, and the figures include that. Give it time with \
+             --settle, or restart it with --between.",
             settle.as_secs_f64() / 2.0
         )
     })
@@ -101,7 +101,7 @@ pub(super) fn of_answers(counts: &Counts, switches: &[SwitchOutcome], load: Load
     let whose = match (floods(counts), at) {
         (true, _) if at == switches.len() => "it floods".to_owned(),
         (true, _) => format!("it floods at {at} of {} switches", switches.len()),
-        (false, 1..) => format!("it floods at {at} of {} switches alone", switches.len()),
+        (false, 1..) => format!("it floods, but only at {at} of {} switches", switches.len()),
         (false, 0) if duplicated > answered / 10 => {
             return vec![format!(
                 "{repeated} of {answered} packet-ins that were answered had further answers, \
@@ -181,7 +181,7 @@ mod tests {
             assert!(said.starts_with("100 of 700") && !said.contains("flood"), "{said}");
         }
         let said = note(&[counts(1_000, 3_000, 1_000), counts(4_000, 0, 0)]);
-        assert!(said.contains("it floods at 1 of 2 switches alone"), "{said}");
+        assert!(said.contains("it floods, but only at 1 of 2 switches"), "{said}");
         assert_eq!(note(&[counts(2_000, 200, 200)]), "");
         assert_eq!(note(&[counts(0, 0, 0)]), "");
     }

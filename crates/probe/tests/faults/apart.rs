@@ -118,5 +118,5 @@ fn a_search_names_the_switch_that_lowers_it() {
     assert!(result.notes.iter().any(|note| note.contains(&named)), "{:?}", result.notes);
     let search = result.search.expect("a search");
     assert_eq!((search.loss_free_rate, search.confidence), (None, None), "{search:?}");
-    assert!(search.loss_free_method.contains("No rate was, down to"), "{search:?}");
+    assert!(search.loss_free_method.contains("No rate was loss-free, down to"), "{search:?}");
 }

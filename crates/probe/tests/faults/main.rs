@@ -247,7 +247,7 @@ fn a_controller_that_turns_to_text_in_the_middle_of_traffic() {
     let counts = trial.counts;
     assert!(counts.disconnects >= 2, "{counts:?}");
     let errors = &trial.handshake.errors;
-    assert!(errors.keys().any(|error| error.contains("no version")), "{errors:?}");
+    assert!(errors.keys().any(|error| error.contains("not a version")), "{errors:?}");
 }
 
 #[test]

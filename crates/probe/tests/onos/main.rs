@@ -104,7 +104,10 @@ fn known_and_ignored_devices_are_distinguished() {
     assert!(reason.starts_with("0 of 2 switches were ready after 0.3 s"), "{reason}");
     assert!(reason.contains("ONOS knows 1 of the 2 devices and is not connected"), "{reason}");
     assert!(reason.contains("12 to 50 s") && reason.contains("--connect-timeout"), "{reason}");
-    assert!(reason.contains("has the netcfg of 1 of the 2 devices and made no device"), "{reason}");
+    assert!(
+        reason.contains("has the netcfg of 1 of the 2 devices and created no device"),
+        "{reason}"
+    );
     assert!(reason.contains("the driver bmv2 and the pipeconf org.onosproject.pip"), "{reason}");
 }
 

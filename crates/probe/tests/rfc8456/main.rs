@@ -216,7 +216,7 @@ fn a_controller_that_is_not_there_is_tried_once_for_all_tests() {
         assert_eq!(trials(&result), (1, 1), "{tests}: {result:?}");
         match &result.completion {
             Completion::Failed { reason } => {
-                assert!(reason.starts_with("the controller was not there: "), "{reason}");
+                assert!(reason.starts_with("the controller was not reached: "), "{reason}");
             }
             other => panic!("{other:?}"),
         }
@@ -261,7 +261,7 @@ fn a_controller_that_ends_after_a_trial_ends_the_run() {
     assert_eq!(trials(&result), (2, 1), "{result:?}");
     match &result.completion {
         Completion::Partial { reason } => {
-            assert!(reason.contains("not there any more for all that was to follow"), "{reason}");
+            assert!(reason.contains("did not come back for the rest of the run"), "{reason}");
         }
         other => panic!("{other:?}"),
     }

@@ -205,7 +205,7 @@ fn a_program_that_does_not_compile_is_said_with_its_error() {
     });
     let outcome = of(&result, Test::ReactivePathTime);
     let remark = outcome.trials.first().and_then(|trial| trial.remark.as_deref());
-    assert!(remark.is_some_and(|remark| remark.contains("not compiled")), "{outcome:?}");
+    assert!(remark.is_some_and(|remark| remark.contains("could not be compiled")), "{outcome:?}");
     // A switch that shares its port with others cannot be switched off alone.
     let shared = [("plan.kind", "rfc8456:5.1.4"), ("p4runtime.devices-per-port", "3")];
     let result = run_against(first_port, &shared);

@@ -111,7 +111,7 @@ fn faults_of_all_sources_are_reported_together() {
 fn a_single_fault_is_a_single_line() {
     assert_eq!(
         faults("probe --rate 0"),
-        "--rate: 0 is below the least, 0.001; write for instance 1.5k"
+        "--rate: 0 is below the minimum, 0.001; write for instance 1.5k"
     );
 }
 

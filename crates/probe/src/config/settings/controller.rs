@@ -10,7 +10,7 @@ pub(in crate::config) static SETTINGS: &[Setting] = &[
         value_name: "HOST[:PORT]",
         default: "127.0.0.1:6653",
         example: "192.0.2.7:6633",
-        summary: "Where OpenFlow switches dial",
+        summary: "Address of the controller, which OpenFlow switches dial",
         manual: "Host name or address of the controller, and its port if it is not 6653, the one \
             that IANA assigned to OpenFlow; an IPv6 address with a port stands in brackets. \
             P4Runtime switches do not dial and ignore it.",

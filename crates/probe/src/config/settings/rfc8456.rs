@@ -10,8 +10,8 @@ pub(in crate::config) static SETTINGS: &[Setting] = &[
         default: "100",
         example: "1k",
         summary: "New paths, and packets of a stream, per second",
-        manual: "What the tests of paths offer (5.1.6, 5.1.7, 5.2.3) and how fine those of streams see \
-            (5.4.1, 5.4.2): a time is known to one over the rate. The document asks for the rate of \
+        manual: "The rate that the tests of paths offer (5.1.6, 5.1.7, 5.2.3), and the resolution of those of \
+             streams (5.4.1, 5.4.2): a time is known to one over the rate. The document asks for the rate of \
             5.1.3 where a stream of new flows is meant; that is a figure of the same run.",
         limits: Limits::Number(1.0, 1e6),
         slot: |draft| &mut draft.rfc8456.rate,
@@ -23,8 +23,8 @@ pub(in crate::config) static SETTINGS: &[Setting] = &[
         value_name: "NUMBER",
         default: "10k",
         example: "100k",
-        summary: "Most flows that a trial offers",
-        manual: "The forwarding table capacity (5.2.3) is looked for up to here.",
+        summary: "Largest number of flows that a trial offers",
+        manual: "The limit of the search for the forwarding table capacity (5.2.3).",
         limits: Limits::Number(1.0, 16_000_000.0),
         slot: |draft| &mut draft.rfc8456.flows,
         ..BASE
@@ -35,8 +35,8 @@ pub(in crate::config) static SETTINGS: &[Setting] = &[
         value_name: "NUMBER",
         default: "256",
         example: "2k",
-        summary: "Most switches of the tests that look for a capacity",
-        manual: "Control sessions (5.2.1) and network discovery size (5.2.2) are looked for up to here. \
+        summary: "Largest number of switches in the tests of a capacity",
+        manual: "The limit of the searches for control sessions (5.2.1) and network discovery size (5.2.2). \
             A topology of a file has as many switches as that.",
         limits: Limits::Number(2.0, 100_000.0),
         slot: |draft| &mut draft.rfc8456.switches,
@@ -48,7 +48,7 @@ pub(in crate::config) static SETTINGS: &[Setting] = &[
         value_name: "DURATION",
         default: "3s",
         example: "500ms",
-        summary: "Time between two looks at what the controller knows",
+        summary: "Interval at which the controller's topology and entries are read",
         manual: "At its topology (the document recommends 3 s, 5.1.1) and at its entries (5.2.3).",
         limits: Limits::Seconds(0.01, WEEK),
         slot: |draft| &mut draft.rfc8456.interval,
@@ -59,7 +59,7 @@ pub(in crate::config) static SETTINGS: &[Setting] = &[
         flag: "rfc8456-standby",
         value_name: "ADDRESSES",
         example: "192.0.2.8:6653",
-        summary: "OpenFlow controllers that stand by, with commas between",
+        summary: "Standby OpenFlow controllers, with commas between",
         manual: "For the failover (5.4.1). OpenFlow 1.3 switches have a session with each of them from the \
             beginning, and their roles decide; OpenFlow 1.0 has no roles, so switches go to the next \
             when they lose one. P4Runtime controllers dial, and election ids decide.",
@@ -83,7 +83,7 @@ pub(in crate::config) static SETTINGS: &[Setting] = &[
         value_name: "KIND:WHERE",
         example: "ofctl:http://127.0.0.1:8080",
         summary: "The northbound interface of the controller",
-        manual: "What is asked for the topology and its flows, and told of paths (5.1.5, 5.1.7): \
+        manual: "Interface at which the topology and its flows are read, and paths are requested (5.1.5, 5.1.7): \
             ofctl:URL, the REST of os-ken and Ryu (ofctl_rest and rest_topology); onos:URL, that of \
             ONOS with --onos-user and --onos-password; command:COMMAND, a command of yours, run by sh -c \
             with what is wanted in PLANIMETER_ASK; see docs/rfc8456.md.",

@@ -143,7 +143,7 @@ pub(in crate::config) static SETTINGS: &[Setting] = &[
         value_name: "SWITCHES:DIFFERENCES",
         kind: Kind::Tables,
         example: "0-9:rate=500,start-delay=2s",
-        summary: "What differs for some switches; may be repeated",
+        summary: "Settings that differ for some switches; may be repeated",
         manual: "The index of a switch (from 0) or a range of them, and after the colon, with \
             commas between: rate=RATE, arrivals=DISTRIBUTION, start-delay=DURATION after the start \
             of traffic, stop-delay=DURATION before its end, replay=FILE as the frames of this \

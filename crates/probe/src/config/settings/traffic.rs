@@ -95,7 +95,7 @@ pub(in crate::config) static SETTINGS: &[Setting] = &[
         value_name: "LOAD",
         default: "packet-in",
         example: "digest",
-        summary: "What switches send: packet-in, digest or idle-timeout",
+        summary: "Message that switches send: packet-in, digest or idle-timeout",
         manual: "packet-in sends a packet, and its answer is a packet-out. digest sends a list of \
             one digest over P4Runtime, filled with the addresses and ports of the packet, and its \
             answer is the acknowledgement of that list. Which digest is p4runtime.digest. A switch \

@@ -158,7 +158,7 @@ fn advice_is_not_refused_in_turn() {
     config("timing.measure = \"10ms\"\ntiming.sample = \"10ms\"\n");
     refused(
         "timing.measure = \"1ms\"\n",
-        "probe.toml:1: timing.measure: 1ms is below the least, 10ms; write for instance measure = \
+        "probe.toml:1: timing.measure: 1ms is below the minimum, 10ms; write for instance measure = \
          \"1m\"",
     );
     // The window times the number of switches may reach the limit of remembered packet-ins.
@@ -177,7 +177,7 @@ fn advice_is_not_refused_in_turn() {
 fn a_closed_loop_needs_a_window() {
     refused(
         "[traffic]\nmode = \"closed\"\nwindow = 0\n",
-        "probe.toml:3: traffic.window: 0 is below the least, 1; write for instance window = 100",
+        "probe.toml:3: traffic.window: 0 is below the minimum, 1; write for instance window = 100",
     );
 }
 
@@ -192,7 +192,7 @@ fn frames_hold_their_headers_and_an_id() {
     config("traffic.frame-bytes = 60\ntraffic.frame = \"udp\"\n");
     refused(
         "traffic.frame-bytes = 59\n",
-        "probe.toml:1: traffic.frame-bytes: 59 is below the least, 60; write for instance frame-bytes = \
+        "probe.toml:1: traffic.frame-bytes: 59 is below the minimum, 60; write for instance frame-bytes = \
          1508",
     );
 }
@@ -255,7 +255,7 @@ fn topologies_fit_in_memory() {
     refused(
         "[switches]\ntopology = \"leaf-spine:30000\"\ncount = 90000\nports = 60001\n",
         "probe.toml:2: switches.topology: 30000 spines and 60000 leaves have 1800000000 links; \
-         10000000 are the most; write fewer spines or fewer switches",
+         the maximum is 10000000; write fewer spines or fewer switches",
     );
 }
 
@@ -311,7 +311,7 @@ fn something_is_sampled() {
 fn something_is_measured() {
     refused(
         "timing.measure = \"0s\"\n",
-        "probe.toml:1: timing.measure: 0s is below the least, 10ms; write for instance measure = \
+        "probe.toml:1: timing.measure: 0s is below the minimum, 10ms; write for instance measure = \
          \"1m\"",
     );
 }
@@ -320,12 +320,12 @@ fn something_is_measured() {
 fn something_is_sent() {
     refused(
         "traffic.rate = 0\n",
-        "probe.toml:1: traffic.rate: 0 is below the least, 0.001; write for instance rate = \
+        "probe.toml:1: traffic.rate: 0 is below the minimum, 0.001; write for instance rate = \
          \"1.5k\"",
     );
     refused(
         "traffic.rate = 1000000000\n",
-        "probe.toml:1: traffic.rate: 1000M is above the most, 100M; write for instance rate = \
+        "probe.toml:1: traffic.rate: 1000M is above the maximum, 100M; write for instance rate = \
          \"1.5k\"",
     );
 }

@@ -137,7 +137,7 @@ whole_numbers!(u16, u32, u64, usize);
 /// Parses a whole number that fits its type.
 pub(super) fn narrow<T: TryFrom<u128>>(text: &str, most: u128) -> Result<T, Rejection> {
     let whole = parse_whole(text)?;
-    T::try_from(whole).map_err(|_| format!("{text} is above the most, {most}").into())
+    T::try_from(whole).map_err(|_| format!("{text} is above the maximum, {most}").into())
 }
 
 impl Value for Duration {
@@ -350,7 +350,7 @@ mod tests {
         }
         assert_eq!(
             narrow::<u16>("70000", 65535).map_err(|rejection| rejection.message),
-            Err("70000 is above the most, 65535".to_owned())
+            Err("70000 is above the maximum, 65535".to_owned())
         );
     }
 

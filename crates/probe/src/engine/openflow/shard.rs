@@ -45,7 +45,9 @@ enum ConnectionError {
     Closed,
     #[error("the controller does not speak OpenFlow: {0}")]
     Framing(#[from] FramingError),
-    #[error("the controller does not speak OpenFlow: a message begins with {0:#04x}, no version")]
+    #[error(
+        "the controller does not speak OpenFlow: a message begins with {0:#04x}, which is not a version"
+    )]
     Foreign(u8),
     #[error("{0}")]
     Session(String),

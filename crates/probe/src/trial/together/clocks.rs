@@ -50,7 +50,7 @@ impl Together<'_> {
                 return None;
             }
             if self.clock.now() >= deadline {
-                self.group.give_up(rank, format!("it said nothing for {} s", EACH.as_secs()));
+                self.group.give_up(rank, format!("it sent nothing for {} s", EACH.as_secs()));
                 return None;
             }
             self.look(plan, Duration::from_millis(100));
