@@ -73,7 +73,7 @@ class PlanimeterSwitch(Switch):
         deadline = time.monotonic() + START_TIMEOUT
         while "listening on" not in self.said():
             if self.process.poll() is not None or time.monotonic() > deadline:
-                said = self.said().strip() or f"it said nothing for {START_TIMEOUT} s"
+                said = self.said().strip() or f"it printed nothing for {START_TIMEOUT} s"
                 raise RuntimeError(f"{self.name} did not start: {said}")
             time.sleep(0.05)
 

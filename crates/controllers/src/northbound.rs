@@ -95,7 +95,8 @@ fn answer(request: &HttpRequest, paths: &dyn Paths) -> Result<Value, Refusal> {
         }
         _ => Err((
             StatusCode::NOT_FOUND,
-            "There are GET /v1.0/topology/switches, /v1.0/topology/links and /stats/flow/ID, and POST /stats/flowentry/add."
+            "The paths are GET /v1.0/topology/switches, /v1.0/topology/links and /stats/flow/ID, and POST \
+             /stats/flowentry/add."
                 .to_owned(),
         )),
     }
@@ -146,9 +147,10 @@ fn rules(network: &paths::Network, switch: SwitchId) -> Option<Value> {
 
 /// Parses the rule that a request describes.
 fn rule_of(body: &[u8]) -> Result<(SwitchId, Rule), String> {
-    let entry: Value = serde_json::from_slice(body).map_err(|error| format!("no JSON: {error}"))?;
+    let entry: Value =
+        serde_json::from_slice(body).map_err(|error| format!("not JSON: {error}"))?;
     let number = |value: &Value, name: &str| {
-        value.as_u64().ok_or_else(|| format!("`{name}` is missing, or no number"))
+        value.as_u64().ok_or_else(|| format!("`{name}` is missing or not a number"))
     };
     let port = |value: &Value, name: &str| {
         let number = number(value, name)?;
@@ -161,7 +163,7 @@ fn rule_of(body: &[u8]) -> Result<(SwitchId, Rule), String> {
     };
     let output = match entry["actions"].as_array().map(Vec::as_slice) {
         Some([only]) if only["type"] == "OUTPUT" => port(&only["port"], "actions[0].port")?,
-        _ => return Err("`actions`: there has to be one, OUTPUT".to_owned()),
+        _ => return Err("`actions`: exactly one is needed, OUTPUT".to_owned()),
     };
     let flow = Flow {
         ingress: port(&fields["in_port"], "match.in_port")?,

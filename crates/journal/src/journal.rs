@@ -63,7 +63,7 @@ impl<S: Storage> Journal<S> {
             visit(record).map_err(|unreadable| match unreadable {
                 Unreadable::Kind => OpenError::Newer { path: path.clone(), offset, kind },
                 Unreadable::Body => {
-                    OpenError::damaged(path, offset, sequence, "its content does not decode")
+                    OpenError::damaged(path, offset, sequence, "its content cannot be decoded")
                 }
             })
         };

@@ -72,7 +72,7 @@ impl Ended {
             // The kernel kills a process if memory runs out.
             Some(Signal::KILL) => too_large(limits.memory),
             _ if errors.contains(STACK_OVERFLOW) => {
-                failed("the compiler overflowed its stack, which is a defect of it")
+                failed("the compiler overflowed its stack, which is a bug in planimeter")
             }
             _ => {
                 let message = errors.lines().find(|line| !line.trim().is_empty());
@@ -88,7 +88,7 @@ impl Ended {
 
 fn too_large(limit: u64) -> EntityError {
     EntityError::exhausted(format!(
-        "To load the pipeline takes more than {limit} bytes of memory (--push-memory). The pipeline \
+        "Loading the pipeline takes more than {limit} bytes of memory (--push-memory). The pipeline \
          that runs is unchanged."
     ))
 }

@@ -87,7 +87,9 @@ fn files(address: &str) -> Option<pcap::Files> {
 #[non_exhaustive]
 pub enum SpecError {
     /// The text has the wrong form.
-    #[error("{text:?} is not a port: write NUMBER@INTERFACE, as 1@veth0, or NUMBER@pcap:IN,OUT")]
+    #[error(
+        "{text:?} is not a port: write NUMBER@INTERFACE, such as 1@veth0, or NUMBER@pcap:IN,OUT"
+    )]
     Form {
         /// The text, as written.
         text: String,
@@ -160,7 +162,7 @@ pub enum OpenError {
     },
     /// The driver of the interface does not support XDP.
     #[error(
-        "the driver of interface {interface} knows no XDP: write NUMBER@xdp:{interface},generic, \
+        "the driver of interface {interface} does not support XDP: write NUMBER@xdp:{interface},generic, \
          or NUMBER@{interface} for a packet socket, which is about as fast then"
     )]
     NoXdp {
@@ -169,7 +171,7 @@ pub enum OpenError {
     },
     /// The MTU of the interface or of its peer is too large for XDP.
     #[error(
-        "interface {interface} or its peer has an MTU that is too great for XDP ({longest} is not): \
+        "interface {interface} or its peer has an MTU that is too great for XDP (the maximum is {longest}): \
          `ip link set {interface} mtu {longest}`, or NUMBER@{interface} for a packet socket"
     )]
     TooLong {

@@ -66,7 +66,7 @@ pub enum LoadError {
     #[error("internal error in the loader at {0}; please report it with the program")]
     Internal(InternalError),
     /// The thread that measures the program could not be started.
-    #[error("no thread to load the program: {0}")]
+    #[error("no thread can be started to load the program: {0}")]
     Thread(String),
     /// There is not enough memory for the program's entries.
     #[error("no memory for the tables of the program: make them smaller")]

@@ -85,8 +85,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         title: "A controller, a P4 program, a pipeline and a network".to_owned(),
         findings: Vec::new(),
         notes: vec![
-            "Controller, switches and program are Planimeter's own and share this machine: the figures show the method, and \
-             are no figures of your controller or device."
+            "Controller, switches and program are Planimeter's own and share this machine: the figures show the \
+             method and say nothing about your controller or device."
                 .to_owned(),
         ],
         partial: None,

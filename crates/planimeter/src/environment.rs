@@ -70,7 +70,7 @@ impl Environment<'_> {
         let broken = findings.broken_promises().next().map(|one| one.case.design.to_string());
         match broken {
             Some(design) => Err(Failure::run(format!(
-                "{design} lost updates that it promises to keep: a defect of Planimeter, please report it"
+                "{design} lost updates that it promises to keep: a bug in Planimeter; please report it"
             ))),
             None => Ok(findings),
         }

@@ -91,16 +91,16 @@ fn something_else(path: &Path) -> Option<&'static str> {
             "this is a script; name the program before it: planimeter stf PROGRAM.p4 SCRIPT.stf"
         }
         "txtpb" | "txt" => {
-            "this is text, P4Info perhaps, and no program; name the P4 source, or the JSON that p4c made of it"
+            "this is text, perhaps P4Info, and not a program; name the P4 source, or the JSON that p4c made of it"
         }
         "toml" => {
-            "this is a file of settings, and no program; name the P4 source, or the JSON that p4c made of it"
+            "this is a file of settings and not a program; name the P4 source, or the JSON that p4c made of it"
         }
         "md" => {
-            "this is a document, and no program; name the P4 source, or the JSON that p4c made of it"
+            "this is a document and not a program; name the P4 source, or the JSON that p4c made of it"
         }
         "pcap" | "pcapng" => {
-            "this is a capture, and no program; name the P4 source, or the JSON that p4c made of it"
+            "this is a capture and not a program; name the P4 source, or the JSON that p4c made of it"
         }
         _ => return None,
     })

@@ -81,8 +81,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
             json::from_json(text).map_err(|error| {
                 let elsewhere = match error {
                     json::ReadError::OtherSchema { .. } => {
-                        "; the report of another verb is report.html in its run directory, and `planimeter compare` holds \
-                         results of any verb against each other"
+                        "; the report of another verb is report.html in its run directory, and `planimeter compare` \
+                         compares results of any verb"
                     }
                     _ => "",
                 };

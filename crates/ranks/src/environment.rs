@@ -131,8 +131,12 @@ fn number(variable: &'static str, value: Option<String>) -> Result<u32, JoinErro
 
 fn address(variable: &'static str, value: Option<String>) -> Result<SocketAddr, JoinError> {
     let wrong = |problem: String| JoinError::Variable { variable, problem };
-    let text = value
-        .ok_or_else(|| wrong(format!("is not set: where {} listens, as host:port", Rank::FIRST)))?;
+    let text = value.ok_or_else(|| {
+        wrong(format!(
+            "is not set; give the address at which {} listens, as host:port",
+            Rank::FIRST
+        ))
+    })?;
     let found = text.to_socket_addrs().map_err(|error| wrong(format!("`{text}`: {error}")))?.next();
     found.ok_or_else(|| wrong(format!("`{text}` has no address")))
 }

@@ -144,7 +144,7 @@ impl Group {
         match serde_json::from_slice(bytes) {
             Ok(message) => Received::Message(from, message),
             Err(error) => {
-                self.give_up(from, format!("its message was not understood: {error}"));
+                self.give_up(from, format!("its message cannot be decoded: {error}"));
                 Received::Lost(from)
             }
         }

@@ -28,7 +28,7 @@ pub(crate) fn start() -> Result<Group, String> {
     let (universe, granted) = mpi::initialize_with_threading(Threading::Funneled)
         .ok_or("it was started before in this process")?;
     if granted < Threading::Funneled {
-        return Err("it takes no process that has threads".into());
+        return Err("it cannot be started in a process that has threads".into());
     }
     let world = universe.world();
     Ok(Group::new(Box::new(MpiLink {

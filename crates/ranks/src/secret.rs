@@ -137,7 +137,7 @@ pub(crate) fn introduce(
     let mut answer = [0; 8 + 2 * LENGTH];
     timed.read_exact(&mut answer)?;
     if !answer.starts_with(&MAGIC) {
-        return Err(io::Error::other("what listens there is no rank"));
+        return Err(io::Error::other("the process that listens there is not a rank"));
     }
     let (nonce, proof) = answer.split_at(8 + LENGTH);
     let mut first = [0; LENGTH];

@@ -62,7 +62,7 @@ pub enum ShareError {
         what: String,
     },
     /// The first rank is gone, or refused the work.
-    #[error("rank 0 does not lead the work any more: {0}")]
+    #[error("rank 0 no longer leads the work: {0}")]
     Alone(String),
 }
 

@@ -224,7 +224,7 @@ fn notes(bounds: &Bounds<'_>) -> Vec<Note> {
     if unproven > 0 {
         let text = format!(
             "cross traffic is bounded {}, as DNC does; that is proven only where servers serve in \
-             any order and nothing leaves the path of the flow and comes back. --flow-of-interest \
+             any order and no traffic leaves the path of the flow and returns. --flow-of-interest \
              lowest-priority-where-proven gives bounds that are proven.",
             FlowOfInterest::LowestPriority
         );

@@ -55,7 +55,7 @@ fn alarms(run: &Run<'_>) -> Vec<Alarm> {
         let text = format!("{} of {} updates are missing", lost(one), whole(one.updates));
         let at = format!("{}, {}, {}", design(&one.case), method(&one.case), cores(one.case.cores));
         Alarm::new(alarm::Kind::Wrong, "LOST", text)
-            .with(format!("in {at}: a defect of Planimeter, please report it."))
+            .with(format!("in {at}: a bug in Planimeter; please report it."))
     }));
     alarms
 }

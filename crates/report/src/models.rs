@@ -200,8 +200,8 @@ fn remarks(verification: &Verification) -> Vec<(bool, String)> {
         remarks.push((
             true,
             format!(
-                "{} of {} packets were lost; delays are those of the others. The method takes the device for lossless: measure \
-                 at a lower rate.",
+                "{} of {} packets were lost; delays are those of the others. The method assumes that the device \
+                 loses no packets: measure at a lower rate.",
                 counts.lost, counts.sent
             ),
         ));

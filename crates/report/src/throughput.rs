@@ -167,7 +167,7 @@ fn checked(case: &Case) -> String {
 pub fn fault(case: &Case) -> Option<String> {
     if let Some(difference) = &case.comparison.difference {
         return Some(format!(
-            "{} differs from the interpreter for the packet {}: a defect of Planimeter, please report it",
+            "{} differs from the interpreter for the packet {}: a bug in Planimeter; please report it",
             path(case),
             hex(&difference.packet)
         ));
@@ -181,8 +181,7 @@ pub fn fault(case: &Case) -> Option<String> {
     }
     (case.counts.wrong > 0).then(|| {
         format!(
-            "{} of {} checked packets left with a wrong content, {} on {}: this is a data race, or a defect of \
-             Planimeter",
+            "{} of {} checked packets left with wrong content, {} on {}: this is a data race, or a bug in Planimeter",
             whole(case.counts.wrong),
             whole(case.counts.checked),
             path(case),
@@ -215,7 +214,7 @@ fn busy(run: &Run<'_>) -> Option<String> {
     (least < 0.99).then(|| {
         format!(
             "Other processes used the cores: in the worst repetition the worker whose latency was measured had its \
-             core for {}              of the time. Latencies include the waits; rates are per second of processor \
+             core for {} of the time. Latencies include the waits; rates are per second of processor \
              time and exclude them. Measure again on a quiet machine before you publish.",
             figure(least, Unit::Fraction)
         )
@@ -355,7 +354,7 @@ fn how_measured(io: Io) -> String {
              per second of the worker's processor time, without the time in which it waited for packets; sending \
              back alone is the same worker without a program. Latency: the time from when a packet is due until the \
              generator receives it, in an open loop, percentiles with their intervals over repetitions; a dash where \
-             packets were lost. Checked: packets that came back and are what the interpreter gives for some flow.",
+             packets were lost. Checked: packets that came back and equal the interpreter's output for some flow.",
             io.name()
         ),
     }

@@ -128,7 +128,9 @@ fn ports(out: &mut String, devices: &[DeviceState]) {
         });
         family.write(out, samples);
     };
-    write(gauge("port_up", "Whether packets can pass: it is enabled and has a link."), |p| p.up);
+    write(gauge("port_up", "Whether packets can pass: the port is enabled and has a link."), |p| {
+        p.up
+    });
     write(gauge("port_enabled", "Whether packets are to pass."), |p| p.enabled);
     write(gauge("port_recording_ended", "Whether a capture ended before its time."), |p| {
         p.recording_fault.is_some()

@@ -135,8 +135,8 @@ async fn watch_recordings(shared: Arc<Shared>, ports: Arc<Ports>) {
         for (number, name, fault) in ports.ended_recordings() {
             let id = shared.id;
             let message = format_args!(
-                "device {id}: port {number}: a capture of {name} has ended: {fault}; the port goes \
-                 on, and what passes it now is not recorded"
+                "device {id}: port {number}: a capture of {name} has ended: {fault}; the port continues, and packets \
+                 that pass it from now on are not recorded"
             );
             shared.log.line(Verbosity::Error, message);
         }

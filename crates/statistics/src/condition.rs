@@ -106,7 +106,7 @@ impl Condition {
         let spelling = scanner.rest();
         let limit = match sign {
             Some(_) if spelling != "%" => {
-                let reason = "a change against the base is in percent, such as +10%".to_owned();
+                let reason = "a change from the baseline is in percent, such as +10%".to_owned();
                 return Err(scanner.error(number_at, reason));
             }
             Some(sign) => Limit::Change(sign * number / 100.0),
@@ -298,7 +298,7 @@ mod tests {
         let error = parse("rtt.p50 < +5ms").expect_err("no percent");
         assert_eq!(
             error.to_string(),
-            "\"rtt.p50 < +5ms\", column 11: a change against the base is in percent, such as +10%"
+            "\"rtt.p50 < +5ms\", column 11: a change from the baseline is in percent, such as +10%"
         );
         let error = Condition::parse("rtt.p50 < +10%", METRICS.into_iter(), false);
         assert!(error.expect_err("no base").reason.contains("expected a number"));

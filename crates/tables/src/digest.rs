@@ -247,7 +247,7 @@ fn receive(socket: &mut TcpStream) -> io::Result<(bool, Vec<u8>)> {
 #[non_exhaustive]
 pub enum DigestError {
     /// The sockets could not be created.
-    #[error("no socket between data plane and controller: {0}")]
+    #[error("no socket can be opened between data plane and controller: {0}")]
     Socket(#[from] io::Error),
 }
 

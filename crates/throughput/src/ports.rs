@@ -257,7 +257,9 @@ fn shared_memory() -> Result<Medium, PortError> {
     let start = std::time::Instant::now();
     while !(generator.reopen() && worker.reopen()) {
         if start.elapsed() > Duration::from_secs(5) {
-            return Err(PortError::Missing("DPDK's ends of a line did not find each other in 5 s"));
+            return Err(PortError::Missing(
+                "the two DPDK ports of a line did not connect within 5 s",
+            ));
         }
     }
     Ok(Medium::Wire { generator, worker, namespace: None })

@@ -194,7 +194,7 @@ impl<'a> Worker<'a> {
             };
             if let Err(error) = self.add(socket) {
                 self.shared.counters.failed();
-                self.shared.journal.note(format_args!("cannot take on a switch: {error}"));
+                self.shared.journal.note(format_args!("cannot serve a switch: {error}"));
             }
         }
     }

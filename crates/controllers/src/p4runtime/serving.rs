@@ -213,7 +213,7 @@ async fn known_ports(
         Ok(known) => Ok(known),
         Err(status) => {
             options.journal.note(format_args!(
-                "device {} does not tell its ports over gNMI ({}): ports 1 to {} are taken to be up",
+                "device {} does not report its ports over gNMI ({}): ports 1 to {} are taken to be up",
                 client.device_id(),
                 status.message(),
                 options.flood_ports

@@ -35,7 +35,7 @@ pub(super) enum Problem {
     Connect(#[from] ConnectError),
     #[error("{0}")]
     Arbitration(#[from] ArbitrationFailure),
-    #[error("it does not take the pipeline: {}", .0.message())]
+    #[error("it does not accept the pipeline: {}", .0.message())]
     Pipeline(#[source] Status),
     #[error("its rules cannot be read: {}", .0.message())]
     Read(#[source] Status),

@@ -418,7 +418,7 @@ impl<'r> Engine<'r> for Run<'_, 'r> {
     ) {
         let known = self.code.resolved.parameter_type(type_id);
         let Some(Shape::Struct(parts, _)) = known.map(|known| &known.shape) else {
-            return self.host.broken("metadata of an architecture that are no struct");
+            return self.host.broken("metadata of an architecture that is not a struct");
         };
         for (offset, part) in parts.iter() {
             let range = *offset as usize..(*offset + part.size()) as usize;

@@ -468,7 +468,7 @@ pub(super) fn check_fields(resolved: &ResolvedProgram) -> Result<(), InternalErr
         known.fields().iter().flatten().map(|field| is_inside(field, known.shape.size()))
     });
     if !metadata.all(|is_inside| is_inside) {
-        return Err(InternalError::new("metadata that are no numbers of their own"));
+        return Err(InternalError::new("metadata that is not numbers of its own"));
     }
     let mut chosen = resolved.steps.iter().filter_map(|step| match &step.kind {
         StepKind::Select(_, _, to) => Some(to),

@@ -42,7 +42,9 @@ pub(super) fn run(
     let requested = arguments.analyses(&network);
     let flows = arguments.flows(&network)?;
     if flows.iter().any(|id| network.flow(*id).maximum_delay.is_some()) {
-        eprintln!("planimeter: --vary holds no bound against the maximum-delay of its flow");
+        eprintln!(
+            "planimeter: --vary does not compare bounds with the maximum-delay of their flows"
+        );
     }
     let with_runs = with_runs(arguments, &flows);
     let items = Items {

@@ -110,7 +110,7 @@ fn section(model: &Model, verification: &Verification) -> Section {
                 "planimeter device measure examples/device/open-vswitch.toml -o runs/open-vswitch".to_owned(),
             ),
             (
-                "Its model, held against what was measured:".to_owned(),
+                "Its model, compared with the measurements:".to_owned(),
                 "planimeter device verify runs/open-vswitch -t 'worst-error(median) < 3 %'".to_owned(),
             ),
         ],

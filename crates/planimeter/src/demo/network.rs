@@ -150,7 +150,7 @@ fn findings(network: &Network, rows: &[&Assessed]) -> Vec<String> {
     both.map(|(known, first)| {
         format!(
             "Network of both: a packet behind a rule is delayed by at most {}, the first of a flow, which passes the \
-             controller, by at most {}; as far as the largest delays that were seen are the largest there are.",
+             controller, by at most {}, provided that no delay exceeds the largest ones that were seen.",
             known.words(),
             first.words()
         )

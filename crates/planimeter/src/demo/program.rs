@@ -248,7 +248,7 @@ fn section(points: &[throughput::Point], findings: Option<&Findings>) -> Section
         title: "How fast is this P4 program, and which table design should it use?".to_owned(),
         text: vec![
             "Each packet of programs/entry_update.p4 names an entry and its new value; the old value goes back. \
-             Packets lie in memory, and what leaves is held against the interpreter."
+             Packets lie in memory, and the packets that leave are compared with those of the interpreter."
                 .to_owned(),
         ],
         tables: vec![program, table],

@@ -45,9 +45,7 @@ pub(super) fn run(arguments: &Arguments, updates: u64) -> Result<ExitCode, Failu
         }
     }
     if !held {
-        println!(
-            "\nUpdates are missing under entry locks: a defect of Planimeter, please report it"
-        );
+        println!("\nUpdates are missing under entry locks: a bug in Planimeter; please report it");
     }
     Ok(ExitCode::from(u8::from(!held)))
 }

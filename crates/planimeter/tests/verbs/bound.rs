@@ -70,7 +70,7 @@ fn conventions_have_flags_and_are_named() {
         assert_eq!(found["delay-by"]["capped-bursts"], true);
     }
     let output = bound(&[file, "--flow", "f0", "-a", "sfa"]);
-    assert!(stdout(&output).contains("nothing leaves the path"), "{}", stdout(&output));
+    assert!(stdout(&output).contains("no traffic leaves the path"), "{}", stdout(&output));
 }
 
 #[test]

@@ -90,8 +90,8 @@ fn a_file_of_another_kind_fails_with_one_line_and_status_2() {
     let readme = program("../README.md");
     for (arguments, reason) in [
         (["compile", &script, "--explain"], "this is a script; name the program before it"),
-        (["compile", &readme, "--explain"], "this is a document, and no program"),
-        (["bench", "settings.toml", "--quiet"], "this is a file of settings, and no program"),
+        (["compile", &readme, "--explain"], "this is a document and not a program"),
+        (["bench", "settings.toml", "--quiet"], "this is a file of settings and not a program"),
         (["stf", &router, &router], "this is a program in place of a script"),
         (["stf", &script, &script], "this is a script; name the program before it"),
     ] {

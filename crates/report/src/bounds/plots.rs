@@ -37,11 +37,11 @@ fn plot(bounds: &Bounds<'_>, assessed: &Assessed) -> Plot {
         };
         shown.push((name, service.clone(), Style { dashed: true, ..Style::series(number + 2) }));
     }
-    let behind = "arrivals behind the last server".to_owned();
+    let behind = "arrivals after the last server".to_owned();
     shown.push((behind, bound.output.clone(), Style::series(1)));
     let marked = marks(assessed, &flow.arrival);
     if let Some(delayed) = &marked.delayed {
-        let name = "all has left by then (delay bound)".to_owned();
+        let name = "all data has left by then (delay bound)".to_owned();
         shown.push((name, delayed.clone(), Style { dashed: true, ..Style::series(2) }));
     }
     let until = horizon(&shown, &bound.delay);

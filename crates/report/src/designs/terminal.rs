@@ -185,7 +185,7 @@ fn by_size(measured: &[&Measured], shape_of: Shape, layout: Layout) -> String {
     }
     let about = match spread {
         true => "Means; ±: half of the widest 95 % confidence interval of the row, as a share.",
-        false => "Means; their confidence intervals, which find no room here, are in the report.",
+        false => "Means; their confidence intervals, which do not fit here, are in the report.",
     };
     out.push_str(&layout.paragraph("", about, Paint::Faint));
     out

@@ -50,24 +50,25 @@ const DEFINITIONS: [(&str, &str); 17] = [
     (
         "Percentiles",
         "Read from HDR histograms with three significant digits; each value is recorded, none is sampled. \
-         One is stated only where a sample lies beyond it: p99.9 takes 1,000. \
+         A percentile is stated only where a sample lies beyond it: p99.9 needs 1,000 samples. \
          Over trials, the mean of the percentiles of each trial is given.",
     ),
     (
         "Read delay",
         "For how long an answer that arrived at some moment may have waited in the socket until the probe read it: nothing \
          while the probe slept, since an answer wakes it, and else the time between its two looks. A percentile is a share \
-         of the time of the measure window. Of a round-trip time, at most so much is the probe's own.",
+         of the time of the measure window. At most this part of a round-trip time is the probe's own.",
     ),
     (
         "Late, duplicated, unmatched",
         "Late: answered, but after the limit for late answers. Duplicated: further answers to one packet-in. \
-         Unmatched: packet-outs that answer no packet-in and are no discovery frames.",
+         Unmatched: packet-outs that answer no packet-in and are not discovery frames.",
     ),
     (
         "Unsent, unanswered",
         "Unsent: due by the schedule, and never left: the switch had no connection, the controller did not read, \
-         or the probe did not get to it. Unanswered: lost and unsent, as a share of what was due. Round-trip times \
+         or the probe did not send it in time. Unanswered: lost and unsent, as a share of what was due. Round-trip \
+         times \
          hold neither.",
     ),
     (

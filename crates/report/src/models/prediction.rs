@@ -83,7 +83,8 @@ fn unions(composition: &Composition, layout: Layout) -> String {
     if grid.is_empty() {
         return String::new();
     }
-    layout.heading("Union bound: whatever costs depend on, as long as each is what it was alone")
+    layout
+        .heading("Union bound: holds whatever costs depend on, as long as each is as it was alone")
         + &grid.render(layout)
 }
 

@@ -60,7 +60,7 @@ pub(super) fn cut(plot: &Plot, y: &Scale) -> Option<String> {
     }
     let more = match all.len().saturating_sub(MOST_NAMED) {
         0 => String::new(),
-        more => format!("; and {more} more, which the data of the figure have"),
+        more => format!("; and {more} more, which are in the data of the figure"),
     };
     let named = all.iter().take(MOST_NAMED).cloned().collect::<Vec<_>>().join("; ");
     Some(format!("Arrows mark intervals that go beyond the frame: {named}{more}."))

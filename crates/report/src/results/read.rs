@@ -15,7 +15,7 @@ use crate::plot::power_of_two;
 #[non_exhaustive]
 pub enum ReadError {
     /// The text is not JSON.
-    #[error("no JSON: {0}")]
+    #[error("not JSON: {0}")]
     Malformed(#[from] serde_json::Error),
     /// The result is that of a probe which this version does not read.
     #[error(transparent)]
@@ -307,7 +307,7 @@ mod tests {
     #[test]
     fn what_is_no_result_is_named() {
         let error = |text: &str| read("x", text).expect_err(text).to_string();
-        assert!(error("{").starts_with("no JSON: "));
+        assert!(error("{").starts_with("not JSON: "));
         assert!(error("{}").starts_with("its schema is \"\", which"));
         assert!(error(r#"{"schema": "planimeter-tables-result.v9"}"#).contains("result.v9"));
         assert!(error(r#"[1]"#).contains("its schema is"));

@@ -306,6 +306,6 @@ fn delay_and_backlog_are_marked_where_they_are_attained() {
     let drawn = with(TWO_HOPS, &[Analysis::TfaPlusPlus], Settings::default(), |bounds| {
         curves(bounds, &bounds.flows[0][0]).expect("a drawing")
     });
-    assert!(drawn.contains("all has left by then (delay bound)"), "{drawn}");
+    assert!(drawn.contains("all data has left by then (delay bound)"), "{drawn}");
     assert!(drawn.contains("delay bound: 33.08334 s"), "{drawn}");
 }

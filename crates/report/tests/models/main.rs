@@ -205,9 +205,13 @@ fn the_terminal_says_what_stands_against_a_model() {
     let composition = model.compose(&model.settings[0], &names).expect("a composition");
     let curves = model.curves(&model.settings[0], &composition).expect("curves");
     let prediction = prediction_table(model, &composition, &curves, layout);
-    for said in
-        ["burst-delay", "confidence 97 %", "empirical", "Union bound", "burst-delay curves only"]
-    {
+    for said in [
+        "burst-delay",
+        "confidence 97 %",
+        "empirical",
+        "Union bound",
+        "all curves are burst-delay curves",
+    ] {
         assert!(prediction.contains(said), "{said}:\n{prediction}");
     }
 }

@@ -216,8 +216,8 @@ fn refusal(case: &Case, sharing: Sharing, asks: Requirements) -> Option<NotOffer
         return refused(name.to_string(), error.to_string());
     }
     if design.update == UpdateMethod::Digest && *cores > 1 {
-        let reason = "all cores share one controller and its socket, so that the digests of one could not be buckets \
-                      from those of the others: measure it on one core";
+        let reason = "all cores share one controller and its socket, so that the digests of one could not be \
+             distinguished from those of the others: measure it on one core";
         return refused(format!("digest on {cores} cores"), reason.to_owned());
     }
     let shape = format!(

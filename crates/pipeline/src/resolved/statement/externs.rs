@@ -72,7 +72,7 @@ impl Resolver<'_> {
         let (Shape::Struct(parts, _), slot) =
             (&found.shape, self.layout.names.slot(metadata.type_id, of))
         else {
-            return self.refuse("a path of a packet with metadata that are no struct");
+            return self.refuse("a path of a packet with metadata that is not a struct");
         };
         match slot.and_then(|slot| parts.get(slot)) {
             Some((offset, Shape::Scalar(scalar))) => {
@@ -228,7 +228,7 @@ impl Resolver<'_> {
         let bits = self.gathers.get(gather as usize).map(|gather| gather.bits());
         // Data that do not fill whole bytes would need zeros in front of the first bit.
         if !bits.flatten().is_some_and(|bits| bits.is_multiple_of(8)) {
-            return self.refuse("a hash of data that are no whole bytes");
+            return self.refuse("a hash of data that is not whole bytes");
         }
         let (base, most) = match range {
             Some((base, most)) => (base, Some(most)),
