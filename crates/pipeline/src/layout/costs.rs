@@ -15,10 +15,11 @@
 
 use super::Layout;
 use crate::callee::Callee;
+use crate::externs::ExternState;
 use ir::{
     ActionId, Argument, BinaryOperator, Block, ControlId, Expression, ExpressionKind, ExternCallee,
     ExternFunction, FunctionId, KeySet, MatchKind, Parser, ParserId, Place, Projection, State,
-    Statement, StatementKind, TableId, Transition, TypeId,
+    Statement, StatementKind, TableId, TableImplementation, Transition, TypeId,
 };
 use std::collections::HashMap;
 
@@ -26,9 +27,9 @@ use std::collections::HashMap;
 const FIELDS: u64 = 4;
 /// The number of bytes moved or hashed in one unit.
 const BYTES: u64 = 16;
-/// The number of entries that a search compares in one unit.
+/// The number of entries, or members of a group, that a search compares in one unit.
 const COMPARED: u64 = 8;
-/// The maximum number of entries for which a search is charged.
+/// The maximum number of entries or members for which a search is charged.
 const SEARCHED: u64 = 1 << 16;
 /// The number of entries of a table whose size the program does not declare.
 const DEFAULT_SIZE: u64 = 1024;
@@ -322,7 +323,8 @@ impl<'l> Measure<'l> {
             !matches!(key.match_kind, MatchKind::Exact | MatchKind::Lpm | MatchKind::Selector)
         });
         let size = table.size.unwrap_or(DEFAULT_SIZE).max(table.entries.len() as u64);
-        let search = if is_searched { size.min(SEARCHED).div_ceil(COMPARED) } else { 0 };
+        let search = if is_searched { searched(size) } else { 0 };
+        let choice = table.implementation.map_or(0, |how| self.choice(how));
         let mut longest = 0;
         for reference in &table.actions {
             let before = self.block(&reference.before_arguments);
@@ -330,11 +332,26 @@ impl<'l> Measure<'l> {
             let action = self.callee(Callee::Action(reference.action));
             longest = longest.max(before.saturating_add(arguments).saturating_add(action));
         }
-        let sum = [before, keys, search, longest].into_iter().fold(0, u64::saturating_add);
+        let costs = [before, keys, search, choice, longest];
+        let sum = costs.into_iter().fold(0, u64::saturating_add);
         if let Some(known) = self.tables.get_mut(id.index()) {
             *known = Some(sum);
         }
         sum
+    }
+
+    /// Returns the cost of choosing the member that runs. A group may have all members of its
+    /// selector, and their weights are added up until the hash is reached.
+    fn choice(&self, implementation: TableImplementation) -> u64 {
+        let TableImplementation::ActionSelector(id) = implementation else { return 0 };
+        let instance = self.layout.program.externs.get(id.index());
+        match instance.map(|instance| ExternState::new(self.layout, instance)) {
+            // A size of zero stands for no limit.
+            Some(Ok(ExternState::Profile(selector))) if selector.size > 0 => {
+                searched(selector.size)
+            }
+            _ => searched(SEARCHED),
+        }
     }
 
     /// Returns the number of fields of a type beyond the one that each statement's unit covers.
@@ -421,6 +438,11 @@ impl<'l> Measure<'l> {
         };
         own.saturating_add(inside)
     }
+}
+
+/// Returns the cost of a search among this many entries or members.
+fn searched(count: u64) -> u64 {
+    count.min(SEARCHED).div_ceil(COMPARED)
 }
 
 /// Converts a cost to a charge of 32 bits, which no packet's limit exceeds.

@@ -6,7 +6,9 @@ use crate::differential::state;
 use crate::program::{V1model, compile};
 use ir::ValueSetId;
 use ir::bits::Bits;
-use pipeline::{FieldMatch, Output, Replica, RunError, Switch, Way};
+use pipeline::{
+    EntryAction, FieldMatch, Group, GroupMember, Output, Replica, RunError, Switch, TableEntry, Way,
+};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -171,6 +173,21 @@ fn cases() -> Vec<Case> {
             5 * 8192,
         ),
         case(
+            "members of a group in a loop",
+            &V1model {
+                ingress: "register<bit<32>, bit<32>>(8) r; action to(bit<9> port) { s.egress_spec = port; }
+                    action_selector(HashAlgorithm.crc32, 32768, 16) groups;
+                    table t { key = { h.n.n: exact; h.n.more: selector; } actions = { to; NoAction; }
+                        implementation = groups; }
+                    apply { s.egress_spec = 1;
+                    for (bit<32> i = 0; i < 5; i = i + 1) { r.write(i, i); t.apply(); } }",
+                ..large
+            },
+            put_group,
+            &[1, 2, 3],
+            5 * 4096,
+        ),
+        case(
             "functions that call one another twice",
             &V1model {
                 declarations: &doubling(),
@@ -208,6 +225,25 @@ fn cases() -> Vec<Case> {
             least: 30 * 10,
         },
     ]
+}
+
+/// Inserts an entry with a group of 300 members of unequal weights.
+fn put_group(switch: &Switch) {
+    let table = switch.table_named("t").expect("a table");
+    let groups = switch.extern_named("groups").expect("a selector");
+    let to = switch.action_named(table, "to").expect("an action");
+    let members = (0..300).map(|member| {
+        let port = Bits::unsigned(9, u128::from(member % 4));
+        let call = switch.action_call(to, &[port]).expect("an argument");
+        switch.add_member(groups, member, call).expect("there is room");
+        GroupMember { member, weight: 1 + member % 3, watch_port: None }
+    });
+    let group = Group { members: members.collect(), max_size: 0 };
+    switch.add_group(groups, 1, group).expect("its members are there");
+    let matches = vec![FieldMatch::Exact(Bits::unsigned(8, 1)), FieldMatch::Any];
+    let action = EntryAction::Group(1);
+    let entry = TableEntry { matches, priority: 0, action, idle_timeout: None };
+    switch.add_entry(table, entry, Duration::ZERO).expect("there is room");
 }
 
 /// Each function calls the one before it twice, so that the last one runs 2^17 of the first.
