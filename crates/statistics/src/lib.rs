@@ -12,6 +12,8 @@
 //!   the highest value.
 //! * **Conditions** ([`Condition`]) decide whether a figure is good enough, either by itself or
 //!   relative to a base.
+//! * **Agreement** ([`Criterion`]) with a published value follows from an interval over rounds and
+//!   two nested regions ([`Region`]) that were fixed before the measurement.
 //!
 //! Every interval assumes that the samples are independent and identically distributed. Successive
 //! packets often are not; the caller decides what counts as a sample.
@@ -36,19 +38,23 @@
 mod beta;
 mod condition;
 mod confidence;
+mod equivalence;
 mod fairness;
 pub mod histogram_text;
 mod mean;
 mod order;
 mod proportion;
+mod region;
 mod spread;
 mod unit;
 
 pub use condition::{Comparison, Condition, ConditionError, Limit};
 pub use confidence::{Confidence, Interval};
+pub use equivalence::{Agreement, Criterion, FEWEST_ROUNDS, NotNested, over_rounds};
 pub use fairness::jain_index;
 pub use mean::{Difference, Estimate, mean, standard_deviation, student_t};
 pub use order::{Ordered, Ranks, can_state};
 pub use proportion::proportion;
+pub use region::{Overlap, Region, RegionError};
 pub use spread::Spread;
 pub use unit::Unit;
