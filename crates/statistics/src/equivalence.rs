@@ -104,6 +104,18 @@ pub fn over_rounds(rounds: &[f64], confidence: Confidence) -> Option<Interval> {
     Some(Interval { low: mean - half, high: mean + half })
 }
 
+/// The largest number of rounds that is worth a suggestion.
+const MOST_ROUNDS: usize = 1000;
+
+/// Returns the number of rounds after which the interval of a figure would no longer reach an end
+/// of the region, if mean and deviation stay what they are. Returns `None` above 1,000 rounds.
+pub fn rounds_to_decide(rounds: &[f64], confidence: Confidence, region: Region) -> Option<usize> {
+    let distance = region.distance_to_end(mean(rounds)?)?;
+    let deviation = standard_deviation(rounds)?;
+    let half = |n: usize| student_t(confidence, n as f64 - 1.0) * deviation / (n as f64).sqrt();
+    (rounds.len()..=MOST_ROUNDS).find(|n| half(*n) < distance)
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
@@ -152,6 +164,16 @@ mod tests {
         let found = over_rounds(&[1.0, 2.0, 3.0], Confidence::P99).expect("three rounds");
         // The quantile is t(2) = 9.925 (NIST table).
         assert!((found.high - 2.0 - 9.925 / 3.0f64.sqrt()).abs() < 1e-3, "{found:?}");
+    }
+
+    #[test]
+    fn rounds_that_would_decide_are_those_that_narrow_the_interval_enough() {
+        let shape = Region::above(0.0);
+        let rounds = [-0.1, 0.1, 0.3];
+        let needed = rounds_to_decide(&rounds, Confidence::P99, shape).expect("a number");
+        // t(n - 1) · 0.2 / sqrt(n) < 0.1: n is 32 by the NIST table (2.744 for 31 degrees).
+        assert_eq!(needed, 31);
+        assert_eq!(rounds_to_decide(&[-1.0, 1.0, 0.0], Confidence::P99, shape), None);
     }
 
     proptest! {

@@ -50,7 +50,9 @@ mod unit;
 
 pub use condition::{Comparison, Condition, ConditionError, Limit};
 pub use confidence::{Confidence, Interval};
-pub use equivalence::{Agreement, Criterion, FEWEST_ROUNDS, NotNested, over_rounds};
+pub use equivalence::{
+    Agreement, Criterion, FEWEST_ROUNDS, NotNested, over_rounds, rounds_to_decide,
+};
 pub use fairness::jain_index;
 pub use mean::{Difference, Estimate, mean, standard_deviation, student_t};
 pub use order::{Ordered, Ranks, can_state};

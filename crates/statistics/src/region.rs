@@ -75,6 +75,16 @@ impl Region {
         above && below
     }
 
+    /// Returns the distance of a number to the nearest end of the region, or `None` if the region
+    /// has no end.
+    pub fn distance_to_end(self, value: f64) -> Option<f64> {
+        let distance = |end: Bound<f64>| match end {
+            Bound::Included(end) | Bound::Excluded(end) => Some((value - end).abs()),
+            Bound::Unbounded => None,
+        };
+        [self.low, self.high].into_iter().filter_map(distance).reduce(f64::min)
+    }
+
     /// Whether all numbers of this region are in the other one.
     pub fn is_within(self, other: Self) -> bool {
         let low = match (self.low, other.low) {
