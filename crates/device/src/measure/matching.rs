@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use super::conduct::RunOrder;
 use super::traffic::PacketId;
 use crate::campaign::{Counts, Picoseconds, Sample};
 
@@ -44,19 +45,20 @@ pub struct Outcome {
 }
 
 impl PacketTracker {
-    /// Creates the state of a run that begins with `warm_up` uncounted packets.
+    /// Creates the state of a run. The memory for arrivals is reserved, because a reallocation
+    /// between two packets would add to the delay of the next one.
     #[must_use]
-    pub fn new(run: u32, warm_up: u32) -> Self {
+    pub fn new(order: &RunOrder) -> Self {
         Self {
-            run,
-            warm_up,
+            run: order.run,
+            warm_up: order.warm_up,
             packets: BTreeMap::new(),
             outstanding: 0,
             latest: None,
             counts: Counts::default(),
             altered: 0,
             late: 0,
-            arrivals: Vec::new(),
+            arrivals: Vec::with_capacity(order.packets as usize),
         }
     }
 
@@ -136,13 +138,29 @@ mod tests {
 
     const RUN: u32 = 5;
 
+    fn order(warm_up: u32, packets: u32) -> RunOrder {
+        RunOrder { run: RUN, warm_up, packets, packets_per_second: None }
+    }
+
+    #[test]
+    fn arrivals_need_no_memory_during_the_run() {
+        let mut tracker = PacketTracker::new(&order(1, 1025));
+        let reserved = tracker.arrivals.as_ptr();
+        for number in 0..1026 {
+            tracker.sent(id(number), Picoseconds(0));
+            tracker.arrived(id(number), Picoseconds(1));
+        }
+        assert_eq!(tracker.arrivals.len(), 1025);
+        assert_eq!(tracker.arrivals.as_ptr(), reserved, "the arrivals moved");
+    }
+
     fn id(number: u32) -> PacketId {
         PacketId { run: RUN, number }
     }
 
     #[test]
     fn losses_copies_and_disorder_are_counted_and_not_averaged() {
-        let mut tracker = PacketTracker::new(RUN, 2);
+        let mut tracker = PacketTracker::new(&order(2, 8));
         for number in 0..8 {
             tracker.sent(id(number), Picoseconds(i64::from(number) * 1000));
         }
@@ -174,7 +192,7 @@ mod tests {
 
     #[test]
     fn a_clock_that_steps_back_yields_negative_delays_that_are_kept() {
-        let mut tracker = PacketTracker::new(RUN, 0);
+        let mut tracker = PacketTracker::new(&order(0, 1));
         tracker.sent(id(0), Picoseconds(5_000));
         tracker.arrived(id(0), Picoseconds(4_000));
         assert_eq!(tracker.close(1).samples, [Sample { packet: 0, delay: Picoseconds(-1_000) }]);

@@ -133,7 +133,7 @@ impl Bench for MemoryBench {
     fn run(&mut self, order: &RunOrder) -> Result<RunRecord, BenchError> {
         let [in_port, out_port] = self.ports;
         let Some(loaded) = &mut self.loaded else { return Err(failed("it is not configured")) };
-        let mut tracker = PacketTracker::new(order.run, order.warm_up);
+        let mut tracker = PacketTracker::new(order);
         let mut frame = Vec::new();
         let mut begin = Instant::now();
         for number in 0..order.warm_up + order.packets {

@@ -142,7 +142,7 @@ impl Path {
         order: &RunOrder,
         wait: Duration,
     ) -> Result<RunRecord, BenchError> {
-        let mut tracker = PacketTracker::new(order.run, order.warm_up);
+        let mut tracker = PacketTracker::new(order);
         let origin = Instant::now();
         let clock = ClockOffset::read(origin);
         let total = order.warm_up + order.packets;
