@@ -64,6 +64,18 @@ impl Campaign {
         (sum.again > 0 || sum.kept > 0).then_some(sum)
     }
 
+    /// Returns the part of the campaign that belongs to one of `count` rounds. Each round has the
+    /// same share of the repetitions of every cell, and rounds follow each other in time.
+    #[must_use]
+    pub fn round(&self, round: u32, count: u32) -> Self {
+        let repetitions = self.blocks.iter().map(|one| one.block.repetition + 1).max().unwrap_or(0);
+        let of = |one: &&MeasuredBlock| {
+            u64::from(one.block.repetition) * u64::from(count) / u64::from(repetitions.max(1))
+                == u64::from(round)
+        };
+        Self { blocks: self.blocks.iter().filter(of).cloned().collect(), ..self.clone() }
+    }
+
     /// Returns the blocks of a cell, in order of time.
     pub fn blocks_of(&self, cell: CellId) -> impl Iterator<Item = &MeasuredBlock> {
         self.blocks.iter().filter(move |measured| measured.block.cell == cell)

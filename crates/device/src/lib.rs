@@ -17,6 +17,7 @@ pub mod campaign;
 pub mod compose;
 pub mod export;
 pub mod import;
+mod largest;
 mod level;
 pub mod measure;
 mod model;
@@ -27,6 +28,7 @@ pub mod trace;
 pub mod verify;
 
 pub use campaign::Campaign;
+pub use largest::{LargestPacketError, largest_packet, largest_packet_errors};
 pub use level::{Level, ParseLevelError, Percentile};
 pub use model::{
     Delta, FunctionModel, Measurement, Model, ModelError, SCHEMA, SettingModel, Source,

@@ -2,6 +2,7 @@
 //! or flags them where it does not.
 
 mod device;
+mod largest;
 
 use ::device::campaign::Picoseconds;
 use ::device::compose::{Guarantee, Semantics};

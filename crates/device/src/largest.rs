@@ -1,0 +1,67 @@
+//! The delay of the largest packet: the maximum over packets, not over moments.
+//!
+//! A device in memory shares its processor with the host, whose interrupts make single packets late.
+//! The largest of many delays is then the host's. Each block sends the same packets in the same
+//! order, so the delays of one packet number repeat what the device does for that packet. The
+//! *second least* of them is robust against stalls of the host and against one delay that was too
+//! short; the largest over packet numbers is the packet that takes the device longest.
+
+use std::collections::BTreeMap;
+
+use crate::campaign::{Campaign, CellId, FunctionName, Picoseconds};
+
+/// The error of a prediction for the largest packet of a combination.
+#[derive(Debug, Clone, PartialEq)]
+pub struct LargestPacketError {
+    /// The functions of the combination.
+    pub functions: Vec<FunctionName>,
+    /// The relative error (predicted - measured) / measured.
+    pub relative: f64,
+}
+
+/// Returns the delay of the largest packet of a cell: for each packet number the second least of
+/// its repeated delays, then the largest over packets. Returns `None` unless at least one packet
+/// arrived twice.
+#[must_use]
+pub fn largest_packet(campaign: &Campaign, cell: CellId) -> Option<Picoseconds> {
+    let mut repeated: BTreeMap<u32, Vec<Picoseconds>> = BTreeMap::new();
+    for sample in campaign.blocks_of(cell).flat_map(|measured| &measured.samples) {
+        repeated.entry(sample.packet).or_default().push(sample.delay);
+    }
+    let second_least = |delays: &mut Vec<Picoseconds>| {
+        delays.sort_unstable();
+        delays.get(1).copied()
+    };
+    repeated.values_mut().filter_map(second_least).max()
+}
+
+/// Predicts the largest packet of each combination from those of its functions (equation 9), and
+/// returns the errors (equation 8, signed). Combinations with an unmeasured cell are left out.
+#[must_use]
+pub fn largest_packet_errors(campaign: &Campaign) -> Vec<LargestPacketError> {
+    let description = &campaign.description;
+    let find = |functions: &[FunctionName], of: CellId| {
+        let setting = &description.cell(of).setting;
+        let is = |id: &CellId| {
+            let cell = description.cell(*id);
+            cell.setting == *setting && cell.functions == functions
+        };
+        largest_packet(campaign, description.ids().find(is)?)
+    };
+    let error = |id: CellId| {
+        let functions = &description.cell(id).functions;
+        let measured = largest_packet(campaign, id)?.0 as f64;
+        let baseline = find(&[], id)?.0 as f64;
+        let costs = functions
+            .iter()
+            .map(|one| Some(find(std::slice::from_ref(one), id)?.0 as f64 - baseline));
+        let predicted = baseline + costs.sum::<Option<f64>>()?;
+        let relative = (predicted - measured) / measured;
+        relative.is_finite().then(|| LargestPacketError { functions: functions.clone(), relative })
+    };
+    description
+        .ids()
+        .filter(|id| description.cell(*id).functions.len() > 1)
+        .filter_map(error)
+        .collect()
+}
