@@ -90,6 +90,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
                 .to_owned(),
         ],
         partial: None,
+        claims: Vec::new(),
         sections: Vec::new(),
         provenance: started.provenance(),
     };

@@ -38,6 +38,13 @@ pub(crate) struct Environment<'a> {
     pub(crate) papers: Papers,
 }
 
+/// A measured device with its model.
+pub(crate) struct DeviceRun {
+    pub(crate) campaign: Campaign,
+    pub(crate) model: Model,
+    pub(crate) verifications: Vec<Verification>,
+}
+
 impl Environment<'_> {
     pub(crate) fn interrupted(&self) -> bool {
         self.interrupt.load(Ordering::Relaxed)
@@ -79,11 +86,7 @@ impl Environment<'_> {
     /// Measures the functions of a device according to a TOML plan that names no program, with
     /// results in `folder`. Verifies the derived model against combinations of the functions, with
     /// results in `folder-verify`.
-    pub(crate) fn device(
-        &self,
-        folder: &str,
-        text: &str,
-    ) -> Result<(Model, Vec<Verification>), Failure> {
+    pub(crate) fn device(&self, folder: &str, text: &str) -> Result<DeviceRun, Failure> {
         let plan =
             Plan::from_toml(text, &mut |name| Err(format!("no program is named {name} here")))
                 .map_err(Failure::run)?;
@@ -110,7 +113,7 @@ impl Environment<'_> {
             provenance: &started.provenance(),
         };
         self.make(&format!("{folder}-verify"))?.write_models(&run).map_err(Failure::run)?;
-        Ok((model, verifications))
+        Ok(DeviceRun { campaign, model, verifications })
     }
 
     /// Creates a run directory below the verb's.

@@ -5,12 +5,14 @@
 //! measured values come from an [`Experiment`], which may serve several figures. [`section`]
 //! combines the two.
 
+mod claims;
 mod controller;
 mod device;
 mod files;
 mod published;
 mod section;
 mod tables;
+mod verdict;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -19,6 +21,7 @@ use std::time::Duration;
 use ::tables::machine;
 use clap::Parser;
 use provenance::{Provenance, Share};
+use report::page::claims::{self as page_claims, ClaimGroup};
 use report::page::document::Document;
 use report::{RunDirectory, shares};
 use serde::{Deserialize, Serialize};
@@ -67,7 +70,7 @@ pub(crate) struct Arguments {
     /// List all figures and tables and about how long they take, and exit
     #[arg(long)]
     list: bool,
-    /// Measure fewer points in short trials with two repetitions, for a first look
+    /// Measure fewer points in short trials with three repetitions, for a first look
     #[arg(long)]
     quick: bool,
     /// The run directory, new or empty [runs/<time>-reproduce]
@@ -272,14 +275,16 @@ fn document(
         findings: Vec::new(),
         notes: Vec::new(),
         partial: provenance.missing(),
+        claims: claims(chosen, &results),
         sections: Vec::new(),
         provenance,
     };
     if environment.quick {
         document.notes.push(
-            "Measured with --quick: points are few, trials short, and intervals of two repetitions wide.".to_owned(),
+            "Measured with --quick: points are few, trials short, and intervals of three rounds wide.".to_owned(),
         );
     }
+    document.findings.push(page_claims::counts(&document.claims));
     let nothing = Measured::default();
     let missing = results.iter().filter_map(|(experiment, found)| {
         let Some(Err(failure)) = found else { return None };
@@ -300,7 +305,6 @@ fn document(
             }
             _ => &nothing,
         };
-        document.findings.extend(section::finding(paper, exhibit, measured));
         document.sections.push(section::of(paper, exhibit, measured));
     }
     if environment.interrupted() && document.partial.is_none() {
@@ -309,6 +313,22 @@ fn document(
         document.partial = Some(format!("interrupted while measuring {last}"));
     }
     document
+}
+
+/// Returns the claims of the papers to which the exhibits belong, with the verdicts that follow from
+/// the results.
+fn claims(chosen: &[(&Paper, &Exhibit)], results: &Results) -> Vec<ClaimGroup> {
+    let measured = results.iter().filter_map(|(_, found)| found.as_ref()?.as_ref().ok());
+    let evidence: Vec<&verdict::Evidence> = measured.flat_map(|one| &one.evidence).collect();
+    let exhibits: Vec<&str> = chosen.iter().map(|(_, exhibit)| exhibit.id.as_str()).collect();
+    let run = verdict::Run { evidence: &evidence, exhibits: &exhibits };
+    let mut papers: Vec<&Paper> = Vec::new();
+    for (paper, _) in chosen {
+        if papers.iter().all(|known| known.short != paper.short) {
+            papers.push(paper);
+        }
+    }
+    papers.into_iter().map(|paper| verdict::of_paper(paper, &run)).collect()
 }
 
 fn measure(experiment: Experiment, environment: &Environment<'_>) -> Result<Measured, Failure> {

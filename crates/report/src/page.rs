@@ -8,6 +8,7 @@
 //! The page is a single file that opens offline: it loads no script, font or picture, and a content
 //! security policy would block any; figures are inline.
 
+pub mod claims;
 mod csv;
 pub mod document;
 mod escape;
@@ -87,6 +88,8 @@ pub enum Block {
     Facts(Vec<(Text, Text)>),
     /// Terms and their meanings here.
     Definitions(Vec<(Text, Text)>),
+    /// Claims with their verdicts.
+    Claims(Vec<claims::ClaimGroup>),
     /// Blocks behind a line that opens them.
     Folded {
         /// The identifier for links, unique in the page.
@@ -253,6 +256,7 @@ impl Block {
             Self::Tables(tables) => tables.iter().all(Table::is_empty),
             Self::Facts(facts) => facts.iter().all(|(_, value)| value.is_empty()),
             Self::Definitions(terms) => terms.is_empty(),
+            Self::Claims(groups) => groups.iter().all(|group| group.claims.is_empty()),
             Self::Folded { blocks, .. } => blocks.iter().all(Self::is_empty),
         }
     }

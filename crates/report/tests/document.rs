@@ -1,12 +1,67 @@
 //! Tests that every output format of a document has every value.
 
 use provenance::{Host, Provenance};
+use report::page::claims::{Claim, ClaimGroup, Measured, Part, Verdict, counts};
 use report::page::document::{Document, Section, csv, json, terminal};
 use report::page::{Cell, Figure, Table};
 use report::plot::{Axis, Line, Origin, Plot};
 use report::value::{Spread, Value};
 use report::{Layout, RunDirectory};
-use statistics::Unit;
+use statistics::{Criterion, Interval, Region, Unit};
+
+/// Returns a claim that was measured, and one that was not.
+fn claims() -> Vec<ClaimGroup> {
+    let region = |text: &str| -> Region { text.parse().expect("a region") };
+    let criterion = Criterion::new(region("1.2..1.6"), region("> 1.05")).expect("nested");
+    let measured = Measured { value: 1.4, interval: Interval { low: 1.31, high: 1.49 }, rounds: 5 };
+    let part = |measured| Part {
+        name: "saturated over loss-free rate".to_owned(),
+        unit: Unit::Index,
+        criterion,
+        measured,
+    };
+    let claim = |id: &str, verdict, measured| Claim {
+        id: id.to_owned(),
+        sentence: format!("Answers <{id}> saturate."),
+        source: "IV-A, Fig. 4a".to_owned(),
+        published: vec!["≈ around 42k pps".to_owned()],
+        verdict,
+        decided_by: "the reference controller".to_owned(),
+        parts: vec![part(measured)],
+        section: Some("fig-1".to_owned()),
+        command: Some("planimeter reproduce fig-1".to_owned()),
+    };
+    let reason = "needs root".to_owned();
+    vec![ClaimGroup {
+        publication: "A paper".to_owned(),
+        claims: vec![
+            claim("C1", Verdict::InShape, Some(measured)),
+            claim("C2", Verdict::NotTold(reason), None),
+        ],
+    }]
+}
+
+#[test]
+fn every_output_has_the_claims_with_their_verdicts_and_reasons() {
+    let document = document();
+    assert_eq!(
+        counts(&document.claims),
+        "2 claims: 0 reproduced, 1 reproduced in shape, 0 not reproduced, 1 not told."
+    );
+    let html = document.page().html();
+    let text = terminal::text(&document, Layout { width: 160, colour: false });
+    for words in ["reproduced in shape", "1.40 (1.31 to 1.49)", "not told: needs root", "≈ around"]
+    {
+        assert!(html.contains(words) && text.contains(words), "{words}\n{text}");
+    }
+    assert!(html.contains("Answers &lt;C1&gt; saturate.") && html.contains("href=\"#fig-1\""));
+    assert!(html.find("claim-C1") < html.find("<section"), "the claims stand above all sections");
+    let value: serde_json::Value = serde_json::from_str(&json::to_json(&document)).expect("JSON");
+    assert_eq!(value["claims"][0]["verdict"], "reproduced in shape");
+    assert_eq!(value["claims"][0]["parts"][0]["measured"]["high"], 1.49);
+    assert_eq!(value["claims"][0]["parts"][0]["agreement"], "in shape");
+    assert_eq!(value["claims"][1]["reason"], "needs root");
+}
 
 fn document() -> Document {
     let mut table =
@@ -43,6 +98,7 @@ fn document() -> Document {
         findings: vec!["Something was found.".to_owned()],
         notes: vec!["1 of 2 failed.".to_owned(), "2 of 2 failed.".to_owned()],
         partial: Some("interrupted".to_owned()),
+        claims: claims(),
         sections: vec![Section {
             id: "fig-1".to_owned(),
             title: "Fig. 1".to_owned(),

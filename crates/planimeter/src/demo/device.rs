@@ -9,7 +9,7 @@ use report::value::Value;
 use statistics::Unit;
 
 use super::{Environment, Known, Part};
-use crate::environment::within;
+use crate::environment::{DeviceRun, within};
 use crate::failure::Failure;
 
 /// Returns the plan of Table I of the paper in memory: 6 matches x 7 actions, 64 B, one rule.
@@ -22,7 +22,8 @@ fn plan(quick: bool) -> String {
 }
 
 pub(super) fn part(environment: &Environment<'_>, known: &mut Known) -> Result<Part, Failure> {
-    let (model, verifications) = environment.device("device", &plan(environment.quick))?;
+    let DeviceRun { model, verifications, .. } =
+        environment.device("device", &plan(environment.quick))?;
     let verification = verifications.first().ok_or_else(|| Failure::run("nothing was verified"))?;
     let part = Part {
         findings: findings(verification),

@@ -186,6 +186,7 @@ pub(crate) fn document(plan: &Plan, measured: &Measured, interrupted: bool) -> D
         findings: Vec::new(),
         notes: notes(&measured.results),
         partial: partial(plan, &measured.results, interrupted),
+        claims: Vec::new(),
         sections: Vec::new(),
         provenance: measured.provenance.clone(),
     };

@@ -1,5 +1,7 @@
 //! The figures of the P4RCProbe paper, measured with the reference controller.
 
+mod evidence;
+
 use ::probe::outcome::{Point, RunResult, Saturated};
 use ::probe::paths::Plan;
 use report::page::{Cell, Figure};
@@ -18,7 +20,7 @@ const PATHS: &str = include_str!("../../../../examples/paths/reference.toml");
 
 /// Returns the lengths of phases, with and without `--quick`.
 fn lengths(environment: &Environment<'_>) -> [(&'static str, &'static str); 5] {
-    let (measure, repetitions) = if environment.quick { ("500ms", "2") } else { ("5s", "5") };
+    let (measure, repetitions) = if environment.quick { ("500ms", "3") } else { ("5s", "5") };
     [
         ("plan.repetitions", repetitions),
         ("timing.settle", if environment.quick { "200ms" } else { "1s" }),
@@ -46,7 +48,7 @@ fn set_up(environment: &Environment<'_>) -> Vec<(String, String)> {
             "repetitions".to_owned(),
             format!(
                 "{}, one controller for all of a number of switches",
-                if environment.quick { 2 } else { 5 }
+                if environment.quick { 3 } else { 5 }
             ),
         ),
     ]
@@ -155,6 +157,7 @@ pub(super) fn one_switch(environment: &Environment<'_>) -> Result<Measured, Fail
     measured.figures.push(("controller-fig-4".to_owned(), "cpu".to_owned(), figure));
     let all: Vec<&RunResult> = results.iter().map(|(_, result)| result).collect();
     measured.remarks.extend(limited_by_probe(&all));
+    evidence::put_one_switch(&mut measured, &results);
     Ok(measured)
 }
 
@@ -228,6 +231,7 @@ pub(super) fn many_switches(environment: &Environment<'_>) -> Result<Measured, F
         measured.figures.push((exhibit.to_owned(), name.to_owned(), Figure::plot(plot, "")));
     }
     measured.remarks.extend(limited_by_probe(&results.iter().collect::<Vec<_>>()));
+    evidence::put_many_switches(&mut measured, &points);
     Ok(measured)
 }
 
@@ -307,7 +311,8 @@ pub(super) fn over_time(environment: &Environment<'_>) -> Result<Measured, Failu
 /// Measures Table I: the paths through the controller.
 pub(super) fn paths(environment: &Environment<'_>) -> Result<Measured, Failure> {
     let plan = Plan::from_toml(PATHS).map_err(Failure::run)?;
-    let rate = if environment.quick { "2k" } else { "40k" };
+    // No path takes this rate, so that each shows its limit.
+    let rate = "40k";
     let mut settings = ::probe::config::Settings::new();
     let own = [("protocol", "p4runtime"), ("switches.count", "1"), ("traffic.rate", rate)];
     for (key, text) in own.into_iter().chain(lengths(environment)) {
@@ -334,6 +339,7 @@ pub(super) fn paths(environment: &Environment<'_>) -> Result<Measured, Failure> 
     let gain = gain.map(|(after, before)| Value::new(after / before - 1.0, Unit::Fraction));
     measured.put("gain.P3", gain);
     measured.links.push(link("paths"));
+    evidence::put_paths(&mut measured, &plan, &found.points().collect::<Vec<_>>());
     measured.remarks.extend(document.findings);
     Ok(measured)
 }

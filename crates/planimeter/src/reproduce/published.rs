@@ -7,6 +7,8 @@ use report::value::{Spread, Value};
 use serde::Deserialize;
 use statistics::Unit;
 
+use super::claims::{self, Claim};
+
 /// The file of a paper and its exhibits.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -40,6 +42,8 @@ pub(super) struct Paper {
     /// The set-up of the authors' measurements.
     pub(super) set_up: Vec<Aspect>,
     pub(super) exhibits: Vec<Exhibit>,
+    /// The claims, in the order of the paper.
+    pub(super) claims: Vec<Claim>,
 }
 
 /// A figure or table of a paper.
@@ -117,7 +121,7 @@ pub(super) struct Published {
 
 #[derive(Clone, Copy, Debug, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-enum PublishedUnit {
+pub(super) enum PublishedUnit {
     PerSecond,
     Seconds,
     CorePercent,
@@ -126,17 +130,23 @@ enum PublishedUnit {
     Ratio,
 }
 
+impl PublishedUnit {
+    pub(super) fn unit(self) -> Unit {
+        match self {
+            Self::PerSecond => Unit::PerSecond,
+            Self::Seconds => Unit::Seconds,
+            Self::CorePercent => Unit::CpuPercent,
+            Self::Count => Unit::Count,
+            Self::Share => Unit::Fraction,
+            Self::Ratio => Unit::Index,
+        }
+    }
+}
+
 impl Published {
     /// Returns the value, unless there is only a description.
     pub(super) fn value(&self) -> Option<Value> {
-        let unit = match self.unit? {
-            PublishedUnit::PerSecond => Unit::PerSecond,
-            PublishedUnit::Seconds => Unit::Seconds,
-            PublishedUnit::CorePercent => Unit::CpuPercent,
-            PublishedUnit::Count => Unit::Count,
-            PublishedUnit::Share => Unit::Fraction,
-            PublishedUnit::Ratio => Unit::Index,
-        };
+        let unit = self.unit?.unit();
         let spread = match (self.deviation, self.about) {
             (Some(deviation), _) => Spread::Deviation(deviation),
             (None, true) => Spread::About,
@@ -153,20 +163,36 @@ impl Published {
     }
 }
 
-const FILES: [&str; 3] = [
-    include_str!("../../published/controller.toml"),
-    include_str!("../../published/tables.toml"),
-    include_str!("../../published/device.toml"),
+/// The data files of a paper.
+struct Source {
+    values: &'static str,
+    claims: &'static str,
+}
+
+const SOURCES: [Source; 3] = [
+    Source {
+        values: include_str!("../../published/controller.toml"),
+        claims: include_str!("../../published/claims/controller.toml"),
+    },
+    Source {
+        values: include_str!("../../published/tables.toml"),
+        claims: include_str!("../../published/claims/tables.toml"),
+    },
+    Source {
+        values: include_str!("../../published/device.toml"),
+        claims: include_str!("../../published/claims/device.toml"),
+    },
 ];
 
 /// Reads all papers.
 pub(super) fn papers() -> Result<Vec<Paper>, toml::de::Error> {
-    let read = |text: &str| {
+    let read = |source: Source| {
         let File { paper: PaperFile { short, citation, set_up }, exhibit: exhibits } =
-            toml::from_str(text)?;
-        Ok(Paper { short, citation, set_up, exhibits })
+            toml::from_str(source.values)?;
+        let claims = claims::read(source.claims)?;
+        Ok(Paper { short, citation, set_up, exhibits, claims })
     };
-    FILES.into_iter().map(read).collect()
+    SOURCES.into_iter().map(read).collect()
 }
 
 #[cfg(test)]

@@ -7,9 +7,10 @@ use report::page::{Cell, Figure, Graphic, Table};
 use report::plot::{Line, Origin, Point};
 use report::value::Value;
 use serde::{Deserialize, Serialize};
-use statistics::Unit;
 
-use super::published::{Exhibit, Paper, Published};
+use super::claims::System;
+use super::published::{Exhibit, Paper};
+use super::verdict::{Evidence, Found};
 use crate::invocation;
 
 /// The results of an experiment.
@@ -17,6 +18,8 @@ use crate::invocation;
 pub(super) struct Measured {
     /// The measured values, by the keys of the published ones.
     pub(super) values: BTreeMap<String, Cell>,
+    /// The figures by which claims are judged.
+    pub(super) evidence: Vec<Evidence>,
     /// The figures: the exhibit, the name by which published points refer to the figure, and the
     /// figure itself.
     pub(super) figures: Vec<(String, String, Figure)>,
@@ -34,6 +37,36 @@ impl Measured {
         if let Some(value) = value {
             self.values.insert(key.into(), value.into());
         }
+    }
+}
+
+impl Measured {
+    /// Stores the figure of each round for a part of a claim. Without rounds nothing is stored.
+    pub(super) fn rounds(&mut self, system: System, key: &str, rounds: Vec<f64>) {
+        if !rounds.is_empty() {
+            let found = Found::Rounds(rounds);
+            self.evidence.push(Evidence { key: key.to_owned(), system, found });
+        }
+    }
+
+    /// Stores a computed figure for a part of a claim.
+    pub(super) fn exact(&mut self, key: &str, value: f64) {
+        let found = Found::Exact(value);
+        self.evidence.push(Evidence { key: key.to_owned(), system: System::Computed, found });
+    }
+
+    /// Stores the reason why a measurement does not tell a part of a claim.
+    pub(super) fn untold(&mut self, system: System, key: &str, reason: impl Into<String>) {
+        let found = Found::Untold(reason.into());
+        self.evidence.push(Evidence { key: key.to_owned(), system, found });
+    }
+}
+
+/// Returns the ratio of two figures in each round; empty unless they have the same rounds.
+pub(super) fn ratios(above: &[f64], below: &[f64]) -> Vec<f64> {
+    match above.len() == below.len() {
+        true => above.iter().zip(below).map(|(above, below)| above / below).collect(),
+        false => Vec::new(),
     }
 }
 
@@ -109,26 +142,4 @@ fn called(paper: &Paper, exhibit: &Exhibit) -> String {
     let mut short = paper.short.chars();
     let first = short.next().map(|first| first.to_uppercase().to_string()).unwrap_or_default();
     format!("{first}{}, {}", short.as_str(), exhibit.name)
-}
-
-/// Returns a sentence about a value that is both published and measured. Ratios and shares are
-/// preferred, because they are comparable across machines.
-pub(super) fn finding(paper: &Paper, exhibit: &Exhibit, measured: &Measured) -> Option<String> {
-    let both = |one: &&Published| {
-        let known = |cell: &Cell| cell.value().is_some();
-        one.value().is_some() && measured.values.get(&one.key).is_some_and(known)
-    };
-    let compares = |one: &&Published| {
-        one.value().is_some_and(|value| matches!(value.unit, Unit::Index | Unit::Fraction))
-    };
-    let known = || exhibit.values.iter().filter(both);
-    let one = known().find(compares).or_else(|| known().next())?;
-    let (published, here) = (one.value()?, measured.values.get(&one.key)?.value()?);
-    Some(format!(
-        "{}: {}; published {}, here {}.",
-        called(paper, exhibit),
-        one.what,
-        published.words(),
-        here.words()
-    ))
 }

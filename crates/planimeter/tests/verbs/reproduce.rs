@@ -32,13 +32,32 @@ fn row<'v>(result: &'v Value, section: usize, what: &str) -> &'v Value {
     rows.iter().find(|row| row[0] == what).unwrap_or_else(|| panic!("{what}: {rows:?}"))
 }
 
+/// Returns a claim by its short name.
+fn claim<'v>(result: &'v Value, id: &str) -> &'v Value {
+    let claims = result["claims"].as_array().expect("claims");
+    claims.iter().find(|claim| claim["id"] == id).unwrap_or_else(|| panic!("{id}: {claims:?}"))
+}
+
 #[test]
 fn the_equations_are_computed_and_agree() {
     let (result, text) = reproduce("tables-equations");
     let found = row(&result, 0, "dynamic, parameters of 9 B");
     assert_eq!(found[1]["value"], 196_608.0);
     assert_eq!(found[2]["value"], 196_608.0);
-    assert!(text.contains("published 25.0 %, here 25.0 %"), "{text}");
+    let claim = claim(&result, "T11");
+    assert_eq!(
+        (&claim["verdict"], &claim["decided_by"]),
+        (&"reproduced".into(), &"computation".into())
+    );
+    assert_eq!(claim["section"], "tables-equations");
+    // All claims of the paper are there, and those that this run does not measure say so.
+    let claims = result["claims"].as_array().expect("claims");
+    assert_eq!(claims.len(), 13);
+    let other = self::claim(&result, "T8");
+    assert_eq!(other["verdict"], "not told");
+    let reason = other["reason"].as_str().expect("a reason");
+    assert!(reason.contains("`planimeter reproduce tables-fig-6` measures it"), "{reason}");
+    assert!(text.contains("13 claims: 1 reproduced, 0 reproduced in shape"), "{text}");
 }
 
 #[test]
@@ -56,6 +75,11 @@ fn update_methods_stand_beside_table_1_and_fig_2() {
     // Each update waits for at least 200 us, by any clock.
     let rate = change[2]["value"].as_f64().expect("a rate");
     assert!(rate > 0.0 && rate < 5000.0, "{rate}");
+    let waits = claim(&result, "T3");
+    assert_eq!(waits["parts"][0]["measured"]["rounds"], 3, "{waits}");
+    assert_ne!(waits["verdict"], "not reproduced", "{waits}");
+    // The table alone is not what the paper measures.
+    assert_ne!(claim(&result, "T1")["verdict"], "reproduced");
     let digest = row(&result, 0, "digest, as t4p4s had it: throughput");
     assert!(digest[2].as_str().expect("a reason").starts_with("not measured: "), "{digest}");
     assert!(row(&result, 1, "write over read")[2]["value"].as_f64().expect("a ratio") > 0.0);

@@ -10,6 +10,7 @@ pub mod terminal;
 
 use provenance::Provenance;
 
+use super::claims::ClaimGroup;
 use super::{Block, Figure, Graphic, Note, Page, Table, Text, Tone};
 use crate::alarm::{self, Alarm};
 use crate::format::printable;
@@ -27,6 +28,8 @@ pub struct Document {
     pub notes: Vec<String>,
     /// The reason why the document is incomplete, if it is.
     pub partial: Option<String>,
+    /// The claims of publications with their verdicts, above all sections.
+    pub claims: Vec<ClaimGroup>,
     /// The sections in order.
     pub sections: Vec<Section>,
     /// The command, the time and the host of the run.
@@ -83,6 +86,7 @@ impl Document {
         page.lead(Block::Card(Tone::Plain, findings));
         let notes = self.notes.iter().map(|note| Note::plain(printable(note))).collect();
         page.lead(Block::Notes(notes));
+        page.lead(Block::Claims(self.claims.clone()));
         for (number, one) in self.sections.iter().enumerate() {
             let before = self.sections.get(..number).unwrap_or_default();
             page.section(one.id.clone(), printable(&one.title), one.blocks(before));

@@ -5,7 +5,7 @@ use maud::{DOCTYPE, Markup, PreEscaped, Render, html};
 use super::figure::{Data, Figure, Graphic};
 use super::table::{Cell, Kind, Table};
 use super::text::{Emphasis, Text, Tone};
-use super::{Block, Page, Section, csv, escape, ranked};
+use super::{Block, Page, Section, claims, csv, escape, ranked};
 use crate::alarm::{self, Alarm};
 use crate::plot::{Drawing, DrawingError, Width, style_sheet};
 
@@ -176,6 +176,7 @@ fn block(block: &Block, level: Level, drawn: &mut Vec<Drawn>) -> Markup {
         Block::Definitions(terms) => html! {
             dl.definitions { @for (term, meaning) in terms { dt { (term) } dd { (meaning) } "\n" } }
         },
+        Block::Claims(groups) => claims::table(groups),
         Block::Folded { id, summary, blocks: inner } => html! {
             details.point {
                 summary { (summary) }
@@ -203,7 +204,7 @@ fn card(tone: Tone, lines: &[Text]) -> Markup {
     }
 }
 
-fn class(tone: Tone) -> Option<&'static str> {
+pub(super) fn class(tone: Tone) -> Option<&'static str> {
     match tone {
         Tone::Plain => None,
         Tone::Good => Some("good"),
@@ -213,7 +214,7 @@ fn class(tone: Tone) -> Option<&'static str> {
 }
 
 /// Returns a sign with the meaning of the colour.
-fn sign(tone: Tone) -> Option<&'static str> {
+pub(super) fn sign(tone: Tone) -> Option<&'static str> {
     match tone {
         Tone::Plain => None,
         Tone::Good => Some("✓"),

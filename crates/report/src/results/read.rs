@@ -45,7 +45,9 @@ pub fn read(name: &str, text: &str) -> Result<Recorded, ReadError> {
         "planimeter-device-result.v1" => device(&value),
         "planimeter-bounds-result.v1" => bounds(&value),
         "planimeter.rfc8456.result" if value["schema_version"] == 1 => suites::rfc8456(&value),
-        "planimeter.document.result" if value["schema_version"] == 1 => suites::document(&value),
+        "planimeter.document.result" if matches!(value["schema_version"].as_u64(), Some(1 | 2)) => {
+            suites::document(&value)
+        }
         _ => return Err(ReadError::OtherSchema { schema }),
     };
     Ok(Recorded { name: printable(name), ..result })

@@ -2,6 +2,7 @@
 
 use serde_json::{Value as Json, json};
 
+use super::super::claims;
 use super::super::table::{Cell, Content, Table};
 use super::super::{Figure, Graphic};
 use super::{Document, Section};
@@ -10,7 +11,7 @@ use crate::plot::{Axis, Line};
 use crate::value::Spread;
 
 /// The JSON schema of the output of [`to_json`].
-pub const SCHEMA: &str = include_str!("../../../schemas/document-result.v1.schema.json");
+pub const SCHEMA: &str = include_str!("../../../schemas/document-result.v2.schema.json");
 
 /// Formats a document as JSON. Values are in base units: seconds, bytes, per second, shares from 0
 /// to 1, percent of one core.
@@ -18,12 +19,13 @@ pub const SCHEMA: &str = include_str!("../../../schemas/document-result.v1.schem
 pub fn to_json(document: &Document) -> String {
     let value = json!({
         "schema": "planimeter.document.result",
-        "schema_version": 1,
+        "schema_version": 2,
         "kind": document.kind,
         "title": document.title,
         "partial": document.partial,
         "findings": document.findings,
         "notes": document.notes,
+        "claims": claims::to_json(&document.claims),
         "sections": document.sections.iter().map(section).collect::<Vec<_>>(),
     });
     result(&document.provenance, value)

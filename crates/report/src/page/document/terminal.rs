@@ -1,5 +1,6 @@
 //! A document as text for a terminal.
 
+use super::super::claims;
 use super::super::table::{Cell, Content, Table};
 use super::{Document, Section};
 use crate::format::{duration, printable};
@@ -19,6 +20,7 @@ pub fn text(document: &Document, layout: Layout) -> String {
     if let Some(reason) = &document.partial {
         out.push_str(&layout.paragraph("PARTIAL  ", &printable(reason), Paint::Bad));
     }
+    out.push_str(&claims::text(&document.claims, layout));
     for (number, one) in document.sections.iter().enumerate() {
         out.push_str(&section(one, &document.sections[..number], layout));
     }

@@ -1,0 +1,164 @@
+//! The figures by which claims on controllers are judged, one of each repetition.
+
+use ::probe::metrics::Metric;
+use ::probe::outcome::{Point, RunResult, Saturated, Trial};
+use ::probe::paths::Plan;
+
+use super::super::claims::System;
+use super::super::section::{Measured, ratios};
+use crate::reference::Protocol;
+
+/// The system that is measured here.
+const SYSTEM: System = System::Reference;
+
+/// Returns a metric of each trial; empty if a trial lacks it.
+fn rounds(point: &Point, metric: &str) -> Vec<f64> {
+    let Some(metric) = Metric::by_name(metric) else { return Vec::new() };
+    point.trials.iter().map(|trial| metric.of(trial)).collect::<Option<_>>().unwrap_or_default()
+}
+
+fn is_limited_by_probe(trial: &Trial) -> bool {
+    trial.verdict.saturated == Saturated::Probe
+}
+
+fn received(trial: &Trial) -> f64 {
+    Metric::by_name("received_rate").and_then(|metric| metric.of(trial)).unwrap_or(0.0)
+}
+
+fn is_loss_free(trial: &Trial) -> bool {
+    Metric::by_name("loss").and_then(|metric| metric.of(trial)) == Some(0.0)
+}
+
+/// The saturation of a controller with one switch.
+#[derive(Default)]
+struct Saturation {
+    /// The highest offered rate without loss in each round.
+    loss_free: Vec<f64>,
+    /// The highest rate of answers in each round.
+    saturated: Vec<f64>,
+    /// The processor use where answers are most, in percent of one core, as far as it is known.
+    use_of_cores: Vec<f64>,
+}
+
+/// Returns the saturation of a sweep, or the reason why the sweep does not show it.
+fn saturation(protocol: Protocol, result: &RunResult) -> Result<Saturation, String> {
+    let name = protocol.name();
+    let count = result.points.iter().map(|point| point.trials.len()).min().unwrap_or(0);
+    let mut found = Saturation::default();
+    for round in 0..count {
+        let trials = || {
+            let each = result.points.iter();
+            each.filter_map(|point| Some((point.offered_rate?, point.trials.get(round)?)))
+        };
+        let highest = trials().max_by(|(a, _), (b, _)| a.total_cmp(b));
+        if highest.is_none_or(|(_, trial)| is_loss_free(trial)) {
+            return Err(format!("{name}: the highest rate that was offered was answered in full"));
+        }
+        let most = trials().max_by(|(_, a), (_, b)| received(a).total_cmp(&received(b)));
+        let Some((_, most)) = most.filter(|(_, trial)| !is_limited_by_probe(trial)) else {
+            return Err(format!("{name}: the probe, which shares the machine, was the limit"));
+        };
+        let loss_free = trials().filter(|(_, trial)| is_loss_free(trial));
+        let Some(loss_free) = loss_free.map(|(rate, _)| rate).reduce(f64::max) else {
+            return Err(format!("{name}: no rate that was offered was answered in full"));
+        };
+        found.loss_free.push(loss_free);
+        found.saturated.push(received(most));
+        let cpu = Metric::by_name("controller.cpu").and_then(|metric| metric.of(most));
+        found.use_of_cores.extend(cpu);
+    }
+    Ok(found)
+}
+
+/// Adds the figures of one switch.
+pub(super) fn put_one_switch(measured: &mut Measured, results: &[(Protocol, RunResult)]) {
+    let find = |protocol: Protocol| {
+        let own = results.iter().find(|(of, _)| *of == protocol);
+        own.map_or_else(
+            || Err(format!("{} was not measured", protocol.name())),
+            |(_, result)| saturation(protocol, result),
+        )
+    };
+    let (openflow, p4runtime) = (find(Protocol::OpenFlow), find(Protocol::P4Runtime));
+    let mut put = |key: &str, figures: Result<Vec<f64>, &String>| match figures {
+        Ok(figures) => measured.rounds(SYSTEM, key, figures),
+        Err(reason) => measured.untold(SYSTEM, key, reason),
+    };
+    let over = openflow.as_ref().map(|one| ratios(&one.saturated, &one.loss_free));
+    put("openflow.saturated-over-loss-free", over);
+    let both = openflow.as_ref().and_then(|one| Ok((one, p4runtime.as_ref()?)));
+    let over = both.map(|(one, other)| ratios(&one.saturated, &other.saturated));
+    put("openflow-over-p4runtime.saturated", over);
+    let cores = provenance::Host::read().cpus as f64;
+    let shares = p4runtime
+        .as_ref()
+        .map(|one| one.use_of_cores.iter().map(|percent| percent / 100.0 / cores).collect());
+    put("p4runtime.use-over-cores", shares);
+}
+
+/// Adds the figures of 50 switches.
+pub(super) fn put_many_switches(measured: &mut Measured, points: &[(Protocol, &str, Point)]) {
+    let find = |protocol: Protocol, rate: f64, metric: &str| {
+        let own = points.iter().find(|(of, _, point)| {
+            *of == protocol && point.switches == 50 && point.rate_per_switch == Some(rate)
+        });
+        let (_, _, point) = own?;
+        let is_usable = !point.trials.iter().any(is_limited_by_probe);
+        Some(if is_usable { Ok(rounds(point, metric)) } else { Err(()) })
+    };
+    let limit = "the probe, which shares the machine, was the limit with 50 switches";
+    let mut put = |key: &str, figures: Option<Result<Vec<f64>, ()>>| match figures {
+        Some(Ok(figures)) => measured.rounds(SYSTEM, key, figures),
+        Some(Err(())) => measured.untold(SYSTEM, key, limit),
+        None => {}
+    };
+    put("openflow.100.50.loss", find(Protocol::OpenFlow, 100.0, "loss"));
+    let ratio = |above: Option<Result<Vec<f64>, ()>>, below: Option<Result<Vec<f64>, ()>>| {
+        let (above, below) = above.zip(below)?;
+        Some(above.and_then(|above| Ok(ratios(&above, &below?))))
+    };
+    let times = |rate: f64| find(Protocol::OpenFlow, rate, "rtt_from_sent.mean");
+    put("openflow.rtt.100-over-10", ratio(times(100.0), times(10.0)));
+    let use_of = |protocol| find(protocol, 100.0, "controller.cpu");
+    let over = ratio(use_of(Protocol::P4Runtime), use_of(Protocol::OpenFlow));
+    put("use.p4runtime-over-openflow", over);
+}
+
+/// Adds the figures of the paths through the controller. Rates at P1, and at P2 without the
+/// bottleneck, may be those that were offered: they are then lower bounds, which makes the claims
+/// harder to hold. The other rates must be the controller's.
+pub(super) fn put_paths(measured: &mut Measured, plan: &Plan, points: &[Option<&Point>]) {
+    let point = |variant: &str, name: &str| {
+        let paths = plan.paths.iter().zip(points);
+        let mut own = paths.filter(|(path, _)| path.variant == variant && path.name == name);
+        own.next().and_then(|(_, point)| *point)
+    };
+    let all = |variant: &str, name: &str, metric: &str| {
+        point(variant, name).map(|point| rounds(point, metric)).unwrap_or_default()
+    };
+    let free = [("original", "P2"), ("original", "P3"), ("enhanced", "P3")];
+    let not_limit = free.into_iter().find(|(variant, name)| {
+        let trials = point(variant, name).map(|point| &point.trials[..]).unwrap_or_default();
+        trials.iter().any(|trial| is_loss_free(trial) || is_limited_by_probe(trial))
+    });
+    let mut put = |key: &str, figures: Vec<f64>| match not_limit {
+        None => measured.rounds(SYSTEM, key, figures),
+        Some((variant, name)) => measured.untold(
+            SYSTEM,
+            key,
+            format!("{variant}, {name}: the controller was not the limit"),
+        ),
+    };
+    let rate = |variant: &str, name: &str| all(variant, name, "received_rate");
+    let gain = |name: &str| -> Vec<f64> {
+        let ratios = ratios(&rate("enhanced", name), &rate("original", name));
+        ratios.into_iter().map(|ratio| ratio - 1.0).collect()
+    };
+    put("paths.original.P2-over-P1", ratios(&rate("original", "P2"), &rate("original", "P1")));
+    put("paths.original.P3-over-P2", ratios(&rate("original", "P3"), &rate("original", "P2")));
+    put("paths.enhanced.P3-over-P2", ratios(&rate("enhanced", "P3"), &rate("enhanced", "P2")));
+    put("paths.gain.P2", gain("P2"));
+    put("paths.gain.P3", gain("P3"));
+    let uses = |variant: &str| all(variant, "P2", "controller.cpu");
+    put("paths.use.P2", ratios(&uses("enhanced"), &uses("original")));
+}

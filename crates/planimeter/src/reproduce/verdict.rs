@@ -1,0 +1,342 @@
+//! Verdicts on the claims, which follow from what a run measured.
+
+use report::page::claims::{self, ClaimGroup, Measured as MeasuredPart, Verdict};
+use serde::{Deserialize, Serialize};
+use statistics::{
+    Agreement, Confidence, FEWEST_ROUNDS, Interval, mean, over_rounds, rounds_to_decide,
+};
+
+use super::claims::{Claim, Decider, Part, Strongest, System};
+use super::published::Paper;
+use crate::invocation;
+
+/// The probability with which a claim is judged wrongly by chance. The parts of a claim share it.
+const RISK: f64 = 0.01;
+
+/// A figure that a run found for a part of a claim.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(super) struct Evidence {
+    /// The key of the part.
+    pub(super) key: String,
+    pub(super) system: System,
+    pub(super) found: Found,
+}
+
+/// The content of evidence.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(super) enum Found {
+    /// The figure of each round.
+    Rounds(Vec<f64>),
+    /// A computed value.
+    Exact(f64),
+    /// The run measured and cannot tell, for this reason.
+    Untold(String),
+}
+
+/// The exhibits of a run, as far as verdicts depend on them.
+pub(super) struct Run<'r> {
+    pub(super) evidence: &'r [&'r Evidence],
+    /// The identifiers of the exhibits that have a section.
+    pub(super) exhibits: &'r [&'r str],
+}
+
+/// Returns the claims of a paper with their verdicts.
+pub(super) fn of_paper(paper: &Paper, run: &Run<'_>) -> ClaimGroup {
+    ClaimGroup {
+        publication: paper.short.clone(),
+        claims: paper.claims.iter().map(|claim| of_claim(claim, run)).collect(),
+    }
+}
+
+fn of_claim(claim: &Claim, run: &Run<'_>) -> claims::Claim {
+    let judged = judge(claim, run);
+    let section = claim.exhibit.clone().filter(|id| run.exhibits.contains(&id.as_str()));
+    let command = claim.exhibit.as_ref();
+    let command = command.map(|id| invocation::typed(&format!("planimeter reproduce {id}")));
+    claims::Claim {
+        id: claim.id.clone(),
+        sentence: claim.sentence.clone(),
+        source: claim.section.clone(),
+        published: claim.published.iter().map(|one| one.words()).collect(),
+        verdict: judged.verdict,
+        decided_by: judged.system.map_or_else(String::new, |system| system.words().to_owned()),
+        parts: judged.parts,
+        section,
+        command,
+    }
+}
+
+/// The verdict on a claim with the figures from which it follows.
+struct Judged {
+    verdict: Verdict,
+    system: Option<System>,
+    parts: Vec<claims::Part>,
+}
+
+/// Judges a claim by the first of its systems that tells something. If none does, the reason is
+/// that of the first system which was measured.
+fn judge(claim: &Claim, run: &Run<'_>) -> Judged {
+    let mut untold = None;
+    for decider in &claim.decided_by.0 {
+        let Some(judged) = judge_by(claim, *decider, run) else { continue };
+        if !matches!(judged.verdict, Verdict::NotTold(_)) {
+            return judged;
+        }
+        untold = untold.or(Some(judged));
+    }
+    untold.unwrap_or_else(|| Judged {
+        verdict: Verdict::NotTold(not_measured(claim, run)),
+        system: None,
+        parts: claim.parts.iter().map(|part| shown(part, None)).collect(),
+    })
+}
+
+/// Returns what would decide a claim of which nothing was measured.
+fn not_measured(claim: &Claim, run: &Run<'_>) -> String {
+    match claim.exhibit.as_deref() {
+        Some(id) if run.exhibits.contains(&id) => {
+            format!("{id} yielded no figure in this run; what would tell: {}", claim.would_tell)
+        }
+        Some(id) => format!("not in this run; `planimeter reproduce {id}` measures it"),
+        None => format!("not measured by this version; what would tell: {}", claim.would_tell),
+    }
+}
+
+/// Judges a claim by one system. Returns `None` if nothing was measured with it.
+fn judge_by(claim: &Claim, decider: Decider, run: &Run<'_>) -> Option<Judged> {
+    let of = |part: &Part| {
+        let is = |one: &&&Evidence| one.key == part.key && one.system == decider.system;
+        run.evidence.iter().find(is).map(|one| &one.found)
+    };
+    if claim.parts.iter().all(|part| of(part).is_none()) {
+        return None;
+    }
+    let confidence =
+        Confidence::new(1.0 - RISK / claim.parts.len() as f64).unwrap_or(Confidence::P99);
+    let mut parts = Vec::new();
+    let mut agreements = Agreements::default();
+    let mut reasons = Vec::new();
+    for part in &claim.parts {
+        let measured = of(part).and_then(|found| measured(found, confidence));
+        let agreement = measured.map(|measured| part.criterion.judge(measured.interval));
+        if let Some(reason) = reason(part, of(part), agreement, confidence) {
+            reasons.push(reason);
+        }
+        agreements.all.push(agreement.unwrap_or(Agreement::Undecided));
+        if part.criterion.equivalent().is_some() {
+            agreements.with_value.extend(agreement);
+        }
+        parts.push(shown(part, measured));
+    }
+    if !reasons.is_empty() {
+        reasons.push(format!("what would tell: {}", claim.would_tell));
+    }
+    let verdict = verdict(&agreements, decider.strongest, &reasons.join("; "));
+    Some(Judged { verdict, system: Some(decider.system), parts })
+}
+
+/// The agreements of the parts of a claim.
+#[derive(Default)]
+struct Agreements {
+    all: Vec<Agreement>,
+    /// Those of parts that have a published value.
+    with_value: Vec<Agreement>,
+}
+
+/// Derives the verdict on a claim whose parts must all hold. A part that is contradicted refutes
+/// the claim, whatever the others are. A part without a published value has nothing to be
+/// equivalent to, so its shape is enough.
+fn verdict(agreements: &Agreements, strongest: Strongest, reason: &str) -> Verdict {
+    let any = |one: Agreement| agreements.all.contains(&one);
+    let values = &agreements.with_value;
+    let is_equivalent =
+        !values.is_empty() && values.iter().all(|one| *one == Agreement::Equivalent);
+    match strongest {
+        _ if any(Agreement::Contradicted) => Verdict::NotReproduced,
+        _ if any(Agreement::Undecided) => Verdict::NotTold(reason.to_owned()),
+        Strongest::Reproduced if is_equivalent => Verdict::Reproduced,
+        Strongest::Reproduced | Strongest::InShape => Verdict::InShape,
+    }
+}
+
+/// Returns the figure of a part with its interval, if there are enough rounds.
+fn measured(found: &Found, confidence: Confidence) -> Option<MeasuredPart> {
+    match found {
+        Found::Exact(value) => {
+            let interval = Interval { low: *value, high: *value };
+            Some(MeasuredPart { value: *value, interval, rounds: 0 })
+        }
+        Found::Rounds(rounds) => Some(MeasuredPart {
+            value: mean(rounds)?,
+            interval: over_rounds(rounds, confidence)?,
+            rounds: rounds.len(),
+        }),
+        Found::Untold(_) => None,
+    }
+}
+
+/// Returns the reason why a part does not decide; `None` if it does.
+fn reason(
+    part: &Part,
+    found: Option<&Found>,
+    agreement: Option<Agreement>,
+    confidence: Confidence,
+) -> Option<String> {
+    let what = &part.what;
+    match (found, agreement) {
+        (None, _) => Some(format!("{what} was not measured in this run")),
+        (Some(Found::Untold(reason)), _) => Some(reason.clone()),
+        (Some(Found::Rounds(rounds)), None) => {
+            Some(format!("{what}: {} rounds, of which {FEWEST_ROUNDS} are needed", rounds.len()))
+        }
+        (Some(Found::Rounds(rounds)), Some(Agreement::Undecided)) => {
+            let region = part.criterion.shape();
+            Some(match rounds_to_decide(rounds, confidence, region) {
+                Some(more) => format!(
+                    "{what}: its interval meets {region} and the opposite; about {more} rounds would decide"
+                ),
+                None => format!("{what}: it is too close to the end of {region}"),
+            })
+        }
+        (Some(Found::Exact(_) | Found::Rounds(_)), _) => None,
+    }
+}
+
+fn shown(part: &Part, measured: Option<MeasuredPart>) -> claims::Part {
+    claims::Part { name: part.what.clone(), unit: part.unit, criterion: part.criterion, measured }
+}
+
+#[cfg(test)]
+mod tests {
+    use statistics::Region;
+
+    use super::super::published::papers;
+    use super::*;
+
+    /// Numbers of which some are inside and some outside of each region of a claim.
+    const NUMBERS: [f64; 48] = [
+        0.0, 0.00005, 0.0005, 0.001, 0.005, 0.01, 0.02, 0.04, 0.06, 0.1, 0.15, 0.2, 0.25, 0.35,
+        0.4, 0.5, 0.6, 0.7, 0.75, 0.85, 0.95, 0.995, 1.0, 1.02, 1.1, 1.3, 1.5, 1.7, 2.0, 2.5, 3.0,
+        4.0, 5.0, 6.0, 12.0, 25.0, 42.0, 60.0, 90.0, 200.0, 500.0, 1500.0, 3000.0, 4500.0, 6000.0,
+        178_734.0, 196_608.0, 491_520.0,
+    ];
+
+    fn number(accept: impl Fn(f64) -> bool) -> Option<f64> {
+        NUMBERS.into_iter().flat_map(|number| [number, -number]).find(|number| accept(*number))
+    }
+
+    fn judged(claim: &Claim, decider: Decider, found: &dyn Fn(&Part) -> Found) -> Judged {
+        let evidence: Vec<Evidence> = claim
+            .parts
+            .iter()
+            .map(|part| Evidence {
+                key: part.key.clone(),
+                system: decider.system,
+                found: found(part),
+            })
+            .collect();
+        let evidence: Vec<&Evidence> = evidence.iter().collect();
+        judge(claim, &Run { evidence: &evidence, exhibits: &[] })
+    }
+
+    #[test]
+    fn every_claim_gets_every_verdict_that_its_systems_allow() {
+        for claim in papers().expect("the files").iter().flat_map(|paper| &paper.claims) {
+            for decider in &claim.decided_by.0 {
+                let name = format!("{} by {:?}", claim.id, decider.system);
+                let within = |region: Region| {
+                    number(|value| region.contains(value)).unwrap_or_else(|| panic!("{name}"))
+                };
+                let outside = |part: &Part| {
+                    let shape = part.criterion.shape();
+                    number(|value| !shape.contains(value)).unwrap_or_else(|| panic!("{name}"))
+                };
+                let best = |part: &Part| {
+                    within(part.criterion.equivalent().unwrap_or(part.criterion.shape()))
+                };
+                let rounds = |value: f64| Found::Rounds(vec![value; 3]);
+                let found = judged(claim, *decider, &|part| rounds(best(part)));
+                let has_value = !claim.published.is_empty();
+                let expected = match decider.strongest {
+                    Strongest::Reproduced if has_value => Verdict::Reproduced,
+                    _ => Verdict::InShape,
+                };
+                assert_eq!(found.verdict, expected, "{name}");
+                assert_eq!(found.system, Some(decider.system), "{name}");
+                let found = judged(claim, *decider, &|part| rounds(outside(part)));
+                assert_eq!(found.verdict, Verdict::NotReproduced, "{name}");
+                // One part that is refuted refutes the claim, though another is not decided.
+                let noise =
+                    |part: &Part| Found::Rounds(vec![best(part), outside(part), best(part)]);
+                let found = judged(claim, *decider, &|part| match part.key == claim.parts[0].key {
+                    true => rounds(outside(part)),
+                    false => noise(part),
+                });
+                assert_eq!(found.verdict, Verdict::NotReproduced, "{name}");
+                let found = judged(claim, *decider, &noise);
+                assert!(found.verdict.reason().contains("what would tell"), "{name}");
+            }
+        }
+    }
+
+    fn claim(id: &str) -> Claim {
+        let claims = papers().expect("the files").into_iter().flat_map(|paper| paper.claims);
+        claims.into_iter().find(|claim| claim.id == id).expect("the claim")
+    }
+
+    fn judge_rounds(id: &str, rounds: &[f64]) -> Verdict {
+        let claim = claim(id);
+        let decider = claim.decided_by.0[0];
+        judged(&claim, decider, &|_| Found::Rounds(rounds.to_vec())).verdict
+    }
+
+    #[test]
+    fn a_loss_whose_interval_contains_a_gain_is_not_told() {
+        let verdict = judge_rounds("T8", &[-0.3, 0.4, -0.2]);
+        assert!(verdict.reason().starts_with("rate lost by the lock of one entry: its interval"));
+        assert_eq!(judge_rounds("T8", &[0.059, 0.0592, 0.0588]), Verdict::Reproduced);
+        assert_eq!(judge_rounds("T8", &[0.3, 0.31, 0.3]), Verdict::InShape);
+        assert_eq!(judge_rounds("T8", &[-0.1, -0.11, -0.1]), Verdict::NotReproduced);
+    }
+
+    #[test]
+    fn fewer_than_three_rounds_and_missing_parts_are_not_told() {
+        let verdict = judge_rounds("T8", &[0.059, 0.059]);
+        assert!(verdict.reason().contains("2 rounds, of which 3 are needed"), "{verdict:?}");
+        let claim = claim("T2");
+        let evidence = Evidence {
+            key: claim.parts[0].key.clone(),
+            system: System::Memory,
+            found: Found::Rounds(vec![1.5; 3]),
+        };
+        let found = judge(&claim, &Run { evidence: &[&evidence], exhibits: &["tables-table-1"] });
+        assert!(found.verdict.reason().contains("was not measured in this run"));
+    }
+
+    #[test]
+    fn a_claim_without_evidence_names_what_would_tell_it() {
+        let nothing = Run { evidence: &[], exhibits: &[] };
+        let reason = |id: &str| judge(&claim(id), &nothing).verdict.reason().to_owned();
+        assert_eq!(
+            reason("T8"),
+            "not in this run; `planimeter reproduce tables-fig-6` measures it"
+        );
+        assert!(reason("T13").contains("two 10 Gbit/s ports with DPDK"), "{}", reason("T13"));
+    }
+
+    #[test]
+    fn the_subject_that_tells_something_overrules_one_that_does_not() {
+        let claim = claim("T8");
+        let of = |system, rounds: &[f64]| Evidence {
+            key: claim.parts[0].key.clone(),
+            system,
+            found: Found::Rounds(rounds.to_vec()),
+        };
+        let packets = of(System::Memory, &[-0.5, 0.5, 0.0]);
+        let table = of(System::TableAlone, &[0.06, 0.0601, 0.0599]);
+        let run = Run { evidence: &[&packets, &table], exhibits: &[] };
+        let found = judge(&claim, &run);
+        // The table alone agrees with the value, and may say no more than the shape.
+        assert_eq!((found.verdict, found.system), (Verdict::InShape, Some(System::TableAlone)));
+    }
+}

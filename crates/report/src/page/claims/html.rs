@@ -1,0 +1,104 @@
+//! The table of claims in a page. On a narrow screen each row becomes a card (`style.css`).
+
+use maud::{Markup, html};
+
+use super::super::escape;
+use super::super::render::{class, sign};
+use super::{Claim, ClaimGroup, Part, agreement_in_words};
+use crate::format::printable;
+
+/// Returns the table, with a group of rows for each publication.
+pub(in super::super) fn table(groups: &[ClaimGroup]) -> Markup {
+    html! {
+        table.claims {
+            thead {
+                tr {
+                    @for name in ["verdict", "claim", "published", "measured here"] {
+                        th.text scope="col" { (name) }
+                    }
+                }
+                "\n"
+            }
+            @for group in groups {
+                tbody {
+                    tr {
+                        th scope="rowgroup" colspan="4" { (escape(&printable(&group.publication))) }
+                    }
+                    "\n"
+                    @for claim in &group.claims { (row(claim)) "\n" }
+                }
+            }
+        }
+    }
+}
+
+fn row(claim: &Claim) -> Markup {
+    let measured = claim.measured();
+    let reason = claim.verdict.reason();
+    html! {
+        tr id={ "claim-" (claim.id) } {
+            th.verdict.text scope="row" {
+                @if let Some(class) = class(claim.verdict.tone()) {
+                    span class=(class) {
+                        @if let Some(sign) = sign(claim.verdict.tone()) {
+                            span.sign aria-hidden="true" { (sign) } " "
+                        }
+                        (claim.verdict.words())
+                    }
+                } @else {
+                    span.remark { (claim.verdict.words()) }
+                }
+            }
+            td.text.prose {
+                b { (escape(&claim.id)) } " " (escape(&printable(&claim.sentence)))
+                " " span.remark { "(" (escape(&claim.source)) ")" }
+                (evidence(claim))
+            }
+            td.text.prose { (escape(&printable(&claim.published.join("; ")))) }
+            td.text.prose {
+                @if !measured.is_empty() { (escape(&printable(&measured.join("; ")))) }
+                @if !claim.decided_by.is_empty() {
+                    " " span.remark { "by " (escape(&claim.decided_by)) }
+                }
+                @if !reason.is_empty() {
+                    @if !measured.is_empty() { br; }
+                    span.remark { "not told: " (escape(&printable(reason))) }
+                }
+            }
+        }
+    }
+}
+
+/// Returns the regions, the figures and the command, behind a line that opens them.
+fn evidence(claim: &Claim) -> Markup {
+    html! {
+        details {
+            summary { "How it is judged" }
+            ul.notes {
+                @for part in &claim.parts { li { (escape(&printable(&judged(part)))) } }
+            }
+            @if let Some(section) = &claim.section {
+                p.remark { "Evidence: " a href={ "#" (section) } { (escape(section)) } }
+            }
+            @if let Some(command) = &claim.command {
+                p.command { code { (escape(&printable(command))) } }
+            }
+        }
+    }
+}
+
+/// Returns a part with its regions, its figure and its agreement.
+fn judged(part: &Part) -> String {
+    let mut text = format!("{} ({})", part.name, part.regions());
+    match (part.measured(), part.measured, part.agreement()) {
+        (Some(words), Some(measured), Some(agreement)) => {
+            let over = match measured.rounds {
+                0 => "computed".to_owned(),
+                rounds => format!("{rounds} rounds"),
+            };
+            text.push_str(&format!(": {words}, {over}: {}", agreement_in_words(agreement)));
+        }
+        _ => text.push_str(": not measured"),
+    }
+    text
+}
