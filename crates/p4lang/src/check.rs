@@ -127,6 +127,8 @@ pub struct Checked<'program> {
     /// The extents of declared types.
     extents: HashMap<DeclarationId, extent::Extent>,
     sizes: RefCell<HashMap<Type, Option<size::Sizes>>>,
+    /// The position of each field of the declarations in which a field was looked up, by its name.
+    field_positions: RefCell<HashMap<DeclarationId, HashMap<Arc<str>, usize>>>,
 }
 
 /// A direct invocation `T.apply(arguments)` of a type (§14.5): an anonymous instance and a call of
@@ -163,6 +165,7 @@ impl<'program> Checked<'program> {
             limits: *limits,
             extents: HashMap::new(),
             sizes: RefCell::default(),
+            field_positions: RefCell::default(),
         }
     }
 
@@ -302,23 +305,52 @@ impl<'program> Checked<'program> {
     /// Returns the fields of a struct, header or header union, with the type arguments substituted
     /// in their types. Returns an empty list for other types.
     pub fn fields(&self, ty: &Type) -> Vec<Field<'program>> {
-        let (Type::Struct(named) | Type::Header(named) | Type::HeaderUnion(named)) = ty else {
-            return Vec::new();
-        };
-        let Some(declaration) = self.index.get_declaration(named.declaration) else {
-            return Vec::new();
-        };
-        let (ast::DeclarationKind::Struct { fields, .. }
-        | ast::DeclarationKind::Header { fields, .. }
-        | ast::DeclarationKind::HeaderUnion { fields, .. }) = &declaration.kind
-        else {
-            return Vec::new();
-        };
+        let Some((named, fields)) = self.declared_fields(ty) else { return Vec::new() };
+        ir::meter::count(fields.len());
         let bindings = self.bindings(named);
         fields
             .iter()
             .map(|field| Field { field, ty: self.type_at(field.ty.id).substitute(&bindings) })
             .collect()
+    }
+
+    /// Returns the field with the given name and its position among the fields of its type. Unlike
+    /// a search of [`Self::fields`], this takes no time for the other fields after the first call
+    /// for a declaration.
+    pub(crate) fn field_named(
+        &self,
+        ty: &Type,
+        name: &ast::Name,
+    ) -> Option<(usize, Field<'program>)> {
+        let (named, fields) = self.declared_fields(ty)?;
+        let mut positions = self.field_positions.borrow_mut();
+        let of_declaration = positions.entry(named.declaration).or_insert_with(|| {
+            ir::meter::count(fields.len());
+            // The first of several fields with one name counts, so it is inserted last.
+            let fields = fields.iter().enumerate().rev();
+            fields.map(|(position, field)| (field.name.text.clone(), position)).collect()
+        });
+        let position = *of_declaration.get(&name.text)?;
+        let field = fields.get(position)?;
+        let ty = self.type_at(field.ty.id).substitute(&self.bindings(named));
+        Some((position, Field { field, ty }))
+    }
+
+    /// Returns the type's name and the fields of its declaration, if it is a struct, a header or a
+    /// header union.
+    fn declared_fields<'t>(
+        &self,
+        ty: &'t Type,
+    ) -> Option<(&'t Named, &'program [ast::StructField])> {
+        let (Type::Struct(named) | Type::Header(named) | Type::HeaderUnion(named)) = ty else {
+            return None;
+        };
+        match &self.index.get_declaration(named.declaration)?.kind {
+            ast::DeclarationKind::Struct { fields, .. }
+            | ast::DeclarationKind::Header { fields, .. }
+            | ast::DeclarationKind::HeaderUnion { fields, .. } => Some((named, &fields[..])),
+            _ => None,
+        }
     }
 }
 

@@ -346,17 +346,15 @@ impl Checker<'_, '_> {
     }
 
     fn field(&mut self, expression: &Expression, base: &Info, member: &Name) -> Info {
-        let fields = self.out.fields(&base.ty);
-        let Some(position) = fields.iter().position(|field| field.field.name == *member) else {
+        let Some((position, field)) = self.out.field_named(&base.ty, member) else {
             return self.no_member(&base.ty, member);
         };
-        let Some(field) = fields.get(position) else { return Info::unknown() };
         self.marks.used.insert(field.field.id);
         self.out.resolutions.insert(
             expression.id,
             Resolution::Field { declaration: Some(field.field.id), position },
         );
-        Info { ty: field.ty.clone(), place: base.place, known: base.known }
+        Info { ty: field.ty, place: base.place, known: base.known }
     }
 
     fn apply_result(

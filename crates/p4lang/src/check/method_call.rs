@@ -122,9 +122,7 @@ impl<'program> Checker<'program, '_> {
             }
             _ => {
                 self.argument_infos(arguments);
-                let field =
-                    self.out.fields(&object).iter().any(|field| field.field.name == *member);
-                if field {
+                if self.out.field_named(&object, member).is_some() {
                     self.error(
                         "not-callable",
                         callee.span,

@@ -12,7 +12,7 @@ use super::{
     Target,
 };
 use ir::{Direction, Projection};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 /// The maximum number of states of an unrolled parser.
 const MAXIMUM_STATES: usize = crate::layout::UNROLLED as usize;
@@ -24,18 +24,19 @@ pub(super) type NextIndexes = BTreeMap<Offset, u32>;
 #[derive(Default)]
 struct Ways {
     ways: Vec<(u32, NextIndexes)>,
+    numbers: HashMap<(u32, NextIndexes), u32>,
 }
 
 impl Ways {
     /// Returns the number of the unrolled state for a state and its indexes, adding it if it is
     /// new.
     fn number(&mut self, state: u32, next: &NextIndexes) -> u32 {
-        let known = self.ways.iter().position(|(one, with)| *one == state && with == next);
-        let number = known.unwrap_or_else(|| {
-            self.ways.push((state, next.clone()));
-            self.ways.len() - 1
-        });
-        number as u32
+        ir::meter::count(next.len());
+        let Self { ways, numbers } = self;
+        *numbers.entry((state, next.clone())).or_insert_with(|| {
+            ways.push((state, next.clone()));
+            (ways.len() - 1) as u32
+        })
     }
 }
 

@@ -30,8 +30,9 @@ pub(super) struct Made {
 }
 
 impl Made {
-    /// Adds a function, in a context of its own.
+    /// Adds a function, in a context of its own, and counts its instructions as steps.
     pub(super) fn push(&mut self, id: FuncId, context: Context) {
+        ir::meter::count(context.func.dfg.num_insts());
         self.functions.push((id, context));
     }
 

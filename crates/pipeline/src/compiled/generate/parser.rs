@@ -76,18 +76,23 @@ impl Function<'_, '_> {
         let subjects: Vec<Value> =
             state.subjects.iter().map(|subject| self.expression(&subject.value)).collect();
         for case in &state.cases {
-            let next = self.builder.create_block();
+            let mut next = None;
             if case.sets.len() > subjects.len() {
                 self.broken("a case of a select with more sets than there are subjects");
             }
             for ((set, subject), value) in case.sets.iter().zip(&state.subjects).zip(&subjects) {
                 if let Some(fits) = self.fits(set, subject, *value) {
                     let goes_on = self.builder.create_block();
+                    let next = *next.get_or_insert_with(|| self.builder.create_block());
                     self.builder.ins().brif(fits, goes_on, &[], next, &[]);
                     self.builder.switch_to_block(goes_on);
                 }
             }
             self.go_to(case.target, states);
+            // Nothing follows a case that fits all values. A block that no jump reaches would get a
+            // constant for each variable of the function, so that code grew with the product of
+            // states and headers.
+            let Some(next) = next else { return };
             self.builder.switch_to_block(next);
         }
         match state.otherwise {
