@@ -20,12 +20,13 @@ use serde::{Deserialize, Serialize};
 use crate::outcome::Answer;
 use crate::{LoadLimits, Settings};
 
-/// The largest number of bytes that the child may write.
+/// The maximum size of a file, in bytes, that the child process may write. Its standard output and
+/// standard error are files in memory.
 const OUTPUT_BYTES: u64 = 1 << 20;
 
-/// The first line of standard input, with everything that the child needs to know from its parent.
-/// The pipeline follows as a `ForwardingPipelineConfig`. If the parent only checks whether a child
-/// can be started, nothing follows.
+/// The settings that a parent sends to its child process, in JSON on the first line of the child's
+/// standard input. A `ForwardingPipelineConfig` follows the line, or nothing if the parent only
+/// checks whether a child can be started.
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Header {
     parent: u32,
@@ -42,7 +43,8 @@ pub(crate) struct Header {
 }
 
 impl Header {
-    /// Returns the header for a child of this process.
+    /// Returns the header for a child process that this process starts, to load a pipeline with
+    /// `settings`.
     pub(crate) fn new(settings: &Settings) -> Self {
         let Settings { limits, path, v1model } = settings;
         Self {
@@ -78,9 +80,11 @@ impl Header {
     }
 }
 
-/// Runs the child process that an [`Executable`](crate::Executable) names. `target` creates a
-/// target for the settings; the function loads one pipeline on it, writes the outcome to standard
-/// output, and returns the exit status. The process must do nothing else.
+/// Runs a child process that loads one pipeline for a switch, as an
+/// [`Executable`](crate::Executable) starts it. It reads the settings and the pipeline from
+/// standard input, loads the pipeline on the target that `target` creates for the settings, and
+/// writes the outcome to standard output. Returns the exit status of the process, which must do
+/// nothing else.
 pub fn serve(target: impl FnOnce(&Settings) -> Box<dyn Target>) -> ExitCode {
     match try_serve(target) {
         Ok(()) => ExitCode::SUCCESS,
@@ -111,7 +115,8 @@ fn try_serve(target: impl FnOnce(&Settings) -> Box<dyn Target>) -> io::Result<()
     output.flush()
 }
 
-/// Sets the resource limits of the process, and makes it end with its parent.
+/// Sets the resource limits of this child process, and makes the kernel kill it when its parent
+/// ends. Returns an error if the parent has already ended.
 fn restrict(header: &Header) -> io::Result<()> {
     // The parent kills the child after a timeout, but cannot do so if the parent ends first.
     set_parent_process_death_signal(Some(Signal::KILL))?;

@@ -29,12 +29,13 @@ use pipeline::{InterpreterTarget, PACKET_WORK, Path, V1ModelSettings};
 pub use child::serve;
 pub use rehearsal::{Executable, RehearsalError, Rehearsals};
 
-/// The limits on the loading of a pipeline.
+/// The limits on a pipeline that a controller pushes: on loading it, on its state, and on the work
+/// of each packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LoadLimits {
     /// The limits on the size and the nesting of a program.
     pub compile: CompileLimits,
-    /// The time after which a push is refused.
+    /// The time that loading a pushed pipeline may take. A push that takes longer is refused.
     pub time: Duration,
     /// The address space, in bytes, of the child process that loads a pipeline first. Without such
     /// a process, the address space is not limited.
@@ -43,7 +44,8 @@ pub struct LoadLimits {
     /// loaded. Entries, and arrays of more than 2^24 elements, allocate memory when they are used,
     /// and do not count.
     pub state: u64,
-    /// The units of work that a packet may take in a pipeline.
+    /// The maximum number of units of work of a packet in a pipeline. A unit is one statement, one
+    /// comparison, or 16 copied bytes.
     pub packet_work: u32,
 }
 
@@ -59,34 +61,35 @@ impl Default for LoadLimits {
     }
 }
 
-/// The place in which a pushed pipeline is loaded.
+/// The thread or process in which a pipeline that a controller pushes is loaded.
 #[derive(Clone, Debug, Default)]
 pub enum Isolation {
-    /// A thread of the switch. A stack overflow ends the switch, and so does a panic in builds in
-    /// which panics abort.
+    /// A thread of the switch loads the pipeline. A stack overflow of the compiler ends the switch,
+    /// and so does a panic in builds in which panics abort.
     #[default]
     Thread,
-    /// A child process first, and then a thread of the switch.
+    /// A child process loads the pipeline first. If it succeeds, a thread of the switch loads the
+    /// pipeline again.
     Process(Executable),
 }
 
-/// The treatment of pushed pipelines.
+/// The limits and the isolation for pipelines that controllers push to a switch.
 #[derive(Clone, Debug, Default)]
 pub struct Pushes {
-    /// The limits on loading.
+    /// The limits on each pushed pipeline.
     pub limits: LoadLimits,
-    /// The place of loading.
+    /// The thread or process in which pushed pipelines are loaded.
     pub isolation: Isolation,
 }
 
-/// The settings with which a device loads pipelines.
+/// The settings with which a device of a switch loads pipelines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Settings {
-    /// The limits on loading.
+    /// The limits on each pipeline.
     pub limits: LoadLimits,
-    /// The execution path of packets through programs.
+    /// The execution path of pipelines: the interpreter or compiled code.
     pub path: Path,
-    /// The settings for programs of v1model.
+    /// The settings of pipelines for the v1model architecture.
     pub v1model: V1ModelSettings,
 }
 
@@ -98,7 +101,7 @@ impl Default for Settings {
 }
 
 impl Settings {
-    /// Creates a target that loads pipelines with these settings.
+    /// Creates a target that loads and executes pipelines with these settings.
     #[must_use]
     pub fn target(&self) -> InterpreterTarget {
         let compile = self.limits.compile;
@@ -110,7 +113,7 @@ impl Settings {
             .with_packet_work(self.limits.packet_work)
     }
 
-    /// Returns `options` with the load time of these settings.
+    /// Returns `options` with the time limit of these settings as its `load_time`.
     #[must_use]
     pub fn device_options(&self, options: DeviceOptions) -> DeviceOptions {
         DeviceOptions { load_time: self.limits.time, ..options }

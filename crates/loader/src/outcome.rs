@@ -10,12 +10,14 @@ use serde::{Deserialize, Serialize};
 
 use crate::LoadLimits;
 
-/// The message of the Rust runtime for a failed allocation.
+/// The text by which the parent recognises a failed allocation on a child's standard error. The
+/// Rust runtime prints it.
 const NO_MEMORY: &str = "memory allocation of ";
-/// The message of the Rust runtime for a stack overflow.
+/// The text by which the parent recognises a stack overflow on a child's standard error. The Rust
+/// runtime prints it.
 const STACK_OVERFLOW: &str = "has overflowed its stack";
 
-/// The outcome of a load, as the child writes it.
+/// The outcome of loading a pipeline, as the child process writes it to standard output in JSON.
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) enum Answer {
     Loaded,
@@ -44,19 +46,19 @@ impl From<Answer> for Result<(), EntityError> {
     }
 }
 
-/// The exit status and the output of a child process.
+/// The exit status of a child process that has ended, its standard output and its standard error.
 #[derive(Debug)]
 pub(crate) struct Ended {
     pub(crate) status: ExitStatus,
-    /// Whether the parent killed the child after the timeout.
+    /// Whether the parent killed the child because it took too long.
     pub(crate) was_too_slow: bool,
     pub(crate) output: Vec<u8>,
     pub(crate) errors: Vec<u8>,
 }
 
 impl Ended {
-    /// Returns the outcome of the load. A child that exceeded a limit yields RESOURCE_EXHAUSTED,
-    /// and one that failed otherwise INTERNAL.
+    /// Returns the outcome of loading the pipeline. If the child ended without a valid answer, the
+    /// error is RESOURCE_EXHAUSTED if it exceeded a limit, and INTERNAL otherwise.
     pub(crate) fn outcome(&self, limits: &LoadLimits) -> Result<(), EntityError> {
         if self.status.success()
             && let Ok(answer) = serde_json::from_slice::<Answer>(&self.output)
@@ -117,8 +119,8 @@ mod tests {
         }
     }
 
-    /// Checks the code and the reason for each end without an answer. A raw status is a signal
-    /// number, or an exit status times 256.
+    /// Each way in which a child can end without an answer has an error code and a reason. The
+    /// cases contain raw exit statuses: a signal number, or an exit status times 256.
     #[test]
     fn each_end_without_an_answer_has_a_code_and_a_reason() {
         let abort = Signal::ABORT.as_raw();

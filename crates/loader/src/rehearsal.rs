@@ -1,5 +1,5 @@
-//! The parent's side of rehearsals: starts a child process for each pipeline that has not been
-//! tried.
+//! The parent's side of rehearsals, in which a child process loads a pipeline before the switch
+//! does. A pipeline whose outcome is known is not tried again.
 
 use std::collections::VecDeque;
 use std::ffi::OsString;
@@ -23,18 +23,19 @@ use crate::Settings;
 use crate::child::Header;
 use crate::outcome::Ended;
 
-/// The number of outcomes to remember.
+/// The number of pipelines whose outcomes are remembered.
 const REMEMBERED: usize = 16;
 
-/// The time within which a child without a pipeline must answer.
+/// The time limit of the first child process, which gets no pipeline and only shows that child
+/// processes can be started.
 const START_TIME: Duration = Duration::from_secs(10);
 
-/// A command that runs [`serve`](crate::serve).
+/// A command that starts a process which runs [`serve`](crate::serve).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Executable {
     /// The path of the executable.
     pub program: PathBuf,
-    /// The arguments of the executable.
+    /// The arguments with which the executable is started.
     pub arguments: Vec<OsString>,
 }
 
@@ -48,12 +49,13 @@ impl Executable {
     }
 }
 
-/// The error for a child process that cannot be started or does not answer.
+/// The error if a child process that tries pipelines cannot be started, or does not answer.
 #[derive(Debug, thiserror::Error)]
 #[error("no process can be started that tries the pipelines of controllers: {0}")]
 pub struct RehearsalError(String);
 
-/// Tries pipelines in child processes, one at a time, and remembers the outcomes.
+/// A runner of rehearsals. It loads each pipeline in a child process, one at a time, and remembers
+/// the outcomes.
 #[derive(Debug)]
 pub struct Rehearsals {
     executable: Executable,
@@ -63,9 +65,11 @@ pub struct Rehearsals {
 }
 
 impl Rehearsals {
-    /// Creates the rehearsals, after a trial has shown that a child can be started.
+    /// Creates a runner of rehearsals. Starts a child process without a pipeline first, to check
+    /// that this is possible.
     ///
     /// # Errors
+    ///
     /// Returns an error if a child cannot be started or does not answer.
     pub fn new(executable: Executable, settings: Settings) -> Result<Self, RehearsalError> {
         let (fingerprints, known) = (Fingerprints::default(), Mutex::default());
@@ -76,13 +80,14 @@ impl Rehearsals {
         Ok(this)
     }
 
-    /// Returns the settings with which pipelines are tried.
+    /// Returns the settings with which child processes load pipelines.
     #[must_use]
     pub fn settings(&self) -> &Settings {
         &self.settings
     }
 
-    /// Runs a child until it ends or `time` has passed.
+    /// Runs a child process that loads the pipeline `body`, until it ends or `time` has passed.
+    /// With an empty `body`, the child only shows that it could be started.
     fn run(&self, body: &[u8], time: Duration) -> io::Result<Ended> {
         let mut input = in_memory("pipeline")?;
         serde_json::to_writer(&mut input, &Header::new(&self.settings))?;
@@ -133,12 +138,12 @@ impl Rehearsal for Rehearsals {
     }
 }
 
-/// A child process, which is killed when this is dropped.
+/// A running child process, which is killed when this value is dropped.
 struct Running(Child);
 
 impl Running {
-    /// Waits until the child ends, or kills it when `time` has passed. Returns its status, and
-    /// whether it was killed.
+    /// Waits until the child process ends, or kills it when `time` has passed. Returns its exit
+    /// status, and whether it was killed.
     fn wait(mut self, time: Duration) -> io::Result<(ExitStatus, bool)> {
         let end = Instant::now() + time;
         let child = pidfd_open(Pid::from_child(&self.0), PidfdFlags::empty())?;
@@ -168,12 +173,13 @@ impl Drop for Running {
     }
 }
 
-/// Creates a file in memory, so that neither process blocks on a pipe.
+/// Creates a file in memory for a standard stream of a child process. With pipes, the parent and
+/// the child could wait for each other.
 fn in_memory(name: &str) -> io::Result<File> {
     Ok(File::from(memfd_create(name, MemfdFlags::CLOEXEC)?))
 }
 
-/// Returns the content of a file that another process has written.
+/// Returns the whole content of a file in memory that a child process has written.
 fn whole(file: &mut File) -> io::Result<Vec<u8>> {
     file.rewind()?;
     let mut content = Vec::new();
