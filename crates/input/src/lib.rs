@@ -11,9 +11,9 @@ use std::path::Path;
 /// The size in bytes of the largest file that is read. The largest networks and programs in use are
 /// a third of this size.
 pub const MOST_BYTES: u64 = 256 << 20;
-/// The number of characters up to which a line of a message is shown in full.
+/// The maximum number of characters of a line in a message. Longer lines are shortened.
 const LONGEST_LINE: usize = 400;
-/// The numbers of characters shown of the beginning and the end of a longer line.
+/// The numbers of characters that remain at the beginning and at the end of a shortened line.
 const SHOWN: [usize; 2] = [240, 120];
 
 /// Reads a file.

@@ -10,7 +10,7 @@ pub struct Build {
     /// The commit of the sources; `None` if they were built outside their repository, for instance
     /// from a tarball.
     pub commit: Option<String>,
-    /// Whether the sources differed from the commit; `None` without a commit.
+    /// Whether the sources had uncommitted changes; `None` if the commit is unknown.
     pub modified: Option<bool>,
     /// The build profile: `release`, `quick` or `dev`.
     pub profile: String,
@@ -19,8 +19,8 @@ pub struct Build {
 static DECLARED: OnceLock<Build> = OnceLock::new();
 
 impl Build {
-    /// Declares the build of this program, for all measurements that begin afterwards. A program
-    /// declares its build once, at its start; later declarations are ignored.
+    /// Declares the build of the running program. The provenance of all measurements that start
+    /// later contains it. Only the first declaration has an effect.
     ///
     /// The program passes the commit to this crate, because a commit compiled into this crate would
     /// cause all dependent crates to be recompiled at every commit.
@@ -28,12 +28,12 @@ impl Build {
         let _ = DECLARED.set(self);
     }
 
-    /// Returns the build that this program declared.
+    /// Returns the build that the running program declared, or `None` if it declared none.
     pub(crate) fn declared() -> Option<Self> {
         DECLARED.get().cloned()
     }
 
-    /// Returns the build in words, such as `commit 86dcbcf4e785, profile release`.
+    /// Describes the build in words, such as `commit 86dcbcf4e785, profile release`.
     #[must_use]
     pub fn in_words(&self) -> String {
         let sources = match (self.commit.as_deref(), self.modified) {

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-/// The facts about a host that readers of measured figures need.
+/// A description of the host on which a measurement ran, for the readers of its results.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Host {
     /// The host name.
@@ -11,14 +11,14 @@ pub struct Host {
     pub kernel: String,
     /// The model of the processor.
     pub cpu_model: String,
-    /// The number of cores that Planimeter may use.
+    /// The number of cores that the measuring process could use.
     pub cpus: u32,
-    /// The size of the memory in bytes.
+    /// The size of the main memory in bytes; 0 if it is unknown.
     pub memory_bytes: u64,
 }
 
 impl Host {
-    /// Reads the facts about this host. Facts that cannot be read stay empty.
+    /// Reads the description of this host. Facts that cannot be read are empty or 0.
     #[must_use]
     pub fn read() -> Self {
         let name = rustix::system::uname();
@@ -46,7 +46,8 @@ pub fn cores() -> u32 {
         .map_or(1, |count| u32::try_from(count.get()).unwrap_or(u32::MAX))
 }
 
-/// Returns the value of the first line with this key, in a file with lines of `key : value`.
+/// Returns the value of the first line with the key `key` in a file such as `/proc/cpuinfo`, whose
+/// lines have the form `key : value`.
 fn value_of(file: &str, key: &str) -> Option<String> {
     let text = std::fs::read_to_string(file).ok()?;
     text.lines().find_map(|line| {

@@ -16,30 +16,31 @@ pub use build::Build;
 pub use host::{Host, cores};
 pub use share::Share;
 
-/// The provenance of a result.
+/// The origin of a measured result: the program, its command line, the time and the host.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Provenance {
-    /// The version of Planimeter.
+    /// The version of the Planimeter that measured.
     pub planimeter_version: String,
-    /// The build of Planimeter; `None` in results of earlier versions.
+    /// The build of Planimeter; `None` in results of versions that did not record it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub build: Option<Build>,
-    /// The start time, in RFC 3339, UTC, to the second.
+    /// The time at which the measurement started, in UTC, in the format of RFC 3339, to the second.
     pub started_at: String,
-    /// The duration in seconds.
+    /// The time from the start of the measurement until this result was written, in seconds.
     pub elapsed_s: f64,
-    /// The command line, without secrets.
+    /// The command line of the measurement, without secrets.
     pub command: Vec<String>,
     /// The host on which the command ran.
     pub host: Host,
-    /// The work of each process, if several processes shared it; empty for a single process.
+    /// The work of each process, if several processes shared the measurement; empty for a single
+    /// process.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub shares: Vec<Share>,
 }
 
 impl Provenance {
-    /// Returns a sentence about the work that is missing because a process was lost or interrupted,
-    /// or `None` if the result is complete.
+    /// Returns a sentence about the work that is missing from the result because a process was lost
+    /// or interrupted, or `None` if the result is complete.
     #[must_use]
     pub fn missing(&self) -> Option<String> {
         let missing: Vec<String> = self.shares.iter().filter_map(Share::missing_in_words).collect();
@@ -47,7 +48,7 @@ impl Provenance {
     }
 }
 
-/// The start of a measurement.
+/// A measurement that has started, from which results get their [`Provenance`].
 #[derive(Clone, Debug)]
 pub struct Began {
     clock: Instant,
@@ -55,7 +56,7 @@ pub struct Began {
 }
 
 impl Began {
-    /// Starts a measurement now. The command line appears in the result, so it must not contain
+    /// Records that a measurement starts now. Results contain `command`, so it must not contain
     /// secrets.
     #[must_use]
     pub fn now(command: Vec<String>) -> Self {
@@ -71,20 +72,20 @@ impl Began {
         Self { clock: Instant::now(), provenance }
     }
 
-    /// Returns the time since the start.
+    /// Returns the time since the measurement started.
     #[must_use]
     pub fn elapsed(&self) -> Duration {
         self.clock.elapsed()
     }
 
-    /// Returns the provenance of a result that is complete now.
+    /// Returns the provenance of a result that is written now.
     #[must_use]
     pub fn provenance(&self) -> Provenance {
         Provenance { elapsed_s: self.elapsed().as_secs_f64(), ..self.provenance.clone() }
     }
 }
 
-/// Formats a time as results contain it: RFC 3339, UTC, to the second.
+/// Formats a time as it appears in results: in UTC, in the format of RFC 3339, to the second.
 #[must_use]
 pub fn timestamp(time: SystemTime) -> String {
     humantime::format_rfc3339_seconds(time).to_string()
@@ -104,7 +105,7 @@ mod tests {
         assert!(humantime::parse_rfc3339(&first.started_at).is_ok(), "{first:?}");
     }
 
-    /// Checks that results contain these keys next to their own.
+    /// A result that contains a provenance next to keys of its own is read as it was written.
     #[test]
     fn a_provenance_within_a_result_reads_back() {
         #[derive(Debug, PartialEq, Serialize, Deserialize)]

@@ -1,32 +1,33 @@
-//! The shares of several processes in a measurement.
+//! The work of each of several processes that share a measurement.
 
 use serde::{Deserialize, Serialize};
 
 use crate::Host;
 
-/// The share of one process in the work.
+/// The work that one of several processes did in a measurement, and the work that it left out.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Share {
-    /// The number of the process, from 0.
+    /// The number of the process among those that share the measurement, from 0.
     pub rank: u32,
-    /// The host of the process; the default if the process never reported it.
+    /// The host of the process; the default host, which is empty, if the process never reported it.
     pub host: Host,
-    /// The finished work, in words.
+    /// The names of the items of work that the process finished.
     pub did: Vec<String>,
-    /// The assigned work that was not finished.
+    /// The names of the items of work that were assigned to the process and not finished.
     pub missing: Vec<String>,
-    /// The reason why the process did less than was assigned to it, or nothing.
+    /// The reason why the process left out work or got none, such as its loss; `None` if no reason
+    /// is known.
     pub remark: Option<String>,
 }
 
 impl Share {
-    /// Returns a sentence with the process, its finished work and the remark.
+    /// Describes the share in a sentence: the process, its finished work, and the remark.
     #[must_use]
     pub fn in_words(&self) -> String {
         format!("{}: {}", self.who(), self.what())
     }
 
-    /// Returns the process and its host.
+    /// Describes the process by its rank, its host, and the processor of the host.
     #[must_use]
     pub fn who(&self) -> String {
         match self.host.hostname.as_str() {
@@ -35,7 +36,7 @@ impl Share {
         }
     }
 
-    /// Returns the finished work and the remark.
+    /// Lists the work that the process finished, followed by the remark.
     #[must_use]
     pub fn what(&self) -> String {
         let did = match self.did.as_slice() {
@@ -48,7 +49,8 @@ impl Share {
         }
     }
 
-    /// Returns a sentence about the missing work and its reason, or `None` if no work is missing.
+    /// Returns a sentence about the work that the process left out and the reason, or `None` if it
+    /// left out nothing.
     #[must_use]
     pub fn missing_in_words(&self) -> Option<String> {
         let why = self.remark.as_deref().unwrap_or("it was interrupted");
