@@ -29,10 +29,11 @@ pub(crate) use arguments::Arguments;
 pub(crate) use point::made;
 use point::{Audience, Subject, Traffic};
 
-/// The program of the paper's evaluation, with its name.
+/// The file name and the source of the P4 program that the paper on tables written by packets
+/// evaluates. It is measured if the user names no program.
 const PAPER: (&str, &str) = ("entry_update.p4", include_str!("../../../programs/entry_update.p4"));
 
-/// The metrics that thresholds may name.
+/// The metrics that conditions of `--threshold` may name, with their units.
 const METRICS: [Metric; 6] = [
     ("rate", Unit::PerSecond),
     ("cost", Unit::Seconds),
@@ -99,7 +100,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     ranks.leave(status(verdict(&points, &broken), &provenance, false))
 }
 
-/// Returns the error with its subject: the program, or the ports.
+/// Returns the message of an error, preceded by its subject: the option `--io` or the program.
 fn explained(error: &TrafficError, program: &str, io: Io) -> String {
     match error {
         TrafficError::Ports(error) => {
@@ -109,7 +110,7 @@ fn explained(error: &TrafficError, program: &str, io: Io) -> String {
     }
 }
 
-/// Returns the thresholds that do not hold, as sentences.
+/// Returns a sentence for each threshold and each measured case that does not meet it.
 fn broken(points: &[throughput::Point], thresholds: &[Condition]) -> Vec<String> {
     let mut broken = Vec::new();
     for point in points {
@@ -125,8 +126,8 @@ fn broken(points: &[throughput::Point], thresholds: &[Condition]) -> Vec<String>
     broken
 }
 
-/// Returns 1 if a threshold does not hold, an output was wrong, or nothing was measured, and
-/// otherwise 0.
+/// Returns the exit status of `planimeter bench` and prints the reasons for a failure. It is 1 if a
+/// threshold does not hold, an output was wrong, or nothing was measured, and otherwise 0.
 fn verdict(points: &[throughput::Point], broken: &[String]) -> u8 {
     let cases = || points.iter().flat_map(|point| &point.findings.cases);
     let refused = cases().filter_map(|case| Some((case.path, case.refused.as_ref()?)));
@@ -137,7 +138,8 @@ fn verdict(points: &[throughput::Point], broken: &[String]) -> u8 {
     u8::from(!all.is_empty())
 }
 
-/// Returns the value of a metric in its unit.
+/// Returns a metric of a measured case, in the unit that `METRICS` states for it, or `None` if the
+/// metric was not measured.
 fn value(metric: &str, case: &Case) -> Option<f64> {
     let rate = throughput::rate(case)?.mean;
     let latency = |share: f64| Some(case.latency.as_ref()?.times.percentile(share)?.mean);
@@ -151,7 +153,8 @@ fn value(metric: &str, case: &Case) -> Option<f64> {
     }
 }
 
-/// Returns the program and its name.
+/// Returns the name of the program to measure and the program: the one on the command line, or
+/// otherwise that of the paper.
 fn program(arguments: &Arguments) -> Result<(String, Program), Failure> {
     let sources = &arguments.stored.sources;
     match &arguments.program {
@@ -160,7 +163,8 @@ fn program(arguments: &Arguments) -> Result<(String, Program), Failure> {
     }
 }
 
-/// Returns the program of the paper's evaluation and its name.
+/// Compiles the P4 program that the paper on tables written by packets evaluates, and prints the
+/// messages of the compiler. Returns the file name of the program and the program.
 pub(crate) fn paper(options: &p4lang::preprocess::Options) -> Result<(String, Program), Failure> {
     let (name, text) = PAPER;
     let compiled = with_large_stack(|| compile_text(name, text, options, &MemoryFiles::default()))

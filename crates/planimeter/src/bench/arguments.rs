@@ -19,7 +19,8 @@ use crate::parsers::{List, cores, count, duration, list_of, sizes_of};
 use crate::storage::Stored;
 use crate::threshold;
 
-/// The width of the manual in columns, if the terminal is wide enough.
+/// The maximum width in columns of the manual. On a narrower terminal, it is as wide as the
+/// terminal.
 const WIDTH: usize = 100;
 
 const ABOUT: &str =
@@ -63,7 +64,7 @@ Exit status:
   2    the input was wrong
   130  the run was interrupted; the results up to then are kept";
 
-/// The arguments of the verb.
+/// The arguments of `planimeter bench`.
 #[derive(Debug, Parser)]
 #[command(
     name = "bench",
@@ -86,7 +87,7 @@ pub(crate) struct Arguments {
     pub(super) stored: Stored,
 }
 
-/// The packets, and their effect on entries.
+/// The flags for the packets that are processed, and for how they update table entries.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Traffic")]
 pub(super) struct Traffic {
@@ -125,7 +126,7 @@ pub(super) struct Traffic {
     method: Vec<List<UpdateMethod>>,
 }
 
-/// The execution paths, and the time of a measurement.
+/// The flags for the execution paths, the cores, the ports and the time of a measurement.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Effort")]
 pub(super) struct Effort {
@@ -166,7 +167,7 @@ pub(super) struct Effort {
     seed: Option<u64>,
 }
 
-/// The destination of the result.
+/// The flags for the output of the result, and for the thresholds that it must meet.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Output")]
 pub(super) struct Output {
@@ -228,7 +229,7 @@ impl Arguments {
     }
 }
 
-/// Parses the time of a repetition.
+/// Parses the duration of a repetition, such as `200ms`, which must be at least 1 ms.
 fn time(word: &str) -> Result<Duration, String> {
     let least = Duration::from_millis(1);
     match duration(word)? {
@@ -237,20 +238,21 @@ fn time(word: &str) -> Result<Duration, String> {
     }
 }
 
-/// Parses a kind of ports.
+/// Parses the value of `--io`, which names the kind of ports by which packets arrive and leave.
 fn io(word: &str) -> Result<Io, String> {
     let known = Io::ALL.into_iter().find(|io| io.name() == word);
     known.ok_or_else(|| "expected memory, veth, xdp, pcap or dpdk".to_owned())
 }
 
-/// Parses an exponent of Zipf's law.
+/// Parses an exponent of Zipf's law, which must be from 0 to 10.
 fn skew(word: &str) -> Result<f64, String> {
     let exponent = word.parse().ok().filter(|exponent| (0.0..=10.0).contains(exponent));
     exponent.ok_or_else(|| "expected a number from 0 to 10".to_owned())
 }
 
 impl Traffic {
-    /// Returns the numbers of entries.
+    /// Returns the numbers of entries to measure: those of `--entries`, or 2^16 without the flag.
+    /// Returns an error if the packets for so many entries do not fit the free memory.
     pub(super) fn entries(&self) -> Result<Vec<usize>, Failure> {
         let entries = List::join(&self.entries).unwrap_or_else(|| vec![1 << 16]);
         let most = entries.iter().copied().max().unwrap_or(0);
@@ -271,7 +273,8 @@ impl Traffic {
         }
     }
 
-    /// Returns the requested update methods.
+    /// Returns the update methods that `--method` names; empty without the flag, so that the
+    /// program decides.
     pub(super) fn methods(&self) -> Vec<UpdateMethod> {
         List::join(&self.method).unwrap_or_default()
     }
@@ -281,7 +284,7 @@ impl Traffic {
     }
 }
 
-/// The maximum number of flows. Tables have room for twice as many entries.
+/// The maximum number of flows of a measurement, which is half the maximum size of a table.
 const MAX_FLOWS: usize = tables::MAX_SIZE / 2;
 
 #[cfg(test)]

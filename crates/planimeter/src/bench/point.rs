@@ -17,16 +17,16 @@ use report::throughput;
 use crate::interrupt;
 use crate::progress::Steps;
 
-/// The program that is measured.
+/// The program to measure, its ports, and the methods by which its packets update entries.
 #[derive(Clone)]
 pub(super) struct Subject {
     pub(super) program: Program,
     pub(super) io: Io,
-    /// The requested update methods, if any.
+    /// The update methods to measure; if empty, the program decides.
     pub(super) methods: Vec<UpdateMethod>,
 }
 
-/// The packets of a point.
+/// The packets of a measured point: generated for the program, or read from a capture file.
 #[derive(Clone, Debug)]
 pub(super) enum Traffic {
     Made(Wanted),
@@ -42,7 +42,7 @@ impl Traffic {
     }
 }
 
-/// The progress line, and the interrupt that ends the measurement.
+/// The progress line of a measurement, and the flag that interrupts it.
 pub(super) struct Audience {
     steps: Arc<Mutex<Steps>>,
     interrupt: Arc<AtomicBool>,
@@ -54,7 +54,8 @@ impl Audience {
         Self { steps, interrupt: interrupt.clone() }
     }
 
-    /// Measures a point. After an interrupt, the point has the repetitions that were complete.
+    /// Measures one point: a program with some packets. After an interrupt, the point contains the
+    /// repetitions that were complete.
     pub(super) fn point(
         &self,
         subject: &Subject,
@@ -79,14 +80,15 @@ impl Audience {
     }
 }
 
-/// The receiver of the measuring thread's reports.
+/// The receiver of progress reports from the thread that measures a point. It shows the progress
+/// and keeps the results so far.
 struct Watcher {
     steps: Arc<Mutex<Steps>>,
     interrupt: Arc<AtomicBool>,
     what: String,
-    /// The point as of the last complete repetition.
+    /// The measured point as of the last complete repetition; `None` before the first.
     kept: Arc<Mutex<Option<throughput::Point>>>,
-    /// The point without findings, once its traffic exists.
+    /// The measured point without results; `None` until its packets are known.
     workload: Option<throughput::Point>,
 }
 
@@ -111,7 +113,8 @@ impl Watcher {
         Ok(point(&workload, findings))
     }
 
-    /// Shows the progress, and returns whether to continue.
+    /// Shows the progress of a measurement. Returns whether to continue, which is false after an
+    /// interrupt.
     fn show(&self, stage: &str, done: usize, of: usize) -> bool {
         locked(&self.steps).show(done as u64, of as u64, format!("{}: {stage}", self.what));
         !self.interrupt.load(Ordering::Relaxed)
@@ -136,7 +139,7 @@ impl Watch for Watcher {
     }
 }
 
-/// Measures a program in memory, with traffic that is generated for it.
+/// Measures a program with packets that are generated for it and stay in memory, without ports.
 pub(crate) fn made(
     program: &Program,
     wanted: Wanted,
@@ -161,8 +164,8 @@ fn point(workload: &Workload, findings: Findings) -> throughput::Point {
     }
 }
 
-/// Locks a mutex, even if a thread panicked while holding it. This is sound here because each value
-/// is replaced as a whole.
+/// Locks a mutex, even if a thread panicked while holding it. This is sound because no value behind
+/// a mutex of this module is ever changed in part.
 fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
