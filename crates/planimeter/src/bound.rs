@@ -30,16 +30,17 @@ use crate::rank_group::{Items, RankGroup};
 pub(crate) use arguments::Arguments;
 use thresholds::Figures;
 
-/// The maximum number of flows for which simulated runs with long delays are searched. Each search
-/// takes from milliseconds to a second.
+/// The maximum number of flows for which the network is simulated, to find runs with long delays. A
+/// search takes from milliseconds to a second for each flow.
 const RUNS: usize = 100;
-/// The time for which each omitted analysis is tried, to estimate how long it would take.
+/// The time for which an analysis that was omitted is run, to estimate how long all of it would
+/// take.
 const PATIENCE: Duration = Duration::from_millis(250);
-/// The number of parts per rank into which the flows are divided, so that hard flows are spread
-/// over the ranks.
+/// The number of parts for each rank (process) into which the flows are divided. With several
+/// parts, flows that take long are spread over the ranks.
 const PARTS: usize = 4;
 
-/// A description of a network, as it was read.
+/// The file that describes a network, its text and its format.
 #[derive(Clone, Copy)]
 struct Source<'a> {
     file: &'a Path,
@@ -70,7 +71,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     }
 }
 
-/// Bounds the flows and servers of one network.
+/// Computes bounds for the flows and servers of one network, prints them, and returns the exit
+/// status.
 fn bound_network(
     arguments: &Arguments,
     started: &Began,
@@ -152,7 +154,8 @@ fn bound_network(
     ranks.leave(u8::from(failed || incomplete))
 }
 
-/// Notes in the provenance that an interrupted run bounded `done` of `all` flows.
+/// Records in the provenance that an interrupted run computed bounds for only `done` of `all`
+/// flows.
 fn note_missing(provenance: &mut Provenance, done: usize, all: usize) {
     if provenance.shares.is_empty() {
         provenance.shares.push(Share { host: provenance.host.clone(), ..Share::default() });
@@ -163,7 +166,8 @@ fn note_missing(provenance: &mut Provenance, done: usize, all: usize) {
     }
 }
 
-/// Prints the bounds, and writes the requested plots and report.
+/// Prints the bounds as a table, JSON or CSV, and writes the plots and the report if they are
+/// requested.
 fn show(arguments: &Arguments, run: &Run<'_>) -> Result<(), Failure> {
     let Run { bounds, provenance } = *run;
     if arguments.json {
@@ -189,7 +193,7 @@ fn show(arguments: &Arguments, run: &Run<'_>) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Bounds all servers, with a progress line.
+/// Computes the bounds of all servers of the network, and shows the progress.
 fn servers(analyser: &Analyser<'_>, analysis: Analysis) -> Result<Vec<ServerBound>, AnalysisError> {
     let count = analyser.network().servers().len();
     let done = || analyser.servers_bounded();
@@ -197,7 +201,8 @@ fn servers(analyser: &Analyser<'_>, analysis: Analysis) -> Result<Vec<ServerBoun
     progress::while_counting(count, "servers are bounded", done, all)
 }
 
-/// Returns the analyses that were omitted to save time, with the time that they would take.
+/// Returns the analyses that `quick` or `best` omitted to save time, each with an estimate of the
+/// time that it would take.
 fn untried(analyser: &Analyser<'_>, analyses: &[Analysis], flows: &[FlowId]) -> Vec<Untried> {
     let mut untried: Vec<Untried> = Vec::new();
     for analysis in analyses {
@@ -211,7 +216,8 @@ fn untried(analyser: &Analyser<'_>, analyses: &[Analysis], flows: &[FlowId]) -> 
     untried
 }
 
-/// Returns a name for some flows, from the first to the last.
+/// Returns a name for consecutive flows of a network, such as `flow 'a'` or `3 flows from 'a' to
+/// 'c'`.
 fn flow_names(network: &Network, flows: &[FlowId]) -> String {
     let name = |id: &FlowId| network.flow(*id).name.clone();
     match flows {
@@ -223,7 +229,7 @@ fn flow_names(network: &Network, flows: &[FlowId]) -> String {
     }
 }
 
-/// Collects the results in the requested units.
+/// Collects the results of a run for its output, with the units in which they are printed.
 fn bounds_of<'a>(
     arguments: &Arguments,
     figures: &Figures<'a>,
@@ -247,8 +253,8 @@ fn bounds_of<'a>(
     }
 }
 
-/// Returns whether simulated runs with long delays are searched, and prints a note if there are too
-/// many flows for them.
+/// Returns whether the network is simulated to find runs with long delays. If there are too many
+/// flows for that, prints a note and returns false.
 fn with_runs(arguments: &Arguments, flows: &[FlowId]) -> bool {
     let requested = !arguments.no_simulation;
     let with_runs = requested && flows.len() <= RUNS;
@@ -261,21 +267,21 @@ fn with_runs(arguments: &Arguments, flows: &[FlowId]) -> bool {
     with_runs
 }
 
-/// The results of the applicable analyses for some flows.
+/// The results of the analyses that apply to a network, for some of its flows.
 #[derive(Serialize, Deserialize)]
 struct Applied {
     analyses: Vec<Analysis>,
-    /// The bounds of each flow, one for each analysis.
+    /// The bounds of each flow, one for each of `analyses`.
     flows: Vec<Vec<Assessed>>,
-    /// The reasons why other analyses do not apply.
+    /// The reasons why requested analyses do not apply to the network, as messages.
     left_out: Vec<String>,
-    /// Whether numbers with many digits were rounded up.
+    /// Whether numbers were rounded up because they had too many digits.
     rounded: bool,
 }
 
 impl Applied {
-    /// Runs the analyses. If several are requested, those that do not apply to the network are left
-    /// out.
+    /// Runs the requested analyses for some flows. If several are requested, those that do not
+    /// apply to the network are left out.
     fn of(
         analyser: &Analyser<'_>,
         flows: &[FlowId],
@@ -310,7 +316,8 @@ impl Applied {
         }
     }
 
-    /// Merges the results of all parts, for the analyses that apply to each of them.
+    /// Merges the results for all parts of the flows. Only analyses that apply to every part
+    /// remain.
     fn merge(asked: &[Analysis], mut parts: Vec<Self>) -> Self {
         let analyses = Self::common(asked, &mut parts);
         let rounded = parts.iter().any(|part| part.rounded);
@@ -318,8 +325,8 @@ impl Applied {
         Self { analyses, flows, left_out: Vec::new(), rounded }
     }
 
-    /// Keeps the analyses that apply to all parts, and prints the reasons for the omission of
-    /// others once.
+    /// Removes the results of analyses that do not apply to all parts of the flows, and prints the
+    /// reasons once. Returns the analyses that remain.
     fn common<'p>(
         asked: &[Analysis],
         parts: impl IntoIterator<Item = &'p mut Self>,
@@ -343,8 +350,8 @@ impl Applied {
     }
 }
 
-/// Runs a min-plus program and prints its output. The exit status is 1 if an assertion does not
-/// hold.
+/// Runs a min-plus program and prints its output. Returns the exit status 1 if an assertion of the
+/// program does not hold, and otherwise 0.
 fn program(file: &Path, text: &str) -> Result<ExitCode, Failure> {
     let outputs =
         mppg::run(text).map_err(|error| Failure::input(format!("{}: {error}", file.display())))?;
@@ -356,7 +363,7 @@ fn program(file: &Path, text: &str) -> Result<ExitCode, Failure> {
     Ok(ExitCode::from(u8::from(!holds)))
 }
 
-/// Writes a drawing for each flow.
+/// Draws the curves of each flow into an SVG file of its own in the directory `folder`.
 fn plot(bounds: &Bounds<'_>, folder: &Path) -> Result<(), Failure> {
     let failed = |path: &Path, error: std::io::Error| {
         Failure::run(format!("cannot write {}: {error}", path.display()))
@@ -377,7 +384,8 @@ fn plot(bounds: &Bounds<'_>, folder: &Path) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Returns the flows that no analysis proves to meet the deadline, the slowest first.
+/// Returns the names of the flows for which no analysis proves that they meet the deadline, the one
+/// with the largest delay bound first.
 fn late<'a>(bounds: &Bounds<'a>, deadline: &Rational) -> Vec<&'a str> {
     let least = |row: &Vec<Assessed>| row.iter().map(|a| a.bound.delay.clone()).min();
     let flows = bounds.flows.iter().filter_map(|row| Some((least(row)?, row.first()?.bound.flow)));
@@ -386,8 +394,8 @@ fn late<'a>(bounds: &Bounds<'a>, deadline: &Rational) -> Vec<&'a str> {
     late.into_iter().map(|(_, flow)| bounds.network.flow(flow).name.as_str()).collect()
 }
 
-/// Whether a run exceeds a bound, a requirement is not met, or a flow has no bound although it must
-/// have one.
+/// Whether a simulated run exceeds a bound, a requirement is not met, or a flow has no bound
+/// although `allow_unbounded` is false.
 fn has_failed(bounds: &Bounds<'_>, allow_unbounded: bool) -> bool {
     let unbounded = !allow_unbounded && !bounds.unbounded().is_empty();
     let failed = !bounds.missed().is_empty() || !bounds.broken().is_empty();

@@ -117,7 +117,7 @@ Exit status:
      contradicts a simulated run, or an assertion of a min-plus program fails
   2  the file or an argument is wrong, or the analysis does not apply to the network";
 
-/// The arguments of the verb.
+/// The arguments of `planimeter bound`.
 #[derive(Debug, Parser)]
 #[command(
     name = "bound",
@@ -281,11 +281,11 @@ pub(crate) struct Arguments {
     threads: u16,
 }
 
-/// The meaning of a name of `--analysis`.
+/// The meaning of one value of `--analysis`: one analysis, or all of them.
 #[derive(Debug, Clone, Copy)]
 enum Named {
     One(Analysis),
-    /// All analyses except `quick`, which chooses among them.
+    /// All analyses except `quick`, which only chooses one of the others.
     All,
 }
 
@@ -303,8 +303,9 @@ fn data_unit(name: &str) -> Result<Unit, &'static str> {
 }
 
 impl Arguments {
-    /// Returns the network to bound: as it was read, or with service curves that account for the
-    /// arrivals of other classes.
+    /// Returns the network to analyse, made from the network that was read. If `arrival_aware` is
+    /// set, its service curves account for the arrivals of other classes; otherwise nothing
+    /// changes.
     pub(super) fn network(&self, network: Network) -> Result<Network, AnalysisError> {
         match self.arrival_aware {
             true => network.arrival_aware(&self.settings()),
@@ -312,7 +313,7 @@ impl Arguments {
         }
     }
 
-    /// Returns the conventions of the analyses.
+    /// Returns the settings of the analyses that the flags select.
     pub(super) fn settings(&self) -> Settings {
         Settings {
             multiplexing: self.multiplexing,
@@ -325,9 +326,9 @@ impl Arguments {
         }
     }
 
-    /// Returns the analyses in the order in which they were named, or the default one. With a
-    /// deadline, the default is `best` however large the network is, since the effort goes to flows
-    /// that exceed the deadline.
+    /// Returns the analyses that `--analysis` names, in that order. If it names none, returns the
+    /// default for the size of the network. With a deadline, the default is `best` for any size,
+    /// because only flows that exceed the deadline take long.
     pub(super) fn analyses(&self, network: &Network) -> Vec<Analysis> {
         let mut analyses = Vec::new();
         for named in &self.analysis {
@@ -348,7 +349,7 @@ impl Arguments {
         }
     }
 
-    /// Returns the named flows, or all flows if none is named.
+    /// Returns the flows that `--flow` names, or all flows of the network if it names none.
     pub(super) fn flows(&self, network: &Network) -> Result<Vec<FlowId>, Failure> {
         if self.flow.is_empty() {
             return Ok(network.flows().map(|(id, _)| id).collect());
@@ -365,17 +366,19 @@ impl Arguments {
         self.flow.iter().map(found).collect()
     }
 
-    /// Returns the unit of times in the table.
+    /// Returns the unit of times in the printed table: that of `--time-unit`, or else that of the
+    /// network's file.
     pub(super) fn time_unit(&self, network: &Network) -> Unit {
         self.time_unit.as_ref().unwrap_or_else(|| network.time_unit()).clone()
     }
 
-    /// Returns the unit of data in the table.
+    /// Returns the unit of data in the printed table: that of `--data-unit`, or else that of the
+    /// network's file.
     pub(super) fn data_unit(&self, network: &Network) -> Unit {
         self.data_unit.as_ref().unwrap_or_else(|| network.data_unit()).clone()
     }
 
-    /// Creates the run directory, if one is requested.
+    /// Creates the run directory that `--output` names; `None` without the flag.
     pub(super) fn directory(&self) -> Result<Option<RunDirectory>, Failure> {
         let Some(folder) = &self.output else { return Ok(None) };
         let directory = RunDirectory::create(Some(folder)).map_err(Failure::input)?;

@@ -1,4 +1,5 @@
-//! `--vary`: bounds the network for each value of one of its quantities.
+//! `planimeter bound --vary`: bounds a network for each value of one of its quantities, such as the
+//! rate of a flow.
 
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -103,7 +104,7 @@ pub(super) fn run(
     ranks.leave(if interrupt.load(Ordering::Relaxed) { INTERRUPTED } else { u8::from(failed) })
 }
 
-/// The results at one value.
+/// The results for one value of the quantity that is varied.
 #[derive(Serialize, Deserialize)]
 struct At {
     applied: Applied,
@@ -118,7 +119,8 @@ impl At {
     }
 }
 
-/// Whether no analysis bounds the delay of a flow at any value.
+/// Whether no analysis bounds the delay of the flow with index `flow`, at any value of the quantity
+/// that is varied.
 fn is_never_bounded(flow: usize, points: &[SweepPoint]) -> bool {
     points.iter().all(|point| {
         let row = point.flows.get(flow);

@@ -10,7 +10,8 @@ use crate::threshold::Metric;
 /// The number of bits in a byte.
 const BYTE: f64 = 8.0;
 
-/// The metrics that conditions may name. The first two belong to flows, the others to servers.
+/// The metrics that conditions of `--threshold` may name, with their units. The first two belong to
+/// flows, the others to servers.
 pub(super) const METRICS: [Metric; 4] = [
     ("delay", Unit::Seconds),
     ("backlog", Unit::Bytes),
@@ -18,14 +19,14 @@ pub(super) const METRICS: [Metric; 4] = [
     ("buffer", Unit::Bytes),
 ];
 
-/// A value of a metric, with the flow or server that it belongs to.
+/// A value of a metric, and the name of the flow or server that it belongs to.
 struct Case {
     of: String,
-    /// The value, or `None` if it is infinite.
+    /// The value in the unit of the metric; `None` if it is infinite.
     value: Option<f64>,
 }
 
-/// The results that conditions are checked against.
+/// The bounds and loads of a network, against which conditions are checked.
 pub(super) struct Figures<'a> {
     pub(super) network: &'a Network,
     pub(super) flows: &'a [Vec<Assessed>],
@@ -33,7 +34,7 @@ pub(super) struct Figures<'a> {
     pub(super) loads: &'a [Load],
 }
 
-/// Checks all conditions against the results.
+/// Checks all conditions of `--threshold` against the results, and returns the outcome of each.
 pub(super) fn judge(conditions: &[Condition], figures: &Figures<'_>) -> Vec<Threshold> {
     conditions.iter().map(|condition| figures.judge(condition)).collect()
 }
@@ -62,7 +63,8 @@ impl Figures<'_> {
         Threshold { condition: condition.to_string(), unit, value, of, held }
     }
 
-    /// Returns all values of a metric, in the order of the network.
+    /// Returns the value of a metric for each flow or server that it belongs to, in the order of
+    /// the network.
     fn cases(&self, metric: &str) -> Vec<Case> {
         let data = |bits: &Extended| bits.finite().map(|bits| bits.to_f64_up() / BYTE);
         let of_flows = |value: &dyn Fn(&[Assessed]) -> Option<f64>| -> Vec<Case> {
