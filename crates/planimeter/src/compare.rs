@@ -43,7 +43,7 @@ Examples:
   A result of another machine than the baseline's:
     planimeter compare runs/laptop --baseline runs/server --despite machine";
 
-/// The arguments of the verb.
+/// The arguments of `planimeter compare`.
 #[derive(Debug, Parser)]
 #[command(
     name = "compare",
@@ -108,7 +108,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     Ok(ExitCode::from(u8::from(judged.iter().any(|outcome| !outcome.held))))
 }
 
-/// Returns the names of the directories, or their whole paths if two have the same name.
+/// Returns a name for each run: that of its directory, or its whole path if two directories have
+/// the same name.
 fn names(paths: &[&PathBuf]) -> Vec<String> {
     let short: Vec<String> = paths.iter().map(|path| name_of(path)).collect();
     let twice = |name: &String| short.iter().filter(|other| *other == name).count() > 1;
@@ -118,13 +119,15 @@ fn names(paths: &[&PathBuf]) -> Vec<String> {
         .collect()
 }
 
-/// Reads the result at a path, which is the result's file or its directory.
+/// Reads a result from the file at `path`, or from the `result.json` in the directory at `path`.
+/// `name` is the name of the result in the output.
 fn open(path: &Path, name: &str) -> Result<Recorded, Failure> {
     let (file, text) = output::result_at(path)?;
     read(name, &text).map_err(|error| Failure::input(format!("{}: {error}", file.display())))
 }
 
-/// Parses conditions on the metrics that the results have.
+/// Parses the conditions of `--threshold`, which may name any metric that one of the results
+/// contains.
 fn conditions(given: &[String], results: &[Recorded]) -> Result<Vec<Condition>, Failure> {
     let mut metrics: Vec<(&str, Unit)> = Vec::new();
     for figure in results.iter().flat_map(|result| &result.figures) {

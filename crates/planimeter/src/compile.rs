@@ -69,7 +69,7 @@ Examples:
 
 Exit status: 0 the program is correct; 2 it has errors, or a file cannot be read or written.";
 
-/// The arguments of the verb.
+/// The arguments of `planimeter compile`.
 #[derive(Debug, Parser)]
 #[command(
     name = "compile",
@@ -114,8 +114,8 @@ pub(crate) struct Arguments {
 }
 
 impl Arguments {
-    /// Returns the format of a file: that of `--format`, or otherwise the one that the file's
-    /// ending implies.
+    /// Returns the format in which a file is written: that of `--format`, or otherwise the one that
+    /// the file's extension implies.
     fn format_of(&self, path: &Path) -> Format {
         let ending = || match path.extension().and_then(|extension| extension.to_str()) {
             Some("json") => Format::Json,
@@ -184,7 +184,7 @@ enum Format {
     Binary,
 }
 
-/// A graph to draw, whose format follows from the file's ending.
+/// A file into which the graph of a program is drawn, in the format that its extension implies.
 #[derive(Debug, Clone)]
 struct Drawing {
     path: PathBuf,
@@ -276,7 +276,8 @@ fn write(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
     written.map_err(|error| Failure::input(format!("cannot write {}: {error}", path.display())))
 }
 
-/// Writes a file. Creates its directory if it is missing, such as the `build/` of a Makefile.
+/// Writes `bytes` into the file at `path`. Creates its directory if it is missing, such as the
+/// `build/` of a Makefile.
 fn in_its_folder(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
     if let Some(folder) = path.parent() {
         std::fs::create_dir_all(folder)?;

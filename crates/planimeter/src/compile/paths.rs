@@ -1,18 +1,19 @@
-//! The cost of each path of a packet through a program, as parts of device models.
+//! The paths of a packet through a program, as `planimeter compile --explain` prints them. The cost
+//! of a path is the set of its parts: the functions of a device model that a packet needs on it.
 
 use super::tree;
 use device::program::{Overview, Passes, Path, PathError, overview, paths};
 use ir::Program;
 use num_bigint::BigUint;
 
-/// The width of the output in columns.
+/// The width of the printed text in columns.
 const WIDTH: usize = 80;
 
-/// The maximum number of paths that are shown. A longer list would not help a reader.
+/// The maximum number of paths that are printed. A longer list would not help a reader.
 const MOST: usize = 12;
 
-/// Lists every path through the program that differs in its parts, starting with the one that has
-/// the most parts.
+/// Returns a list of the paths through a program that need different functions of a device model.
+/// The path that needs most of them is the first.
 pub(super) fn text(program: &Program) -> String {
     let mut found = match paths(program) {
         Ok(found) => found,
@@ -44,7 +45,8 @@ pub(super) fn text(program: &Program) -> String {
     text
 }
 
-/// Lists the parts of a path.
+/// Returns a line with the functions of a device model that a path needs, and how often it needs
+/// each.
 fn parts(path: &Path) -> String {
     let part = |(part, count): (&String, &u32)| match count {
         1 => part.clone(),
@@ -53,8 +55,8 @@ fn parts(path: &Path) -> String {
     path.parts.iter().map(part).collect::<Vec<_>>().join("; ")
 }
 
-/// Returns the summary for a program with too many paths to list: their number, the one with the
-/// most parts, and the number of paths through each decision.
+/// Returns a summary of a program with too many paths to list: the number of paths, the path that
+/// needs most functions of a device model, and the number of paths through each decision.
 fn overview_text(program: &Program, most: usize) -> String {
     let Overview { ways, longest, passes, follows_validity, .. } = match overview(program) {
         Ok(found) => found,
@@ -82,8 +84,8 @@ fn overview_text(program: &Program, most: usize) -> String {
     text
 }
 
-/// Formats a number for readers: with all of its digits, or with the first three and a power of
-/// ten.
+/// Formats a number with all of its digits if there are at most 15, and otherwise with its first
+/// three digits and a power of ten.
 fn number(number: &BigUint) -> String {
     const DIGITS: usize = 15;
     let digits = number.to_string();
@@ -98,7 +100,7 @@ fn number(number: &BigUint) -> String {
     format!("about {first}.{} x 10^{}", &rest[..2], digits.len() - 1)
 }
 
-/// Breaks text at spaces into lines of a terminal's width.
+/// Breaks text at spaces into lines of at most `WIDTH` columns, each of which starts with `indent`.
 fn wrapped(indent: &str, words: &str) -> String {
     let parts = tree::parts(words, WIDTH - indent.len(), 0);
     parts.iter().map(|part| format!("{indent}{part}\n")).collect()
@@ -157,8 +159,8 @@ mod tests {
         assert_eq!(shown("205891132094649000000000"), "about 2.05 x 10^23");
     }
 
-    /// Returns a table with three actions whose parts differ from each other and from those of
-    /// other tables.
+    /// Returns the P4 source of a table with three actions, each of which needs other functions of
+    /// a device model. Tables with other numbers differ in these functions, too.
     fn table(number: u32) -> String {
         format!(
             "action a{number}() {{ m.f{number} = 1; }} action b{number}() {{ m.f{number} = 2; h.e.a = 1; }}

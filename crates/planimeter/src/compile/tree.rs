@@ -1,10 +1,10 @@
 //! The layout of a tree with drawn branches on a terminal.
 
-/// The minimum width of a line's text, however deep the line is in the tree.
+/// The minimum width in characters of the text in a line, however deep the line is in the tree.
 const LEAST: usize = 24;
 
-/// Wraps the tree to lines of at most `width` characters. A longer text continues on the next line,
-/// within the branches of the tree. A word that fits no line is not broken.
+/// Wraps the lines of a drawn tree to at most `width` characters. Text that continues on the next
+/// line stays to the right of the tree's branches. A word that fits no line is not broken.
 pub(super) fn wrapped(tree: &str, width: usize) -> String {
     let mut out = String::new();
     for line in tree.lines() {
@@ -29,11 +29,11 @@ pub(super) fn wrapped(tree: &str, width: usize) -> String {
     out
 }
 
-/// The indent of continuation lines.
+/// The additional indent of a line that continues the text of the line before.
 const INDENT: &str = "    ";
 
-/// Splits text into lines of at most `room` characters, where those after the first have `less`
-/// fewer. A word that fits no line is not broken.
+/// Splits text into lines of at most `room` characters, and `room - less` after the first line. A
+/// word that fits no line is not broken.
 pub(super) fn parts(text: &str, room: usize, less: usize) -> Vec<String> {
     let mut parts = vec![String::new()];
     for word in text.split_inclusive(' ') {
