@@ -20,10 +20,10 @@ use crate::{given, interrupt};
 pub(crate) use arguments::Arguments;
 use arguments::Protocol;
 
-/// The flags that only OpenFlow controllers have.
+/// The flags of `planimeter controller` that apply only to OpenFlow.
 const OPENFLOW_ALONE: [&str; 6] =
     ["listen", "openflow-version", "miss-send-len", "prepared", "beat", "standby-of"];
-/// The flags that only P4Runtime controllers have.
+/// The flags of `planimeter controller` that apply only to P4Runtime.
 const P4RUNTIME_ALONE: [&str; 9] = [
     "election-id",
     "standby",
@@ -35,7 +35,7 @@ const P4RUNTIME_ALONE: [&str; 9] = [
     "device-config",
     "tls-server-name",
 ];
-/// The interval of the figures on standard error with --verbose.
+/// The interval at which `--verbose` prints rates to standard error.
 const REPORT: Duration = Duration::from_secs(5);
 
 pub(crate) fn run(matches: &ArgMatches) -> Result<ExitCode, Failure> {
@@ -63,15 +63,15 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<ExitCode, Failure> {
     }
 }
 
-/// Makes this process end when its parent does, for whatever reason. Returns false if the parent
-/// has already ended.
+/// Makes the kernel kill this process when its parent ends, for whatever reason. Returns false if
+/// the process with the id `parent` is no longer its parent, because it has ended.
 pub(crate) fn ends_with(parent: u32) -> bool {
     use rustix::process::{Signal, getppid, set_parent_process_death_signal};
     let _ = set_parent_process_death_signal(Some(Signal::KILL));
     getppid().is_some_and(|now| now.as_raw_nonzero().get().cast_unsigned() == parent)
 }
 
-/// Runs an OpenFlow controller.
+/// Runs an OpenFlow controller, which listens for switches.
 fn listen(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let flags = &arguments.openflow;
     let application = arguments.application;
@@ -127,8 +127,8 @@ fn listen(arguments: &Arguments) -> Result<ExitCode, Failure> {
     serve(arguments, &ready, &controller.counters(), |stop| controller.run(stop))
 }
 
-/// Starts the northbound interface if one is requested, and returns the words that announce its
-/// address.
+/// Starts the REST interface of `--northbound`, if it is requested. Returns the text that announces
+/// its address, which is empty without the flag.
 fn northbound(
     arguments: &Arguments,
     offer: impl FnOnce(SocketAddr) -> std::io::Result<SocketAddr>,
@@ -143,7 +143,7 @@ fn northbound(
     Ok(format!(", northbound at http://{offered}"))
 }
 
-/// Runs a P4Runtime controller.
+/// Runs a P4Runtime controller, which dials switches.
 fn dial(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let flags = &arguments.p4runtime;
     let targets = targets(flags)?;
@@ -187,7 +187,7 @@ fn dial(arguments: &Arguments) -> Result<ExitCode, Failure> {
     serve(arguments, &ready, &controller.counters(), |stop| controller.run(stop))
 }
 
-/// Runs the substitute for ONOS.
+/// Runs a stand-in for the controller ONOS, which serves the REST interface of ONOS at `address`.
 fn stand_in(arguments: &Arguments, address: SocketAddr) -> Result<ExitCode, Failure> {
     let usual = onos::Onos::options();
     let options = p4runtime::Options {
@@ -205,7 +205,7 @@ fn stand_in(arguments: &Arguments, address: SocketAddr) -> Result<ExitCode, Fail
     serve(arguments, &ready, &onos.counters(), |stop| onos.run(stop))
 }
 
-/// Announces that the controller is ready, runs it until it is interrupted, and reports what it
+/// Prints the line `ready`, runs the controller until it is interrupted, and then reports what it
 /// did.
 fn serve(
     arguments: &Arguments,
@@ -241,12 +241,13 @@ fn serve(
     Ok(ExitCode::SUCCESS)
 }
 
-/// Writes a line of --verbose to standard error.
+/// Writes a line of the output of `--verbose` to standard error.
 fn print_note(line: &str) {
     let _ = writeln!(std::io::stderr(), "{line}");
 }
 
-/// Prints a line that scripts wait for. If standard output has no reader, the controller runs on.
+/// Prints a line that scripts wait for to standard output. If nothing reads standard output, the
+/// controller continues to run.
 fn print_line(line: &str) {
     let mut stdout = std::io::stdout();
     let _ = writeln!(stdout, "{line}").and_then(|()| stdout.flush());
@@ -301,10 +302,11 @@ fn client_tls(flags: &arguments::Tls) -> Result<Option<p4runtime::ClientTls>, Fa
     }
 }
 
-/// The text of a PEM file.
+/// The content of a PEM file.
 type Pem = Vec<u8>;
 
-/// Reads the certificate and its key.
+/// Reads the TLS certificate of the controller and its private key from the files that the flags
+/// name; `None` if they name none.
 fn identity(flags: &arguments::Tls) -> Result<Option<(Pem, Pem)>, Failure> {
     match (&flags.tls_certificate, &flags.tls_key) {
         (Some(certificate), Some(key)) => Ok(Some((read(certificate)?, read(key)?))),
@@ -312,7 +314,8 @@ fn identity(flags: &arguments::Tls) -> Result<Option<(Pem, Pem)>, Failure> {
     }
 }
 
-/// Refuses flags of the other protocol, since they would have no effect.
+/// Returns an error if one of the flags `names` was given. They belong to the protocol `protocol`,
+/// and would have no effect with the other protocol.
 fn refuse(matches: &ArgMatches, names: &[&str], protocol: &str) -> Result<(), Failure> {
     match first_given(matches, names) {
         Some(name) => Err(Failure::input(format!(

@@ -31,7 +31,7 @@ network of that pipeline and that controller.
 The demo writes one report, and the report of each part beside it. For each part, the report names the command that measures \
 your own controller, program or device. Everything runs in memory and on loopback addresses; nothing needs root.";
 
-/// The arguments of the verb.
+/// The arguments of `planimeter demo`.
 #[derive(Debug, Parser)]
 #[command(name = "demo", about = ABOUT, long_about = LONG_ABOUT)]
 pub(crate) struct Arguments {
@@ -48,24 +48,26 @@ pub(crate) struct Arguments {
     papers: ForPapers,
 }
 
-/// The contribution of one part to the report.
+/// A section of the report with its findings and notes, which one of the demo's four measurements
+/// contributes.
 struct Part {
     section: Section,
-    /// The findings, as sentences.
+    /// The main results of the section, each as a sentence.
     findings: Vec<String>,
-    /// The notes for the reader.
+    /// Notes for the reader of the report.
     notes: Vec<String>,
 }
 
-/// A function that measures one part.
+/// A function that makes one of the demo's measurements, and returns its part of the report.
 type Measure<'a> = Box<dyn FnOnce(&mut Known) -> Result<Part, Failure> + 'a>;
 
-/// The results that later parts need from earlier ones.
+/// The results of the demo's earlier measurements that later ones need.
 #[derive(Default)]
 struct Known {
-    /// The controller, as the slow path.
+    /// The measured controller, as a server of a network that is to be bounded; `None` before the
+    /// measurement.
     controller: Option<::device::export::Server>,
-    /// The model of the pipeline.
+    /// The latency model of the measured pipeline; `None` before the measurement.
     model: Option<::device::Model>,
 }
 

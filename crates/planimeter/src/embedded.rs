@@ -11,14 +11,16 @@ use probe::config::DeviceAddress;
 
 use crate::failure::Failure;
 
-/// A running controller process, which ends when this value is dropped.
+/// A reference controller that runs in a process of its own. The process ends when this value is
+/// dropped.
 pub(crate) struct Controller {
     process: Child,
     port: u16,
 }
 
 impl Controller {
-    /// Starts a controller that listens on a free port.
+    /// Starts an OpenFlow controller that listens on a free port of this host. `more` contains
+    /// further arguments.
     pub(crate) fn openflow(application: &str, more: &[&str]) -> Result<Self, Failure> {
         let mut arguments = vec!["--listen".to_owned(), "127.0.0.1:0".to_owned()];
         arguments.extend(more.iter().map(|argument| (*argument).to_owned()));
@@ -31,7 +33,8 @@ impl Controller {
         Ok(controller)
     }
 
-    /// Starts a controller that dials devices on this host.
+    /// Starts a P4Runtime controller that dials the switches at `devices` on this host. `more`
+    /// contains further arguments.
     pub(crate) fn p4runtime(
         application: &str,
         devices: &[DeviceAddress],
@@ -47,7 +50,8 @@ impl Controller {
         Ok(Self { process, port })
     }
 
-    /// Returns the port that the controller listens on, or that of the first switch.
+    /// Returns the port on which the OpenFlow controller listens, or the port of the first switch
+    /// that the P4Runtime controller dials.
     pub(crate) fn port(&self) -> u16 {
         self.port
     }
@@ -64,7 +68,8 @@ impl Drop for Controller {
     }
 }
 
-/// Starts the process and waits for its ready line.
+/// Starts a controller in a process, and waits for the line by which it announces that it is ready.
+/// Returns the process and the line.
 fn start(application: &str, arguments: &[String]) -> Result<(Child, String), Failure> {
     let program = std::env::current_exe().map_err(Failure::run)?;
     let mut process = Command::new(program)
@@ -83,7 +88,8 @@ fn start(application: &str, arguments: &[String]) -> Result<(Child, String), Fai
     Ok((process, line))
 }
 
-/// Parses the port in a line such as `listening on 127.0.0.1:40123 (...)`.
+/// Returns the port in the line by which a controller announces its address, such as `listening on
+/// 127.0.0.1:40123 (...)`.
 fn listening_port(line: &str) -> Option<u16> {
     let address: SocketAddr = line.split_whitespace().find_map(|word| word.parse().ok())?;
     Some(address.port())

@@ -10,7 +10,8 @@ use controllers::p4runtime::{AnswerAfter, ServiceTime, Target};
 
 use crate::parsers::{duration, one_of};
 
-/// The width of the manual in columns, if the terminal is wide enough.
+/// The maximum width in columns of the manual. On a narrower terminal, it is as wide as the
+/// terminal.
 const WIDTH: usize = 100;
 const ABOUT: &str = "Run a reference controller";
 
@@ -81,7 +82,7 @@ Exit status:
   1  the system refused a thread or a socket
   2  an argument or a file that it names is wrong, or the address cannot be listened on";
 
-/// The arguments of the verb.
+/// The arguments of `planimeter controller`.
 #[derive(Debug, Parser)]
 #[command(
     name = "controller",
@@ -157,14 +158,14 @@ pub(crate) struct Arguments {
     pub(super) tls: Tls,
 }
 
-/// The protocol that `--protocol` names.
+/// The protocol between controller and switches that `--protocol` names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Protocol {
     OpenFlow,
     P4Runtime,
 }
 
-/// The flags of OpenFlow controllers.
+/// The flags that apply only to OpenFlow controllers.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "OpenFlow")]
 pub(super) struct OpenFlow {
@@ -200,7 +201,7 @@ pub(super) struct OpenFlow {
     pub(super) beat_interval: u64,
 }
 
-/// The flags of P4Runtime controllers.
+/// The flags that apply only to P4Runtime controllers.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "P4Runtime")]
 pub(super) struct P4Runtime {
@@ -298,7 +299,7 @@ fn service_time(text: &str) -> Result<ServiceTime, String> {
     duration(text).map(ServiceTime::constant)
 }
 
-/// The files of TLS.
+/// The flags that name the files with certificates and keys for TLS.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "TLS, with PEM files")]
 pub(super) struct Tls {

@@ -13,9 +13,9 @@ use crate::device::export::loss_free;
 use crate::failure::Failure;
 use crate::reference::{self, Job, Protocol, series, value};
 
-/// The number of emulated switches.
+/// The number of switches that the demo emulates.
 const SWITCHES: u32 = 8;
-/// The length that packet-ins have in bounds, in bytes.
+/// The length in bytes that the demo assumes for packet-ins when it computes delay bounds.
 pub(super) const PACKET_BYTES: u32 = 64;
 
 pub(super) fn part(environment: &Environment<'_>, known: &mut Known) -> Result<Part, Failure> {
@@ -68,7 +68,8 @@ pub(super) fn part(environment: &Environment<'_>, known: &mut Known) -> Result<P
     })
 }
 
-/// Returns a sentence with the rates that the search found, and what ended the search.
+/// Returns a sentence with the rates that a search found for a controller, and with the reason why
+/// the search ended. Returns `None` if the run contains no search.
 fn finding(protocol: Protocol, result: &RunResult) -> Option<String> {
     let search = result.search.as_ref()?;
     let rate = |rate: f64| Value::new(rate, Unit::PerSecond).words();

@@ -12,7 +12,8 @@ use super::{Environment, Known, Part};
 use crate::environment::{DeviceRun, within};
 use crate::failure::Failure;
 
-/// Returns the plan of Table I of the paper in memory: 6 matches x 7 actions, 64 B, one rule.
+/// Returns the TOML plan for measuring a P4 pipeline in memory. As in Table I of the paper on
+/// device models, it has 6 matches and 7 actions, packets of 64 B and one rule.
 fn plan(quick: bool) -> String {
     let (repetitions, packets, warm_up) = if quick { (3, 100, 50) } else { (10, 1000, 500) };
     format!(

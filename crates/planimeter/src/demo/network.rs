@@ -18,7 +18,7 @@ use crate::environment::seconds;
 use crate::failure::Failure;
 use crate::invocation;
 
-/// The functions that a packet passes in the pipeline.
+/// The functions of the device model that each packet of the network needs in the pipeline.
 const FUNCTIONS: [&str; 2] = ["five-tuple", "set-nw-src"];
 
 pub(super) fn part(environment: &Environment<'_>, known: &Known) -> Result<Part, Failure> {
@@ -67,7 +67,7 @@ pub(super) fn part(environment: &Environment<'_>, known: &Known) -> Result<Part,
     })
 }
 
-/// Returns the network as a file for `planimeter bound`.
+/// Returns the network of the demo as the text of a file for `planimeter bound`.
 fn network(model: &Model, controller: &Server) -> Result<String, Failure> {
     let under = model.settings.first().ok_or_else(|| Failure::run("the model has no setting"))?;
     let names = FUNCTIONS.map(FunctionName::new);
@@ -136,7 +136,8 @@ fn network(model: &Model, controller: &Server) -> Result<String, Failure> {
     Ok(out)
 }
 
-/// Converts a time of the network to seconds.
+/// Converts a time that `planimeter bound` computed, in seconds, to a value of the report. Returns
+/// `None` if it is infinite.
 fn time(bound: &Extended) -> Option<Value> {
     bound.finite().map(|bound| Value::new(bound.to_f64_up(), Unit::Seconds))
 }

@@ -32,7 +32,8 @@ pub(super) fn part(environment: &Environment<'_>) -> Result<Part, Failure> {
     Ok(Part { section: section(&points, findings.as_ref()), findings: found, notes: Vec::new() })
 }
 
-/// Measures the paper's program on both execution paths, for several numbers of entries.
+/// Measures the throughput of the P4 program of the paper, interpreted and as machine code, for
+/// several numbers of table entries.
 fn program(environment: &Environment<'_>) -> Result<Vec<throughput::Point>, Failure> {
     let directory = environment.make("program")?;
     let (name, program) = bench::paper(&p4lang::preprocess::Options::default())?;
@@ -79,7 +80,8 @@ fn program(environment: &Environment<'_>) -> Result<Vec<throughput::Point>, Fail
     Ok(points)
 }
 
-/// Measures the designs that packets may write, with the methods of writing them.
+/// Measures the table designs whose entries packets may write, and the methods by which packets
+/// write them.
 fn table_designs(environment: &Environment<'_>) -> Result<Findings, Failure> {
     let entries = if environment.quick { 1 << 8 } else { 1 << 16 };
     let storages = Selection {
@@ -128,12 +130,14 @@ fn program_finding(points: &[throughput::Point]) -> Option<String> {
     ))
 }
 
-/// Returns the name of a design without its entry lock, since none of these designs has one.
+/// Returns the name of a table design without its entry lock, because no design of the demo has
+/// one.
 fn named(design: &Design) -> String {
     format!("{}/{}/{}", design.storage, design.synchronisation, design.update)
 }
 
-/// Describes a design whose packets write in place, for readers to whom its name means nothing.
+/// Describes a table design whose entries packets write in place. The description is for readers to
+/// whom the name of the design means nothing.
 fn in_words(design: &Design) -> String {
     let entries = match design.storage {
         Storage::Original => "entries allocated one by one",
@@ -149,7 +153,7 @@ fn in_words(design: &Design) -> String {
     format!("{entries}, {cores}, written in place,")
 }
 
-/// Returns the updates per second, by the clock that suits the design.
+/// Returns the measured updates per second of a table design, by the clock that suits the design.
 fn rate(one: &Measured) -> Option<Estimate> {
     Estimate::of(&one.rates())
 }
