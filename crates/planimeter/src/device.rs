@@ -29,7 +29,7 @@ five-tuple or an action that sets a field. From the cost of each function, the m
 consists of such functions, at every level and as service curves for `planimeter bound`. Measured combinations of functions \
 verify the predictions. The method is that of Helm et al. (ITC 33, 2021); docs/device.md describes what goes beyond it.";
 
-/// The arguments of the verb.
+/// The arguments of `planimeter device`.
 #[derive(Debug, Parser)]
 #[command(
     name = "device",
@@ -66,7 +66,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     }
 }
 
-/// The flags that say how delays are summed up.
+/// The flags that say how measured delays are summarised: percentiles, confidence and tolerance.
 #[derive(Debug, Args)]
 struct Derivation {
     /// A further level of delays: a percentile, such as 99.99
@@ -81,7 +81,7 @@ struct Derivation {
     tolerance: f64,
 }
 
-/// Parses a percentage to a fraction.
+/// Parses a percentage such as `99`, and returns it as a fraction such as 0.99.
 fn fraction(text: &str) -> Result<f64, String> {
     text.parse::<f64>().map(|percent| percent / 100.0).map_err(|error| error.to_string())
 }
@@ -111,7 +111,7 @@ impl Derivation {
     }
 }
 
-/// The run directory that a campaign is in.
+/// The argument that names the run directory of a measurement campaign.
 #[derive(Debug, Args)]
 struct Run {
     /// The run directory of `planimeter device measure` or `planimeter device import`

@@ -1,4 +1,4 @@
-//! The reading of timestamped captures from taps.
+//! Reads captures with time stamps, which taps recorded before and after a device.
 
 use std::path::Path;
 
@@ -7,16 +7,17 @@ use packetio::pcap::CaptureReader;
 
 use crate::failure::Failure;
 
-/// A captured frame.
+/// A captured frame with its time stamp.
 pub(super) struct Frame {
-    /// The time in nanoseconds since 1970.
+    /// The time at which the frame was captured, in nanoseconds since 1970.
     pub(super) timestamp: u64,
-    /// The length on the wire, according to the capture.
+    /// The length of the frame on the wire in bytes, according to the capture. The captured data
+    /// may be shorter.
     pub(super) bytes: u32,
     data: Vec<u8>,
 }
 
-/// Reads all frames of a pcap or pcapng file.
+/// Reads all frames of a pcap or pcapng file. Returns an error if a frame has no time stamp.
 pub(super) fn read(path: &Path) -> Result<Vec<Frame>, Failure> {
     let mut reader = CaptureReader::open(path).map_err(Failure::input)?;
     let mut frames = Vec::new();
@@ -34,7 +35,7 @@ pub(super) fn read(path: &Path) -> Result<Vec<Frame>, Failure> {
     Ok(frames)
 }
 
-/// Converts frames to the form in which they are matched.
+/// Converts frames to the form in which those before a device are matched with those after it.
 pub(super) fn packets(frames: &[Frame]) -> Vec<Captured<'_>> {
     frames
         .iter()

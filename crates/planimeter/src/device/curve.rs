@@ -25,12 +25,13 @@ largest with which it is a maximum service curve, the least burst of an arrival 
 and the delay bound that follows: no packet of the trace took longer. Packets that wait for each other
 are not counted twice.";
 
-/// The default rates, as multiples of the average arrival rate.
+/// The rates of the service curves that are derived without `--rate`, as multiples of the average
+/// arrival rate.
 const MULTIPLES: [f64; 7] = [1.0, 1.25, 1.5, 2.0, 3.0, 5.0, 10.0];
-/// The length in bytes of the frame check sequence, which captures omit.
+/// The length in bytes of the Ethernet frame check sequence, which captures omit.
 const CHECK_SEQUENCE: u32 = 4;
 
-/// The arguments of the verb.
+/// The arguments of `planimeter device curve`.
 #[derive(Debug, Args)]
 #[command(
     about = "Derive service curves from captures before and after a device",

@@ -19,7 +19,7 @@ Examples:
 
 A packet that takes the slow path passes the switch, the controller and the switch again: a path of three servers.";
 
-/// The arguments of the verb.
+/// The arguments of `planimeter device export`.
 #[derive(Debug, Args)]
 #[command(
     about = "Write a device or a probed controller as a server of a network for `planimeter bound`",
@@ -51,7 +51,7 @@ pub(super) struct Arguments {
     bare: bool,
 }
 
-/// The way in which a device executes its functions.
+/// The way in which a device executes the functions that a packet needs.
 #[derive(Debug, Clone, Copy, ValueEnum)]
 enum Working {
     Pipelined,
@@ -121,8 +121,9 @@ fn of_controller(path: &Path, arguments: &Arguments) -> Result<Server, Failure> 
     Ok(Server::of_controller(&arguments.name, rate, slowest_ns, packet_bytes, &what))
 }
 
-/// Returns the highest offered rate at which every packet-in was answered, rounded down to packets
-/// per second, and the slowest answer at that rate.
+/// Returns the highest offered rate at which a controller answered every packet-in, in whole
+/// packets per second, and the longest response time at that rate, in nanoseconds. Returns `None`
+/// if there is no such rate.
 pub(crate) fn loss_free(result: &RunResult) -> Option<(u64, u64)> {
     let limit =
         result.search.as_ref().and_then(|search| search.loss_free_rate).unwrap_or(f64::INFINITY);

@@ -53,7 +53,7 @@ The file says which measurement is in which files:
 
 File names are relative to the file itself.";
 
-/// The description of which files contain which measurement.
+/// The content of the TOML file that says which files contain which measurement.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 struct Sources {
@@ -108,7 +108,7 @@ enum Unit {
 }
 
 impl Unit {
-    /// Returns the name of the unit, and its number of picoseconds.
+    /// Returns the name of this unit of time, and its length in picoseconds.
     fn about(self) -> (&'static str, f64) {
         match self {
             Self::Ps => ("ps", 1.0),
@@ -119,7 +119,8 @@ impl Unit {
         }
     }
 
-    /// Returns the unit that a column's heading names, as in `latency_us` or `delay [ns]`.
+    /// Returns the unit of time that the heading of a column names, as in `latency_us` or `delay
+    /// [ns]`; `None` if it names none.
     fn of_head(head: &str) -> Option<Self> {
         let words = head.split(|c: char| !c.is_alphabetic()).map(str::to_lowercase);
         let of = |word: String| match word.as_str() {
@@ -141,7 +142,7 @@ enum IdentityOf {
     At { offset: usize, length: usize },
 }
 
-/// The arguments of the verb.
+/// The arguments of `planimeter device import`.
 #[derive(Debug, Args)]
 #[command(
     about = "Make a campaign of delays that other tools measured: CSV, histograms, captures",
@@ -192,7 +193,8 @@ pub(super) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Writes the campaign into a directory, and prints a line for each block and each kind of remark.
+/// Writes the imported measurements into `directory` as a campaign. Prints a line for each block,
+/// which is one repetition of a cell, and for each kind of remark.
 fn write_blocks(
     directory: &Path,
     description: &Description,
@@ -251,12 +253,13 @@ fn write_blocks(
     Ok(())
 }
 
-/// Splits a line into its columns.
+/// Splits a line of a file into its columns, at commas, semicolons and tabs.
 fn column(line: &str) -> impl Iterator<Item = String> {
     line.split([',', ';', '\t']).map(|text| text.trim().to_owned())
 }
 
-/// Converts nanoseconds to the resolution of a clock.
+/// Converts the resolution of a clock from nanoseconds to picoseconds. Returns an error if it is
+/// not plausible.
 fn ticks(nanoseconds: f64) -> Result<Picoseconds, &'static str> {
     let tick = (nanoseconds * 1000.0).round();
     match (0.0..1e15).contains(&tick) {
@@ -265,7 +268,8 @@ fn ticks(nanoseconds: f64) -> Result<Picoseconds, &'static str> {
     }
 }
 
-/// Returns the smallest difference between two different delays.
+/// Returns the smallest difference between two different delays, or 0 if all are equal. It
+/// estimates the resolution of the clock that measured the delays.
 fn least_step<'b>(blocks: impl Iterator<Item = &'b Imported>) -> Picoseconds {
     let mut delays: Vec<i64> =
         blocks.flat_map(|block| block.samples.iter().map(|sample| sample.delay.0)).collect();
@@ -345,7 +349,8 @@ impl Sources {
 }
 
 impl CellSources {
-    /// Reads the cell's repetitions, each with its file.
+    /// Reads the files with the repetitions of this cell from the directory `folder`. Returns each
+    /// repetition with the path of its file.
     fn read(&self, folder: &Path) -> Result<Vec<(PathBuf, Imported)>, Failure> {
         let mut blocks = Vec::new();
         // Delays are in the last column of their files, and in the first column of histograms.

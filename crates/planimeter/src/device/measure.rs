@@ -42,7 +42,7 @@ Examples:
 
 Exit status: 0 everything was measured; 1 the device or a link failed during the campaign; 2 the plan is wrong; 130 interrupted.";
 
-/// The arguments of the verb.
+/// The arguments of `planimeter device measure`.
 #[derive(Debug, Args)]
 #[command(
     about = "Drive a device through the functions of a plan and keep the delay of every packet",
@@ -112,7 +112,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     })
 }
 
-/// Creates a run directory that contains the plan as given.
+/// Creates a run directory, writes the text of the plan into it, and returns its path.
 fn new_directory(output: Option<&Path>, plan: &str) -> Result<PathBuf, Failure> {
     let mut directory = output::directory(output, "device", Papers::default())?;
     directory.write_configuration(plan).map_err(Failure::run)?;
@@ -166,7 +166,7 @@ fn print_summary(measured: &Measured, directory: &Path) {
     println!("run directory: {}", directory.display());
 }
 
-/// Draws the progress of the campaign, and ends it on Ctrl-C.
+/// The progress bar of a measurement campaign. It also ends the campaign on Ctrl-C.
 pub(crate) struct Bar {
     steps: Steps,
     interrupted: Arc<AtomicBool>,

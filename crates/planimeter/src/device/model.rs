@@ -15,7 +15,7 @@ const EXAMPLES: &str = "\
 Example:
     planimeter device model runs/20261122T090000Z-device -o model.json";
 
-/// The arguments of the verb.
+/// The arguments of `planimeter device model`.
 #[derive(Debug, Args)]
 #[command(
     about = "Derive a model from a campaign: the cost of each function, at every level",

@@ -18,7 +18,7 @@ Examples:
     planimeter device predict model.json --program prog.p4
     planimeter device predict model.json --function five-tuple --function set-nw-src --function set-nw-tos";
 
-/// The arguments of the verb.
+/// The arguments of `planimeter device predict`.
 #[derive(Debug, Args)]
 #[command(
     about = "Predict the delays and service curves of a combination of functions",
@@ -39,7 +39,7 @@ pub(super) struct Arguments {
     sources: program::Sources,
 }
 
-/// The functions that a packet needs.
+/// The flags that name the functions of a device that a packet needs.
 #[derive(Debug, Args)]
 pub(super) struct Functions {
     /// A function that matches packets
@@ -53,7 +53,7 @@ pub(super) struct Functions {
     function: Vec<String>,
 }
 
-/// The setting of a model that has several.
+/// The flags that select one setting of a device model that has several.
 #[derive(Debug, Args)]
 pub(super) struct UnderSetting {
     /// The packet length, if the model has several
@@ -67,7 +67,7 @@ pub(super) struct UnderSetting {
     condition: Vec<Condition>,
 }
 
-/// The value that a condition of the setting must have.
+/// A condition that the selected setting of a device model must have, with its value.
 #[derive(Debug, Clone)]
 struct Condition {
     name: String,
@@ -95,7 +95,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Reads a model.
+/// Reads a device model from the JSON file at `path`.
 pub(super) fn read(path: &Path) -> Result<Model, Failure> {
     let wrong =
         |error: &dyn std::fmt::Display| Failure::input(format!("{}: {error}", path.display()));
@@ -123,7 +123,8 @@ pub(super) fn read(path: &Path) -> Result<Model, Failure> {
 }
 
 impl Functions {
-    /// Returns the functions in the order of the flags.
+    /// Returns the names of the functions that the flags name: those of `--match`, then those of
+    /// `--action`, then those of `--function`.
     pub(super) fn names(&self) -> Vec<FunctionName> {
         let named = self.matched.iter().chain(&self.action).chain(&self.function);
         named.map(FunctionName::new).collect()
@@ -131,7 +132,8 @@ impl Functions {
 }
 
 impl UnderSetting {
-    /// Returns the named setting, or the only one.
+    /// Returns the setting of the model that the flags select. Returns an error unless exactly one
+    /// setting has what they name.
     pub(super) fn of<'m>(&self, model: &'m Model) -> Result<&'m SettingModel, Failure> {
         let fits = |under: &&SettingModel| {
             self.packet_bytes.is_none_or(|bytes| under.setting.packet_bytes == bytes)

@@ -25,7 +25,7 @@ skill or refuted (cells); LEVEL is minimum, median, mean, maximum or a percentil
 Example:
     planimeter device verify runs/20261122T090000Z-device -t 'mean-error(median) < 1 %' -t 'worst-error(median) < 3 %'";
 
-/// The arguments of the verb.
+/// The arguments of `planimeter device verify`.
 #[derive(Debug, Args)]
 #[command(
     about = "Verify a model with the cells that it was not derived from; exit status 1 if a threshold fails",
@@ -71,7 +71,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     Ok(ExitCode::from(u8::from(thresholds.iter().any(|threshold| !threshold.held))))
 }
 
-/// The figures that conditions may name, with their metrics and units.
+/// The metrics that conditions of `--threshold` may name, with their units.
 const METRICS: [(&str, Metric, Unit); 6] = [
     ("mean-error", Metric::MeanError, Unit::Fraction),
     ("worst-error", Metric::WorstError, Unit::Fraction),
@@ -91,7 +91,7 @@ enum Metric {
     Refuted,
 }
 
-/// Parses a condition such as `worst-error(median) < 3 %`.
+/// Parses a condition of `--threshold`, such as `worst-error(median) < 3 %`.
 fn condition(text: &str) -> Result<Condition, ConditionError> {
     let bracket = text.split_once('(').and_then(|(_, rest)| rest.split_once(')'));
     let given: Option<String> =
@@ -104,7 +104,8 @@ fn condition(text: &str) -> Result<Condition, ConditionError> {
     Condition::parse(text, names, false)
 }
 
-/// Checks a condition, which must hold under every setting.
+/// Checks a condition of `--threshold`. It must hold in the verification of the model under every
+/// setting.
 fn judge(condition: &Condition, verifications: &[Verification]) -> Threshold {
     let named = METRICS.iter().find_map(|(name, metric, unit)| {
         let level = condition.metric().strip_prefix(name)?.strip_prefix('(')?.strip_suffix(')')?;
