@@ -1,5 +1,5 @@
-//! The environment of verbs that make several measurements. Each measurement writes a run directory
-//! below the verb's.
+//! The settings of `planimeter demo` and `planimeter reproduce`, which make several measurements.
+//! Each measurement writes a run directory of its own, below that of the whole command.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -23,22 +23,23 @@ use crate::failure::Failure;
 use crate::invocation;
 use crate::tables;
 
-/// The seed of random choices.
+/// The seed of all random choices in the measurements.
 pub(crate) const SEED: u64 = 1;
 
-/// The settings that all measurements of a verb share.
+/// The settings that all measurements of one command share.
 pub(crate) struct Environment<'a> {
-    /// The run directory of the verb.
+    /// The run directory of the command. It contains the run directories of the measurements.
     pub(crate) directory: &'a Path,
     pub(crate) interrupt: &'a Arc<AtomicBool>,
     /// Whether measurements are as short as possible, only to see that they work.
     pub(crate) quick: bool,
     pub(crate) quiet: bool,
-    /// The files that are written for papers.
+    /// The files for papers that are written beside each report, such as LaTeX tables.
     pub(crate) papers: Papers,
 }
 
-/// A measured device with its model.
+/// The measurements of a device, the model that was derived from them, and the verifications of the
+/// model.
 pub(crate) struct DeviceRun {
     pub(crate) campaign: Campaign,
     pub(crate) model: Model,
@@ -50,7 +51,8 @@ impl Environment<'_> {
         self.interrupt.load(Ordering::Relaxed)
     }
 
-    /// Measures table designs, with results in the directory `folder`.
+    /// Measures the table designs of a plan. The results are in the directory `folder` below the
+    /// run directory of the command.
     pub(crate) fn tables(
         &self,
         folder: &str,
@@ -83,9 +85,9 @@ impl Environment<'_> {
         }
     }
 
-    /// Measures the functions of a device according to a TOML plan that names no program, with
-    /// results in `folder`. Verifies the derived model against combinations of the functions, with
-    /// results in `folder-verify`.
+    /// Measures the functions of a device according to the TOML plan `text`, which must name no
+    /// program, and derives a model from them. Verifies the model against combinations of the
+    /// functions. The results are in the directories `folder` and `folder-verify`.
     pub(crate) fn device(&self, folder: &str, text: &str) -> Result<DeviceRun, Failure> {
         let plan =
             Plan::from_toml(text, &mut |name| Err(format!("no program is named {name} here")))
@@ -116,19 +118,20 @@ impl Environment<'_> {
         Ok(DeviceRun { campaign, model, verifications })
     }
 
-    /// Creates a run directory below the verb's.
+    /// Creates the run directory `folder` below the run directory of the command.
     pub(crate) fn make(&self, folder: &str) -> Result<RunDirectory, Failure> {
         let directory = RunDirectory::create(Some(&self.directory.join(folder)));
         Ok(directory.map_err(Failure::run)?.for_papers(self.papers))
     }
 }
 
-/// Converts a delay to seconds.
+/// Converts a delay to a value in seconds.
 pub(crate) fn seconds(delay: Picoseconds) -> Value {
     Value::new(delay.0 as f64 / 1e12, Unit::Seconds)
 }
 
-/// Converts a delay to seconds, with the longer half of its interval as the spread.
+/// Converts a delay to a value in seconds. Its spread is the longer half of the delay's confidence
+/// interval, from `low` to the delay or from the delay to `high`.
 pub(crate) fn within(
     delay: Picoseconds,
     low: Option<Picoseconds>,

@@ -1,19 +1,20 @@
-//! The failure of a verb: one line for people and an exit status for programs.
+//! The failure of a command: one line for people and an exit status for programs.
 
 use std::fmt;
 use std::process::ExitCode;
 
-/// The reason why a verb could not do its work.
+/// The reason why a command could not do its work.
 #[derive(Debug)]
 pub(crate) enum Failure {
     /// The user's input cannot work: a wrong argument or file, or an address that cannot be
     /// listened on.
     Input(String),
-    /// The environment of the measurement failed.
+    /// The measurement failed for a reason other than the user's input, such as a file that cannot
+    /// be written.
     Run(String),
-    /// The controller to measure could not be reached.
+    /// The controller under test could not be reached.
     OutOfReach(String),
-    /// The user interrupted the verb before it had any result.
+    /// The user interrupted the command before it had any result.
     Interrupted,
 }
 
@@ -21,8 +22,8 @@ pub(crate) enum Failure {
 /// controller from a slow one.
 pub(crate) const OUT_OF_REACH: u8 = 3;
 
-/// The exit status of an interrupted verb, which is the one that shells use for programs ended by
-/// SIGINT.
+/// The exit status of a command that the user interrupted. Shells use the same status for programs
+/// that SIGINT ended.
 pub(crate) const INTERRUPTED: u8 = 130;
 
 impl Failure {
@@ -34,7 +35,7 @@ impl Failure {
         Self::Run(cause.to_string())
     }
 
-    /// Converts the error of a probe run.
+    /// Converts an error of the probe, which measures controllers.
     pub(crate) fn of_probe(error: &probe::RunError) -> Self {
         match error {
             _ if error.is_input() => Self::input(error),

@@ -1,10 +1,10 @@
-//! The handling of Ctrl-C and SIGTERM: a verb ends with the results that it has, or at once if it
-//! has none.
+//! The handling of Ctrl-C and SIGTERM: a command ends with the results that it has, or at once if
+//! it has none.
 //!
-//! Until a verb takes the [`flag`], a signal ends the process with [`INTERRUPTED`], because
-//! compiling a program, reading a file or deriving a model leaves nothing behind. A verb with the
-//! flag ends by itself and writes the results that it has; a second signal ends the process. If
-//! work of such a verb cannot check the flag everywhere, it runs as [`abandonable`].
+//! Until a command takes the [`flag`], a signal ends the process with [`INTERRUPTED`], because
+//! compiling a program, reading a file or deriving a model leaves nothing behind. A command that
+//! has taken the flag must check it, and end with the results that it has; a second signal ends the
+//! process. Work that cannot check the flag everywhere runs as [`abandonable`].
 
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -17,16 +17,16 @@ use signal_hook::consts::TERM_SIGNALS;
 
 use crate::failure::INTERRUPTED;
 
-/// The time that work has to end by itself after an interrupt. Writing the results must fit in the
-/// rest of a second.
+/// The time that work may take to end by itself after an interrupt. The process should end within a
+/// second, and needs the remaining time to write its results.
 const GRACE: Duration = Duration::from_millis(300);
 
-/// The interval between checks of the flag.
+/// The interval at which the interrupt flag is checked while work runs on another thread.
 const LOOK: Duration = Duration::from_millis(20);
 
-/// The flags that the signal handlers share with the verb.
+/// The flags that signal handlers set and the running command reads.
 struct Signals {
-    /// Whether the process was asked to end.
+    /// Whether a signal has asked the process to end.
     asked: Arc<AtomicBool>,
     /// Whether the next signal ends the process at once.
     ends_process: Arc<AtomicBool>,
@@ -34,8 +34,8 @@ struct Signals {
 
 static SIGNALS: OnceLock<Signals> = OnceLock::new();
 
-/// Installs the signal handlers. A signal ends the process with [`INTERRUPTED`] until a verb takes
-/// the [`flag`].
+/// Installs the handlers of Ctrl-C and SIGTERM. A signal ends the process with [`INTERRUPTED`]
+/// until a command takes the [`flag`].
 pub(crate) fn install() -> io::Result<()> {
     let signals = SIGNALS.get_or_init(|| Signals {
         asked: Arc::new(AtomicBool::new(false)),
@@ -56,16 +56,18 @@ pub(crate) fn install() -> io::Result<()> {
     Ok(())
 }
 
-/// Returns a flag that becomes true when the process is asked to end. The caller must check it and
-/// write its results.
+/// Returns a flag that becomes true when a signal asks the process to end. From this call on, the
+/// first signal does not end the process. The caller must check the flag, and end with the results
+/// that it has.
 pub(crate) fn flag() -> Arc<AtomicBool> {
     let Some(signals) = SIGNALS.get() else { return Arc::default() };
     signals.ends_process.store(false, Ordering::SeqCst);
     signals.asked.clone()
 }
 
-/// Does work on a separate thread and returns its result. Returns `None` if the flag is set and the
-/// work does not end soon after. The thread is then abandoned until the process ends.
+/// Does work on a separate thread and returns its result. Returns `None` if `interrupt` is set and
+/// the work does not end soon after. The thread then continues without effect until the process
+/// ends.
 pub(crate) fn abandonable<R: Send + 'static>(
     interrupt: &AtomicBool,
     work: impl FnOnce() -> R + Send + 'static,

@@ -1,5 +1,5 @@
-//! The invocation of this program: its command line, build and start time, which all verbs record
-//! in the same way.
+//! The invocation of this program: its command line, build and start time, which all commands
+//! record in the same way.
 
 use std::path::{Path, PathBuf};
 
@@ -7,19 +7,20 @@ use provenance::{Began, Build};
 
 use crate::probe::arguments;
 
-/// Starts a measurement now, with the command line in the form that results may contain.
+/// Starts a measurement now, and records the command line without passwords.
 pub(crate) fn start() -> Began {
     Began::now(command_line())
 }
 
-/// Returns the command line in the form that results may contain: without a password, and with a
-/// program name that a shell finds in this directory.
+/// Returns the command line of this process as results may contain it: without passwords, and with
+/// a program name that a shell finds in the current directory.
 pub(crate) fn command_line() -> Vec<String> {
     let words = arguments::recorded(std::env::args().skip(1));
     std::iter::once(program()).chain(words).collect()
 }
 
-/// Returns `command`, which begins with `planimeter`, in the form that the user can type here.
+/// Returns `command` with `planimeter` at its beginning replaced by the word by which a shell finds
+/// this program in the current directory.
 pub(crate) fn typed(command: &str) -> String {
     match command.strip_prefix("planimeter ") {
         Some(rest) => format!("{} {rest}", program()),
@@ -27,9 +28,9 @@ pub(crate) fn typed(command: &str) -> String {
     }
 }
 
-/// Returns the word by which a shell in this directory finds this program: its name if the name
-/// leads to it, otherwise its path, such as `target/quick/planimeter` if it was built and not
-/// installed.
+/// Returns the word by which a shell in the current directory finds this program. This is its name
+/// if the shell finds the program by that name. Otherwise it is its path, such as
+/// `target/quick/planimeter` if the program was built and not installed.
 pub(crate) fn program() -> String {
     let started = std::env::args().next().unwrap_or_else(|| "planimeter".to_owned());
     let search = std::env::var_os("PATH").unwrap_or_default();
@@ -39,8 +40,8 @@ pub(crate) fn program() -> String {
     found_by(&started, executable.as_deref(), folder.as_deref(), &folders)
 }
 
-/// Returns the word of [`program`], for a program that was `started` by that word and is at
-/// `executable`. The shell is in the directory `here` and searches `folders`.
+/// Returns the result of [`program`] for a process that was started by the word `started` and runs
+/// the file `executable`. The current directory is `here`, and the shell searches `folders`.
 fn found_by(
     started: &str,
     executable: Option<&Path>,
@@ -64,7 +65,7 @@ fn found_by(
     }
 }
 
-/// Returns the build of this program, as `build.rs` recorded it.
+/// Returns the build of this program, as its build script recorded it.
 pub(crate) fn build() -> Build {
     let commit = Some(env!("PLANIMETER_COMMIT")).filter(|commit| !commit.is_empty());
     Build {

@@ -1,5 +1,5 @@
-//! The command `planimeter`: one module per verb, with the verb's arguments and its connection to
-//! the libraries.
+//! The command `planimeter`: one module per subcommand (verb), with the arguments of the subcommand
+//! and its connection to the libraries.
 //!
 //! The exit status is 0 for success, 1 if the measured subject failed its thresholds or a check, 2
 //! if the input was wrong, 3 if the controller to measure could not be reached, and 130 after an
@@ -84,8 +84,8 @@ fn main() -> ExitCode {
     })
 }
 
-/// Normalises the command line. Options after `--` of simple_switch_grpc are ordinary options here,
-/// so `planimeter switch` ignores the `--`.
+/// Removes the `--` from a command line of `planimeter switch`. The options that simple_switch_grpc
+/// accepts only after a `--` are ordinary options here.
 fn understood(mut words: Vec<OsString>) -> Vec<OsString> {
     if words.get(1).is_some_and(|verb| verb == "switch")
         && let Some(position) = words.iter().position(|word| word == "--")
@@ -95,7 +95,7 @@ fn understood(mut words: Vec<OsString>) -> Vec<OsString> {
     words
 }
 
-/// Runs a verb with its arguments.
+/// Parses the arguments of a subcommand from `matches`, and runs the subcommand with them.
 fn parsed<A: FromArgMatches>(
     matches: &ArgMatches,
     run: impl FnOnce(&A) -> Result<ExitCode, Failure>,
@@ -103,14 +103,14 @@ fn parsed<A: FromArgMatches>(
     run(&A::from_arg_matches(matches).map_err(Failure::input)?)
 }
 
-/// Whether an argument occurs on the command line.
+/// Whether the user named this argument on the command line.
 fn given(matches: &ArgMatches, name: &str) -> bool {
     matches.value_source(name) == Some(ValueSource::CommandLine)
 }
 
-/// Makes the process end silently if standard output is a pipe whose reader is gone, as with
-/// `head`. The printing macros can report this only by a panic. The status 141 is the one that
-/// shells see from other programs in this case.
+/// Makes the process end silently if the reader of its standard output is gone, as in `planimeter
+/// ... | head`. Otherwise the printing macros would panic with a message. The exit status is 141,
+/// as shells report it for other programs in this case.
 fn end_quietly_with_the_reader() {
     const BROKEN_PIPE: i32 = 141;
     let otherwise = std::panic::take_hook();

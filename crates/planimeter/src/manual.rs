@@ -23,7 +23,7 @@ Examples:
     planimeter manual bash ~/.local/share/bash-completion/completions
     planimeter manual zsh ~/.zfunc";
 
-/// The format to write.
+/// The format of the manual: man pages, Markdown, or the completions of a shell.
 #[derive(Debug, Clone, Copy)]
 enum Format {
     Man,
@@ -55,7 +55,7 @@ impl ValueEnum for Format {
     }
 }
 
-/// The arguments of the verb.
+/// The arguments of `planimeter manual`.
 #[derive(Debug, Parser)]
 #[command(
     name = "manual",
@@ -86,7 +86,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Returns the files of a format, by name.
+/// Returns the files of the manual in a format, each with its name and content.
 fn files(format: Format, mut command: Command) -> std::io::Result<Vec<(String, Vec<u8>)>> {
     // Building the command adds clap's own arguments, and gives usage lines the full name.
     command.build();
@@ -112,7 +112,8 @@ fn files(format: Format, mut command: Command) -> std::io::Result<Vec<(String, V
     }
 }
 
-/// Adds the page of a command and those of its verbs, named like `planimeter-device-measure.1`.
+/// Appends the man page of a command to `pages`, and those of its subcommands. A page has a name
+/// such as `planimeter-device-measure.1`.
 fn man(command: &Command, pages: &mut Vec<(String, Vec<u8>)>) -> std::io::Result<()> {
     let name = full_name(command).replace(' ', "-");
     let mut page = Vec::new();
@@ -126,7 +127,7 @@ fn full_name(command: &Command) -> String {
     command.get_bin_name().unwrap_or_else(|| command.get_name()).to_owned()
 }
 
-/// Returns the verbs of a command, without clap's own `help`.
+/// Returns the visible subcommands of a command, except clap's own `help`.
 fn verbs(command: &Command) -> impl Iterator<Item = &Command> {
     command.get_subcommands().filter(|verb| verb.get_name() != "help" && !verb.is_hide_set())
 }

@@ -1,4 +1,4 @@
-//! The shared output of verbs that leave a result: flags, run directory and printing.
+//! The output of commands that leave a result: shared flags, the run directory, and printing.
 
 use std::io::{ErrorKind, IsTerminal};
 use std::path::{Path, PathBuf};
@@ -12,7 +12,8 @@ use report::{Layout, RunDirectory};
 
 use crate::failure::{Failure, INTERRUPTED};
 
-/// Reads a result, at its path or in the run directory at that path. Returns its file too.
+/// Reads a result from the file at `path`, or from the `result.json` in the run directory at
+/// `path`. Returns the path of the file and its text.
 pub(crate) fn result_at(path: &Path) -> Result<(PathBuf, String), Failure> {
     let file = if path.is_dir() { path.join("result.json") } else { path.to_owned() };
     let text = input::read_text(&file).map_err(|error| match error.kind() {
@@ -30,7 +31,7 @@ pub(crate) fn result_at(path: &Path) -> Result<(PathBuf, String), Failure> {
     Ok((file, text))
 }
 
-/// `--figure-width` and `--latex`: the files that are written for papers.
+/// The flags `--figure-width` and `--latex`, which select the files that are written for papers.
 #[derive(Debug, Clone, Copy, Args)]
 pub(crate) struct ForPapers {
     /// Lay out the files of figures for this width, such as 88mm [as in the page]
@@ -57,7 +58,8 @@ impl From<ForPapers> for Papers {
     }
 }
 
-/// Creates the run directory that `--output` names, or a new one for the verb.
+/// Creates the run directory `output`. If it is `None`, creates a new one whose name contains the
+/// time and `verb`, the name of the subcommand.
 pub(crate) fn directory(
     output: Option<&Path>,
     verb: &str,
@@ -67,8 +69,8 @@ pub(crate) fn directory(
     Ok(directory.for_papers(papers.into()))
 }
 
-/// Prints a result as JSON or text, then writes it and prints the location of its report. Printing
-/// comes first, since the disk may be full.
+/// Prints a result as JSON or text, writes it into the run directory, and prints the path of its
+/// report. The result is printed first, because the disk may be full.
 pub(crate) fn leave<W>(
     directory: &RunDirectory,
     as_json: bool,
@@ -87,7 +89,8 @@ pub(crate) fn leave<W>(
     Ok(())
 }
 
-/// Leaves a document. The exit status tells whether it is complete.
+/// Prints a document and writes it into the run directory. Returns the exit status 0 if the
+/// document is complete, 130 if the user interrupted the measurement, and otherwise 1.
 pub(crate) fn leave_document(
     directory: &RunDirectory,
     document: &Document,
@@ -104,7 +107,7 @@ pub(crate) fn leave_document(
     })
 }
 
-/// Returns the layout of text for this terminal.
+/// Returns the width of the terminal, and whether its text may have colours.
 pub(crate) fn layout() -> Layout {
     let columns = std::env::var("COLUMNS").ok().and_then(|text| text.parse().ok());
     let width = columns.or_else(terminal_width).unwrap_or(100);

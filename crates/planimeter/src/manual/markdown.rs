@@ -1,4 +1,4 @@
-//! The reference in Markdown, with a page for each verb.
+//! The reference manual in Markdown, with a page for each subcommand.
 
 use std::fmt::Write;
 
@@ -6,10 +6,11 @@ use clap::{Arg, Command};
 
 use super::{full_name, verbs};
 
-/// The header that tells readers of the source that a page is generated.
+/// The comment at the start of each page, which says that the page is generated.
 const MADE: &str = "<!-- Written by `planimeter manual markdown docs/reference`. -->\n\n";
 
-/// Returns the pages of all verbs by file name, preceded by a table of contents.
+/// Returns the Markdown pages of all subcommands, each with its file name and content. The first
+/// page is a table of contents.
 pub(super) fn pages(command: &Command) -> Vec<(String, Vec<u8>)> {
     let mut contents = format!("{MADE}# Reference\n\nThe verbs, and every option of each.\n\n");
     let mut pages = Vec::new();
@@ -51,7 +52,7 @@ fn page(command: &Command, depth: usize, text: &mut String) {
     verbs(command).for_each(|verb| page(verb, depth + 1, text));
 }
 
-/// Groups arguments by their headings, in the order of the manual.
+/// Groups the visible arguments of a command by their headings, in the order of the manual.
 fn by_heading(command: &Command) -> Vec<(String, Vec<&Arg>)> {
     let mut headings: Vec<(String, Vec<&Arg>)> = Vec::new();
     let shown = command.get_arguments().filter(|argument| {
@@ -114,7 +115,8 @@ fn item(argument: &Arg, text: &mut String) {
     text.push('\n');
 }
 
-/// Escapes angle brackets and removes trailing spaces.
+/// Converts help text to Markdown: removes trailing spaces, and escapes angle brackets except in
+/// lines that the terminal shows indented.
 fn plain(text: String) -> String {
     let line = |line: &str| match line.starts_with("  ") {
         // Text that the terminal shows indented is a table.

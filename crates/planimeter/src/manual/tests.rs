@@ -37,7 +37,7 @@ fn the_reference_pages_are_up_to_date() {
     );
 }
 
-/// Every command that a page shows can be parsed by this version.
+/// This version can parse every command that a page of the documentation shows.
 #[test]
 fn every_documented_command_is_understood() {
     let mut failures = Vec::new();
@@ -58,7 +58,7 @@ fn every_documented_command_is_understood() {
     assert!(checked >= 60, "the pages have moved: {checked} commands were found");
 }
 
-/// Returns the words into which a shell splits a line.
+/// Returns the words of a `planimeter` command, as a shell splits the line that contains it.
 fn words(line: &str) -> Vec<std::ffi::OsString> {
     // Commands after a pipe, redirections and background jobs are left to the shell.
     let script = format!("planimeter() {{ printf '%s\\0' planimeter \"$@\" >&3; }}; {line}\nwait");
