@@ -82,7 +82,8 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<ExitCode, Failure> {
     Ok(ExitCode::from(verdict(&result, interrupt.load(Ordering::Relaxed), allow_missing)))
 }
 
-/// Shares the switches among the ranks. The first rank writes the run directory.
+/// Runs `planimeter probe` in several processes (ranks), which share the emulated switches. The
+/// first rank writes the run directory.
 fn together(resolved: &Resolved, calibrates: bool, mut group: Group) -> Result<ExitCode, Failure> {
     if calibrates {
         return Err(Failure::input(
@@ -111,7 +112,7 @@ fn together(resolved: &Resolved, calibrates: bool, mut group: Group) -> Result<E
     Ok(ExitCode::from(status))
 }
 
-/// Emulates the switches until interrupted.
+/// Emulates the switches, without a measurement, until the user interrupts the process.
 fn serve(config: &Config) -> Result<ExitCode, Failure> {
     let interrupt = interrupt::flag();
     let live = Arc::new(Live::default());
@@ -125,7 +126,7 @@ fn serve(config: &Config) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Runs the configured plan, and writes a run directory.
+/// Runs the configured measurements of a controller, and writes the results into a run directory.
 fn measure(
     resolved: &Resolved,
     notes: Vec<String>,
@@ -177,7 +178,8 @@ fn measure(
     Ok(result)
 }
 
-/// Prints the result and then writes the run directory, since the disk may be full.
+/// Prints the result of a run and then writes it into the run directory. The result is printed
+/// first, because the disk may be full.
 pub(crate) fn show(
     result: &RunResult,
     directory: &RunDirectory,
@@ -189,10 +191,11 @@ pub(crate) fn show(
     output::leave(directory, as_json, || json, text, |directory| directory.write(result))
 }
 
-/// Returns the exit status: 1 if a threshold failed or could not be checked, or if the result is
-/// incomplete; 3 if nothing was measured because the controller could not be reached; 130 if the
-/// user interrupted the run and no threshold had failed by then; and 0 otherwise. A partial result
-/// counts as complete only if missing switches are allowed and nothing else is missing.
+/// Returns the exit status of `planimeter probe`: 1 if a threshold failed or could not be checked,
+/// or if the result is incomplete; 3 if nothing was measured because the controller could not be
+/// reached; 130 if the user interrupted the run and no threshold had failed by then; and 0
+/// otherwise. A partial result counts as complete only if missing switches are allowed and nothing
+/// else is missing.
 fn verdict(result: &RunResult, interrupted: bool, allow_missing: bool) -> u8 {
     let broken = |threshold: &ThresholdOutcome| !threshold.held;
     // A metric that was not measured because of an interrupt says nothing about the controller.
@@ -213,7 +216,8 @@ fn verdict(result: &RunResult, interrupted: bool, allow_missing: bool) -> u8 {
     }
 }
 
-/// Shows progress, and writes the results so far to disk, so that they survive even a killed run.
+/// The observer of a run. It shows the progress, and writes the results so far to disk, so that
+/// they remain even if the process is killed.
 pub(crate) struct Keeper<'a> {
     pub(crate) progress: Progress,
     pub(crate) directory: &'a RunDirectory,
@@ -255,7 +259,7 @@ mod tests {
         fn trial_ended(&mut self, _: &Trial, _: &RunResult) {}
     }
 
-    /// Returns the result of a run whose controller is missing.
+    /// Returns the result of a run whose controller cannot be reached.
     fn out_of_reach() -> RunResult {
         let absent = std::net::TcpListener::bind("127.0.0.1:0").expect("a free port");
         let address = absent.local_addr().expect("bound").to_string();

@@ -13,11 +13,12 @@ use probe::metrics::Metric;
 
 use crate::failure::Failure;
 
-/// The width of the manual in columns, if the terminal is wide enough.
+/// The maximum width in columns of the manual. On a narrower terminal, it is as wide as the
+/// terminal.
 const WIDTH: usize = 100;
-/// The replacement for passwords in recorded command lines.
+/// The text that replaces passwords in recorded command lines.
 const HIDDEN: &str = "(hidden)";
-/// The key of the setting whose value is never recorded.
+/// The key of the setting that contains a password, so that its value is never recorded.
 const SECRET_KEY: &str = "controller.onos-password";
 
 const ABOUT: &str = "Benchmark an SDN controller with emulated switches";
@@ -121,7 +122,7 @@ Exit status:
 for did not get through their handshakes
   130  interrupted, and what was measured until then, if anything, breaks no threshold";
 
-/// Returns the verb with all its flags.
+/// Returns the definition of `planimeter probe` with all its flags.
 pub(crate) fn command() -> Command {
     let command = Command::new("probe")
         .about(ABOUT)
@@ -136,7 +137,8 @@ pub(crate) fn command() -> Command {
     command.args(settings)
 }
 
-/// Returns the flags for the sources of settings, and for their use without a run.
+/// Returns the flags that do not change a setting, such as those that name configuration files and
+/// those that replace the run by another action.
 fn sources() -> [Arg; 6] {
     let file = |name: &'static str| {
         Arg::new(name)
@@ -231,7 +233,8 @@ fn argument(setting: &'static Setting, section: Section) -> Arg {
     }
 }
 
-/// Returns the list of metrics that thresholds may name.
+/// Returns the section of the manual that lists the metrics which thresholds may name, with their
+/// units.
 fn metrics() -> String {
     let mut text = String::from("Metrics for thresholds, with their units:");
     let name_width = Metric::all().map(|metric| metric.name.len()).max().unwrap_or_default();
@@ -257,27 +260,30 @@ fn metrics() -> String {
     text
 }
 
-/// Whether the user requests the configuration instead of a run.
+/// Whether the user requests that the configuration is printed, instead of a run.
 pub(crate) fn prints_configuration(matches: &ArgMatches) -> bool {
     matches.get_flag("print-config")
 }
 
-/// Whether the user requests the switches without a run.
+/// Whether the user requests that the switches are emulated without a measurement, instead of a
+/// run.
 pub(crate) fn serves(matches: &ArgMatches) -> bool {
     matches.get_flag("serve")
 }
 
-/// Whether the built-in null controller replaces the controller.
+/// Whether the built-in null controller is measured, in place of the user's controller.
 pub(crate) fn calibrates(matches: &ArgMatches) -> bool {
     matches.get_flag("calibrate")
 }
 
-/// Returns the file of the controller's shortcut paths, if they are to be measured.
+/// Returns the file of `--paths`, which lists the shortcut paths through the controller that are to
+/// be measured; `None` without the flag.
 pub(crate) fn paths(matches: &ArgMatches) -> Option<&std::path::Path> {
     matches.get_one::<PathBuf>("paths").map(PathBuf::as_path)
 }
 
-/// Reads the named files, overrides them with the flags, and checks everything.
+/// Resolves the configuration of a run: reads the files that the flags name, overrides their
+/// settings with the flags, and checks all values.
 ///
 /// # Errors
 ///
@@ -286,8 +292,8 @@ pub(crate) fn resolve(matches: &ArgMatches) -> Result<Resolved, Failure> {
     resolve_with(matches, &[])
 }
 
-/// Resolves the configuration like [`resolve`], with some fixed settings that files and flags
-/// cannot change.
+/// Resolves the configuration of a run like [`resolve`], with the settings in `fixed`, which files
+/// and flags cannot change.
 pub(crate) fn resolve_with(
     matches: &ArgMatches,
     fixed: &[(&str, &str)],
@@ -316,7 +322,7 @@ pub(crate) fn resolve_with(
     })
 }
 
-/// Returns the command line without the password, for recording.
+/// Returns the words of a command line for recording, in which a fixed text replaces passwords.
 pub(crate) fn recorded(words: impl IntoIterator<Item = String>) -> Vec<String> {
     let flags: Vec<String> = Setting::by_key(SECRET_KEY)
         .into_iter()

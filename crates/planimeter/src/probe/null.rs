@@ -9,13 +9,14 @@ use probe::config::{Config, Load, Mode, Protocol};
 use crate::embedded::Controller;
 use crate::failure::Failure;
 
-/// The rate of packet-ins per second above which the null controller bundles them. At more than
-/// about twice this rate it would otherwise fall behind before the probe does.
+/// The offered rate of packet-ins per second from which the null controller collects packet-ins and
+/// answers them together. If it answered each at once, it would fall behind before the probe does,
+/// at about twice this rate.
 const GATHER_FROM: f64 = 50_000.0;
 const GATHER: Duration = Duration::from_micros(50);
 
-/// Starts the null controller. The ports that it dials are reserved before it starts and until the
-/// run ends, so that its own connections do not use them.
+/// Starts the null controller. The ports of the emulated switches, which it dials, are reserved
+/// before it starts and until the run ends, so that its own connections do not use them.
 pub(super) fn start(config: &Config) -> Result<(Controller, HeldPorts), Failure> {
     if config.traffic.load != Load::PacketIn {
         return Err(Failure::input(
@@ -45,17 +46,19 @@ pub(super) fn start(config: &Config) -> Result<(Controller, HeldPorts), Failure>
     }
 }
 
-/// Returns the time for which packet-ins are bundled before they are answered.
+/// Returns the time for which the null controller collects packet-ins before it answers them
+/// together, or zero if it answers each at once.
 ///
-/// Answers that leave on the same connection together cost much less. With a schedule the probe
-/// continues meanwhile; in a closed loop it would wait.
+/// Answers that leave on the same connection together cost much less. Packet-ins are collected only
+/// if the probe sends them on a schedule. In a closed loop the probe would wait for the answers.
 fn gather(config: &Config) -> Duration {
     let is_dense = config.offered.is_some_and(|offered| offered >= GATHER_FROM);
     let shares = config.protocol == Protocol::P4Runtime && config.p4runtime.devices_per_port > 1;
     if is_dense && shares { GATHER } else { Duration::ZERO }
 }
 
-/// Returns the note that a reader of the result needs.
+/// Returns a note for readers of the result that round-trip times are longer, if the null
+/// controller collects packet-ins before it answers them.
 pub(super) fn note(config: &Config) -> Option<String> {
     let gather = gather(config);
     (!gather.is_zero()).then(|| {

@@ -53,21 +53,23 @@ pub(super) fn run(matches: &ArgMatches, file: &FilePath) -> Result<ExitCode, Fai
     output::leave_document(&directory, &document, config.output.json, interrupted)
 }
 
-/// The results of all paths, with their provenance.
+/// The results of all measured paths through a controller, with their provenance.
 pub(crate) struct Measured {
-    /// One result for each path of the plan that was reached.
+    /// One result for each path, in the order of the plan. Paths after an interrupt have none.
     results: Vec<RunResult>,
     provenance: Provenance,
 }
 
 impl Measured {
-    /// Returns the point of each measured path, in the order of the plan.
+    /// Returns the measured point of each path that has a result, in the order of the plan; `None`
+    /// if the result contains no point.
     pub(crate) fn points(&self) -> impl Iterator<Item = Option<&Point>> {
         self.results.iter().map(|result| result.points.first())
     }
 }
 
-/// Measures each path with the same settings, in its own directory below `directory`.
+/// Measures each path of the plan with the same settings. Each path has a run directory of its own
+/// below `directory`.
 pub(crate) fn measure(
     plan: &Plan,
     resolved: &Resolved,
@@ -90,15 +92,16 @@ pub(crate) fn measure(
     Ok(Measured { results, provenance: started.provenance() })
 }
 
-/// Returns the name of a path's directory, such as `1-original-P1`. It contains no character that
-/// could leave the parent directory.
+/// Returns the name of the run directory of a path, such as `1-original-P1`. It contains only
+/// letters, digits, `-` and `_`, so that it cannot lead out of the parent directory.
 fn folder(number: usize, path: &Path) -> String {
     let name = format!("{}-{}-{}", number + 1, path.variant, path.name);
     let safe = |c: char| if c.is_ascii_alphanumeric() || c == '-' { c } else { '_' };
     name.chars().map(safe).take(80).collect()
 }
 
-/// Starts or prepares the controller of a path, and measures it.
+/// Measures one path through a controller. Runs the commands of the plan that prepare or start the
+/// controller for this path first.
 fn one(
     path: &Path,
     resolved: &Resolved,
@@ -159,7 +162,8 @@ fn one(
     Ok(result)
 }
 
-/// Writes a file with the addresses of the switches that the controller dials.
+/// Writes the addresses of the emulated switches to a temporary file, for a P4Runtime controller
+/// that dials them. For other protocols, the file is empty.
 fn devices(config: &Config) -> Result<NamedTempFile, Failure> {
     let mut list = NamedTempFile::new().map_err(Failure::run)?;
     if config.protocol == Protocol::P4Runtime {
@@ -178,7 +182,8 @@ fn filled(command: &str, devices: &NamedTempFile) -> Result<String, Failure> {
         .replace("{planimeter}", &quoted(&program)))
 }
 
-/// Returns the report: rates and CPU by path and variant, and their interpretation.
+/// Returns the report on all paths: the rates and the CPU use by path and variant of the
+/// controller, and their interpretation.
 pub(crate) fn document(plan: &Plan, measured: &Measured, interrupted: bool) -> Document {
     let mut document = Document {
         kind: "probe --paths",
@@ -230,13 +235,13 @@ pub(crate) fn document(plan: &Plan, measured: &Measured, interrupted: bool) -> D
     document
 }
 
-/// Returns a metric of each path.
+/// Returns a metric of each path of the plan; `None` for a path that was not measured.
 fn metric(plan: &Plan, results: &[RunResult], name: &str) -> Vec<Option<Estimate>> {
     let of = |result: &RunResult| result.points.first()?.summary.get(name).copied();
     (0..plan.paths.len()).map(|path| results.get(path).and_then(of)).collect()
 }
 
-/// Draws one line per variant over the paths, in the order of the table.
+/// Draws one line for each variant of the controller, over the paths in the order of the table.
 fn drawn(plan: &Plan, found: &[Option<Estimate>], what: &str, unit: Unit) -> Figure {
     let names = plan.names();
     let lines = plan.variants().into_iter().map(|variant| {
@@ -258,7 +263,7 @@ fn drawn(plan: &Plan, found: &[Option<Estimate>], what: &str, unit: Unit) -> Fig
     Figure::plot(plot, format!("{}.", numbered.collect::<Vec<_>>().join("; ")))
 }
 
-/// Returns a table with a row per variant and a column per path.
+/// Returns a table with a row for each variant of the controller, and a column for each path.
 fn table(plan: &Plan, found: &[Option<Estimate>], what: &str, unit: Unit) -> Table {
     let after = |name: &&str| {
         let path = plan.paths.iter().find(|path| path.name == *name);
@@ -311,7 +316,8 @@ fn offered(results: &[RunResult]) -> String {
     rate.map_or_else(|| "No fixed rate of".to_owned(), |rate| format!("{rate}"))
 }
 
-/// Returns the reason why the result is partial, if it is.
+/// Returns the reason why the report is incomplete, or `None` if all paths were measured
+/// completely.
 fn partial(plan: &Plan, results: &[RunResult], interrupted: bool) -> Option<String> {
     if interrupted || results.len() < plan.paths.len() {
         return Some(format!("interrupted in path {} of {}", results.len(), plan.paths.len()));
@@ -324,7 +330,8 @@ fn partial(plan: &Plan, results: &[RunResult], interrupted: bool) -> Option<Stri
     })
 }
 
-/// Returns the notes of the runs without repetitions, and a note if the probe itself was the limit.
+/// Returns the notes of the runs on all paths, each note once. Adds one if the probe, and not the
+/// controller, was the limit.
 fn notes(results: &[RunResult]) -> Vec<String> {
     let mut notes: Vec<String> = Vec::new();
     let probe_limited = results.iter().flat_map(|result| &result.points).any(|point| {

@@ -21,7 +21,7 @@ use crate::output::{self, layout};
 use crate::progress::Progress;
 use crate::switch;
 
-/// Runs the tests, and writes a run directory.
+/// Runs the tests of RFC 8456, and writes the results into a run directory.
 pub(super) fn run(resolved: &Resolved, tests: Tests) -> Result<ExitCode, Failure> {
     let config = &resolved.config;
     let interrupt = interrupt::flag();
@@ -65,8 +65,9 @@ pub(super) fn run(resolved: &Resolved, tests: Tests) -> Result<ExitCode, Failure
     })
 }
 
-/// Returns the rehearsal for pipelines that the controller pushes, if its protocol has pipelines.
-/// If no process can be started, pipelines are loaded without a rehearsal, and a note says so.
+/// Returns an object that loads each pipeline which the controller pushes in a child process first;
+/// `None` if the controller's protocol has no pipelines. If no child process can be started,
+/// returns `None` and adds a note, and pipelines are loaded in this process only.
 fn rehearsal(protocol: Protocol, notes: &mut Vec<String>) -> Option<Arc<dyn Rehearsal>> {
     if protocol != Protocol::P4Runtime {
         return None;
@@ -81,7 +82,8 @@ fn rehearsal(protocol: Protocol, notes: &mut Vec<String>) -> Option<Arc<dyn Rehe
     }
 }
 
-/// Shows progress, and writes the results so far to disk.
+/// The observer of a run of the RFC 8456 tests. It shows the progress, and writes the results so
+/// far to disk.
 struct Keeper<'a> {
     progress: Progress,
     directory: &'a RunDirectory,

@@ -10,11 +10,12 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process_group};
 
-/// The time that a controller may take to end when asked to.
+/// The time that a command may take to end after it was asked to.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// The time that it may take after an interrupt, since the whole run must then end within a second.
+/// The time that a command may take to end after the user interrupted the run. The whole run must
+/// then end within a second.
 const INTERRUPTED_PATIENCE: Duration = Duration::from_millis(300);
-/// The interval between checks of a process.
+/// The interval at which the process of a command is checked.
 const LOOK: Duration = Duration::from_millis(20);
 
 /// A command that runs while a path is measured. Dropping this value ends the command and the
@@ -25,7 +26,7 @@ pub(super) struct Running {
 }
 
 impl Running {
-    /// Starts the command, with its output in the file `log`.
+    /// Starts the command in a shell, and writes its output and its errors to the file `log`.
     pub(super) fn start(
         command: &str,
         log: &Path,
@@ -40,12 +41,14 @@ impl Running {
         }
     }
 
-    /// Returns the exit status of a command that has ended by itself.
+    /// Returns the exit status of the command if it has ended by itself. Otherwise ends it and
+    /// returns `None`.
     pub(super) fn ended_by_itself(mut self) -> Option<ExitStatus> {
         self.child.try_wait().ok().flatten()
     }
 
-    /// Returns the time that the command may take to end.
+    /// Returns the time that the command may take to end after it was asked to, which is shorter
+    /// after an interrupt.
     fn patience(&self) -> Duration {
         match self.interrupt.load(Ordering::Relaxed) {
             true => INTERRUPTED_PATIENCE,
@@ -68,7 +71,8 @@ impl Drop for Running {
     }
 }
 
-/// Runs a command to its end, or ends it on an interrupt.
+/// Runs a command to its end, or kills it if the user interrupts the run. Returns an error if the
+/// command fails.
 pub(super) fn finish(command: &str, interrupt: &AtomicBool) -> Result<(), String> {
     let mut child = shell(command)
         .spawn()
@@ -87,8 +91,8 @@ pub(super) fn finish(command: &str, interrupt: &AtomicBool) -> Result<(), String
     }
 }
 
-/// Returns a shell for the command in its own process group, so that all processes that it starts
-/// can be ended together.
+/// Returns a shell that runs the command in a process group of its own, so that all processes that
+/// the command starts can be ended together.
 fn shell(command: &str) -> Command {
     let mut shell = Command::new("sh");
     shell.args(["-c", command]).process_group(0);
