@@ -14,10 +14,10 @@ use p4lang::source::SourceMap;
 
 use crate::failure::Failure;
 
-/// The heading of the arguments below in the manual.
+/// The heading of the flags in [`Sources`] in the manual.
 pub(crate) const HEADING: &str = "The program";
 
-/// The architectures that `--arch` may name.
+/// The architectures of P4 programs that `--arch` may name.
 const ARCHITECTURES: [&str; 3] = ["v1model", "psa", "pna"];
 
 /// The flags that say how P4 sources are read: `-I`, `-D`, `-U`, `--arch`.
@@ -38,7 +38,7 @@ pub(crate) struct Sources {
 }
 
 impl Sources {
-    /// Returns the options of the preprocessor.
+    /// Returns the options of the P4 preprocessor that the flags select.
     pub(crate) fn preprocessor(&self) -> Options {
         Options {
             include_directories: self.include.clone(),
@@ -49,18 +49,18 @@ impl Sources {
     }
 }
 
-/// Whether a file is the output of a compiler (BMv2 JSON or the IR), according to its ending.
+/// Whether a file contains a compiled program (BMv2 JSON or the IR), according to its extension.
 pub(crate) fn is_compiled(path: &Path) -> bool {
     path.extension().is_some_and(|extension| extension == "json")
 }
 
-/// Reads a program from P4, BMv2 JSON or the IR, and prints its errors on standard error.
+/// Reads a program from P4 source, BMv2 JSON or the IR, and prints its errors on standard error.
 pub(crate) fn load(path: &Path, flags: &Sources) -> Result<Program, Failure> {
     load_with_sources(path, flags).map(|(program, _)| program)
 }
 
-/// Reads a program like [`load`], and returns the source files that it was read from. BMv2 JSON and
-/// the IR have none.
+/// Reads a program like [`load`], and returns the program and its source files. Programs in BMv2
+/// JSON or the IR have no source files.
 pub(crate) fn load_with_sources(
     path: &Path,
     flags: &Sources,
@@ -83,8 +83,8 @@ pub(crate) fn load_with_sources(
     }
 }
 
-/// Returns a description of a file whose ending is not that of a program. Without it, every line of
-/// the file would produce an error.
+/// Returns a message about a file whose extension shows that it contains no program, or `None` for
+/// other files. If such a file were compiled, each of its lines would cause an error.
 fn something_else(path: &Path) -> Option<&'static str> {
     Some(match path.extension()?.to_str()? {
         "stf" => {
@@ -106,7 +106,7 @@ fn something_else(path: &Path) -> Option<&'static str> {
     })
 }
 
-/// Returns the name of the program's architecture, as `--arch` uses it.
+/// Returns the name of the program's architecture in the form that `--arch` accepts.
 pub(crate) fn architecture(program: &Program) -> &str {
     match &program.architecture {
         Architecture::V1model => "v1model",
@@ -138,13 +138,14 @@ fn compile(path: &Path, options: &Options) -> Result<(Program, SourceMap), Failu
     }
 }
 
-/// Returns the style of messages, which depends on whether the terminal has colours.
+/// Returns the style of compiler messages, which has colours if standard error is a terminal and
+/// `NO_COLOR` is not set.
 pub(crate) fn style() -> Style {
     let colour = std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none();
     if colour { Style::Colour } else { Style::Plain }
 }
 
-/// Reads the text of a file.
+/// Reads a text file. Errors name the file.
 pub(crate) fn read(path: &Path) -> Result<String, Failure> {
     input::read_text(path).map_err(|error| unreadable(path, &error))
 }

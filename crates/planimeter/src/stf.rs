@@ -93,7 +93,7 @@ Examples:
 Exit status: 0 all packets were as expected; 1 a packet was not; 2 the program, a script or an
 argument is wrong.";
 
-/// The arguments of the verb.
+/// The arguments of `planimeter stf`.
 #[derive(Debug, Parser)]
 #[command(
     name = "stf",
@@ -177,7 +177,8 @@ impl Arguments {
         }
     }
 
-    /// Returns the file for coverage, besides standard output.
+    /// Returns the file to which the coverage is written as JSON; `None` if `--coverage` was not
+    /// given or names no file.
     fn coverage_file(&self) -> Option<&PathBuf> {
         self.coverage.as_ref()?.as_ref()
     }
@@ -217,7 +218,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     Ok(ExitCode::from(u8::from(!passed)))
 }
 
-/// The scripts on the command line, parsed.
+/// The parsed scripts of the command line, with their paths.
 #[derive(Clone, Copy)]
 struct Scripts<'s> {
     paths: &'s [PathBuf],
@@ -237,7 +238,8 @@ struct ScriptFile<'s> {
     script: &'s Script,
 }
 
-/// Runs scripts, each against a fresh switch. Returns whether all expectations were met.
+/// Runs each script against a fresh switch that executes the program at `path`. Returns whether all
+/// expectations of the scripts were met.
 fn switch(path: &Path, scripts: Scripts<'_>, arguments: &Arguments) -> Result<bool, Failure> {
     let program = arguments.stored.load(path)?;
     let mut coverage = arguments.coverage.is_some().then(|| Coverage::new(&program));
@@ -256,8 +258,8 @@ fn switch(path: &Path, scripts: Scripts<'_>, arguments: &Arguments) -> Result<bo
     Ok(passed)
 }
 
-/// Runs scripts, each against a network of fresh switches. Returns whether all expectations were
-/// met.
+/// Runs each script against a network of fresh switches. Returns whether all expectations of the
+/// scripts were met.
 fn network(
     topology: &Topology,
     path: &Path,
@@ -294,7 +296,7 @@ fn script(path: &Path) -> Result<Script, Failure> {
     parsed(path, &program::read(path)?)
 }
 
-/// The maximum number of a script's errors that are printed.
+/// The maximum number of errors of a script that are printed.
 const ERRORS: usize = 20;
 
 fn parsed(path: &Path, text: &str) -> Result<Script, Failure> {
@@ -322,8 +324,8 @@ fn parsed(path: &Path, text: &str) -> Result<Script, Failure> {
     })
 }
 
-/// Runs a script against a fresh switch. Compiled programs run once for every way of executing
-/// them.
+/// Runs a script against a fresh switch, and returns the report. A compiled program runs in each
+/// way in which it can be executed, and all runs must agree.
 fn one_script(
     program: &Program,
     script: ScriptFile<'_>,
@@ -351,7 +353,8 @@ fn one_script(
     Ok(of_all_ways(runs))
 }
 
-/// Returns the report of the first of several runs, with the differences between all runs as
+/// Combines several runs of a script, each of which executed a compiled program in another way.
+/// Returns the report of the first run, to which the differences between the runs are added as
 /// failures.
 fn of_all_ways(runs: Vec<Ran>) -> Report {
     let different = disagreements(&runs);
@@ -360,8 +363,8 @@ fn of_all_ways(runs: Vec<Ran>) -> Report {
     report
 }
 
-/// Runs a script against a freshly loaded switch. Packets are processed one by one, or in bursts if
-/// `together`.
+/// Runs a script against a switch that was just loaded, and returns the report. Packets are
+/// processed in bursts if `together` is set, and otherwise one by one.
 fn one_run(
     switch: &mut Switch,
     program: &Program,
@@ -384,8 +387,8 @@ fn one_run(
     Ok(report)
 }
 
-/// Creates a fresh switch on the requested execution path with the entries of these files. Its
-/// packets are processed in the given way.
+/// Creates a fresh switch on the requested execution path, and installs the entries of `files`.
+/// `way` is the way in which the switch executes a compiled program.
 fn with_entries(
     program: &Program,
     files: &[PathBuf],
@@ -399,7 +402,7 @@ fn with_entries(
     Ok(switch)
 }
 
-/// Creates a fresh switch on the requested execution path.
+/// Creates a fresh switch that executes the program on the path that `--path` names.
 fn fresh(program: &Program, options: Options, arguments: &Arguments) -> Result<Switch, Failure> {
     let mut switch = Switch::with_seed(program.clone(), arguments.seed).map_err(Failure::input)?;
     if arguments.path == pipeline::Path::Compiled {
@@ -419,7 +422,7 @@ fn fresh(program: &Program, options: Options, arguments: &Arguments) -> Result<S
     Ok(switch)
 }
 
-/// Installs the entries of runtime files.
+/// Installs the table entries of `runtime.json` files on a switch.
 fn install(
     switch: &mut Switch,
     program: &Program,
@@ -444,7 +447,7 @@ fn install(
     Ok(())
 }
 
-/// Prints the outcome of a script. Returns whether all expectations were met.
+/// Prints the outcome of a script, and returns whether all of its expectations were met.
 fn print(path: &Path, report: &Report, quiet: bool) -> bool {
     let path = path.display();
     for (index, (line, events)) in report.trace.iter().enumerate() {

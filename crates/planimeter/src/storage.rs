@@ -13,7 +13,7 @@ use crate::parsers::{List, list_of};
 use crate::program::{self, Sources};
 use crate::tables::requirements;
 
-/// The program's flags and `--storage`.
+/// The flags that say how a program is read, and `--storage`.
 #[derive(Debug, Default, Clone, Args)]
 pub(crate) struct Stored {
     #[command(flatten)]
@@ -36,24 +36,24 @@ pub(crate) struct Stored {
 }
 
 impl Stored {
-    /// Returns the flags of a command line that was matched by name.
+    /// Parses these flags from the matches of a command that defines its other flags by name.
     pub(crate) fn of(matches: &ArgMatches) -> Result<Self, Failure> {
         Self::from_arg_matches(matches).map_err(Failure::input)
     }
 
-    /// Returns the definitions of the flags, for a command whose other flags are defined by name.
+    /// Returns the definitions of these flags, for a command that defines its other flags by name.
     pub(crate) fn arguments() -> Vec<Arg> {
         Self::augment_args(Command::default()).get_arguments().cloned().collect()
     }
 
-    /// Reads a program, and applies the chosen storage to its tables.
+    /// Reads a program from the file at `path`, and applies the table designs of `--storage`.
     pub(crate) fn load(&self, path: &Path) -> Result<Program, Failure> {
         let mut program = program::load(path, &self.sources)?;
         self.choose(&mut program)?;
         Ok(program)
     }
 
-    /// Applies the chosen storage to a program's tables.
+    /// Applies the table designs of `--storage` to a program. Without the flag, changes nothing.
     pub(crate) fn choose(&self, program: &mut Program) -> Result<(), Failure> {
         match List::join(&self.storage) {
             Some(words) => choose(program, &words),
@@ -120,12 +120,12 @@ fn choose(program: &mut Program, words: &[String]) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Whether `name` is the name of a table, or its last components.
+/// Whether `name` is the name of the table `table`, or the end of that name after a dot.
 fn is_called(table: &str, name: &str) -> bool {
     table.strip_suffix(name).is_some_and(|front| front.is_empty() || front.ends_with('.'))
 }
 
-/// Returns the tables whose entries machine code stores.
+/// Returns the tables of a program whose entries are stored by machine code.
 fn stored(program: &Program) -> Result<Vec<TableId>, Failure> {
     let mut switch = Switch::new(program.clone()).map_err(Failure::input)?;
     let code = switch.compile().map_err(|error| Failure::input(format!("--storage: {error}")))?;
@@ -133,7 +133,8 @@ fn stored(program: &Program) -> Result<Vec<TableId>, Failure> {
     Ok(all.filter(|id| code.stores(*id)).collect())
 }
 
-/// Returns the design of a table with these words applied, if the program can run with it.
+/// Returns the design of a table, changed by the words of `--storage`, such as `static/locked`.
+/// Returns an error if the program cannot run with this design.
 fn design_of(program: &Program, id: TableId, words: &str) -> Result<Design, String> {
     let table = program.tables.get(id.index()).ok_or("there is no such table")?;
     let mut design = table_design(table.storage);

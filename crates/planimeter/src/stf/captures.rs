@@ -1,4 +1,5 @@
-//! `--pcap-in` and `--pcap-out`: packets from captures to a switch, and from a switch to captures.
+//! `--pcap-in` and `--pcap-out`: reads packets for a switch from captures, and writes its packets
+//! to captures.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -12,14 +13,15 @@ use stf::Report;
 
 use crate::failure::Failure;
 
-/// Parses `PORT=FILE`.
+/// Parses the value `PORT=FILE` of `--pcap-in`.
 pub(super) fn port_and_file(text: &str) -> Result<(u32, PathBuf), String> {
     let (port, file) = text.split_once('=').ok_or("it has the form PORT=FILE")?;
     let port = port.parse().map_err(|_| format!("`{port}` is not a port number"))?;
     Ok((port, PathBuf::from(file)))
 }
 
-/// Sends the packets of a capture at its relative times, after all earlier packets.
+/// Sends the packets of a capture to a port of the switch, one second after the last packet before
+/// them. The times between the packets are those of the capture.
 pub(super) fn replay(
     switch: &mut Switch,
     port: u32,
@@ -47,11 +49,12 @@ pub(super) fn replay(
     Ok(())
 }
 
-/// Packets that passed a port: time, port, data.
+/// Packets that passed ports in one direction, each with its time, its port and its data.
 type Passed<P> = Vec<(Duration, P, Vec<u8>)>;
 
 /// Writes one capture for each port and direction: `NAME_in.pcap` for received packets and
-/// `NAME_out.pcap` for sent ones, like BMv2's captures of an interface.
+/// `NAME_out.pcap` for sent ones, as BMv2 names captures of an interface. `name` returns the `NAME`
+/// of a port.
 pub(super) fn write<P: Copy + Ord>(
     directory: &Path,
     [received, sent]: [&Passed<P>; 2],

@@ -1,4 +1,5 @@
-//! The coverage of a program by scripts, as text and as JSON.
+//! The coverage of a program by scripts: which of its parts the scripts reached, as text and as
+//! JSON.
 
 use std::path::{Path, PathBuf};
 
@@ -9,13 +10,14 @@ use stf::Covered;
 use super::topology::{Running, Topology};
 use crate::failure::Failure;
 
-/// The width of the output in columns.
+/// The width of the printed coverage in columns.
 const WIDTH: usize = 80;
 
-/// The version of the JSON format.
+/// The version of the JSON format in which coverage is written.
 const SCHEMA_VERSION: u32 = 1;
 
-/// Prints the coverage of a program that one switch runs, and writes it to `file` if given.
+/// Prints which parts of a program the scripts reached on a single switch, and writes the same as
+/// JSON to `file` if it is given.
 pub(super) fn of_switch(
     coverage: &Coverage,
     program: &Path,
@@ -32,8 +34,8 @@ pub(super) fn of_switch(
     write(file, &covered)
 }
 
-/// Prints the coverage of each program of a network with the switches that run it, and writes it to
-/// `file` if given.
+/// Prints which parts of each program of a network the scripts reached, with the switches that run
+/// the program. Writes the same as JSON to `file` if it is given.
 pub(super) fn of_network(
     covered: &[(&Running, &Covered)],
     topology: &Topology,
@@ -93,7 +95,7 @@ fn text(coverage: &Coverage, program: &Path, scripts: usize, switches: &[&str]) 
     text
 }
 
-/// Appends the names of switches, on as many lines as needed.
+/// Appends the names of the switches that run a program to `text`, on as many lines as needed.
 fn on_switches(text: &mut String, switches: &[&str]) {
     let Some((last, others)) = switches.split_last() else { return };
     let mut line = "  on".to_owned();
@@ -110,7 +112,8 @@ fn on_switches(text: &mut String, switches: &[&str]) {
     text.push('\n');
 }
 
-/// Cuts a line to the width of a terminal. The JSON contains the whole line.
+/// Cuts a line of the printed coverage to the width of a terminal. The JSON contains the whole
+/// line.
 fn cut(line: &str) -> String {
     if line.chars().count() <= WIDTH {
         return line.to_owned();
@@ -175,7 +178,7 @@ struct CoveredPart<'c> {
     kind: &'static str,
     name: &'c str,
     place: Option<&'c str>,
-    /// The number of packets that reached the part.
+    /// The number of packets that reached this part of the program.
     count: u64,
 }
 

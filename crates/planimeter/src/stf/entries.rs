@@ -19,7 +19,8 @@ use stf::Script;
 use crate::failure::Failure;
 use crate::program;
 
-/// Returns the statements that install the entries of the file, for a program with this P4Info.
+/// Returns a script that installs the entries of the `runtime.json` file at `path`, for a program
+/// with this P4Info.
 pub(super) fn script(path: &Path, p4info: &P4Info) -> Result<Script, Failure> {
     let wrong =
         |error: &dyn std::fmt::Display| Failure::input(format!("{}: {error}", path.display()));
@@ -39,7 +40,8 @@ pub(super) fn script(path: &Path, p4info: &P4Info) -> Result<Script, Failure> {
 struct Text<'p> {
     p4info: &'p P4Info,
     script: String,
-    /// The number of replication nodes so far, which scripts number consecutively.
+    /// The number of replication nodes in the script so far. Scripts number these nodes
+    /// consecutively.
     nodes: usize,
 }
 
@@ -156,7 +158,8 @@ fn kind(field: &MatchField) -> Option<MatchType> {
     }
 }
 
-/// Returns the port of a replica. Files of the tutorials contain numbers only.
+/// Returns the port number of a replica in a multicast group or clone session. Files of the p4lang
+/// tutorials contain only numbers.
 fn port(replica: &Replica) -> u32 {
     match replica.port_kind {
         Some(PortKind::EgressPort(port)) => port,

@@ -17,16 +17,17 @@ use crate::failure::Failure;
 use crate::program;
 use crate::storage::Stored;
 
-/// The maximum number of ports per switch in a script. Port numbers encode the switch and its port.
+/// The maximum number of ports of a switch in a script. A port number of a script encodes the
+/// switch and the port of the switch.
 const PORTS: u32 = 1000;
 
-/// A parsed topology.
+/// The parsed content of a `topology.json` file, with the path of the file.
 pub(super) struct Topology {
     path: PathBuf,
     read: TopologyJson,
 }
 
-/// A program, with the indices in the file of the switches that run it.
+/// A program of the network, and the indices of the switches that run it.
 pub(super) struct Running {
     pub(super) path: PathBuf,
     program: Program,
@@ -34,7 +35,7 @@ pub(super) struct Running {
 }
 
 impl Running {
-    /// Returns the coverage of the program before any script has run, for [`Topology::run`].
+    /// Returns the coverage of the program before any script has run. [`Topology::run`] adds to it.
     pub(super) fn uncovered(&self) -> Covered {
         Covered { coverage: Coverage::new(&self.program), switches: self.switches.clone() }
     }
@@ -55,7 +56,7 @@ impl Topology {
         Ok(Self { path: path.to_owned(), read })
     }
 
-    /// Reads a script in which ports have names.
+    /// Reads a script that refers to ports by names such as `h1` or `s1-p4`.
     pub(super) fn script(&self, path: &Path) -> Result<Script, Failure> {
         let numbers: BTreeMap<String, u32> =
             self.outside().into_iter().map(|(number, _, name)| (name, number)).collect();
@@ -88,8 +89,9 @@ impl Topology {
         parsed(path, &numbered)
     }
 
-    /// Returns the programs with the switches that run them: `path` on every switch without a
-    /// program of its own. Paths to the same file count as one program.
+    /// Returns the programs of the network with the switches that run them. A switch for which the
+    /// topology names no program runs the program at `path`. Paths to the same file count as one
+    /// program.
     pub(super) fn programs(&self, path: &Path, stored: &Stored) -> Result<Vec<Running>, Failure> {
         let running = |path: &Path| -> Result<Running, Failure> {
             let program = stored.load(path)?;
@@ -108,8 +110,8 @@ impl Topology {
         Ok(all)
     }
 
-    /// Runs a script in a network of fresh switches. Coverage is recorded for the programs in
-    /// `covered`.
+    /// Runs a script in a network of fresh switches, and returns the report. The coverage of each
+    /// program is added to `covered`, unless that is empty.
     pub(super) fn run(
         &self,
         programs: &[Running],
@@ -135,8 +137,8 @@ impl Topology {
         Ok(of_all_ways(runs))
     }
 
-    /// Runs a script in a network of fresh switches. Packets are processed in the given way
-    /// wherever the program supports it.
+    /// Runs a script in a network of fresh switches. Switches whose compiled program supports it
+    /// are executed in the way `way`.
     fn run_on(
         &self,
         programs: &[Running],
@@ -182,23 +184,23 @@ impl Topology {
         Ok((report, digests))
     }
 
-    /// Writes one capture for each port of each switch and each direction.
+    /// Writes a capture into `directory` for each port of each switch and each direction.
     pub(super) fn captures(&self, directory: &Path, report: &Report) -> Result<(), Failure> {
         let name = |End { switch, port }| format!("{}-p{port}", self.switch(switch));
         captures::write(directory, [&report.entered, &report.left], name)
     }
 
-    /// Returns the path of the file.
+    /// Returns the path of the topology file.
     pub(super) fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Returns the name of a switch.
+    /// Returns the name of the switch with this index in the topology.
     pub(super) fn switch(&self, index: usize) -> &str {
         self.read.switches.keys().nth(index).map_or("", String::as_str)
     }
 
-    /// Returns the path of a switch's own program.
+    /// Returns the path of the program file that the topology names for a switch.
     fn program(&self, file: &str) -> Result<PathBuf, Failure> {
         self.beside(file).map_err(|failure| match program::is_compiled(Path::new(file)) {
             true => Failure::input(format!(
@@ -208,8 +210,8 @@ impl Topology {
         })
     }
 
-    /// Finds a file that the topology names: beside the topology, in the directory of its exercise,
-    /// or relative to the current directory.
+    /// Returns the path of a file that the topology names. It is relative to the directory of the
+    /// topology, to the parent of that directory, or to the current directory.
     fn beside(&self, file: &str) -> Result<PathBuf, Failure> {
         let folder = self.path.parent().unwrap_or(Path::new(""));
         let places = [
@@ -225,7 +227,8 @@ impl Topology {
         })
     }
 
-    /// Returns the ports to which a host is attached: number, end and name.
+    /// Returns the switch ports to which a host is attached: the number of each port in scripts,
+    /// the end of the link at the switch, and the name of the host.
     fn outside(&self) -> Vec<(u32, End, String)> {
         let of = |link: &[Attachment; 2]| {
             let (host, end) = match link {
@@ -238,7 +241,8 @@ impl Topology {
         self.read.links.iter().filter_map(of).collect()
     }
 
-    /// Returns the number of a port such as s1-p9 if nothing is attached to it.
+    /// Returns the number in scripts of a port such as `s1-p9`; `None` if there is no such switch,
+    /// or something is attached to the port.
     fn unattached(&self, name: &str) -> Option<u32> {
         let (switch, port) = name.rsplit_once("-p")?;
         let port: u32 = port.parse().ok().filter(|port| *port < PORTS)?;
@@ -257,7 +261,7 @@ impl Topology {
     }
 }
 
-/// Whether both paths refer to the same file.
+/// Whether two paths lead to the same existing file.
 fn is_same(one: &Path, other: &Path) -> bool {
     let [one, other] = [one, other].map(std::fs::canonicalize);
     matches!((one, other), (Ok(one), Ok(other)) if one == other)

@@ -7,7 +7,7 @@ use stf::{Options as RunOptions, run};
 
 use super::*;
 
-/// A program with a key of each match kind, a multicast group and a clone session.
+/// The P4 source of a program with a key of each match kind, a multicast group and a clone session.
 const PROGRAM: &str = r#"
 #include <core.p4>
 #include <v1model.p4>
