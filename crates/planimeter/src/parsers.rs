@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 
-/// Returns a parser of these names, each of which stands for the value beside it.
+/// Returns a parser of an argument that must be one of these names. The result is the value beside
+/// the name.
 pub(crate) fn one_of<T: Clone + Send + Sync + 'static>(
     known: impl IntoIterator<Item = (&'static str, T)>,
 ) -> impl TypedValueParser<Value = T> {
@@ -17,12 +18,12 @@ pub(crate) fn one_of<T: Clone + Send + Sync + 'static>(
     })
 }
 
-/// The values in one occurrence of a flag, which are separated by commas.
+/// The values in one occurrence of a flag, which are separated by commas, as in `--cores 1,2`.
 #[derive(Debug, Clone)]
 pub(crate) struct List<T>(pub(crate) Vec<T>);
 
 impl<T: Clone + PartialEq> List<T> {
-    /// Returns each value that any occurrence names, without repetitions, or `None` if the flag was
+    /// Returns the values of all occurrences of a flag, each value once, or `None` if the flag was
     /// not given.
     pub(crate) fn join(lists: &[Self]) -> Option<Vec<T>> {
         let mut all = Vec::new();
@@ -35,8 +36,8 @@ impl<T: Clone + PartialEq> List<T> {
     }
 }
 
-/// Returns a parser of lists whose words may each stand for several values. `known` describes the
-/// expected words.
+/// Returns a parser of comma-separated lists. `meaning` returns the values for which a word of the
+/// list stands, and `known` describes the valid words in error messages.
 pub(crate) fn list_of<T: 'static>(
     known: &'static str,
     meaning: impl Fn(&str) -> Option<Vec<T>> + Clone + Send + Sync,
@@ -53,7 +54,8 @@ pub(crate) fn list_of<T: 'static>(
     }
 }
 
-/// Parses sizes such as `1024`, `64k`, `2^16`, `2^0..2^22` and `2^8..2^20:4`.
+/// Parses a size such as `1024`, `64k` or `2^16`, or several sizes such as `2^0..2^22`. In
+/// `2^8..2^20:4`, the exponent increases in steps of 4.
 pub(crate) fn sizes_of(word: &str) -> Option<Vec<usize>> {
     let power = |text: &str| -> Option<u32> {
         text.strip_prefix("2^")?.parse().ok().filter(|&exponent| exponent < usize::BITS)
@@ -72,12 +74,14 @@ pub(crate) fn sizes_of(word: &str) -> Option<Vec<usize>> {
     }])
 }
 
-/// Parses a number of cores, for [`list_of`].
+/// Parses a number of cores, which must be at least 1. This is the parser of one word for
+/// [`list_of`].
 pub(crate) fn cores(word: &str) -> Option<Vec<usize>> {
     Some(vec![word.parse().ok().filter(|cores| *cores > 0)?])
 }
 
-/// Parses a number with an ending for powers of 1024: `64k`, `15M`, `15MiB`, `1G`.
+/// Parses a number that may have a suffix for a power of 1024, such as `64k`, `15M`, `15MiB` or
+/// `1G`.
 pub(crate) fn binary(text: &str) -> Result<usize, String> {
     let digits = text.len() - text.trim_start_matches(|c: char| c.is_ascii_digit()).len();
     let (number, ending) = text.split_at(digits);
@@ -95,7 +99,8 @@ pub(crate) fn binary(text: &str) -> Result<usize, String> {
         .ok_or_else(|| format!("{text:?} is not a number such as 1024, 64k or 15M"))
 }
 
-/// Parses a count with an ending for powers of 1000 or an exponent: `100M`, `1e8`.
+/// Parses a count of at least 1 that may have a suffix for a power of 1000 or an exponent, such as
+/// `100M` or `1e8`.
 pub(crate) fn decimal(text: &str) -> Result<u64, String> {
     let (number, unit) = match text.as_bytes().last() {
         Some(b'k' | b'K') => (&text[..text.len() - 1], 1e3),
@@ -113,7 +118,7 @@ pub(crate) fn decimal(text: &str) -> Result<u64, String> {
     }
 }
 
-/// Parses a duration such as `20ms`, `1.5us` or `1s`.
+/// Parses a duration of at most an hour, such as `20ms`, `1.5us` or `1s`.
 pub(crate) fn duration(text: &str) -> Result<Duration, String> {
     let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
     let unit = match &text[digits.len()..] {
@@ -132,7 +137,7 @@ pub(crate) fn duration(text: &str) -> Result<Duration, String> {
         .ok_or_else(|| format!("{text:?} is not a time such as 20ms, 200us or 1s, up to an hour"))
 }
 
-/// Returns a parser of counts within limits.
+/// Returns a parser of whole numbers that must be within `limits`.
 pub(crate) fn count(
     limits: RangeInclusive<usize>,
 ) -> impl Fn(&str) -> Result<usize, String> + Clone + Send + Sync {

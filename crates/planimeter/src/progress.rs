@@ -1,5 +1,5 @@
-//! The progress line of a run, which shows counted steps or the activity of switches. It is drawn
-//! on standard error, and only on a terminal.
+//! The progress of a run on the terminal: a bar that counts steps, or a line with the activity of
+//! emulated switches. It is drawn on standard error, and only on a terminal.
 
 use std::io::IsTerminal as _;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -11,11 +11,11 @@ use std::time::{Duration, Instant};
 use indicatif::{ProgressBar, ProgressStyle};
 use probe::{Live, Phase};
 
-/// A bar with the number of steps done and a description of the current one.
+/// A progress bar with the number of finished steps and a description of the current step.
 pub(crate) struct Steps(ProgressBar);
 
 impl Steps {
-    /// Creates a bar. With `quiet`, nothing is drawn.
+    /// Creates a progress bar. With `quiet`, nothing is drawn.
     pub(crate) fn new(quiet: bool) -> Self {
         let bar = if quiet { ProgressBar::hidden() } else { ProgressBar::new(0) };
         let template = "{bar:20} {pos}/{len}, {eta} left  {wide_msg}";
@@ -44,8 +44,8 @@ impl Drop for Steps {
     }
 }
 
-/// Does work that takes long for large inputs. If it is not done soon, shows the progress that
-/// `done` reports.
+/// Does work that takes long for large inputs, and returns its result. If the work takes more than
+/// a second, shows how many of its `of` items are finished, as `done` counts them.
 pub(crate) fn while_counting<R>(
     of: usize,
     what: &str,
@@ -80,7 +80,8 @@ pub(crate) fn while_counting<R>(
     })
 }
 
-/// Returns the progress, and the remaining time at the present pace.
+/// Returns a text with the number of finished items, and with the remaining time if the work
+/// continues at the same pace.
 fn so_far(done: usize, of: usize, what: &str, elapsed: Duration) -> String {
     let left = match done {
         0 => String::new(),
@@ -92,26 +93,30 @@ fn so_far(done: usize, of: usize, what: &str, elapsed: Duration) -> String {
     format!("{done} of {of} {what}{left}")
 }
 
-/// A line with the activity of emulated switches, which is redrawn until it is dropped.
+/// A progress line with the activity of emulated switches, which is redrawn until this value is
+/// dropped.
 pub(crate) struct Progress {
     bar: ProgressBar,
     stop: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
-    /// The larger task that all trials belong to, if there is one.
+    /// The name of the larger task to which all trials belong, followed by a colon; empty if there
+    /// is none.
     about: String,
-    /// The description of the current trial. It is at the end of the line, because narrow terminals
-    /// cut the line.
+    /// The description of the current trial. It is at the end of the progress line, because narrow
+    /// terminals cut the line.
     trial: Arc<Mutex<String>>,
 }
 
 const REFRESH: Duration = Duration::from_millis(250);
-/// The interval of messages if no line can be redrawn.
+/// The interval of progress messages if standard error is not a terminal, on which a line could be
+/// redrawn.
 const MINUTE: Duration = Duration::from_secs(60);
-/// The time within which work shows no progress.
+/// The time after which unfinished work shows its progress.
 const SOON: Duration = Duration::from_secs(1);
 
 impl Progress {
-    /// Starts the line. With `quiet`, nothing is drawn.
+    /// Starts to draw the progress line, with the activity that `live` counts. With `quiet`,
+    /// nothing is drawn.
     pub(crate) fn start(live: Arc<Live>, quiet: bool) -> Self {
         let bar = if quiet { ProgressBar::hidden() } else { ProgressBar::new_spinner() };
         if let Ok(style) = ProgressStyle::with_template("{spinner} {prefix}{wide_msg}") {
@@ -126,13 +131,14 @@ impl Progress {
         Self { bar, stop, thread: Some(thread), about: String::new(), trial }
     }
 
-    /// Adds the name of the larger task that the trials belong to.
+    /// Adds the name of the larger task to which all trials belong to the progress line.
     pub(crate) fn about(mut self, what: &str) -> Self {
         self.about = format!("{what}: ");
         self
     }
 
-    /// Sets the current trial.
+    /// Shows a trial on the progress line: its number, the planned number of trials if there is
+    /// one, and its description.
     pub(crate) fn trial(&self, number: u32, planned: Option<u32>, description: &str) {
         let of = planned.map(|planned| format!(" of {planned}")).unwrap_or_default();
         self.bar.set_prefix(format!("{}trial {number}{of}: ", self.about));

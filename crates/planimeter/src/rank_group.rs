@@ -1,5 +1,5 @@
-//! The sharing of a verb's work among several processes (ranks). The first rank writes the result,
-//! and the others help it.
+//! The sharing of a command's work among several processes (ranks). The first rank writes the
+//! result, and the others help it.
 
 use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -14,37 +14,37 @@ use serde::de::DeserializeOwned;
 
 use crate::failure::{Failure, INTERRUPTED};
 
-/// The ranks that share a verb's work. This process is alone unless mpirun or environment variables
-/// say otherwise.
+/// The processes (ranks) that share the work of a command. This process is the only one unless
+/// mpirun or environment variables say otherwise.
 pub(crate) struct RankGroup {
     group: Option<Group>,
 }
 
-/// The items of work to share.
+/// The items of work that the ranks share.
 pub(crate) struct Items {
     /// The name of each item, for reports.
     pub(crate) names: Vec<String>,
-    /// Further data that must be equal at all ranks, such as the text of a file.
+    /// Further input of the work that must be equal at all ranks, such as the text of a file.
     pub(crate) basis: String,
-    /// The number of cores that each item needs for itself, if it needs any.
+    /// The cores that the items occupy, if ranks must not share cores.
     pub(crate) cores: Option<Vec<usize>>,
 }
 
-/// The results of all items, at the first rank.
+/// The results of all items of work, which only the first rank has.
 pub(crate) struct Parts<T> {
-    /// The result of each item.
+    /// The result of each item; `None` if no rank finished it.
     pub(crate) results: Vec<Option<T>>,
-    /// The share of each rank, or nothing if the process is alone.
+    /// The finished and the missing work of each rank; empty if this process is the only one.
     pub(crate) shares: Vec<Share>,
 }
 
 impl RankGroup {
-    /// Connects to the other ranks, if there are any.
+    /// Connects this process to the other ranks, if there are any.
     pub(crate) fn join() -> Result<Self, Failure> {
         Ok(Self { group: ranks::join().map_err(Failure::input)? })
     }
 
-    /// Whether there are no other ranks.
+    /// Whether this process is the only rank.
     pub(crate) fn is_alone(&self) -> bool {
         self.group.is_none()
     }
@@ -54,13 +54,14 @@ impl RankGroup {
         self.group.as_ref().is_none_or(Group::is_first)
     }
 
-    /// Returns the number of ranks.
+    /// Returns the number of ranks, at least 1.
     pub(crate) fn size(&self) -> usize {
         self.group.as_ref().map_or(1, |group| group.size() as usize)
     }
 
-    /// Works on the items together with the other ranks. Returns the results at the first rank, and
-    /// `None` at all others.
+    /// Works on the items together with the other ranks. `each` returns the result of the item with
+    /// a given index. Returns the results of all items at the first rank, and `None` at all other
+    /// ranks.
     pub(crate) fn share<T: Serialize + DeserializeOwned + Send>(
         &mut self,
         items: Items,
@@ -81,7 +82,7 @@ impl RankGroup {
         Ok(leads.then_some(Parts { results: shared.results, shares }))
     }
 
-    /// Leaves the ranks. `status` is the exit status of the process.
+    /// Disconnects this process from the other ranks. `status` is the exit status of the process.
     pub(crate) fn leave(self, status: u8) -> Result<ExitCode, Failure> {
         // Leaving may end the process.
         std::io::stdout().flush().map_err(Failure::run)?;
@@ -91,15 +92,17 @@ impl RankGroup {
         Ok(ExitCode::from(status))
     }
 
-    /// Leaves the ranks as one that helped.
+    /// Disconnects a process that helped the first rank. Its exit status is 130 after an interrupt,
+    /// and otherwise 0.
     pub(crate) fn leave_helper(self, interrupt: &AtomicBool) -> Result<ExitCode, Failure> {
         let interrupted = interrupt.load(std::sync::atomic::Ordering::Relaxed);
         self.leave(if interrupted { INTERRUPTED } else { 0 })
     }
 }
 
-/// Returns the exit status of a verb whose ranks share the work: its verdict, except that an
-/// interrupt or a missing part is no success.
+/// Returns the exit status of a command whose work the ranks share. A nonzero `verdict` is the exit
+/// status. Otherwise it is 130 after an interrupt, 1 if a part of the work is missing, and 0 if
+/// nothing is.
 pub(crate) fn status(verdict: u8, provenance: &Provenance, interrupted: bool) -> u8 {
     match verdict {
         0 if interrupted => INTERRUPTED,
@@ -108,14 +111,15 @@ pub(crate) fn status(verdict: u8, provenance: &Provenance, interrupted: bool) ->
     }
 }
 
-/// Returns a hash by which ranks of the same build compare texts.
+/// Returns a hash of a text. Ranks of the same build compare the hash to check that they have the
+/// same text.
 fn digest(text: &str) -> String {
     let mut hasher = DefaultHasher::new();
     text.hash(&mut hasher);
     format!("{:016x}", hasher.finish())
 }
 
-/// Returns the share of each rank.
+/// Returns the finished and the missing work of each rank, with its host.
 fn shares<T>(shared: &Shared<T>, names: &[String], size: usize) -> Vec<Share> {
     let mut shares: BTreeMap<u32, Share> = BTreeMap::new();
     for rank in (0..u32::try_from(size).unwrap_or(u32::MAX)).map(Rank) {

@@ -17,7 +17,7 @@ use crate::invocation;
 use crate::probe::Keeper;
 use crate::progress::Progress;
 
-/// The protocol of a controller.
+/// The protocol between a reference controller and its switches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Protocol {
     OpenFlow,
@@ -36,7 +36,7 @@ impl Protocol {
     }
 }
 
-/// A measurement of a reference controller.
+/// A description of how a reference controller is measured.
 pub(crate) struct Job<'a> {
     pub(crate) protocol: Protocol,
     /// The number of emulated switches.
@@ -44,14 +44,14 @@ pub(crate) struct Job<'a> {
     /// The settings of the probe besides the protocol, the number of switches and the controller's
     /// address.
     pub(crate) settings: &'a [(&'a str, &'a str)],
-    /// The name of the run directory, below that of the verb.
+    /// The name of the run directory of this measurement, below the run directory of the command.
     pub(crate) folder: &'a str,
-    /// The description on the progress line.
+    /// The description of this measurement on the progress line.
     pub(crate) about: &'a str,
 }
 
-/// Starts a controller with reactive forwarding, measures it, and writes a run directory. The
-/// controller is a separate process that ends with the measurement.
+/// Starts a reference controller with reactive forwarding, measures it with the probe, and writes a
+/// run directory. The controller runs in a separate process, which ends with the measurement.
 pub(crate) fn measure(job: &Job<'_>, environment: &Environment<'_>) -> Result<RunResult, Failure> {
     let mut config = job.resolve(None)?.config;
     let ports = HeldPorts::take(&config, true).map_err(Failure::run)?;
@@ -91,7 +91,8 @@ pub(crate) fn measure(job: &Job<'_>, environment: &Environment<'_>) -> Result<Ru
 }
 
 impl Job<'_> {
-    /// Returns the configuration, with the address of the controller once it runs.
+    /// Returns the configuration of the probe. It contains the address of `controller`, or a
+    /// placeholder if the controller does not run yet.
     fn resolve(&self, controller: Option<&Controller>) -> Result<Resolved, Failure> {
         let address = format!("127.0.0.1:{}", controller.map_or(0, Controller::port).max(1));
         let process =
@@ -115,13 +116,14 @@ impl Job<'_> {
     }
 }
 
-/// Returns a metric of a point, if it was measured.
+/// Returns a metric of a measured point with its unit, or `None` if the metric was not measured.
 pub(crate) fn value(point: &Point, metric: &str) -> Option<Value> {
     let unit = Metric::by_name(metric).map_or(Unit::Count, |metric| metric.unit);
     point.summary.get(metric).map(|estimate| Value::estimate(estimate, unit))
 }
 
-/// Returns a line of a metric over the points' x values.
+/// Returns a line of a figure, with a metric of each point over the point's `x`. Points without the
+/// metric are left out.
 pub(crate) fn series<'p>(
     name: impl Into<String>,
     points: impl IntoIterator<Item = &'p Point>,

@@ -29,7 +29,7 @@ Examples:
   Figures as wide as a column and LaTeX tables, for a paper:
     planimeter report runs/p4runtime runs/openflow -o runs/paper --figure-width 88mm --latex";
 
-/// The arguments of the verb.
+/// The arguments of `planimeter report`.
 #[derive(Debug, Parser)]
 #[command(
     name = "report",
@@ -103,7 +103,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Reports runs of the RFC 8456 tests side by side.
+/// Writes a report that shows several runs of the RFC 8456 tests side by side.
 fn benchmarks(
     names: &[String],
     texts: &[(PathBuf, String)],
@@ -129,7 +129,8 @@ fn benchmarks(
     Ok(ExitCode::SUCCESS)
 }
 
-/// Returns the name of a run: its directory, or the name of the file if the result was renamed.
+/// Returns the name of a run in the report: that of its directory, or that of the result's file if
+/// it is not called `result.json`.
 pub(crate) fn name_of(path: &Path) -> String {
     let own = path.file_stem().filter(|name| path.is_file() && *name != "result");
     if let Some(own) = own {
