@@ -60,7 +60,7 @@ Examples:
 
 Exit status: 0 everything was measured; 1 something was not; 2 there is no such figure; 130 interrupted.";
 
-/// The arguments of the verb.
+/// The arguments of `planimeter reproduce`.
 #[derive(Debug, Parser)]
 #[command(name = "reproduce", about = ABOUT, long_about = LONG_ABOUT, after_long_help = EXAMPLES)]
 pub(crate) struct Arguments {
@@ -123,7 +123,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     ranks.leave(status)
 }
 
-/// Returns the exhibits with these names, in the order of the papers.
+/// Returns the exhibits (figures and tables of the papers) that `wanted` names, in the order of the
+/// papers.
 fn choose<'p>(
     papers: &'p [Paper],
     wanted: &[String],
@@ -171,7 +172,7 @@ fn list(papers: &[Paper]) -> String {
     out
 }
 
-/// Formats a duration for planning.
+/// Formats an approximate duration: in seconds below 90 s, and otherwise in minutes.
 fn about(time: Duration) -> String {
     match time.as_secs() {
         0 => "no time".to_owned(),
@@ -180,7 +181,8 @@ fn about(time: Duration) -> String {
     }
 }
 
-/// Returns the first exhibit of each experiment.
+/// Returns the first exhibit of each experiment, because an experiment runs once although it may
+/// serve several exhibits.
 fn first_of_each<E>(
     exhibits: impl IntoIterator<Item = E>,
     experiment: impl Fn(&E) -> Experiment,
@@ -194,7 +196,8 @@ fn first_of_each<E>(
     firsts
 }
 
-/// Prints the next experiment, its number, and the time that the rest takes on one machine.
+/// Prints the name and number of the experiment that starts, and about how long it and the
+/// remaining ones take on one machine.
 fn announce(name: &str, number: usize, all: &[Experiment], quick: bool) {
     let time = |one: &Experiment| match one.about_how_long() {
         (time, _) if quick => time,
@@ -204,18 +207,19 @@ fn announce(name: &str, number: usize, all: &[Experiment], quick: bool) {
     eprintln!("[{} of {}, about {} to go] {name}", number + 1, all.len(), about(rest));
 }
 
-/// The results of the experiments.
+/// The result of each experiment, or an error message if it failed; `None` if it was interrupted.
 type Results = Vec<(Experiment, Option<Result<Measured, String>>)>;
 
-/// The result of an experiment at one rank, with the files that it wrote.
+/// The result of an experiment and the files that it wrote, as one rank (process) sends them to the
+/// first rank.
 #[derive(Serialize, Deserialize)]
 struct Brought {
     found: Result<Measured, String>,
     files: Vec<files::File>,
 }
 
-/// Runs each requested experiment once, at one rank. Returns the results at the first rank, and
-/// `None` at all others.
+/// Runs each requested experiment once, at one of the ranks (processes). Returns the results and
+/// the work of each rank at the first rank, and `None` at all other ranks.
 fn measure_all(
     chosen: &[(&Paper, &Exhibit)],
     environment: &Environment<'_>,
@@ -262,7 +266,7 @@ fn measure_all(
     Ok(Some((results, parts.shares)))
 }
 
-/// Creates the document, with a section for each exhibit.
+/// Creates the report, with a section for each exhibit (figure or table of a paper).
 fn document(
     chosen: &[(&Paper, &Exhibit)],
     environment: &Environment<'_>,
@@ -315,8 +319,8 @@ fn document(
     document
 }
 
-/// Returns the claims of the papers to which the exhibits belong, with the verdicts that follow from
-/// the results.
+/// Returns the claims of all papers to which the chosen exhibits belong, with the verdicts that
+/// follow from the results of the experiments.
 fn claims(chosen: &[(&Paper, &Exhibit)], results: &Results) -> Vec<ClaimGroup> {
     let measured = results.iter().filter_map(|(_, found)| found.as_ref()?.as_ref().ok());
     let evidence: Vec<&verdict::Evidence> = measured.flat_map(|one| &one.evidence).collect();

@@ -5,35 +5,38 @@ use statistics::{Criterion, Region, Unit};
 
 use super::published::PublishedUnit;
 
-/// A file of claims.
+/// The data file with the claims of a paper.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct File {
     claim: Vec<Claim>,
 }
 
-/// A claim of a paper.
+/// A claim of a paper, and how measurements decide whether it holds.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub(super) struct Claim {
-    /// The letter of the paper and a number.
+    /// The identifier of the claim: the letter of its paper and a number, such as `C15`.
     pub(super) id: String,
     pub(super) sentence: String,
-    /// The section of the paper, and its figure or table.
+    /// The section of the paper that states the claim, with its figure or table.
     pub(super) section: String,
-    /// The published figures; empty if the paper states the claim without one.
+    /// The figures that the paper published for the claim; empty if it states the claim without
+    /// figures.
     pub(super) published: Vec<Printed>,
-    /// The systems that may decide the claim, the most telling first.
+    /// The kinds of systems whose measurements may decide the claim, the most conclusive first.
     pub(super) decided_by: Deciders,
-    /// The exhibit whose experiment measures the claim here.
+    /// The figure or table whose experiment measures the claim; `None` if no experiment of this
+    /// version does.
     pub(super) exhibit: Option<String>,
-    /// The measurement that would decide the claim if this run does not.
+    /// A description of the measurement that would decide the claim, for readers of a run that
+    /// cannot.
     pub(super) would_tell: String,
-    /// The figures of the claim, all of which must agree.
+    /// The measured figures on which the claim depends. All of them must agree with the claim.
     pub(super) parts: Vec<Part>,
 }
 
-/// A published figure as printed, with its mark.
+/// A published figure as text, and whether it is exact, rounded or derived.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(from = "String")]
 pub(super) struct Printed {
@@ -41,14 +44,14 @@ pub(super) struct Printed {
     pub(super) text: String,
 }
 
-/// The origin of a published figure.
+/// Whether the paper prints a figure of a claim exactly, rounded, or not at all.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Mark {
-    /// The figure is printed so.
+    /// The paper prints exactly this figure.
     Exact,
-    /// The paper rounds it ("around").
+    /// The paper prints this figure as rounded, with a word such as "around".
     Rounded,
-    /// It is derived from printed figures.
+    /// The figure is derived from other figures that the paper prints.
     Derived,
 }
 
@@ -65,7 +68,7 @@ impl From<String> for Printed {
 }
 
 impl Printed {
-    /// Returns the figure with its mark.
+    /// Returns the figure with a sign: `≈` if the paper rounds it, and `†` if it is derived.
     pub(super) fn words(&self) -> String {
         match self.mark {
             Mark::Exact => self.text.clone(),
@@ -75,26 +78,27 @@ impl Printed {
     }
 }
 
-/// A kind of system that is measured. Each has a letter in the data files.
+/// A kind of system whose measurements may decide a claim. Data files name it by a letter, which is
+/// given in parentheses below.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) enum System {
-    /// A model of the paper's controller (A).
+    /// A model of the controller that the paper measured (A).
     Model,
-    /// A controller of a registry (B).
+    /// A controller from a package registry (B).
     Registry,
-    /// The reference controller, over both protocols (R).
+    /// This project's reference controller, over OpenFlow and P4Runtime (R).
     Reference,
-    /// A controller of the reader (C).
+    /// The controller of the reader of the report (C).
     Yours,
-    /// Whole packets in memory (M).
+    /// A P4 program that processes whole packets in memory, without ports (M).
     Memory,
-    /// Tables alone, without packets (T).
+    /// Tables that are accessed alone, without packets (T).
     TableAlone,
     /// `planimeter switch` on veth (V).
     Veth,
     /// Open vSwitch (O).
     OpenVswitch,
-    /// Computed (K).
+    /// A computation instead of a measurement (K).
     Computed,
 }
 
@@ -111,7 +115,7 @@ impl System {
         ('k', Self::Computed),
     ];
 
-    /// Returns the system in words.
+    /// Returns the name of the system for readers of the report.
     pub(super) fn words(self) -> &'static str {
         match self {
             Self::Model => "a model of the paper's controller",
@@ -127,22 +131,23 @@ impl System {
     }
 }
 
-/// The strongest verdict that a system allows.
+/// The strongest verdict on a claim to which measurements of a system may lead.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Strongest {
     Reproduced,
     InShape,
 }
 
-/// A system that may decide a claim.
+/// A kind of system that may decide a claim, and the strongest verdict that it allows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Decider {
     pub(super) system: System,
     pub(super) strongest: Strongest,
 }
 
-/// The systems that may decide a claim. They are written as letters with spaces between; an
-/// upper-case letter allows the verdict "reproduced".
+/// The kinds of systems that may decide a claim. Data files write them as letters separated by
+/// spaces. An upper-case letter allows the verdict "reproduced", a lower-case letter at most "in
+/// shape".
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(try_from = "String")]
 pub(super) struct Deciders(pub(super) Vec<Decider>);
@@ -168,11 +173,11 @@ impl TryFrom<String> for Deciders {
     }
 }
 
-/// A figure of a claim.
+/// A measurable part of a claim: a figure, and the criterion that it must meet.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(try_from = "PartFile")]
 pub(super) struct Part {
-    /// The key of the measured figure.
+    /// The key under which experiments store the measured figure.
     pub(super) key: String,
     pub(super) what: String,
     pub(super) unit: Unit,
@@ -184,7 +189,7 @@ pub(super) struct Part {
 struct PartFile {
     key: String,
     what: String,
-    /// The unit; a figure without one is a ratio.
+    /// The unit of the figure; `None` for a ratio.
     unit: Option<PublishedUnit>,
     equivalent: Option<String>,
     shape: String,
@@ -207,7 +212,7 @@ impl TryFrom<PartFile> for Part {
     }
 }
 
-/// Reads a file of claims.
+/// Parses the text of a data file with claims.
 pub(super) fn read(text: &str) -> Result<Vec<Claim>, toml::de::Error> {
     Ok(toml::from_str::<File>(text)?.claim)
 }

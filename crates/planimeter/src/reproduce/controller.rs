@@ -15,10 +15,12 @@ use crate::failure::Failure;
 use crate::probe::paths;
 use crate::reference::{self, Job, Protocol, series, value};
 
-/// The paths through the controller, from the example.
+/// The TOML plan of the measured paths through the reference controller, which is also an example
+/// for users.
 const PATHS: &str = include_str!("../../../../examples/paths/reference.toml");
 
-/// Returns the lengths of phases, with and without `--quick`.
+/// Returns the probe's settings for the number of repetitions and for the lengths of the phases of
+/// a trial. With `--quick`, they are smaller.
 fn lengths(environment: &Environment<'_>) -> [(&'static str, &'static str); 5] {
     let (measure, repetitions) = if environment.quick { ("500ms", "3") } else { ("5s", "5") };
     [
@@ -58,7 +60,8 @@ fn link(folder: &str) -> (String, String) {
     (format!("All of {folder}"), format!("{folder}/report.html"))
 }
 
-/// Returns a remark if the probe, and not the controller, limited a point.
+/// Returns a remark for the report if the probe, and not the controller, was the limit in any
+/// trial.
 fn limited_by_probe(results: &[&RunResult]) -> Option<String> {
     let mut points = results.iter().flat_map(|result| &result.points);
     let of_probe = |point: &Point| {
@@ -71,8 +74,8 @@ fn limited_by_probe(results: &[&RunResult]) -> Option<String> {
     })
 }
 
-/// Measures a job. Returns `None` if an interrupt came before the first result, so that earlier
-/// results still count.
+/// Measures a reference controller as `job` describes. Returns `None` if the user interrupts the
+/// measurement before it has a result, so that the results of earlier measurements are kept.
 fn until_interrupted(
     job: &Job<'_>,
     environment: &Environment<'_>,
@@ -83,7 +86,7 @@ fn until_interrupted(
     }
 }
 
-/// Measures Fig. 4: one switch at increasing rates.
+/// Measures Fig. 4 of the P4RCProbe paper: one switch at increasing rates of packet-ins.
 pub(super) fn one_switch(environment: &Environment<'_>) -> Result<Measured, Failure> {
     let rates = match environment.quick {
         true => "1k,20k,60k",
@@ -161,10 +164,10 @@ pub(super) fn one_switch(environment: &Environment<'_>) -> Result<Measured, Fail
     Ok(measured)
 }
 
-/// The packet-in rates per second and switch in Fig. 5 to 7.
+/// The rates of packet-ins per second and switch in Fig. 5 to 7 of the P4RCProbe paper.
 const RATES: [u32; 3] = [10, 50, 100];
 
-/// Measures Fig. 5 and 6: an increasing number of switches.
+/// Measures Fig. 5 and 6 of the P4RCProbe paper: an increasing number of switches.
 pub(super) fn many_switches(environment: &Environment<'_>) -> Result<Measured, Failure> {
     let counts: &[u32] = if environment.quick { &[1, 10, 50] } else { &[1, 10, 20, 30, 40, 50] };
     let mut settings = vec![("plan.kind", "sweep"), ("plan.rates", "10,50,100")];
@@ -235,7 +238,7 @@ pub(super) fn many_switches(environment: &Environment<'_>) -> Result<Measured, F
     Ok(measured)
 }
 
-/// Measures Fig. 7: the outstanding packet-ins over time.
+/// Measures Fig. 7 of the P4RCProbe paper: the number of packet-ins without an answer, over time.
 pub(super) fn over_time(environment: &Environment<'_>) -> Result<Measured, Failure> {
     const SWITCHES: u32 = 50;
     let mut measured = Measured { set_up: set_up(environment), ..Measured::default() };
@@ -308,7 +311,7 @@ pub(super) fn over_time(environment: &Environment<'_>) -> Result<Measured, Failu
     Ok(measured)
 }
 
-/// Measures Table I: the paths through the controller.
+/// Measures Table I of the P4RCProbe paper: the rates of paths through the controller.
 pub(super) fn paths(environment: &Environment<'_>) -> Result<Measured, Failure> {
     let plan = Plan::from_toml(PATHS).map_err(Failure::run)?;
     // No path takes this rate, so that each shows its limit.

@@ -11,14 +11,15 @@ use super::section::Measured;
 use crate::environment::{DeviceRun, Environment, SEED, seconds, within};
 use crate::failure::Failure;
 
-/// The execution path of the pipeline.
+/// Whether the P4 pipeline is interpreted or compiled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Path {
     Interpreter,
     Compiled,
 }
 
-/// Returns the plan of Table I of the paper in memory.
+/// Returns the TOML plan for measuring the functions of Table I of the paper on device models. The
+/// device is a P4 pipeline in memory.
 fn plan(path: Path, quick: bool) -> String {
     let (path, packets) = match path {
         Path::Interpreter => ("interpreter", 500),
@@ -33,13 +34,14 @@ fn plan(path: Path, quick: bool) -> String {
     )
 }
 
-/// Returns the number of rounds, by which claims are judged. Each has several repetitions, so that
-/// its largest packet is known.
+/// Returns the number of rounds of a campaign. Claims are judged by one figure of each round. A
+/// round consists of several repetitions, so that its largest delay is known.
 fn rounds(quick: bool) -> u32 {
     if quick { 3 } else { 5 }
 }
 
-/// Measures the costs of functions, and the accuracy of predictions for their combinations.
+/// Measures the costs of a P4 pipeline's functions, and how well a model predicts the delays of
+/// their combinations.
 pub(super) fn pipeline(environment: &Environment<'_>, path: Path) -> Result<Measured, Failure> {
     let (folder, what) = match path {
         Path::Interpreter => ("software-pipeline", "the interpreter"),

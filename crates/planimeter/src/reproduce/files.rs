@@ -1,20 +1,20 @@
-//! The transfer of a measurement's files from the rank that wrote them to the rank that leaves the
-//! result.
+//! The transfer of a measurement's files from the rank (process) that wrote them to the rank that
+//! writes the result.
 
 use std::io;
 use std::path::{Component, Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-/// A file, by its path within a directory.
+/// A file with its content and its path within a run directory.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub(super) struct File {
     path: PathBuf,
     content: Content,
 }
 
-/// The contents of a file. Text is separate, because nearly all files are text and text is more
-/// compact in a message.
+/// The content of a file. Text has its own variant, because nearly all files are text, and text is
+/// more compact in a message than a list of bytes.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 enum Content {
     Text(String),
@@ -27,7 +27,7 @@ impl From<Vec<u8>> for Content {
     }
 }
 
-/// Removes all files from a directory and returns them.
+/// Removes all files from a directory and its subdirectories, and returns them.
 pub(super) fn take(folder: &Path) -> io::Result<Vec<File>> {
     let mut files = Vec::new();
     let mut folders = vec![folder.to_owned()];
@@ -48,7 +48,8 @@ pub(super) fn take(folder: &Path) -> io::Result<Vec<File>> {
     Ok(files)
 }
 
-/// Writes files into a directory.
+/// Writes files into a directory. Returns an error if the path of a file leads out of the
+/// directory.
 pub(super) fn put(folder: &Path, files: Vec<File>) -> io::Result<()> {
     for File { path: within, content } in files {
         if !within.components().all(|part| matches!(part, Component::Normal(_))) {

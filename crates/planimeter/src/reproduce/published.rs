@@ -9,7 +9,7 @@ use statistics::Unit;
 
 use super::claims::{self, Claim};
 
-/// The file of a paper and its exhibits.
+/// The data file with the set-up of a paper and the published values of its exhibits.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct File {
@@ -25,7 +25,7 @@ struct PaperFile {
     set_up: Vec<Aspect>,
 }
 
-/// One aspect of an experimental set-up.
+/// One aspect of a set-up, such as a machine, as a paper describes it.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Aspect {
@@ -33,37 +33,38 @@ pub(super) struct Aspect {
     pub(super) published: String,
 }
 
-/// A paper, with its exhibits.
+/// A paper whose measurements are reproduced, with its figures, tables and claims.
 #[derive(Debug)]
 pub(super) struct Paper {
-    /// The subject of the paper.
+    /// A short name of the paper, which says what it is about.
     pub(super) short: String,
     pub(super) citation: String,
     /// The set-up of the authors' measurements.
     pub(super) set_up: Vec<Aspect>,
     pub(super) exhibits: Vec<Exhibit>,
-    /// The claims, in the order of the paper.
+    /// The claims of the paper, in its order.
     pub(super) claims: Vec<Claim>,
 }
 
-/// A figure or table of a paper.
+/// A figure or table of a paper, with its published values.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Exhibit {
-    /// The name on the command line: paper, kind and number.
+    /// The name on the command line: paper, kind and number, such as `tables-fig-4`.
     pub(super) id: String,
-    /// The name in the paper.
+    /// The name in the paper, which consists of kind and number.
     pub(super) name: String,
     pub(super) title: String,
-    /// The experiment that measures it here.
+    /// The experiment that measures the values of this figure or table here.
     pub(super) experiment: Experiment,
-    /// Commands that measure the same on the reader's own system.
+    /// Commands by which readers measure the same values on their own systems.
     pub(super) commands: Vec<String>,
     #[serde(rename = "value")]
     pub(super) values: Vec<Published>,
 }
 
-/// An experiment, which serves one or several exhibits.
+/// An experiment that measures the values of one or several exhibits (figures and tables of the
+/// papers).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(super) enum Experiment {
@@ -79,7 +80,7 @@ pub(super) enum Experiment {
 }
 
 impl Experiment {
-    /// Returns the approximate duration with `--quick` and without.
+    /// Returns about how long the experiment takes, with `--quick` and without.
     pub(super) fn about_how_long(self) -> (Duration, Duration) {
         let (quick, full) = match self {
             Self::OneSwitch => (15, 13 * 60),
@@ -95,11 +96,11 @@ impl Experiment {
     }
 }
 
-/// A published value.
+/// A value that a paper published.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub(super) struct Published {
-    /// The key of the value that the experiment measures.
+    /// The key under which the experiment stores the measured value.
     pub(super) key: String,
     pub(super) what: String,
     value: Option<f64>,
@@ -107,13 +108,14 @@ pub(super) struct Published {
     #[serde(default)]
     about: bool,
     unit: Option<PublishedUnit>,
-    /// A description in place of a value.
+    /// A description, if the paper publishes no number.
     words: Option<String>,
-    /// The place of the value in the paper.
+    /// The figure, table or section of the paper that contains the value.
     pub(super) source: String,
-    /// The reason why it is not measured here.
+    /// The reason why the value is not measured here; `None` if an experiment measures it.
     pub(super) not_here: Option<String>,
-    /// The chart, the line and the x position of the value.
+    /// The chart of the report to which the value is added, on the line `series` and at the
+    /// position `x`; `None` if the value is in no chart.
     pub(super) chart: Option<String>,
     pub(super) series: Option<String>,
     pub(super) x: Option<f64>,
@@ -144,7 +146,7 @@ impl PublishedUnit {
 }
 
 impl Published {
-    /// Returns the value, unless there is only a description.
+    /// Returns the published value, or `None` if the paper publishes only a description.
     pub(super) fn value(&self) -> Option<Value> {
         let unit = self.unit?.unit();
         let spread = match (self.deviation, self.about) {
@@ -163,7 +165,7 @@ impl Published {
     }
 }
 
-/// The data files of a paper.
+/// The texts of the data files of one paper: its values and its claims.
 struct Source {
     values: &'static str,
     claims: &'static str,
@@ -184,7 +186,7 @@ const SOURCES: [Source; 3] = [
     },
 ];
 
-/// Reads all papers.
+/// Parses the data files of all papers.
 pub(super) fn papers() -> Result<Vec<Paper>, toml::de::Error> {
     let read = |source: Source| {
         let File { paper: PaperFile { short, citation, set_up }, exhibit: exhibits } =
@@ -236,7 +238,8 @@ mod tests {
         published.value().expect("a number").value
     }
 
-    /// Values that the papers derive from their own values are consistent.
+    /// Published values that the papers derive from other published values are consistent with
+    /// them.
     #[test]
     fn values_agree_with_each_other_as_the_papers_say() {
         let table = |key| value("controller-table-1", key);
@@ -261,7 +264,7 @@ mod tests {
         }
     }
 
-    /// The example models contain the same values of the same paper.
+    /// The example device models contain the values that the paper on device models published.
     #[test]
     fn the_values_of_devices_are_those_of_the_models_among_the_examples() {
         let model = |name: &str| -> serde_json::Value {

@@ -1,4 +1,5 @@
-//! The section of an exhibit in the report, with published and measured values on the same axes.
+//! The section of the report on an exhibit (a figure or table of a paper), with published and
+//! measured values on the same axes.
 
 use std::collections::BTreeMap;
 
@@ -13,26 +14,26 @@ use super::published::{Exhibit, Paper};
 use super::verdict::{Evidence, Found};
 use crate::invocation;
 
-/// The results of an experiment.
+/// The results of an experiment that reproduces figures or tables of a paper.
 #[derive(Default, Serialize, Deserialize)]
 pub(super) struct Measured {
-    /// The measured values, by the keys of the published ones.
+    /// The measured values, by the keys of the published values with which they are compared.
     pub(super) values: BTreeMap<String, Cell>,
-    /// The figures by which claims are judged.
+    /// The measured figures by which the claims of papers are judged.
     pub(super) evidence: Vec<Evidence>,
-    /// The figures: the exhibit, the name by which published points refer to the figure, and the
-    /// figure itself.
+    /// The charts of the report. Each has the identifier of its exhibit, and the name by which
+    /// published values refer to the chart.
     pub(super) figures: Vec<(String, String, Figure)>,
-    /// The set-up of this measurement, by aspect.
+    /// The set-up of this measurement, as pairs of an aspect and its description.
     pub(super) set_up: Vec<(String, String)>,
-    /// Remarks for the reader.
+    /// Remarks for the readers of the report.
     pub(super) remarks: Vec<String>,
-    /// Links to further material: description and target.
+    /// Links to further files, each with its description and its target.
     pub(super) links: Vec<(String, String)>,
 }
 
 impl Measured {
-    /// Stores a value, if there is one.
+    /// Stores a measured value under a key. If `value` is `None`, does nothing.
     pub(super) fn put(&mut self, key: impl Into<String>, value: Option<Value>) {
         if let Some(value) = value {
             self.values.insert(key.into(), value.into());
@@ -41,7 +42,8 @@ impl Measured {
 }
 
 impl Measured {
-    /// Stores the figure of each round for a part of a claim. Without rounds nothing is stored.
+    /// Stores a figure by which a part of a claim is judged, with one value for each round. Without
+    /// rounds, does nothing.
     pub(super) fn rounds(&mut self, system: System, key: &str, rounds: Vec<f64>) {
         if !rounds.is_empty() {
             let found = Found::Rounds(rounds);
@@ -49,20 +51,20 @@ impl Measured {
         }
     }
 
-    /// Stores a computed figure for a part of a claim.
+    /// Stores a computed figure by which a part of a claim is judged.
     pub(super) fn exact(&mut self, key: &str, value: f64) {
         let found = Found::Exact(value);
         self.evidence.push(Evidence { key: key.to_owned(), system: System::Computed, found });
     }
 
-    /// Stores the reason why a measurement does not tell a part of a claim.
+    /// Stores the reason why a part of a claim cannot be judged by a measurement of `system`.
     pub(super) fn untold(&mut self, system: System, key: &str, reason: impl Into<String>) {
         let found = Found::Untold(reason.into());
         self.evidence.push(Evidence { key: key.to_owned(), system, found });
     }
 }
 
-/// Returns the ratio of two figures in each round; empty unless they have the same rounds.
+/// Returns the ratio of two figures in each round; empty if their numbers of rounds differ.
 pub(super) fn ratios(above: &[f64], below: &[f64]) -> Vec<f64> {
     match above.len() == below.len() {
         true => above.iter().zip(below).map(|(above, below)| above / below).collect(),
@@ -70,7 +72,8 @@ pub(super) fn ratios(above: &[f64], below: &[f64]) -> Vec<f64> {
     }
 }
 
-/// Returns the section of an exhibit.
+/// Returns the section of the report on an exhibit (a figure or table of a paper), with its
+/// published values and those that were measured.
 pub(super) fn of(paper: &Paper, exhibit: &Exhibit, measured: &Measured) -> Section {
     let mut values = Table::of_values(
         format!("{} of {}", exhibit.name, paper.short),
@@ -115,7 +118,8 @@ pub(super) fn of(paper: &Paper, exhibit: &Exhibit, measured: &Measured) -> Secti
     }
 }
 
-/// Returns the figures of the exhibit, with the published points added.
+/// Returns the charts of an exhibit (a figure or table of a paper), in which published values are
+/// added to the measured ones.
 fn figures(exhibit: &Exhibit, measured: &Measured) -> Vec<Figure> {
     let own = measured.figures.iter().filter(|(whose, _, _)| *whose == exhibit.id);
     own.map(|(_, name, figure)| {
@@ -136,8 +140,8 @@ fn figures(exhibit: &Exhibit, measured: &Measured) -> Vec<Figure> {
     .collect()
 }
 
-/// Returns the name of an exhibit including its paper, since several papers have figures with the
-/// same number.
+/// Returns the name of an exhibit preceded by that of its paper, because several papers have
+/// figures with the same number.
 fn called(paper: &Paper, exhibit: &Exhibit) -> String {
     let mut short = paper.short.chars();
     let first = short.next().map(|first| first.to_uppercase().to_string()).unwrap_or_default();

@@ -35,8 +35,8 @@ fn set_up(what: &str) -> Vec<(String, String)> {
     ]
 }
 
-/// Returns a selection with one combination on one core, from which each experiment derives its
-/// own.
+/// Returns a selection of one table design with one size on one core. Experiments change parts of
+/// it to select what they measure.
 fn one(storage: Storage, entries: usize) -> Selection {
     Selection {
         storages: vec![storage],
@@ -62,7 +62,8 @@ fn measure(
     environment.tables(folder, &plan, time, if environment.quick { 3 } else { 5 })
 }
 
-/// Returns the rate by the wall clock, which suits both methods that wait and methods that do not.
+/// Returns the rate of a measured case by the wall clock, by which update methods that wait and
+/// methods that do not are comparable.
 fn wall_rate(case: &Case) -> Option<Value> {
     let rate = Estimate::of(&case.rates_by_wall())?;
     Some(Value::estimate(&rate, Unit::PerSecond))
@@ -72,7 +73,8 @@ fn rate(case: &Case) -> Option<Value> {
     Estimate::of(&case.rates()).map(|rate| Value::estimate(&rate, Unit::PerSecond))
 }
 
-/// Measures Table 1 and Fig. 2: the paper's largest table with its first storage.
+/// Measures Table 1 and Fig. 2 of the paper: the update methods of its largest table, with the
+/// storage `original`.
 pub(super) fn update_methods(environment: &Environment<'_>) -> Result<Measured, Failure> {
     let entries = if environment.quick { 1 << 12 } else { 1 << 20 };
     let pointer = one(Storage::Original, entries);
@@ -119,7 +121,7 @@ pub(super) fn update_methods(environment: &Environment<'_>) -> Result<Measured, 
     Ok(measured)
 }
 
-/// Measures Fig. 4 to 6.
+/// Measures Fig. 4 to 6 of the paper: reads and updates in place with several table designs.
 pub(super) fn designs(environment: &Environment<'_>) -> Result<Measured, Failure> {
     let bits: &[u32] =
         if environment.quick { &[0, 17, 19] } else { &[0, 4, 8, 12, 16, 17, 18, 19, 20] };
@@ -149,7 +151,8 @@ pub(super) fn designs(environment: &Environment<'_>) -> Result<Measured, Failure
     Ok(measured)
 }
 
-/// Returns the combinations to measure for Fig. 4 to 6.
+/// Returns the combinations of designs, sizes and cores that are measured for Fig. 4 to 6 of the
+/// paper.
 fn design_selections(sizes: &[usize], cores: &[usize]) -> [Selection; 4] {
     let base = Selection { sizes: sizes.to_vec(), ..one(Storage::Dynamic, 1) };
     let reads = Selection {
@@ -178,7 +181,7 @@ fn design_selections(sizes: &[usize], cores: &[usize]) -> [Selection; 4] {
     [reads, replicas, several, locks]
 }
 
-/// Adds Fig. 4, reads by one core.
+/// Adds to `measured` the values and the chart of Fig. 4 of the paper: reads by one core.
 fn put_reads(measured: &mut Measured, findings: &Findings) {
     let mut lines = Vec::new();
     for (name, storage, buffered) in [
@@ -207,7 +210,8 @@ fn put_reads(measured: &mut Measured, findings: &Findings) {
     ));
 }
 
-/// Returns the measured updates in place by this number of cores.
+/// Returns the measured case of updates in place with this storage, lock, table size and number of
+/// cores, or `None` if there is none.
 fn find_update(
     findings: &Findings,
     storage: Storage,
@@ -223,7 +227,8 @@ fn find_update(
     })
 }
 
-/// Adds the ratios between storages, between locks, and between one core and all cores.
+/// Adds to `measured` the ratios of rates between storages, between locks, and between one core and
+/// all cores.
 fn put_ratios(measured: &mut Measured, findings: &Findings, largest: usize, all: usize) {
     let find = |storage, lock, size, cores| find_update(findings, storage, lock, size, cores);
     let ratio = |over: Option<&Case>, under: Option<&Case>| {
@@ -268,7 +273,8 @@ fn put_ratios(measured: &mut Measured, findings: &Findings, largest: usize, all:
     }
 }
 
-/// Adds Fig. 5 and 6, updates in place by storage and by lock.
+/// Adds to `measured` the values and the charts of Fig. 5 and 6 of the paper: updates in place by
+/// storage and by lock.
 fn put_updates(measured: &mut Measured, findings: &Findings, sizes: &[usize], cores: &[usize]) {
     let none = EntryLock::None;
     for (exhibit, storages, locks) in [
@@ -303,7 +309,8 @@ fn figure(title: &str, what: &str, lines: Vec<Line>) -> Figure {
     Figure::plot(Plot::of_values(title, Axis::binary("entries"), y, lines), "")
 }
 
-/// Computes Equations 1 to 5.
+/// Computes the values of Equations 1 to 5 of the paper with the models of `planimeter tables
+/// --predict`.
 pub(super) fn equations() -> Result<Measured, Failure> {
     const CACHE: usize = 15 << 20;
     let layout = |bytes: usize| Layout::new(32, bytes, 1).map_err(Failure::run);

@@ -1,4 +1,4 @@
-//! Verdicts on the claims, which follow from what a run measured.
+//! Verdicts on the claims of papers, which follow from the figures that a run measured.
 
 use report::page::claims::{self, ClaimGroup, Measured as MeasuredPart, Verdict};
 use serde::{Deserialize, Serialize};
@@ -10,37 +10,38 @@ use super::claims::{Claim, Decider, Part, Strongest, System};
 use super::published::Paper;
 use crate::invocation;
 
-/// The probability with which a claim is judged wrongly by chance. The parts of a claim share it.
+/// The probability with which a claim is judged wrongly by chance. It is divided among the parts of
+/// the claim.
 const RISK: f64 = 0.01;
 
-/// A figure that a run found for a part of a claim.
+/// What a run found about one part of a claim, with one kind of system.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct Evidence {
-    /// The key of the part.
+    /// The key of the part of the claim.
     pub(super) key: String,
     pub(super) system: System,
     pub(super) found: Found,
 }
 
-/// The content of evidence.
+/// The measured or computed figure for a part of a claim, or the reason why there is none.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) enum Found {
-    /// The figure of each round.
+    /// The value of the measured figure in each round.
     Rounds(Vec<f64>),
-    /// A computed value.
+    /// The computed figure.
     Exact(f64),
-    /// The run measured and cannot tell, for this reason.
+    /// The run measured the system but cannot decide the part of the claim, for this reason.
     Untold(String),
 }
 
-/// The exhibits of a run, as far as verdicts depend on them.
+/// The results of a run from which verdicts on claims follow.
 pub(super) struct Run<'r> {
     pub(super) evidence: &'r [&'r Evidence],
-    /// The identifiers of the exhibits that have a section.
+    /// The identifiers of the figures and tables for which the run has a section.
     pub(super) exhibits: &'r [&'r str],
 }
 
-/// Returns the claims of a paper with their verdicts.
+/// Returns all claims of a paper with the verdicts that follow from a run.
 pub(super) fn of_paper(paper: &Paper, run: &Run<'_>) -> ClaimGroup {
     ClaimGroup {
         publication: paper.short.clone(),
@@ -66,15 +67,15 @@ fn of_claim(claim: &Claim, run: &Run<'_>) -> claims::Claim {
     }
 }
 
-/// The verdict on a claim with the figures from which it follows.
+/// The verdict on a claim, with the system and the figures from which it follows.
 struct Judged {
     verdict: Verdict,
     system: Option<System>,
     parts: Vec<claims::Part>,
 }
 
-/// Judges a claim by the first of its systems that tells something. If none does, the reason is
-/// that of the first system which was measured.
+/// Judges a claim by the first of its systems whose measurements decide it. If no system does, the
+/// verdict states the reason for the first system that was measured.
 fn judge(claim: &Claim, run: &Run<'_>) -> Judged {
     let mut untold = None;
     for decider in &claim.decided_by.0 {
@@ -91,7 +92,7 @@ fn judge(claim: &Claim, run: &Run<'_>) -> Judged {
     })
 }
 
-/// Returns what would decide a claim of which nothing was measured.
+/// Returns the reason why nothing was measured for a claim, and what would decide it.
 fn not_measured(claim: &Claim, run: &Run<'_>) -> String {
     match claim.exhibit.as_deref() {
         Some(id) if run.exhibits.contains(&id) => {
@@ -102,7 +103,8 @@ fn not_measured(claim: &Claim, run: &Run<'_>) -> String {
     }
 }
 
-/// Judges a claim by one system. Returns `None` if nothing was measured with it.
+/// Judges a claim by the measurements of one system. Returns `None` if that system was not
+/// measured.
 fn judge_by(claim: &Claim, decider: Decider, run: &Run<'_>) -> Option<Judged> {
     let of = |part: &Part| {
         let is = |one: &&&Evidence| one.key == part.key && one.system == decider.system;
@@ -135,17 +137,17 @@ fn judge_by(claim: &Claim, decider: Decider, run: &Run<'_>) -> Option<Judged> {
     Some(Judged { verdict, system: Some(decider.system), parts })
 }
 
-/// The agreements of the parts of a claim.
+/// Whether each part of a claim agrees with what was measured.
 #[derive(Default)]
 struct Agreements {
     all: Vec<Agreement>,
-    /// Those of parts that have a published value.
+    /// The agreements of the parts that have a published value.
     with_value: Vec<Agreement>,
 }
 
-/// Derives the verdict on a claim whose parts must all hold. A part that is contradicted refutes
-/// the claim, whatever the others are. A part without a published value has nothing to be
-/// equivalent to, so its shape is enough.
+/// Derives the verdict on a claim from its parts, all of which must hold. One contradicted part
+/// refutes the claim. Parts with a published value must be equivalent to it for the verdict
+/// "reproduced"; for other parts, the right shape is enough.
 fn verdict(agreements: &Agreements, strongest: Strongest, reason: &str) -> Verdict {
     let any = |one: Agreement| agreements.all.contains(&one);
     let values = &agreements.with_value;
@@ -159,7 +161,8 @@ fn verdict(agreements: &Agreements, strongest: Strongest, reason: &str) -> Verdi
     }
 }
 
-/// Returns the figure of a part with its interval, if there are enough rounds.
+/// Returns the measured figure of a part of a claim with its confidence interval, or `None` if
+/// there are too few rounds.
 fn measured(found: &Found, confidence: Confidence) -> Option<MeasuredPart> {
     match found {
         Found::Exact(value) => {
@@ -175,7 +178,7 @@ fn measured(found: &Found, confidence: Confidence) -> Option<MeasuredPart> {
     }
 }
 
-/// Returns the reason why a part does not decide; `None` if it does.
+/// Returns the reason why a part of a claim is not decided, or `None` if it is decided.
 fn reason(
     part: &Part,
     found: Option<&Found>,
@@ -213,7 +216,8 @@ mod tests {
     use super::super::published::papers;
     use super::*;
 
-    /// Numbers of which some are inside and some outside of each region of a claim.
+    /// Numbers with which the criteria of all claims are tested. For each region of a criterion,
+    /// some of the numbers are inside and some outside.
     const NUMBERS: [f64; 48] = [
         0.0, 0.00005, 0.0005, 0.001, 0.005, 0.01, 0.02, 0.04, 0.06, 0.12, 0.15, 0.2, 0.25, 0.35,
         0.4, 0.5, 0.6, 0.7, 0.75, 0.85, 0.95, 0.995, 1.0, 1.02, 1.1, 1.3, 1.5, 1.7, 2.0, 2.5, 3.0,

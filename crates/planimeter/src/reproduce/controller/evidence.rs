@@ -1,4 +1,5 @@
-//! The figures by which claims on controllers are judged, one of each repetition.
+//! The measured figures by which the P4RCProbe paper's claims on controllers are judged. Each
+//! figure has one value for each repetition.
 
 use ::probe::metrics::Metric;
 use ::probe::outcome::{Point, RunResult, Saturated, Trial};
@@ -8,10 +9,11 @@ use super::super::claims::System;
 use super::super::section::{Measured, ratios};
 use crate::reference::Protocol;
 
-/// The system that is measured here.
+/// The kind of system that this module measures: this project's reference controller.
 const SYSTEM: System = System::Reference;
 
-/// Returns a metric of each trial; empty if a trial lacks it.
+/// Returns the value of a metric in each trial of a measured point; empty if a trial has no such
+/// value.
 fn rounds(point: &Point, metric: &str) -> Vec<f64> {
     let Some(metric) = Metric::by_name(metric) else { return Vec::new() };
     point.trials.iter().map(|trial| metric.of(trial)).collect::<Option<_>>().unwrap_or_default()
@@ -29,18 +31,20 @@ fn is_loss_free(trial: &Trial) -> bool {
     Metric::by_name("loss").and_then(|metric| metric.of(trial)) == Some(0.0)
 }
 
-/// The saturation of a controller with one switch.
+/// The rates at which a controller with one switch saturates.
 #[derive(Default)]
 struct Saturation {
-    /// The highest offered rate without loss in each round.
+    /// The highest offered rate that was answered without loss, in each repetition.
     loss_free: Vec<f64>,
-    /// The highest rate of answers in each round.
+    /// The highest rate of answers, in each repetition.
     saturated: Vec<f64>,
-    /// The processor use where answers are most, in percent of one core, as far as it is known.
+    /// The processor use of the controller at its highest rate of answers, in percent of one core.
+    /// Repetitions in which it is unknown have no value.
     use_of_cores: Vec<f64>,
 }
 
-/// Returns the saturation of a sweep, or the reason why the sweep does not show it.
+/// Returns the rates at which a controller saturates in a sweep of offered rates, or the reason why
+/// the sweep does not show them.
 fn saturation(protocol: Protocol, result: &RunResult) -> Result<Saturation, String> {
     let name = protocol.name();
     let count = result.points.iter().map(|point| point.trials.len()).min().unwrap_or(0);
@@ -70,7 +74,8 @@ fn saturation(protocol: Protocol, result: &RunResult) -> Result<Saturation, Stri
     Ok(found)
 }
 
-/// Adds the figures of one switch.
+/// Adds to `measured` the figures of controllers with one switch, by which claims are judged, or
+/// the reasons why there are none.
 pub(super) fn put_one_switch(measured: &mut Measured, results: &[(Protocol, RunResult)]) {
     let find = |protocol: Protocol| {
         let own = results.iter().find(|(of, _)| *of == protocol);
@@ -96,7 +101,8 @@ pub(super) fn put_one_switch(measured: &mut Measured, results: &[(Protocol, RunR
     put("p4runtime.use-over-cores", shares);
 }
 
-/// Adds the figures of 50 switches.
+/// Adds to `measured` the figures of controllers with 50 switches, by which claims are judged, or
+/// the reasons why there are none.
 pub(super) fn put_many_switches(measured: &mut Measured, points: &[(Protocol, &str, Point)]) {
     let find = |protocol: Protocol, rate: f64, metric: &str| {
         let own = points.iter().find(|(of, _, point)| {
@@ -124,9 +130,10 @@ pub(super) fn put_many_switches(measured: &mut Measured, points: &[(Protocol, &s
     put("use.p4runtime-over-openflow", over);
 }
 
-/// Adds the figures of the paths through the controller. Rates at P1, and at P2 without the
-/// bottleneck, may be those that were offered: they are then lower bounds, which makes the claims
-/// harder to hold. The other rates must be the controller's.
+/// Adds to `measured` the rates of the paths through the controller, by which claims are judged. At
+/// P1, and at P2 without the bottleneck, the controller may answer all packet-ins that are offered.
+/// These rates are then lower bounds, which makes the claims harder to meet. At all other paths,
+/// the controller must be the limit.
 pub(super) fn put_paths(measured: &mut Measured, plan: &Plan, points: &[Option<&Point>]) {
     let point = |variant: &str, name: &str| {
         let paths = plan.paths.iter().zip(points);

@@ -1,4 +1,5 @@
-//! The figures by which claims on devices are judged, one of each round.
+//! The measured figures by which the paper's claims on devices are judged. Each figure has one
+//! value for each round of a campaign.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +11,8 @@ use super::super::section::Measured;
 use super::Path;
 use crate::failure::Failure;
 
-/// The figures of one round.
+/// The measurements of one round of a campaign, with the model that was derived from them and its
+/// verification.
 struct Round {
     campaign: Campaign,
     model: Model,
@@ -30,7 +32,7 @@ impl Round {
         self.model.settings.first()
     }
 
-    /// Returns the costs of functions at the median, in picoseconds.
+    /// Returns the costs of the functions with these names at the median, in picoseconds.
     fn costs(&self, names: &[&str]) -> Vec<f64> {
         let Some(under) = self.under() else { return Vec::new() };
         let own = under
@@ -57,7 +59,8 @@ impl Round {
         self.costs(names).into_iter().reduce(f64::max)
     }
 
-    /// Returns the greatest cost of any function as a share of the baseline, at the median.
+    /// Returns the greatest cost of any function at the median, divided by the median delay of the
+    /// baseline.
     fn greatest_share(&self) -> Option<f64> {
         let under = self.under()?;
         let levels = &under.f0.profile.levels;
@@ -85,8 +88,9 @@ impl Round {
         errors.iter().map(|one| one.relative.abs()).reduce(f64::max)
     }
 
-    /// Returns the largest of the mean errors of a row or a column of the table of combinations,
-    /// at the median.
+    /// Returns the largest mean error of the predictions for one function, as a positive number.
+    /// The mean is over all combinations with that function, which are a row or a column of a
+    /// table, at the median of their delays.
     fn worst_mean(&self) -> Option<f64> {
         let mut by_function: BTreeMap<String, Vec<f64>> = BTreeMap::new();
         for cell in self.verification.cells.iter().filter(|cell| !cell.training) {
@@ -104,7 +108,8 @@ const SINGLE_FIELDS: [&str; 3] = ["tp-dst", "dl-dst", "masked-nw-dst"];
 const VLAN: [&str; 2] = ["strip-vlan", "set-vlan-id"];
 const NETWORK: [&str; 3] = ["set-nw-src", "set-nw-tos", "set-tp-src"];
 
-/// Adds the figures by which claims are judged, one of each round.
+/// Adds to `measured` the figures by which claims on devices are judged. Each has one value for
+/// each round of the campaign.
 pub(super) fn put(
     measured: &mut Measured,
     campaign: &Campaign,

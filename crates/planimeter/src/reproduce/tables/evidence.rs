@@ -1,4 +1,5 @@
-//! The figures by which claims on tables are judged, one of each repetition.
+//! The measured figures by which the paper's claims on tables are judged. Each figure has one value
+//! for each repetition.
 
 use ::tables::measure::{Findings, Measured as Case, Operation};
 use ::tables::{EntryLock, Storage, Synchronisation, UpdateMethod, Wait};
@@ -9,7 +10,7 @@ use super::super::claims::System;
 use super::super::section::{Measured, ratios};
 use super::find_update;
 
-/// Adds the figures of claims on update methods.
+/// Adds to `measured` the figures by which claims on update methods are judged.
 pub(super) fn put_methods(measured: &mut Measured, findings: &Findings) {
     let find = |operation: Operation, update: UpdateMethod, wait: Option<Wait>| {
         findings.measured.iter().find(|case| {
@@ -44,7 +45,7 @@ pub(super) fn put_methods(measured: &mut Measured, findings: &Findings) {
     put("change.without-over-with-wait", ratios(&rates(quiescent), &rates(waiting)));
 }
 
-/// Adds the figures of claims on storages, replicas and locks.
+/// Adds to `measured` the figures by which claims on storages, replicas and locks are judged.
 pub(super) fn put_designs(measured: &mut Measured, findings: &Findings, largest: usize) {
     let rates = |case: Option<&Case>| case.map(Case::rates).unwrap_or_default();
     let update =
@@ -82,8 +83,8 @@ pub(super) fn put_designs(measured: &mut Measured, findings: &Findings, largest:
 /// The number of replicas of a table.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Replicas {
-    /// One, which is read optimistically.
+    /// One replica, which is read optimistically.
     One,
-    /// Two, of which one is read while the other changes.
+    /// Two replicas, of which one is read while the other is changed.
     Two,
 }
