@@ -27,7 +27,7 @@ use top::Top;
 
 pub(crate) use arguments::command;
 
-/// The interval between checks of links and of the interrupt.
+/// The interval at which a running switch checks its network links and whether it must end.
 const PATIENCE: Duration = Duration::from_millis(100);
 
 pub(crate) fn run(matches: &ArgMatches) -> Result<ExitCode, Failure> {
@@ -97,22 +97,24 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Returns the hidden verb that a switch starts in a separate process to try a pipeline.
+/// Returns the definition of the hidden subcommand with which a switch starts a child process that
+/// tries a pipeline.
 pub(crate) fn load_command() -> Command {
     Command::new(pushes::LOAD).hide(true).about("Load a pipeline for a switch, which starts this")
 }
 
-/// Returns this program as the process that tries pipelines.
+/// Returns the command that starts this program as a child process which tries a pipeline.
 pub(crate) fn loader() -> Executable {
     Executable::own([pushes::LOAD])
 }
 
-/// Loads a pipeline for the process that has started this one.
+/// Loads a pipeline as the child process of a switch, and returns the exit status.
 pub(crate) fn load() -> ExitCode {
     ::loader::serve(|settings| Box::new(settings.target()))
 }
 
-/// Copies the intact records of a `--state` file into another file, and lists the lost ones.
+/// Copies the intact records of the `--state` file `from` into the file `to`, and prints which
+/// records are lost.
 fn repair(from: &Path, to: &Path) -> Result<ExitCode, Failure> {
     let report = softswitch::repair_state(from, to).map_err(Failure::input)?;
     print_line(&format!(
@@ -139,7 +141,8 @@ fn repair(from: &Path, to: &Path) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Reports changes of links to the switch, and draws its activity, until the switch must end.
+/// Reports changes of network links to the switch, and draws its activity with `--top`, until the
+/// switch must end.
 fn watch_over(
     switch: &Switch,
     planned: &[Planned],
@@ -168,7 +171,7 @@ fn watch_over(
     }
 }
 
-/// Returns the ready line that scripts wait for.
+/// Returns the line by which the switch announces its addresses and devices. Scripts wait for it.
 fn ready(switch: &Switch, planned: &[Planned]) -> String {
     let devices: Vec<String> = planned.iter().map(ToString::to_string).collect();
     let metrics = switch.metrics_address();
@@ -205,13 +208,13 @@ fn summary(device: &DeviceState) -> String {
     )
 }
 
-/// Prints a line. If standard output has no reader, the switch runs on.
+/// Prints a line to standard output. If nothing reads standard output, the switch continues to run.
 fn print_line(line: &str) {
     let mut stdout = io::stdout();
     let _ = writeln!(stdout, "{line}").and_then(|()| stdout.flush());
 }
 
-/// Creates the directory of captures, if they are requested.
+/// Creates the directory for captures that `--pcap` names; `None` without the flag.
 fn captures(matches: &ArgMatches) -> Result<Option<PathBuf>, Failure> {
     let Some(directory) = arguments::captures(matches) else { return Ok(None) };
     std::fs::create_dir_all(directory).map_err(|error| {

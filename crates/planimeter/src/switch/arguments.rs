@@ -53,7 +53,8 @@ Examples:
 
 Exit status: 0 the switch was interrupted; 2 the program, an interface or an argument is wrong.";
 
-/// The flags of simple_switch_grpc that have no effect here, with their replacements.
+/// The flags of simple_switch_grpc that are accepted but have no effect here, each with a text that
+/// names a replacement.
 const PASSED_OVER: [(&str, &str); 9] = [
     ("nanolog", "there is no nanomsg log; --log-level debug names packets, tables and entries"),
     (
@@ -72,8 +73,8 @@ const PASSED_OVER: [(&str, &str); 9] = [
     ("log-file-max-files", "the log is one file; logrotate's copytruncate keeps it short"),
 ];
 
-/// The flags of BMv2 that would change how packets are treated, with the number of their values and
-/// their replacements. They are refused.
+/// The flags of BMv2 that are refused, because they would change how packets are treated. Each has
+/// the number of its values and a text that names a replacement.
 const REFUSED: [(&str, usize, &str); 6] = [
     (
         "use-files",
@@ -378,14 +379,15 @@ fn flag(name: &'static str, help: &'static str) -> Arg {
     Arg::new(name).long(name).action(ArgAction::SetTrue).help(help)
 }
 
-/// Parses an address with a host name or number, such as `localhost:9559`.
+/// Parses a socket address whose host is a name or a number, such as `localhost:9559`.
 fn address(text: &str) -> Result<SocketAddr, String> {
     let mut found = text.to_socket_addrs().map_err(|error| error.to_string())?;
     found.next().ok_or_else(|| "this name has no address".to_owned())
 }
 
-/// Parses a Thrift port. simple_switch accepts only a port, and its clients connect on the same
-/// machine.
+/// Parses the value of `--thrift-port`, which is a port or an address. A port alone means a port of
+/// the loopback address, because simple_switch accepts only a port and its clients connect from the
+/// same machine.
 fn thrift_address(text: &str) -> Result<SocketAddr, String> {
     match text.parse() {
         Ok(port) => Ok(SocketAddr::from((Ipv4Addr::LOCALHOST, port))),
@@ -396,7 +398,8 @@ fn thrift_address(text: &str) -> Result<SocketAddr, String> {
     }
 }
 
-/// Returns the path of the program, if one is given.
+/// Returns the path of the program that the switch executes; `None` if none is given, or `--no-p4`
+/// is.
 pub(super) fn program(matches: &ArgMatches) -> Option<&Path> {
     let path = |name: &str| matches.get_one::<PathBuf>(name).map(PathBuf::as_path);
     if matches.get_flag("no-p4") {
@@ -406,7 +409,7 @@ pub(super) fn program(matches: &ArgMatches) -> Option<&Path> {
     path("p4").or_else(|| path("program")).or_else(|| path("pcap").filter(|path| path.is_file()))
 }
 
-/// Returns the settings of v1model programs.
+/// Returns the settings of programs for the v1model architecture.
 pub(super) fn v1model(matches: &ArgMatches) -> V1ModelSettings {
     let standard = V1ModelSettings::default();
     V1ModelSettings {
@@ -418,7 +421,7 @@ pub(super) fn v1model(matches: &ArgMatches) -> V1ModelSettings {
     }
 }
 
-/// Returns the execution path of programs.
+/// Returns the path on which programs are executed: interpreted or compiled.
 pub(super) fn path(matches: &ArgMatches) -> softswitch::Path {
     match matches.get_one::<String>("path").map(String::as_str) {
         Some("compiled") => softswitch::Path::Compiled,
@@ -426,7 +429,8 @@ pub(super) fn path(matches: &ArgMatches) -> softswitch::Path {
     }
 }
 
-/// Returns the guarantee that an answer to a controller gives.
+/// Returns where a change is when the switch confirms it to a controller: on the storage medium
+/// with `--journal-sync`, and otherwise in the kernel.
 pub(super) fn durability(matches: &ArgMatches) -> softswitch::Durability {
     if matches.get_flag("journal-sync") {
         softswitch::Durability::Medium
@@ -435,7 +439,8 @@ pub(super) fn durability(matches: &ArgMatches) -> softswitch::Durability {
     }
 }
 
-/// Returns the treatment of TCP super-frames.
+/// Returns whether TCP segments that the kernel has merged into one packet are split again or
+/// processed as a whole.
 pub(super) fn segments(matches: &ArgMatches) -> softswitch::Segments {
     match matches.get_one::<String>("segments").map(String::as_str) {
         Some("split") => softswitch::Segments::Split,
@@ -443,16 +448,16 @@ pub(super) fn segments(matches: &ArgMatches) -> softswitch::Segments {
     }
 }
 
-/// Returns the directory of captures, if they are requested. As in simple_switch_grpc, the word
-/// after `--pcap` is the directory, unless it is another option. If the word is a file, it was
-/// meant as the program.
+/// Returns the directory for captures; `None` without `--pcap`. As in simple_switch_grpc, the word
+/// after `--pcap` is the directory, unless it is another option. If the word is a file, the user
+/// meant it as the program, and captures are written to the current directory.
 pub(super) fn captures(matches: &ArgMatches) -> Option<&Path> {
     let given = matches.get_one::<PathBuf>("pcap")?;
     Some(if given.is_file() { Path::new(".") } else { given })
 }
 
-/// Reports flags that have no effect, and refuses those that would have another effect than in
-/// simple_switch_grpc.
+/// Prints a warning for each flag that has no effect here. Returns an error for a flag that would
+/// have another effect than in simple_switch_grpc.
 pub(super) fn check(matches: &ArgMatches) -> Result<(), Failure> {
     for (name, instead) in PASSED_OVER {
         if name != "log-flush" && crate::given(matches, name) {
@@ -473,7 +478,8 @@ pub(super) fn check(matches: &ArgMatches) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Refuses TLS flags that would have no effect, since a user relies on them.
+/// Returns an error if a TLS flag has no effect without another flag, because the user relies on
+/// its protection.
 fn check_tls(matches: &ArgMatches) -> Result<(), Failure> {
     let is_encrypted = matches.get_flag("grpc-server-ssl");
     let is_mutual = matches.get_flag("grpc-server-with-client-auth");
@@ -498,7 +504,8 @@ fn check_tls(matches: &ArgMatches) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Returns a warning if everyone who can reach the address may change the behaviour of the switch.
+/// Returns a warning if everyone who can reach the address of the P4Runtime server may control the
+/// switch; otherwise `None`.
 pub(super) fn exposure(matches: &ArgMatches) -> Option<String> {
     let address = matches.get_one::<SocketAddr>("grpc-server-addr")?;
     if address.ip().is_loopback() || matches.get_flag("grpc-server-with-client-auth") {
@@ -521,7 +528,7 @@ mod tests {
         command().try_get_matches_from(words).expect("it is right")
     }
 
-    /// The command line is the one that the p4lang tutorials use for simple_switch_grpc.
+    /// The switch accepts the command line that the p4lang tutorials use for simple_switch_grpc.
     #[test]
     fn the_command_line_of_the_tutorials_is_taken() {
         let matches = parsed(
@@ -542,7 +549,8 @@ mod tests {
         matches.get_one::<SocketAddr>("thrift-port").map(ToString::to_string).unwrap_or_default()
     }
 
-    /// The argument is a port of this machine, as p4-utils passes it, or an address.
+    /// The value of `--thrift-port` is either a port, which p4-utils passes and which means a port
+    /// of the loopback address, or an address. All other values are refused.
     #[test]
     fn the_thrift_port_is_listened_on() {
         assert_eq!(thrift(&parsed("--no-p4")), "");
@@ -555,8 +563,8 @@ mod tests {
         }
     }
 
-    /// A flag that would mean something else here is refused with its replacement, and never
-    /// ignored.
+    /// A BMv2 flag that would have another meaning here is never ignored. It is refused, with a
+    /// message that names its replacement.
     #[test]
     fn arguments_without_a_counterpart_are_refused_with_the_alternative() {
         for (line, instead) in [
@@ -601,7 +609,8 @@ mod tests {
         assert!(check(&parsed(whole)).is_ok());
     }
 
-    /// By default only this host can connect, and an address that admits everyone is reported.
+    /// By default, only this host can connect to the switch. If the address admits other hosts that
+    /// need no certificate, a warning says so.
     #[test]
     fn a_server_that_anyone_can_reach_is_noted() {
         for (line, is_open) in [

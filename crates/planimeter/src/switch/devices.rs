@@ -22,7 +22,7 @@ use crate::failure::Failure;
 use crate::program;
 use crate::storage::Stored;
 
-/// A device that was configured but not opened yet.
+/// The configuration of a device whose ports are not open yet.
 #[derive(Debug)]
 pub(crate) struct Planned {
     pub(crate) id: u64,
@@ -34,7 +34,7 @@ pub(crate) struct Planned {
     ports: Vec<PortName>,
 }
 
-/// A port, with the text that the user wrote for it.
+/// A port of a device: its specification, and the text from which the specification was parsed.
 #[derive(Clone, Debug)]
 pub(crate) struct PortName {
     written: String,
@@ -64,7 +64,7 @@ impl fmt::Display for Planned {
     }
 }
 
-/// The contents of the `--devices` file.
+/// The content of the file that `--devices` names.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct DevicesFile {
@@ -83,7 +83,8 @@ struct DeviceTable {
     ports: Vec<String>,
 }
 
-/// Returns the devices that the command line, or the file that it names, describes.
+/// Returns the devices of the switch, as the command line or the file of `--devices` describes
+/// them.
 pub(crate) fn planned(matches: &ArgMatches) -> Result<Vec<Planned>, Failure> {
     let cpu_port = *matches.get_one::<u32>("cpu-port").unwrap_or(&255);
     let Some(file) = matches.get_one::<PathBuf>("devices") else {
@@ -148,7 +149,8 @@ impl Wanted<'_> {
 }
 
 impl Planned {
-    /// Checks that each port has a unique number that differs from the CPU port.
+    /// Returns an error unless all ports of the device have different numbers, none of which is
+    /// that of the CPU port. Prints a warning if a port has the number of the drop port.
     fn check_ports(&self, matches: &ArgMatches) -> Result<(), Failure> {
         let drop_port = u32::from(arguments::v1model(matches).drop_port);
         let mut seen = BTreeMap::new();
@@ -176,7 +178,8 @@ impl Planned {
         Ok(())
     }
 
-    /// Takes the entries of a runtime.json, and its pipeline if no other program was given.
+    /// Adds the entries of the `runtime.json` file at `path` to the device, and the pipeline that
+    /// the file names if no other program was given.
     fn take_runtime_json(&mut self, path: &Path) -> Result<(), Failure> {
         let wrong =
             |error: &dyn fmt::Display| Failure::input(format!("{}: {error}", path.display()));
@@ -209,8 +212,8 @@ impl Planned {
     }
 }
 
-/// Finds a file that a runtime.json names. The tutorials mean the directory from which they are
-/// run, which is one of those above the file.
+/// Returns the path of a file that a `runtime.json` file names. In the p4lang tutorials, such names
+/// are relative to the directory in which the user runs them, which is one of those above `file`.
 fn beside(file: &Path, named: &str) -> PathBuf {
     let here = PathBuf::from(named);
     if here.exists() {
@@ -231,8 +234,8 @@ fn read_p4info(path: &Path) -> Result<P4Info, Failure> {
     }
 }
 
-/// Returns the memory of each packet socket's receive ring: the requested number of KiB, or a size
-/// that suits this machine.
+/// Returns the size of the receive ring of each packet socket: `asked` KiB, or a size that suits
+/// this machine if it is `None`.
 pub(crate) fn ring_memory(planned: &[Planned], workers: usize, asked: Option<u32>) -> RingMemory {
     let ports = planned.iter().flat_map(|device| &device.ports);
     let sockets = ports.filter(|port| matches!(port.spec.source, Source::AfPacket { .. })).count();
@@ -250,7 +253,8 @@ pub(crate) struct Common {
     pub(crate) durability: Durability,
 }
 
-/// Opens the ports. If a directory is given, captures of their packets are written there.
+/// Opens the ports of all devices. If `captures` is a directory, captures of the packets at each
+/// port are written there.
 pub(crate) fn open(
     planned: &[Planned],
     workers: usize,
@@ -288,7 +292,8 @@ pub(crate) fn open(
     devices.collect()
 }
 
-/// Returns the device, the port number and the interface of each port that is a network interface.
+/// Returns those ports that are network interfaces: the id of the device, the number of the port
+/// and the name of the interface.
 pub(crate) fn interfaces(planned: &[Planned]) -> impl Iterator<Item = (u64, u32, &str)> {
     planned.iter().flat_map(|device| {
         device.ports.iter().filter_map(|port| match &port.spec.source {

@@ -7,7 +7,8 @@ use softswitch::{Limits, SwitchLimits};
 
 use crate::failure::Failure;
 
-/// The limits as the command line has them. Their defaults are those of [`SwitchLimits`].
+/// The limits of the switch's P4Runtime server, as flags. Their defaults are those of
+/// [`SwitchLimits`].
 #[derive(Args, Debug)]
 #[command(next_help_heading = "Limits")]
 pub(super) struct LimitArguments {
@@ -67,7 +68,7 @@ pub(super) struct LimitArguments {
     searched_entries: u64,
 }
 
-/// Reads the limits from the command line.
+/// Returns the limits of the switch that the command line selects.
 pub(super) fn limits(matches: &ArgMatches) -> Result<SwitchLimits, Failure> {
     let given = LimitArguments::from_arg_matches(matches).map_err(Failure::input)?;
     let mib = |count: u32| (count as usize).saturating_mul(1 << 20);

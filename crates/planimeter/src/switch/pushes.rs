@@ -8,7 +8,7 @@ use softswitch::{Isolation, LoadLimits, Pushes};
 
 use crate::parsers::binary;
 
-/// The name of the hidden verb that loads a pipeline for a switch.
+/// The name of the hidden subcommand that loads a pipeline for a switch, in a child process.
 pub(crate) const LOAD: &str = "load";
 
 const HEADING: &str = "Pushed pipelines";
@@ -79,7 +79,7 @@ pub(crate) struct PushArguments {
     packet_work: u32,
 }
 
-/// The place where a pushed pipeline is loaded first.
+/// The thread or process in which a pushed pipeline is loaded first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Place {
     /// A process of its own.
@@ -89,7 +89,7 @@ enum Place {
 }
 
 impl PushArguments {
-    /// Returns the settings of pushes.
+    /// Returns the limits and the isolation for pushed pipelines that the flags select.
     pub(crate) fn pushes(&self) -> Result<Pushes, ir::LimitError> {
         let compile = CompileLimits::default()
             .with_type_depth(self.push_type_depth)?

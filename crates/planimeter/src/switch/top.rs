@@ -6,18 +6,20 @@ use std::time::Duration;
 
 use softswitch::{DeviceState, PortState};
 
-/// The interval between displays.
+/// The interval at which the display is drawn again.
 pub(super) const INTERVAL: Duration = Duration::from_secs(1);
-/// The escape sequences that switch to the terminal's alternate screen without a cursor, and back.
+/// The escape sequence that switches the terminal to its alternate screen and hides the cursor.
+/// `END` reverts both.
 const BEGIN: &str = "\x1b[?1049h\x1b[?25l";
 const END: &str = "\x1b[?25h\x1b[?1049l";
-/// The escape sequences that move to the upper left corner, and that clear the rest of a line and
-/// the rest of the screen.
+/// The escape sequence that moves the cursor to the upper left corner. `CLEAR_LINE` clears the rest
+/// of a line, and `CLEAR_BELOW` the rest of the screen.
 const HOME: &str = "\x1b[H";
 const CLEAR_LINE: &str = "\x1b[K\r\n";
 const CLEAR_BELOW: &str = "\x1b[J";
 
-/// The terminal's alternate screen, which is left when this value is dropped.
+/// A display of a switch's activity on the alternate screen of the terminal. The terminal leaves
+/// that screen when this value is dropped.
 #[derive(Debug)]
 pub(super) struct Top {
     before: Vec<DeviceState>,
@@ -29,7 +31,8 @@ impl Top {
         Self { before: state }
     }
 
-    /// Draws the current state. Rates are averages since the last call.
+    /// Draws the activity of all devices of the switch. Rates are averages over `elapsed`, the time
+    /// since the last call.
     pub(super) fn draw(&mut self, head: &str, state: Vec<DeviceState>, elapsed: Duration) {
         let rows = rustix::termios::tcgetwinsize(io::stdout()).map_or(24, |size| size.ws_row);
         let text = picture(&self.before, &state, elapsed);
@@ -51,7 +54,8 @@ impl Drop for Top {
     }
 }
 
-/// Writes to the terminal. Errors are ignored, because forwarding must continue without a terminal.
+/// Writes text to the terminal. Errors are ignored, because forwarding must continue without a
+/// terminal.
 fn put(text: &str) {
     let mut stdout = io::stdout();
     let _ = stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush());
@@ -175,7 +179,8 @@ fn write_port(
     }
 }
 
-/// Returns a name that fits beside the figures. A longer name is written on a line of its own.
+/// Returns `name` if it has at most `most` characters, and so fits beside the figures. Otherwise
+/// writes it to `out` on a line of its own, and returns an empty name.
 fn beside<'n>(
     out: &mut String,
     indent: &str,
@@ -189,7 +194,7 @@ fn beside<'n>(
     Ok("")
 }
 
-/// Formats a rate with three significant digits and a unit.
+/// Formats a rate with three significant digits and a prefix such as `k` or `M`.
 fn rate(value: f64) -> String {
     let units = [(1e9, " G"), (1e6, " M"), (1e3, " k")];
     match units.iter().find(|(size, _)| value >= *size * 0.9995) {
@@ -265,7 +270,8 @@ mod tests {
         insta::assert_snapshot!(text);
     }
 
-    /// On a terminal of 80 columns no line is wrapped or cut. A long name has its own line.
+    /// On a terminal of 80 columns, no line of the display is wrapped or cut. A long name has its
+    /// own line.
     #[test]
     fn no_line_is_wider_than_80_columns() {
         let mut busy = state(u64::from(u32::MAX));
