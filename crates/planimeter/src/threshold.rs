@@ -1,19 +1,19 @@
-//! The conditions on the command line that every case of a measurement must meet.
+//! Conditions on metrics, which `--threshold` requires of every case of a measurement.
 
 use statistics::{Condition, ConditionError, Unit};
 
-/// A metric that conditions may name, and the unit of its values.
+/// A metric that conditions of `--threshold` may name, and its unit.
 pub(crate) type Metric = (&'static str, Unit);
 
-/// Parses a condition of `--threshold` on one of these metrics.
+/// Returns a parser of conditions of `--threshold` on one of these metrics.
 pub(crate) fn condition(
     metrics: &'static [Metric],
 ) -> impl Fn(&str) -> Result<Condition, ConditionError> + Clone {
     |text| Condition::parse(text, metrics.iter().copied(), false)
 }
 
-/// Returns a sentence about a case that does not meet a condition. A case without a value does not
-/// meet it.
+/// Returns a sentence if a case of a measurement does not meet a condition, and otherwise `None`. A
+/// case without a value does not meet the condition.
 pub(crate) fn broken(
     condition: &Condition,
     metrics: &[Metric],

@@ -16,9 +16,11 @@ use crate::parsers::{self, List, binary, count, decimal, duration, list_of, size
 use crate::program::Sources;
 use crate::threshold;
 
-/// The width of the manual in columns, if the terminal is wide enough.
+/// The maximum width in columns of the manual. On a narrower terminal, it is as wide as the
+/// terminal.
 const WIDTH: usize = 100;
-/// The maximum number of keys per call, which is also the maximum number of digests in flight.
+/// The maximum number of keys in one batch lookup. It is also the maximum number of digests in
+/// flight.
 pub(super) const MOST_KEYS: usize = 512;
 
 const ABOUT: &str = "Compare table designs: measure them, or predict memory and cache fit";
@@ -98,7 +100,7 @@ Exit status:
   2    the input was wrong
   130  the run was interrupted; the results up to then are kept";
 
-/// The arguments of the verb.
+/// The arguments of `planimeter tables`.
 #[derive(Debug, Parser)]
 #[command(
     name = "tables",
@@ -126,7 +128,7 @@ pub(crate) struct Arguments {
     pub(super) sources: Sources,
 }
 
-/// The designs that are compared.
+/// The flags that select the table designs to compare.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Designs")]
 pub(super) struct Designs {
@@ -191,7 +193,7 @@ const UPDATES: [UpdateMethod; 3] =
 const OPERATIONS: [Operation; 2] = [Operation::Update, Operation::Read];
 
 impl Designs {
-    /// Whether designs are chosen individually, so that every combination is measured.
+    /// Whether the user chose properties of designs, so that all combinations of them are measured.
     pub(super) fn are_chosen(&self) -> bool {
         let Self { storage, sync, lock, update, operation, .. } = self;
         let none = storage.is_empty()
@@ -222,8 +224,8 @@ impl Designs {
         self.named_or_usual(&self.operation, &OPERATIONS, Operation::Update)
     }
 
-    /// Returns the values that a flag names. Without the flag, returns all values with `--full`,
-    /// and otherwise the usual one.
+    /// Returns the values of a property that its flag names. If the flag was not given, returns all
+    /// values with `--full`, and otherwise only `usual`.
     fn named_or_usual<T: Clone + PartialEq>(
         &self,
         named: &[List<T>],
@@ -234,7 +236,7 @@ impl Designs {
     }
 }
 
-/// The tables, and what works on them.
+/// The flags for the tables to measure and for the work on them.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Tables and load")]
 pub(super) struct Shapes {
@@ -289,7 +291,7 @@ impl Shapes {
     }
 }
 
-/// The duration of a measurement.
+/// The flags for the duration of a measurement.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Effort")]
 pub(super) struct Effort {
@@ -319,7 +321,7 @@ impl Effort {
     }
 }
 
-/// The destination of the result.
+/// The flags for the output of the result, and for the thresholds that it must meet.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Output")]
 pub(super) struct Output {
@@ -356,7 +358,7 @@ impl Output {
     }
 }
 
-/// The prediction.
+/// The flags for a prediction, which takes the place of a measurement.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Prediction")]
 pub(super) struct Prediction {
@@ -382,13 +384,14 @@ pub(super) struct Prediction {
     pub(super) references: bool,
 }
 
-/// Returns every kind of synchronisation.
+/// Returns every kind of synchronisation between readers and writers of a table.
 fn all_sharings() -> Vec<Sharing> {
     let double = [Wait::PAPER, Wait::Quiescent].map(Sharing::DoubleBuffer);
     [&double[..], &[Sharing::Optimistic, Sharing::Sharded]].concat()
 }
 
-/// Returns the meaning of a word of `--sync`.
+/// Returns the kinds of synchronisation for which a word of `--sync` stands; `None` for an unknown
+/// word.
 fn sharings_of(word: &str) -> Option<Vec<Sharing>> {
     Some(match word {
         "double-buffer" => [Wait::PAPER, Wait::Quiescent].map(Sharing::DoubleBuffer).to_vec(),
@@ -403,7 +406,7 @@ fn sharings_of(word: &str) -> Option<Vec<Sharing>> {
     })
 }
 
-/// Parses the time of a turn.
+/// Parses the duration of a turn, such as `20ms`, which must be at least 100 us.
 fn time(word: &str) -> Result<Duration, String> {
     match duration(word)? {
         time if time < Duration::from_micros(100) => {

@@ -25,7 +25,7 @@ use crate::rank_group::{Items, RankGroup, status};
 use crate::threshold::{self, Metric};
 use crate::{interrupt, program};
 
-/// The metrics that thresholds may name.
+/// The metrics that conditions of `--threshold` may name, with their units.
 pub(super) const METRICS: [Metric; 6] = [
     ("rate", Unit::PerSecond),
     ("cost", Unit::Seconds),
@@ -35,7 +35,8 @@ pub(super) const METRICS: [Metric; 6] = [
     ("lost", Unit::Count),
 ];
 
-/// The duration of the pointer-chasing measurement at each level of the memory hierarchy.
+/// The time for which the latency of each level of the memory hierarchy is measured, by following a
+/// chain of pointers.
 const CHASE: Duration = Duration::from_millis(150);
 
 pub(super) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
@@ -75,7 +76,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     ranks.leave(status(verdict, &provenance, findings.interrupted))
 }
 
-/// The results of one part of the plan at one rank.
+/// The results of one part of the plan, which one rank (process) measured.
 #[derive(Serialize, Deserialize)]
 struct Part {
     measured: Vec<Measured>,
@@ -84,8 +85,9 @@ struct Part {
     interrupted: bool,
 }
 
-/// Measures the plan in parts, each at one rank, because designs that are compared must take turns
-/// on one machine. Returns the results at the first rank, and `None` at all others.
+/// Measures the parts of the plan at several ranks (processes). One rank measures a whole part,
+/// because designs that are compared must take turns on the same machine. Returns the results at
+/// the first rank, and `None` at all other ranks.
 fn shared(
     plan: &Plan,
     settings: &Settings,
@@ -133,7 +135,7 @@ fn shared(
     Ok(Some((findings, found.shares)))
 }
 
-/// Returns a name for the properties that all cases of a part share.
+/// Returns a name for a part of the plan, made from the properties that all of its cases share.
 fn part_name(part: &Plan) -> String {
     part.cases.first().map_or_else(String::new, |case| {
         let layout = &case.layout;
@@ -143,7 +145,7 @@ fn part_name(part: &Plan) -> String {
     })
 }
 
-/// Returns the thresholds that do not hold, as sentences.
+/// Returns a sentence for each threshold and each measured case that does not meet it.
 fn broken(findings: &Findings, thresholds: &[Condition]) -> Vec<String> {
     let mut broken = Vec::new();
     for threshold in thresholds {
@@ -156,7 +158,9 @@ fn broken(findings: &Findings, thresholds: &[Condition]) -> Vec<String> {
     broken
 }
 
-/// Returns 1 if a threshold or a promise was broken, and otherwise 0.
+/// Returns the exit status of a measurement: 1 if a threshold does not hold, or if a table lost
+/// updates that its design promises to keep, and otherwise 0. Returns an error if nothing was
+/// measured.
 fn verdict(findings: &Findings, broken: &[String]) -> Result<u8, Failure> {
     if findings.measured.is_empty() && findings.interrupted {
         return Err(Failure::Interrupted);
@@ -173,7 +177,8 @@ fn verdict(findings: &Findings, broken: &[String]) -> Result<u8, Failure> {
     Ok(u8::from(findings.broken_promises().count() > 0 || !broken.is_empty()))
 }
 
-/// Returns the value of a metric in its unit.
+/// Returns a metric of a measured case, in the unit that `METRICS` states for it, or `None` if the
+/// metric was not measured.
 fn value(metric: &str, one: &Measured) -> Option<f64> {
     let [p50, p99, p999] = one.percentiles().map(|found| found.map(|found| found.mean));
     match metric {
@@ -202,10 +207,11 @@ fn settings(arguments: &Arguments) -> Result<Settings, Failure> {
     })
 }
 
-/// The sizes, key widths and parameter bytes of tables, and the requirements on their designs.
+/// The sizes, key widths in bits and parameter bytes of tables, and the requirements on their
+/// designs.
 type Wanted = (Vec<usize>, Vec<u32>, Vec<usize>, Requirements);
 
-/// Returns the plan of what to measure.
+/// Returns the plan of a measurement: the cases that the arguments select.
 fn plan(arguments: &Arguments, settings: &Settings) -> Result<Plan, Failure> {
     let Arguments { designs, shapes, effort, .. } = arguments;
     let all = settings.cores.len();
@@ -275,7 +281,7 @@ fn plan(arguments: &Arguments, settings: &Settings) -> Result<Plan, Failure> {
     Plan::new(&selections).map_err(Failure::input)
 }
 
-/// Prints the plan.
+/// Prints the cases of the plan, and the combinations that are not offered with the reasons.
 fn list(plan: &Plan) {
     for case in &plan.cases {
         println!("{}", name(case));
@@ -298,7 +304,7 @@ fn name(case: &Case) -> String {
     )
 }
 
-/// Measures the plan, with a progress line.
+/// Measures all cases of the plan with a progress line, and returns the results.
 pub(crate) fn findings(
     plan: &Plan,
     settings: &Settings,
@@ -312,7 +318,8 @@ pub(crate) fn findings(
     findings
 }
 
-/// Measures the plan on a machine that was examined before, or is examined now.
+/// Measures all cases of the plan. `machine` describes this machine's memory hierarchy; if it is
+/// `None`, the hierarchy is measured first.
 fn on_machine(
     plan: &Plan,
     settings: &Settings,

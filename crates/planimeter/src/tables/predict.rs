@@ -14,7 +14,7 @@ use crate::failure::Failure;
 use crate::output;
 use crate::program;
 
-/// The size of a table whose program states none, which is p4c's default.
+/// The size that is assumed for a table whose program states none. It is p4c's default.
 const DEFAULT_SIZE: usize = 1024;
 
 pub(super) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
@@ -40,12 +40,12 @@ pub(super) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
 /// A table for which a prediction is requested.
 pub(super) struct Subject {
     pub(super) name: String,
-    /// The layout, or the reason why no storage design applies to the table.
+    /// The layout of the table's entries, or the reason why no design can store the table.
     pub(super) layout: Result<Layout, String>,
     pub(super) asks: Requirements,
 }
 
-/// The parameters of a prediction that all tables share.
+/// The parameters of a prediction that are the same for all tables.
 struct Question {
     fill: Fill,
     caches: Vec<(String, usize)>,
@@ -168,7 +168,8 @@ impl Question {
     }
 }
 
-/// Returns the tables that the flags describe.
+/// Returns a table for each combination of sizes, key widths and parameter bytes that the flags
+/// name.
 fn given(arguments: &Arguments) -> Result<Vec<Subject>, Failure> {
     let missing = |flag: &str| {
         Failure::input(format!(
@@ -193,7 +194,8 @@ fn given(arguments: &Arguments) -> Result<Vec<Subject>, Failure> {
     Ok(subjects)
 }
 
-/// Returns every table of a program.
+/// Returns all tables of the program that was read from `path`, for a prediction. Returns an error
+/// if it has no tables.
 pub(super) fn of_program(path: &Path, program: &Program) -> Result<Vec<Subject>, Failure> {
     if program.tables.is_empty() {
         return Err(Failure::input(format!("{} has no tables", path.display())));
@@ -207,7 +209,7 @@ fn of_table(program: &Program, id: TableId) -> Subject {
     Subject { name: table.name.clone(), layout: layout(program, table), asks }
 }
 
-/// Returns the requirements of a program on the design of a table.
+/// Returns what a program requires of the design of one of its tables.
 pub(crate) fn requirements(program: &Program, table: &Table) -> Requirements {
     Requirements {
         reference_parameters: actions(program, table)
@@ -217,7 +219,7 @@ pub(crate) fn requirements(program: &Program, table: &Table) -> Requirements {
     }
 }
 
-/// Returns the actions that entries of a table may name.
+/// Returns the actions of a program that the entries of a table may name.
 fn actions<'p>(program: &'p Program, table: &'p Table) -> impl Iterator<Item = &'p Action> {
     table.actions.iter().filter_map(|reference| program.actions.get(reference.action.index()))
 }
@@ -250,7 +252,7 @@ fn layout(program: &Program, table: &Table) -> Result<Layout, String> {
     packed(layout)
 }
 
-/// Returns the layout of a table whose entries machine code can keep.
+/// Returns `layout`, or an error if machine code cannot store entries with this layout.
 fn packed(layout: Layout) -> Result<Layout, String> {
     ExactTable::check(&layout).map(|()| layout).map_err(|error| error.to_string())
 }
@@ -262,7 +264,7 @@ fn caches_of(given: Option<usize>) -> Vec<(String, usize)> {
     }
 }
 
-/// Formats a number with its digits in groups of three.
+/// Formats a number with commas between groups of three digits.
 fn grouped(number: usize) -> String {
     let digits = number.to_string();
     let mut text = String::new();
@@ -284,7 +286,7 @@ mod tests {
         assert_eq!([0, 999, 1000, 178_734].map(grouped), ["0", "999", "1,000", "178,734"]);
     }
 
-    /// The recommended design satisfies every combination of requirements.
+    /// For every combination of requirements, the recommended design satisfies them.
     #[test]
     fn recommendations_meet_the_requirements() {
         let layout = Layout::new(32, 9, 1 << 20).expect("a layout");

@@ -9,7 +9,8 @@ use super::Arguments;
 use crate::failure::{Failure, INTERRUPTED};
 use crate::interrupt;
 
-/// The number of entries of the table. One of them gets half of the updates.
+/// The number of entries of the table in which updates are lost. One entry gets half of the
+/// updates.
 const ENTRIES: u32 = 64;
 
 pub(super) fn run(arguments: &Arguments, updates: u64) -> Result<ExitCode, Failure> {
