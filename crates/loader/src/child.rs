@@ -1,5 +1,5 @@
-//! The child process: reads a pipeline from standard input, loads it, and writes the outcome to
-//! standard output.
+//! The child process that loads a pipeline before a switch does. It reads the pipeline from
+//! standard input, loads it, and writes the outcome to standard output.
 
 use std::io::{self, BufRead, Write};
 use std::process::ExitCode;

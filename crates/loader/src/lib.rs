@@ -33,7 +33,7 @@ pub use rehearsal::{Executable, RehearsalError, Rehearsals};
 /// of each packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LoadLimits {
-    /// The limits on the size and the nesting of a program.
+    /// The limits on the size and the nesting of a pushed program.
     pub compile: CompileLimits,
     /// The time that loading a pushed pipeline may take. A push that takes longer is refused.
     pub time: Duration,

@@ -33,7 +33,7 @@ const START_TIME: Duration = Duration::from_secs(10);
 /// A command that starts a process which runs [`serve`](crate::serve).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Executable {
-    /// The path of the executable.
+    /// The path of the executable file.
     pub program: PathBuf,
     /// The arguments with which the executable is started.
     pub arguments: Vec<OsString>,

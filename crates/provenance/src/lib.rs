@@ -1,6 +1,6 @@
 //! The provenance of measured figures: the command, the build, the time, the duration and the host.
 //!
-//! Every verb that writes a result includes a [`Provenance`] with the same keys. A measurement
+//! Every command that writes a result includes a [`Provenance`] with the same keys. A measurement
 //! calls [`Began::now`] before it measures anything, and [`Began::provenance`] whenever it writes a
 //! result.
 
