@@ -94,9 +94,9 @@ pub(super) enum System {
     Memory,
     /// Tables that are accessed alone, without packets (T).
     TableAlone,
-    /// `planimeter switch` on veth (V).
+    /// The software switch `planimeter switch` on virtual Ethernet interfaces (V).
     Veth,
-    /// Open vSwitch (O).
+    /// The software switch Open vSwitch (O).
     OpenVswitch,
     /// A computation instead of a measurement (K).
     Computed,
@@ -248,7 +248,8 @@ mod tests {
                 assert!(!claim.parts.is_empty(), "{id}");
                 assert!(claim.parts.iter().all(|part| keys.insert(&part.key)), "{id}: a key twice");
                 assert!(claim.published.iter().all(|one| !one.text.is_empty()), "{id}");
-                // What nothing was published of has a shape and no value to be equivalent to.
+                // A part without a published value has a shape, but no value to which it could be
+                // equivalent.
                 let has_value =
                     claim.parts.iter().any(|part| part.criterion.equivalent().is_some());
                 assert_eq!(claim.published.is_empty(), !has_value, "{id}");

@@ -39,7 +39,7 @@ pub(super) struct Paper {
     /// A short name of the paper, which says what it is about.
     pub(super) short: String,
     pub(super) citation: String,
-    /// The set-up of the authors' measurements.
+    /// The set-up with which the authors of the paper measured.
     pub(super) set_up: Vec<Aspect>,
     pub(super) exhibits: Vec<Exhibit>,
     /// The claims of the paper, in its order.

@@ -127,7 +127,8 @@ pub(super) fn designs(environment: &Environment<'_>) -> Result<Measured, Failure
         if environment.quick { &[0, 17, 19] } else { &[0, 4, 8, 12, 16, 17, 18, 19, 20] };
     let sizes: Vec<usize> = bits.iter().map(|bits| 1 << bits).collect();
     let all = machine::cores().map_err(Failure::run)?.len();
-    // The papers' claims on scaling are judged with two cores, and charts show all of them.
+    // The paper's claims on scaling are judged with two cores. The charts also show the rates of
+    // all cores.
     let mut cores = vec![1, 2, all];
     cores.retain(|count| *count <= all);
     cores.sort_unstable();

@@ -248,7 +248,8 @@ mod tests {
         for claim in papers().expect("the files").iter().flat_map(|paper| &paper.claims) {
             for decider in &claim.decided_by.0 {
                 let name = format!("{} by {:?}", claim.id, decider.system);
-                // Not at the end of a region, where the rounding of a mean decides.
+                // A number at the end of a region is avoided, because there the rounding of a mean
+                // would decide.
                 let within = |region: Region| {
                     let is_inside = |value: f64| {
                         [0.999, 1.001].iter().all(|factor| region.contains(value * factor))
@@ -275,7 +276,7 @@ mod tests {
                 assert_eq!(found.system, Some(decider.system), "{name}");
                 let found = judged(claim, *decider, &|part| rounds(outside(part)));
                 assert_eq!(found.verdict, Verdict::NotReproduced, "{name}");
-                // One part that is refuted refutes the claim, though another is not decided.
+                // One refuted part refutes the claim, even if another part is not decided.
                 let noise =
                     |part: &Part| Found::Rounds(vec![best(part), outside(part), best(part)]);
                 let found = judged(claim, *decider, &|part| match part.key == claim.parts[0].key {
@@ -346,7 +347,8 @@ mod tests {
         let table = of(System::TableAlone, &[0.06, 0.0601, 0.0599]);
         let run = Run { evidence: &[&packets, &table], exhibits: &[] };
         let found = judge(&claim, &run);
-        // The table alone agrees with the value, and may say no more than the shape.
+        // The figures of the table alone agree with the published value, but that system allows no
+        // stronger verdict than "in shape".
         assert_eq!((found.verdict, found.system), (Verdict::InShape, Some(System::TableAlone)));
     }
 }

@@ -80,7 +80,7 @@ pub(super) fn put_designs(measured: &mut Measured, findings: &Findings, largest:
     put("dynamic-over-original", ratios(&update(dynamic, none, largest, 1), &original));
 }
 
-/// The number of replicas of a table.
+/// The number of replicas of a measured table.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Replicas {
     /// One replica, which is read optimistically.
