@@ -1,4 +1,5 @@
-//! `planimeter compile`: checks a P4 program, and emits P4Info and the IR.
+//! `planimeter compile`: checks a P4 program, and writes its P4Info and its intermediate
+//! representation (IR).
 
 mod paths;
 mod tree;

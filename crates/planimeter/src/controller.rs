@@ -325,7 +325,7 @@ fn refuse(matches: &ArgMatches, names: &[&str], protocol: &str) -> Result<(), Fa
     }
 }
 
-/// Returns the first of these flags that occurs on the command line.
+/// Returns the first of the flags `names` that occurs on the command line; `None` if none does.
 fn first_given<'n>(matches: &ArgMatches, names: &[&'n str]) -> Option<&'n str> {
     // The identifier of a flag is the name of its field.
     names.iter().copied().find(|name| given(matches, &name.replace('-', "_")))

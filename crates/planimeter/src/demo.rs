@@ -1,4 +1,5 @@
-//! `planimeter demo`: answers all three questions with embedded examples, in one report.
+//! `planimeter demo`: measures a controller, a P4 program and a pipeline of this project, and
+//! bounds the delays of a network of them, in one report.
 
 mod controller;
 mod device;

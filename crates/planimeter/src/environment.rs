@@ -31,7 +31,8 @@ pub(crate) struct Environment<'a> {
     /// The run directory of the command. It contains the run directories of the measurements.
     pub(crate) directory: &'a Path,
     pub(crate) interrupt: &'a Arc<AtomicBool>,
-    /// Whether measurements are as short as possible, only to see that they work.
+    /// Whether the measurements are as short as possible, so that they only show that everything
+    /// works.
     pub(crate) quick: bool,
     pub(crate) quiet: bool,
     /// The files for papers that are written beside each report, such as LaTeX tables.

@@ -1,4 +1,4 @@
-//! Parsers of command-line words: lists, sizes, counts and durations.
+//! Parsers of words on the command line: lists, sizes, counts and durations.
 
 use std::ops::RangeInclusive;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! The loading of programs from files, for `compile`, `stf` and other verbs.
+//! The loading of programs from files, for `compile`, `stf` and other commands.
 
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};

@@ -27,7 +27,7 @@ impl Steps {
 
     pub(crate) fn show(&self, done: u64, of: u64, what: impl Into<String>) {
         let Self(bar) = self;
-        // Steps of another kind take another time each.
+        // The steps of a new kind take another time each, so the estimate starts anew.
         if done < bar.position() {
             bar.reset_eta();
         }
@@ -145,7 +145,7 @@ impl Progress {
         description.clone_into(&mut self.trial.lock().unwrap_or_else(PoisonError::into_inner));
     }
 
-    /// Prints a line above the progress line.
+    /// Prints a line of text above the progress line.
     pub(crate) fn line(&self, text: &str) {
         if self.bar.is_hidden() {
             eprintln!("{text}");

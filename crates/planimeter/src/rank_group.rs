@@ -22,7 +22,7 @@ pub(crate) struct RankGroup {
 
 /// The items of work that the ranks share.
 pub(crate) struct Items {
-    /// The name of each item, for reports.
+    /// The name of each item of work, for reports.
     pub(crate) names: Vec<String>,
     /// Further input of the work that must be equal at all ranks, such as the text of a file.
     pub(crate) basis: String,

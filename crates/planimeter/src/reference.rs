@@ -1,4 +1,4 @@
-//! The measurement of reference controllers by the probe on this host.
+//! The measurement of this project's reference controllers, by the probe on the same host.
 
 use std::sync::Arc;
 
@@ -39,7 +39,7 @@ impl Protocol {
 /// A description of how a reference controller is measured.
 pub(crate) struct Job<'a> {
     pub(crate) protocol: Protocol,
-    /// The number of emulated switches.
+    /// The number of switches that the probe emulates.
     pub(crate) switches: u32,
     /// The settings of the probe besides the protocol, the number of switches and the controller's
     /// address.

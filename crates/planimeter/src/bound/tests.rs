@@ -53,7 +53,8 @@ fn flags_become_settings() {
     assert_eq!(deadline.analyses(&large), [Analysis::Best]);
 }
 
-/// Returns a network of 2,001 hops.
+/// Returns a network of 2,001 flows through one server. It is so large that `quick` is its default
+/// analysis.
 fn large() -> Network {
     let flow = |number| {
         format!(

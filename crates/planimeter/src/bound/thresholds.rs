@@ -1,4 +1,5 @@
-//! `--threshold`: conditions on the bounds that every flow, or every server, must meet.
+//! `planimeter bound --threshold`: conditions on the bounds that every flow, or every server, must
+//! meet.
 
 use calculus::network::{Assessed, Load, Network, ServerBound};
 use calculus::{Extended, Rational};

@@ -144,7 +144,7 @@ pub(crate) struct Arguments {
                      and no links, and does not speak OpenFlow."
     )]
     pub(super) onos: Option<SocketAddr>,
-    // For the controllers that planimeter itself starts.
+    // This flag is only for the controllers that planimeter itself starts.
     #[arg(long, value_name = "PID", hide = true)]
     pub(super) parent: Option<u32>,
     /// Report on standard error each switch that connects or leaves, and rates every 5 s

@@ -1,4 +1,5 @@
-//! Tests of the arguments: the controller that they select, and the errors in them.
+//! Tests of the arguments of `planimeter controller`: the controller that they select, and the
+//! errors in them.
 
 use super::*;
 use clap::CommandFactory;

@@ -1,4 +1,5 @@
-//! `planimeter device import`: converts other tools' measurements to a campaign.
+//! `planimeter device import`: converts measurements of other tools to a campaign, as `planimeter
+//! device measure` writes it.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -233,7 +234,8 @@ fn write_blocks(
                     report::quantity(median.0 as f64 / 1e12, report::plot::Unit::Seconds)
                 )
             });
-            // A loss that cannot be observed is not reported as none.
+            // Losses can be observed only if the packets are numbered. Otherwise their number is
+            // not printed.
             let counts = match block.numbered {
                 true => block.counts.to_string(),
                 false => format!("{} delays", block.counts.received),

@@ -1,4 +1,4 @@
-//! `planimeter device model`: derives the model of a campaign.
+//! `planimeter device model`: derives the latency model of a device from a measurement campaign.
 
 use std::path::PathBuf;
 use std::process::ExitCode;

@@ -1,4 +1,5 @@
-//! `planimeter device predict`: predicts the delay of a program from known functions.
+//! `planimeter device predict`: predicts the delay of a program from the known costs of its
+//! functions.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;

@@ -1,4 +1,5 @@
-//! `planimeter device verify`: compares a model with cells that it was not derived from.
+//! `planimeter device verify`: compares the predictions of a model with measurements from which it
+//! was not derived.
 
 use std::path::PathBuf;
 use std::process::ExitCode;

@@ -1,5 +1,5 @@
-//! The null controller of `--calibrate`, which answers everything. The rate measured against it is
-//! the maximum of the probe on this host.
+//! The null controller of `planimeter probe --calibrate`, which answers everything. The rate that
+//! is measured with it is the maximum rate of the probe on this host.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! `planimeter probe --paths FILE`: measures the shortcut paths of a controller, one after the
+//! `planimeter probe --paths FILE`: measures the shortcut paths through a controller, one after the
 //! other.
 
 mod process;

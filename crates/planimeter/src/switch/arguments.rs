@@ -591,7 +591,7 @@ mod tests {
         assert!(wide.is_err(), "egress_spec has nine bits");
     }
 
-    /// A TLS flag that would have no effect is an error, because a user relies on it.
+    /// A TLS flag that would have no effect is refused, because the user relies on it.
     #[test]
     fn flags_of_tls_work_or_are_refused() {
         for (line, missing) in [

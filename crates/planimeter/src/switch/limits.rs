@@ -1,4 +1,5 @@
-//! The flags of `planimeter switch` that limit the resources of its peers.
+//! The flags of `planimeter switch` that limit the resources which its peers, such as controllers,
+//! may take.
 
 use std::time::Duration;
 

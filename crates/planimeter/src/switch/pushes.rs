@@ -1,4 +1,4 @@
-//! The flags that limit the resources of pushed pipelines.
+//! The flags of `planimeter switch` that limit the resources of pipelines which controllers push.
 
 use std::time::Duration;
 
@@ -13,7 +13,8 @@ pub(crate) const LOAD: &str = "load";
 
 const HEADING: &str = "Pushed pipelines";
 
-/// The limits on a pipeline that a controller pushes, and the place where it is loaded.
+/// The flags for the limits on pipelines that controllers push, and for the thread or process that
+/// loads them.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct PushArguments {
     /// The place where a pushed pipeline is loaded: process or thread

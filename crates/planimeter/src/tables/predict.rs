@@ -37,7 +37,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// A table for which a prediction is requested.
+/// A table whose memory and cache use is predicted.
 pub(super) struct Subject {
     pub(super) name: String,
     /// The layout of the table's entries, or the reason why no design can store the table.
@@ -127,7 +127,7 @@ impl Question {
                 },
             )
         };
-        // A recommendation that a program would be refused with is worse than none.
+        // No recommendation is better than a design with which the program would be refused.
         if let Err(error) = design.check(asks) {
             return format!("  No design fits: {error}");
         }

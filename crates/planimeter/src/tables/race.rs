@@ -1,4 +1,5 @@
-//! `planimeter tables --lost-updates`: counts the lost updates of the paper's data race.
+//! `planimeter tables --lost-updates`: counts the updates that are lost in the data race which the
+//! paper on tables written by packets describes.
 
 use std::process::ExitCode;
 

@@ -1,4 +1,5 @@
-//! The processes of a user's commands that put a controller on one of its paths.
+//! The processes of the user's commands that prepare or start a controller, so that it takes one of
+//! its paths.
 
 use std::fs::File;
 use std::os::unix::process::CommandExt;
