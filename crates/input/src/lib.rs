@@ -16,7 +16,7 @@ const LONGEST_LINE: usize = 400;
 /// The numbers of characters that remain at the beginning and at the end of a shortened line.
 const SHOWN: [usize; 2] = [240, 120];
 
-/// Reads a file.
+/// Reads the whole content of a file.
 ///
 /// # Errors
 ///
@@ -26,7 +26,7 @@ pub fn read(path: &Path) -> io::Result<Vec<u8>> {
     read_up_to(path, MOST_BYTES)
 }
 
-/// Reads a file of text.
+/// Reads the whole content of a text file.
 ///
 /// # Errors
 ///

@@ -43,8 +43,8 @@ pub(crate) struct Header {
 }
 
 impl Header {
-    /// Returns the header for a child process that this process starts, to load a pipeline with
-    /// `settings`.
+    /// Returns the header that this process sends to a child process, which is to load a pipeline
+    /// with `settings`.
     pub(crate) fn new(settings: &Settings) -> Self {
         let Settings { limits, path, v1model } = settings;
         Self {
