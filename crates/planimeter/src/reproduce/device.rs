@@ -11,7 +11,7 @@ use super::section::Measured;
 use crate::environment::{DeviceRun, Environment, SEED, seconds, within};
 use crate::failure::Failure;
 
-/// Whether the P4 pipeline is interpreted or compiled.
+/// The way in which the measured P4 pipeline is executed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Path {
     Interpreter,
@@ -35,7 +35,7 @@ fn plan(path: Path, quick: bool) -> String {
 }
 
 /// Returns the number of rounds of a campaign. Claims are judged by one figure of each round. A
-/// round consists of several repetitions, so that its largest delay is known.
+/// round consists of several repetitions, because a single one may miss the largest delay.
 fn rounds(quick: bool) -> u32 {
     if quick { 3 } else { 5 }
 }

@@ -52,7 +52,7 @@ pub(super) struct Paper {
 pub(super) struct Exhibit {
     /// The name on the command line: paper, kind and number, such as `tables-fig-4`.
     pub(super) id: String,
-    /// The name in the paper, which consists of kind and number.
+    /// The name in the paper, such as `Fig. 4`.
     pub(super) name: String,
     pub(super) title: String,
     /// The experiment that measures the values of this figure or table here.

@@ -73,8 +73,8 @@ fn rate(case: &Case) -> Option<Value> {
     Estimate::of(&case.rates()).map(|rate| Value::estimate(&rate, Unit::PerSecond))
 }
 
-/// Measures Table 1 and Fig. 2 of the paper: the update methods of its largest table, with the
-/// storage `original`.
+/// Measures Table 1 and Fig. 2 of the paper on tables written by packets: the update methods of its
+/// largest table, with the storage `original`.
 pub(super) fn update_methods(environment: &Environment<'_>) -> Result<Measured, Failure> {
     let entries = if environment.quick { 1 << 12 } else { 1 << 20 };
     let pointer = one(Storage::Original, entries);
@@ -121,7 +121,8 @@ pub(super) fn update_methods(environment: &Environment<'_>) -> Result<Measured, 
     Ok(measured)
 }
 
-/// Measures Fig. 4 to 6 of the paper: reads and updates in place with several table designs.
+/// Measures Fig. 4 to 6 of the paper on tables written by packets: reads and updates in place with
+/// several table designs.
 pub(super) fn designs(environment: &Environment<'_>) -> Result<Measured, Failure> {
     let bits: &[u32] =
         if environment.quick { &[0, 17, 19] } else { &[0, 4, 8, 12, 16, 17, 18, 19, 20] };
@@ -153,7 +154,7 @@ pub(super) fn designs(environment: &Environment<'_>) -> Result<Measured, Failure
 }
 
 /// Returns the combinations of designs, sizes and cores that are measured for Fig. 4 to 6 of the
-/// paper.
+/// paper on tables written by packets.
 fn design_selections(sizes: &[usize], cores: &[usize]) -> [Selection; 4] {
     let base = Selection { sizes: sizes.to_vec(), ..one(Storage::Dynamic, 1) };
     let reads = Selection {
@@ -182,7 +183,8 @@ fn design_selections(sizes: &[usize], cores: &[usize]) -> [Selection; 4] {
     [reads, replicas, several, locks]
 }
 
-/// Adds to `measured` the values and the chart of Fig. 4 of the paper: reads by one core.
+/// Adds to `measured` the values and the chart of Fig. 4 of the paper on tables written by packets:
+/// reads by one core.
 fn put_reads(measured: &mut Measured, findings: &Findings) {
     let mut lines = Vec::new();
     for (name, storage, buffered) in [
@@ -274,8 +276,8 @@ fn put_ratios(measured: &mut Measured, findings: &Findings, largest: usize, all:
     }
 }
 
-/// Adds to `measured` the values and the charts of Fig. 5 and 6 of the paper: updates in place by
-/// storage and by lock.
+/// Adds to `measured` the values and the charts of Fig. 5 and 6 of the paper on tables written by
+/// packets: updates in place by storage and by lock.
 fn put_updates(measured: &mut Measured, findings: &Findings, sizes: &[usize], cores: &[usize]) {
     let none = EntryLock::None;
     for (exhibit, storages, locks) in [
@@ -310,8 +312,8 @@ fn figure(title: &str, what: &str, lines: Vec<Line>) -> Figure {
     Figure::plot(Plot::of_values(title, Axis::binary("entries"), y, lines), "")
 }
 
-/// Computes the values of Equations 1 to 5 of the paper with the models of `planimeter tables
-/// --predict`.
+/// Computes the values of Equations 1 to 5 of the paper on tables written by packets, with the
+/// models of `planimeter tables --predict`.
 pub(super) fn equations() -> Result<Measured, Failure> {
     const CACHE: usize = 15 << 20;
     let layout = |bytes: usize| Layout::new(32, bytes, 1).map_err(Failure::run);

@@ -14,7 +14,7 @@ use crate::invocation;
 /// the claim.
 const RISK: f64 = 0.01;
 
-/// What a run found about one part of a claim, with one kind of system.
+/// The finding of a run about one part of a claim, measured with one kind of system.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct Evidence {
     /// The key of the part of the claim.
@@ -137,7 +137,7 @@ fn judge_by(claim: &Claim, decider: Decider, run: &Run<'_>) -> Option<Judged> {
     Some(Judged { verdict, system: Some(decider.system), parts })
 }
 
-/// Whether each part of a claim agrees with what was measured.
+/// The agreements between the parts of a claim and the measured figures.
 #[derive(Default)]
 struct Agreements {
     all: Vec<Agreement>,

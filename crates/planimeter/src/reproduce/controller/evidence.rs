@@ -130,10 +130,10 @@ pub(super) fn put_many_switches(measured: &mut Measured, points: &[(Protocol, &s
     put("use.p4runtime-over-openflow", over);
 }
 
-/// Adds to `measured` the rates of the paths through the controller, by which claims are judged. At
-/// P1, and at P2 without the bottleneck, the controller may answer all packet-ins that are offered.
-/// These rates are then lower bounds, which makes the claims harder to meet. At all other paths,
-/// the controller must be the limit.
+/// Adds to `measured` the rates of the paths through the controller, by which claims are judged. On
+/// the path P1, and on P2 without the bottleneck, the controller may answer all packet-ins that are
+/// offered. These rates are then lower bounds, which makes the claims harder to meet. On all other
+/// paths, the controller must be the limit.
 pub(super) fn put_paths(measured: &mut Measured, plan: &Plan, points: &[Option<&Point>]) {
     let point = |variant: &str, name: &str| {
         let paths = plan.paths.iter().zip(points);

@@ -89,8 +89,8 @@ impl Round {
     }
 
     /// Returns the largest mean error of the predictions for one function, as a positive number.
-    /// The mean is over all combinations with that function, which are a row or a column of a
-    /// table, at the median of their delays.
+    /// For each function, the mean is over the median delays of all predicted combinations that
+    /// contain it.
     fn worst_mean(&self) -> Option<f64> {
         let mut by_function: BTreeMap<String, Vec<f64>> = BTreeMap::new();
         for cell in self.verification.cells.iter().filter(|cell| !cell.training) {
