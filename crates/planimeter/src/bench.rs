@@ -126,8 +126,9 @@ fn broken(points: &[throughput::Point], thresholds: &[Condition]) -> Vec<String>
     broken
 }
 
-/// Returns the exit status of `planimeter bench` and prints the reasons for a failure. It is 1 if a
-/// threshold does not hold, an output was wrong, or nothing was measured, and otherwise 0.
+/// Prints the reasons for a failure, and returns the exit status of `planimeter bench`. The status
+/// is 1 if a threshold does not hold, an output was wrong, or nothing was measured, and otherwise
+/// 0.
 fn verdict(points: &[throughput::Point], broken: &[String]) -> u8 {
     let cases = || points.iter().flat_map(|point| &point.findings.cases);
     let refused = cases().filter_map(|case| Some((case.path, case.refused.as_ref()?)));
@@ -153,8 +154,8 @@ fn value(metric: &str, case: &Case) -> Option<f64> {
     }
 }
 
-/// Returns the name of the program to measure and the program: the one on the command line, or
-/// otherwise that of the paper.
+/// Returns the P4 program to measure, preceded by its name. It is the program that the command line
+/// names, or otherwise `entry_update.p4`.
 fn program(arguments: &Arguments) -> Result<(String, Program), Failure> {
     let sources = &arguments.stored.sources;
     match &arguments.program {

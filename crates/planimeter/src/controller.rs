@@ -64,7 +64,7 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<ExitCode, Failure> {
 }
 
 /// Makes the kernel kill this process when its parent ends, for whatever reason. Returns false if
-/// the process with the id `parent` is no longer its parent, because it has ended.
+/// the process with the id `parent` has already ended, and is no longer the parent.
 pub(crate) fn ends_with(parent: u32) -> bool {
     use rustix::process::{Signal, getppid, set_parent_process_death_signal};
     let _ = set_parent_process_death_signal(Some(Signal::KILL));
@@ -314,8 +314,8 @@ fn identity(flags: &arguments::Tls) -> Result<Option<(Pem, Pem)>, Failure> {
     }
 }
 
-/// Returns an error if one of the flags `names` was given. They belong to the protocol `protocol`,
-/// and would have no effect with the other protocol.
+/// Returns an error if one of the flags `names` was given. They apply only to `protocol`, and have
+/// no effect with the protocol that was selected.
 fn refuse(matches: &ArgMatches, names: &[&str], protocol: &str) -> Result<(), Failure> {
     match first_given(matches, names) {
         Some(name) => Err(Failure::input(format!(

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 
-/// Returns a parser of an argument that must be one of these names. The result is the value beside
-/// the name.
+/// Returns a parser of an argument that must be one of the names in `known`. It yields the value
+/// beside the name.
 pub(crate) fn one_of<T: Clone + Send + Sync + 'static>(
     known: impl IntoIterator<Item = (&'static str, T)>,
 ) -> impl TypedValueParser<Value = T> {

@@ -108,8 +108,8 @@ pub(crate) struct Progress {
 }
 
 const REFRESH: Duration = Duration::from_millis(250);
-/// The interval of progress messages if standard error is not a terminal, on which a line could be
-/// redrawn.
+/// The interval of progress messages if standard error is not a terminal. Only on a terminal can a
+/// line be redrawn instead.
 const MINUTE: Duration = Duration::from_secs(60);
 /// The time after which unfinished work shows its progress.
 const SOON: Duration = Duration::from_secs(1);
@@ -131,7 +131,8 @@ impl Progress {
         Self { bar, stop, thread: Some(thread), about: String::new(), trial }
     }
 
-    /// Adds the name of the larger task to which all trials belong to the progress line.
+    /// Shows `what` on the progress line. It is the name of a larger task, which consists of all
+    /// trials.
     pub(crate) fn about(mut self, what: &str) -> Self {
         self.about = format!("{what}: ");
         self

@@ -26,7 +26,7 @@ pub(crate) struct Items {
     pub(crate) names: Vec<String>,
     /// Further input of the work that must be equal at all ranks, such as the text of a file.
     pub(crate) basis: String,
-    /// The cores that the items occupy, if ranks must not share cores.
+    /// The cores that the items occupy, if ranks must not share cores; otherwise `None`.
     pub(crate) cores: Option<Vec<usize>>,
 }
 
@@ -101,8 +101,7 @@ impl RankGroup {
 }
 
 /// Returns the exit status of a command whose work the ranks share. A nonzero `verdict` is the exit
-/// status. Otherwise it is 130 after an interrupt, 1 if a part of the work is missing, and 0 if
-/// nothing is.
+/// status. Otherwise it is 130 after an interrupt, 1 if a part of the work is missing, and else 0.
 pub(crate) fn status(verdict: u8, provenance: &Provenance, interrupted: bool) -> u8 {
     match verdict {
         0 if interrupted => INTERRUPTED,

@@ -388,7 +388,7 @@ fn one_run(
 }
 
 /// Creates a fresh switch on the requested execution path, and installs the entries of `files`.
-/// `way` is the way in which the switch executes a compiled program.
+/// `way` selects how the switch executes a compiled program.
 fn with_entries(
     program: &Program,
     files: &[PathBuf],

@@ -36,12 +36,14 @@ pub(crate) struct Stored {
 }
 
 impl Stored {
-    /// Parses these flags from the matches of a command that defines its other flags by name.
+    /// Parses `--storage`, and the flags that say how a program is read, from the matches of a
+    /// command that defines its other flags by name.
     pub(crate) fn of(matches: &ArgMatches) -> Result<Self, Failure> {
         Self::from_arg_matches(matches).map_err(Failure::input)
     }
 
-    /// Returns the definitions of these flags, for a command that defines its other flags by name.
+    /// Returns the definitions of `--storage`, and of the flags that say how a program is read, for
+    /// a command that defines its other flags by name.
     pub(crate) fn arguments() -> Vec<Arg> {
         Self::augment_args(Command::default()).get_arguments().cloned().collect()
     }

@@ -5,7 +5,7 @@ use statistics::{Condition, ConditionError, Unit};
 /// A metric that conditions of `--threshold` may name, and its unit.
 pub(crate) type Metric = (&'static str, Unit);
 
-/// Returns a parser of conditions of `--threshold` on one of these metrics.
+/// Returns a parser of conditions of `--threshold`, which must name one of `metrics`.
 pub(crate) fn condition(
     metrics: &'static [Metric],
 ) -> impl Fn(&str) -> Result<Condition, ConditionError> + Clone {

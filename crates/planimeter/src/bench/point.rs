@@ -54,8 +54,8 @@ impl Audience {
         Self { steps, interrupt: interrupt.clone() }
     }
 
-    /// Measures one point: a program with some packets. After an interrupt, the point contains the
-    /// repetitions that were complete.
+    /// Measures a program with the packets of `traffic`. After an interrupt, the returned point
+    /// contains only the repetitions that were complete.
     pub(super) fn point(
         &self,
         subject: &Subject,
@@ -88,7 +88,7 @@ struct Watcher {
     what: String,
     /// The measured point as of the last complete repetition; `None` before the first.
     kept: Arc<Mutex<Option<throughput::Point>>>,
-    /// The measured point without results; `None` until its packets are known.
+    /// The program with its packets, before any result; `None` until the packets exist.
     workload: Option<throughput::Point>,
 }
 
@@ -164,8 +164,8 @@ fn point(workload: &Workload, findings: Findings) -> throughput::Point {
     }
 }
 
-/// Locks a mutex, even if a thread panicked while holding it. This is sound because no value behind
-/// a mutex of this module is ever changed in part.
+/// Locks a mutex, even if a thread panicked while holding it. This is sound because the values
+/// behind the mutexes of this module are only replaced as a whole, and never half changed.
 fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -326,9 +326,9 @@ impl Arguments {
         }
     }
 
-    /// Returns the analyses that `--analysis` names, in that order. If it names none, returns the
-    /// default for the size of the network. With a deadline, the default is `best` for any size,
-    /// because only flows that exceed the deadline take long.
+    /// Returns the analyses that `--analysis` names, in the order in which they are named. If it
+    /// names none, returns the default for the size of the network. With a deadline, the default is
+    /// `best` for any size, because only flows that exceed the deadline take long.
     pub(super) fn analyses(&self, network: &Network) -> Vec<Analysis> {
         let mut analyses = Vec::new();
         for named in &self.analysis {

@@ -32,8 +32,8 @@ pub(super) fn part(environment: &Environment<'_>) -> Result<Part, Failure> {
     Ok(Part { section: section(&points, findings.as_ref()), findings: found, notes: Vec::new() })
 }
 
-/// Measures the throughput of the P4 program of the paper, interpreted and as machine code, for
-/// several numbers of table entries.
+/// Measures the throughput of the P4 program `entry_update.p4`, interpreted and as machine code,
+/// for several numbers of table entries.
 fn program(environment: &Environment<'_>) -> Result<Vec<throughput::Point>, Failure> {
     let directory = environment.make("program")?;
     let (name, program) = bench::paper(&p4lang::preprocess::Options::default())?;

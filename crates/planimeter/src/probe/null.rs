@@ -57,8 +57,8 @@ fn gather(config: &Config) -> Duration {
     if is_dense && shares { GATHER } else { Duration::ZERO }
 }
 
-/// Returns a note for readers of the result that round-trip times are longer, if the null
-/// controller collects packet-ins before it answers them.
+/// Returns a note for readers of the result if the null controller collects packet-ins before it
+/// answers them, because this prolongs round-trip times.
 pub(super) fn note(config: &Config) -> Option<String> {
     let gather = gather(config);
     (!gather.is_zero()).then(|| {

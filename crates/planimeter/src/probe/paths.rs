@@ -100,8 +100,8 @@ fn folder(number: usize, path: &Path) -> String {
     name.chars().map(safe).take(80).collect()
 }
 
-/// Measures one path through a controller. Runs the commands of the plan that prepare or start the
-/// controller for this path first.
+/// Measures one path through a controller. First runs the commands of the plan that prepare or
+/// start the controller for this path.
 fn one(
     path: &Path,
     resolved: &Resolved,

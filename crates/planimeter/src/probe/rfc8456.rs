@@ -65,9 +65,9 @@ pub(super) fn run(resolved: &Resolved, tests: Tests) -> Result<ExitCode, Failure
     })
 }
 
-/// Returns an object that loads each pipeline which the controller pushes in a child process first;
-/// `None` if the controller's protocol has no pipelines. If no child process can be started,
-/// returns `None` and adds a note, and pipelines are loaded in this process only.
+/// Returns an object that tries each pipeline of the controller in a child process before the
+/// pipeline is loaded, or `None` if the protocol has no pipelines. If no child process can be
+/// started, returns `None` and adds a note.
 fn rehearsal(protocol: Protocol, notes: &mut Vec<String>) -> Option<Arc<dyn Rehearsal>> {
     if protocol != Protocol::P4Runtime {
         return None;

@@ -20,8 +20,8 @@ pub(super) fn port_and_file(text: &str) -> Result<(u32, PathBuf), String> {
     Ok((port, PathBuf::from(file)))
 }
 
-/// Sends the packets of a capture to a port of the switch, one second after the last packet before
-/// them. The times between the packets are those of the capture.
+/// Sends the packets of a capture to a port of the switch. The first is sent one second after the
+/// last packet of the script, and the times between the packets are those of the capture.
 pub(super) fn replay(
     switch: &mut Switch,
     port: u32,

@@ -16,8 +16,8 @@ const WIDTH: usize = 80;
 /// The version of the JSON format in which coverage is written.
 const SCHEMA_VERSION: u32 = 1;
 
-/// Prints which parts of a program the scripts reached on a single switch, and writes the same as
-/// JSON to `file` if it is given.
+/// Prints which parts of a program the scripts reached on a single switch. If `file` is given, also
+/// writes them there as JSON.
 pub(super) fn of_switch(
     coverage: &Coverage,
     program: &Path,
@@ -35,7 +35,7 @@ pub(super) fn of_switch(
 }
 
 /// Prints which parts of each program of a network the scripts reached, with the switches that run
-/// the program. Writes the same as JSON to `file` if it is given.
+/// the program. If `file` is given, also writes them there as JSON.
 pub(super) fn of_network(
     covered: &[(&Running, &Covered)],
     topology: &Topology,

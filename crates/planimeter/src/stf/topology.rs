@@ -137,8 +137,8 @@ impl Topology {
         Ok(of_all_ways(runs))
     }
 
-    /// Runs a script in a network of fresh switches. Switches whose compiled program supports it
-    /// are executed in the way `way`.
+    /// Runs a script in a network of fresh switches. `way` selects how they execute compiled
+    /// programs, where a program supports it.
     fn run_on(
         &self,
         programs: &[Running],
@@ -210,8 +210,8 @@ impl Topology {
         })
     }
 
-    /// Returns the path of a file that the topology names. It is relative to the directory of the
-    /// topology, to the parent of that directory, or to the current directory.
+    /// Finds a file that the topology names, and returns its path. The name may be relative to the
+    /// directory of the topology, to the parent of that directory, or to the current directory.
     fn beside(&self, file: &str) -> Result<PathBuf, Failure> {
         let folder = self.path.parent().unwrap_or(Path::new(""));
         let places = [

@@ -398,8 +398,8 @@ fn thrift_address(text: &str) -> Result<SocketAddr, String> {
     }
 }
 
-/// Returns the path of the program that the switch executes; `None` if none is given, or `--no-p4`
-/// is.
+/// Returns the path of the program that the switch executes; `None` if the command line names no
+/// program or contains `--no-p4`.
 pub(super) fn program(matches: &ArgMatches) -> Option<&Path> {
     let path = |name: &str| matches.get_one::<PathBuf>(name).map(PathBuf::as_path);
     if matches.get_flag("no-p4") {
@@ -429,8 +429,8 @@ pub(super) fn path(matches: &ArgMatches) -> softswitch::Path {
     }
 }
 
-/// Returns where a change is when the switch confirms it to a controller: on the storage medium
-/// with `--journal-sync`, and otherwise in the kernel.
+/// Returns how safe a change by a controller is when the switch confirms it: on the storage medium
+/// with `--journal-sync`, and otherwise handed to the kernel.
 pub(super) fn durability(matches: &ArgMatches) -> softswitch::Durability {
     if matches.get_flag("journal-sync") {
         softswitch::Durability::Medium

@@ -235,7 +235,7 @@ fn read_p4info(path: &Path) -> Result<P4Info, Failure> {
 }
 
 /// Returns the size of the receive ring of each packet socket: `asked` KiB, or a size that suits
-/// this machine if it is `None`.
+/// this machine if `asked` is `None`.
 pub(crate) fn ring_memory(planned: &[Planned], workers: usize, asked: Option<u32>) -> RingMemory {
     let ports = planned.iter().flat_map(|device| &device.ports);
     let sockets = ports.filter(|port| matches!(port.spec.source, Source::AfPacket { .. })).count();

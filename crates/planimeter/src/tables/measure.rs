@@ -281,7 +281,7 @@ fn plan(arguments: &Arguments, settings: &Settings) -> Result<Plan, Failure> {
     Plan::new(&selections).map_err(Failure::input)
 }
 
-/// Prints the cases of the plan, and the combinations that are not offered with the reasons.
+/// Prints the cases of the plan, and the combinations that are not offered, with the reasons.
 fn list(plan: &Plan) {
     for case in &plan.cases {
         println!("{}", name(case));

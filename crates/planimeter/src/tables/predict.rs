@@ -286,7 +286,7 @@ mod tests {
         assert_eq!([0, 999, 1000, 178_734].map(grouped), ["0", "999", "1,000", "178,734"]);
     }
 
-    /// For every combination of requirements, the recommended design satisfies them.
+    /// The recommended design satisfies the requirements, for each combination of requirements.
     #[test]
     fn recommendations_meet_the_requirements() {
         let layout = Layout::new(32, 9, 1 << 20).expect("a layout");
