@@ -46,7 +46,7 @@ impl Bits {
         Self { width, signed: true, words }
     }
 
-    /// Returns zero of the given type.
+    /// Returns zero as `int<width>` if `signed` is true, and as `bit<width>` otherwise.
     #[must_use]
     pub fn zero(width: u32, signed: bool) -> Self {
         Self { width, signed, words: Words::zero(width) }
@@ -66,7 +66,8 @@ impl Bits {
         Self::unsigned(1, u128::from(value))
     }
 
-    /// Returns `value` modulo 2^`width` in the given type.
+    /// Returns `value` modulo 2^`width` as `int<width>` if `signed` is true, and as `bit<width>`
+    /// otherwise.
     #[must_use]
     pub fn from_bigint(width: u32, signed: bool, value: &BigInt) -> Self {
         let mut words = Words::zero(width);
@@ -172,7 +173,7 @@ impl Bits {
         Self { width: self.width, signed: self.signed, words }
     }
 
-    /// Casts `other` to the type of `self`. Borrows `other` if it already has that type.
+    /// Returns `other` cast to the type of `self`, or `other` itself if it already has that type.
     fn matched<'a>(&self, other: &'a Self) -> std::borrow::Cow<'a, Self> {
         if other.width == self.width && other.signed == self.signed {
             std::borrow::Cow::Borrowed(other)
@@ -372,8 +373,9 @@ impl Bits {
         joined
     }
 
-    /// Casts the value to another type. A narrower result is truncated. A wider one is
-    /// zero-extended from a `bit<W>` and sign-extended from an `int<W>`.
+    /// Returns the value cast to `int<width>` if `signed` is true, and to `bit<width>` otherwise. A
+    /// narrower result is truncated. A wider one is zero-extended from a `bit<W>` and sign-extended
+    /// from an `int<W>`.
     #[must_use]
     pub fn cast(&self, width: u32, signed: bool) -> Self {
         let negative = self.is_negative();
@@ -384,7 +386,7 @@ impl Bits {
         Self { width, signed, words }
     }
 
-    /// Compares the numeric values, regardless of their types.
+    /// Compares the numeric values of `self` and `other`, whose types may differ.
     #[must_use]
     pub fn compare(&self, other: &Self) -> Ordering {
         match (self.is_negative(), other.is_negative()) {

@@ -68,8 +68,8 @@ pub enum Transition {
 }
 
 impl Transition {
-    /// Returns the targets, in the order in which the source names them. A target appears as often
-    /// as it is named.
+    /// Returns the targets of the transition, in the order in which the source names them. A target
+    /// that several cases name is returned several times.
     pub fn targets(&self) -> impl Iterator<Item = Target> + '_ {
         let (direct, cases) = match self {
             Self::Direct(target) => (Some(*target), &[][..]),
@@ -78,7 +78,7 @@ impl Transition {
         direct.into_iter().chain(cases.iter().map(|case| case.target))
     }
 
-    /// Returns the states among the targets.
+    /// Returns the states to which the transition may lead, without `accept` and `reject`.
     pub fn next_states(&self) -> impl Iterator<Item = StateId> + '_ {
         self.targets().filter_map(|target| match target {
             Target::State(state) => Some(state),
@@ -90,7 +90,8 @@ impl Transition {
 /// A case of a `select` expression.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SelectCase {
-    /// The key sets: one for each subject, or a single value set or `_` for all of them.
+    /// The key sets of the case: one for each subject of the `select` expression, or a single value
+    /// set or `_` for all of them.
     pub key_sets: Vec<KeySet<Expression>>,
     /// The target of the transition if the case matches.
     pub target: Target,

@@ -1,6 +1,6 @@
-//! The call graph of a program. The validator checks with it that no callable calls itself and that
-//! calls nest no deeper than the limit, since P4 has no recursion and readers of the IR recurse
-//! over calls.
+//! The call graph of a program, from which the validator checks that no callable (action, function,
+//! control, parser or table) calls itself and that calls nest no deeper than the limit. P4 has no
+//! recursion, and readers of the IR recurse over calls.
 
 use super::validate::Violation;
 use super::{
@@ -48,7 +48,7 @@ pub(super) fn check(program: &Program, limits: &CompileLimits) -> Result<(), Vio
     }
 }
 
-/// A callable of the program.
+/// A callable of the program, as one call refers to it.
 #[derive(Clone, Copy)]
 enum Callee {
     Action(ActionId),
@@ -58,11 +58,13 @@ enum Callee {
     Table(TableId),
 }
 
-/// All callables of a program in one list: actions, functions, controls, parsers, tables.
+/// The call graph, which numbers all callables of a program in one list: actions, functions,
+/// controls, parsers, tables.
 struct Graph {
-    /// The position of the first callable of each kind.
+    /// The number of the first callable of each kind.
     firsts: [usize; 5],
-    /// The callees of each callable, repeated as often as they are called.
+    /// The numbers of the callees of each callable. A callee that is called several times is
+    /// repeated.
     calls: Vec<Vec<usize>>,
 }
 
@@ -158,7 +160,7 @@ impl Graph {
     }
 }
 
-/// Calls `visit` with the callee of each call in the blocks.
+/// Calls `visit` with the callee of every call in the blocks, in any order of nesting.
 fn each_call<'b>(blocks: impl IntoIterator<Item = &'b Block>, visit: &mut dyn FnMut(Callee)) {
     let mut open: Vec<&Block> = blocks.into_iter().collect();
     while let Some(block) = open.pop() {
@@ -188,7 +190,7 @@ mod tests {
     use super::*;
     use crate::{Architecture, Function, Statement};
 
-    /// Builds a program of functions, each of which calls the previous one `calls` times.
+    /// Returns a program of functions, each of which calls the function before it `calls` times.
     fn chain(functions: u32, calls: usize) -> Program {
         let mut program = Program::empty(Architecture::V1model);
         program.errors.push("NoError".to_owned());

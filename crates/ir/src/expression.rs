@@ -56,13 +56,14 @@ pub enum ExpressionKind {
     IsValid(Place),
     /// `stack.lastIndex`, of type `bit<32>`.
     LastIndex(Place),
-    /// A struct or tuple with these fields, or a valid header with these fields.
+    /// Builds a struct, a tuple or a valid header from the values of its fields.
     Composite(Vec<Expression>),
-    /// A header stack with these elements. Its next index is the number of elements.
+    /// Builds a header stack from its elements. The next index of the stack is the number of
+    /// elements.
     Stack(Vec<Expression>),
     /// An invalid header or header union (`{#}`).
     Invalid,
-    /// `packet.length()`: the length in bytes, of type `bit<32>`.
+    /// `packet.length()`: the length of the packet in bytes, of type `bit<32>`.
     PacketLength,
 }
 
@@ -70,20 +71,21 @@ pub enum ExpressionKind {
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Value {
-    /// A value of type `bit<W>` or `int<W>`, or of type `ActionRun` as a `bit<32>`.
+    /// A value of type `bit<W>` or `int<W>`, or the value of an `action_run` as a `bit<32>`.
     Bits(Bits),
     /// A value of type `bool`.
     Bool(bool),
-    /// A value of type `error`: the position in `Program::errors`.
+    /// A value of type `error`: the position of the error in `Program::errors`.
     Error(u32),
-    /// A value of an enumeration without an underlying type: the position in its members.
+    /// A value of an enumeration without an underlying type: the position of the member in the
+    /// enumeration.
     Enum(u32),
     /// A value of type `string`.
     String(String),
     /// A value of type `int`.
     Integer(BigInt),
-    /// A struct, tuple or header, for constructor arguments and initial values from the control
-    /// plane.
+    /// A struct, tuple or header: the values of its fields. It occurs in constructor arguments and
+    /// in initial values that the control plane sets.
     Composite(Vec<Value>),
 }
 
@@ -153,7 +155,7 @@ pub enum BinaryOperator {
 pub struct Place {
     /// The variable.
     pub variable: VariableId,
-    /// The projections that lead from the variable to the part, outermost first.
+    /// The steps that lead from the variable to the part, outermost first.
     pub path: Vec<Projection>,
 }
 
@@ -186,7 +188,7 @@ impl Place {
         Self { variable, path: Vec::new() }
     }
 
-    /// Appends a step to the field at `position`.
+    /// Returns the place of the field at `position` in the value at this place.
     #[must_use]
     pub fn field(mut self, position: u32) -> Self {
         self.path.push(Projection::Field(position));
@@ -195,8 +197,8 @@ impl Place {
 }
 
 impl Program {
-    /// Returns the type of the value at a place. Returns `None` for a slice, whose type need not be
-    /// among the types of the program, and for a place that does not exist.
+    /// Returns the type of the value at a place. Returns `None` if the place does not fit the types
+    /// of the program, and also for a slice, whose type need not be among them.
     #[must_use]
     pub fn place_type(&self, place: &Place) -> Option<TypeId> {
         let mut current = self.variables.get(place.variable.index())?.type_id;

@@ -20,12 +20,12 @@ macro_rules! names {
                 $(#[$variant_doc])*
                 $variant,
             )*
-            /// A name that the built-in architectures do not declare.
+            /// A name that none of the built-in architectures declares.
             Other(String),
         }
 
         impl $name {
-            /// Returns the item with this name.
+            /// Returns the variant for a name in the declarations of the architectures.
             #[must_use]
             pub fn named(name: &str) -> Self {
                 match name {
@@ -34,7 +34,7 @@ macro_rules! names {
                 }
             }
 
-            /// Returns the name in the architecture's declarations.
+            /// Returns the name under which the architecture declares the item.
             #[must_use]
             pub fn name(&self) -> &str {
                 match self {
@@ -65,8 +65,8 @@ macro_rules! names {
 }
 
 impl ExternFunction {
-    /// Whether this is a function of v1model that sends the packet, or a copy of it, through blocks
-    /// of the program once more.
+    /// Whether this is a function of v1model that clones, resubmits or recirculates the packet, so
+    /// that the packet or a copy passes through blocks of the program once more.
     #[must_use]
     pub fn asks_for_another_pass(&self) -> bool {
         matches!(
@@ -93,7 +93,8 @@ names! {
         BpfKtimeGetNs = "BPF_KTIME_GET_NS",
         BpfPerfEventOutput = "BPF_PERF_EVENT_OUTPUT",
         Clone = "clone",
-        /// The third argument holds data to keep, as in v1model before field lists.
+        /// In the function `clone3` of older versions of v1model, the third argument is the data
+        /// that the clone preserves. Newer versions name this data with field lists.
         Clone3 = "clone3",
         ClonePreservingFieldList = "clone_preserving_field_list",
         CsumReplace2 = "csum_replace2",
@@ -114,7 +115,8 @@ names! {
         PsaRecirculate = "psa_recirculate",
         PsaResubmit = "psa_resubmit",
         Random = "random",
-        /// The function has an argument with data to keep in v1model, and no argument in PNA.
+        /// In v1model, the argument is the data that the packet preserves. In PNA, the function has
+        /// no argument.
         Recirculate = "recirculate",
         RecirculatePreservingFieldList = "recirculate_preserving_field_list",
         RestartExpireTimer = "restart_expire_timer",
@@ -136,8 +138,9 @@ names! {
 }
 
 names! {
-    /// A type of extern objects, as declared. Names of v1model begin with a lower-case letter where
-    /// PSA and PNA use an upper-case one, and methods with equal names have different parameters.
+    /// A type of extern objects. The types of v1model begin with `V1` here, because PSA and PNA
+    /// declare types of similar names, such as `register` and `Register`, whose methods have
+    /// different parameters.
     ExternType {
         V1ActionProfile = "action_profile",
         V1ActionSelector = "action_selector",
@@ -149,18 +152,18 @@ names! {
         V1Checksum16 = "Checksum16",
         ActionProfile = "ActionProfile",
         ActionSelector = "ActionSelector",
-        /// Declared in ebpf_model.p4, for the table property `implementation`.
+        /// `array_table` of ebpf_model.p4, a value of the table property `implementation`.
         ArrayTable = "array_table",
         Checksum = "Checksum",
         Counter = "Counter",
-        /// Declared in ebpf_model.p4.
+        /// `CounterArray` of ebpf_model.p4.
         CounterArray = "CounterArray",
         CryptoAccelerator = "crypto_accelerator",
         Digest = "Digest",
         DirectCounter = "DirectCounter",
         DirectMeter = "DirectMeter",
         Hash = "Hash",
-        /// Declared in ebpf_model.p4, for the table property `implementation`.
+        /// `hash_table` of ebpf_model.p4, a value of the table property `implementation`.
         HashTable = "hash_table",
         InternetChecksum = "InternetChecksum",
         IpsecAccelerator = "ipsec_accelerator",

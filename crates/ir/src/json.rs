@@ -7,7 +7,8 @@ use serde::Deserialize;
 use super::{CompileLimits, Program, Violation};
 use crate::stack::with_large_stack;
 
-/// The largest nesting depth of JSON that is read. Each `else if` adds four levels.
+/// The largest nesting depth of the JSON that is read as IR. Each `else if` of a program adds four
+/// levels.
 pub const DEPTH_LIMIT: usize = 10_000;
 
 /// The reason why a text cannot be read as IR.
@@ -90,7 +91,7 @@ impl Program {
     }
 }
 
-/// Returns the largest nesting depth of brackets and braces outside strings.
+/// Returns the largest nesting depth of brackets and braces in a JSON text, except inside strings.
 #[must_use]
 pub fn nesting(text: &str) -> usize {
     let (mut depth, mut deepest) = (0_usize, 0);

@@ -68,7 +68,7 @@ macro_rules! ids {
         pub struct $name(pub u32);
 
         impl $name {
-            /// Returns the id as an index into the program's list of these items.
+            /// Returns the id as an index into the program's list of the items that it identifies.
             #[must_use]
             pub fn index(self) -> usize {
                 self.0 as usize
@@ -112,23 +112,24 @@ ids! {
 /// them, such as P4Info, has the order that p4c's output has.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Program {
-    /// The version of this form. A reader refuses versions that it does not know.
+    /// The version of the IR in which the program is written. A reader refuses versions that it
+    /// does not know.
     pub version: u32,
     /// The architecture whose package `main` is an instance of.
     pub architecture: Architecture,
-    /// The built-in architecture whose declarations the source includes, if `main` is not an
-    /// instance of that architecture's package. Its extern objects are available to the program,
-    /// and P4Info is written as for that architecture.
+    /// The built-in architecture whose declarations the source includes although its `main` is an
+    /// instance of another package, or `None` if there is no such architecture. The program may use
+    /// the extern objects of the included architecture, and P4Info is written as for it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub included: Option<Architecture>,
     /// The paths of the source files, indexed by [`Location::file`].
     pub files: Vec<String>,
-    /// The types.
+    /// The types that the program uses.
     pub types: Types,
     /// The members of `error`. A value of type `error` is a position in this list; `NoError` is the
     /// first member.
     pub errors: Vec<String>,
-    /// The variables, parameters and temporaries.
+    /// The variables, parameters and temporaries of all blocks.
     pub variables: Vec<Variable>,
     /// The parser instances.
     pub parsers: Vec<Parser>,
@@ -143,7 +144,7 @@ pub struct Program {
     pub tables: Vec<Table>,
     /// The instances of extern objects.
     pub externs: Vec<ExternInstance>,
-    /// The parser value sets.
+    /// The parser value sets, one for each parser instance that declares the value set.
     pub value_sets: Vec<ValueSet>,
     /// The package instance `main`.
     pub main: Package,
@@ -155,7 +156,7 @@ pub struct Program {
 }
 
 impl Program {
-    /// The current [`Program::version`].
+    /// The [`Program::version`] that this crate writes and reads.
     pub const VERSION: u32 = 3;
 
     /// Returns a program without declarations.
@@ -197,10 +198,10 @@ pub enum Architecture {
 }
 
 impl Architecture {
-    /// Whether this architecture may declare an extern of the given type.
+    /// Whether a program for this architecture can use the built-in extern type.
     ///
-    /// A type of one built-in architecture is refused for another one, because a program for
-    /// v1model may declare its own `Register`, and one for PSA its own `register`.
+    /// A type of one built-in architecture is refused for another one. Otherwise the `Register`
+    /// that a program for v1model declares itself would be taken for that of PSA.
     #[must_use]
     pub fn may_have_extern(&self, extern_type: &ExternType) -> bool {
         match self {
@@ -210,7 +211,8 @@ impl Architecture {
         }
     }
 
-    /// Whether this is one of the architectures for BPF, which are known by their packages.
+    /// Whether this is one of the architectures for BPF. They are not built in, so the name of the
+    /// package decides.
     #[must_use]
     pub fn is_for_bpf(&self) -> bool {
         const PACKAGES: [&str; 3] = ["ebpfFilter", "ubpf", "xdp"];

@@ -30,17 +30,17 @@ impl Default for CompileLimits {
 }
 
 impl CompileLimits {
-    /// The largest permitted [`Self::type_depth`], for which the stack has room in passes over
-    /// types.
+    /// The largest value to which [`Self::type_depth`] can be set. Passes that recurse over types
+    /// have enough stack for types of this depth.
     pub const MOST_TYPE_DEPTH: u32 = 512;
-    /// The largest permitted [`Self::call_depth`], for which the stack has room in passes over
-    /// calls.
+    /// The largest value to which [`Self::call_depth`] can be set. Passes that recurse over calls
+    /// have enough stack for calls of this depth.
     pub const MOST_CALL_DEPTH: u32 = 1 << 12;
-    /// The largest permitted [`Self::parts`].
+    /// The largest value to which [`Self::parts`] can be set.
     pub const MOST_PARTS: u64 = 1 << 24;
 
-    /// Returns the largest permitted limits, for programs that were checked against narrower limits
-    /// before.
+    /// Returns limits with the largest values to which they can be set, for programs that were
+    /// checked against narrower limits before.
     #[must_use]
     pub fn widest() -> Self {
         Self {
@@ -77,7 +77,7 @@ impl CompileLimits {
         Ok(Self { parts, ..self })
     }
 
-    /// Checks a measured value against a limit.
+    /// Checks that a measured property of a program is within the given limit.
     ///
     /// # Errors
     /// Returns an error if `found` is greater than the limit.
@@ -125,9 +125,9 @@ impl Limit {
 pub struct Exceeded {
     /// The limit that is exceeded.
     pub limit: Limit,
-    /// The value that the program has.
+    /// The value that was measured in the program, such as its nesting depth.
     pub found: u64,
-    /// The largest value that the limit allows.
+    /// The value of the limit, which the measured value must not exceed.
     pub allowed: u64,
 }
 
@@ -155,9 +155,9 @@ impl std::error::Error for Exceeded {}
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{flag} is from 1 to {most}, not {given}", flag = .limit.flag())]
 pub struct LimitError {
-    /// The limit.
+    /// The limit that was to be set.
     pub limit: Limit,
-    /// The value that was requested.
+    /// The value to which the limit was to be set.
     pub given: u64,
     /// The largest value to which the limit can be set.
     pub most: u64,

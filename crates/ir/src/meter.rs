@@ -11,7 +11,7 @@ thread_local! {
     static STEPS: Cell<u64> = const { Cell::new(0) };
 }
 
-/// Adds `steps` to the count of this thread.
+/// Adds `steps` to the number of steps counted on this thread.
 #[inline]
 pub fn count(steps: usize) {
     STEPS.set(STEPS.get().wrapping_add(steps as u64));

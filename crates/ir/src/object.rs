@@ -82,7 +82,8 @@ pub enum ActionScope {
 }
 
 impl Action {
-    /// Returns the parameters whose values come from the control plane with each entry.
+    /// Returns the parameters without a direction, whose values the control plane sets in each
+    /// entry.
     pub fn control_plane_parameters(&self) -> impl Iterator<Item = &ActionParameter> {
         self.parameters.iter().filter(|parameter| parameter.direction.is_none())
     }
@@ -95,11 +96,12 @@ pub struct ActionParameter {
     pub name: String,
     /// The variable that holds the parameter's value.
     pub variable: VariableId,
-    /// The direction, or `None` if the control plane sets the parameter with each entry.
+    /// The direction, or `None` for a parameter whose value the control plane sets in each entry.
     pub direction: Option<Direction>,
-    /// The type of the representation.
+    /// The type that represents the parameter's values.
     pub type_id: TypeId,
-    /// The declared type, if it is a `type` or serializable enumeration.
+    /// The declared type of the parameter, or `None` if it is neither a `type` nor a serializable
+    /// enumeration.
     pub user_type: Option<UserTypeId>,
     /// Whether the parameter has the annotation `@__ref` or the direction `rmw` (Simon et al.,
     /// High-Performance Match-Action Table Updates from within Programmable Software Data Planes,
@@ -127,19 +129,20 @@ pub struct Table {
     pub default_action: ActionCall,
     /// Whether the control plane must not change the default action.
     pub default_action_is_const: bool,
-    /// The action that runs for an entry whose group has no usable member
-    /// (`psa_empty_group_action`). If `None`, no action runs.
+    /// The action that runs for an entry that refers to a group of an action selector without
+    /// usable members (`psa_empty_group_action`). If `None`, no action runs for such an entry.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub empty_group_action: Option<ActionCall>,
     /// The entries in the source, in the order in which they are written.
     pub entries: Vec<Entry>,
     /// Whether the control plane must not change the entries.
     pub entries_are_const: bool,
-    /// The property `size`, a number of entries.
+    /// The property `size`: the number of entries for which the table has room.
     pub size: Option<u64>,
-    /// The action profile or action selector that holds the actions of the entries.
+    /// The action profile or action selector that holds the actions of the entries, or `None` if
+    /// each entry holds its own action.
     pub implementation: Option<TableImplementation>,
-    /// The direct counters, meters and registers.
+    /// The direct counters, meters and registers that belong to the table.
     pub direct_externs: Vec<ExternId>,
     /// The effect of an entry's timeout (`support_timeout`, `psa_idle_timeout` or
     /// `pna_idle_timeout`), or `None` if entries do not time out.
@@ -149,7 +152,8 @@ pub struct Table {
     /// The options of the annotation `@tableconfig` (Simon et al., ANCS 2021, section 6), or their
     /// defaults.
     pub storage: TableStorage,
-    /// Other table properties that have a constant value.
+    /// The table properties without a field of their own here, by name. Only those with a constant
+    /// value are included.
     pub properties: Vec<(String, Value)>,
     /// The location of the declaration in the source, if it has one.
     pub location: Option<Location>,
@@ -166,7 +170,8 @@ pub struct Key {
     pub expression: Expression,
     /// The match kind.
     pub match_kind: MatchKind,
-    /// The declared type, if it is a `type` or serializable enumeration.
+    /// The declared type of the key, or `None` if it is neither a `type` nor a serializable
+    /// enumeration.
     pub user_type: Option<UserTypeId>,
     /// The annotations as written.
     pub annotations: Vec<Annotation>,
@@ -190,12 +195,12 @@ pub enum MatchKind {
     Optional,
     /// `selector`: the key is not matched, but is an input of the hash of an action selector.
     Selector,
-    /// A match kind that an architecture of the user's declares.
+    /// A match kind that a user-written architecture declares.
     Other(String),
 }
 
 impl MatchKind {
-    /// Returns the match kind with this name.
+    /// Returns the match kind with the given name.
     #[must_use]
     pub fn named(name: &str) -> Self {
         match name {
@@ -231,14 +236,14 @@ pub struct ActionReference {
     pub action: ActionId,
     /// The arguments for the directional parameters, evaluated when the action runs.
     pub arguments: Vec<super::Argument>,
-    /// The statements that compute operands of those arguments, executed just before the action.
+    /// The statements that compute operands of the arguments, executed just before the action.
     pub before_arguments: Block,
     /// The annotations as written, such as `@tableonly` and `@defaultonly`.
     pub annotations: Vec<Annotation>,
 }
 
 impl ActionReference {
-    /// Whether the reference has an annotation with this name.
+    /// Whether the reference to the action has an annotation with this name.
     #[must_use]
     pub fn has_annotation(&self, name: &str) -> bool {
         self.annotations.iter().any(|annotation| annotation.name == name)
@@ -250,7 +255,7 @@ impl ActionReference {
 pub struct ActionCall {
     /// The position of the action in [`Table::actions`].
     pub position: u32,
-    /// The values, one for each parameter without a direction.
+    /// The values of the action's control-plane parameters, in order.
     pub arguments: Vec<Value>,
 }
 
@@ -259,9 +264,10 @@ pub struct ActionCall {
 pub struct Entry {
     /// The key sets, one for each key of the table.
     pub key_sets: Vec<KeySet<Value>>,
-    /// The action that the entry runs.
+    /// The action that runs for a packet that matches the entry.
     pub action: ActionCall,
-    /// The priority as P4Runtime defines it: the entry with the larger number wins.
+    /// The priority of the entry as in P4Runtime, where the entry with the largest number wins.
+    /// `None` if the match kinds of the table need no priority.
     pub priority: Option<u32>,
     /// Whether the control plane must not change the entry.
     pub is_const: bool,
@@ -285,7 +291,8 @@ pub enum TableImplementation {
 /// ANCS 2021, section 6).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TableStorage {
-    /// The option `store`, if the program sets it.
+    /// The option `store`: the memory layout of the entries. `None` if the program does not select
+    /// one.
     pub store: Option<EntryStore>,
     /// The option `impl`: the number of replicas of the entries.
     pub replicas: Replicas,
@@ -305,12 +312,12 @@ pub enum EntryStore {
     Dynamic,
     /// A separate allocation for each entry, reached through an index into an array of pointers.
     Original,
-    /// The buckets of the hash table, where each entry lies beside its key.
+    /// Each entry is stored beside its key in a bucket of the hash table.
     Inline,
 }
 
 impl EntryStore {
-    /// Returns the name that `@tableconfig` uses.
+    /// Returns the name of the layout in `@tableconfig`.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -321,7 +328,7 @@ impl EntryStore {
         }
     }
 
-    /// Returns the store with this name.
+    /// Returns the layout with the given name in `@tableconfig`, or `None` if there is none.
     #[must_use]
     pub fn named(name: &str) -> Option<Self> {
         let all = [Self::Static, Self::Dynamic, Self::Original, Self::Inline];
@@ -329,8 +336,8 @@ impl EntryStore {
     }
 }
 
-/// The effect on an entry that no packet has hit for its timeout. JSON uses the names of PSA and
-/// PNA.
+/// The effect of the timeout of an entry that no packet has hit for that time. JSON uses the names
+/// of PSA and PNA.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
 pub enum IdleTimeout {
@@ -341,7 +348,7 @@ pub enum IdleTimeout {
 }
 
 impl IdleTimeout {
-    /// Returns the name that PSA and PNA use.
+    /// Returns the name of the effect in PSA and PNA.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -351,7 +358,7 @@ impl IdleTimeout {
     }
 }
 
-/// The number of replicas of a table.
+/// The number of replicas of a table's entries, as the option `impl` of `@tableconfig` selects it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Replicas {
@@ -384,10 +391,10 @@ pub enum UpdateMethod {
 }
 
 impl UpdateMethod {
-    /// All methods, in the order of the paper.
+    /// All methods, in the order in which the paper describes them.
     pub const ALL: [Self; 3] = [Self::Pointer, Self::Change, Self::Digest];
 
-    /// Returns the name that `@tableconfig`, flags and results use.
+    /// Returns the name of the method in `@tableconfig`, command-line flags and results.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -397,7 +404,7 @@ impl UpdateMethod {
         }
     }
 
-    /// Returns the method with this name.
+    /// Returns the method with the given name, or `None` if there is none.
     #[must_use]
     pub fn named(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|method| method.name() == name)
@@ -413,11 +420,12 @@ pub struct ExternInstance {
     pub extern_type: ExternType,
     /// The type arguments.
     pub type_arguments: Vec<TypeId>,
-    /// The declared type of each type argument, if that is a `type` or serializable enumeration.
+    /// The declared type of each type argument, or `None` for a type argument that is neither a
+    /// `type` nor a serializable enumeration.
     pub type_argument_user_types: Vec<Option<UserTypeId>>,
     /// The constructor arguments.
     pub arguments: Vec<ConstructorArgument>,
-    /// The table to which a direct counter, meter or register belongs.
+    /// The table to which a direct counter, meter or register belongs. `None` for other externs.
     pub table: Option<TableId>,
     /// The location of the instantiation in the source, if it has one.
     pub location: Option<Location>,
@@ -443,11 +451,12 @@ pub struct ValueSet {
     pub name: String,
     /// The type of an element: one field, or a struct or tuple of fields.
     pub type_id: TypeId,
-    /// The declared type, if it is a `type` or serializable enumeration.
+    /// The declared type of an element, or `None` if it is neither a `type` nor a serializable
+    /// enumeration.
     pub user_type: Option<UserTypeId>,
-    /// The match kind of each field, as set with the annotation `@match`.
+    /// The match kind of each field of an element, which the annotation `@match` selects.
     pub match_kinds: Vec<MatchKind>,
-    /// The number of elements.
+    /// The largest number of elements of the value set.
     pub size: u64,
     /// The annotations as written.
     pub annotations: Vec<Annotation>,

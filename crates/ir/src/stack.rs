@@ -10,7 +10,8 @@ use crate::meter;
 pub const STACK_BYTES: usize = 256 << 20;
 
 thread_local! {
-    /// The stack address at which [`with_large_stack`] started, on a thread that it spawned.
+    /// An address near the start of this thread's stack if [`with_large_stack`] started the thread,
+    /// and `None` on all other threads.
     static STACK_START: Cell<Option<usize>> = const { Cell::new(None) };
 }
 
@@ -44,20 +45,20 @@ pub fn with_large_stack<T: Send>(work: impl FnOnce() -> T + Send) -> io::Result<
     })
 }
 
-/// Whether less than half of the stack that [`with_large_stack`] provides is in use.
+/// Returns whether less than half of the stack that [`with_large_stack`] provides is in use.
 ///
 /// Passes check this before they enter a callee: statements nest as deep as the parser allows and
 /// calls as deep as [`CompileLimits`](crate::CompileLimits) allows, but the stack has no room for
 /// the product of both.
 ///
-/// Always true on a thread that [`with_large_stack`] did not start, since the size of its stack is
-/// unknown.
+/// Returns true on every thread that [`with_large_stack`] did not start, since the size of its
+/// stack is unknown.
 #[must_use]
 pub fn has_room() -> bool {
     STACK_START.get().is_none_or(|stack_start| stack_start.abs_diff(here()) < STACK_BYTES / 2)
 }
 
-/// Returns an address in the frame of the caller or near it.
+/// Returns an address on the stack of the current thread, in the frame of the caller or near it.
 #[inline(never)]
 fn here() -> usize {
     let local = 0_u8;
@@ -68,7 +69,8 @@ fn here() -> usize {
 mod tests {
     use super::*;
 
-    /// Recurses until [`has_room`] is false, and returns the number of levels.
+    /// Recurses until [`has_room`] returns false, and returns the number of levels of the
+    /// recursion.
     fn recurse(level: usize) -> usize {
         let frame = std::hint::black_box([0_u8; 1024]);
         let levels = if has_room() && level < STACK_BYTES { recurse(level + 1) } else { level };

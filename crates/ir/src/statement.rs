@@ -72,9 +72,9 @@ pub enum StatementKind {
     ApplyTable {
         /// The table.
         table: TableId,
-        /// The place that receives `hit`, of type `bool`.
+        /// The place that receives `hit`, whether an entry matched, of type `bool`.
         hit: Option<Place>,
-        /// The place that receives `action_run`, of type `ActionRun`.
+        /// The place that receives `action_run`, the action that ran, of type `ActionRun`.
         action_run: Option<Place>,
     },
     /// A direct call of an action, with arguments for all of its parameters.
@@ -90,7 +90,7 @@ pub enum StatementKind {
         function: FunctionId,
         /// The arguments, one for each parameter.
         arguments: Vec<Argument>,
-        /// The place that receives the return value.
+        /// The place that receives the return value, or `None` if it is not used.
         result: Option<Place>,
     },
     /// The application of a control instance.
@@ -116,7 +116,7 @@ pub enum StatementKind {
         /// The arguments, one for each parameter in order of declaration. An omitted optional
         /// argument is `Absent`.
         arguments: Vec<Argument>,
-        /// The place that receives the return value.
+        /// The place that receives the return value, or `None` if it is not used.
         result: Option<Place>,
     },
     /// `packet.extract(header)` or `packet.extract(header, bits)`. Possible errors are
@@ -148,7 +148,7 @@ pub enum StatementKind {
         /// The parser error that is set on rejection, of type `error`.
         error: Expression,
     },
-    /// `header.setValid()` and `header.setInvalid()`.
+    /// `header.setValid()` or `header.setInvalid()`.
     SetValidity {
         /// A header, which may be a member of a header union.
         header: Place,
@@ -169,8 +169,8 @@ pub enum StatementKind {
         /// The number of elements by which the stack is shifted.
         count: u32,
     },
-    /// A `return` statement, which leaves the action, function, control or parser state. Arguments
-    /// are copied out.
+    /// A `return` statement with its value. It leaves the action, function, control or parser
+    /// state, whose `out` and `inout` arguments are then copied out.
     Return(Option<Expression>),
     /// An `exit` statement, which ends the top-level control or parser in which it runs. The
     /// arguments of all callers are copied out (P4_16 specification, section 12.5).
@@ -196,8 +196,8 @@ pub enum Argument {
     Out(Place),
     /// An `inout` argument, read before the call and assigned after it.
     InOut(Place),
-    /// An `inout` argument whose place may be changed while a later argument is evaluated, so that
-    /// its value is saved before (P4_16 specification, section 6.8).
+    /// An `inout` argument whose value was saved in a variable before the call, because the
+    /// evaluation of a later argument may change its place (P4_16 specification, section 6.8).
     Saved {
         /// The place that is assigned after the call.
         place: Place,
@@ -222,7 +222,7 @@ pub enum Argument {
 }
 
 impl Argument {
-    /// Returns the argument without its rank.
+    /// Returns the argument inside an `Ordered` argument. Returns any other argument as it is.
     #[must_use]
     pub fn unordered(&self) -> &Self {
         match self {
@@ -231,7 +231,9 @@ impl Argument {
         }
     }
 
-    /// Returns the rank by which the argument for the parameter at `position` is copied out.
+    /// Returns the position of this argument in the order in which the arguments of the call are
+    /// copied out. `position` is that of its parameter, and applies unless the argument is
+    /// `Ordered`.
     #[must_use]
     pub fn rank(&self, position: usize) -> usize {
         match self {

@@ -64,7 +64,7 @@ impl<'p> Excerpts<'p> {
         self.0.value(type_id, value)
     }
 
-    /// Formats an action with its arguments.
+    /// Formats a call of one of the actions of `table`, with its arguments.
     #[must_use]
     pub fn action_call(&self, table: &Table, call: &ActionCall) -> String {
         self.0.action_call(table, call)
@@ -90,7 +90,8 @@ fn distinct<'a>(names: impl Iterator<Item = &'a str>) -> Vec<String> {
         .collect()
 }
 
-/// A printer for a program, with the names to print for its variables, actions and functions.
+/// A printer for a program. It holds the unique names of the program's variables, actions and
+/// functions.
 struct Printer<'p> {
     program: &'p Program,
     variables: Vec<String>,
@@ -787,7 +788,8 @@ impl<'p> Printer<'p> {
         }
     }
 
-    /// Formats a constant, with names for members of enumerations, errors and actions.
+    /// Formats a constant of type `type_id`. Members of enumerations, errors and actions are
+    /// printed by name.
     fn value(&self, type_id: TypeId, value: &Value) -> String {
         let types = &self.program.types;
         match (types.get(type_id), value) {

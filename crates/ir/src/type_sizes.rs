@@ -4,7 +4,7 @@
 use super::limits::{CompileLimits, Exceeded, Limit};
 use super::{Type, TypeId, Types};
 
-/// The reason why the size of a type is not known.
+/// The reason why the size of a type could not be computed.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Unmeasured {
     /// The type contains itself.
@@ -19,7 +19,7 @@ impl From<Exceeded> for Unmeasured {
     }
 }
 
-/// The depth and the number of parts of one type.
+/// The nesting depth and the number of parts of one type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Size {
     depth: u32,
@@ -48,13 +48,14 @@ impl<'t> TypeSizes<'t> {
         Self { types, limits, sizes: vec![Progress::Untouched; count] }
     }
 
-    /// Refuses a type that contains itself or exceeds a limit. Ids in types must be in range.
+    /// Checks that a type neither contains itself nor exceeds a limit. Every type id in it must be
+    /// in range.
     pub(super) fn admit(&mut self, id: TypeId) -> Result<(), Unmeasured> {
         self.size(id, 1).map(|_| ())
     }
 
-    /// Returns the size of a type. `level` is the nesting level of the type inside the admitted
-    /// one, counted from 1; checking it bounds the recursion.
+    /// Returns the size of a type. `level` is its nesting level inside the type given to
+    /// [`Self::admit`], counted from 1. The limit on the level bounds the recursion.
     fn size(&mut self, id: TypeId, level: u32) -> Result<Size, Unmeasured> {
         match self.sizes.get(id.index()).copied() {
             Some(Progress::Known(size)) => return Ok(size),

@@ -26,12 +26,12 @@ pub struct Types {
 #[derive(Clone, Default)]
 struct Ids {
     known: HashMap<Type, TypeId>,
-    /// The number of types at the start of the list that are in the map.
+    /// The number of types that the map contains: those at lower positions in the list of types.
     indexed: usize,
 }
 
-/// Ranks compare programs by their debug text. The map is left out, since its order differs between
-/// processes.
+/// Omits the map, whose order differs between processes, so that equal programs have equal debug
+/// texts.
 impl fmt::Debug for Ids {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("..")
@@ -79,8 +79,8 @@ pub enum Type {
         /// The number of elements.
         size: u32,
     },
-    /// The outcome `action_run` of applying a table. A value is a `bit<32>` pattern: the position
-    /// in `Table::actions` of the action that ran.
+    /// The outcome `action_run` of applying the given table. A value is a `bit<32>` pattern: the
+    /// position of the action that ran in `Table::actions`.
     ActionRun(super::TableId),
 }
 
@@ -122,7 +122,8 @@ pub struct Field {
     pub name: String,
     /// The type of the representation.
     pub type_id: TypeId,
-    /// The declared type, if it is a `type` or serializable enumeration.
+    /// The declared type of the field, or `None` if it is neither a `type` nor a serializable
+    /// enumeration.
     pub user_type: Option<UserTypeId>,
     /// The annotations as written, such as `@field_list` and `@optional`.
     pub annotations: Vec<Annotation>,
@@ -159,14 +160,15 @@ pub struct UserType {
 pub enum UserTypeKind {
     /// A new type, `type T Name;`.
     NewType {
-        /// The representation of `T`.
+        /// The type that represents `T`.
         original: TypeId,
-        /// The declared type `T`, if it is a user type itself.
+        /// The declared type `T`, or `None` if it is neither a `type` nor a serializable
+        /// enumeration.
         original_user_type: Option<UserTypeId>,
     },
     /// A serializable enumeration, `enum bit<W> Name { A = 1, ... }`.
     SerializableEnum {
-        /// The underlying type.
+        /// The underlying type, such as `bit<8>`.
         underlying: TypeId,
         /// The names and values of the members, in order of declaration.
         members: Vec<(String, Bits)>,
@@ -176,7 +178,7 @@ pub enum UserTypeKind {
 }
 
 impl Types {
-    /// Returns the id of `ty`, which is added if the program does not have it yet.
+    /// Returns the id of `ty`. A type that the program does not have yet is added first.
     pub fn intern(&mut self, ty: Type) -> TypeId {
         // Index the types that were read from JSON. If a foreign writer repeats a type, the first
         // counts.

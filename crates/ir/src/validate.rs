@@ -23,11 +23,12 @@ const DEPTH_LIMIT: u32 = 1_200;
 /// An invariant of the IR that a program violates.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Violation {
-    /// The part of the program.
+    /// The part of the program that violates the invariant, such as a table.
     pub part: String,
     /// A description of the violation.
     pub problem: String,
-    /// The last location in the source that was visited in this part.
+    /// The location in the source of the statement or item that was checked last before the
+    /// violation was found.
     pub location: Option<Location>,
     /// The limit that the program exceeds, or `None` for any other violation.
     pub limit: Option<Limit>,
@@ -75,7 +76,7 @@ impl Program {
 
 type Outcome<T = ()> = Result<T, Violation>;
 
-/// Whether an argument is written after the call.
+/// Whether a call assigns a new value to the place of the argument.
 fn is_copied_out(argument: &Argument) -> bool {
     matches!(argument, Argument::Out(_) | Argument::InOut(_) | Argument::Saved { .. })
 }
@@ -85,9 +86,10 @@ struct Validator<'p> {
     program: &'p Program,
     limits: &'p CompileLimits,
     part: String,
-    /// The location that a [`Violation::location`] would report.
+    /// The source location that was visited last, which a violation reports.
     at: Option<Location>,
-    /// The return type of the function that is being checked.
+    /// The return type of the function that is being checked, or `None` for `void` and outside
+    /// functions.
     result: Option<TypeId>,
     loops: u32,
     depth: u32,
@@ -686,7 +688,7 @@ impl<'p> Validator<'p> {
         })
     }
 
-    /// Checks a place and returns its type.
+    /// Checks that a place exists in the program, and returns its type.
     fn place(&mut self, place: &Place) -> Outcome<Type> {
         match self.place_type(place)? {
             PlaceType::Known(id) => Ok(self.program.types.get(id)),
@@ -904,7 +906,7 @@ impl<'p> Validator<'p> {
         self.demand(fits, "an operator on other types")
     }
 
-    /// Checks that a constant is a value of the type.
+    /// Checks that a constant is a value of the given type.
     fn fits(&mut self, type_id: TypeId, value: &Value) -> Outcome {
         let program = self.program;
         self.known_type(type_id)?;
@@ -940,7 +942,7 @@ impl<'p> Validator<'p> {
     }
 }
 
-/// The type of a place.
+/// The type of a place, as the check of the place determines it.
 #[derive(Clone, Copy)]
 enum PlaceType {
     Known(TypeId),

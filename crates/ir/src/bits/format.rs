@@ -5,16 +5,16 @@ use num_bigint::{BigInt, Sign};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// An error for a text that is not a number of the requested type.
+/// An error for a text that cannot be parsed as a value of type `bit<W>` or `int<W>`.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ParseBitsError {
-    /// The text does not consist of digits of the base.
+    /// The text is not a number: it has no digits, or a character that is not a digit of its base.
     #[error(
         "\"{0}\" is not a number: write decimal digits, or 0x, 0b or 0o and digits of that base"
     )]
     NotANumber(String),
-    /// The number is outside the range of the type.
+    /// The text is a number outside the range of the type.
     #[error("{text} does not fit {ty}")]
     OutOfRange {
         /// The text as given.
@@ -50,7 +50,7 @@ impl Bits {
     }
 }
 
-/// Parses an integer. Also returns whether the text has the prefix of a base.
+/// Parses an integer. Also returns whether the text states its base with a prefix, such as `0x`.
 fn parse_integer(text: &str) -> Option<(BigInt, bool)> {
     let (sign, digits) = match text.strip_prefix('-') {
         Some(rest) => (Sign::Minus, rest),

@@ -73,7 +73,7 @@ impl Words {
         }
     }
 
-    /// Clears the bits at `width` and above.
+    /// Clears the bits at position `width` and above.
     pub(super) fn clear_from(&mut self, width: u32) {
         self.each_mask_from(width, |word, mask| *word &= !mask);
     }
@@ -121,7 +121,8 @@ impl Words {
         words
     }
 
-    /// Combines the words of `self` with those of `other`, position by position.
+    /// Returns a pattern whose words are `combine` applied to the words of `self` and `other` at
+    /// the same position.
     pub(super) fn combined(&self, other: &Self, combine: impl Fn(u64, u64) -> u64) -> Self {
         let mut words = self.clone();
         for (word, right) in words.as_mut_slice().iter_mut().zip(other.as_slice()) {
