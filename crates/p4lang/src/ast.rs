@@ -54,7 +54,7 @@ macro_rules! dense_id {
                 Self(index)
             }
 
-            /// Returns the number, for use as an index into a side table.
+            /// Returns the number, which indexes the vectors in which passes store their results.
             pub fn index(self) -> usize {
                 self.0 as usize
             }
@@ -79,7 +79,7 @@ dense_id! {
     DeclarationId
 }
 
-/// An identifier and its location. Names are compared by their text only.
+/// An identifier and its location. Two names are equal if their texts are, regardless of location.
 #[derive(Clone, Eq)]
 pub struct Name {
     /// The text of the identifier.

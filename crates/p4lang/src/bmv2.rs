@@ -147,7 +147,7 @@ fn content(part: impl Into<String>, problem: impl Into<String>) -> Bmv2Error {
 
 type Outcome<T = ()> = Result<T, Bmv2Error>;
 
-/// A direct meter, with the field that receives its color before the action runs.
+/// A direct meter, with the field that receives its color before an action of the table runs.
 struct DirectMeter {
     meter: ir::ExternId,
     result: Option<(String, String)>,
@@ -158,10 +158,10 @@ struct Loader<'d> {
     document: &'d Document,
     program: ir::Program,
     layout: Layout,
-    /// The element that is being read, for error messages.
+    /// The element of the JSON that is being read, which error messages name.
     part: String,
     block: ir::Block,
-    /// The parameters of the action that is being read, with their widths.
+    /// The parameters of the action that is being read, with their widths in bits.
     runtime_data: Vec<(ir::VariableId, u32)>,
     actions: HashMap<i64, ir::ActionId>,
     externs: HashMap<String, ir::ExternId>,

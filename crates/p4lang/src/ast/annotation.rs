@@ -20,7 +20,8 @@ pub struct Annotation {
     pub body: AnnotationBody,
 }
 
-/// The annotations whose parentheses contain expressions of the language.
+/// The names of the annotations whose parentheses contain expressions of the language, not
+/// arbitrary tokens.
 pub const HOLDS_EXPRESSIONS: [&str; 5] =
     ["field_list", "id", "max_group_size", "max_member_weight", "priority"];
 
@@ -85,7 +86,8 @@ impl Annotation {
         }
     }
 
-    /// Returns the tokens between the parentheses, or an empty slice if the body has another form.
+    /// Returns the tokens between the parentheses of the annotation, or an empty slice if its body
+    /// has another form.
     pub fn tokens(&self) -> &[AnnotationToken] {
         match &self.body {
             AnnotationBody::Unstructured(tokens) | AnnotationBody::Evaluated { tokens, .. } => {
@@ -130,7 +132,7 @@ impl Annotation {
     }
 }
 
-/// Returns the last annotation called `name`.
+/// Returns the last annotation called `name`, or `None` if the list has none.
 pub(crate) fn find<'list>(
     annotations: &'list [Annotation],
     name: &str,

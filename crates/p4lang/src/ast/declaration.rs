@@ -22,7 +22,8 @@ pub struct Declaration {
 }
 
 impl Declaration {
-    /// Returns the last annotation called `name`.
+    /// Returns the last annotation of the declaration that is called `name`, or `None` if it has
+    /// none.
     pub fn annotation(&self, name: &str) -> Option<&Annotation> {
         super::annotation::find(&self.annotations, name)
     }
@@ -118,7 +119,8 @@ pub enum DeclarationKind {
 }
 
 impl DeclarationKind {
-    /// Returns the name of the kind for messages, such as `constant`, `header` or `parser`.
+    /// Returns the word for declarations of this kind in messages, such as `constant`, `header` or
+    /// `parser`.
     pub fn noun(&self) -> &'static str {
         match self {
             Self::Constant { .. } => "constant",
@@ -188,7 +190,7 @@ pub struct StructField {
 }
 
 impl StructField {
-    /// Returns the last annotation called `name`.
+    /// Returns the last annotation of the field that is called `name`, or `None` if it has none.
     pub fn annotation(&self, name: &str) -> Option<&Annotation> {
         super::annotation::find(&self.annotations, name)
     }
@@ -223,7 +225,8 @@ pub struct Parameter {
 }
 
 impl Parameter {
-    /// Returns the last annotation called `name`.
+    /// Returns the last annotation of the parameter that is called `name`, or `None` if it has
+    /// none.
     pub fn annotation(&self, name: &str) -> Option<&Annotation> {
         super::annotation::find(&self.annotations, name)
     }
@@ -355,12 +358,12 @@ pub struct Table {
 }
 
 impl Table {
-    /// Returns the property called `name`.
+    /// Returns the property called `name`, or `None` if the table has no such property.
     pub fn property(&self, name: &str) -> Option<&TableProperty> {
         self.properties.iter().find(|property| property.name.as_str() == name)
     }
 
-    /// Returns the elements of `key`, or `None` if the table has no such property.
+    /// Returns the elements of the property `key`, or `None` if the table has no such property.
     pub fn key(&self) -> Option<&[KeyElement]> {
         self.properties.iter().find_map(|property| match &property.kind {
             TablePropertyKind::Key(elements) => Some(elements.as_slice()),
@@ -368,7 +371,7 @@ impl Table {
         })
     }
 
-    /// Returns the elements of `actions`, or `None` if the table has no such property.
+    /// Returns the elements of the property `actions`, or `None` if the table has no such property.
     pub fn actions(&self) -> Option<&[ActionReference]> {
         self.properties.iter().find_map(|property| match &property.kind {
             TablePropertyKind::Actions(actions) => Some(actions.as_slice()),
@@ -420,7 +423,8 @@ pub struct KeyElement {
 }
 
 impl KeyElement {
-    /// Returns the last annotation called `name`.
+    /// Returns the last annotation of the key element that is called `name`, or `None` if it has
+    /// none.
     pub fn annotation(&self, name: &str) -> Option<&Annotation> {
         super::annotation::find(&self.annotations, name)
     }
@@ -448,10 +452,11 @@ pub struct Entry {
     pub annotations: Vec<Annotation>,
     /// Whether the entry is `const`.
     pub is_const: bool,
-    /// The value of `priority = value:` before the key set.
+    /// The value of the prefix `priority = value:` of the entry, or `None` if it has no such
+    /// prefix.
     pub priority: Option<Expression>,
-    /// The key set. It is an [`super::ExpressionKind::TupleKeyset`] if the table has several key
-    /// elements.
+    /// The key set of the entry. It is an [`super::ExpressionKind::TupleKeyset`] if the table has
+    /// several key elements.
     pub keyset: Expression,
     /// The action of the entry.
     pub action: ActionReference,

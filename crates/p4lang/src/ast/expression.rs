@@ -19,9 +19,9 @@ pub struct Expression {
 }
 
 impl Expression {
-    /// Splits a key set expression for a table or `select` with `keys` keys. Returns the parts of
-    /// `(a, b)`, or those of `{a, b}` if there are `keys` of them. Returns any other expression as
-    /// a whole.
+    /// Returns the key sets in this expression, which a table or `select` with `keys` keys matches:
+    /// the parts of `(a, b)`, or those of `{a, b}` if there are `keys` of them. Any other
+    /// expression is a single key set.
     pub fn key_sets(&self, keys: usize) -> &[Expression] {
         match &self.kind {
             ExpressionKind::TupleKeyset(parts) => parts,

@@ -72,7 +72,7 @@ pub enum Direction {
 }
 
 impl Direction {
-    /// Returns the keyword, or an empty string for [`Direction::None`].
+    /// Returns the keyword of the direction, or an empty string for [`Direction::None`].
     pub fn as_str(self) -> &'static str {
         match self {
             Self::None => "",

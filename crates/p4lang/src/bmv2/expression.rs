@@ -1,5 +1,5 @@
-//! Translation of expressions. Arbitrary-precision integers become `bit<W>` of a width that is
-//! sufficient.
+//! Translation of the expressions of BMv2 JSON to the IR. Arbitrary-precision integers become
+//! `bit<W>` of a sufficient width.
 //!
 //! An expression is translated in one of two ways. [`Loader::truncated`] returns the low W bits of
 //! its value, for a target of W bits. Sums, products, bitwise operations and left shifts need only
@@ -19,13 +19,13 @@ use ir::{
     Type, UnaryOperator, Value,
 };
 
-/// The largest width in bits of intermediate values.
+/// The largest width in bits of the intermediate values of an expression.
 const WIDTH_LIMIT: u32 = 1 << 16;
 /// The largest number of bits by which a left shift with a variable amount is assumed to widen its
 /// operand.
 const SHIFT_LIMIT: u32 = 1024;
 
-/// The set of values that an expression may have: those of `bit<width>` or `int<width>`.
+/// The range of the values that an expression may have: that of `bit<width>` or `int<width>`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Range {
     pub(super) width: u32,
@@ -41,7 +41,7 @@ impl Range {
         Self { width: width.clamp(2, WIDTH_LIMIT), signed: true }
     }
 
-    /// Returns the width of the smallest signed type that contains the range.
+    /// Returns the width in bits of the smallest signed type that contains the range.
     fn as_signed(self) -> u32 {
         if self.signed { self.width } else { self.width + 1 }
     }
@@ -75,7 +75,7 @@ impl Loader<'_> {
         }
     }
 
-    /// Returns the type and the value of a type value object.
+    /// Returns the type and the value of a JSON object of the form `{"type": ..., "value": ...}`.
     fn typed<'j>(&self, value: &'j Json) -> Outcome<(&'j str, &'j Json)> {
         match (value.get("type").and_then(Json::as_str), value.get("value")) {
             (Some("expression"), Some(inner)) if inner.get("type").is_some() => self.typed(inner),
@@ -84,7 +84,7 @@ impl Loader<'_> {
         }
     }
 
-    /// Returns the operator and the operands of an expression.
+    /// Returns the operator, the left operand and the right operand of an expression in the JSON.
     fn operation<'j>(&self, value: &'j Json) -> Outcome<(&'j str, &'j Json, &'j Json)> {
         const NOTHING: &Json = &Json::Null;
         match value.get("op").and_then(Json::as_str) {
@@ -97,8 +97,8 @@ impl Loader<'_> {
         }
     }
 
-    /// Returns the operand of a unary operator. Most compilers store it as the right operand, a few
-    /// as the left one.
+    /// Returns the operand of a unary operator, which has only one of the two operands in the JSON.
+    /// Most compilers store it as the right operand, a few as the left one.
     fn single<'j>(left: &'j Json, right: &'j Json) -> &'j Json {
         if right.is_null() { left } else { right }
     }
@@ -361,7 +361,8 @@ impl Loader<'_> {
         }
     }
 
-    /// Returns the number that the JSON assigns to the error at `place`.
+    /// Returns an expression for the number that the JSON assigns to the parser error stored at
+    /// `place`.
     fn error_number(&mut self, place: &Place, width: u32) -> Expression {
         let error_type = self.program.types.intern(Type::Error);
         let bool_type = self.program.types.intern(Type::Bool);
@@ -395,7 +396,7 @@ impl Loader<'_> {
         result
     }
 
-    /// Converts a value of a range to `bit<width>`, by truncation, zero extension or sign
+    /// Converts a value within `range` to `bit<width>`, by truncation, zero extension or sign
     /// extension.
     fn resized(&mut self, value: Expression, range: Range, width: u32) -> Expression {
         let wanted = self.bit_type(width);
@@ -608,7 +609,8 @@ impl Loader<'_> {
         Ok(self.resized(value, wide, width))
     }
 
-    /// Saves a value that is used more than once in a temporary.
+    /// Saves a value that is used more than once in a temporary variable, and returns an expression
+    /// that reads the variable.
     fn spilled(&mut self, value: Expression) -> Expression {
         let place = Place::variable(self.variable("tmp", value.type_id));
         let type_id = value.type_id;
@@ -616,7 +618,7 @@ impl Loader<'_> {
         Expression { type_id, kind: ExpressionKind::Read(place) }
     }
 
-    /// Translates the amount of a shift.
+    /// Translates the right operand of a shift.
     fn amount(&mut self, value: &Json) -> Outcome<Expression> {
         let range = self.range(value)?;
         if range.signed {
@@ -625,7 +627,8 @@ impl Loader<'_> {
         self.truncated(value, range.width)
     }
 
-    /// Translates an expression to its exact value, in a type that contains its range.
+    /// Translates an expression to its exact value, in the type of `range`, which must contain the
+    /// value.
     fn exact(&mut self, value: &Json, range: Range) -> Outcome<Expression> {
         let bits = self.truncated(value, range.width)?;
         let type_id =
@@ -633,12 +636,13 @@ impl Loader<'_> {
         Ok(cast(bits, type_id))
     }
 
-    /// Translates a number that is used as an index, a size or a similar operand.
+    /// Translates an expression that is used as an index, a size or a similar number to
+    /// `bit<width>`.
     pub(super) fn number(&mut self, value: &Json, width: u32) -> Outcome<Expression> {
         self.truncated(value, width)
     }
 
-    /// Translates a condition.
+    /// Translates a condition to an expression of type `bool`.
     pub(super) fn boolean(&mut self, value: &Json) -> Outcome<Expression> {
         let type_id = self.program.types.intern(Type::Bool);
         let (kind, inner) = self.typed(value)?;
@@ -734,7 +738,7 @@ impl Loader<'_> {
         }
     }
 
-    /// Translates two operands of a comparison to a common type.
+    /// Translates the operands of a comparison to two expressions of the same type.
     fn compared(&mut self, left: &Json, right: &Json) -> Outcome<(Expression, Expression)> {
         if self.is_boolean(left) && self.is_boolean(right) {
             return Ok((self.boolean(left)?, self.boolean(right)?));
@@ -760,7 +764,8 @@ impl Loader<'_> {
         }
     }
 
-    /// Returns the variable and the width of an action parameter, by its position.
+    /// Returns the variable and the width of the parameter at position `value` of the current
+    /// action.
     pub(super) fn runtime(&self, value: &Json) -> Outcome<(ir::VariableId, u32)> {
         let position = value.as_u64().and_then(|position| usize::try_from(position).ok());
         match position.and_then(|position| self.runtime_data.get(position)) {
@@ -788,7 +793,7 @@ impl Loader<'_> {
             })
     }
 
-    /// Returns the offset and the width of a lookahead.
+    /// Returns the offset and the width, in bits, of a lookahead in the JSON.
     fn lookahead_of(&self, value: &Json) -> Outcome<(u32, u32)> {
         let number = |at: usize| {
             let number = value.get(at).and_then(Json::as_u64)?;
@@ -800,7 +805,8 @@ impl Loader<'_> {
         }
     }
 
-    /// Translates a lookahead, whose result is stored in a temporary.
+    /// Translates a lookahead of the parser to a statement that stores the bits in a temporary
+    /// variable, and returns an expression that reads them.
     pub(super) fn lookahead(&mut self, value: &Json) -> Outcome<Expression> {
         let (offset, width) = self.lookahead_of(value)?;
         let type_id = self.bit_type(offset + width);
@@ -816,7 +822,8 @@ impl Loader<'_> {
         })
     }
 
-    /// Returns the place of a field, which is given by name or by an expression.
+    /// Returns the place in the IR of a field, to which the JSON refers by name or with an
+    /// expression.
     pub(super) fn field(&mut self, value: &Json) -> Outcome<FieldPlace> {
         let (kind, inner) = self.typed(value)?;
         match kind {
@@ -878,7 +885,8 @@ impl Loader<'_> {
         }
     }
 
-    /// Returns the position and the type of a member of a header union.
+    /// Returns the position of the header `member` in the header union type `union`, and the
+    /// header's type.
     pub(super) fn union_member(
         &self,
         union: ir::TypeId,
@@ -900,7 +908,7 @@ impl Loader<'_> {
         }
     }
 
-    /// Returns the place of a header or header union.
+    /// Returns the place in the IR of a header or header union to which the JSON refers.
     pub(super) fn header(&mut self, value: &Json) -> Outcome<HeaderPlace> {
         let (kind, inner) = self.typed(value)?;
         match kind {
@@ -949,7 +957,7 @@ impl Loader<'_> {
         }
     }
 
-    /// Returns the place of a stack.
+    /// Returns the place in the IR of a stack to which the JSON refers by name.
     pub(super) fn stack(&self, value: &Json) -> Outcome<HeaderPlace> {
         let (kind, inner) = self.typed(value)?;
         let name = inner.as_str().unwrap_or("");
@@ -959,7 +967,7 @@ impl Loader<'_> {
         }
     }
 
-    /// Returns the place of a header, a header union or a stack of either.
+    /// Returns the place in the IR of a header, a header union or a stack to which the JSON refers.
     pub(super) fn whole(&mut self, value: &Json) -> Outcome<HeaderPlace> {
         match self.typed(value)?.0 {
             "header_stack" | "header_union_stack" => self.stack(value),
@@ -967,13 +975,15 @@ impl Loader<'_> {
         }
     }
 
-    /// Returns the type and the value of a type value object, for other modules.
+    /// Returns the type and the value of a JSON object of the form `{"type": ..., "value": ...}`,
+    /// for other modules of the translation.
     pub(super) fn kind<'j>(&self, value: &'j Json) -> Outcome<(&'j str, &'j Json)> {
         self.typed(value)
     }
 }
 
-/// Returns the header if `value` refers to its validity, `[header, "$valid$"]`.
+/// Returns the name of the header if `value` refers to its validity with `[header, "$valid$"]`, and
+/// `None` otherwise.
 fn valid_field(value: &Json) -> Option<&str> {
     let list = value.get("value")?.as_array()?;
     match (list.first()?.as_str(), list.get(1)?.as_str()) {
@@ -986,7 +996,8 @@ fn is_valid_field(value: &Json) -> bool {
     valid_field(value).is_some()
 }
 
-/// Returns the number of ones in a mask of the form 0...01...1, or `None` for another mask.
+/// Returns the number of ones in a mask that has only ones below its highest one, or `None` for any
+/// other mask.
 fn ones(mask: &BigInt) -> Option<u32> {
     let width = u32::try_from(mask.bits()).ok()?;
     let all: BigInt = (BigInt::from(1) << width) - 1;

@@ -1,4 +1,4 @@
-//! Conversion of a control-flow graph to nested blocks.
+//! Conversion of a control-flow graph, as BMv2 JSON describes it, to the nested blocks of the IR.
 //!
 //! BMv2 JSON describes control flow by the next node of each node, while the IR has `if` and
 //! `switch`. The graph is acyclic, so all branches of a node meet at its immediate post-dominator.
@@ -13,15 +13,15 @@ const STATEMENT_LIMIT: usize = 200_000;
 /// The largest nesting depth of blocks.
 const DEPTH_LIMIT: usize = 400;
 
-/// A node of the graph: its statements and its successors. A successor `None` is the end of the
-/// graph.
+/// A node of the control-flow graph: its statements and its successors. A successor `None` is the
+/// end of the graph.
 #[derive(Debug)]
 pub(super) struct Node {
     pub(super) body: Block,
     pub(super) next: Next,
 }
 
-/// The successors of a node.
+/// The successors of a node of the control-flow graph. `None` is the end of the graph.
 #[derive(Debug)]
 pub(super) enum Next {
     Always(Option<usize>),
@@ -41,7 +41,8 @@ impl Next {
     }
 }
 
-/// Converts the graph to a block that starts at `entry`.
+/// Converts a control-flow graph to nested blocks, and returns the block that starts at the node
+/// `entry`.
 ///
 /// # Errors
 /// Returns a description of the problem if the graph has a cycle, or if its blocks become too many
@@ -101,14 +102,14 @@ fn post_order(nodes: &[Node], entry: Option<usize>) -> Result<Vec<usize>, &'stat
     Ok(order)
 }
 
-/// The immediate post-dominator of a node, and the length of the chain of post-dominators up to the
-/// end.
+/// The immediate post-dominator of a node, and the length of the chain of post-dominators from the
+/// node to the end of the graph.
 #[derive(Clone, Copy)]
 struct PostDominator {
     node: Option<usize>,
     depth: usize,
-    /// A post-dominator further along the chain. The distance depends only on the depth, so nodes
-    /// of equal depth jump equally far.
+    /// A jump pointer: a post-dominator farther along the chain, to which the search for a common
+    /// post-dominator can skip. Nodes of equal depth skip the same number of post-dominators.
     jump: Option<usize>,
 }
 
@@ -128,9 +129,10 @@ impl Writer<'_> {
         node.and_then(|node| self.post_dominators[node].jump)
     }
 
-    /// Records the immediate post-dominator of a node, and its jump. If the last two jumps have the
-    /// same length, the new one covers both of them (E. Myers, "An applicative random-access
-    /// stack", 1983).
+    /// Sets the immediate post-dominator of `node` to `next`, and computes the node's jump pointer.
+    /// If the jump pointer of `next` and that of its target skip the same number of nodes, the new
+    /// one skips both ranges, so that searches take logarithmic time (E. Myers, "An applicative
+    /// random-access stack", 1983).
     fn set_post_dominator(&mut self, node: usize, next: Option<usize>) {
         let (first, second) = (self.jump(next), self.jump(self.jump(next)));
         let lengths =
@@ -140,7 +142,8 @@ impl Writer<'_> {
             PostDominator { node: next, depth: self.depth(next) + 1, jump };
     }
 
-    /// Returns the first node on both chains of post-dominators.
+    /// Returns the first node that lies on the chains of post-dominators of both given nodes, or
+    /// `None` (the end of the graph) if the chains share no node.
     fn common_post_dominator(
         &self,
         mut left: Option<usize>,

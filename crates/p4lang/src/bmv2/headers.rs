@@ -1,5 +1,5 @@
-//! Header types and instances, and the mapping of the headers and fields in the JSON to places in
-//! the IR.
+//! Translation of the header types and header instances in BMv2 JSON, and the mapping of the names
+//! of headers and fields to places in the IR.
 
 use std::collections::HashMap;
 
@@ -35,13 +35,14 @@ const STANDARD_FIELDS: [(&str, u32); 18] = [
     ("qid", 5),
 ];
 
-/// The headers of P4_14 programs whose fields are part of v1model's `standard_metadata`.
+/// The headers in the JSON of P4_14 programs whose fields are part of v1model's
+/// `standard_metadata`.
 const TARGET_HEADERS: [&str; 3] = ["standard_metadata", "intrinsic_metadata", "queueing_metadata"];
 
 /// The largest width of a field in bits.
 const WIDTH_LIMIT: u64 = 1 << 20;
 
-/// A field: its place and the kind of its values.
+/// A field of a header or of metadata: its place in the IR and the kind of its values.
 #[derive(Clone, Debug)]
 pub(super) struct FieldPlace {
     pub(super) place: Place,
@@ -60,14 +61,14 @@ pub(super) enum FieldKind {
     Error,
 }
 
-/// A header or header union: its place and its type.
+/// A header, header union or stack: its place in the IR and its type.
 #[derive(Clone, Debug)]
 pub(super) struct HeaderPlace {
     pub(super) place: Place,
     pub(super) type_id: TypeId,
 }
 
-/// The mapping of names in the JSON to places in the IR.
+/// The mapping of the names in BMv2 JSON to places in the IR.
 #[derive(Debug)]
 pub(super) struct Layout {
     pub(super) headers_variable: VariableId,
@@ -82,11 +83,11 @@ pub(super) struct Layout {
     pub(super) stacks: HashMap<String, HeaderPlace>,
     /// The header unions, by name.
     pub(super) unions: HashMap<String, HeaderPlace>,
-    /// The fields of metadata headers, by the names of the header and of the field.
+    /// The fields of metadata headers, by the name of the header and the name of the field.
     metadata_fields: HashMap<(String, String), FieldPlace>,
-    /// The names of the fields of each metadata header, in order.
+    /// The names of the fields of each metadata header, in order of declaration.
     pub(super) metadata_headers: HashMap<String, Vec<String>>,
-    /// The numbers of errors in the JSON, by their positions in the IR.
+    /// The number that the JSON assigns to each error, in the order of `Program::errors`.
     pub(super) error_codes: Vec<u64>,
 }
 
@@ -256,7 +257,8 @@ impl Layout {
         Ok(layout)
     }
 
-    /// Builds the struct of all metadata fields, and `standard_metadata`.
+    /// Builds the struct with the fields of all metadata headers, and the struct
+    /// `standard_metadata`.
     fn metadata(
         &mut self,
         document: &Document,
@@ -359,7 +361,7 @@ impl Layout {
         Ok(())
     }
 
-    /// Returns the place of a field of a header or metadata header.
+    /// Returns the place of the field `field` in the header or metadata header `header`.
     pub(super) fn field(&self, header: &str, field: &str, program: &Program) -> Option<FieldPlace> {
         if let Some(known) = self.metadata_fields.get(&(header.to_owned(), field.to_owned())) {
             return Some(known.clone());
@@ -369,7 +371,8 @@ impl Layout {
     }
 }
 
-/// Returns the place of a field in the header at a place, by name.
+/// Returns the place of the field called `field` in the header of type `type_id` at the place
+/// `header`.
 pub(super) fn field_in(
     header: &Place,
     type_id: TypeId,
@@ -381,7 +384,8 @@ pub(super) fn field_in(
     field_at(header, type_id, position, program)
 }
 
-/// Returns the place of a field in the header at a place, by position.
+/// Returns the place of the field at `position` in the header of type `type_id` at the place
+/// `header`.
 pub(super) fn field_at(
     header: &Place,
     type_id: TypeId,
@@ -426,7 +430,7 @@ fn element_of(stack: &Place, position: usize, program: &mut Program) -> Place {
     place
 }
 
-/// A builder for one of the three structs.
+/// A builder for one of the three structs that hold headers, metadata and `standard_metadata`.
 struct Builder<'p> {
     program: &'p mut Program,
     fields: Vec<Field>,
@@ -450,7 +454,8 @@ impl Builder<'_> {
     }
 }
 
-/// Adds the members of `error`, beginning with `NoError`, and returns their numbers in the JSON.
+/// Adds the errors of core.p4 and of the JSON to the program, beginning with `NoError`. Returns the
+/// number of each in the JSON; an error that the JSON lacks gets an unused number.
 fn errors(document: &Document, program: &mut Program) -> Vec<u64> {
     const CORE: [&str; 7] = [
         "NoError",
@@ -477,7 +482,8 @@ fn errors(document: &Document, program: &mut Program) -> Vec<u64> {
     codes
 }
 
-/// Returns the name, the width (`None` for a varbit) and the signedness of a field.
+/// Returns the name, the width in bits (`None` for a varbit) and the signedness of a field in a
+/// header type of the JSON.
 fn field_of<'j>(
     header_type: &HeaderType,
     field: &'j [Value],

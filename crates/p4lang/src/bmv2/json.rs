@@ -6,7 +6,7 @@
 use serde::Deserialize;
 use serde_json::Value;
 
-/// The root object of a JSON document.
+/// The root object of a BMv2 JSON document.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct Document {
@@ -48,7 +48,8 @@ pub(super) struct Named {
 #[derive(Debug, Deserialize)]
 pub(super) struct HeaderType {
     pub(super) name: String,
-    /// The fields: each is a list of the name, the width or `"*"`, and whether the field is signed.
+    /// The fields of the header type. Each is a list of its name, its width or `"*"` (a varbit),
+    /// and whether it is signed.
     pub(super) fields: Vec<Vec<Value>>,
     #[serde(default)]
     pub(super) max_length: Option<u64>,
@@ -129,7 +130,7 @@ pub(super) struct Transition {
     pub(super) next_state: Option<String>,
 }
 
-/// A parser operation or a primitive of an action.
+/// An operation of a parser state, or a primitive operation of an action.
 #[derive(Clone, Debug, Deserialize)]
 pub(super) struct Operation {
     pub(super) op: String,
@@ -209,7 +210,7 @@ pub(super) struct RegisterArray {
     pub(super) source_info: Option<SourceInfo>,
 }
 
-/// The inputs and the algorithm of a hash or checksum.
+/// The inputs and the algorithm of a hash or checksum computation.
 #[derive(Debug, Deserialize)]
 pub(super) struct Calculation {
     pub(super) name: String,

@@ -8,12 +8,12 @@ use super::{DirectMeter, Loader, Outcome};
 use ir::bits::Bits;
 use ir::{ConstructorArgument, ExternId, ExternInstance, ExternType, Type, TypeId, Value};
 
-/// The members of v1model's `HashAlgorithm`.
+/// The members of v1model's enumeration `HashAlgorithm`.
 pub(super) const HASH_ALGORITHMS: [&str; 8] =
     ["crc32", "crc32_custom", "crc16", "crc16_custom", "random", "identity", "csum16", "xor16"];
 
 impl Loader<'_> {
-    /// Adds all objects that are not part of a table.
+    /// Adds the extern objects that do not belong to a table to the program.
     pub(super) fn objects(&mut self) -> Outcome {
         let document = self.document;
         let counter_type =
@@ -99,7 +99,7 @@ impl Loader<'_> {
         Ok(())
     }
 
-    /// Adds the action profiles and selectors of both pipelines.
+    /// Adds the action profiles and action selectors of both pipelines to the program.
     pub(super) fn profiles(&mut self) -> Outcome {
         let document = self.document;
         for profile in document.pipelines.iter().flat_map(|pipeline| &pipeline.action_profiles) {
@@ -128,7 +128,8 @@ impl Loader<'_> {
         Ok(())
     }
 
-    /// Returns the inputs of the hash of an action selector.
+    /// Returns the JSON expressions that the selector of the action profile `profile` hashes, or an
+    /// empty list if it has no selector.
     pub(super) fn selector_input(&self, profile: &str) -> Vec<Json> {
         self.document
             .pipelines
@@ -140,7 +141,7 @@ impl Loader<'_> {
             .unwrap_or_default()
     }
 
-    /// Returns a member of `HashAlgorithm`.
+    /// Returns the member of v1model's `HashAlgorithm` with the given name.
     pub(super) fn hash_algorithm(&self, name: &str) -> Outcome<Value> {
         match HASH_ALGORITHMS.iter().position(|known| *known == name) {
             Some(position) => Ok(Value::Enum(position as u32)),

@@ -1,4 +1,4 @@
-//! Translation of the parser, the deparser and the checksums.
+//! Translation of the parser, the deparser and the checksums of BMv2 JSON to the IR.
 
 use std::collections::HashMap;
 
@@ -15,7 +15,8 @@ use ir::{
 };
 
 impl Loader<'_> {
-    /// Translates the parser. Without one, every packet is accepted and no header is extracted.
+    /// Translates the parser. If the JSON has none, the result accepts every packet and extracts no
+    /// header.
     pub(super) fn parser(&mut self) -> Outcome<ParserId> {
         let document = self.document;
         let parameters = self.block_parameters(&[
@@ -227,8 +228,9 @@ impl Loader<'_> {
         Ok(Transition::Select { subjects, cases })
     }
 
-    /// Splits a value into the key sets of the fields. The value concatenates the fields, each
-    /// padded to whole bytes.
+    /// Splits the value and the mask of a transition in the JSON into a key set for each field that
+    /// the state compares. `widths` are the fields' widths in bits. The value concatenates the
+    /// fields, each padded to whole bytes.
     fn key_sets(
         &mut self,
         widths: &[u32],
@@ -253,8 +255,8 @@ impl Loader<'_> {
         sets
     }
 
-    /// Returns a value set, and sets its element type to that of the fields which this state
-    /// compares.
+    /// Returns the value set `name`, after setting its element type to that of the fields that the
+    /// current parser state compares with it.
     fn value_set(&mut self, name: &str, widths: &[u32]) -> Outcome<ir::ValueSetId> {
         let Some(id) = self.value_sets.get(name).copied() else {
             return self.fail(format!("there is no value set `{name}`"));
@@ -288,7 +290,7 @@ impl Loader<'_> {
         Ok(id)
     }
 
-    /// Translates the deparser.
+    /// Translates the deparser to statements that emit its headers.
     pub(super) fn deparser_body(&mut self) -> Outcome<ir::Block> {
         let document = self.document;
         let Some(deparser) = document.deparsers.first() else { return Ok(Vec::new()) };
@@ -307,7 +309,8 @@ impl Loader<'_> {
         })
     }
 
-    /// Translates the checksums to calls of `verify_checksum` or `update_checksum`.
+    /// Translates the checksums to calls of v1model's `verify_checksum` if `verify` is true, and of
+    /// `update_checksum` otherwise.
     pub(super) fn checksum_body(&mut self, verify: bool) -> Outcome<ir::Block> {
         let document = self.document;
         self.collect(|loader| {
@@ -370,7 +373,8 @@ impl Loader<'_> {
         Ok(())
     }
 
-    /// Returns the parameters of a block, which refer to the variables that all blocks share.
+    /// Returns the parameters of a parser or control. They refer to the variables that all parsers
+    /// and controls share.
     pub(super) fn block_parameters(
         &self,
         list: &[(ir::Direction, ir::VariableId)],

@@ -1,5 +1,5 @@
-//! Translation of the ingress and egress pipelines (tables, conditionals and their order), and of
-//! the package.
+//! Translation of the ingress and egress pipelines of BMv2 JSON (tables, conditionals and their
+//! order), and of the package.
 
 use std::collections::HashMap;
 
@@ -18,11 +18,13 @@ use ir::{
     TableImplementation, TableStorage, Type, Value,
 };
 
-/// A function that returns the number of the node with the given name.
+/// A function that returns the number of the control-flow node with the given name, or `None` for
+/// the end of the pipeline.
 type Successor<'s, L> = &'s dyn Fn(&L, Option<&str>) -> Outcome<Option<usize>>;
 
 impl Loader<'_> {
-    /// Translates the parser, the controls and the deparser to the arguments of `V1Switch`.
+    /// Translates the parser, the controls and the deparser, and returns the package `V1Switch`
+    /// with them as arguments.
     pub(super) fn blocks(&mut self) -> Outcome<Package> {
         let document = self.document;
         let (headers, metadata, standard) = (
@@ -81,8 +83,9 @@ impl Loader<'_> {
         })
     }
 
-    /// Assigns the actions of a pipeline's tables to its control. p4c prefixes the name of a
-    /// control's action with that of the control, and uses the plain name for a top-level action.
+    /// Sets the scope of the actions of a pipeline's tables to the control of the pipeline. p4c
+    /// prefixes the name of a control's action with that of the control, and uses the plain name
+    /// for a top-level action.
     fn own_actions(&mut self, control: ControlId, pipeline: &Pipeline) {
         for id in pipeline.tables.iter().flat_map(|table| &table.action_ids) {
             let action =
@@ -348,8 +351,8 @@ impl Loader<'_> {
         Ok(id)
     }
 
-    /// Returns the statement that reads the color of a direct meter into its field, before any
-    /// action of the table runs.
+    /// Returns a statement that reads the color of the table's direct meter into its field, before
+    /// an action of the table runs. The block is empty if the table has no direct meter.
     fn direct_meter_read(&mut self, table: &str) -> Outcome<ir::Block> {
         let Some(meter) = self.direct_meters.get(table) else { return Ok(Vec::new()) };
         let (instance, Some((header, field))) = (meter.meter, meter.result.clone()) else {
@@ -367,7 +370,8 @@ impl Loader<'_> {
         Ok(vec![Statement { location: None, kind }])
     }
 
-    /// Returns the position of `NoAction` among a table's actions, and adds it if it is missing.
+    /// Returns the position of `NoAction` in `actions`, a table's list of actions. Adds `NoAction`
+    /// if it is missing.
     fn no_action(&mut self, actions: &mut Vec<ActionReference>) -> u32 {
         let is_none = |action: &Action| action.name == "NoAction";
         let listed = actions.iter().position(|reference| {

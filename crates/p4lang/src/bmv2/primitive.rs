@@ -1,5 +1,5 @@
-//! Translation of actions and their primitives, both those of p4c's v1model back end and those of
-//! P4_14.
+//! Translation of actions and their primitive operations to the IR, both those of p4c's v1model
+//! back end and those of P4_14.
 
 use serde_json::Value as Json;
 
@@ -15,7 +15,8 @@ use ir::{
 };
 
 impl Loader<'_> {
-    /// Translates all actions. Actions that differ only in their numbers become one.
+    /// Translates all actions. Actions without parameters that have equal names and bodies become
+    /// one action.
     pub(super) fn actions(&mut self) -> Outcome {
         let document = self.document;
         for action in &document.actions {
@@ -69,7 +70,7 @@ impl Loader<'_> {
         Ok(())
     }
 
-    /// Marks an action as one that the compiler generated.
+    /// Adds the annotation `@hidden` to an action that the compiler generated.
     pub(super) fn hide_action(&mut self, id: ActionId) {
         if let Some(action) = self.program.actions.get_mut(id.index())
             && action.annotations.is_empty()
@@ -80,7 +81,7 @@ impl Loader<'_> {
         }
     }
 
-    /// Translates a list of primitives, which may contain jumps.
+    /// Translates the primitive operations of an action. Forward jumps among them become branches.
     fn action_body(&mut self, primitives: &[Operation]) -> Outcome<ir::Block> {
         let jumps = primitives.iter().any(|of| matches!(of.op.as_str(), "_jump" | "_jump_if_zero"));
         if !jumps {
@@ -135,7 +136,7 @@ impl Loader<'_> {
         }
     }
 
-    /// Assigns a value to a field.
+    /// Adds a statement that assigns a value to a field.
     pub(super) fn assign_field(&mut self, target: FieldPlace, value: &Json) -> Outcome {
         match target.kind {
             FieldKind::Bits { width, signed } => {
@@ -248,8 +249,8 @@ impl Loader<'_> {
         Ok(())
     }
 
-    /// Returns an `out` argument that refers to a field, and its type. Only fields of type `bit` or
-    /// `int` are supported.
+    /// Returns an `out` argument that stores the result of a call in a field, and the type of the
+    /// field. Only fields of type `bit` or `int` are supported.
     fn out(&mut self, field: &FieldPlace) -> Outcome<(Argument, TypeId)> {
         match field.kind {
             FieldKind::Bits { width, signed } => {
@@ -267,8 +268,8 @@ impl Loader<'_> {
         })
     }
 
-    /// Returns the number of the field list that a primitive refers to, or `None` if there is no
-    /// such list.
+    /// Returns the number of the field list to which an operand of a primitive operation refers, or
+    /// `None` if there is no such list.
     fn field_list(&mut self, value: Option<&Json>) -> Outcome<Option<u64>> {
         let Some(value) = value else { return Ok(None) };
         let (_, inner) = self.kind(value)?;
@@ -279,7 +280,7 @@ impl Loader<'_> {
         Ok(number.filter(|number| self.document.field_lists.iter().any(|list| list.id == *number)))
     }
 
-    /// Returns an unused number, which denotes an empty field list.
+    /// Returns a number that no field list of the program has, which denotes an empty field list.
     fn empty_list(&self) -> u64 {
         let lists = &self.document.field_lists;
         lists.iter().map(|list| list.id).max().map_or(0, |last| last.saturating_add(1))
@@ -289,7 +290,7 @@ impl Loader<'_> {
         Argument::In(self.constant_bits(32, &list.into()))
     }
 
-    /// Builds a tuple of the values of a list.
+    /// Builds an expression for a tuple or struct from the names and values of its fields.
     fn tuple(
         &mut self,
         name: &str,
@@ -333,8 +334,8 @@ impl Loader<'_> {
         }
     }
 
-    /// Returns the inputs of a hash or checksum as a tuple, the algorithm, and whether the payload
-    /// is an input.
+    /// Returns the inputs of the hash or checksum computation `name` as a tuple, its algorithm, and
+    /// whether the payload of the packet is an input too.
     pub(super) fn calculation(&mut self, name: &str) -> Outcome<(Expression, Value, bool)> {
         let document = self.document;
         let Some(calculation) = document.calculations.iter().find(|known| known.name == name)
@@ -640,7 +641,8 @@ impl Loader<'_> {
         Ok(())
     }
 
-    /// Copies a header, header union or stack. A metadata header is copied field by field.
+    /// Translates the copying of a header, header union or stack. A metadata header is copied field
+    /// by field.
     fn copy(&mut self, target: &Json, source: &Json) -> Outcome {
         let metadata = |loader: &Self, value: &Json| -> Option<(String, Vec<String>)> {
             let ("header", inner) = loader.kind(value).ok()? else { return None };
@@ -697,8 +699,8 @@ impl Loader<'_> {
         Ok(self.tuple("", CompositeKind::Tuple, values))
     }
 
-    /// Returns the expression for a value to be logged. A struct is a list of its fields, and a
-    /// header is read as a whole.
+    /// Translates a value that `log_msg` prints. A metadata header is printed as a list of its
+    /// fields, and any other header as a whole.
     fn logged(&mut self, value: &Json) -> Outcome<Expression> {
         if let Json::Array(list) = value {
             return self.logged_list(list);
@@ -749,7 +751,7 @@ impl Loader<'_> {
         Ok(())
     }
 
-    /// Returns the width of a register's elements.
+    /// Returns the width in bits of a register's elements.
     fn object_width(&mut self, register: &Json) -> Outcome<u32> {
         let name = self.kind(register)?.1.as_str().unwrap_or("").to_owned();
         let known = self.document.register_arrays.iter().find(|known| known.name == name);
@@ -759,7 +761,8 @@ impl Loader<'_> {
         }
     }
 
-    /// Reads a register into a field, through a temporary if their widths differ.
+    /// Translates the reading of a register element into a field. If their widths differ, a
+    /// temporary variable receives the element first.
     fn register_read(&mut self, field: &FieldPlace, register: &Json, index: Expression) -> Outcome {
         let width = self.object_width(register)?;
         let type_id = self.bit_type(width);

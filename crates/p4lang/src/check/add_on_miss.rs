@@ -11,7 +11,8 @@ use crate::diagnostic::Diagnostic;
 use crate::source::Span;
 
 impl Checker<'_, '_> {
-    /// Records a call of `add_entry`, which is checked when all tables are known.
+    /// Records a call of PNA's `add_entry`, which is checked when all tables of the program are
+    /// known.
     pub(super) fn note_add_entry(
         &mut self,
         expression: &Expression,

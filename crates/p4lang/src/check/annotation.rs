@@ -12,7 +12,7 @@ use num_bigint::Sign;
 
 use ir::{EntryStore, Replicas, TableStorage, UpdateMethod};
 
-/// The annotations that take no arguments.
+/// The names of the annotations that take no arguments.
 const WITHOUT_ARGUMENTS: &[&str] = &[
     "atomic",
     "defaultonly",
@@ -29,7 +29,7 @@ const WITHOUT_ARGUMENTS: &[&str] = &[
     "unroll",
 ];
 
-/// The annotations that take one string.
+/// The names of the annotations that take one string.
 const WITH_STRING: &[&str] = &[
     "alias",
     "brief",
@@ -116,7 +116,8 @@ impl Checker<'_, '_> {
         }
     }
 
-    /// Checks the number of arguments that the language's own annotations have in parentheses.
+    /// Checks the arguments in parentheses of an annotation that the language defines: their number
+    /// and form.
     fn annotation_arguments(&mut self, annotation: &Annotation) {
         let name = annotation.name.as_str();
         let arguments = annotation.arguments();
@@ -221,7 +222,8 @@ impl Checker<'_, '_> {
         }
     }
 
-    /// Checks `@__ref`, with which an action's parameter refers to the value in the table entry.
+    /// Checks `@__ref`, which marks an action's parameter as a reference to the value in the table
+    /// entry.
     pub(super) fn check_reference(&mut self, parameter: &Parameter, of_action: bool) {
         let Some(annotation) = parameter.annotation("__ref") else { return };
         if !of_action || parameter.direction != Direction::None {
@@ -378,12 +380,14 @@ impl Checker<'_, '_> {
     }
 }
 
-/// Whether the values of the annotation are numbers for the language or the architecture.
+/// Returns whether the language or the architecture defines the values of the annotation as
+/// numbers.
 fn holds_numbers(annotation: &Annotation) -> bool {
     HOLDS_EXPRESSIONS.contains(&annotation.name.as_str())
 }
 
-/// Whether the annotation is structured, `@name[...]`, so that it must not be repeated.
+/// Whether the annotation is structured, `@name[...]`. A structured annotation must not be
+/// repeated.
 fn is_structured(annotation: &Annotation) -> bool {
     matches!(annotation.body, AnnotationBody::Expressions(_) | AnnotationBody::KeyValues(_))
 }

@@ -10,7 +10,7 @@ use crate::ast::{self, Argument, Direction, ExpressionKind, Name, Parameter};
 use crate::diagnostic::Diagnostic;
 use crate::source::Span;
 
-/// The result of [`Checker::match_arguments`].
+/// The type arguments and the arguments of a call, as [`Checker::match_arguments`] determines them.
 pub(super) struct Matched {
     pub(super) type_arguments: Vec<Type>,
     pub(super) arguments: Vec<BoundArgument>,
@@ -45,8 +45,9 @@ pub(super) fn could_match(parameters: &[Parameter], arguments: &[Argument]) -> b
 }
 
 impl<'program> Checker<'program, '_> {
-    /// Returns the parameters for one call. Each `_` in their types is replaced by a fresh
-    /// inference variable.
+    /// Returns the parameters of a callee with their types in one call. Each `_` in the types is
+    /// replaced by a fresh inference variable, and each type parameter by the type that `bindings`
+    /// has for it.
     pub(super) fn formals(
         &mut self,
         parameters: &'program [Parameter],
@@ -122,7 +123,8 @@ impl<'program> Checker<'program, '_> {
         )
     }
 
-    /// Checks the arguments themselves, before their parameters are known.
+    /// Checks the arguments of a call on their own, before the parameters that they are for are
+    /// known. Returns the facts about each argument.
     pub(super) fn argument_infos(&mut self, arguments: &[Argument]) -> Vec<Info> {
         arguments
             .iter()
@@ -137,7 +139,8 @@ impl<'program> Checker<'program, '_> {
             .collect()
     }
 
-    /// Checks the arguments against a signature and infers its type arguments.
+    /// Checks the arguments of a call against the signature of the callee, and infers its type
+    /// arguments. Returns `None` after an error.
     pub(super) fn match_arguments(
         &mut self,
         signature: &Signature<'program>,
@@ -301,8 +304,8 @@ impl<'program> Checker<'program, '_> {
         self.report(diagnostic);
     }
 
-    /// Checks that an argument which is copied out has exactly the type of its parameter, since it
-    /// is not converted.
+    /// Checks that an argument for an `out` or `inout` parameter has exactly the type of the
+    /// parameter. Such an argument is not converted, since the call assigns to it.
     fn must_be_the_same(&mut self, ty: &Type, argument: &Argument, info: Option<&Info>) {
         let Some(info) = info else { return };
         let (wanted, got) = (self.settled(ty), self.settled(&info.ty));
@@ -385,7 +388,7 @@ impl<'program> Checker<'program, '_> {
         }
     }
 
-    /// Reports the type parameters that were not inferred.
+    /// Reports the type parameters of a callee whose types in a call were not inferred.
     pub(super) fn must_be_inferred(
         &mut self,
         signature: &Signature<'program>,

@@ -20,14 +20,14 @@ const PER_BYTE: u64 = 64;
 /// The largest number of bits of an `int`, or of a constant of type `bit<W>`.
 pub(super) const LARGEST_INTEGER: u64 = 1 << 17;
 
-/// The budget of a program; see the documentation of the module.
+/// The remaining budget of a program for the computation of constants, and the first error.
 #[derive(Debug, Clone)]
 pub(crate) struct Budget {
     left: Cell<u64>,
     refusal: Cell<Option<(Span, Refusal)>>,
 }
 
-/// The reason why no more constants are computed.
+/// The reason why no more constants of a program are computed.
 #[derive(Debug, Clone, Copy)]
 enum Refusal {
     TooMuch,
@@ -37,13 +37,14 @@ enum Refusal {
 }
 
 impl Budget {
-    /// Creates the budget for a program of `bytes` bytes.
+    /// Creates the budget for a program whose text is `bytes` bytes long.
     pub(super) fn new(bytes: u64) -> Self {
         let left = bytes.saturating_mul(PER_BYTE).saturating_add(ALLOWANCE);
         Self { left: Cell::new(left), refusal: Cell::new(None) }
     }
 
-    /// Charges `units`. Returns `None` if the budget is exhausted.
+    /// Subtracts the cost `units` of a computation from the budget. Returns `None` if the budget is
+    /// exhausted.
     pub(super) fn spend(&self, units: u64, span: Span) -> Option<()> {
         match self.left.get().checked_sub(units) {
             Some(left) => {
@@ -62,12 +63,12 @@ impl Budget {
         if bits <= LARGEST_INTEGER { Some(()) } else { self.refuse(span, Refusal::TooLarge) }
     }
 
-    /// Records that a type has too many parts after the substitution of type arguments.
+    /// Records the error that a type has too many parts after the substitution of type arguments.
     pub(crate) fn huge_type(&self) {
         self.refuse(Span::nowhere(), Refusal::HugeType);
     }
 
-    /// Records that a type in an instance of a generic declaration exceeds a limit.
+    /// Records the error that a type in an instance of a generic declaration exceeds a limit.
     pub(crate) fn exceeded(&self, exceeded: Exceeded, span: Span) {
         self.refuse(span, Refusal::Limit(exceeded));
     }
@@ -79,7 +80,7 @@ impl Budget {
         None
     }
 
-    /// Returns the error for the first refusal, once.
+    /// Returns the error for the first computation that was refused, and `None` in later calls.
     pub(crate) fn take_problem(&self) -> Option<Diagnostic> {
         let (span, refusal) = self.refusal.take()?;
         Some(match refusal {
@@ -108,7 +109,7 @@ impl Budget {
     }
 }
 
-/// Returns the cost of copying a constant.
+/// Returns the cost of copying a constant, in the units of the budget.
 pub(super) fn size(value: &Constant) -> u64 {
     const WORD: u64 = 64;
     match value {

@@ -148,7 +148,8 @@ impl<'program> Checker<'program, '_> {
         Info::unknown()
     }
 
-    /// Checks the arguments, records the call, and returns the facts about its value.
+    /// Checks the arguments of a call, records the call, and returns the facts about the value that
+    /// it returns.
     pub(super) fn finish_call(
         &mut self,
         expression: &Expression,

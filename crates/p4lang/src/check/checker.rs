@@ -15,7 +15,7 @@ use ir::CompileLimits;
 /// The largest number of declarations that overload one name.
 const MOST_OVERLOADS: usize = 256;
 
-/// The check of one program.
+/// The state of checking one program.
 pub(super) struct Checker<'program, 'run> {
     pub(super) out: Checked<'program>,
     pub(super) sources: &'run SourceMap,
@@ -35,7 +35,7 @@ pub(super) struct Checker<'program, 'run> {
     pub(super) fitting: Fitting,
 }
 
-/// A cache of properties of types that depend on their fields.
+/// A cache for properties of types that depend on the types of their fields.
 #[derive(Debug, Default)]
 pub(super) struct Fitting {
     /// The specialised types whose fields all have permitted types.
@@ -44,8 +44,8 @@ pub(super) struct Fitting {
     pub(super) only_bits: HashMap<Type, bool>,
 }
 
-/// Observations about declarations and expressions, which are complete when the whole program is
-/// checked.
+/// The declarations and expressions of the program with certain properties. The sets are complete
+/// when the whole program is checked.
 #[derive(Debug, Default)]
 pub(super) struct Marks {
     /// The declarations to which something refers.
@@ -79,26 +79,28 @@ pub(super) struct Context {
     pub(super) control: Option<DeclarationId>,
     pub(super) in_apply: bool,
     pub(super) action: Option<DeclarationId>,
-    /// The current function and its return type.
+    /// The current function and its return type, or `None` outside functions.
     pub(super) function: Option<(DeclarationId, Type)>,
     pub(super) table: Option<DeclarationId>,
-    /// The instance whose initializer block is being checked, to which `this` refers.
+    /// The instance whose initializer block is being checked, to which `this` refers. `None`
+    /// outside such blocks.
     pub(super) instance: Option<DeclarationId>,
     pub(super) loops: u32,
     pub(super) in_key_set: bool,
     /// Whether the checker is in an argument of an action in a table's properties.
     pub(super) in_action_argument: bool,
-    /// The subject of the current `switch`, in which `action_run` is permitted.
+    /// The subject of the current `switch` statement, in which `action_run` is permitted.
     pub(super) switch_subject: Option<ExpressionId>,
 }
 
-/// The facts about an expression that was checked.
+/// The facts about an expression that the checker determined.
 #[derive(Debug, Clone)]
 pub(super) struct Info {
     pub(super) ty: Type,
-    /// Whether the expression is an l-value.
+    /// Whether the expression is an l-value, so that it can be assigned.
     pub(super) place: bool,
-    /// Whether the value is known at compile time, given the values of constructor parameters.
+    /// Whether the value of the expression is known at compile time, given the values of
+    /// constructor parameters.
     pub(super) known: bool,
 }
 
@@ -118,7 +120,7 @@ impl Info {
     }
 }
 
-/// The kind of declaration that is looked up.
+/// The kind of declaration that a lookup of a name accepts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Wanted {
     Any,
@@ -175,7 +177,7 @@ impl<'program, 'run> Checker<'program, 'run> {
         result
     }
 
-    /// Runs `body` in another context.
+    /// Runs `body` with `context` as the current context, and restores the previous context.
     pub(super) fn within<R>(&mut self, context: Context, body: impl FnOnce(&mut Self) -> R) -> R {
         let outer = std::mem::replace(&mut self.context, context);
         let result = body(self);
@@ -205,7 +207,7 @@ impl<'program, 'run> Checker<'program, 'run> {
         }
     }
 
-    /// Whether declarations of this kind may be overloaded (§6.8.2).
+    /// Returns whether several declarations of this kind may have the same name (§6.8.2).
     fn may_overload(&self, id: DeclarationId) -> bool {
         matches!(
             self.out.index.get_declaration(id).map(|declaration| &declaration.kind),
@@ -219,7 +221,8 @@ impl<'program, 'run> Checker<'program, 'run> {
         )
     }
 
-    /// Returns the declarations with this name in the innermost scope that has any.
+    /// Returns the declarations with this name in the innermost scope that has any of the wanted
+    /// kind.
     pub(super) fn lookup(&self, path: &ast::Path, wanted: Wanted) -> Vec<DeclarationId> {
         let scopes = if path.absolute { self.scopes.get(..1).unwrap_or(&[]) } else { &self.scopes };
         self.lookup_in(scopes, path.name.as_str(), wanted)
@@ -408,7 +411,7 @@ impl<'program, 'run> Checker<'program, 'run> {
         }
     }
 
-    /// Records that the root of a place is written.
+    /// Marks the variable or parameter to which a place belongs as written.
     pub(super) fn writes(&mut self, place: &Expression) {
         let root = super::whole_program::root(place);
         if let Some(super::Resolution::Declaration(id)) = self.out.resolution(root.id) {

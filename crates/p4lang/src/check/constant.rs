@@ -27,9 +27,9 @@ pub enum Constant {
     /// A member of a serializable enumeration, or a number without a member that was cast to the
     /// enumeration.
     SerializableEnum {
-        /// The member with this number, if there is one.
+        /// The declaration of the member with this number, or `None` if no member has it.
         member: Option<DeclarationId>,
-        /// The number that represents the value.
+        /// The number, which has the underlying type of the enumeration.
         value: Bits,
     },
     /// The fields or elements, in order, of a struct, a valid header, a tuple, a `list` or a header
@@ -43,7 +43,7 @@ pub enum Constant {
 
 impl Constant {
     /// Returns the number if the value is of type `int`, `bit<W>`, `int<W>` or a serializable
-    /// enumeration.
+    /// enumeration, and `None` otherwise.
     pub fn to_integer(&self) -> Option<BigInt> {
         match self {
             Self::Integer(value) => Some(value.clone()),
@@ -52,7 +52,7 @@ impl Constant {
         }
     }
 
-    /// Returns the value if it is of type `bool`.
+    /// Returns the value if it is of type `bool`, and `None` otherwise.
     pub fn to_bool(&self) -> Option<bool> {
         match self {
             Self::Bool(value) => Some(*value),

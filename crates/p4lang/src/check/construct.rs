@@ -72,8 +72,8 @@ impl<'program> Checker<'program, '_> {
         self.construct(expression, ty, path.span(), arguments)
     }
 
-    /// Reports an error for an anonymous instance of an extern with abstract methods, which only
-    /// the initializer block of a declaration can implement.
+    /// Reports an error for an anonymous instance of an extern with abstract methods, since only
+    /// the declaration of a named instance can implement them, in its initializer block.
     fn not_abstract(&mut self, ty: &Type, span: Span) {
         let methods = ty
             .named()
@@ -120,10 +120,10 @@ impl<'program> Checker<'program, '_> {
         }
     }
 
-    /// Checks a constructor call. The return type of the result is the type of the instance. If an
-    /// anonymous instance `expression` is an argument of another constructor, its type arguments
-    /// may be inferred from that argument's parameter. They are known after the outermost
-    /// constructor is checked.
+    /// Checks a constructor call, and returns the facts about it. Its return type is the type of
+    /// the instance. If the anonymous instance `expression` is an argument of another constructor,
+    /// its type arguments may be inferred from that constructor's parameter. They are then known
+    /// only after the outermost constructor call is checked.
     pub(super) fn construction(
         &mut self,
         ty: Type,
@@ -142,8 +142,8 @@ impl<'program> Checker<'program, '_> {
         call
     }
 
-    /// Completes the types of anonymous instances after the outermost constructor has contributed
-    /// to inference.
+    /// Completes the types of anonymous instances in a constructor call, after all nested calls
+    /// have contributed to type inference. Missing types are reported only if `good` is true.
     fn settle_open(&mut self, good: bool) {
         for open in std::mem::take(&mut self.constructing.open) {
             let Some(mut call) = self.out.calls.remove(&open.expression) else { continue };
@@ -173,9 +173,9 @@ impl<'program> Checker<'program, '_> {
         }
     }
 
-    /// Whether every `_` among the type arguments was inferred. Reports an error if not. For a
-    /// package, `_` may remain open, because the blocks that would determine the type may be
-    /// omitted.
+    /// Returns whether every `_` among the type arguments of an instance was inferred, and reports
+    /// an error if not. Those of a package may remain open, because the parsers and controls that
+    /// would determine them may be omitted.
     fn all_inferred(&mut self, object: &Type, span: Span) -> bool {
         let open = |argument: &Type| argument.any(&mut |part| *part == Type::Any);
         if matches!(object, Type::Package(_))

@@ -16,8 +16,8 @@ impl Checker<'_, '_> {
         self.out.conversions.insert(expression.id, ty);
     }
 
-    /// Converts an expression that was checked to the type that its context requires. Reports an
-    /// error if that is not possible.
+    /// Converts an expression that was checked to `target`, the type that its context requires.
+    /// Reports an error and returns false if that is not possible.
     pub(super) fn convert(&mut self, expression: &Expression, target: &Type) -> bool {
         let target = self.resolved(target);
         let own = self.resolved(&self.out.type_of(expression.id).clone());

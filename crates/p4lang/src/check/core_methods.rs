@@ -9,7 +9,7 @@ use crate::diagnostic::Diagnostic;
 use crate::source::Span;
 
 impl Checker<'_, '_> {
-    /// Checks a call after it was recorded.
+    /// Checks the rules for the callee of a call, after the call was recorded.
     pub(super) fn after_call(&mut self, expression: &Expression, arguments: &[Argument]) {
         let Some(call) = self.out.calls.get(&expression.id).cloned() else { return };
         if let Callee::ExternFunction(id)

@@ -13,8 +13,8 @@ use crate::ast::{
 };
 use crate::diagnostic::{Diagnostic, Severity};
 
-/// A table property that attaches an extern object: its name, the permitted extern types, and
-/// whether an object may belong to only one table.
+/// A table property that attaches an extern object to a table: its name, the permitted extern
+/// types, and whether an object may belong to only one table.
 type Attached = (&'static str, &'static [&'static str], bool);
 
 const V1MODEL: &[Attached] = &[
@@ -43,8 +43,9 @@ const V1SWITCH_PARAMETERS: usize = 6;
 const CHECKSUM_CONTROLS: [(usize, &str); 2] = [(1, "vr"), (4, "ck")];
 
 impl<'program> Checker<'program, '_> {
-    /// Reports entries whose key sets do not fit their match kinds. For an architecture that is not
-    /// built in, the permitted key sets are unknown, so nothing is reported.
+    /// Reports table entries whose key sets do not fit the match kinds of their keys. For an
+    /// architecture that is not built in, the permitted key sets are unknown, so nothing is
+    /// reported.
     pub(super) fn misfit_entries(&mut self) {
         let known = self.out.main.is_none_or(|main| match self.out.declared_type(main) {
             Type::Package(package) => {
@@ -118,7 +119,8 @@ impl<'program> Checker<'program, '_> {
         }
     }
 
-    /// Warns of match kinds that are not built in. Only architectures, not programs, declare match
+    /// Warns of match kinds that no built-in architecture declares. Only architectures, not
+    /// programs, declare match
     /// kinds (§7.1.3).
     fn known_match_kinds(&mut self, table: &Table) {
         for key in table.key().unwrap_or(&[]) {
@@ -139,7 +141,7 @@ impl<'program> Checker<'program, '_> {
     }
 
     /// Checks that a table has keys of the match kind `selector` if and only if it has an action
-    /// selector, which hashes these keys.
+    /// selector, which hashes the values of these keys.
     fn selector_has_keys(
         &mut self,
         declaration: &Declaration,
@@ -181,8 +183,8 @@ impl<'program> Checker<'program, '_> {
         }
     }
 
-    /// Whether the value of a property is an instance of a permitted extern type. Reports an error
-    /// if not.
+    /// Returns whether the value of a table property is an instance of a permitted extern type.
+    /// Reports an error if not.
     fn is_attachment(&mut self, value: &Expression, property: &str, wanted: &[&str]) -> bool {
         let name = match self.out.type_of(value.id) {
             Type::Extern(named) => self.out.name(named.declaration).to_string(),
@@ -229,7 +231,8 @@ impl<'program> Checker<'program, '_> {
         }
     }
 
-    /// Checks that all tables with the same selector have the same selector keys.
+    /// Checks that all tables with the same action selector have the same keys of the match kind
+    /// `selector`.
     fn same_selector_inputs(
         &mut self,
         table: &'program Table,
@@ -264,9 +267,9 @@ impl<'program> Checker<'program, '_> {
 
     // Direct meters of v1model.
 
-    /// Checks that each direct meter is read into one place. simple_switch writes the color of a
-    /// meter to a single place. p4c derives this place from a call of `read`, and refuses a meter
-    /// without one.
+    /// Checks that the program reads each direct meter of v1model, and always into the same
+    /// variable. simple_switch stores the color of a meter in one place only. p4c takes this place
+    /// from the call of the meter's `read`, and refuses a meter without such a call.
     fn meters_are_read(&mut self) {
         let mut reads: Vec<(DeclarationId, &'program Expression)> = Vec::new();
         for declaration in &self.out.program.declarations {
@@ -314,7 +317,8 @@ impl<'program> Checker<'program, '_> {
         }
     }
 
-    /// Returns the meter and the place if the call reads a direct meter.
+    /// Returns the meter and the argument that receives its color if `call` is a `read` of a direct
+    /// meter, and `None` for any other call.
     fn meter_read(
         &self,
         call: &'program Expression,
@@ -358,8 +362,9 @@ impl<'program> Checker<'program, '_> {
         }
     }
 
-    /// Refuses branches and loops in a checksum control. A checksum has its own condition. Whether
-    /// other statements are permitted depends on the target.
+    /// Reports branches and loops in a checksum control of v1model, where each checksum has a
+    /// condition as its argument instead. Whether other statements are permitted depends on the
+    /// target.
     fn no_branches(&mut self, block: &Block) {
         for statement in &block.statements {
             match &statement.kind {
