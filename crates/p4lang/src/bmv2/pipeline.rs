@@ -243,7 +243,8 @@ impl Loader<'_> {
         Ok(Node { body: apply(None, Some(action_run)), next })
     }
 
-    /// Returns the actions of a table, by number if the JSON has numbers, and by name otherwise.
+    /// Returns the actions of a table, to which the JSON refers by number or, if it has no numbers,
+    /// by name.
     fn table_actions(&mut self, table: &json::Table) -> Outcome<Vec<ActionId>> {
         let document = self.document;
         let mut ids = Vec::new();

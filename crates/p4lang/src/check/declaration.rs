@@ -130,8 +130,8 @@ impl<'program> Checker<'program, '_> {
         }
     }
 
-    /// Returns the type of a generic declaration inside itself, with its own type parameters as
-    /// arguments.
+    /// Returns the type of a generic declaration as it appears inside the declaration: with the
+    /// type parameters themselves as type arguments.
     pub(super) fn generic(
         &mut self,
         id: DeclarationId,
@@ -206,8 +206,8 @@ impl<'program> Checker<'program, '_> {
         }
     }
 
-    /// Whether a value that is marked as known depends on values that are known only at run time:
-    /// action data, or parameters of `apply` without a direction.
+    /// Whether an expression that is marked as known depends on values that are known only at run
+    /// time: action data, or parameters of `apply` without a direction.
     fn is_run_time(&self, expression: &ast::Expression) -> bool {
         use ast::ExpressionKind as Kind;
         if self.out.constant(expression.id).is_some() {
@@ -364,7 +364,8 @@ impl<'program> Checker<'program, '_> {
         });
     }
 
-    /// Checks that calls can distinguish the methods and constructors with one name (§7.2.10.2).
+    /// Checks that a call can distinguish the methods, and the constructors, of an extern that have
+    /// the same name (§7.2.10.2).
     fn methods_differ(&mut self, object: &'program ExternObject) {
         let mut twice: Vec<(Span, Span)> = Vec::new();
         for (position, method) in object.methods.iter().enumerate() {
@@ -393,8 +394,8 @@ impl<'program> Checker<'program, '_> {
         }
     }
 
-    /// Checks rules of p4c for a method's return type: its values must exist at run time, and a
-    /// constructor has none.
+    /// Checks p4c's rules for the return type of an extern's method: its values must exist at run
+    /// time. A constructor has no return type.
     fn method_signature(&mut self, declaration: &Declaration, method: &ast::Method) {
         if method.name.text == declaration.name.text {
             self.error(
@@ -522,9 +523,9 @@ impl<'program> Checker<'program, '_> {
         });
     }
 
-    /// Warns of a parser or control with type parameters. The specification permits them only for
-    /// parser and control types (§13.2, §14), but p4c has always accepted generic parsers and
-    /// controls (p4c#2247), and programs use them.
+    /// Warns of a parser or control with type parameters and a body. The specification permits type
+    /// parameters only for parser and control types (§13.2, §14), but p4c has always accepted
+    /// generic parsers and controls (p4c#2247), and programs use them.
     fn generic_body(&mut self, declaration: &Declaration, type_parameters: &[TypeParameter]) {
         if let Some(parameter) = type_parameters.first() {
             let noun = declaration.kind.noun();
@@ -539,7 +540,7 @@ impl<'program> Checker<'program, '_> {
         }
     }
 
-    /// Checks a local declaration of a parser or control, which may hide the parameters.
+    /// Checks a local declaration of a parser or control. Its name may hide that of a parameter.
     pub(super) fn local(&mut self, declaration: &'program Declaration) {
         self.hides_parameters = true;
         self.declaration(declaration);

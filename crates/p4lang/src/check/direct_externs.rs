@@ -1,6 +1,7 @@
-//! Rules for direct counters and meters. Only the actions of the table to which one belongs may
-//! call it, because an entry exists only there (PSA specification, sections 7.9 and 7.10;
-//! `v1model.p4`). Other calls have no effect. They cause warnings only, since p4c accepts them.
+//! Rules for direct counters and meters. Only the actions of the table to which such an object
+//! belongs may call it, because a matched entry exists only there (PSA specification, sections 7.9
+//! and 7.10; `v1model.p4`). Calls elsewhere have no effect. They cause only warnings, since p4c
+//! accepts them.
 
 use super::Resolution;
 use super::checker::Checker;
@@ -21,7 +22,7 @@ const PROPERTIES: [&str; 6] = [
 ];
 
 impl Checker<'_, '_> {
-    /// Records a call, which is checked when all tables are known.
+    /// Records a call of a direct counter or meter, which is checked when all tables are known.
     pub(super) fn note_direct_call(
         &mut self,
         extern_type: DeclarationId,
@@ -84,7 +85,7 @@ impl Checker<'_, '_> {
         }
     }
 
-    /// Returns the table that has the instance in one of its properties.
+    /// Returns the table that names the direct counter or meter `object` in one of its properties.
     fn owner_of(&self, object: DeclarationId) -> Option<DeclarationId> {
         self.out.tables.keys().copied().find(|table| {
             let declaration = self.out.index.get_declaration(*table);

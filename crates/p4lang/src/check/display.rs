@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use super::{Checked, Type};
 
-/// The length in bytes near which the text of a type is cut off.
+/// The approximate length in bytes at which the text of a type is truncated.
 const LONGEST: usize = 300;
 
 impl Checked<'_> {

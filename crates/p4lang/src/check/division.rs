@@ -91,9 +91,9 @@ impl<'program> Checker<'program, '_> {
     }
 
     /// Reports the divisions in a control's body that no pass of p4c can remove, and adds them to
-    /// `refused`. Does nothing unless the body consists of assignments without calls. A division is
-    /// reported if its dividend is a parameter that no earlier statement assigned, and its result
-    /// is assigned to a parameter that is copied out.
+    /// `refused`. These are divisions whose dividend is a parameter that no earlier statement
+    /// assigned, and whose result is assigned to a parameter that is copied out. A body with
+    /// anything but assignments and declarations without calls is not examined.
     fn report_certain_divisions(&mut self, control: &Control, refused: &mut HashSet<ExpressionId>) {
         let parameters_with = |directions: [Direction; 2]| -> HashSet<DeclarationId> {
             let parameters = control.parameters.iter();
@@ -147,7 +147,8 @@ impl<'program> Checker<'program, '_> {
         }
     }
 
-    /// Returns the variable or parameter of which the expression is a member.
+    /// Returns the variable or parameter at the root of a member expression, such as `h` of
+    /// `h.ip.ttl`.
     fn root_declaration(&self, expression: &Expression) -> Option<DeclarationId> {
         let mut inner = expression;
         while let ExpressionKind::Member { base, .. } = &inner.kind {

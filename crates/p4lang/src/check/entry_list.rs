@@ -10,21 +10,22 @@ use crate::ast::{
 };
 use crate::diagnostic::Diagnostic;
 
-/// The key set of an entry for one key.
+/// The values that a table entry matches for one key of the table.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum KeySet {
     Any,
     Value(Constant),
     Number(BigInt),
-    /// A value and a mask. Bits outside the mask are zero.
+    /// A value and a mask. Bits of the value outside the mask are zero.
     Mask(BigInt, BigInt),
     Range(BigInt, BigInt),
 }
 
 impl Checker<'_, '_> {
     /// Warns of entries beyond the size of the table, and of entries with the same keys as an
-    /// earlier one. The language permits both, but a switch refuses to add such entries (P4Runtime
-    /// 1.5, §9.1: `RESOURCE_EXHAUSTED`, `ALREADY_EXISTS`), so the program may fail to load.
+    /// earlier entry. The language permits both, but a switch refuses to add such entries
+    /// (P4Runtime 1.5, §9.1: `RESOURCE_EXHAUSTED`, `ALREADY_EXISTS`), so loading the program may
+    /// fail.
     pub(super) fn entry_list(
         &mut self,
         declaration: &Declaration,
@@ -82,7 +83,8 @@ impl Checker<'_, '_> {
         }
     }
 
-    /// Evaluates a key set. Returns `None` if a value is not known or has an error.
+    /// Evaluates the key set of an entry for one key. Returns `None` if a value in it is unknown or
+    /// has an error.
     fn key_set_of(&self, part: &Expression) -> Option<KeySet> {
         let number =
             |end: &Expression| self.out.evaluate(end, &Environment::default())?.to_integer();

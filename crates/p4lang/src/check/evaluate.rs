@@ -16,18 +16,18 @@ use crate::ast::{
 use crate::source::Span;
 use ir::bits::Bits;
 
-/// The largest depth to which constants may refer to other constants.
+/// The largest depth to which the definitions of constants may refer to other constants.
 const DEEPEST: u32 = 1000;
 
 impl Checked<'_> {
-    /// Evaluates an expression and converts it as its context requires. `environment` has the
-    /// values of constructor parameters and type parameters. Returns `None` if the value is not
-    /// known at compile time.
+    /// Evaluates an expression, and converts its value to the type that its context requires.
+    /// `environment` has the values of constructor parameters and type parameters. Returns `None`
+    /// if the value is not known at compile time.
     pub fn evaluate(&self, expression: &Expression, environment: &Environment) -> Option<Constant> {
         Evaluator { checked: self, environment }.converted(expression, 0)
     }
 
-    /// Evaluates an expression before its conversion.
+    /// Evaluates an expression without converting its value to the type that its context requires.
     pub(super) fn evaluate_own(&self, expression: &Expression) -> Option<Constant> {
         Evaluator { checked: self, environment: &Environment::default() }.own(expression, 0)
     }
@@ -86,7 +86,7 @@ impl Checked<'_> {
         })
     }
 
-    /// Returns the members of an enumeration, in order.
+    /// Returns the members of the enumeration `id`, in order of declaration.
     pub fn enum_members(&self, id: DeclarationId) -> &[ast::EnumMember] {
         match self.index.get_declaration(id).map(|declaration| &declaration.kind) {
             Some(DeclarationKind::Enum { members, .. }) => members,
@@ -94,12 +94,14 @@ impl Checked<'_> {
         }
     }
 
-    /// Returns the number that represents a member of a serializable enumeration.
+    /// Returns the number that represents a member of a serializable enumeration, or `None` if it
+    /// is not known.
     pub fn enum_value(&self, member: DeclarationId) -> Option<&Bits> {
         self.enum_values.get(&member)
     }
 
-    /// Returns the first member of a serializable enumeration that `value` represents.
+    /// Returns the first member of the serializable enumeration `id` that `value` represents, or
+    /// `None` if there is none.
     pub fn member_of_value(&self, id: DeclarationId, value: &Bits) -> Option<DeclarationId> {
         self.enum_members(id)
             .iter()
@@ -332,8 +334,8 @@ impl Evaluator<'_, '_> {
         }
     }
 
-    /// Charges the budget for a result that is larger than its operands. Returns `None` if it is
-    /// too large.
+    /// Charges the budget for the result of an operation that may be larger than its operands.
+    /// Returns `None` if the result is too large to compute.
     fn can_be_computed(
         &self,
         operator: BinaryOperator,
@@ -447,7 +449,7 @@ impl Evaluator<'_, '_> {
         }
     }
 
-    /// Evaluates a slice. An `int` has as many bits as the slice needs (§8.9).
+    /// Evaluates the slice `base[high:low]`. A slice may extend to any bit of an `int` (§8.9).
     fn slice(&self, base: &Expression, high: u32, low: u32, depth: u32) -> Option<Constant> {
         if low > high {
             return None;
@@ -464,7 +466,8 @@ impl Evaluator<'_, '_> {
         (high < bits.width()).then(|| Constant::Bits(bits.slice(high, low)))
     }
 
-    /// Evaluates an expression. A value of a serializable enumeration is converted to its number.
+    /// Evaluates an expression. Converts a value of a serializable enumeration to the number that
+    /// represents it.
     fn represented(&self, expression: &Expression, depth: u32) -> Option<Constant> {
         Some(match self.converted(expression, depth)? {
             Constant::SerializableEnum { value, .. } => Constant::Bits(value),

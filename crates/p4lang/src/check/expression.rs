@@ -40,14 +40,15 @@ impl Checker<'_, '_> {
         }
     }
 
-    /// Checks an expression and converts it to the type `target`.
+    /// Checks an expression, converts it to the type `target`, and returns the facts about it.
     pub(super) fn expression_of(&mut self, expression: &Expression, target: &Type) -> Info {
         let info = self.expression(expression);
         self.convert(expression, target);
         info
     }
 
-    /// Checks a condition, which must be of type `bool`.
+    /// Checks the condition of the statement or expression that `of` names. A condition must be of
+    /// type `bool`.
     pub(super) fn condition(&mut self, expression: &Expression, of: &str) {
         let info = self.expression(expression);
         if info.ty != Type::Bool && !info.ty.is_unknown() {
@@ -166,7 +167,8 @@ impl Checker<'_, '_> {
         self.declared(expression, id)
     }
 
-    /// Resolves a path to a declaration, and returns the facts about the path expression.
+    /// Records that the path `expression` refers to the declaration `id`, and returns the facts
+    /// about the path expression.
     pub(super) fn declared(&mut self, expression: &Expression, id: DeclarationId) -> Info {
         self.out.resolutions.insert(expression.id, Resolution::Declaration(id));
         let ty = self.out.declared_type(id).clone();
@@ -483,7 +485,8 @@ impl Checker<'_, '_> {
         }
     }
 
-    /// Checks the base of a slice, and returns its width.
+    /// Checks the base of a slice. Returns the facts about it and its width in bits, or `None`
+    /// after an error.
     fn sliced(&mut self, base: &Expression) -> Option<(Info, u32)> {
         let info = self.expression(base);
         if info.ty.is_unknown() {
@@ -838,7 +841,7 @@ impl Checker<'_, '_> {
     }
 }
 
-/// Whether an array with these elements is a header stack, which has methods and properties.
+/// Returns whether an array of `element` is a header stack, which has methods and properties.
 pub(super) fn is_header(element: &Type) -> bool {
     matches!(element, Type::Header(_) | Type::HeaderUnion(_) | Type::Variable(_) | Type::Unknown)
 }

@@ -99,7 +99,8 @@ impl Extent {
         }
     }
 
-    /// Returns the extent of a type that contains the given types, each at `place`.
+    /// Returns the extent of a type that contains each of the `inner` types in the way that `place`
+    /// describes.
     fn around<'e>(inner: impl IntoIterator<Item = &'e Self>, place: Occurrence) -> Self {
         let mut extent = Self::leaf();
         for inner in inner {
@@ -108,8 +109,8 @@ impl Extent {
         extent
     }
 
-    /// Substitutes extents for type parameters. A type parameter without an extent in `others`
-    /// remains.
+    /// Returns the extent with the extents in `others` substituted for type parameters. A type
+    /// parameter without an extent in `others` remains.
     fn with(&self, others: &HashMap<DeclarationId, Self>) -> Self {
         let mut extent = Self { variables: HashMap::new(), ..*self };
         for (parameter, place) in &self.variables {
@@ -121,8 +122,8 @@ impl Extent {
         extent
     }
 
-    /// Returns the smallest depth and number of parts, with a type of one part for each type
-    /// parameter.
+    /// Returns the depth and the number of parts that result if every type parameter is a type of
+    /// one part.
     fn least(&self) -> (u64, u64) {
         let places = self.variables.values();
         let deepest = places.clone().map(|place| place.above.saturating_add(1)).max().unwrap_or(0);
@@ -135,7 +136,8 @@ impl Extent {
 }
 
 impl Checked<'_> {
-    /// Checks that a type can be within the limits for some values of its type parameters.
+    /// Checks that a type with this extent is within the limits for at least some types that its
+    /// type parameters may stand for.
     pub(super) fn admit_extent(&self, extent: &Extent) -> Result<(), Exceeded> {
         let (depth, parts) = extent.least();
         self.limits.admit(Limit::TypeDepth, depth)?;
@@ -213,7 +215,7 @@ impl Checker<'_, '_> {
         if self.admits(&extent, span) { ty } else { Type::Unknown }
     }
 
-    /// Whether an extent is within the limits. Reports an error if not.
+    /// Returns whether an extent is within the limits, and reports an error at `span` if not.
     pub(super) fn admits(&mut self, extent: &Extent, span: Span) -> bool {
         let outcome = self.out.admit_extent(extent);
         if let Err(exceeded) = &outcome {
@@ -236,5 +238,5 @@ impl Checker<'_, '_> {
     }
 }
 
-/// The note for an error about a type that exceeds a limit.
+/// The note in the error about a type that exceeds a limit.
 pub(super) const NOTE: &str = "the parts of a type are its fields, elements and type arguments, each with all of its own parts";

@@ -26,7 +26,7 @@ pub enum Resolution {
     ErrorMember(DeclarationId),
     /// A member of `match_kind`.
     MatchKindMember(DeclarationId),
-    /// A method or property that the language defines.
+    /// A method or property of headers, stacks, tables and other values that the language defines.
     Builtin(Builtin),
     /// A method of an extern. The receiver is the base of the member expression, or the enclosing
     /// instance for `this.method()`.
@@ -95,8 +95,8 @@ pub struct Call {
 }
 
 impl Call {
-    /// Returns the expression that the call passes for the parameter at `position`, by name or by
-    /// position.
+    /// Returns the expression that the call passes for the parameter at `position`, or `None` if it
+    /// has no explicit argument for the parameter.
     pub fn given<'call>(
         &self,
         position: usize,
@@ -126,8 +126,8 @@ pub enum Callee {
         /// The type of the object, with its type arguments.
         object: Type,
     },
-    /// A method of the language. For [`Builtin::Apply`] (`parser.apply` or `control.apply`), the
-    /// parameters are those of the receiver's type.
+    /// A method that the language defines, such as `isValid`. For [`Builtin::Apply`]
+    /// (`parser.apply` or `control.apply`), the parameters are those of the receiver's type.
     Builtin {
         /// The method.
         builtin: Builtin,
@@ -140,7 +140,8 @@ pub enum Callee {
     Constructor {
         /// The type of the instance, with its type arguments.
         object: Type,
-        /// The constructor, if the instance is an extern.
+        /// The constructor that the arguments select if the instance is an extern, and `None`
+        /// otherwise.
         constructor: Option<DeclarationId>,
     },
 }
@@ -148,16 +149,16 @@ pub enum Callee {
 /// The source of a parameter's value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum BoundArgument {
-    /// The argument at this position of the call.
+    /// The argument at this position in the call's list of arguments.
     Given(usize),
-    /// The parameter's default value.
+    /// The default value that the parameter's declaration states.
     Default,
     /// No value: the parameter is `@optional` and the argument is omitted.
     Absent,
-    /// `_` at this position of the call: an `out` argument whose value is ignored, or an omitted
-    /// argument of a package.
+    /// The argument `_` at this position in the call's list of arguments. It ignores the value of
+    /// an `out` parameter, or omits an argument of a package.
     DontCare(usize),
-    /// The control plane, for a parameter without a direction of a table's action.
+    /// No value in the source: the control plane sets this parameter of a table's action.
     ControlPlane,
 }
 
@@ -167,14 +168,15 @@ pub enum BoundArgument {
 pub struct Instance {
     /// The type of the instance, with explicit or inferred type arguments.
     pub ty: Type,
-    /// The constructor, if the instance is an extern.
+    /// The constructor that the arguments select if the instance is an extern, and `None`
+    /// otherwise.
     pub constructor: Option<DeclarationId>,
     /// The arguments, one for each parameter of the constructor, in the order of the parameters.
     pub arguments: Vec<BoundArgument>,
     /// The types of the constructor's parameters, with type parameters substituted.
     pub parameter_types: Vec<Type>,
-    /// The implementations of abstract methods: pairs of the method and the function in the
-    /// initializer block.
+    /// The implementations of the extern's abstract methods: pairs of the method and of the
+    /// function in the instance's initializer block that implements it.
     pub implementations: Vec<(DeclarationId, DeclarationId)>,
 }
 
@@ -183,12 +185,12 @@ pub struct Instance {
 pub struct TableFacts {
     /// The keys, in order.
     pub keys: Vec<KeyFacts>,
-    /// The actions, in order. If the table has no `default_action` and does not list `NoAction`,
-    /// this action is added at the end, with [`ActionFacts::is_implicit`] set.
+    /// The actions, in order. A table without `default_action` that does not list `NoAction` gets
+    /// this action at the end of the list, with [`ActionFacts::is_implicit`] set.
     pub actions: Vec<ActionFacts>,
     /// The default action. It is `None` only in a program with errors.
     pub default_action: Option<ActionCallFacts>,
-    /// Whether `default_action` is `const`.
+    /// Whether the property `default_action` is `const`.
     pub default_action_is_const: bool,
     /// The entries, in order.
     pub entries: Vec<EntryFacts>,
@@ -203,11 +205,11 @@ pub struct TableFacts {
 /// A key element of a table.
 #[derive(Debug, Clone, PartialEq)]
 pub struct KeyFacts {
-    /// The type of the expression.
+    /// The type of the key expression.
     pub ty: Type,
     /// The name of the match kind.
     pub match_kind: Arc<str>,
-    /// The declaration of the match kind.
+    /// The declaration of the match kind, or `None` if it is undeclared.
     pub match_kind_declaration: Option<DeclarationId>,
 }
 
@@ -216,8 +218,8 @@ pub struct KeyFacts {
 pub struct ActionFacts {
     /// The action.
     pub action: DeclarationId,
-    /// The arguments, one for each parameter. They come from the table's list or from the control
-    /// plane.
+    /// The arguments, one for each parameter of the action. An argument comes from the table's list
+    /// of actions or, for a parameter without a direction, from the control plane.
     pub arguments: Vec<BoundArgument>,
     /// Whether the action is not in the source and was added by the checker.
     pub is_implicit: bool,
@@ -228,18 +230,19 @@ pub struct ActionFacts {
 pub struct ActionCallFacts {
     /// The position of the action in [`TableFacts::actions`].
     pub position: usize,
-    /// The arguments, one for each parameter of the action. The positions refer to the arguments of
-    /// this call, both for parameters with a direction and for those that the control plane sets
-    /// otherwise.
+    /// The arguments, one for each parameter of the action. A position in them refers to the
+    /// arguments of this call, both for parameters with a direction and for those that the control
+    /// plane sets in other calls.
     pub arguments: Vec<BoundArgument>,
 }
 
-/// An entry of a table. The key sets are in `entry.keyset`, as a tuple if the table has several
-/// keys. The conversions of their parts are recorded like those of other expressions.
+/// The facts about an entry of a table. The key sets are in `entry.keyset` of the syntax tree, as a
+/// tuple if the table has several keys, and conversions of their parts are recorded like those of
+/// other expressions.
 #[derive(Debug, Clone, PartialEq)]
 pub struct EntryFacts {
     /// The action of the entry.
     pub action: ActionCallFacts,
-    /// The priority, if the source sets one.
+    /// The priority of the entry, or `None` if the source does not set one.
     pub priority: Option<u32>,
 }

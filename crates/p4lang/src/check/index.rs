@@ -6,7 +6,7 @@ use crate::ast::{
 };
 use crate::source::Span;
 
-/// The node with a given [`DeclarationId`].
+/// The node of the syntax tree that a [`DeclarationId`] identifies.
 #[derive(Debug, Clone, Copy)]
 pub enum Node<'program> {
     /// A declaration.
@@ -81,7 +81,7 @@ impl<'program> Index<'program> {
         index
     }
 
-    /// Returns the node with this id, or `None` if the program has none.
+    /// Returns the node with this id, or `None` if the program has no such node.
     pub fn get(&self, id: DeclarationId) -> Option<Node<'program>> {
         self.nodes.get(id.index()).copied().flatten().map(|(node, _)| node)
     }

@@ -88,8 +88,8 @@ impl<'program> Checker<'program, '_> {
         );
     }
 
-    /// Resolves the type of an instantiation. If the name is overloaded, selects the declaration
-    /// whose constructor takes the arguments.
+    /// Returns the type that an instantiation constructs. If several declarations have its name,
+    /// selects the one whose constructor takes the arguments.
     fn resolve_constructed(&mut self, instantiation: &'program Instantiation) -> Type {
         let ty = self.resolve_type_or_generic(&instantiation.ty);
         let crate::ast::TypeKind::Named(path) = &instantiation.ty.kind else { return ty };
@@ -189,7 +189,8 @@ impl<'program> Checker<'program, '_> {
         found
     }
 
-    /// Reports recursion among implementations, which may call each other through `this`.
+    /// Reports recursion among functions in an initializer block, which may call each other through
+    /// `this`.
     fn no_recursion(&mut self, found: &[(DeclarationId, DeclarationId)]) {
         let calls: Vec<Vec<(usize, Span)>> =
             found.iter().map(|(_, function)| self.calls_of_this(*function, found)).collect();

@@ -16,14 +16,15 @@ use crate::ast::{
 use crate::diagnostic::Diagnostic;
 use crate::source::Span;
 
-/// The argument for a parameter without a direction.
+/// The constant argument that a call passes for a parameter without a direction.
 #[derive(PartialEq)]
 enum Fixed {
     Value(Constant),
     Object(DeclarationId),
 }
 
-/// An instance, and the position of a parameter of its `apply`.
+/// The position of a parameter in the calls of `apply` of an instance: the instance, and the
+/// position of the parameter.
 type Place = (DeclarationId, usize);
 
 impl<'program> Checker<'program, '_> {
@@ -82,8 +83,8 @@ impl<'program> Checker<'program, '_> {
         }
     }
 
-    /// Refuses an extern call that writes to a nested struct, which p4c has split into several
-    /// variables.
+    /// Reports an extern call that writes to a nested struct. p4c refuses such a call, because it
+    /// splits nested structs into several variables.
     fn no_nested_struct_from_externs(&mut self, expression: &Expression) {
         let Some(call) = self.out.calls.get(&expression.id) else { return };
         let (Callee::ExternFunction(id) | Callee::Method { method: id, .. }) = &call.callee else {
@@ -123,8 +124,9 @@ impl<'program> Checker<'program, '_> {
             })
     }
 
-    /// Refuses calls that pass different arguments to a parameter without a direction. p4c makes
-    /// one body for each instance, with one value for each such parameter.
+    /// Reports an application of a control that passes another argument for a parameter without a
+    /// direction than an earlier application of the same instance. p4c makes one body for each
+    /// instance, with one value for each such parameter.
     fn same_fixed_arguments(
         &mut self,
         expression: &'program Expression,

@@ -157,8 +157,8 @@ impl<'program> Checker<'program, '_> {
         self.finish_call(expression, &signature, &[], arguments, &infos)
     }
 
-    /// Returns the signature of `apply` of a parser or control. Reports an error if `apply` cannot
-    /// be called here.
+    /// Returns the signature of the method `apply` of a parser or control. Reports an error if
+    /// `apply` cannot be called in the current context.
     pub(super) fn apply_signature(&mut self, object: &Type, span: Span) -> Signature<'program> {
         self.may_apply(span);
         match object {
@@ -235,7 +235,8 @@ impl<'program> Checker<'program, '_> {
         self.finish_call(expression, &signature, type_arguments, arguments, &infos)
     }
 
-    /// Whether the type of a parameter or of the return value is not known.
+    /// Returns whether the type of a parameter or of the return value of `method` still contains
+    /// types to be inferred.
     fn names_open(&self, method: &ast::Method, bindings: &super::Bindings) -> bool {
         let prototype = &method.prototype;
         let returned = self.out.type_at(prototype.return_type.id).substitute(bindings);

@@ -74,7 +74,8 @@ impl Checker<'_, '_> {
     }
 
     /// Converts an `int` operand to the type of the other operand, and an operand of a serializable
-    /// enumeration to its underlying type. Returns the common type.
+    /// enumeration to its underlying type. Returns the type that both operands have then, or `None`
+    /// if they have no common type.
     fn common(&mut self, operands: &Operands<'_>, a: &Type, b: &Type) -> Option<Type> {
         let (x, y) = (self.representation(a), self.representation(b));
         let ty = match (&x, &y) {
@@ -278,7 +279,8 @@ impl Checker<'_, '_> {
         }
     }
 
-    /// Returns the numeric value of an expression after its conversion.
+    /// Returns the value of an expression after its conversion as a number, or `None` if it is not
+    /// known.
     pub(super) fn number(&self, expression: &Expression) -> Option<BigInt> {
         self.out
             .evaluate(expression, &super::Environment::default())
@@ -360,7 +362,7 @@ impl Checker<'_, '_> {
         Some(x)
     }
 
-    /// Checks `&&&` and `..`.
+    /// Checks the operands of `&&&` or `..`, and returns the type of the set.
     fn set(&mut self, operands: &Operands<'_>, a: &Info, b: &Info) -> Option<Type> {
         let (x, y) = (self.representation(&a.ty), self.representation(&b.ty));
         if !x.is_numeric() || !y.is_numeric() {

@@ -11,25 +11,25 @@ use crate::ast::{Argument, DeclarationId, Direction, Parameter};
 use crate::diagnostic::Diagnostic;
 use crate::source::Span;
 
-/// Whether two lists of parameters have the same number and names. Methods and constructors with
-/// one name must differ in these.
+/// Whether two lists of parameters have the same length and names. Methods of one extern that have
+/// the same name must differ in these, and so must its constructors.
 pub(super) fn same_names(one: &[Parameter], other: &[Parameter]) -> bool {
     one.len() == other.len() && one.iter().zip(other).all(|(a, b)| a.name == b.name)
 }
 
-/// Whether no call can distinguish two lists of parameters: their number, names and types as
-/// written are the same.
+/// Whether no call can distinguish two lists of parameters, because their lengths, names and types
+/// as written are equal.
 pub(super) fn same_parameters(one: &[Parameter], other: &[Parameter]) -> bool {
     same_names(one, other)
         && one.iter().zip(other).all(|(a, b)| a.ty.to_string() == b.ty.to_string())
 }
 
-/// A call of a name that several declarations have.
+/// A call of a name that several declarations share.
 #[derive(Clone, Copy)]
 pub(super) struct Overloaded<'call> {
     pub(super) name: &'call str,
     pub(super) span: Span,
-    /// The types of the type parameters of the object to which the method belongs.
+    /// The types that the type parameters of the method's object stand for.
     pub(super) bindings: &'call Bindings,
     pub(super) arguments: &'call [Argument],
 }
@@ -106,8 +106,8 @@ impl Checker<'_, '_> {
         if exact.is_empty() { converting } else { exact }
     }
 
-    /// Returns whether a declaration takes the arguments, and whether it converts them. Reports and
-    /// records nothing.
+    /// Returns how the declaration `id` takes the arguments of a call (with or without conversion),
+    /// or `None` if it does not take them. Neither reports nor records anything.
     fn takes(&mut self, call: Overloaded<'_>, id: DeclarationId, infos: &[Info]) -> Option<Fit> {
         let before = self.inferred.clone();
         let own = self.fresh_bindings(self.out.type_parameters(id));
@@ -137,7 +137,8 @@ impl Checker<'_, '_> {
         fit
     }
 
-    /// Reports that no declaration with a name takes the arguments of a call.
+    /// Reports that none of the declarations in `found`, which share a name, takes the arguments of
+    /// a call.
     fn no_overload(&mut self, found: &[DeclarationId], span: Span, name: &str) {
         let mut diagnostic =
             Diagnostic::error("arguments", span, format!("no `{name}` takes these arguments"))

@@ -132,7 +132,7 @@ impl<'program> Checker<'program, '_> {
         self.declare(parameter.id, name);
     }
 
-    /// Checks the parameters of a declaration with a body.
+    /// Checks the parameters of a declaration with a body, such as a function or an action.
     pub(super) fn parameters_of_code(
         &mut self,
         parameters: &'program [Parameter],
@@ -142,8 +142,8 @@ impl<'program> Checker<'program, '_> {
         self.code_knows(parameters);
     }
 
-    /// Refuses parameters about which a body would not know enough: whether an optional argument is
-    /// present, or which type `_` stands for.
+    /// Reports parameters whose values or types a body could not know: optional ones, which may be
+    /// absent, and those with `_` in their type.
     pub(super) fn code_knows(&mut self, parameters: &[Parameter]) {
         for optional in parameters.iter().filter_map(|parameter| parameter.annotation("optional")) {
             self.error(

@@ -86,7 +86,8 @@ impl<'program> Checker<'program, '_> {
         );
     }
 
-    /// Checks that the parser has a state `start`, from which `accept` or `reject` can be reached.
+    /// Checks that the parser has a state `start`, and that `accept` or `reject` can be reached
+    /// from it.
     fn reachable(
         &mut self,
         declaration: &Declaration,

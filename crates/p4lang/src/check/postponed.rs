@@ -7,35 +7,35 @@ use crate::ast::DeclarationId;
 use crate::diagnostic::Diagnostic;
 use crate::source::Span;
 
-/// The calls and errors that are checked when the whole program is known.
+/// The checks and errors that are postponed until the whole program is known.
 #[derive(Debug, Default)]
 pub(super) struct Postponed {
-    /// The calls of PNA's `add_entry`, which name actions of a table.
+    /// The calls of PNA's `add_entry`, which name actions of tables that may be declared later.
     pub(super) add_entry_calls: Vec<AddEntryCall>,
-    /// The calls of direct counters and meters, which belong to a table.
+    /// The calls of direct counters and meters, whose tables may be declared later.
     pub(super) direct_calls: Vec<DirectCall>,
-    /// Errors that are reported only if the architecture is known, since it defines the meaning of
-    /// match kinds.
+    /// Errors about table entries whose key sets do not fit the match kinds. They are reported only
+    /// for a known architecture, since an architecture defines the meaning of its match kinds.
     pub(super) misfit_entries: Vec<Diagnostic>,
 }
-/// A call of `add_entry` in an action.
+/// A call of PNA's `add_entry` in an action.
 #[derive(Debug)]
 pub(super) struct AddEntryCall {
-    /// The enclosing action.
+    /// The action that contains the call.
     pub(super) action: DeclarationId,
     pub(super) span: Span,
-    /// The location of the argument with the name of the entry's action, and the name if it is
+    /// The location of the argument that names the action of the new entry, and the name if it is
     /// known.
     pub(super) name: Option<(Span, Option<Arc<str>>)>,
-    /// The type of the values for that action's parameters.
+    /// The type of the values that the call passes for the parameters of the new entry's action.
     pub(super) given: Type,
 }
 
-/// A call of a method of a direct extern.
+/// A call of a method of a direct counter or meter.
 #[derive(Debug)]
 pub(super) struct DirectCall {
     pub(super) object: DeclarationId,
-    /// The enclosing action, if there is one.
+    /// The action that contains the call, or `None` if it is outside actions.
     pub(super) action: Option<DeclarationId>,
     pub(super) span: Span,
 }

@@ -4,7 +4,7 @@ use super::{Callee, Type};
 use crate::ast::{ExpressionId, Parameter, TypeParameter};
 use crate::source::Span;
 
-/// The signature of a callee, with which the arguments of a call are compared.
+/// The signature of a callee, against which the arguments of a call are checked.
 pub(super) struct Signature<'program> {
     pub(super) callee: Callee,
     pub(super) name: String,
@@ -14,7 +14,7 @@ pub(super) struct Signature<'program> {
     pub(super) style: Style,
 }
 
-/// A parameter, with its type in the current call.
+/// A parameter of a callee, with its type in the current call.
 #[derive(Clone)]
 pub(super) struct Formal<'program> {
     pub(super) parameter: &'program Parameter,
@@ -33,13 +33,13 @@ pub(super) enum Style {
     Constructor,
 }
 
-/// The constructor calls whose arguments are being checked.
+/// The state of checking nested constructor calls.
 #[derive(Default)]
 pub(super) struct Constructing<'program> {
-    /// The number of enclosing constructor calls.
+    /// The number of constructor calls whose arguments are currently being checked.
     pub(super) depth: u32,
-    /// The anonymous instances whose type arguments may be inferred from the parameters for which
-    /// they are arguments.
+    /// The anonymous instances without known type arguments. These may be inferred from the
+    /// parameters for which the instances are arguments.
     pub(super) open: Vec<Open<'program>>,
 }
 

@@ -8,7 +8,7 @@ pub(super) const MOST_PARTS: u32 = 1 << 16;
 
 impl<'program> Checked<'program> {
     /// Returns the fields of a struct that is the element type of a value set. As in p4c, nested
-    /// structs are replaced by their fields. Returns `None` if there are too many.
+    /// structs are replaced by their fields. Returns `None` if that results in too many fields.
     pub(crate) fn match_fields(&self, ty: &Type) -> Option<Vec<Field<'program>>> {
         let mut found = Vec::new();
         self.match_fields_within(ty, &mut found, &mut { MOST_PARTS })?;
@@ -38,7 +38,8 @@ impl<'program> Checked<'program> {
         self.sizes(ty).map(|sizes| if maximum { sizes.largest } else { sizes.smallest })
     }
 
-    /// Returns the smallest and the largest size. They are computed once for each declared type.
+    /// Returns the smallest and the largest size in bits of a value of this type. They are computed
+    /// once for each declared type.
     fn sizes(&self, ty: &Type) -> Option<Sizes> {
         if ty.named().is_none() {
             return self.new_sizes(ty);

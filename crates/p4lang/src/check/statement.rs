@@ -13,7 +13,7 @@ use crate::diagnostic::Diagnostic;
 use crate::source::Span;
 
 impl<'program> Checker<'program, '_> {
-    /// Checks a block in a new scope. Returns whether control never reaches its end.
+    /// Checks a block in a new scope. Returns whether control never reaches the end of the block.
     pub(super) fn block(&mut self, block: &'program Block) -> bool {
         self.annotations(&block.annotations);
         self.scoped(|checker| checker.statements(&block.statements))

@@ -20,7 +20,7 @@ use crate::diagnostic::Diagnostic;
 use crate::source::Span;
 use ir::bits::Bits;
 
-/// The properties that the language, the architectures and p4c define.
+/// The names of the table properties that the language, the architectures and p4c define.
 const KNOWN_PROPERTIES: &[&str] = &[
     "size",
     "default_action",
@@ -48,7 +48,7 @@ const KNOWN_PROPERTIES: &[&str] = &[
     "default_idle_timeout_for_data_plane_added_entries",
 ];
 
-/// The place where an action is named, which determines the arguments that are required.
+/// The part of a table in which an action is named. It determines which arguments are required.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Place {
     List,
@@ -286,7 +286,8 @@ impl<'program> Checker<'program, '_> {
         facts.default_action = Some(ActionCallFacts { position, arguments: Vec::new() });
     }
 
-    /// Checks the name of an action and the arguments that follow it.
+    /// Checks a reference to an action in a table: its name and the arguments that follow. Returns
+    /// the action and the argument for each of its parameters, or `None` after an error.
     fn action_call(
         &mut self,
         action: &'program Expression,
@@ -420,8 +421,9 @@ impl<'program> Checker<'program, '_> {
         Some(result)
     }
 
-    /// Finds an action in the table's list, and checks that the arguments for its parameters with a
-    /// direction are those in the list.
+    /// Finds an action in the table's list of actions, and returns its position and its element
+    /// there. Checks that a call of the action has the same arguments for parameters with a
+    /// direction as the list.
     fn listed(
         &mut self,
         table: &'program Table,
@@ -470,7 +472,8 @@ impl<'program> Checker<'program, '_> {
         Some((position, reference))
     }
 
-    /// Whether two expressions are equal, by their structure or by their constant values.
+    /// Whether two expressions are equal, because their structures or their constant values are
+    /// equal.
     pub(super) fn same_expression(&self, one: &Expression, other: &Expression) -> bool {
         if let (Some(a), Some(b)) = (self.out.constant(one.id), self.out.constant(other.id)) {
             return a == b || a.to_integer().is_some() && a.to_integer() == b.to_integer();
@@ -702,8 +705,8 @@ impl<'program> Checker<'program, '_> {
         self.priorities_fit(table, entries);
     }
 
-    /// Checks that the priority which follows that of each entry is not out of range. The next entry
-    /// has this priority if it does not set one (§14.2.1.4).
+    /// Checks that no entry leads to a priority that is out of range for the next one. An entry
+    /// that sets no priority gets one that follows that of the previous entry (§14.2.1.4).
     fn priorities_fit(&mut self, table: &Table, entries: &[Entry]) {
         let property = |name: &str| match table.property(name).map(|property| &property.kind) {
             Some(TablePropertyKind::Value(value)) => self.out.evaluate_own(value),
@@ -731,8 +734,8 @@ impl<'program> Checker<'program, '_> {
         }
     }
 
-    /// Checks that only initial entries which may overlap have priorities, and that the first of
-    /// them has one (§14.2.1.4).
+    /// Checks that entries have priorities only if they are initial entries that may overlap, and
+    /// that in this case the first entry has one (§14.2.1.4).
     fn priorities_are_wanted(
         &mut self,
         property: &TableProperty,
@@ -844,7 +847,7 @@ impl<'program> Checker<'program, '_> {
 }
 
 impl Checker<'_, '_> {
-    /// Evaluates a bound of a range, in the type of the key.
+    /// Evaluates a bound of a range in a key set, in the type of the key.
     fn bound(&self, end: &Expression) -> Option<BigInt> {
         self.out.evaluate(end, &super::Environment::default())?.to_integer()
     }
@@ -880,7 +883,7 @@ fn has_index_name(index: &Expression) -> bool {
     }
 }
 
-/// Whether all ones of a mask precede all zeros.
+/// Whether all ones of a mask precede all its zeros, so that it is the mask of a prefix.
 fn is_prefix(mask: &Bits) -> bool {
     let mut zero_seen = false;
     for position in (0..mask.width()).rev() {

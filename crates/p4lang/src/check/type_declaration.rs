@@ -118,7 +118,7 @@ impl<'program> Checker<'program, '_> {
         self.declare(declaration.id, &declaration.name);
     }
 
-    /// Whether no type of this name is declared yet.
+    /// Returns whether no type of this name is declared yet.
     fn is_new(&self, name: &Name) -> bool {
         self.lookup(
             &ast::Path { absolute: false, name: name.clone() },
@@ -299,7 +299,7 @@ impl<'program> Checker<'program, '_> {
     }
 }
 
-/// Whether a type reference contains `name`.
+/// Whether a type reference contains the name `name`.
 fn mentions(ty: &ast::Type, name: &Name) -> bool {
     match &ty.kind {
         ast::TypeKind::Named(path) => path.name == *name,

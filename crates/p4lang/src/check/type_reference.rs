@@ -38,8 +38,8 @@ impl Checker<'_, '_> {
         resolved
     }
 
-    /// Resolves a type reference. All type arguments may be missing, so that a constructor call can
-    /// infer them.
+    /// Resolves a type reference like [`Self::resolve_type`], but accepts a generic type without
+    /// type arguments, which a constructor call can infer.
     pub(super) fn resolve_type_or_generic(&mut self, ty: &ast::Type) -> Type {
         let mut resolved = self.resolve_kind(ty);
         if resolved.is_huge() {
@@ -101,7 +101,7 @@ impl Checker<'_, '_> {
         }
     }
 
-    /// Refuses a type whose values are not data.
+    /// Returns the type if its values are data, and otherwise reports that it cannot be used here.
     fn must_be_value(&mut self, ty: &Type, span: Span, what: &str) -> Type {
         if matches!(
             ty,
@@ -254,7 +254,8 @@ impl Checker<'_, '_> {
         specialized
     }
 
-    /// Returns a field, at any depth, whose type is not permitted with the current type arguments.
+    /// Returns the name and the type of a field, at any depth of `ty`, whose type is not permitted
+    /// with the current type arguments. Returns `None` if all are permitted.
     fn misfit(&mut self, ty: &Type) -> Option<(String, String)> {
         if !self.fitting.fit.insert(ty.clone()) {
             return None;
@@ -283,8 +284,8 @@ impl Checker<'_, '_> {
         found
     }
 
-    /// Returns the type of the overloaded declaration `id`, or `other` if it is not an overloadable
-    /// type.
+    /// Returns the type that the overloadable declaration `id` (of a parser, control, package or
+    /// extern) declares, without type arguments. Returns `other` for any other declaration.
     fn plain_of(&self, id: ast::DeclarationId, other: Type) -> Type {
         match self.self_type(id) {
             Type::Parser(_) => Type::Parser(Named::plain(id)),
@@ -315,7 +316,8 @@ impl Checker<'_, '_> {
         }
     }
 
-    /// Evaluates a width or size.
+    /// Evaluates the width or size of a type. Reports an error if it is not between `least` and
+    /// `most`.
     fn width(&mut self, expression: &Expression, least: u32, most: u32) -> Option<u32> {
         let info = self.expression(expression);
         if info.ty.is_unknown() {
@@ -357,7 +359,7 @@ impl Checker<'_, '_> {
     }
 }
 
-/// Whether an array with these elements is a header stack.
+/// Returns whether an array of elements of type `ty` is a header stack.
 fn is_stack_element(ty: &Type) -> bool {
     matches!(ty, Type::Header(_) | Type::HeaderUnion(_))
 }

@@ -142,7 +142,7 @@ impl Type {
         matches!(self, Self::Bits { .. } | Self::Integer)
     }
 
-    /// Whether the type is [`Type::Unknown`].
+    /// Whether the type is [`Type::Unknown`], the type of an erroneous expression.
     pub fn is_unknown(&self) -> bool {
         matches!(self, Self::Unknown)
     }
@@ -159,7 +159,7 @@ impl Type {
     }
 
     /// Returns the number of parts of the type after the substitution of type parameters, or `None`
-    /// if the type is then huge.
+    /// if that is more than any reasonable program needs.
     pub(crate) fn parts_with(&self, bindings: &Bindings) -> Option<u32> {
         let mut parts = 0_u32;
         let huge = self.any(&mut |ty| {
@@ -190,8 +190,8 @@ impl Type {
         )
     }
 
-    /// Returns the declaration and type arguments of a struct, header, header union, extern,
-    /// parser, control or package.
+    /// Returns the declaration and the type arguments of a struct, header, header union, extern,
+    /// parser, control or package, and `None` for any other type.
     pub fn named(&self) -> Option<&Named> {
         match self {
             Self::Struct(named)
@@ -205,8 +205,8 @@ impl Type {
         }
     }
 
-    /// Replaces type parameters with the types in `bindings`. A parameter without a binding
-    /// remains.
+    /// Returns the type with type parameters replaced by the types in `bindings`. A parameter
+    /// without a binding remains.
     #[must_use]
     pub fn substitute(&self, bindings: &Bindings) -> Self {
         if bindings.is_empty() {
@@ -218,8 +218,8 @@ impl Type {
         })
     }
 
-    /// Rebuilds the type. If `replace` returns a type for a part, that part is replaced and not
-    /// examined further.
+    /// Returns the type with some parts replaced. `replace` is called for each part. If it returns
+    /// a type, that takes the place of the part, whose own parts are then not examined.
     pub(crate) fn map(&self, replace: &mut dyn FnMut(&Self) -> Option<Self>) -> Self {
         if let Some(replaced) = replace(self) {
             return replaced;
@@ -284,12 +284,12 @@ impl Bindings {
         Self::default()
     }
 
-    /// Binds a type parameter, and replaces an earlier binding.
+    /// Binds a type parameter to a type. An earlier binding of the parameter is replaced.
     pub fn bind(&mut self, parameter: DeclarationId, ty: Type) {
         self.0.insert(parameter, ty);
     }
 
-    /// Returns the type that a type parameter is bound to.
+    /// Returns the type to which a type parameter is bound, or `None` if it is not bound.
     pub fn get(&self, parameter: DeclarationId) -> Option<&Type> {
         self.0.get(&parameter)
     }

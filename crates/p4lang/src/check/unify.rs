@@ -16,18 +16,19 @@ use crate::source::Span;
 const DEEPEST: u32 = 200;
 
 impl<'program> Checker<'program, '_> {
-    /// Creates an inference variable.
+    /// Creates a new inference variable, which is not bound to a type, and returns it as a type.
     pub(super) fn fresh(&mut self) -> Type {
         self.inferred.push(None);
         Type::Inferred(u32::try_from(self.inferred.len() - 1).unwrap_or(u32::MAX))
     }
 
-    /// Creates an inference variable for each type parameter.
+    /// Creates a new inference variable for each type parameter, and returns the bindings to these
+    /// variables.
     pub(super) fn fresh_bindings(&mut self, parameters: &[ast::TypeParameter]) -> Bindings {
         parameters.iter().map(|parameter| (parameter.id, self.fresh())).collect()
     }
 
-    /// Replaces each unbound inference variable in a declared type with a fresh one.
+    /// Returns a declared type with a new inference variable in the place of each unbound one.
     pub(super) fn with_fresh_variables(&mut self, ty: &Type) -> Type {
         let resolved = self.resolved(ty);
         let mut free = Vec::new();
@@ -48,19 +49,19 @@ impl<'program> Checker<'program, '_> {
         })
     }
 
-    /// Whether the type contains an unbound inference variable.
+    /// Returns whether a type contains an inference variable that is not bound to a type.
     pub(super) fn is_open(&self, ty: &Type) -> bool {
         self.resolved(ty).any(&mut |part| matches!(part, Type::Inferred(_)))
     }
 
-    /// Reports that `_` in a type was not inferred.
+    /// Reports that the `_` in a type could not be inferred.
     pub(super) fn report_open(&mut self, ty: &Type, span: Span) {
         let message = format!("the type `_` in `{}` cannot be inferred", self.out.show(ty));
         self.error("type-arguments", span, message);
     }
 
-    /// Returns the type of a declaration that stores values. Reports an error if the type contains
-    /// an unbound `_`.
+    /// Returns `ty`, the type of a declaration that stores values. Reports an error and returns
+    /// [`Type::Unknown`] if it contains a `_` that could not be inferred.
     pub(super) fn refuse_open(&mut self, ty: Type, span: Span) -> Type {
         if !self.is_open(&ty) {
             return ty;
@@ -73,7 +74,8 @@ impl<'program> Checker<'program, '_> {
         self.inferred.get(variable as usize).and_then(Option::as_ref)
     }
 
-    /// Replaces bound inference variables in a type.
+    /// Returns the type with each bound inference variable replaced by the type to which it is
+    /// bound.
     pub(super) fn resolved(&self, ty: &Type) -> Type {
         self.resolved_within(ty, 0)
     }
@@ -90,8 +92,8 @@ impl<'program> Checker<'program, '_> {
         })
     }
 
-    /// Replaces bound inference variables in a type, except those that are bound to `int`
-    /// provisionally.
+    /// Returns the type with each bound inference variable replaced, except for variables that are
+    /// only provisionally bound to `int`.
     pub(super) fn still_open(&self, ty: &Type) -> Type {
         self.still_open_within(ty, 0)
     }
@@ -110,7 +112,8 @@ impl<'program> Checker<'program, '_> {
         })
     }
 
-    /// Replaces bound inference variables in a type, and unbound ones with [`Type::Any`].
+    /// Returns the type with each bound inference variable replaced by its type, and each unbound
+    /// one by [`Type::Any`].
     pub(super) fn settled(&self, ty: &Type) -> Type {
         self.resolved(ty).map(&mut |part| match part {
             Type::Inferred(_) => Some(Type::Any),
@@ -118,8 +121,8 @@ impl<'program> Checker<'program, '_> {
         })
     }
 
-    /// Follows a chain of inference variables. Returns the last variable and the type that it is
-    /// bound to.
+    /// Follows a chain of inference variables that are bound to each other. Returns the last
+    /// variable of the chain and the type to which it is bound.
     fn chase(&self, ty: &Type) -> (Option<u32>, Type) {
         let mut current = ty.clone();
         let mut last = None;
@@ -150,8 +153,9 @@ impl<'program> Checker<'program, '_> {
         true
     }
 
-    /// Makes `source` fit `destination` by binding variables, and returns whether it does. If
-    /// `cast` is true, a member of a serializable enumeration fits its underlying type.
+    /// Makes the type `source` fit `destination` by binding inference variables, and returns
+    /// whether that is possible. If `cast` is true, a member of a serializable enumeration fits its
+    /// underlying type.
     pub(super) fn unify(&mut self, destination: &Type, source: &Type, cast: bool) -> bool {
         self.unify_within(destination, source, cast, 0)
     }
@@ -283,8 +287,8 @@ impl<'program> Checker<'program, '_> {
         }
     }
 
-    /// Returns the parameters of `apply` of a parser or control type, with type arguments
-    /// substituted.
+    /// Returns the parameters of the method `apply` of a parser or control type. Type arguments are
+    /// substituted in their types.
     pub(super) fn apply_parameters(&self, ty: &Type) -> Vec<(&'program ast::Parameter, Type)> {
         let (Type::Parser(named) | Type::Control(named)) = ty else { return Vec::new() };
         let Some(declaration) = self.out.index.get_declaration(named.declaration) else {
@@ -306,8 +310,8 @@ impl<'program> Checker<'program, '_> {
             .collect()
     }
 
-    /// Whether a parser or control fits a parser or control type, which depends on their parameters
-    /// (§17).
+    /// Makes the parser or control type `from` fit `to` by comparing their parameters (§17).
+    /// Returns whether it fits.
     fn unify_blocks(&mut self, to: &Type, from: &Type, depth: u32) -> bool {
         let (to, from) = (self.apply_parameters(to), self.apply_parameters(from));
         let may_be_omitted = |parameter: &ast::Parameter| {
@@ -359,7 +363,8 @@ impl<'program> Checker<'program, '_> {
         }
     }
 
-    /// Resolves `type` declarations to the type that they are based on.
+    /// Returns the type on which a chain of `type` declarations is based, and any other type
+    /// unchanged.
     pub(super) fn base_type(&self, ty: &Type) -> Type {
         let mut current = ty.clone();
         // A new type is based on a type that was declared before, so the loop ends.
@@ -372,8 +377,8 @@ impl<'program> Checker<'program, '_> {
         current
     }
 
-    /// Returns the type that a declaration declares, with its own type parameters as type
-    /// arguments.
+    /// Returns the type that a declaration declares. The type arguments are the type parameters of
+    /// the declaration itself.
     pub(super) fn self_type(&self, id: DeclarationId) -> Type {
         self.out.declared_type(id).clone()
     }

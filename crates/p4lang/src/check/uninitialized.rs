@@ -17,7 +17,7 @@ use crate::ast::{
 use crate::diagnostic::Diagnostic;
 use crate::source::Span;
 
-/// Returns the warnings for a program without errors.
+/// Returns the warnings about unassigned values for a program without errors.
 pub(super) fn warnings(checked: &Checked<'_>) -> Vec<Diagnostic> {
     let mut found = BTreeMap::new();
     for declaration in &checked.program.declarations {
@@ -95,13 +95,13 @@ pub(super) fn holds_values(ty: &Type, depth: u32) -> bool {
     }
 }
 
-/// Collects the declarations to which the statements of an action refer.
+/// Adds the declarations to which the statements of an action refer to `into`.
 fn mentioned(checked: &Checked<'_>, block: &Block, into: &mut BTreeSet<DeclarationId>) {
     let mut flow = Mentions { checked, into };
     flow.block(block);
 }
 
-/// A visitor that collects the roots of all places that may be written.
+/// A visitor that collects the variables and parameters that may be written, wholly or in part.
 struct Mentions<'a, 'program> {
     checked: &'a Checked<'program>,
     into: &'a mut BTreeSet<DeclarationId>,
@@ -150,24 +150,25 @@ impl Mentions<'_, '_> {
     }
 }
 
-/// A function that analyses one path of control flow, and returns whether control never reaches its
-/// end.
+/// A function that analyses one path of control flow. It returns whether control never reaches the
+/// end of the path.
 type PathAnalysis<'tree, F> = Box<dyn FnOnce(&mut F) -> bool + 'tree>;
 
-/// The variables that may be unassigned, with a log that restores the state before a path, so that
-/// the next path can be analysed.
+/// The variables that may be unassigned at the current point of the analysis. A log of changes
+/// restores the state before a branch, so that the next branch can be analysed.
 #[derive(Default)]
 struct Unset {
     now: HashSet<DeclarationId>,
-    /// The changes: each variable, and whether it was unassigned before.
+    /// The changes so far: each variable that changed, and whether it was unassigned before.
     log: Vec<(DeclarationId, bool)>,
-    /// Whether control never reaches the current point, so that no variable counts as unassigned.
+    /// Whether control never reaches the current point. No variable counts as unassigned there.
     unreachable: bool,
-    /// The `out` parameters.
+    /// The `out` parameters of the function, action or control.
     out: HashSet<DeclarationId>,
-    /// The `out` parameters that are unassigned and not in `left`.
+    /// The `out` parameters that are unassigned at the current point and are not yet in `left`.
     waiting: HashSet<DeclarationId>,
-    /// The `out` parameters that are unassigned at a point where control leaves.
+    /// The `out` parameters that are unassigned at some point at which control returns to the
+    /// caller.
     left: HashSet<DeclarationId>,
 }
 
@@ -191,7 +192,7 @@ impl Unset {
         }
     }
 
-    /// Sets whether a variable is unassigned, and returns whether it was before.
+    /// Sets whether a variable is unassigned, and returns whether it was unassigned before.
     fn put(&mut self, id: DeclarationId, is_unset: bool) -> bool {
         ir::meter::count(1);
         if is_unset {
@@ -205,15 +206,15 @@ impl Unset {
         }
     }
 
-    /// Records that control leaves at the current point.
+    /// Records that control returns to the caller at the current point.
     fn leave(&mut self) {
         if !self.unreachable {
             self.left.extend(self.waiting.drain());
         }
     }
 
-    /// Restores the state at which the log had the given length. Returns the variables that changed
-    /// since, and whether each was unassigned at the end.
+    /// Restores the state in which the log had the given length. Returns the variables that changed
+    /// after that, and whether each was unassigned before the restoration.
     fn take_back(&mut self, length: usize) -> HashMap<DeclarationId, bool> {
         let mut changed = HashMap::new();
         for (id, before) in self.log.drain(length..).rev().collect::<Vec<_>>() {
@@ -224,7 +225,7 @@ impl Unset {
     }
 }
 
-/// The analysis of one function, action or control.
+/// The state of analysing one function, action or control.
 struct Flow<'a, 'program> {
     checked: &'a Checked<'program>,
     found: &'a mut Found,
@@ -232,13 +233,14 @@ struct Flow<'a, 'program> {
 }
 
 impl Flow<'_, '_> {
-    /// Analyses a block. Returns whether control never reaches its end.
+    /// Analyses a block. Returns whether control never reaches the end of the block.
     fn block(&mut self, block: &Block) -> bool {
         block.statements.iter().any(|statement| self.statement(statement))
     }
 
-    /// Analyses alternative paths. Afterwards, a variable is unassigned if it is unassigned at the
-    /// end of any path that continues.
+    /// Analyses alternative paths, such as the branches of an `if`. Afterwards, a variable is
+    /// unassigned if it is unassigned at the end of any path that continues. Returns whether no
+    /// path continues.
     fn branches(&mut self, paths: Vec<PathAnalysis<'_, Self>>) -> bool {
         let (length, unreachable) = (self.unset.log.len(), self.unset.unreachable);
         // For each variable that changed: the number of continuing paths that changed it, and
@@ -376,7 +378,7 @@ impl Flow<'_, '_> {
         }
     }
 
-    /// Analyses the indices inside a place, which are read even if the place is written.
+    /// Analyses the index expressions inside a place. They are read even if the place is written.
     fn read_indices(&mut self, place: &Expression) {
         match &place.kind {
             ExpressionKind::Index { base, index } => {

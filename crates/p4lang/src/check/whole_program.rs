@@ -131,7 +131,7 @@ impl Checker<'_, '_> {
     }
 }
 
-/// Returns the variable or parameter at the root of a place.
+/// Returns the expression at the root of a place, such as `h` of `h.stack[0].field`.
 pub(super) fn root(expression: &Expression) -> &Expression {
     let mut root = expression;
     while let ExpressionKind::Member { base, .. }
