@@ -12,14 +12,14 @@ use crate::source::{SourceMap, Span};
 use crate::{check, lower};
 use ir::Violation;
 
-/// The result of compiling a program.
+/// The result of compiling a P4 program.
 #[derive(Debug)]
 pub struct Compiled {
     /// The program in the IR, or `None` if there were errors.
     pub program: Option<ir::Program>,
-    /// The errors and warnings.
+    /// The errors and warnings of all passes.
     pub diagnostics: Diagnostics,
-    /// The source files that were read, which diagnostics refer to.
+    /// The source files of the program, to which the diagnostics refer.
     pub sources: SourceMap,
     /// The macro that selects the version of PNA for which the program compiled, or `None` for the
     /// default version of the built-in pna.p4.
@@ -66,7 +66,8 @@ pub fn compile_text(name: &str, text: &str, options: &Options, files: &dyn Files
     best
 }
 
-/// Whether the built-in pna.p4 was included with its default version of PNA.
+/// Returns whether a program included the built-in pna.p4 itself, with its default version of PNA,
+/// and not the file for a certain target.
 fn includes_our_pna(sources: &SourceMap) -> bool {
     let built_in = |name: &str| {
         sources.files().iter().any(|file| file.is_built_in() && file.name().ends_with(name))
@@ -96,8 +97,9 @@ fn compile_once(name: &str, text: &str, options: &Options, files: &dyn Files) ->
     Compiled { program, diagnostics, sources, pna_version: None }
 }
 
-/// Reports a violation of the IR's invariants or limits, with its location in the source. Every
-/// reader of the IR would refuse the program too, but without that location.
+/// Reports that the lowered program violates an invariant or a limit of the IR, with its location
+/// in the source. Readers of the IR would refuse the program too, but could not report the
+/// location.
 fn refuse(
     violation: Violation,
     program: &ir::Program,

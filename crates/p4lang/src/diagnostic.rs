@@ -81,21 +81,22 @@ impl Diagnostic {
         }
     }
 
-    /// Sets the message beside the primary carets, such as the expected token.
+    /// Sets the message of the primary label, which is printed beside the carets.
     #[must_use]
     pub fn label(mut self, message: impl Into<String>) -> Self {
         self.primary.message = message.into();
         self
     }
 
-    /// Adds a secondary label.
+    /// Adds a secondary label: another location that helps to explain the problem, with a message
+    /// about it.
     #[must_use]
     pub fn secondary(mut self, span: Span, message: impl Into<String>) -> Self {
         self.secondary.push(Label { span, message: message.into() });
         self
     }
 
-    /// Adds a note.
+    /// Adds a note, which is printed below the source lines.
     #[must_use]
     pub fn note(mut self, note: impl Into<String>) -> Self {
         self.notes.push(note.into());
@@ -112,7 +113,8 @@ impl Diagnostic {
         )
     }
 
-    /// Formats the whole diagnostic in several lines. The text ends with a line break.
+    /// Formats the diagnostic in several lines, with its labels, source lines and notes. The text
+    /// ends with a line break.
     pub fn render(&self, sources: &SourceMap, style: Style) -> String {
         let mut out = String::new();
         let paint = Paint { style };
@@ -176,7 +178,7 @@ enum Colour {
     Blue,
 }
 
-/// A formatter that adds the escape sequences for a style.
+/// A formatter that adds the escape sequences of a style to text.
 #[derive(Clone, Copy)]
 struct Paint {
     style: Style,
@@ -204,11 +206,11 @@ impl Paint {
     }
 }
 
-/// The largest length in characters of a source line that is shown whole. A longer line is shown as
-/// a window around the carets.
+/// The largest number of characters of a source line that is printed whole. Of a longer line, only
+/// a part around the carets is printed.
 const WIDEST_LINE: usize = 160;
 
-/// The characters under the text to which a label refers.
+/// The range of characters in a source line to which a label refers, and which is underlined.
 struct Underline {
     mark: char,
     colour: Colour,
@@ -253,7 +255,8 @@ fn render_label(
     );
 }
 
-/// The largest number of errors, and of warnings, that are kept. Further ones are only counted.
+/// The largest number of errors, and of warnings, that a collector keeps. Further ones are only
+/// counted.
 const MOST_ERRORS: usize = 100;
 
 /// A collector of the errors and warnings of all passes.
@@ -270,7 +273,8 @@ impl Diagnostics {
         Self::default()
     }
 
-    /// Adds a diagnostic, unless one with the same kind, message and location was added recently.
+    /// Adds a diagnostic. Ignores it if one of the last 100 has the same kind, message and
+    /// location.
     pub fn push(&mut self, diagnostic: Diagnostic) {
         let same = |other: &Diagnostic| {
             other.primary.span == diagnostic.primary.span
@@ -313,7 +317,7 @@ impl Diagnostics {
         self.errors > 0
     }
 
-    /// Returns the number of errors that were reported, including those that were not kept.
+    /// Returns the number of errors that were reported, including those that were only counted.
     pub fn error_count(&self) -> usize {
         self.errors
     }

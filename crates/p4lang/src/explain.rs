@@ -21,8 +21,8 @@ pub fn tree(program: &Program) -> String {
     tree::tree(program)
 }
 
-/// Returns the state graph of each parser and the control-flow graph of each control, in the order
-/// of the program. Controls with an empty body are omitted.
+/// Returns the graph of the states of each parser, and the control-flow graph of each control, in
+/// the order of the program. Controls with an empty body are omitted.
 #[must_use]
 pub fn graphs(program: &Program) -> Vec<Graph> {
     flow::graphs(program)

@@ -13,7 +13,7 @@ use crate::source::SourceMap;
 /// The result of parsing a program.
 #[derive(Debug)]
 pub struct Parsed {
-    /// The source files that were read.
+    /// The source files that were read: the program and the files that it includes.
     pub sources: SourceMap,
     /// The syntax tree. If there were errors, it has the parts of the program that could be parsed.
     pub program: Program,

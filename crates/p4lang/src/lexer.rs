@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use crate::source::{FileId, Span};
 
-/// An interned string.
+/// The number of an interned string, which identifies the string.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) struct Symbol(u32);
 
@@ -41,7 +41,7 @@ impl Interner {
         symbol
     }
 
-    /// Returns the symbol of `text` if it was interned before.
+    /// Returns the symbol of `text`, or `None` if the text was not interned before.
     pub(crate) fn get(&self, text: &str) -> Option<Symbol> {
         self.by_text.get(text).copied()
     }
@@ -67,7 +67,7 @@ macro_rules! token_kinds {
         /// The kind of a token.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
         pub(crate) enum TokenKind {
-            /// A name that is not a keyword.
+            /// An identifier that is not a keyword.
             Identifier,
             /// A digit and the digits, letters and underscores that follow it.
             Number,
@@ -223,17 +223,18 @@ pub(crate) struct Token {
     pub(crate) space_before: bool,
     /// Whether the token is the first one of its line.
     pub(crate) line_start: bool,
-    /// Whether the token is the name of a macro that must no longer be expanded.
+    /// Whether the token is the name of a macro inside the macro's own expansion, where it must not
+    /// be expanded again.
     pub(crate) no_expand: bool,
     /// The text of the token.
     pub(crate) symbol: Symbol,
     pub(crate) span: Span,
 }
 
-/// A line continuation: a backslash and a line break that are removed from the text.
+/// A line continuation in a file: a backslash and a line break, which are removed from the text.
 #[derive(Debug, Clone, Copy)]
 struct Splice {
-    /// The offset of the text after the continuation, in the text without continuations.
+    /// The offset in the text without continuations at which this one was removed.
     at: usize,
     /// The total length in bytes of this continuation and all previous ones.
     removed: usize,
@@ -242,10 +243,10 @@ struct Splice {
 /// A lexer for the text of one file.
 #[derive(Debug)]
 pub(crate) struct Lexer {
-    /// The text without continuations. As in C, a line that ends in a backslash continues in the
-    /// next one, even in the middle of a token.
+    /// The text of the file without line continuations. As in C, a line that ends in a backslash
+    /// continues in the next one, even in the middle of a token.
     text: Arc<str>,
-    /// The continuations, in order of position.
+    /// The line continuations, in order of position.
     splices: Vec<Splice>,
     file: FileId,
     at: usize,
@@ -257,19 +258,19 @@ impl Lexer {
         Self { text, splices, file, at: 0 }
     }
 
-    /// Returns the offset in the file at which the search for the next token starts.
+    /// Returns the offset in the file at which the lexer searches for the next token.
     pub(crate) fn offset(&self) -> usize {
         self.in_file(self.at)
     }
 
-    /// Converts the offset of a character in the text without continuations to its offset in the
-    /// file.
+    /// Returns the offset in the file of the character at `at` in the text without line
+    /// continuations.
     fn in_file(&self, at: usize) -> usize {
         self.in_file_behind(at + 1) - 1
     }
 
-    /// Converts the offset of the end of a token in the text without continuations to its offset in
-    /// the file.
+    /// Returns the offset in the file of the end of a token that ends at `end` in the text without
+    /// line continuations. A continuation that follows the token is not part of it.
     fn in_file_behind(&self, end: usize) -> usize {
         let before = self.splices.partition_point(|splice| splice.at < end);
         let splice = before.checked_sub(1).and_then(|last| self.splices.get(last));
@@ -284,9 +285,9 @@ impl Lexer {
         self.at >= self.text.len()
     }
 
-    /// Skips white space and comments. Returns whether it skipped any, and whether that included a
-    /// line break. With `stop_at_line_end`, stops before a line break that is not in a comment.
-    /// Returns the span of a comment that is not closed as an error.
+    /// Skips white space and comments. Returns whether it skipped any, and whether they contained a
+    /// line break. If `stop_at_line_end` is true, stops before a line break outside comments. If a
+    /// comment is not closed, returns its span as an error.
     fn skip_blank(&mut self, stop_at_line_end: bool) -> Result<(bool, bool), Span> {
         let (mut space, mut line) = (false, false);
         loop {
@@ -321,15 +322,15 @@ impl Lexer {
         Span::new(self.file, start_in_file as u32, end_in_file as u32)
     }
 
-    /// Skips the rest of the line without regard to comments.
+    /// Skips the rest of the line, even if a comment starts in it.
     pub(crate) fn skip_raw_line(&mut self) {
         while !self.at_end() && self.byte(0) != b'\n' {
             self.at += 1;
         }
     }
 
-    /// Returns the next token of the current line, or `None` at its end. A string literal must end
-    /// in the same line.
+    /// Returns the next token of the current line, or `None` if the line has no more. A string
+    /// literal must end in the same line.
     pub(crate) fn next_in_line(&mut self, symbols: &mut Interner) -> Option<Token> {
         match self.skip_blank(true) {
             Ok((space, _)) => {
@@ -342,22 +343,22 @@ impl Lexer {
         }
     }
 
-    /// Returns the rest of the line, trimmed, for directives with arbitrary text.
+    /// Returns the rest of the current line, without white space at its ends, for directives that
+    /// take arbitrary text.
     pub(crate) fn rest_of_line(&self) -> &str {
         let rest = self.text.get(self.at..).unwrap_or("");
         rest.split('\n').next().unwrap_or("").trim()
     }
 
-    /// Returns the text between `<` and `>` if the rest of the line starts with `<`, and the span
-    /// of that text with its brackets.
+    /// Returns the text between `<` and `>` if the rest of the line starts with `<`. Also returns
+    /// the span of the text with its brackets.
     pub(crate) fn bracketed(&self) -> Option<(String, Span)> {
         let (name, _) = self.rest_of_line().strip_prefix('<')?.split_once('>')?;
         let start = self.at + self.text.get(self.at..)?.find('<')?;
         Some((name.to_owned(), self.span(start, start + name.len() + 2)))
     }
 
-    /// Returns the next token. At the end of the text, returns [`TokenKind::End`], repeatedly if
-    /// called again.
+    /// Returns the next token. At the end of the text, each call returns [`TokenKind::End`].
     pub(crate) fn next(&mut self, symbols: &mut Interner) -> Token {
         self.next_anywhere(true, symbols)
     }
@@ -512,8 +513,8 @@ impl Lexer {
     }
 }
 
-/// Removes the line continuations from a text. As in GNU `cpp`, white space may stand between the
-/// backslash and the line break.
+/// Returns a text without its line continuations, and the continuations that were removed. As in
+/// GNU `cpp`, white space may stand between the backslash and the line break.
 fn spliced(text: Arc<str>) -> (Arc<str>, Vec<Splice>) {
     let mut out = String::new();
     let mut splices = Vec::new();

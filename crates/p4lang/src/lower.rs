@@ -77,11 +77,11 @@ pub fn lower(
 /// can grow exponentially with the length of the text, since each instance of a control has its own
 /// copies.
 const MOST_ELEMENTS: u32 = 1 << 20;
-/// The number of elements that an instance, or a specialisation of a function, counts as in
-/// addition to its contents.
+/// The number of elements that an instance, or a specialisation of a function, adds to the count of
+/// [`MOST_ELEMENTS`] in addition to its contents.
 const ELEMENTS_OF_INSTANCE: u32 = 64;
 
-/// The entity of the IR that a name refers to in an instance.
+/// The entity of the IR to which a name refers in an instance.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Entity {
     Variable(ir::VariableId),
@@ -95,36 +95,39 @@ enum Entity {
     Packet,
 }
 
-/// The mapping of names to entities in the instance or function that is being lowered.
+/// The meaning of names in the instance or function that is being lowered.
 #[derive(Clone, Debug, Default)]
 struct Scope {
     entities: HashMap<DeclarationId, Entity>,
     /// The values of constructor parameters and type parameters.
     environment: Environment,
-    /// The control-plane name of the instance.
+    /// The control-plane name of the instance, which prefixes the names of its contents.
     prefix: String,
     control: Option<ir::ControlId>,
-    /// The extern instance whose initializer block is being lowered.
+    /// The extern instance whose initializer block is being lowered, or `None` outside such blocks.
     this: Option<ir::ExternId>,
-    /// The anonymous instances of direct invocations (`T.apply(...)`), by the type reference in the
-    /// statement.
+    /// The anonymous instances of direct invocations (`T.apply(...)`). The key is the reference to
+    /// `T` in the statement.
     direct_instances: HashMap<ast::TypeId, Entity>,
 }
 
-/// A function and the arguments for which it is specialised.
+/// The identity of a specialised function: the function, and the arguments for which it is
+/// specialised.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct FunctionKey {
     declaration: DeclarationId,
     type_arguments: Vec<Type>,
-    /// The extern objects among the arguments.
+    /// The extern objects among the arguments of the call.
     objects: Vec<Entity>,
-    /// The arguments of types without a run-time representation (`int` and `string`), as text.
+    /// The arguments of types that exist only at compile time (`int` and `string`), as text.
     constants: String,
-    /// The extern instance in whose initializer block the function is declared.
+    /// The extern instance in whose initializer block the function is declared, or `None` for a
+    /// function at top level.
     instance: Option<ir::ExternId>,
 }
 
-/// A control that was applied with extern objects, and its copies for each list of objects.
+/// A control that was applied with extern objects as arguments, and its copy for each list of
+/// objects.
 struct BoundControl<'a> {
     unbound: PendingControl<'a>,
     copies: Vec<(Vec<Entity>, ir::ControlId)>,
@@ -139,7 +142,8 @@ struct PendingControl<'a> {
     scope: Scope,
 }
 
-/// An extern that is constructed in a table property. It is instantiated after the table.
+/// An extern object that is constructed in a table property. It is added to the program after the
+/// table.
 struct AnonymousExtern<'a> {
     table: ir::TableId,
     role: ExternRole,
@@ -149,7 +153,7 @@ struct AnonymousExtern<'a> {
     annotations: Vec<ir::Annotation>,
 }
 
-/// The role of an extern object in a table.
+/// The role of an extern object that is attached to a table.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum ExternRole {
     Implementation,
@@ -171,24 +175,24 @@ struct Lowering<'a> {
     reused: Reused<'a>,
     deferred: Deferred<'a>,
     analyses: Analyses,
-    /// Variables that only the lowering assigns.
+    /// The variables that only the lowering assigns, not a statement of the source.
     temporaries: HashSet<ir::VariableId>,
     file_ids: HashMap<String, u32>,
     /// The number of elements lowered so far; see [`MOST_ELEMENTS`].
     elements: u32,
     /// The location of the statement or declaration that is being lowered.
     at: Span,
-    /// The number of enclosing calls and instances.
+    /// The number of calls and instances that enclose the item that is being lowered.
     calls: u32,
-    /// The error for calls that nest too deeply, if there were any.
+    /// The error about calls that nest too deeply, or `None` if there were none.
     refusal: Option<Diagnostic>,
 }
 
-/// The types that were lowered, by type of the program.
+/// The types and members that were lowered, with their ids in the IR.
 #[derive(Default)]
 struct KnownTypes {
     ids: HashMap<Type, ir::TypeId>,
-    /// The ids of tuples and records, by their fields.
+    /// The ids of tuples and records, which have no names, by their fields.
     unnamed: HashMap<types::Unnamed, ir::TypeId>,
     /// The number of names of the form `tuple_N` or `record_N` that are in use, including those of
     /// declared types.
@@ -198,33 +202,36 @@ struct KnownTypes {
     error_positions: HashMap<DeclarationId, u32>,
 }
 
-/// The entities that are lowered once and then reused.
+/// The entities that are lowered at their first use and then reused.
 #[derive(Default)]
 struct Reused<'a> {
     /// The entities of declarations at top level.
     entities: HashMap<DeclarationId, Entity>,
-    /// The actions at top level whose names are relative to the control of the package that uses
-    /// them, by that control's name.
+    /// The top-level actions whose names are prefixed with the name of the control that uses them.
+    /// The key also has that name.
     control_actions: HashMap<(DeclarationId, String), Entity>,
-    /// The names in use at top level: those of declarations, and those of the specialised copies
-    /// that p4c makes of parsers and controls. The set is empty until the first such copy is made.
+    /// The names in use at top level: the declared names, and those of the specialised copies that
+    /// p4c makes of parsers and controls. The set is empty until the first such copy is made.
     specialized_names: HashSet<String>,
-    /// The smallest number that may be unused as a suffix for a copy, by declared name.
+    /// The number from which the search for an unused suffix for a specialised copy starts, by
+    /// declared name.
     next_numbers: HashMap<String, u32>,
     functions: HashMap<FunctionKey, ir::FunctionId>,
     /// The functions in the initializer blocks of extern instances, with the scope of the instance.
     implementations: HashMap<(ir::ExternId, DeclarationId), (&'a ast::Declaration, Scope)>,
 }
 
-/// Entities whose lowering is deferred until more is known.
+/// Entities whose lowering is postponed until more is known about them.
 #[derive(Default)]
 struct Deferred<'a> {
-    /// The controls that are lowered when their first application determines the extern objects.
+    /// The controls that are lowered when they are first applied, since that determines the extern
+    /// objects among their arguments.
     controls: HashMap<ir::ControlId, PendingControl<'a>>,
-    /// The controls that take extern objects and were lowered, with one copy for each list of
+    /// The controls that take extern objects and were lowered, with a copy for each list of
     /// objects.
     bound_controls: HashMap<ir::ControlId, BoundControl<'a>>,
-    /// The externs that are instantiated after their tables.
+    /// The extern objects that are added to the program after the tables in which they are
+    /// constructed.
     anonymous_externs: Vec<AnonymousExtern<'a>>,
 }
 
@@ -232,7 +239,7 @@ struct Deferred<'a> {
 #[derive(Default)]
 struct Analyses {
     usages: HashMap<DeclarationId, std::rc::Rc<usage::Usage>>,
-    /// Whether an expression has side effects.
+    /// Whether each expression has side effects.
     effects: HashMap<ast::ExpressionId, bool>,
 }
 
@@ -269,8 +276,8 @@ impl<'a> Lowering<'a> {
         }
     }
 
-    /// Runs `lower` for an item that is called or instantiated at `span`, with the call depth
-    /// increased by one. If that exceeds the limit, returns `None` and refuses the program.
+    /// Runs `lower` for an item that is called or instantiated at `span`, at a call depth that is
+    /// greater by one. If that exceeds the limit, records the error and returns `None` instead.
     fn deeper<T>(&mut self, span: Span, lower: impl FnOnce(&mut Self) -> T) -> Option<T> {
         // Every call is inside a block of the package, which is an instance and counts too. The
         // number of enclosing calls and instances is therefore the depth of this call.
@@ -297,8 +304,8 @@ impl<'a> Lowering<'a> {
         self.problems.push(Diagnostic::error("unsupported", span, message));
     }
 
-    /// Adds to the number of elements. Returns true if it exceeds the limit, in which case nothing
-    /// more must be lowered.
+    /// Adds `count` to the number of lowered elements. Returns true if the number exceeds
+    /// [`MOST_ELEMENTS`]. The caller must then lower nothing more.
     fn count_elements(&mut self, count: u32) -> bool {
         self.elements = self.elements.saturating_add(count);
         self.is_exhausted()
@@ -327,7 +334,7 @@ impl<'a> Lowering<'a> {
         }
     }
 
-    /// Adds a variable to the program.
+    /// Adds a variable to the program and returns its id.
     fn variable(&mut self, name: &str, type_id: ir::TypeId) -> ir::VariableId {
         self.count_elements(1);
         let id = ir::VariableId(self.program.variables.len() as u32);
@@ -335,7 +342,8 @@ impl<'a> Lowering<'a> {
         id
     }
 
-    /// Adds a variable that only the lowering assigns, exactly once on each path to a read.
+    /// Adds a temporary variable and returns its id. Only the lowering assigns the variable,
+    /// exactly once on each path to a read.
     fn temporary(&mut self, type_id: ir::TypeId) -> ir::VariableId {
         let id = self.variable("tmp", type_id);
         self.temporaries.insert(id);
@@ -371,14 +379,15 @@ impl<'a> Lowering<'a> {
         self.emit(span, ir::StatementKind::Assign { place, value });
     }
 
-    /// Returns the statements that `write` appends, as a separate block.
+    /// Returns the statements that `write` appends to the current block, as a block of their own.
     fn collect(&mut self, write: impl FnOnce(&mut Self)) -> ir::Block {
         let outer = std::mem::take(&mut self.block);
         write(self);
         std::mem::replace(&mut self.block, outer)
     }
 
-    /// Runs `work` in another scope. Returns the result and that scope.
+    /// Runs `work` with `scope` as the current scope. Returns the result, and the scope as `work`
+    /// left it.
     fn within<T>(&mut self, scope: Scope, work: impl FnOnce(&mut Self) -> T) -> (T, Scope) {
         let outer = std::mem::replace(&mut self.scope, scope);
         let result = work(self);
@@ -386,8 +395,8 @@ impl<'a> Lowering<'a> {
     }
 }
 
-/// Returns the names of the members of `error`. Adds `NoError` for a program that does not include
-/// core.p4.
+/// Returns the names of the members of `error`. They begin with `NoError` even if the program does
+/// not include core.p4.
 fn error_names(checked: &Checked<'_>) -> Vec<String> {
     let missing = checked.no_error().is_none().then(|| "NoError".to_owned());
     let names = checked.errors().iter().map(|id| checked.name(*id).to_string());

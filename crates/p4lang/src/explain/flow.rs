@@ -1,4 +1,4 @@
-//! Construction of graphs from a program.
+//! Construction of the graphs of a program's parsers and controls.
 //!
 //! Consecutive statements without branches share one node. A table, a call of a parser or control,
 //! and a decision have nodes of their own.
@@ -9,11 +9,12 @@ use ir::{
     Target, Transition,
 };
 
-/// The largest number of lines in a node. The rest is omitted.
+/// The largest number of lines in the label of a node. Further lines are omitted.
 const MOST_LINES: usize = 6;
 /// The number of characters after which a line is broken.
 const MOST_CHARACTERS: usize = 40;
-/// The largest number of lines for a single statement, condition or list. The rest is omitted.
+/// The largest number of lines for a single statement, condition or list in a label. Further lines
+/// are omitted.
 const MOST_LINES_OF_ONE: usize = 3;
 
 pub(super) fn graphs(program: &Program) -> Vec<Graph> {
@@ -65,7 +66,7 @@ fn parser_graph(program: &Program, parser: &Parser, parts: &mut Excerpts<'_>) ->
     without_unreachable_ends(graph, &[accept, reject])
 }
 
-/// Removes those of the terminals `ends` that no edge leads to.
+/// Removes from the graph those of the terminal nodes `ends` to which no edge leads.
 fn without_unreachable_ends(mut graph: Graph, ends: &[NodeId]) -> Graph {
     for end in ends.iter().rev() {
         if graph.edges.iter().any(|edge| edge.to == *end) {
@@ -97,21 +98,23 @@ fn control_graph<'p>(program: &'p Program, control: &Control, parts: &mut Excerp
     flow.graph
 }
 
-/// Edges whose target is not known yet, with their labels.
+/// Edges whose target is not known yet: the source and the label of each.
 type Open = Vec<(NodeId, String)>;
 
-/// The construction of the graph of one control.
+/// The state of constructing the control-flow graph of one control.
 struct Flow<'p, 'e> {
     program: &'p Program,
     parts: &'e mut Excerpts<'p>,
     graph: Graph,
-    /// The prefix of the control's own tables and actions, which is omitted from labels.
+    /// The prefix of the names of the control's own tables and actions. It is omitted from labels.
     own: String,
-    /// The table that was applied last, since the next decision may test its result.
+    /// The table that was applied last. If the next decision tests whether it was hit, its name is
+    /// the label of the decision.
     applied: Option<TableId>,
-    /// The edges that leave the control early.
+    /// The edges from statements that leave the control, such as `exit`.
     ends: Open,
-    /// The edges of the `break` and `continue` statements of each enclosing loop.
+    /// For each enclosing loop, the edges from its `break` statements and those from its `continue`
+    /// statements.
     loops: Vec<(Open, Open)>,
 }
 
@@ -128,7 +131,7 @@ impl Flow<'_, '_> {
         node
     }
 
-    /// Shortens a label by omitting the prefix of the control.
+    /// Formats a text for a label, without the prefix of the control's name.
     fn short(&self, text: &str) -> String {
         cut(&text.replace(&self.own, ""))
     }
@@ -147,8 +150,8 @@ impl Flow<'_, '_> {
         lines.into_iter().filter(|line| !line.is_empty()).collect::<Vec<_>>().join("\n")
     }
 
-    /// Returns the label of a condition. A test of the last applied table's `hit` is phrased as
-    /// such.
+    /// Returns the label of a condition. A test of whether the last applied table was hit gets the
+    /// label `table hit?` or `table missed?`.
     fn condition(&mut self, condition: &Expression) -> String {
         let text = self.parts.expression(condition);
         let name = self.applied.take().and_then(|id| self.program.tables.get(id.index()));
@@ -309,8 +312,8 @@ fn joined(mut lines: Vec<String>) -> String {
     lines.join("\n")
 }
 
-/// Breaks a text into short lines. Removes parentheses around the whole text and the words `extern`
-/// and `call`.
+/// Formats a text for a label, broken into short lines. Removes parentheses around the whole text,
+/// and the words `extern` and `call` at its start.
 fn cut(line: &str) -> String {
     let line = numbers(line);
     let line = ["extern ", "call "]
@@ -339,7 +342,8 @@ fn cut(line: &str) -> String {
     lines.join("\n") + if is_cut { " …" } else { "" }
 }
 
-/// Removes one pair of parentheses if they enclose the whole text.
+/// Returns the text without the pair of parentheses that encloses it. A text without such a pair is
+/// returned unchanged.
 fn unbracketed(text: &str) -> &str {
     let Some(inner) = text.strip_prefix('(').and_then(|rest| rest.strip_suffix(')')) else {
         return text;
@@ -354,8 +358,8 @@ fn unbracketed(text: &str) -> &str {
     inner
 }
 
-/// Removes the widths of numbers, and formats numbers above 9 in hexadecimal, as protocols usually
-/// write them (`0x800`).
+/// Returns the text with numbers in the usual notation of protocols: without widths, and in
+/// hexadecimal if greater than 9 (`0x800`).
 fn numbers(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;

@@ -11,7 +11,7 @@ pub struct Graph {
     pub edges: Vec<Edge>,
 }
 
-/// A position in [`Graph::nodes`].
+/// The id of a node: its position in [`Graph::nodes`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct NodeId(pub usize);
 
@@ -53,13 +53,13 @@ pub struct Edge {
 }
 
 impl Graph {
-    /// Adds a node.
+    /// Adds a node and returns its id.
     pub fn node(&mut self, shape: Shape, label: impl Into<String>) -> NodeId {
         self.nodes.push(Node { label: label.into(), shape });
         NodeId(self.nodes.len() - 1)
     }
 
-    /// Adds an edge.
+    /// Adds an edge from the node `from` to the node `to`.
     pub fn edge(&mut self, from: NodeId, to: NodeId, label: impl Into<String>) {
         self.edges.push(Edge { from, to, label: label.into() });
     }

@@ -11,7 +11,7 @@ use super::graph::Graph;
 const GAP: f64 = 24.0;
 /// The space between layers, in pixels.
 const LAYER_GAP: f64 = 48.0;
-/// The number of sweeps that order the layers, alternately down and up.
+/// The number of passes over the layers that order the nodes of each, alternately down and up.
 const SWEEPS: usize = 6;
 
 /// The positions of nodes and edges, in pixels from the upper left corner.
@@ -24,7 +24,8 @@ pub(super) struct Drawing {
     pub(super) edges: Vec<Vec<(f64, f64)>>,
 }
 
-/// Computes positions for nodes of the given sizes (width and height).
+/// Computes the positions of the nodes and edges of a graph. `sizes` are the width and height of
+/// each node in pixels.
 pub(super) fn place(graph: &Graph, sizes: &[(f64, f64)]) -> Drawing {
     let reversed = reversed_edges(graph);
     let layers = layers(graph, &reversed);
@@ -72,7 +73,8 @@ fn reversed_edges(graph: &Graph) -> Vec<bool> {
     reversed
 }
 
-/// Returns the layer of each node: the length of the longest path to it.
+/// Returns the layer of each node: the number of edges on the longest path to it. `reversed` are
+/// the edges to be followed backwards.
 fn layers(graph: &Graph, reversed: &[bool]) -> Vec<usize> {
     let mut layers = vec![0; graph.nodes.len()];
     // One iteration per node suffices, since the longest path has fewer edges than there are nodes.
@@ -96,7 +98,7 @@ fn layers(graph: &Graph, reversed: &[bool]) -> Vec<usize> {
     layers
 }
 
-/// The nodes of the graph and the dummy nodes of long edges.
+/// The nodes of a graph in layers, with a dummy node where a long edge passes a layer.
 struct Net {
     /// The width and height of each node.
     sizes: Vec<(f64, f64)>,
@@ -106,7 +108,8 @@ struct Net {
     layers: Vec<Vec<usize>>,
     above: Vec<Vec<usize>>,
     below: Vec<Vec<usize>>,
-    /// The nodes that each edge of the graph passes, from its upper end to its lower end.
+    /// The nodes through which each edge of the graph passes, dummy nodes included, from its upper
+    /// to its lower end.
     paths: Vec<Vec<usize>>,
 }
 
@@ -196,8 +199,9 @@ impl Net {
         }
     }
 
-    /// Moves the nodes of a layer towards the mean position of their neighbours. The result is the
-    /// mean of a pass from left to right and a pass from right to left.
+    /// Moves the nodes of a layer towards the mean position of their neighbours in the layer above
+    /// if `down` is true, and below otherwise. The new position is the mean of those that a pass
+    /// from left to right and a pass from right to left compute.
     fn pull(&mut self, layer: usize, down: bool) {
         let nodes = &self.layers[layer];
         let neighbours = if down { &self.above } else { &self.below };
@@ -276,7 +280,8 @@ impl Net {
         }
     }
 
-    /// Returns the points of an edge from a node to itself.
+    /// Returns the points of the edge from a node to itself. `y` is the vertical position of the
+    /// node.
     fn self_loop(&self, node: usize, y: f64) -> Vec<(f64, f64)> {
         let (width, height) = self.sizes[node];
         let (right, quarter) = (self.x[node] + width / 2.0, height / 4.0);

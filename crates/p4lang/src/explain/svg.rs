@@ -141,7 +141,7 @@ fn draw_edge(text: &mut String, places: &[(f64, f64)]) {
     );
 }
 
-/// Draws the label of an edge halfway to its first bend.
+/// Draws the label of an edge halfway between its start and its first bend.
 fn draw_label(text: &mut String, places: &[(f64, f64)], label: &str) {
     let [(x, y), rest @ ..] = places else { return };
     if let (false, Some((next_x, next_y))) = (label.is_empty(), rest.first()) {

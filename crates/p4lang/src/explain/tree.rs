@@ -1,4 +1,5 @@
-//! The tree of a program: its pipeline, headers, parsers, tables, actions and extern instances.
+//! The description of a program as a tree: its pipeline, headers, parsers, tables, actions and
+//! extern instances.
 
 use ir::{
     ActionId, Composite, CompositeKind, Excerpts, ExternId, ExternInstance, Package, PackageValue,

@@ -1,5 +1,5 @@
-//! Lowering of arguments. They are evaluated in the order in which the call names them, and have
-//! ranks by which they are copied out.
+//! Lowering of arguments. They are evaluated in the order in which the call names them, and are
+//! copied out in the same order.
 
 use super::{Entity, Lowering};
 use crate::ast::{self, ExpressionKind};
@@ -17,8 +17,8 @@ impl<'a> Lowering<'a> {
         self.bound_arguments(&facts.arguments, &facts.parameter_types, given, parameters, false)
     }
 
-    /// Lowers arguments after they were matched with parameters. They are evaluated in the order in
-    /// which the call names them. Extern objects are included only if `objects` is true.
+    /// Lowers arguments that were matched with parameters. They are evaluated in the order in which
+    /// the call names them. Extern objects are included only if `objects` is true.
     pub(super) fn bound_arguments(
         &mut self,
         bound: &[BoundArgument],
@@ -65,7 +65,8 @@ impl<'a> Lowering<'a> {
         arguments.into_iter().map(|(argument, _)| argument).collect()
     }
 
-    /// Returns the argument for a parameter that the call does not mention.
+    /// Returns the argument for a parameter that the call does not mention: the default value of
+    /// the parameter or, for an optional parameter, an absent or default value.
     fn argument_not_given(
         &mut self,
         bound: BoundArgument,
@@ -89,8 +90,8 @@ impl<'a> Lowering<'a> {
         }
     }
 
-    /// Lowers an explicit argument. `later` is whether a later argument has side effects, which
-    /// might change this one.
+    /// Lowers an explicit argument. `later` says whether a later argument has side effects, which
+    /// might change the value of this one, so that it must be saved.
     fn given_argument(
         &mut self,
         value: &'a ast::Expression,
@@ -123,8 +124,10 @@ impl<'a> Lowering<'a> {
         }
     }
 
-    /// Replaces the place in an argument with a rank by a temporary. Returns the rank and the
-    /// assignment from the temporary to the place, which must follow the call.
+    /// Changes an `Ordered` argument so that the caller copies it out: its place is replaced by a
+    /// temporary variable. Returns the argument's position in the order of copies, and the
+    /// assignment from the temporary variable to the place, which must follow the call. Returns
+    /// `None` for any other argument.
     pub(super) fn copied_by_caller(
         &mut self,
         argument: &mut Argument,
@@ -170,8 +173,8 @@ pub(super) fn order_of_call(bound: &[BoundArgument]) -> Vec<usize> {
     order
 }
 
-/// Adds ranks to arguments if the order in which they are copied out may matter: if two of them
-/// refer to the same variable, and the call names them in another order than that of the
+/// Marks arguments as `Ordered` if the order in which they are copied out may matter: if two of
+/// them assign to the same variable, and the call names them in another order than that of the
 /// parameters.
 fn rank_copies(arguments: &mut [(Argument, u32)]) {
     let variable = |argument: &Argument| match argument {

@@ -7,12 +7,12 @@ use crate::check::{BoundArgument, Builtin, Call, Callee, Constant, Type};
 use crate::source::Span;
 use ir::{self, Argument, Expression, Place, StatementKind, Value};
 
-/// A call in the program.
+/// A call in the source, with the facts that the checker recorded about it.
 #[derive(Clone, Copy)]
 struct Site<'a, 'c> {
     span: Span,
     facts: &'c Call,
-    /// The arguments as written.
+    /// The arguments of the call, as written.
     given: &'a [ast::Argument],
     /// Whether the value of the call is used.
     wanted: bool,
@@ -59,7 +59,8 @@ impl<'a> Lowering<'a> {
         }
     }
 
-    /// Returns the entity of an action. Lowers an action at top level if that was not done before.
+    /// Returns the entity of an action, or `None` if it has none here. Lowers an action at top
+    /// level if that was not done before.
     pub(super) fn action_entity(&mut self, id: ast::DeclarationId) -> Option<Entity> {
         if self.entity(id).is_none() && self.checked.index.parent(id).is_none() {
             self.global_action(id);
@@ -67,7 +68,8 @@ impl<'a> Lowering<'a> {
         self.entity(id)
     }
 
-    /// Returns the object that an expression refers to.
+    /// Returns the instance, such as an extern object, to which an expression refers, or `None` if
+    /// it refers to none.
     pub(super) fn object(&mut self, expression: &'a ast::Expression) -> Option<Entity> {
         match &expression.kind {
             ExpressionKind::Path(_) => match self.checked.resolution(expression.id)? {
@@ -79,7 +81,8 @@ impl<'a> Lowering<'a> {
         }
     }
 
-    /// Returns a place for the value of a call, and an expression that reads it.
+    /// Creates a temporary variable for the return value of a call. Returns its place and an
+    /// expression that reads it, or `None` for both if the value is not wanted or `ty` is `void`.
     fn result(&mut self, ty: &Type, wanted: bool) -> (Option<Place>, Option<Expression>) {
         let ty = self.concrete(ty);
         if !wanted || ty == Type::Void {
@@ -100,8 +103,9 @@ impl<'a> Lowering<'a> {
         self.call_function_in(id, site, instance, scope)
     }
 
-    /// Lowers a call of a function that is declared in `scope`, in the initializer block of an
-    /// extern `instance` if there is one.
+    /// Lowers a call of a function. `instance` is the extern instance in whose initializer block
+    /// the function is declared, and `scope` the scope of that block. Both are `None` for a
+    /// function at top level.
     fn call_function_in(
         &mut self,
         id: ast::DeclarationId,
@@ -159,8 +163,8 @@ impl<'a> Lowering<'a> {
         read
     }
 
-    /// Returns the values of parameters whose types exist only at compile time. The function is
-    /// specialised for these values.
+    /// Returns the values of parameters whose types (`int` and `string`) exist only at compile
+    /// time. A function is specialised for these values.
     fn constant_arguments(
         &mut self,
         facts: &Call,
@@ -241,7 +245,8 @@ impl<'a> Lowering<'a> {
         ir::Function { name, parameters, return_type, body }
     }
 
-    /// Adds variables for the parameters that hold values. Packets are implicit.
+    /// Adds a variable for each parameter that holds a value, and returns the lowered parameters.
+    /// Packets are implicit in the IR, so they have none.
     pub(super) fn parameters(&mut self, parameters: &'a [ast::Parameter]) -> Vec<ir::Parameter> {
         let mut list = Vec::new();
         for parameter in parameters {

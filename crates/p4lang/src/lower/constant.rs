@@ -17,7 +17,8 @@ impl<'a> Lowering<'a> {
         known.then(|| self.checked.evaluate(expression, &self.scope.environment)).flatten()
     }
 
-    /// Evaluates an expression that must be a compile-time number: a width, a size or an index.
+    /// Evaluates an expression that must be a number known at compile time, such as a width, a size
+    /// or an index. Reports a problem and returns `None` if it is not.
     pub(super) fn evaluate_u32(&mut self, expression: &'a ast::Expression) -> Option<u32> {
         let value = self.evaluate(expression).as_ref().and_then(number);
         let value = value.and_then(|value| u32::try_from(value).ok());
@@ -27,7 +28,7 @@ impl<'a> Lowering<'a> {
         value
     }
 
-    /// Converts a constant of a type to a value.
+    /// Converts a constant of type `ty` to a value of the IR.
     pub(super) fn value(&mut self, constant: &Constant, ty: &Type) -> Value {
         match constant {
             Constant::Bool(value) => Value::Bool(*value),
@@ -65,7 +66,8 @@ impl<'a> Lowering<'a> {
         }
     }
 
-    /// Evaluates an expression that must have a compile-time value, in the representation of `ty`.
+    /// Evaluates an expression that must have a compile-time value, and converts the value to the
+    /// representation of `ty`.
     pub(super) fn known_value(
         &mut self,
         expression: &'a ast::Expression,
@@ -120,7 +122,8 @@ impl<'a> Lowering<'a> {
         }
     }
 
-    /// Returns the types of the parts of a composite or stack with `count` parts.
+    /// Returns the types of the fields or elements of a composite type or stack that has `count` of
+    /// them.
     pub(super) fn part_types(&self, ty: &Type, count: usize) -> Vec<Type> {
         let mut types = match ty {
             Type::Tuple(elements) => elements.to_vec(),
@@ -133,7 +136,7 @@ impl<'a> Lowering<'a> {
         types
     }
 
-    /// Converts a constant to an expression of a type.
+    /// Converts a constant to an expression of type `ty`.
     pub(super) fn constant_expression(&mut self, constant: &Constant, ty: &Type) -> Expression {
         if let (Type::List(element), Constant::Composite(values)) = (ty, constant) {
             return self.constant_expression(constant, &list_type(element, values.len()));
@@ -215,12 +218,13 @@ impl<'a> Lowering<'a> {
     }
 }
 
-/// Returns the representation of a `list<T>` with `count` elements: a tuple.
+/// Returns the tuple type that represents a `list<T>` with `count` elements.
 pub(super) fn list_type(element: &Type, count: usize) -> Type {
     Type::Tuple(vec![element.clone(); count].into())
 }
 
-/// Returns the value of an expression that consists of constants only.
+/// Returns the value of an expression that consists of constants only, or `None` for any other
+/// expression.
 fn value_of(expression: Expression) -> Option<Value> {
     match expression.kind {
         ExpressionKind::Constant(value) => Some(value),

@@ -24,8 +24,8 @@ impl<'a> Lowering<'a> {
         self.coerced(value, type_id)
     }
 
-    /// Lowers several operands in order. The value of an operand is saved in a temporary if a later
-    /// one has side effects.
+    /// Lowers several operands in the order of their evaluation. The value of an operand is saved
+    /// in a temporary variable if a later operand has side effects.
     pub(super) fn operands(&mut self, list: &[&'a ast::Expression]) -> Vec<Expression> {
         let last_effect = list.iter().rposition(|operand| self.has_effects(operand));
         list.iter()
@@ -154,7 +154,8 @@ impl<'a> Lowering<'a> {
         }
     }
 
-    /// Lowers an element of a value without a place, such as the result of a call or a constant.
+    /// Lowers `base[index]` for a base that is not a place, such as the result of a call or a
+    /// constant.
     fn part_of_value(
         &mut self,
         expression: &'a ast::Expression,
@@ -185,8 +186,8 @@ impl<'a> Lowering<'a> {
         self.read(place, own)
     }
 
-    /// Whether an expression is an `int` without a compile-time value, which has no width for
-    /// computation at run time.
+    /// Whether an expression of type `int` has no compile-time value. Without one, it has no width
+    /// with which to compute at run time.
     pub(super) fn is_open_integer(&mut self, expression: &'a ast::Expression) -> bool {
         let ty = self.concrete(self.checked.converted_type_of(expression.id));
         ty == Type::Integer && self.evaluate(expression).is_none()
@@ -208,7 +209,8 @@ impl<'a> Lowering<'a> {
         self.default_value(own)
     }
 
-    /// Lowers a constant that the checker has no value for, by lowering its declared value.
+    /// Lowers a use of a constant whose value the checker could not compute, by lowering the
+    /// expression in its declaration.
     fn declared_constant(&mut self, expression: &'a ast::Expression, own: &Type) -> Expression {
         let declared = match self.checked.resolution(expression.id) {
             Some(Resolution::Declaration(id)) => self.declaration(*id),
@@ -275,7 +277,8 @@ impl<'a> Lowering<'a> {
         }
     }
 
-    /// Lowers `table.apply()`, and returns the given part of its result.
+    /// Lowers `table.apply()`, and returns an expression for the part of its result that is used:
+    /// `hit`, `miss` or `action_run`.
     pub(super) fn apply_table(
         &mut self,
         call: &'a ast::Expression,
@@ -403,8 +406,10 @@ impl<'a> Lowering<'a> {
         Expression { type_id, kind }
     }
 
-    /// Lowers `&&` or `||` whose right operand has side effects, so that they occur only if the
-    /// operand is evaluated.
+    /// Lowers `&&` or `
+    ///
+    /// ` whose right operand has side effects, so that they occur only if the right operand is
+    /// evaluated.
     fn short_circuit(
         &mut self,
         expression: &'a ast::Expression,
@@ -530,8 +535,8 @@ impl<'a> Lowering<'a> {
         self.composed(type_id, parts)
     }
 
-    /// Converts a value to another representation: another width, or another composite with equal
-    /// fields.
+    /// Converts a value to the type `type_id`, which represents the same type in another way: with
+    /// another width, or as another composite with equal fields.
     pub(super) fn coerced(&mut self, value: Expression, type_id: ir::TypeId) -> Expression {
         if value.type_id == type_id {
             return value;
@@ -597,8 +602,8 @@ impl<'a> Lowering<'a> {
     }
 }
 
-/// Whether the left operands form a chain of more than `LONGEST` operators, whose value should be
-/// saved in a variable.
+/// Whether the left operands of an expression form a chain of more than `LONGEST` operators. The
+/// value of such an expression should be saved in a variable.
 fn is_long_chain(value: &Expression) -> bool {
     const LONGEST: usize = 64;
     let mut left = value;

@@ -1,4 +1,4 @@
-//! Lowering of instances, from `main` down to extern objects.
+//! Lowering of instances, from the package instance `main` down to extern objects.
 
 use super::call::direction;
 use super::{AnonymousExtern, Entity, ExternRole, Lowering, PendingControl, Scope, names};
@@ -9,7 +9,7 @@ use crate::check::{
 use crate::source::Span;
 use std::collections::{HashMap, HashSet};
 
-/// The value of a constructor argument.
+/// The value of a constructor argument: a constant or an instance.
 enum Constructed {
     Constant(Constant),
     Entity(Entity),
@@ -18,11 +18,12 @@ enum Constructed {
 /// The arguments of a constructor call.
 #[derive(Clone, Copy, Default)]
 struct Given<'a> {
-    /// The arguments that are bound to the parameters of the constructor, in their order.
+    /// The binding of each parameter of the constructor to an argument, in the order of the
+    /// parameters.
     bound: &'a [BoundArgument],
-    /// The types of the parameters.
+    /// The types of the constructor's parameters.
     types: &'a [Type],
-    /// The arguments as written.
+    /// The arguments of the call, as written.
     written: &'a [ast::Argument],
 }
 
@@ -36,7 +37,7 @@ impl<'a> Given<'a> {
     }
 }
 
-/// A description of an object to be instantiated.
+/// A description of an instance to be constructed.
 struct Construction<'a> {
     span: Span,
     object: Type,
@@ -48,7 +49,7 @@ struct Construction<'a> {
 }
 
 impl Construction<'_> {
-    /// Describes an object without arguments and annotations.
+    /// Describes an instance without arguments and annotations.
     fn bare(span: Span, object: Type, name: String) -> Self {
         let given = Given::default();
         Self { span, object, name, constructor: None, given, annotations: Vec::new() }
@@ -56,7 +57,7 @@ impl Construction<'_> {
 }
 
 impl<'a> Lowering<'a> {
-    /// Lowers the whole program.
+    /// Lowers the whole program, beginning with its package instance `main`.
     pub(super) fn program(&mut self, main: DeclarationId) {
         let checked = self.checked;
         self.control_plane_types();
@@ -92,7 +93,8 @@ impl<'a> Lowering<'a> {
         }
     }
 
-    /// Returns the first built-in architecture whose package is declared in the program.
+    /// Returns the first built-in architecture whose package the program declares, or `None` if it
+    /// declares none.
     fn included_architecture(&self) -> Option<ir::Architecture> {
         let packages = self
             .checked
@@ -104,7 +106,7 @@ impl<'a> Lowering<'a> {
         known.find_map(|architecture| architecture)
     }
 
-    /// Returns the declarations that constructor arguments of top-level instances refer to.
+    /// Returns the declarations to which instantiations at top level refer.
     fn named_by_instances(&self) -> HashSet<DeclarationId> {
         let mut used = HashSet::new();
         for declaration in &self.checked.program.declarations {
@@ -204,9 +206,9 @@ impl<'a> Lowering<'a> {
         }
     }
 
-    /// Binds the extern parameters of a control of the package, except the packet. Each of them
-    /// gets an object of the architecture that is named after its type (such as `tc_skb_metadata`).
-    /// There is one object for each type.
+    /// Binds the extern parameters of a control of the package, except packets, to objects of the
+    /// architecture. There is one such object for each type (such as `tc_skb_metadata`), named
+    /// after the type.
     fn bind_architecture_objects(&mut self, span: Span, id: ir::ControlId) {
         let Some(pending) = self.deferred.controls.get(&id) else { return };
         let wanted: Vec<Type> = pending
@@ -239,7 +241,7 @@ impl<'a> Lowering<'a> {
         self.bind_control_objects(span, id, objects);
     }
 
-    /// Lowers a constructor argument.
+    /// Lowers a constructor argument. Returns `None` if it is neither an instance nor a constant.
     fn constructed(&mut self, value: &'a ast::Expression) -> Option<Constructed> {
         self.constructed_as(value, None)
     }
@@ -287,7 +289,7 @@ impl<'a> Lowering<'a> {
 
     /// Whether p4c makes a copy of the parser or control in which these constructor arguments are
     /// substituted (its pass `SpecializeAll`). It does so if every argument is a constant, or an
-    /// extern that is constructed in place.
+    /// instance that is constructed in place.
     fn is_specialized(&self, object: &Type, arguments: &[ast::Argument]) -> bool {
         if !matches!(object, Type::Parser(_) | Type::Control(_)) {
             return false;
@@ -307,7 +309,7 @@ impl<'a> Lowering<'a> {
         self.problem(span, "a constructor argument must be known at compile time");
     }
 
-    /// Lowers an instance with a name.
+    /// Lowers the declaration of an instance.
     fn declared_instance(&mut self, declaration: &'a ast::Declaration) -> Option<Entity> {
         let DeclarationKind::Instantiation(instantiation) = &declaration.kind else { return None };
         let checked = self.checked;
@@ -356,7 +358,7 @@ impl<'a> Lowering<'a> {
         Some(entity)
     }
 
-    /// Lowers an instance among local declarations.
+    /// Lowers an instance among the local declarations of a parser or control.
     pub(super) fn local_instance(&mut self, declaration: &'a ast::Declaration) {
         if let Some(entity) = self.declared_instance(declaration) {
             self.bind(declaration.id, entity);
@@ -376,7 +378,7 @@ impl<'a> Lowering<'a> {
         })
     }
 
-    /// Instantiates an object and its contents.
+    /// Lowers an instance and everything that it contains.
     fn instantiate(&mut self, construction: Construction<'a>) -> Option<Entity> {
         let Construction { span, object, name, constructor, given, annotations } = construction;
         if self.count_elements(super::ELEMENTS_OF_INSTANCE) {
@@ -501,7 +503,8 @@ impl<'a> Lowering<'a> {
         values
     }
 
-    /// Adds the constructor arguments of a parser or control to its scope.
+    /// Adds the constructor parameters of a parser or control to its scope, with the values or
+    /// instances of the arguments.
     fn constructor_scope(
         &mut self,
         scope: &mut Scope,
@@ -528,7 +531,8 @@ impl<'a> Lowering<'a> {
         }
     }
 
-    /// Converts a constant of type `int` to the type of the parameter.
+    /// Converts a constant of type `int` to `bit<W>` or `int<W>` if the parameter has such a type.
+    /// Returns any other constant unchanged.
     fn as_parameter(&mut self, constant: Constant, parameter: &'a ast::Parameter) -> Constant {
         match (self.checked.declared_type(parameter.id), constant) {
             (Type::Bits { width, signed }, Constant::Integer(value)) => {
@@ -538,10 +542,10 @@ impl<'a> Lowering<'a> {
         }
     }
 
-    /// Lowers a control's body when it is first applied with a list of extern objects. Returns the
-    /// control for these objects. Another list of objects makes a copy of the body, unless the
-    /// control has tables or instances, which would then exist twice for the control plane and for
-    /// packets.
+    /// Lowers a control's body for the extern objects that are the arguments of an application, and
+    /// returns the control for these objects. Each list of objects gets a copy of the body. A
+    /// control with tables or instances cannot be copied, since these would then exist twice for
+    /// the control plane and for packets.
     pub(super) fn bind_control_objects(
         &mut self,
         span: Span,
@@ -740,7 +744,7 @@ impl<'a> Lowering<'a> {
         }
     }
 
-    /// Binds an extern object to a table.
+    /// Attaches an extern object to a table, in the given role.
     pub(super) fn attach(&mut self, table: ir::TableId, role: ExternRole, id: ir::ExternId) {
         let Some(instance) = self.program.externs.get_mut(id.index()) else { return };
         match role {
@@ -776,7 +780,8 @@ impl<'a> Lowering<'a> {
     }
 }
 
-/// Returns the expression that is bound to a constructor's parameter.
+/// Returns the expression for a constructor's parameter: the argument, or the default value of the
+/// parameter.
 fn written<'a>(
     bound: &BoundArgument,
     given: &'a [ast::Argument],

@@ -1,4 +1,4 @@
-//! Control-plane names (P4_16 specification, section 18.3.2), with names of keys as in p4c.
+//! Control-plane names (P4_16 specification, section 18.3.2). Table keys are named as in p4c.
 
 use num_bigint::BigInt;
 
@@ -41,9 +41,9 @@ fn in_base(value: &BigInt, base: u8) -> String {
 }
 
 impl Lowering<'_> {
-    /// Returns the name of the specialised copy that p4c makes of a parser or control at top level,
-    /// in which constructor parameters are replaced by arguments. A number is appended to the
-    /// declared name, the first one that yields an unused name at top level.
+    /// Returns a name for the specialised copy that p4c makes of a parser or control at top level,
+    /// in which constructor parameters are replaced by arguments: the declared name, followed by the
+    /// first number that makes it unique at top level if it is not unique itself.
     pub(super) fn specialized_name(&mut self, declared: &str) -> String {
         let stem = declared.trim_end_matches(|last: char| last.is_ascii_digit());
         let base = stem.strip_suffix('_').filter(|base| !base.is_empty()).unwrap_or(declared);
@@ -68,7 +68,7 @@ impl Lowering<'_> {
     }
 
     /// Returns the name of a table key: the one that `@name` sets, or the text of its expression if
-    /// that is simple.
+    /// that is a simple one.
     pub(super) fn key_name(&self, key: &KeyElement, position: usize) -> String {
         let annotated = local_name(&key.annotations, "");
         if !annotated.is_empty() {
@@ -126,8 +126,9 @@ impl Lowering<'_> {
         }
     }
 
-    /// Returns the text of the number that a name or an operation evaluates to. p4c folds constants
-    /// before it names keys, and a number keeps the base in which it was declared.
+    /// Returns the text of the number to which an expression evaluates, as part of a key's name.
+    /// p4c folds constants before it names keys, and prints a number in the base in which it was
+    /// declared.
     fn name_of_constant(&self, expression: &Expression) -> Option<String> {
         let value = super::types::number(self.checked.constant(expression.id)?)?;
         Some(in_base(&value, self.base_of(expression, 0)))

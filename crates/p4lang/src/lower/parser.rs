@@ -45,7 +45,8 @@ impl<'a> Lowering<'a> {
         ir::Parser { name, parameters, prologue, states, start, annotations }
     }
 
-    /// Returns the declarations that the states and the arguments of local instances refer to.
+    /// Returns the declarations to which the states of a parser and the arguments of its local
+    /// instances refer.
     fn used_in(&self, parser: &'a ast::ParserDeclaration) -> HashSet<ast::DeclarationId> {
         let mut used = HashSet::new();
         let mut name = |expression: &'a ast::Expression| {
@@ -144,7 +145,8 @@ impl<'a> Lowering<'a> {
         }
     }
 
-    /// Lowers the key sets of a case: one for each subject, or a single one for all of them.
+    /// Lowers the key sets of a `select` case: one for each subject, or a single one for all
+    /// subjects.
     fn key_sets(&mut self, keyset: &'a ast::Expression, types: &[Type]) -> Vec<KeySet<Expression>> {
         let any = Type::Unknown;
         let parts = keyset.key_sets(types.len());
@@ -188,7 +190,8 @@ impl<'a> Lowering<'a> {
         }
     }
 
-    /// Lowers a value in a key set, in the representation of the subject that it is compared with.
+    /// Lowers a value in a key set, and converts it to `ty`, the type of the subject that it is
+    /// compared with.
     fn set_member(&mut self, value: &'a ast::Expression, ty: &Type) -> Expression {
         let value = self.expression(value);
         if *ty == Type::Unknown {

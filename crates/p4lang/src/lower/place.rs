@@ -6,8 +6,8 @@ use crate::check::{Builtin, Resolution, Type};
 use ir::{self, Expression, Place, Projection};
 
 impl<'a> Lowering<'a> {
-    /// Returns the place that an expression refers to, or `None` if it does not refer to one. Index
-    /// expressions are evaluated.
+    /// Returns the place to which an expression refers, or `None` if it does not refer to a place.
+    /// Index expressions in it are evaluated.
     pub(super) fn place(&mut self, expression: &'a ast::Expression) -> Option<Place> {
         match &expression.kind {
             ExpressionKind::Path(_) => match self.checked.resolution(expression.id)? {
@@ -41,14 +41,14 @@ impl<'a> Lowering<'a> {
         }
     }
 
-    /// Lowers an index into a stack.
+    /// Lowers the index of an element in a stack.
     pub(super) fn index(&mut self, index: &'a ast::Expression) -> Expression {
         let value = self.expression(index);
         self.sized(value, 32)
     }
 
-    /// Converts a constant of type `int` to `bit<width>`, or to a wider type if the number needs
-    /// it. Returns any other value unchanged.
+    /// Converts a constant of type `int` to `bit<width>`, or to a wider type if the number does not
+    /// fit. Returns any other value unchanged.
     pub(super) fn sized(&mut self, value: Expression, width: u32) -> Expression {
         let ir::ExpressionKind::Constant(ir::Value::Integer(number)) = &value.kind else {
             return value;
@@ -61,8 +61,8 @@ impl<'a> Lowering<'a> {
         }
     }
 
-    /// Returns the place of an assignment's target, which may have slices. Reports a problem if the
-    /// expression is not an l-value.
+    /// Returns the place to which an assignment writes, which may end in a slice. Reports a problem
+    /// if the expression is not an l-value.
     pub(super) fn target(&mut self, expression: &'a ast::Expression) -> Option<Place> {
         let place = match &expression.kind {
             ExpressionKind::Slice { base, high, low } => {
@@ -85,8 +85,8 @@ impl<'a> Lowering<'a> {
         place
     }
 
-    /// Returns the same place with its indices saved, so that later statements cannot change which
-    /// place it is.
+    /// Returns the place with its indices saved in temporary variables, so that it stays the same
+    /// place when later statements change the variables in an index.
     pub(super) fn with_saved_indices(&mut self, place: Place) -> Place {
         let Place { variable, path } = place;
         let path = path
@@ -99,8 +99,8 @@ impl<'a> Lowering<'a> {
         Place { variable, path }
     }
 
-    /// Saves the current value in a temporary, unless no later statement can change the
-    /// expression's value.
+    /// Saves the current value of an expression in a temporary variable, and returns an expression
+    /// that reads it. An expression whose value no later statement can change is returned as it is.
     pub(super) fn saved(&mut self, value: Expression) -> Expression {
         if self.is_stable(&value) {
             return value;
@@ -110,8 +110,8 @@ impl<'a> Lowering<'a> {
         Expression { type_id, kind: ir::ExpressionKind::Read(place) }
     }
 
-    /// Returns a place that currently holds the value: the place from which the expression reads,
-    /// or a temporary.
+    /// Returns a place that holds the value: the place that the expression reads, or a temporary
+    /// variable to which the value is assigned.
     pub(super) fn placed(&mut self, value: Expression) -> Place {
         match value.kind {
             ir::ExpressionKind::Read(place) => place,
@@ -119,7 +119,7 @@ impl<'a> Lowering<'a> {
         }
     }
 
-    /// Assigns the value to a new temporary and returns its place.
+    /// Assigns the value to a new temporary variable, and returns the variable's place.
     pub(super) fn spilled(&mut self, value: Expression) -> Place {
         let temporary = Place::variable(self.temporary(value.type_id));
         self.block.push(ir::Statement {
@@ -147,7 +147,8 @@ impl<'a> Lowering<'a> {
     }
 }
 
-/// Appends a slice to a place that may already end in a slice.
+/// Returns the place with a slice appended. If the place already ends in a slice, both are
+/// combined.
 fn sliced(mut place: Place, high: u32, low: u32) -> Place {
     if let Some(Projection::Slice { low: offset, .. }) = place.path.last().cloned() {
         place.path.pop();

@@ -11,10 +11,10 @@ use crate::source::Span;
 use ir::bits::Bits;
 use ir::{self, Expression, Place, Projection, Value};
 
-/// The length at which a chain of `else if` is split.
+/// The length at which a chain of `else if` is split into shorter ones.
 const LONGEST_ALTERNATIVES: usize = 32;
 
-/// The depth of operators to which [`Lowering::known_condition`] examines a condition.
+/// The nesting depth of operators up to which [`Lowering::known_condition`] examines a condition.
 const DEEPEST_CONDITION: usize = 50;
 
 impl<'a> Lowering<'a> {
@@ -142,9 +142,9 @@ impl<'a> Lowering<'a> {
         }
     }
 
-    /// Returns the value of a condition that is always true or always false, as far as p4c
-    /// recognises it. An operand without side effects is ignored if the other operand decides the
-    /// result.
+    /// Returns the value of a condition if p4c recognises that it is always true or always false,
+    /// and `None` otherwise. An operand without side effects is ignored if the other operand
+    /// decides the result.
     fn known_condition(&mut self, condition: &'a ast::Expression, depth: usize) -> Option<bool> {
         if let Some(Constant::Bool(value)) = self.evaluate(condition) {
             return Some(value);
@@ -280,7 +280,7 @@ impl<'a> Lowering<'a> {
         self.emit(span, ir::StatementKind::If { condition, then, otherwise: Vec::new() });
     }
 
-    /// Returns an expression that reads a place, which may end in a slice.
+    /// Returns an expression that reads a place, which may end in a slice, with the type `type_id`.
     fn read_target(&mut self, place: &Place, type_id: ir::TypeId) -> Expression {
         let mut whole = place.clone();
         if let Some(Projection::Slice { high, low }) = whole.path.last().cloned() {
@@ -424,7 +424,8 @@ impl<'a> Lowering<'a> {
         self.emit(span, ir::StatementKind::Switch { subject: value, cases: list, default });
     }
 
-    /// Returns the block that runs for the given value.
+    /// Returns the block of a `switch` that runs if the subject has the value `known`, or `None` if
+    /// there is none.
     fn known_case(
         &mut self,
         known: &Constant,
@@ -637,7 +638,8 @@ impl<'a> Lowering<'a> {
         );
     }
 
-    /// Returns the type that the labels of a `switch` or the cases of a `select` are converted to.
+    /// Returns the type of the subject of a `switch` or `select`, to which the labels of its cases
+    /// are converted.
     pub(super) fn subject_type(&self, subject: &'a ast::Expression) -> Type {
         self.concrete(self.checked.converted_type_of(subject.id))
     }

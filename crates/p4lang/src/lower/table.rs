@@ -143,7 +143,7 @@ impl<'a> Lowering<'a> {
         (parameters, types)
     }
 
-    /// Lowers the arguments for parameters with a direction.
+    /// Lowers the arguments for the parameters of an action that have a direction.
     fn directed(
         &mut self,
         bound: &[BoundArgument],
@@ -173,7 +173,8 @@ impl<'a> Lowering<'a> {
         self.action_call(default, given, facts)
     }
 
-    /// Lowers an action call with values for the parameters that the control plane sets otherwise.
+    /// Lowers an action call of an entry or a default action, with values for the parameters that
+    /// the control plane sets in other entries.
     fn action_call(
         &mut self,
         call: &ActionCallFacts,
@@ -375,7 +376,7 @@ impl<'a> Lowering<'a> {
         known
     }
 
-    /// Lowers a property with a value.
+    /// Lowers a table property of the form `name = value;`.
     fn property(
         &mut self,
         table: ir::TableId,
@@ -456,8 +457,8 @@ impl<'a> Lowering<'a> {
         }
     }
 
-    /// Lowers a call of one of the table's actions, by name, with constants for the parameters that
-    /// the control plane sets otherwise.
+    /// Lowers a call of one of the table's actions that is given by name, with constants for the
+    /// parameters without a direction.
     fn named_action(
         &mut self,
         value: &'a ast::Expression,
@@ -533,7 +534,8 @@ impl<'a> Lowering<'a> {
     }
 }
 
-/// Clears the bits outside the mask, which are ignored in matching, as P4Runtime requires.
+/// Returns the value with the bits outside the mask cleared, as P4Runtime requires. They are
+/// ignored in matching.
 fn masked(value: Value, mask: &Value) -> Value {
     match (value, mask) {
         (Value::Bits(value), Value::Bits(mask)) => Value::Bits(value.bit_and(mask)),

@@ -1,5 +1,5 @@
-//! Lowering of types. A named type is lowered once for each list of type arguments, a structural
-//! type once.
+//! Lowering of types. A declared type is lowered once for each list of type arguments, and any
+//! other type once.
 
 use super::Lowering;
 use crate::ast::{DeclarationId, DeclarationKind};
@@ -8,7 +8,8 @@ use crate::source::Span;
 use ir::bits::Bits;
 
 impl Lowering<'_> {
-    /// Substitutes the type parameters of the current scope in a type.
+    /// Returns a type with the type parameters of the current scope replaced by the types that they
+    /// stand for.
     pub(super) fn concrete(&self, ty: &Type) -> Type {
         let bindings = &self.scope.environment.types;
         if ty.parts_with(bindings).is_none() {
@@ -30,7 +31,7 @@ impl Lowering<'_> {
         self.program.types.intern(ir::Type::Bits { width, signed: false })
     }
 
-    /// Returns the representation of a type.
+    /// Returns the id of the IR type that represents a type.
     pub(super) fn type_id(&mut self, ty: &Type) -> ir::TypeId {
         if let Some(id) = self.types.ids.get(ty) {
             return *id;
@@ -222,7 +223,7 @@ impl Lowering<'_> {
         new
     }
 
-    /// Returns the position of a member in its enumeration.
+    /// Returns the position of a member in its enumeration, `error` or `match_kind`.
     pub(super) fn member_position(&self, member: DeclarationId) -> u32 {
         let members = self
             .checked
@@ -239,8 +240,8 @@ impl Lowering<'_> {
         members.iter().position(|known| known.id == member).unwrap_or(0) as u32
     }
 
-    /// Returns the declared type that P4Info describes in addition to the representation, if there
-    /// is one.
+    /// Returns the declared type that P4Info describes in addition to the representation. Returns
+    /// `None` if `ty` is neither a `type` nor a serializable enumeration.
     pub(super) fn user_type_of(&mut self, ty: &Type) -> Option<ir::UserTypeId> {
         match self.concrete(ty) {
             Type::NewType(id) | Type::SerializableEnum(id) => Some(self.user_type(id)),
@@ -312,11 +313,11 @@ impl Lowering<'_> {
     }
 }
 
-/// The contents of a tuple (if the first element is true) or record: the names, types and declared
-/// types of its fields.
+/// The contents of a tuple (if the first element is true) or of a record (if it is false): the
+/// names, types and declared types of its fields.
 pub(super) type Unnamed = (bool, Vec<(String, ir::TypeId, Option<ir::UserTypeId>)>);
 
-/// Whether a generated name of a tuple or record may have this form.
+/// Whether a name has a form that the lowering generates for tuples and records, such as `tuple_0`.
 fn is_name_of_unnamed(name: &str) -> bool {
     ["tuple_", "record_"].iter().any(|prefix| {
         name.strip_prefix(prefix)
@@ -324,7 +325,7 @@ fn is_name_of_unnamed(name: &str) -> bool {
     })
 }
 
-/// Returns the numeric value of a constant.
+/// Returns the numeric value of a constant, or `None` if it is not a number or `bool`.
 pub(super) fn number(constant: &Constant) -> Option<num_bigint::BigInt> {
     match constant {
         Constant::Integer(value) => Some(value.clone()),

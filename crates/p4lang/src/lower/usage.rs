@@ -1,5 +1,5 @@
-//! Analysis of the parts of a control that are used: tables that are applied, and actions that
-//! tables or statements name.
+//! Analysis of the parts of a control that are used: the tables that are applied, and the actions
+//! that tables or statements name.
 //!
 //! p4c removes unused parts before it generates P4Info, and puts copies of top-level actions at the
 //! front of the controls that use them. The lowering does both too.
@@ -15,7 +15,7 @@ use crate::ast::{
 };
 use crate::check::{Constant, Resolution};
 
-/// The declarations that a control uses, in the control itself and at top level.
+/// The declarations that a control uses, both its own and those at top level.
 #[derive(Debug, Default)]
 pub(super) struct Usage {
     /// The tables, actions and instances that are used.
@@ -80,7 +80,7 @@ impl<'a> Lowering<'a> {
         }
     }
 
-    /// Returns the declaration that an expression refers to.
+    /// Returns the declaration to which an expression refers, or `None` if it refers to none.
     fn named(&self, expression: &Expression) -> Option<DeclarationId> {
         match self.checked.resolution(expression.id) {
             Some(Resolution::Declaration(id)) => Some(*id),
@@ -89,7 +89,7 @@ impl<'a> Lowering<'a> {
     }
 }
 
-/// A traversal that finds the declarations which a control uses.
+/// A traversal that finds the declarations used by a control.
 struct Finder<'l, 'a> {
     lowering: &'l Lowering<'a>,
     open: Vec<DeclarationId>,
@@ -211,7 +211,7 @@ impl<'a> Finder<'_, 'a> {
 }
 
 impl<'a> Lowering<'a> {
-    /// Lowers an action at top level if that was not done before.
+    /// Lowers an action at top level unless that was done before.
     pub(super) fn global_action(&mut self, id: DeclarationId) {
         if self.reused.entities.contains_key(&id) {
             return;
