@@ -131,7 +131,7 @@ pub fn entries(program: &Program) -> Result<WriteRequest, Vec<P4InfoError>> {
     if errors.is_empty() { Ok(request) } else { Err(errors.found) }
 }
 
-/// The inputs of [`generate`] and [`entries()`] that depend on the whole program.
+/// The inputs of [`generate`] and [`entries()`] that result from an analysis of the whole program.
 struct Prepared {
     reach: Reach,
     symbols: Symbols,
@@ -184,8 +184,9 @@ fn prepare(program: &Program) -> Result<Prepared, Vec<P4InfoError>> {
     Ok(Prepared { reach, symbols: names.finish(), digests, errors })
 }
 
-/// Returns the digests of v1model. A digest is named after the type of its data. Each call whose
-/// data has no named type is a separate digest with a number.
+/// Returns the digests of v1model that the program sends: the type of the data, and the name. A
+/// digest has the name of the type of its data. Each call whose data has no named type is a
+/// separate digest, named with a number.
 fn digests(program: &Program, reach: &Reach) -> Vec<(TypeId, String)> {
     let mut unnamed = 0_usize;
     let mut digests: Vec<(TypeId, String)> = Vec::new();
@@ -206,9 +207,9 @@ fn digests(program: &Program, reach: &Reach) -> Vec<(TypeId, String)> {
     digests
 }
 
-/// Returns the architecture for which P4Info is written. As in p4c, where the architecture is a
-/// command-line option, it depends on the externs that are included, even if the program declares a
-/// package of its own.
+/// Returns the architecture for which P4Info is written. In p4c, it is a command-line option. Here
+/// it is the built-in architecture whose externs the program includes, even if the program declares
+/// a package of its own.
 fn architecture(program: &Program) -> &Architecture {
     program.included.as_ref().unwrap_or(&program.architecture)
 }

@@ -40,8 +40,8 @@ use scope::{Binding, Scopes};
 /// that [`ir::with_large_stack`] provides.
 pub const DEEPEST_NESTING: usize = 400;
 
-/// The largest length of a chain: of binary operators in one expression (`a + b + c`), or of `else
-/// if`.
+/// The largest length of a chain: of the binary operators in one expression (`a + b + c`), or of
+/// the branches of an `else if`.
 ///
 /// The tree of a chain is as deep as the chain is long, although the source text does not look
 /// nested. Chains therefore have a larger limit than [`DEEPEST_NESTING`].
@@ -60,11 +60,11 @@ pub fn parse(tokens: &Tokens, diagnostics: &mut Diagnostics) -> Program {
     }
 }
 
-/// A marker for a construct that was abandoned after its error was reported.
+/// The error of a parsing function, which has already reported it and abandoned the construct.
 #[derive(Debug, Clone, Copy)]
 struct Failed;
 
-/// The result of parsing a construct. An error was already reported.
+/// The result of parsing a construct. An error in it was already reported.
 type Parse<T> = Result<T, Failed>;
 
 /// The state of parsing one program.
@@ -73,19 +73,19 @@ struct Parser<'run> {
     symbols: &'run Interner,
     diagnostics: &'run mut Diagnostics,
     at: usize,
-    /// The token that follows the last one of the program.
+    /// The token for the end of the program, which follows the last one.
     end: Token,
     scopes: Scopes,
-    /// Whether an unexpected end of the program was reported.
+    /// Whether an unexpected end of the program was reported, which is done only once.
     ended: bool,
     depth: usize,
-    /// The number of enclosing `else if` branches.
+    /// The number of `else if` branches that enclose the current token.
     alternatives: usize,
     /// The number of binary operators so far in the outermost expression that is being parsed, or
     /// `None` outside expressions.
     operators: Option<usize>,
-    /// Whether the parser is inside the angle brackets of a width, and not in brackets within them.
-    /// There, `>` closes the width and is not an operator.
+    /// Whether the parser is inside the angle brackets of a width, but not in further brackets
+    /// within them. There, `>` closes the width and is not an operator.
     in_width: bool,
     looked_ahead: lookahead::LookedAhead,
     expressions: u32,
@@ -187,7 +187,7 @@ impl<'run> Parser<'run> {
         self.at.checked_sub(1).map_or(self.token().span, |before| self.token_at(before).span)
     }
 
-    /// Returns the location from `start` to the last token that was consumed.
+    /// Returns the location from the start of `start` to the last token that was consumed.
     fn since(&self, start: Span) -> Span {
         start.to(self.previous())
     }
@@ -208,7 +208,7 @@ impl<'run> Parser<'run> {
         }
     }
 
-    /// Reports that `what` was expected instead of the current token.
+    /// Reports that `what` was expected in the place of the current token.
     fn expected(&mut self, what: &str) -> Failed {
         let token = self.token();
         if matches!(token.kind, TokenKind::UnterminatedString | TokenKind::UnterminatedComment) {
@@ -254,8 +254,8 @@ impl<'run> Parser<'run> {
         Err(self.expected(&what))
     }
 
-    /// Reports that `what`, or a brace that closes the one at `open`, was expected instead of the
-    /// current token.
+    /// Reports that `what`, or the brace that closes the one at `open`, was expected in the place
+    /// of the current token.
     fn expected_or_brace(&mut self, what: &str, open: Span) -> Failed {
         let failed = self.expected(&format!("{what} or `}}`"));
         if self.is(TokenKind::End) {
@@ -264,9 +264,9 @@ impl<'run> Parser<'run> {
         failed
     }
 
-    /// Skips to a token at which a declaration or statement can start, after one that started at
-    /// the token `started` was abandoned. Consumes at least one token, unless the current one is a
-    /// brace or the end.
+    /// Skips to a token at which a declaration or statement can start, after an error in the one
+    /// that started at the token `started`. Consumes at least one token, unless the current token
+    /// is a brace or the end of the program.
     fn recover(&mut self, started: usize) {
         let taken = self.tokens.get(started..self.at).unwrap_or(&[]);
         // The number of braces that the abandoned construct opened.
@@ -306,7 +306,8 @@ impl<'run> Parser<'run> {
         }
     }
 
-    /// Runs `parse` at a nesting depth that is greater by one.
+    /// Runs `parse` at a nesting depth that is greater by one. Reports an error instead if that
+    /// exceeds the limit.
     fn nested<T>(&mut self, parse: impl FnOnce(&mut Self) -> Parse<T>) -> Parse<T> {
         self.deeper()?;
         let result = parse(self);
@@ -314,7 +315,8 @@ impl<'run> Parser<'run> {
         result
     }
 
-    /// Increments the nesting depth. The caller must restore it.
+    /// Increments the nesting depth, which the caller must decrement later. Reports an error if it
+    /// exceeds the limit.
     fn deeper(&mut self) -> Parse<()> {
         if self.depth >= DEEPEST_NESTING {
             return Err(self.error_here(format!("this nests deeper than {DEEPEST_NESTING} levels")));
@@ -323,7 +325,8 @@ impl<'run> Parser<'run> {
         Ok(())
     }
 
-    /// Counts a binary operator of the outermost expression.
+    /// Counts a binary operator of the outermost expression. Reports an error if there are too
+    /// many.
     fn one_more_operator(&mut self) -> Parse<()> {
         let count = self.operators.get_or_insert(0);
         *count += 1;
@@ -366,7 +369,8 @@ impl<'run> Parser<'run> {
         Name { text: self.symbols.text(token.symbol), span: token.span }
     }
 
-    /// Parses a name in a declaration without a binding in the scope, or after a dot.
+    /// Parses a name that the parser's scopes do not record, such as that of a field. `what`
+    /// describes the name in errors.
     fn name(&mut self, what: &str) -> Parse<Name> {
         if !is_name(self.kind()) {
             return Err(self.expected(what));
@@ -375,7 +379,8 @@ impl<'run> Parser<'run> {
         Ok(self.name_of(token))
     }
 
-    /// Parses a name and declares it as a type or a value from here on.
+    /// Parses a name, and declares it as a type or a value for the rest of the current scope.
+    /// `what` describes the name in errors.
     fn declared_name(&mut self, what: &str, binding: Binding) -> Parse<Name> {
         if !is_name(self.kind()) {
             return Err(self.expected(what));
@@ -426,8 +431,8 @@ impl<'run> Parser<'run> {
     }
 }
 
-/// Whether a token can be a name: an identifier, or one of the keywords that the grammar also
-/// accepts as a name (§6.4.2).
+/// Whether a token can be a name: an identifier, or a keyword that the grammar also accepts as a
+/// name (§6.4.2).
 fn is_name(kind: TokenKind) -> bool {
     matches!(
         kind,
@@ -443,8 +448,8 @@ fn is_name(kind: TokenKind) -> bool {
     )
 }
 
-/// Whether a keyword at the beginning of a line starts a declaration, regardless of the tokens
-/// before it.
+/// Whether a keyword at the beginning of a line always starts a declaration, whatever the tokens
+/// before it are.
 fn starts_declaration(kind: TokenKind) -> bool {
     matches!(
         kind,

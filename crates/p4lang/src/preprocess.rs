@@ -34,12 +34,12 @@ use macros::Macros;
 /// The largest depth of nested includes, as in GNU `cpp`.
 const DEEPEST_INCLUDE: usize = 200;
 
-/// The largest number of files that are included. Without it, a file that includes itself twice
-/// would take exponential time.
+/// The largest number of files that are included. Without this limit, a file that includes itself
+/// twice would take exponential time.
 const MOST_FILES: usize = 4096;
 
-/// The largest number of tokens, since macro expansion can grow exponentially. Tests use a smaller
-/// limit to be fast.
+/// The largest number of tokens after preprocessing, since macro expansion can grow exponentially.
+/// Tests use a smaller limit to be fast.
 const MOST_TOKENS: usize = if cfg!(test) { 1 << 17 } else { 4 << 20 };
 
 /// Options of the command line for preprocessing and compiling a program.
@@ -52,7 +52,7 @@ pub struct Options {
     pub defines: Vec<String>,
     /// `-U NAME`: names that are undefined after all of `defines`.
     pub undefines: Vec<String>,
-    /// The limits on the program that is compiled. The preprocessor has other limits of its own.
+    /// The limits on the program that is compiled. The limits on preprocessing are fixed.
     pub limits: ir::CompileLimits,
 }
 
@@ -117,7 +117,7 @@ pub fn preprocess(
     Tokens { list, symbols: preprocessor.symbols, end, empty }
 }
 
-/// The symbols of names that the preprocessor treats specially.
+/// The symbols of the names that the preprocessor treats specially, such as `__LINE__`.
 #[derive(Debug, Clone, Copy)]
 struct Names {
     defined: Symbol,
@@ -160,11 +160,11 @@ struct Preprocessor<'run> {
     macros: Macros,
     expansion: Expansion,
     open: Vec<OpenFile>,
-    /// The paths of files with `#pragma once`.
+    /// The paths of the files that contain `#pragma once`, which are not included again.
     once: HashSet<PathBuf>,
     opened: usize,
     produced: usize,
-    /// Whether a limit was exceeded, so that no more tokens are read.
+    /// Whether a limit of the preprocessor was exceeded, so that no more tokens are read.
     exhausted: bool,
     /// Whether the line of an `#if` is being expanded, in which `defined` is an operator.
     in_condition: bool,
@@ -175,7 +175,7 @@ impl Preprocessor<'_> {
         self.diagnostics.push(Diagnostic::error("preprocessor", span, message));
     }
 
-    /// Starts reading a file.
+    /// Starts reading a file. Its tokens precede the rest of the file that includes it.
     fn enter(&mut self, id: FileId, path: Option<PathBuf>) {
         let Some(file) = self.sources.file(id) else { return };
         let path = path.unwrap_or_else(|| PathBuf::from(file.name()));
@@ -184,7 +184,8 @@ impl Preprocessor<'_> {
         self.open.push(OpenFile { id, lexer, conditions: Conditions::default(), path });
     }
 
-    /// Finishes the innermost file. Returns whether another file remains open.
+    /// Stops reading the innermost file, and reports its open conditionals. Returns whether another
+    /// file remains open.
     fn leave(&mut self) -> bool {
         if let Some(mut file) = self.open.pop()
             && !self.exhausted
@@ -199,7 +200,8 @@ impl Preprocessor<'_> {
         !self.open.is_empty()
     }
 
-    /// Counts tokens. If there are too many, reports an error once and stops preprocessing.
+    /// Adds to the number of tokens. If there are too many, reports an error once and stops
+    /// preprocessing.
     fn count(&mut self, span: Span, tokens: usize) {
         self.produced = self.produced.saturating_add(tokens);
         if self.produced > MOST_TOKENS && !self.exhausted {
@@ -208,8 +210,8 @@ impl Preprocessor<'_> {
         }
     }
 
-    /// Returns the next token of the innermost file after executing directives, without expanding
-    /// macros. Returns a token for the end of an included file too.
+    /// Returns the next token of the innermost file, without expanding macros. Directives before it
+    /// are executed. The end of an included file is a token too.
     fn next_from_file(&mut self) -> Token {
         loop {
             let Some(file) = self.open.last_mut() else {

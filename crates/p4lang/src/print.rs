@@ -26,7 +26,7 @@ pub fn print_program(program: &Program) -> String {
     printer.out
 }
 
-/// A buffer of lines that are indented by the number of open braces.
+/// A buffer for the text of a program. Lines are indented by the number of open braces.
 #[derive(Debug, Default)]
 struct Printer {
     out: String,
@@ -34,33 +34,34 @@ struct Printer {
 }
 
 impl Printer {
-    /// Starts a line with its indentation.
+    /// Starts a line by appending its indentation.
     fn start(&mut self) {
         for _ in 0..self.indent {
             self.out.push_str("    ");
         }
     }
 
-    /// Appends a whole line.
+    /// Appends a complete line: indentation, text and line break.
     fn line(&mut self, text: &str) {
         self.start();
         self.out.push_str(text);
         self.out.push('\n');
     }
 
-    /// Appends to the current line.
+    /// Appends text to the current line.
     fn add(&mut self, text: std::fmt::Arguments<'_>) {
         // Writing to a string cannot fail.
         let _ = self.out.write_fmt(text);
     }
 
-    /// Appends `{` and increases the indentation.
+    /// Appends `{` to the current line, and increases the indentation of the lines that follow.
     fn open(&mut self) {
         self.out.push_str("{\n");
         self.indent += 1;
     }
 
-    /// Appends the `}` for [`Printer::open`] without ending the line.
+    /// Decreases the indentation, and appends the `}` for an earlier [`Printer::open`] without
+    /// ending the line.
     fn close(&mut self) {
         self.indent = self.indent.saturating_sub(1);
         self.start();

@@ -83,7 +83,8 @@ pub struct SourceFile {
     name: String,
     text: Arc<str>,
     line_starts: Vec<u32>,
-    /// The `#include` directive that opened the file.
+    /// The `#include` directive that opened the file, or `None` for a file that no other file
+    /// includes.
     included_from: Option<Span>,
     built_in: bool,
     markers: Vec<LineMarker>,
@@ -109,7 +110,8 @@ impl SourceFile {
         &self.text
     }
 
-    /// Returns the `#include` directive that opened the file, or `None` for the program itself.
+    /// Returns the `#include` directive that opened the file, or `None` for a file that no other
+    /// file includes.
     pub fn included_from(&self) -> Option<Span> {
         self.included_from
     }
@@ -241,7 +243,7 @@ impl SourceMap {
         Location { file: name, line, column }
     }
 
-    /// Returns the span of the word at a location as [`SourceMap::location`] reports it, or `None`
+    /// Returns the span of the word at a location that [`SourceMap::location`] reported, or `None`
     /// if no file has that location.
     pub fn word_at(&self, file: &str, line: u32, column: u32) -> Option<Span> {
         (0..).zip(&self.files).find_map(|(id, source)| {
@@ -261,8 +263,9 @@ impl SourceMap {
         })
     }
 
-    /// Returns the first source line of a span, and the range of characters (from 0) of the span in
-    /// that line. A span of several lines is cut at the end of the first one.
+    /// Returns the text of the first source line of a span, and the range of characters, counted
+    /// from 0, that the span covers in this line. A span of several lines is cut at the end of the
+    /// first one.
     pub fn line_of(&self, span: Span) -> (&str, Range<usize>) {
         let Some(file) = self.file(span.file) else { return ("", 0..0) };
         let index = file.line_index(span.start);

@@ -19,7 +19,8 @@ use ir::{Annotation, AnnotationBody, AnnotationValue};
 const EXPRESSION_LISTS: [&str; 6] =
     ["command_line", "field_list", "length", "match", "synchronous", "priority"];
 
-/// Returns the annotation `name`. As in p4c, the last one with this name counts.
+/// Returns the last annotation called `name`, which is the one that counts in p4c, or `None` if
+/// there is none.
 pub(super) fn find<'a>(annotations: &'a [Annotation], name: &str) -> Option<&'a Annotation> {
     annotations.iter().rev().find(|annotation| annotation.name == name)
 }
@@ -36,8 +37,8 @@ pub(super) fn control_plane_name<'a>(annotations: &'a [Annotation], name: &'a st
     name.strip_prefix('.').unwrap_or(name)
 }
 
-/// Returns the number of `@id(number)`, if the annotation exists. If its body is not such a number,
-/// returns the text of the annotation as an error.
+/// Returns the number of the annotation `@id(number)`, or `None` if there is no such annotation. If
+/// its body is not such a number, returns the text of the annotation as an error.
 pub(super) fn identifier(annotations: &[Annotation]) -> Result<Option<u32>, String> {
     let Some(annotation) = find(annotations, "id") else { return Ok(None) };
     integer(annotation)
@@ -46,7 +47,7 @@ pub(super) fn identifier(annotations: &[Annotation]) -> Result<Option<u32>, Stri
         .ok_or_else(|| text_of(annotation))
 }
 
-/// Returns the integer in the body of an annotation if the body consists of a single integer.
+/// Returns the integer in the body of an annotation, or `None` if the body is not a single integer.
 pub(super) fn integer(annotation: &Annotation) -> Option<BigInt> {
     match &annotation.body {
         AnnotationBody::Tokens(tokens) => match tokens.as_slice() {
@@ -61,7 +62,8 @@ pub(super) fn integer(annotation: &Annotation) -> Option<BigInt> {
     }
 }
 
-/// Parses an integer literal of P4, such as `42`, `0x2A`, `0b10_1010` or `8w42`.
+/// Parses an integer literal of P4, such as `42`, `0x2A`, `0b10_1010` or `8w42`. Returns `None` for
+/// any other text.
 pub(super) fn parse_integer(token: &str) -> Option<BigInt> {
     let digits = match token.find(['w', 's']) {
         Some(at) if token[..at].bytes().all(|byte| byte.is_ascii_digit()) && at > 0 => {
@@ -99,7 +101,7 @@ pub(super) fn text_of(annotation: &Annotation) -> String {
     text
 }
 
-/// The annotations of an object, divided into the fields that each annotated message of P4Info has.
+/// The annotations of an object as P4Info carries them, divided into the fields of its messages.
 #[derive(Default)]
 pub(super) struct Passed {
     pub(super) texts: Vec<String>,
@@ -107,9 +109,9 @@ pub(super) struct Passed {
     pub(super) documentation: Option<Documentation>,
 }
 
-/// Collects the annotations that P4Info carries. Names, identifiers and the annotations in
-/// `left_out` are not included, since other fields contain them. Documentation is returned
-/// separately.
+/// Converts the annotations of an object to the fields of P4Info. Names, identifiers and the
+/// annotations in `left_out` are not included, since other fields contain them. Documentation is
+/// returned separately.
 pub(super) fn pass(annotations: &[Annotation], left_out: &[&str], errors: &mut Faults) -> Passed {
     let mut passed = Passed::default();
     for annotation in annotations {
@@ -176,7 +178,8 @@ fn value(value: &AnnotationValue) -> Option<config::Expression> {
     Some(config::Expression { value: Some(value) })
 }
 
-/// Builds the preamble of a P4Info object.
+/// Builds the preamble of a P4Info object: its identifier, name, alias, annotations and
+/// documentation.
 pub(super) fn preamble(
     id: u32,
     name: &str,
@@ -197,8 +200,8 @@ pub(super) fn preamble(
     }
 }
 
-/// Returns the keys and values of an annotation, in brackets or in parentheses, such as
-/// `@pkginfo(name = "x")`. The value is `None` if it is neither a string nor a number.
+/// Returns the keys and values of an annotation such as `@pkginfo(name = "x")`, with parentheses or
+/// brackets. A value is `None` if it is neither a string nor a number.
 pub(super) fn pairs(annotation: &Annotation) -> Vec<(String, Option<AnnotationValue>)> {
     match &annotation.body {
         AnnotationBody::KeyValues(pairs) => {
@@ -216,7 +219,7 @@ pub(super) fn pairs(annotation: &Annotation) -> Vec<(String, Option<AnnotationVa
     }
 }
 
-/// Returns the value of a single string or number token.
+/// Returns the value of a single string or number token, or `None` for any other list of tokens.
 fn literal(tokens: &[String]) -> Option<AnnotationValue> {
     let [token] = tokens else { return None };
     match token.strip_prefix('"').and_then(|token| token.strip_suffix('"')) {

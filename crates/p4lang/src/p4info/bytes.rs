@@ -1,10 +1,10 @@
-//! Conversion of values to byte strings. Like p4c, this module pads them to the width of the type,
-//! which P4Runtime permits in addition to the canonical form.
+//! Conversion of values to the byte strings of P4Runtime. Like p4c, this module pads them to the
+//! width of the type, which P4Runtime permits in addition to the canonical form.
 
 use ir::Value;
 use ir::bits::Bits;
 
-/// Returns the value in as many bytes as its width needs, most significant byte first.
+/// Returns the bits in as many bytes as their width needs, most significant byte first.
 pub(super) fn padded(bits: &Bits) -> Vec<u8> {
     bits.to_be_bytes()
 }
@@ -30,9 +30,10 @@ pub(super) fn of_value_in(value: &Value, width: i32) -> Option<Vec<u8>> {
     Some(padded)
 }
 
-/// Converts a value to bits. A `bool` becomes `bit<1>`. Errors and members of enumerations without
-/// an underlying type become their positions in 32 bits, as in BMv2. P4Info does not specify the
-/// width of the latter two, and p4c refuses entries with them.
+/// Converts a value to bits, or to `None` if a value of its type has no bits. A `bool` becomes
+/// `bit<1>`. Errors and members of enumerations without an underlying type become their positions
+/// in 32 bits, as in BMv2. P4Info does not specify the width of the latter two, and p4c refuses
+/// entries with them.
 pub(super) fn as_bits(value: &Value) -> Option<Bits> {
     match value {
         Value::Bits(bits) => Some(bits.clone()),

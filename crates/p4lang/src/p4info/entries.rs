@@ -50,8 +50,9 @@ pub(super) fn write_request(
     request
 }
 
-/// Returns the priority of an entry. Constant entries are numbered from the number of entries down
-/// to 1, in source order. Other entries keep their own priorities.
+/// Returns the priority of an entry in the write request. Constant entries are numbered in source
+/// order, from the number of entries down to 1. Any other entry keeps its own priority if the
+/// program sets one.
 fn priority(table: &Table, entry: &Entry, position: usize) -> i32 {
     let by_order = table.entries.len().saturating_sub(position);
     let own = entry.priority.filter(|_| !table.entries_are_const);
@@ -93,7 +94,8 @@ fn table_entry(
     })
 }
 
-/// Converts a key set to a field match. Returns `None` if the key set matches every value.
+/// Converts a key set of an entry to a field match. Returns `None` if the key set matches every
+/// value.
 fn field_match(
     key: &Key,
     set: &KeySet<Value>,
@@ -162,7 +164,7 @@ fn field_match(
     })
 }
 
-/// Returns the number of leading ones in `mask`, or `None` if it has other ones.
+/// Returns the number of leading ones in `mask`, or `None` if it has ones after a zero.
 fn prefix_length(mask: &Bits) -> Option<u32> {
     let width = mask.width();
     let ones = (0..width).rev().take_while(|position| mask.bit(*position)).count();

@@ -30,15 +30,16 @@ pub enum P4InfoErrorKind {
     /// The architecture is not v1model, PSA or PNA, whose externs P4Info supports.
     #[error("P4Info is defined for v1model, PSA and PNA, not for `{0}`")]
     Architecture(String),
-    /// The body of `@id` is not an identifier.
+    /// The body of the annotation `@id` is not an identifier.
     #[error("{name}: {text}: an identifier is a number below 2^32")]
     Id {
-        /// The name of the object.
+        /// The name of the object with the annotation.
         name: String,
         /// The text of the annotation.
         text: String,
     },
-    /// The most significant byte of `@id` belongs to another kind of object.
+    /// The identifier in the annotation `@id` of an object belongs to another kind of object, as
+    /// its most significant byte shows.
     #[error("{name}: @id({id:#x}): the most significant byte must be 0 or {prefix:#04x}")]
     Prefix {
         /// The name of the object.
@@ -48,7 +49,7 @@ pub enum P4InfoErrorKind {
         /// The most significant byte of identifiers for this kind of object.
         prefix: u8,
     },
-    /// Two objects have the same `@id`.
+    /// Two objects have the same identifier in their annotations `@id`.
     #[error("{name}: @id({id:#x}) is already that of another object")]
     DuplicateId {
         /// The name of the second object.
@@ -60,7 +61,7 @@ pub enum P4InfoErrorKind {
     /// twice.
     #[error("{owner}: {text}: identifiers of fields are numbers above 0, each used once")]
     FieldId {
-        /// The action, table or header.
+        /// The name of the action, table or header to which the parameter or field belongs.
         owner: String,
         /// The text of the annotation.
         text: String,
@@ -70,24 +71,24 @@ pub enum P4InfoErrorKind {
     DuplicateName {
         /// The kind of object, in the plural.
         kind: &'static str,
-        /// The name.
+        /// The name that the two objects have.
         name: String,
     },
-    /// Annotations give two keys of a table the same name.
+    /// Two keys of a table have the same name, because annotations set it.
     #[error("table {table}: two keys have the name `{name}`; rename one with @name")]
     DuplicateKey {
-        /// The table.
+        /// The name of the table.
         table: String,
-        /// The name.
+        /// The name that the two keys have.
         name: String,
     },
-    /// An action is both `@tableonly` and `@defaultonly`, so it can be used neither in entries nor
-    /// as the default action.
+    /// An action of a table is both `@tableonly` and `@defaultonly`, so it can be used neither in
+    /// entries nor as the default action.
     #[error("table {table}: {action} is both @tableonly and @defaultonly")]
     Scope {
-        /// The table.
+        /// The name of the table.
         table: String,
-        /// The action.
+        /// The name of the action.
         action: String,
     },
     /// An integer in a structured annotation does not fit in 64 bits.
@@ -99,7 +100,7 @@ pub enum P4InfoErrorKind {
     /// The original type of a type with `@p4runtime_translation` has no fixed number of bits.
     #[error("type {name}: @p4runtime_translation needs bit<W> or int<W> as the original type")]
     Translation {
-        /// The type.
+        /// The name of the type.
         name: String,
     },
     /// The arguments of `@p4runtime_translation` are invalid.
@@ -108,36 +109,36 @@ pub enum P4InfoErrorKind {
          `string`, `bit<W>` or W"
     )]
     TranslationArguments {
-        /// The type.
+        /// The name of the type.
         name: String,
     },
     /// The type of an action parameter has no values in P4Runtime.
     #[error("action {action}: parameter `{parameter}` must be bits, `bool` or an enumeration")]
     ParameterType {
-        /// The action.
+        /// The name of the action.
         action: String,
-        /// The parameter.
+        /// The name of the parameter.
         parameter: String,
     },
-    /// The type of a value set's elements cannot be that of match fields.
+    /// The elements of a value set have a type that cannot be that of match fields.
     #[error(
         "value set {name}: P4Runtime has sets of bit<W>, of structs of bit<W> and of enumerations \
          with representation, matched in any way but `selector`"
     )]
     ValueSetType {
-        /// The value set.
+        /// The name of the value set.
         name: String,
     },
-    /// A value set holds structs that have a field which cannot be a match field.
+    /// The elements of a value set are structs with a field that cannot be a match field.
     #[error("value set {name}: P4Runtime has no sets of structs with other fields than bit<W>")]
     ValueSetField {
-        /// The value set.
+        /// The name of the value set.
         name: String,
     },
-    /// The annotation `@controller_header` has no name.
+    /// The annotation `@controller_header` of a header has no name as its argument.
     #[error("header {header}: @controller_header needs a string, \"packet_in\" or \"packet_out\"")]
     ControllerHeader {
-        /// The header.
+        /// The name of the header.
         header: String,
     },
     /// The value of `@selector_size_semantics` is invalid.
@@ -145,9 +146,9 @@ pub enum P4InfoErrorKind {
         "{name}: @selector_size_semantics is \"sum_of_weights\" or \"sum_of_members\", not \"{given}\""
     )]
     SizeSemantics {
-        /// The selector.
+        /// The name of the action selector.
         name: String,
-        /// The value as given.
+        /// The value of the annotation, as written.
         given: String,
     },
     /// A value of `@pkginfo` or `@platform_property` has the wrong type.
@@ -155,7 +156,7 @@ pub enum P4InfoErrorKind {
     Package {
         /// The name of the annotation.
         annotation: &'static str,
-        /// The key.
+        /// The key whose value has the wrong type.
         key: String,
         /// A description of the expected type.
         expected: &'static str,
@@ -163,11 +164,11 @@ pub enum P4InfoErrorKind {
     /// A table entry cannot be expressed in P4Runtime.
     #[error("table {table}, entry {entry}: {reason}")]
     Entry {
-        /// The table.
+        /// The name of the table.
         table: String,
-        /// The number of the entry, counted from 1.
+        /// The number of the entry in the table, counted from 1.
         entry: usize,
-        /// The reason.
+        /// The reason why P4Runtime cannot express the entry.
         reason: &'static str,
     },
 }
@@ -180,7 +181,8 @@ pub(super) struct Faults {
 }
 
 impl Faults {
-    /// Sets the location for the faults that follow, and returns the previous one.
+    /// Sets the location of the object that is processed from now on, which faults then have.
+    /// Returns the location of the previous object.
     pub(super) fn at(&mut self, location: Option<Location>) -> Option<Location> {
         std::mem::replace(&mut self.at, location)
     }

@@ -22,7 +22,7 @@ use ir::{
     TableImplementation, Type, UserTypeId, UserTypeKind, Value,
 };
 
-/// The `size` of tables that do not specify one.
+/// The `size` in P4Info of tables whose source does not specify one.
 const DEFAULT_TABLE_SIZE: i64 = 1024;
 
 /// A builder of the P4Info of one program.
@@ -32,7 +32,7 @@ pub(super) struct Builder<'p> {
     pub(super) types: TypeCollector<'p>,
     pub(super) info: P4Info,
     pub(super) errors: Faults,
-    /// The digests of v1model: the type of the data, and the name.
+    /// The digests of v1model: the type of the data and the name of each.
     pub(super) digests: Vec<(ir::TypeId, String)>,
 }
 
@@ -193,8 +193,8 @@ impl<'p> Builder<'p> {
         Some(TableActionCall { action_id, arguments })
     }
 
-    /// Adds the direct counters and then the direct meters of a table, and returns their
-    /// identifiers.
+    /// Adds the direct counters and then the direct meters of a table to the P4Info, and returns
+    /// their identifiers.
     fn direct_resources(&mut self, table: &'p ir::Table) -> Vec<u32> {
         let table_id = self.symbols.id(Kind::Table, &table.name);
         let program = self.program;
@@ -261,8 +261,9 @@ impl<'p> Builder<'p> {
         }
     }
 
-    /// Builds the message of an action. Parameters whose values come from the program are omitted:
-    /// those with a direction, and all parameters of an action that only controls call.
+    /// Builds the P4Info message of an action. Parameters whose values come from the program are
+    /// omitted: those with a direction, and all parameters of an action that only controls call and
+    /// no table refers to.
     fn action(&mut self, source: &'p ir::Action, called_only: bool) -> Action {
         let given: Vec<_> = source.control_plane_parameters().filter(|_| !called_only).collect();
         let ids = self.field_ids(&source.name, given.iter().map(|p| &p.annotations));
@@ -302,7 +303,8 @@ impl<'p> Builder<'p> {
         Action { preamble: Some(preamble), params }
     }
 
-    /// Adds the extern instances: counters, meters, registers, action profiles and digests.
+    /// Adds the counters, meters, registers, action profiles and digests that the program
+    /// instantiates to the P4Info.
     pub(super) fn instances(&mut self) {
         let program = self.program;
         for instance in &program.externs {
@@ -349,7 +351,8 @@ impl<'p> Builder<'p> {
         }
     }
 
-    /// Describes the type of the data of an extern instance, its first type argument.
+    /// Describes the type of the data of an extern instance, which is the first type argument.
+    /// Returns `None` for an extern without type arguments.
     fn data_type(
         &mut self,
         instance: &ExternInstance,
@@ -359,9 +362,9 @@ impl<'p> Builder<'p> {
         Some(self.types.specify(ty, user, &mut self.errors))
     }
 
-    /// Returns the declared type of an extern's index, if it has one. In PSA and PNA, the type is a
-    /// type argument that follows the one for the data, if there is one. Since April 2020, v1model
-    /// has this type argument too, but p4c does not include it in P4Info.
+    /// Returns the declared type of the index of an extern instance, or `None` if it has none. In
+    /// PSA and PNA, it is a type argument, which follows that for the data if there is one. v1model
+    /// has this type argument too since April 2020, but p4c does not include it in P4Info.
     fn index_type_name(
         &mut self,
         instance: &ExternInstance,
@@ -422,8 +425,8 @@ impl<'p> Builder<'p> {
         self.info.action_profiles.push(profile);
     }
 
-    /// Returns the identifiers of the tables that use an action profile, in lexical order of the
-    /// tables' names.
+    /// Returns the identifiers of the tables that use the given action profile, in lexical order of
+    /// the tables' names.
     fn tables_of_profile(&self, instance: &ExternInstance) -> Vec<u32> {
         let mut names: Vec<&str> = self
             .program
@@ -475,7 +478,8 @@ impl<'p> Builder<'p> {
         }
     }
 
-    /// Returns the name of the enumeration member in the constructor argument `type`.
+    /// Returns the constructor argument `type` of a counter or meter, the name of an enumeration
+    /// member, or an empty string if there is no such argument.
     fn unit(&self, instance: &ExternInstance) -> &'p str {
         let Some(argument) = instance.arguments.iter().find(|argument| argument.name == "type")
         else {
@@ -493,7 +497,7 @@ impl<'p> Builder<'p> {
         }
     }
 
-    /// Adds the digests of v1model.
+    /// Adds the digests of v1model, which calls of `digest` send, to the P4Info.
     pub(super) fn digest_calls(&mut self) {
         for (ty, name) in std::mem::take(&mut self.digests) {
             let id = self.symbols.id(Kind::Digest, &name);
@@ -565,7 +569,8 @@ impl<'p> Builder<'p> {
         }
     }
 
-    /// Returns the error for a value set that cannot be described with match fields in P4Runtime.
+    /// Returns the error for a value set whose elements P4Runtime cannot describe with match
+    /// fields, and `None` for any other value set.
     fn value_set_misfit(&self, set: &ir::ValueSet) -> Option<P4InfoErrorKind> {
         let types = &self.program.types;
         let enumeration = |id: UserTypeId| {
@@ -655,9 +660,9 @@ impl<'p> Builder<'p> {
     }
 }
 
-/// Returns the identifiers of fields or parameters. An `@id` is used if there is one. Otherwise the
-/// number follows that of the previous field without an `@id`, skipping numbers in use. Returns the
-/// text of an invalid `@id` as an error.
+/// Returns the identifiers of the fields or parameters with the given annotations. An `@id` sets
+/// the identifier. Without one, it follows that of the previous field without an `@id`, skipping
+/// identifiers in use. The text of an invalid `@id` is returned as an error.
 pub(super) fn field_ids<'a>(
     annotations: impl Iterator<Item = &'a Vec<Annotation>>,
 ) -> Result<Vec<u32>, String> {
@@ -707,7 +712,8 @@ pub(super) fn role(program: &ir::Program, instance: &ExternInstance) -> Option<K
     })
 }
 
-/// Returns the constructor argument `size`, `n_counters` or `n_meters`.
+/// Returns the size of an extern instance: its constructor argument `size`, `n_counters` or
+/// `n_meters`.
 fn size(instance: &ExternInstance) -> i64 {
     instance
         .arguments
@@ -721,8 +727,8 @@ fn size(instance: &ExternInstance) -> i64 {
         .unwrap_or(0)
 }
 
-/// Converts a match kind. Returns `None` for `selector`, since the inputs of an action selector are
-/// not match fields.
+/// Converts a match kind to that of P4Info. Returns `None` for `selector`, since the inputs of an
+/// action selector are not match fields.
 fn match_kind(kind: &MatchKind) -> Option<match_field::Match> {
     use match_field::{Match, MatchType};
     Some(match kind {

@@ -39,8 +39,8 @@ pub(super) fn package_info(program: &Program, errors: &mut Faults) -> PkgInfo {
     info
 }
 
-/// Sets a field from a key of `@pkginfo`. Unknown keys are ignored; p4c ignores them with a
-/// warning.
+/// Sets the field of `info` that a key of the annotation `@pkginfo` names. Unknown keys are
+/// ignored; p4c ignores them with a warning.
 fn set_text(info: &mut PkgInfo, key: &str, value: Option<&AnnotationValue>, errors: &mut Faults) {
     let field = match key {
         "name" => &mut info.name,

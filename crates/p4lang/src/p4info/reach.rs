@@ -15,21 +15,21 @@ use ir::{
     ValueSetId,
 };
 
-/// The objects that packets can reach, in p4c's order.
+/// The objects that packets can reach, in the order in which p4c lists them.
 #[derive(Default)]
 pub(super) struct Reach {
     /// The tables that are applied.
     pub(super) tables: Vec<TableId>,
     seen_tables: BTreeSet<TableId>,
-    /// The actions that those tables refer to or that controls call, each once.
+    /// The actions to which applied tables refer or that controls call, each once.
     pub(super) actions: Vec<ActionId>,
-    /// The actions that no table refers to. p4c removes their parameters.
+    /// Those of the actions to which no table refers. p4c removes their parameters.
     pub(super) called_only: BTreeSet<ActionId>,
-    /// The types with which `digest` of v1model is called, one for each call.
+    /// The types of the data in calls of v1model's `digest`, one for each call.
     pub(super) digests: Vec<TypeId>,
     /// Whether a control or an action calls an extern function.
     pub(super) calls_extern_functions: bool,
-    /// The value sets that reachable parser states use in a `select`.
+    /// The value sets that the `select` expressions of reachable parser states use.
     pub(super) value_sets: BTreeSet<ValueSetId>,
 }
 
@@ -50,8 +50,7 @@ pub(super) fn reach(program: &Program) -> Reach {
     reach
 }
 
-/// Collects the value sets of the states that can be reached from the start state. p4c removes the
-/// others.
+/// Adds the value sets of a parser that reachable states use to `found`. p4c removes the others.
 fn value_sets(parser: &Parser, found: &mut BTreeSet<ValueSetId>) {
     let mut seen = BTreeSet::new();
     let mut pending = vec![parser.start];
@@ -71,7 +70,8 @@ fn value_sets(parser: &Parser, found: &mut BTreeSet<ValueSetId>) {
     }
 }
 
-/// Collects the controls of the package and of the packages among its arguments.
+/// Appends the controls among the arguments of a package, and of the packages among its arguments,
+/// to `controls`.
 fn top_level_controls(package: &Package, controls: &mut Vec<ControlId>) {
     for argument in &package.arguments {
         match &argument.value {
@@ -148,11 +148,11 @@ impl Reach {
     }
 }
 
-/// The depth up to which nested statements are searched for `return`.
+/// The nesting depth up to which statements are searched for `return`.
 const DEEPEST: usize = 200;
 
-/// Whether the block contains a `return`. Without one, p4c also keeps the statements after an
-/// `exit`.
+/// Whether the block contains a `return`. In a block without one, p4c keeps even the statements
+/// after an `exit`.
 fn has_return(block: &Block) -> bool {
     let mut pending = vec![block.iter()];
     while let Some(block) = pending.last_mut() {
@@ -176,8 +176,8 @@ fn has_return(block: &Block) -> bool {
     false
 }
 
-/// Whether p4c recognises that the statements after this one in a block are unreachable. p4c does
-/// not examine `switch` statements for this.
+/// Whether a statement always leaves its block, so that p4c recognises the statements after it as
+/// unreachable. p4c does not examine `switch` statements for this.
 fn always_leaves(statement: &Statement, depth: usize) -> bool {
     let leaves = |block: &Block| {
         depth > 0 && block.iter().any(|statement| always_leaves(statement, depth - 1))
@@ -227,8 +227,9 @@ impl<'p> Walk<'p> {
         }
     }
 
-    /// Visits a call of an action. The body of an action is visited in a separate traversal,
-    /// together with the actions that it calls.
+    /// Visits a call of an action. The first traversal, of controls, only records the action. The
+    /// bodies of actions are visited in a second traversal, together with the actions that they
+    /// call.
     fn action(&mut self, action: ActionId) {
         if !self.in_action {
             self.called.push(action);

@@ -38,7 +38,7 @@ impl Kind {
 
 const PREFIX: u32 = 0xff00_0000;
 
-/// A collector of the names that need identifiers.
+/// A collector of the names of the objects that need identifiers.
 #[derive(Default)]
 pub(super) struct Collector {
     names: BTreeMap<Kind, BTreeMap<String, Option<u32>>>,
@@ -47,7 +47,8 @@ pub(super) struct Collector {
 }
 
 impl Collector {
-    /// Adds a name, unless it was added before. `annotations` may contain an `@id`.
+    /// Adds the name of an object, unless it was added before. The annotation `@id` among
+    /// `annotations` sets its identifier.
     pub(super) fn add(
         &mut self,
         kind: Kind,
@@ -89,7 +90,8 @@ impl Collector {
         Some(id)
     }
 
-    /// Assigns identifiers to the names without an `@id`.
+    /// Assigns identifiers to the collected names that have no `@id`, and returns all identifiers
+    /// and aliases.
     pub(super) fn finish(mut self) -> Symbols {
         let mut ids = HashMap::new();
         for (kind, names) in self.names {
@@ -106,8 +108,8 @@ impl Collector {
     }
 }
 
-/// Returns the first free identifier from `start`. There are 2^24 identifiers of each kind, far
-/// more than names.
+/// Returns the first identifier that is not in `taken`, from `start` on. There are 2^24 identifiers
+/// of each kind, far more than names.
 fn probe(kind: Kind, start: u32, taken: &BTreeSet<u32>) -> u32 {
     let mut hash = start;
     loop {
@@ -122,7 +124,7 @@ fn probe(kind: Kind, start: u32, taken: &BTreeSet<u32>) -> u32 {
     }
 }
 
-/// Computes Bob Jenkins's one-at-a-time hash.
+/// Returns Bob Jenkins's one-at-a-time hash of a name.
 fn hash(name: &[u8]) -> u32 {
     let mut hash = 0_u32;
     for byte in name {
@@ -142,7 +144,8 @@ pub(super) struct Symbols {
 }
 
 impl Symbols {
-    /// Returns the identifier of a name, or 0 if the name was not collected.
+    /// Returns the identifier of the object of this kind and name, or 0 if its name was not
+    /// collected.
     pub(super) fn id(&self, kind: Kind, name: &str) -> u32 {
         self.ids.get(&(kind as u8, name.to_owned())).copied().unwrap_or(0)
     }

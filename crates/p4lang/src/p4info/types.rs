@@ -21,14 +21,16 @@ use ir::{
     UserTypeId, UserTypeKind,
 };
 
-/// The type that controllers use for a translated type (P4Runtime specification, section 17).
+/// The type of the values that controllers use for a type with `@p4runtime_translation` (P4Runtime
+/// specification, section 17).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum ControllerType {
     String,
     Bits(i32),
 }
 
-/// Parses `@p4runtime_translation(uri, string)`, `(uri, bit<W>)` or `(uri, W)`.
+/// Parses the annotation `@p4runtime_translation(uri, string)`, `(uri, bit<W>)` or `(uri, W)`.
+/// Returns the URI and the type, or `None` if there is no such annotation or its form is invalid.
 fn translation(annotations: &[Annotation]) -> Option<(String, ControllerType)> {
     let annotation = find(annotations, "p4runtime_translation")?;
     let AnnotationBody::Tokens(tokens) = &annotation.body else { return None };
@@ -72,7 +74,8 @@ impl<'p> TypeCollector<'p> {
     }
 
     /// Returns the width in bits of a value as the control plane sees it. The width is that of the
-    /// translated type if there is one, and 0 for strings and `error`.
+    /// type to which `@p4runtime_translation` translates the declared type, if it does. It is 0 for
+    /// strings and `error`.
     pub(super) fn control_plane_width(&self, ty: TypeId, user: Option<UserTypeId>) -> i32 {
         if let Some(user) = self.user_type(user)
             && let Some((_, controller)) = translation(&user.annotations)
@@ -94,15 +97,16 @@ impl<'p> TypeCollector<'p> {
         }
     }
 
-    /// Returns the name for the fields `type_name` and `index_type_name`, which only `type`
-    /// declarations have.
+    /// Returns the name of a declared type for the P4Info fields `type_name` and `index_type_name`.
+    /// Returns `None` unless the type is declared with `type`.
     pub(super) fn type_name(&self, user: Option<UserTypeId>) -> Option<P4NamedType> {
         let user = self.user_type(user)?;
         matches!(user.kind, UserTypeKind::NewType { .. })
             .then(|| P4NamedType { name: user.name.clone() })
     }
 
-    /// Returns the name of an enumeration without an underlying type.
+    /// Returns the control-plane name of an enumeration without an underlying type, or `None` for
+    /// any other type.
     pub(super) fn enum_name(&self, ty: TypeId) -> Option<P4NamedType> {
         let Type::Enum(id) = self.program.types.get(ty) else { return None };
         let declared = self.program.types.enums.get(id.index())?;
@@ -110,7 +114,7 @@ impl<'p> TypeCollector<'p> {
         Some(P4NamedType { name })
     }
 
-    /// Describes a type, and collects the named types in it.
+    /// Returns the P4Info description of a type, and collects the named types in it.
     pub(super) fn specify(
         &mut self,
         ty: TypeId,
@@ -295,8 +299,8 @@ impl<'p> TypeCollector<'p> {
         }
     }
 
-    /// Describes a `type` declaration. A chain of such declarations is described by the type at its
-    /// end.
+    /// Returns the P4Info description of a `type` declaration. If it is based on other such
+    /// declarations, the type at the end of the chain is described.
     fn new_type(
         &mut self,
         user: &'p UserType,
@@ -350,8 +354,8 @@ impl<'p> TypeCollector<'p> {
     }
 }
 
-/// Returns the name of a struct, header or header union. p4c makes a numbered copy of a generic
-/// type for each list of type arguments.
+/// Returns the name of a struct, header or header union in P4Info. p4c makes a numbered copy of a
+/// generic type for each list of type arguments.
 pub(super) fn composite_name(program: &Program, composite: &Composite) -> String {
     let name = control_plane_name(&composite.annotations, &composite.name);
     let Some((base, _)) = name.split_once('<') else { return name.to_owned() };
@@ -372,7 +376,7 @@ fn field_name(field: &Field) -> String {
     control_plane_name(&field.annotations, &field.name).to_owned()
 }
 
-/// A field of a header in which structs are flattened.
+/// A field of a header after the fields of nested structs have replaced the structs.
 pub(super) struct FlatField {
     pub(super) name: String,
     pub(super) type_id: TypeId,
@@ -380,8 +384,9 @@ pub(super) struct FlatField {
     pub(super) annotations: Vec<Annotation>,
 }
 
-/// Flattens the fields of a header. A field of a nested struct gets a dotted name. It also gets the
-/// annotations of all enclosing fields, where the innermost annotation of each name counts.
+/// Returns the fields of a header, with nested structs replaced by their fields. A field of a
+/// nested struct gets a dotted name. It also gets the annotations of all enclosing fields; of
+/// several annotations with the same name, the innermost one counts.
 ///
 /// If any field is a struct, p4c renames all fields, so that `@name` has no effect.
 pub(super) fn flatten(program: &Program, header: &Composite) -> Vec<FlatField> {

@@ -9,7 +9,7 @@ use crate::ast::{
 use crate::lexer::{Token, TokenKind};
 
 impl Parser<'_> {
-    /// Parses any number of annotations.
+    /// Parses the annotations at the current token, of which there may be none.
     pub(super) fn annotations(&mut self) -> Parse<Vec<Annotation>> {
         let mut out = Vec::new();
         while self.is(TokenKind::At) {
@@ -101,7 +101,8 @@ impl Parser<'_> {
         Ok(Annotation { span: self.since(start), name, body })
     }
 
-    /// Parses the tokens from `first` up to `behind` once more, as expressions separated by commas.
+    /// Parses the tokens from the index `first` up to, but not including, the index `behind` once
+    /// more, as expressions separated by commas.
     fn annotation_values(&mut self, first: usize, behind: usize) -> Parse<Vec<Expression>> {
         self.at = first;
         let mut values = Vec::new();
@@ -120,7 +121,7 @@ impl Parser<'_> {
         }
     }
 
-    /// Collects the tokens up to the closing parenthesis.
+    /// Collects the tokens of an unstructured annotation up to its closing parenthesis.
     fn annotation_tokens(&mut self) -> Parse<Vec<AnnotationToken>> {
         let mut depth = 0usize;
         let mut out: Vec<AnnotationToken> = Vec::new();
@@ -157,7 +158,8 @@ impl Parser<'_> {
         AnnotationToken { span: token.span, text, string, space_before: token.space_before }
     }
 
-    /// Parses expressions or `key = value` pairs up to the closing bracket.
+    /// Parses the body of a structured annotation, expressions or `key = value` pairs, up to its
+    /// closing bracket.
     fn structured_body(&mut self) -> Parse<AnnotationBody> {
         let pairs = is_name(self.kind()) && self.kind_ahead(1) == TokenKind::Assign;
         if !pairs {
@@ -182,8 +184,8 @@ impl Parser<'_> {
     }
 }
 
-/// Joins the strings of `"a" ++ "b"` (any number of them) to one token. Returns `None` for other
-/// tokens.
+/// Returns one token for the strings of `"a" ++ "b"`, of which there may be any number. Returns
+/// `None` for any other tokens.
 fn concatenated(tokens: &[AnnotationToken]) -> Option<AnnotationToken> {
     let (first, rest) = tokens.split_first()?;
     let mut whole = first.string.as_deref()?.to_owned();

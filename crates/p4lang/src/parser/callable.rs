@@ -23,7 +23,7 @@ impl Parser<'_> {
         Ok(Declaration { id, span: self.since(start), annotations, name, kind })
     }
 
-    /// Parses a function, from its return type on.
+    /// Parses a function, of which the annotations were parsed before.
     pub(super) fn function(&mut self, annotations: Vec<Annotation>) -> Parse<Declaration> {
         let start = self.token().span;
         let id = self.declaration_id();
@@ -40,7 +40,8 @@ impl Parser<'_> {
         Ok(Declaration { id, span: self.since(start), annotations, name, kind })
     }
 
-    /// Parses type parameters and parameters in the current scope.
+    /// Parses the type parameters and the parameters of a function in the current scope.
+    /// `return_type` was parsed before.
     fn signature(&mut self, return_type: Type) -> Parse<FunctionPrototype> {
         let type_parameters = self.type_parameters()?;
         let parameters = self.parameters()?;
@@ -73,7 +74,8 @@ impl Parser<'_> {
         Ok(Some(Declaration { id, span: self.since(start), annotations, name, kind }))
     }
 
-    /// Whether an extern object follows, instead of a function.
+    /// Returns whether the declaration after `extern` is that of an extern object, instead of a
+    /// function.
     fn object_follows(&self) -> bool {
         if !is_name(self.kind()) {
             return false;

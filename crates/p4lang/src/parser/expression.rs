@@ -56,8 +56,8 @@ impl Parser<'_> {
         })
     }
 
-    /// Parses an expression of binary operators whose precedence is higher than `weakest`. All of
-    /// them are left-associative.
+    /// Parses operands joined by binary operators whose precedence is higher than `weakest`. All
+    /// binary operators are left-associative.
     fn binary(&mut self, weakest: u8) -> Parse<Expression> {
         let mut left = self.unary()?;
         while let Some((operator, strength, tokens)) = self.binary_operator() {
@@ -77,8 +77,9 @@ impl Parser<'_> {
         Ok(left)
     }
 
-    /// Returns the binary operator at the current token, its precedence and its length in tokens.
-    /// Unlike in C, bitwise operators have a higher precedence than comparisons.
+    /// Returns the binary operator at the current token, its precedence and its length in tokens,
+    /// or `None` if there is none. Unlike in C, bitwise operators have a higher precedence than
+    /// comparisons.
     fn binary_operator(&self) -> Option<(BinaryOperator, u8, usize)> {
         use BinaryOperator as B;
         use TokenKind as K;
@@ -117,8 +118,8 @@ impl Parser<'_> {
         })
     }
 
-    /// Whether the current token starts `>>=`, which is three tokens without white space between
-    /// them.
+    /// Returns whether the operator `>>=` starts at the current token. It consists of three tokens
+    /// without white space between them.
     pub(super) fn is_shift_assign(&self) -> bool {
         let follows = |distance: usize, kind: TokenKind| {
             let token = self.token_at(self.at + distance);
@@ -203,7 +204,7 @@ impl Parser<'_> {
             })
     }
 
-    /// Parses `Type<arguments>` before a dot.
+    /// Parses the type arguments of `Type<arguments>` before a dot. `base` is the type.
     fn specialized(&mut self, base: Expression) -> Parse<ExpressionKind> {
         let ExpressionKind::Path(path) = base.kind else {
             return Err(self.expected("an operator"));
@@ -217,7 +218,7 @@ impl Parser<'_> {
         Ok(ExpressionKind::Type(Box::new(ty)))
     }
 
-    /// Parses the index or slice after `[`, which was consumed.
+    /// Parses an index or a slice of `base`. Its `[` was consumed before.
     fn index(&mut self, base: Expression) -> Parse<ExpressionKind> {
         let first = Box::new(self.any_expression()?);
         let base = Box::new(base);

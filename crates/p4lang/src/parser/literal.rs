@@ -41,7 +41,7 @@ pub(super) fn integer(text: &str) -> Result<IntegerLiteral, String> {
     Ok(IntegerLiteral { value, width, base })
 }
 
-/// Returns the value of a string literal, which includes its quotes.
+/// Returns the value of a string literal, with escapes resolved. `text` includes the quotes.
 pub(super) fn string(text: &str) -> String {
     let inner = text.strip_prefix('"').and_then(|text| text.strip_suffix('"')).unwrap_or(text);
     let mut out = String::with_capacity(inner.len());

@@ -1,5 +1,5 @@
-//! Lookahead without building a tree. Finds the end of types, and decides what kind of statement
-//! starts with a name.
+//! Decisions of the parser that look at tokens without consuming them: where a type ends, and which
+//! kind of statement starts with a name.
 
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
@@ -19,12 +19,12 @@ pub(super) enum Start {
     Other,
 }
 
-/// A cache of the ends of type arguments, by the index of their `<`. It is valid while no name is
-/// declared.
+/// A cache of the index after each list of type arguments, by the index of its `<`. A declaration
+/// of a name makes the cache invalid.
 #[derive(Debug, Default)]
 pub(super) struct LookedAhead {
     ends: RefCell<HashMap<usize, Option<usize>>>,
-    /// The [`Scopes::version`] for which the cache is valid.
+    /// The [`Scopes::version`] of the scopes for which the cache is valid.
     version: Cell<u64>,
 }
 
@@ -43,7 +43,8 @@ impl LookedAhead {
 }
 
 impl Parser<'_> {
-    /// Returns the binding of the name at `index`, or of the name after a dot at `index`.
+    /// Returns whether the name at the token `index` is a type or a value. If that token is a dot,
+    /// the name follows it and is looked up at top level.
     pub(super) fn binding_at(&self, index: usize) -> Binding {
         let token = self.token_at(index);
         if token.kind == TokenKind::Dot {
@@ -52,7 +53,7 @@ impl Parser<'_> {
         self.scopes.get(token.symbol)
     }
 
-    /// Returns the kind of statement at the current token.
+    /// Returns the kind of statement that starts at the current token.
     pub(super) fn statement_start(&self) -> Start {
         let kind = self.kind();
         if starts_base_type(kind) {
@@ -76,7 +77,7 @@ impl Parser<'_> {
     }
 
     /// Guesses the kind of a statement that starts with an undeclared name, from the tokens that
-    /// follow the name.
+    /// follow the name, which start at `after_name`.
     fn unknown_start(&self, after_name: usize) -> Start {
         let mut at = after_name;
         if self.token_at(at).kind == TokenKind::Less
@@ -97,7 +98,8 @@ impl Parser<'_> {
         if is_name(self.token_at(at).kind) { Start::Declaration } else { Start::Other }
     }
 
-    /// Returns the index of the bracket that closes the one at `open`.
+    /// Returns the index of the bracket that closes the one at `open`, or `None` if it is not
+    /// closed within the statement.
     pub(super) fn closing(&self, open: usize) -> Option<usize> {
         let mut depth = 0usize;
         for (index, token) in self.tokens.iter().enumerate().skip(open) {
@@ -120,8 +122,8 @@ impl Parser<'_> {
         None
     }
 
-    /// Whether any of `kinds` occurs between the bracket at the current token and its closing
-    /// bracket, outside nested brackets.
+    /// Returns whether a token of one of `kinds` occurs between the bracket at the current token
+    /// and its closing bracket, outside nested brackets.
     pub(super) fn holds_directly(&self, kinds: &[TokenKind]) -> bool {
         let mut depth = 0usize;
         for token in self.tokens.iter().skip(self.at) {
@@ -144,8 +146,8 @@ impl Parser<'_> {
         false
     }
 
-    /// Returns the index after the type that starts at `at`, or `None` if no type starts there. The
-    /// name of a value is not a type.
+    /// Returns the index after the type that starts at the token `at`, or `None` if no type starts
+    /// there. The name of a value is not a type.
     pub(super) fn type_end(&self, at: usize, depth: usize) -> Option<usize> {
         if depth > DEEPEST_NESTING {
             return None;
@@ -190,8 +192,8 @@ impl Parser<'_> {
         Some(end)
     }
 
-    /// Returns the index after `<expression>`. The expression ends at the first `>` that is outside
-    /// brackets and does not close type arguments inside the expression.
+    /// Returns the index after the width `<expression>` of a type. The expression ends at the first
+    /// `>` that is outside brackets and does not close type arguments inside the expression.
     fn width_end(&self, open: usize, depth: usize) -> Option<usize> {
         let mut at = open + 1;
         loop {

@@ -3,30 +3,30 @@
 use crate::ast::Name;
 use crate::lexer::{Interner, Symbol};
 
-/// The parser's knowledge of a name.
+/// The meaning of a name, as far as the parser tracks it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) enum Binding {
-    /// The name is not declared, as far as the parser knows.
+    /// The parser has seen no declaration of the name.
     #[default]
     Unknown,
     Type,
     Value,
 }
 
-/// The current bindings of all names, with a log that restores the outer bindings at the end of a
+/// The current meaning of each name. A log of changes restores the outer meanings at the end of a
 /// scope.
 #[derive(Debug)]
 pub(super) struct Scopes {
     current: Vec<Binding>,
-    /// The bindings at top level, for `.name`.
+    /// The meaning of each name at top level, which `.name` refers to.
     top: Vec<Binding>,
     log: Vec<(Symbol, Binding)>,
     open: usize,
-    /// A number that grows with each change of a binding.
+    /// A number that increases with each change of a name's meaning.
     version: u64,
 }
 
-/// The length of the log at the start of a scope.
+/// The length of the log of changes at the start of a scope.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Mark(usize);
 
@@ -41,7 +41,8 @@ impl Scopes {
         }
     }
 
-    /// Returns a number that changes whenever the binding of a name changes.
+    /// Returns a number that differs from an earlier one if the meaning of a name has changed
+    /// since.
     pub(super) fn version(&self) -> u64 {
         self.version
     }
@@ -63,7 +64,7 @@ impl Scopes {
         self.open = self.open.saturating_sub(1);
     }
 
-    /// Leaves all scopes, after an error that left some of them open.
+    /// Leaves all open scopes. An error in the program may have left some of them open.
     pub(super) fn leave_all(&mut self) {
         self.leave(Mark(0));
         self.open = 0;

@@ -63,8 +63,8 @@ impl Parser<'_> {
         Ok(Declaration { id, span: self.since(start), annotations, name, kind })
     }
 
-    /// Parses the `{` of a body. Reports an error that also mentions `;`, which would have ended a
-    /// type declaration.
+    /// Parses the `{` at which the body of a parser or control starts. The error for a missing one
+    /// also mentions `;`, which would have ended the declaration of a type.
     pub(super) fn open_body(&mut self, after: &str) -> Parse<crate::source::Span> {
         if !self.is(TokenKind::LeftBrace) {
             return Err(self.expected(&format!("`{{` or `;` after {after}")));

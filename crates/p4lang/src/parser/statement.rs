@@ -20,7 +20,7 @@ pub(super) enum Body {
 }
 
 impl Parser<'_> {
-    /// Parses a block, `{ ... }`, in a new scope.
+    /// Parses a block, `{ ... }`, in a new scope. `body` is the kind of body that contains it.
     pub(super) fn block(&mut self, body: Body) -> Parse<Block> {
         let annotations = self.annotations()?;
         self.block_after(annotations, body)
@@ -139,7 +139,7 @@ impl Parser<'_> {
         Ok(kind)
     }
 
-    /// Expects `;` after the construct that `after` describes.
+    /// Parses the `;` after the construct that `after` describes in errors.
     pub(super) fn semicolon(&mut self, after: &str) -> Parse<()> {
         if self.take(TokenKind::Semicolon) {
             return Ok(());
@@ -147,7 +147,7 @@ impl Parser<'_> {
         Err(self.expected(&format!("`;` after {after}")))
     }
 
-    /// Parses a declaration, an assignment or a call, without the semicolon.
+    /// Parses a declaration, an assignment or a call, without the semicolon that follows it.
     fn simple_statement(
         &mut self,
         annotations: &[Annotation],
@@ -193,8 +193,9 @@ impl Parser<'_> {
         }
     }
 
-    /// Returns the assignment operator at the current token, without its `=`, and its length in
-    /// tokens.
+    /// Returns the assignment operator at the current token and its length in tokens, or `None` if
+    /// there is none. The operator is `None` for `=`, and the binary operator for a compound
+    /// assignment such as `+=`.
     fn assignment_operator(&self) -> Option<(Option<BinaryOperator>, usize)> {
         use BinaryOperator as B;
         Some(match self.kind() {
@@ -215,7 +216,7 @@ impl Parser<'_> {
         })
     }
 
-    /// Parses a variable or an instance, without the semicolon.
+    /// Parses the declaration of a variable or an instance, without the semicolon that follows it.
     pub(super) fn variable_or_instance(
         &mut self,
         annotations: Vec<Annotation>,
@@ -297,7 +298,7 @@ impl Parser<'_> {
         Ok((start, condition, Box::new(self.branch(body)?)))
     }
 
-    /// Parses a branch of an `if`, which must not be a declaration (§12.6).
+    /// Parses the statement of an `if` or `else`, which must not be a declaration (§12.6).
     fn branch(&mut self, body: Body) -> Parse<Statement> {
         let declares = self.is(TokenKind::Const) || self.statement_start() == Start::Declaration;
         if declares && !self.is(TokenKind::LeftBrace) {

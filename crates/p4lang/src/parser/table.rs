@@ -80,7 +80,8 @@ impl Parser<'_> {
         Ok(TableProperty { span: self.since(start), annotations, is_const, name, kind })
     }
 
-    /// Parses items between braces. Items with syntax errors are omitted.
+    /// Parses the items of a table property, which are enclosed in braces. Items with syntax errors
+    /// are omitted.
     fn braced<T>(
         &mut self,
         what: &str,

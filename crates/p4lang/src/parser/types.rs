@@ -120,8 +120,9 @@ impl Parser<'_> {
         kind
     }
 
-    /// Parses the width of a type: `<W>`, `<(expression)>`, or `<expression>`. The form without
-    /// parentheses is newer than version 1.2.5 of the specification.
+    /// Parses the optional width of a type: `<W>`, `<(expression)>`, or `<expression>`. Returns
+    /// `None` if there is none. The form without parentheses is newer than version 1.2.5 of the
+    /// specification.
     fn optional_width(&mut self) -> Parse<Option<Box<Expression>>> {
         if !self.take(TokenKind::Less) {
             return Ok(None);
@@ -140,7 +141,7 @@ impl Parser<'_> {
         self.list(TokenKind::Greater, "a type argument", Self::any_type)
     }
 
-    /// Parses `name` or `.name`.
+    /// Parses a reference to a name, `name` or `.name`. `what` describes the name in errors.
     pub(super) fn path(&mut self, what: &str) -> Parse<Path> {
         let absolute = self.take(TokenKind::Dot);
         let name = self.name(what)?;
@@ -190,9 +191,9 @@ impl Parser<'_> {
         Ok(Parameter { id, span: self.since(start), annotations, direction, ty, name, default })
     }
 
-    /// Parses `rmw` before a type and a name. This is a proposed direction (p4-spec pull request
-    /// 1239) for parameters of an action that are read from and written to the table entry. It is
-    /// represented as the annotation `@__ref`.
+    /// Parses `rmw` in the place of a parameter's direction, and returns the annotation `@__ref`,
+    /// which represents it. This is a proposed direction (p4-spec pull request 1239) for parameters
+    /// of an action that are read from and written to the table entry.
     fn read_modify_write(&mut self) -> Option<Annotation> {
         let token = self.token();
         if !is_name(token.kind) || &*self.symbols.text(token.symbol) != "rmw" {

@@ -16,11 +16,11 @@ pub(super) struct Conditions {
     stack: Vec<Condition>,
 }
 
-/// An open conditional directive.
+/// A conditional directive such as `#if` whose `#endif` has not been read yet.
 #[derive(Debug)]
 pub(super) struct Condition {
     pub(super) span: Span,
-    /// Whether a branch was taken before.
+    /// Whether the condition of an earlier branch was true, so that later branches are skipped.
     pub(super) taken: bool,
     pub(super) else_seen: bool,
 }
@@ -44,10 +44,10 @@ impl Conditions {
     }
 }
 
-/// The largest nesting depth of an expression.
+/// The largest nesting depth of the expression of an `#if` directive.
 const DEEPEST_EXPRESSION: usize = 100;
 
-/// An error in a condition, with its location.
+/// An error in the expression of an `#if` directive, with its location.
 struct Fault {
     span: Span,
     message: String,
@@ -90,8 +90,8 @@ impl Preprocessor<'_> {
         }
     }
 
-    /// Evaluates `defined X` or `defined(X)` in a condition to the token `1` or `0`. The name is
-    /// not expanded, even if `defined` comes from the body of a macro.
+    /// Evaluates the operator `defined X` or `defined(X)` in a condition to the token `1` or `0`.
+    /// The name `X` is not expanded, even if `defined` comes from the body of a macro.
     pub(super) fn defined(&mut self, operator: Token) -> Token {
         let mut name = self.next_unexpanded();
         let open = name.kind == TokenKind::LeftParenthesis;
@@ -126,8 +126,8 @@ impl Evaluator<'_> {
         Fault { span, message: message.to_owned() }
     }
 
-    /// Parses a conditional expression. `live` is whether its value is used; a division by zero is
-    /// an error only then.
+    /// Evaluates a conditional expression, `a ? b : c`, or one without `?`. `live` says whether its
+    /// value is used. Only then is a division by zero an error.
     fn conditional(&mut self, live: bool) -> Value {
         self.depth += 1;
         if self.depth > DEEPEST_EXPRESSION {
@@ -148,7 +148,8 @@ impl Evaluator<'_> {
         Ok(value)
     }
 
-    /// Returns the operator at the current position, its precedence and its length in tokens.
+    /// Returns the binary operator at the current position, its precedence and its length in
+    /// tokens, or `None` if there is none.
     fn operator(&self) -> Option<(Operator, u8, usize)> {
         use Operator as O;
         use TokenKind as K;
@@ -255,9 +256,9 @@ impl Evaluator<'_> {
         Ok(value)
     }
 
-    /// Parses a character constant whose opening quote is the current token. P4 has no character
-    /// constants, so its parts are separate tokens: an optional backslash, and a name or
-    /// punctuation mark of one character.
+    /// Evaluates a character constant whose opening quote is the current token. P4 has no character
+    /// constants, so the rest of it consists of separate tokens: an optional backslash, a name or
+    /// punctuation mark of one character, and the closing quote.
     fn character(&mut self) -> Value {
         let text_at = |at: usize| self.texts.get(at).map_or("", String::as_str);
         let escaped = text_at(self.at + 1) == "\\";
@@ -278,7 +279,7 @@ impl Evaluator<'_> {
     }
 }
 
-/// A binary operator of conditions.
+/// A binary operator in the expression of an `#if` directive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Operator {
     Or,
@@ -302,7 +303,7 @@ enum Operator {
 }
 
 impl Operator {
-    /// Applies the operator. Returns `None` for a division by zero.
+    /// Returns the result of the operator, or `None` for a division by zero.
     fn apply(self, left: i64, right: i64) -> Option<i64> {
         // C leaves a shift by a negative amount undefined. Here it does not shift.
         let shift = u32::try_from(right.clamp(0, 64)).unwrap_or(0);

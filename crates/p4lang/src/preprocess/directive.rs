@@ -111,7 +111,7 @@ impl Preprocessor<'_> {
         file.lexer.next_in_line(&mut self.symbols)
     }
 
-    /// Returns the tokens up to the end of the line.
+    /// Returns the tokens up to the end of the directive's line.
     fn rest_of_line(&mut self) -> Vec<Token> {
         let mut line = Vec::new();
         while let Some(token) = self.next_in_line() {
@@ -154,8 +154,8 @@ impl Preprocessor<'_> {
         }
     }
 
-    /// Skips text up to a branch of the innermost conditional that is taken, or to the end of the
-    /// conditional.
+    /// Skips text up to a branch of the innermost conditional whose condition is true, or to the
+    /// end of the conditional.
     fn skip_branches(&mut self) {
         // The number of conditionals that were opened in the skipped text.
         let mut inner = 0usize;
@@ -248,8 +248,9 @@ impl Preprocessor<'_> {
         self.include(&name, quoted, at);
     }
 
-    /// Returns the file name that the tokens of an `#include` denote: a string, or the text between
-    /// `<` and `>`.
+    /// Returns the file name in the tokens of an `#include`, a string or the text between `<` and
+    /// `>`. Also returns whether the name is in quotes, and its location. Returns `None` for other
+    /// tokens.
     fn include_name(&self, line: &[Token]) -> Option<(String, bool, Span)> {
         let first = line.first()?;
         let last = line.last()?;
@@ -269,7 +270,7 @@ impl Preprocessor<'_> {
         }
     }
 
-    /// Executes `#line 12 "file.p4"`: the next line gets the number 12.
+    /// Executes `#line 12 "file.p4"`, after which the next line has the number 12.
     fn directive_line(&mut self, line: &[Token], span: Span) {
         let number =
             line.first().and_then(|token| self.symbols.str(token.symbol).parse::<u32>().ok());

@@ -16,27 +16,27 @@ use crate::source::Span;
 /// The largest nesting depth of macro calls in arguments.
 const DEEPEST_NESTING: usize = 100;
 
-/// The token lists that are read before the file continues.
+/// The lists of tokens that macro expansion has produced, which are read before the file continues.
 #[derive(Debug, Default)]
 pub(super) struct Expansion {
     stack: Vec<Context>,
-    /// Whether the next token must be separated from the previous one, because the body of a macro
-    /// has just ended.
+    /// Whether a blank must precede the next token, because it follows the body of a macro.
     apart: bool,
     nesting: usize,
-    /// A token that was read ahead from the file.
+    /// A token of the file that was read in advance, to see whether `(` follows the name of a
+    /// macro.
     held: Option<Token>,
 }
 
-/// A token list that is being read.
+/// A list of tokens that is being read, such as the body of a macro under expansion.
 #[derive(Debug)]
 struct Context {
     tokens: Rc<[Token]>,
     at: usize,
-    /// The macro whose body the list is.
+    /// The macro whose body the list is, or `None` for an argument.
     name: Option<Symbol>,
-    /// Whether lists below this one must not be read, because an argument is being expanded
-    /// separately.
+    /// Whether this list is an argument that is being expanded separately. Lists below it must not
+    /// be read until it ends.
     barrier: bool,
 }
 
@@ -75,7 +75,8 @@ impl Preprocessor<'_> {
         self.expansion.stack.iter().any(|context| context.name == Some(name))
     }
 
-    /// Returns the next token of the innermost list or of the file, without expanding it.
+    /// Returns the next token of the innermost list, or of the file if no list remains, without
+    /// expanding it.
     pub(super) fn next_unexpanded(&mut self) -> Token {
         if self.exhausted {
             self.expansion.stack.clear();
@@ -101,7 +102,8 @@ impl Preprocessor<'_> {
         token
     }
 
-    /// Expands `__LINE__`, `__FILE__` and `__COUNTER__`.
+    /// Returns the token by which `__LINE__`, `__FILE__` or `__COUNTER__` is replaced, or `None` if
+    /// `token` is none of these names.
     fn special(&mut self, token: Token) -> Option<Token> {
         let names = self.names;
         let (kind, text) = if token.symbol == names.line {
@@ -118,7 +120,8 @@ impl Preprocessor<'_> {
         Some(Token { kind, symbol: self.symbols.intern(&text), ..token })
     }
 
-    /// Pushes the expansion of a macro. Returns false if the macro has parameters and no `(`
+    /// Expands a use of a macro: the body with its arguments becomes the list from which tokens are
+    /// read next. Returns false, and expands nothing, if the macro has parameters and no `(`
     /// follows its name.
     fn expand(&mut self, name: Token, definition: &Rc<Macro>) -> bool {
         if self.expansion.nesting >= DEEPEST_NESTING {
@@ -181,7 +184,8 @@ impl Preprocessor<'_> {
         false
     }
 
-    /// Reads the arguments up to the closing parenthesis. Returns `None` after an error.
+    /// Reads the arguments of a macro call up to the closing parenthesis. Returns `None` after an
+    /// error.
     fn collect_arguments(
         &mut self,
         name: Token,
@@ -320,7 +324,7 @@ impl Preprocessor<'_> {
         out
     }
 
-    /// Returns an argument after macro expansion, which is done once.
+    /// Returns the argument at `index` after macro expansion, which is computed only once.
     fn expanded_argument(&mut self, arguments: &mut Arguments, index: usize) -> Vec<Token> {
         if let Some(done) = &arguments.expanded[index] {
             return done.clone();
@@ -330,8 +334,8 @@ impl Preprocessor<'_> {
         out
     }
 
-    /// Expands the macros in `tokens` separately: a macro call does not extend into the tokens that
-    /// follow the list.
+    /// Returns `tokens` with macros expanded. A macro call in them does not extend into the tokens
+    /// that follow the list.
     pub(super) fn expand_line(&mut self, tokens: Vec<Token>) -> Vec<Token> {
         let tokens: Rc<[Token]> = tokens.into();
         let depth = self.expansion.stack.len();
@@ -354,7 +358,8 @@ impl Preprocessor<'_> {
         out
     }
 
-    /// Converts an argument to a string literal, as `#parameter` in a macro body does.
+    /// Returns a string literal with the text of an argument, as `#parameter` in a macro body
+    /// produces it.
     fn stringify(&mut self, argument: &[Token], span: Span) -> Token {
         let mut text = String::from("\"");
         for (index, token) in argument.iter().enumerate() {
@@ -379,8 +384,8 @@ impl Preprocessor<'_> {
         }
     }
 
-    /// Applies `left ## right`, where the left operand is the last token of `out` unless it is
-    /// empty. Returns whether the result is empty.
+    /// Applies the operator `left ## right`. The left operand is the last token of `out`, which the
+    /// result replaces, or nothing if `left_empty` is true. Returns whether the result is empty.
     fn paste(
         &mut self,
         out: &mut Vec<Token>,
@@ -421,7 +426,7 @@ impl Preprocessor<'_> {
     }
 }
 
-/// Returns the tokens with `space_before` set for the first one.
+/// Returns the tokens, with `space_before` as the first one's flag for preceding white space.
 fn spaced(tokens: &[Token], space_before: bool) -> impl Iterator<Item = Token> {
     tokens.iter().enumerate().map(move |(index, token)| {
         if index == 0 { Token { space_before, line_start: false, ..*token } } else { *token }

@@ -9,10 +9,10 @@ use crate::arch;
 use crate::diagnostic::Diagnostic;
 use crate::source::Span;
 
-/// A source of files for the preprocessor. Implementations must replace invalid UTF-8, which may
-/// occur in comments, instead of refusing it.
+/// A source of the files that the preprocessor reads. Implementations must replace invalid UTF-8,
+/// which may occur in comments, instead of refusing it.
 pub trait Files {
-    /// Returns the text of a file.
+    /// Returns the text of the file at `path`.
     ///
     /// # Errors
     /// Returns an error if the file cannot be read. After an error of kind
@@ -21,7 +21,7 @@ pub trait Files {
     fn read(&self, path: &Path) -> io::Result<String>;
 }
 
-/// The file system.
+/// A source that reads files from the file system.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct DiskFiles;
 
@@ -33,7 +33,7 @@ impl Files for DiskFiles {
     }
 }
 
-/// Files in memory, for tests and embedded programs.
+/// A source that holds the texts of files in memory, for tests and embedded programs.
 #[derive(Debug, Clone, Default)]
 pub struct MemoryFiles {
     files: BTreeMap<PathBuf, String>,
@@ -45,7 +45,7 @@ impl MemoryFiles {
         Self::default()
     }
 
-    /// Adds a file.
+    /// Returns the collection with a file added.
     #[must_use]
     pub fn with(mut self, path: impl Into<PathBuf>, text: impl Into<String>) -> Self {
         self.files.insert(path.into(), text.into());
@@ -60,8 +60,9 @@ impl Files for MemoryFiles {
 }
 
 impl Preprocessor<'_> {
-    /// Executes `#include`. Searches the directory of the including file (for `"..."`), then each
-    /// `-I` directory, then the built-in files.
+    /// Executes `#include`: searches for the file and starts reading it. The directory of the
+    /// including file is searched first (for `"..."` only), then each `-I` directory, then the
+    /// built-in files.
     pub(super) fn include(&mut self, name: &str, quoted: bool, span: Span) {
         if self.open.len() >= DEEPEST_INCLUDE {
             self.error(span, format!("includes nest deeper than {DEEPEST_INCLUDE}"));
@@ -140,8 +141,8 @@ impl Preprocessor<'_> {
     }
 }
 
-/// Normalises a path: removes `.` and `name/..`, so that `#pragma once` recognises a file under
-/// different paths.
+/// Returns a path without `.` and `name/..`, so that `#pragma once` recognises a file that is
+/// included under different paths.
 fn normalised(path: &Path) -> PathBuf {
     let mut out = PathBuf::new();
     for component in path.components() {

@@ -8,18 +8,19 @@
 use super::Preprocessor;
 use crate::lexer::{Lexer, Token, TokenKind};
 
-/// A conditional that is open in the string.
+/// A conditional directive in a string literal whose `#endif` has not been read yet.
 struct Open {
-    /// Whether the text around the conditional is kept.
+    /// Whether the text before and after the conditional is kept.
     outer: bool,
     /// Whether the text of the current branch is kept.
     holds: bool,
-    /// Whether any branch was taken before.
+    /// Whether the condition of an earlier branch was true, so that later branches are skipped.
     taken: bool,
 }
 
 impl Preprocessor<'_> {
-    /// Returns the string token without the text that its conditionals skip.
+    /// Returns a string token without the text that conditional directives in it skip. Returns any
+    /// other token unchanged.
     pub(super) fn execute_conditionals_in_string(&mut self, token: Token) -> Token {
         if token.kind != TokenKind::String {
             return token;
@@ -47,7 +48,8 @@ impl Preprocessor<'_> {
         Token { symbol: self.symbols.intern(&kept), ..token }
     }
 
-    /// Executes a line if it is a conditional directive, and returns whether it is one.
+    /// Executes a line of a string literal if it is a conditional directive, and returns whether it
+    /// is one.
     fn conditional_in_string(&mut self, line: &str, token: Token, open: &mut Vec<Open>) -> bool {
         let directive = line.trim_start().trim_start_matches('#').trim_start();
         let end = directive.find(|c: char| !c.is_ascii_alphabetic()).unwrap_or(directive.len());

@@ -8,7 +8,7 @@ use crate::diagnostic::Diagnostic;
 use crate::lexer::{Lexer, Symbol, Token, TokenKind};
 use crate::source::Span;
 
-/// A macro.
+/// The definition of a macro.
 #[derive(Debug)]
 pub(super) struct Macro {
     /// The parameters, or `None` for an object-like macro, which takes no arguments.
@@ -35,8 +35,8 @@ impl Macro {
 #[derive(Debug, Default)]
 pub(super) struct Macros {
     by_name: HashMap<Symbol, Rc<Macro>>,
-    /// Whether each symbol was ever defined, by its index. Most names are not macros, and this test
-    /// is cheaper than a map.
+    /// Whether each symbol was ever the name of a macro, by the symbol's index. Most names are not
+    /// macros, and this test is faster than a lookup in a map.
     seen: Vec<bool>,
     pub(super) counter: u64,
 }
@@ -86,7 +86,7 @@ impl Preprocessor<'_> {
         self.macros.insert(name, definition);
     }
 
-    /// Executes `-D` and `-U`.
+    /// Executes the options `-D` and `-U` of the command line.
     pub(super) fn define_from_command_line(&mut self) {
         self.define_target();
         let lines = self.options.defines.iter().map(|define| match define.split_once('=') {
@@ -164,8 +164,8 @@ impl Preprocessor<'_> {
         self.macros.insert(name.symbol, definition);
     }
 
-    /// Parses the parameters of a macro up to `)`. Returns them, whether the last one is variadic,
-    /// and the tokens that follow.
+    /// Parses the parameters of a macro definition up to `)`. Returns the parameters, whether the
+    /// last one is variadic, and the tokens that follow, which are the body.
     fn parameters<'line>(
         &mut self,
         line: &'line [Token],

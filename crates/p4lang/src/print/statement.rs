@@ -72,8 +72,8 @@ impl Printer {
         }
     }
 
-    /// Prints the body of a statement: in the current line if it is a block or an `if` after
-    /// `else`, and indented otherwise.
+    /// Prints the statement that an `if`, `else` or loop controls: in the current line if it is a
+    /// block or an `if` after `else`, and indented otherwise.
     fn body(&mut self, statement: &Statement, braces: bool) {
         if let StatementKind::Block(block) = &statement.kind {
             self.out.push(' ');
@@ -180,7 +180,8 @@ impl Printer {
     }
 }
 
-/// Whether an `else` after the statement would belong to an `if` inside it.
+/// Whether a statement ends in an `if` without `else`, to which an `else` after the statement would
+/// belong.
 fn ends_in_open_if(statement: &Statement) -> bool {
     match &statement.kind {
         StatementKind::If { otherwise: None, .. } => true,
