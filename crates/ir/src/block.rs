@@ -9,37 +9,37 @@ use serde::{Deserialize, Serialize};
 /// A parameter of a parser, control or function.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Parameter {
-    /// The name in the source.
+    /// The name of the parameter in the source.
     pub name: String,
     /// The variable that holds the parameter's value.
     pub variable: VariableId,
-    /// The direction. A parameter without a direction is `In`.
+    /// The direction of the parameter. A parameter without a direction is `In`.
     pub direction: Direction,
-    /// The type.
+    /// The type of the parameter.
     pub type_id: TypeId,
 }
 
 /// A parser instance. Its `packet_in` is implicit, since a packet has only one cursor.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Parser {
-    /// The control-plane name.
+    /// The control-plane name of the parser.
     pub name: String,
-    /// The parameters, except `packet_in` and extern objects.
+    /// The parameters of the parser, except `packet_in` and extern objects.
     pub parameters: Vec<Parameter>,
     /// The declarations of local variables, executed on entry.
     pub prologue: Block,
-    /// The states. `accept` and `reject` are [`Target`]s and do not appear here.
+    /// The states of the parser. `accept` and `reject` are [`Target`]s and do not appear here.
     pub states: Vec<State>,
     /// The start state.
     pub start: StateId,
-    /// The annotations as written.
+    /// The annotations of the parser, as written.
     pub annotations: Vec<Annotation>,
 }
 
 /// A state of a parser.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct State {
-    /// The name in the source.
+    /// The name of the state in the source.
     pub name: String,
     /// The location of the state in the source, if it has one.
     pub location: Option<Location>,
@@ -47,7 +47,7 @@ pub struct State {
     pub body: Block,
     /// The transition to the next state.
     pub transition: Transition,
-    /// The annotations as written.
+    /// The annotations of the state, as written.
     pub annotations: Vec<Annotation>,
 }
 
@@ -139,15 +139,15 @@ pub enum KeySet<T> {
 /// A control instance. Its `packet_out` is implicit.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Control {
-    /// The control-plane name.
+    /// The control-plane name of the control.
     pub name: String,
-    /// The parameters, except `packet_out` and extern objects.
+    /// The parameters of the control, except `packet_out` and extern objects.
     pub parameters: Vec<Parameter>,
     /// The declarations of local variables, followed by the statements of the `apply` block.
     pub body: Block,
     /// The location of the control in the source, if it has one.
     pub location: Option<Location>,
-    /// The annotations as written.
+    /// The annotations of the control, as written.
     pub annotations: Vec<Annotation>,
 }
 

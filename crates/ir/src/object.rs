@@ -10,9 +10,9 @@ use serde::{Deserialize, Serialize};
 /// A variable, parameter or temporary.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Variable {
-    /// The name in the source, which is unique only within its block.
+    /// The name of the variable in the source, which is unique only within its block.
     pub name: String,
-    /// The type.
+    /// The type of the variable.
     pub type_id: TypeId,
 }
 
@@ -46,7 +46,7 @@ impl Direction {
 pub struct Function {
     /// The name in the source, followed by the type arguments if the function is generic.
     pub name: String,
-    /// The parameters, in order of declaration.
+    /// The parameters of the function, in order of declaration.
     pub parameters: Vec<Parameter>,
     /// The return type, or `None` for `void`.
     pub return_type: Option<TypeId>,
@@ -67,7 +67,7 @@ pub struct Action {
     pub scope: ActionScope,
     /// The location of the declaration in the source, if it has one.
     pub location: Option<Location>,
-    /// The annotations as written.
+    /// The annotations of the action, as written.
     pub annotations: Vec<Annotation>,
 }
 
@@ -92,7 +92,7 @@ impl Action {
 /// A parameter of an action.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ActionParameter {
-    /// The name in the source.
+    /// The name of the parameter in the source.
     pub name: String,
     /// The variable that holds the parameter's value.
     pub variable: VariableId,
@@ -108,14 +108,14 @@ pub struct ActionParameter {
     /// ANCS 2021). The value that the action leaves in such a parameter replaces the value in the
     /// entry before the next packet that matches the entry.
     pub reference: bool,
-    /// The annotations as written.
+    /// The annotations of the parameter, as written.
     pub annotations: Vec<Annotation>,
 }
 
 /// A table.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Table {
-    /// The control-plane name.
+    /// The control-plane name of the table.
     pub name: String,
     /// The control instance that declares the table.
     pub control: ControlId,
@@ -157,23 +157,23 @@ pub struct Table {
     pub properties: Vec<(String, Value)>,
     /// The location of the declaration in the source, if it has one.
     pub location: Option<Location>,
-    /// The annotations as written.
+    /// The annotations of the table, as written.
     pub annotations: Vec<Annotation>,
 }
 
 /// A key of a table.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Key {
-    /// The control-plane name.
+    /// The control-plane name of the key.
     pub name: String,
     /// The expression whose value is looked up.
     pub expression: Expression,
-    /// The match kind.
+    /// The match kind of the key.
     pub match_kind: MatchKind,
     /// The declared type of the key, or `None` if it is neither a `type` nor a serializable
     /// enumeration.
     pub user_type: Option<UserTypeId>,
-    /// The annotations as written.
+    /// The annotations of the key, as written.
     pub annotations: Vec<Annotation>,
 }
 
@@ -238,7 +238,7 @@ pub struct ActionReference {
     pub arguments: Vec<super::Argument>,
     /// The statements that compute operands of the arguments, executed just before the action.
     pub before_arguments: Block,
-    /// The annotations as written, such as `@tableonly` and `@defaultonly`.
+    /// The annotations of the reference, as written, such as `@tableonly` and `@defaultonly`.
     pub annotations: Vec<Annotation>,
 }
 
@@ -273,7 +273,7 @@ pub struct Entry {
     pub is_const: bool,
     /// The location of the entry in the source, if it has one.
     pub location: Option<Location>,
-    /// The annotations as written.
+    /// The annotations of the entry, as written.
     pub annotations: Vec<Annotation>,
 }
 
@@ -414,22 +414,22 @@ impl UpdateMethod {
 /// An instance of an extern object.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ExternInstance {
-    /// The control-plane name.
+    /// The control-plane name of the instance.
     pub name: String,
     /// The declared extern type, such as `register` or `Counter`.
     pub extern_type: ExternType,
-    /// The type arguments.
+    /// The type arguments of the instance.
     pub type_arguments: Vec<TypeId>,
     /// The declared type of each type argument, or `None` for a type argument that is neither a
     /// `type` nor a serializable enumeration.
     pub type_argument_user_types: Vec<Option<UserTypeId>>,
-    /// The constructor arguments.
+    /// The constructor arguments of the instance.
     pub arguments: Vec<ConstructorArgument>,
     /// The table to which a direct counter, meter or register belongs. `None` for other externs.
     pub table: Option<TableId>,
     /// The location of the instantiation in the source, if it has one.
     pub location: Option<Location>,
-    /// The annotations as written.
+    /// The annotations of the instance, as written.
     pub annotations: Vec<Annotation>,
 }
 
@@ -447,7 +447,7 @@ pub struct ConstructorArgument {
 /// A parser value set.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ValueSet {
-    /// The control-plane name.
+    /// The control-plane name of the value set.
     pub name: String,
     /// The type of an element: one field, or a struct or tuple of fields.
     pub type_id: TypeId,
@@ -458,7 +458,7 @@ pub struct ValueSet {
     pub match_kinds: Vec<MatchKind>,
     /// The largest number of elements of the value set.
     pub size: u64,
-    /// The annotations as written.
+    /// The annotations of the value set, as written.
     pub annotations: Vec<Annotation>,
     /// The location of the declaration in the source, if it has one.
     #[serde(default)]

@@ -92,9 +92,9 @@ pub struct Composite {
     pub name: String,
     /// The kind of the type.
     pub kind: CompositeKind,
-    /// The fields, in order of declaration.
+    /// The fields of the type, in order of declaration.
     pub fields: Vec<Field>,
-    /// The annotations as written, such as `@controller_header`.
+    /// The annotations of the type, as written, such as `@controller_header`.
     pub annotations: Vec<Annotation>,
     /// The location of the declaration in the source, if it has one.
     #[serde(default)]
@@ -118,36 +118,36 @@ pub enum CompositeKind {
 /// A field of a composite type.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Field {
-    /// The name in the source, or the position of the field if the type is a tuple.
+    /// The name of the field in the source, or the position of the field if the type is a tuple.
     pub name: String,
     /// The type of the representation.
     pub type_id: TypeId,
     /// The declared type of the field, or `None` if it is neither a `type` nor a serializable
     /// enumeration.
     pub user_type: Option<UserTypeId>,
-    /// The annotations as written, such as `@field_list` and `@optional`.
+    /// The annotations of the field, as written, such as `@field_list` and `@optional`.
     pub annotations: Vec<Annotation>,
 }
 
 /// An enumeration without an underlying type.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct EnumType {
-    /// The name in the source.
+    /// The name of the enumeration in the source.
     pub name: String,
     /// The names of the members, in order of declaration.
     pub members: Vec<String>,
-    /// The annotations as written.
+    /// The annotations of the enumeration, as written.
     pub annotations: Vec<Annotation>,
 }
 
 /// A declared type whose values are represented by another type.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct UserType {
-    /// The name in the source.
+    /// The name of the type in the source.
     pub name: String,
     /// The kind of declaration.
     pub kind: UserTypeKind,
-    /// The annotations as written, such as `@p4runtime_translation`.
+    /// The annotations of the type, as written, such as `@p4runtime_translation`.
     pub annotations: Vec<Annotation>,
     /// The location of the declaration in the source, if it has one.
     #[serde(default)]

@@ -44,7 +44,7 @@ pub struct Label {
 /// An error or a warning.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Diagnostic {
-    /// The severity.
+    /// The severity of the diagnostic.
     pub severity: Severity,
     /// The kind of problem in kebab case, such as `syntax`, `undeclared-name` or `type-mismatch`.
     /// Kinds are stable, so that tests and users can refer to them.

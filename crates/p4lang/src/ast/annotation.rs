@@ -50,7 +50,7 @@ pub enum AnnotationBody {
 pub struct KeyValue {
     /// The key.
     pub key: Name,
-    /// The value.
+    /// The value of the pair.
     pub value: Expression,
 }
 

@@ -8,7 +8,7 @@ use crate::source::Span;
 /// A declaration.
 #[derive(Debug, Clone)]
 pub struct Declaration {
-    /// The number of the declaration.
+    /// The id of the declaration, which is unique in its program.
     pub id: DeclarationId,
     /// The location of the declaration, without its annotations.
     pub span: Span,
@@ -34,16 +34,16 @@ impl Declaration {
 pub enum DeclarationKind {
     /// `const T name = value;`.
     Constant {
-        /// The type.
+        /// The type of the constant.
         ty: Type,
-        /// The value.
+        /// The value of the constant.
         value: Expression,
     },
     /// `T name;` or `T name = value;`.
     Variable {
-        /// The type.
+        /// The type of the variable.
         ty: Type,
-        /// The initial value.
+        /// The initial value of the variable, or `None` if it has none.
         initial: Option<Expression>,
     },
     /// `T(arguments) name;`.
@@ -58,16 +58,16 @@ pub enum DeclarationKind {
     ExternFunction(FunctionPrototype),
     /// `T name(...) { ... }`.
     Function {
-        /// The signature.
+        /// The signature of the function.
         prototype: FunctionPrototype,
-        /// The body.
+        /// The body of the function.
         body: Block,
     },
     /// `action name(...) { ... }`.
     Action {
         /// The parameters. Those without a direction come last and are set by the control plane.
         parameters: Vec<Parameter>,
-        /// The body.
+        /// The body of the action.
         body: Block,
     },
     /// `parser name(...) { ... }`.
@@ -82,30 +82,30 @@ pub enum DeclarationKind {
     Package(Package),
     /// `header name { ... }`.
     Header {
-        /// The type parameters.
+        /// The type parameters of the header.
         type_parameters: Vec<TypeParameter>,
-        /// The fields.
+        /// The fields of the header.
         fields: Vec<StructField>,
     },
     /// `header_union name { ... }`.
     HeaderUnion {
-        /// The type parameters.
+        /// The type parameters of the header union.
         type_parameters: Vec<TypeParameter>,
-        /// The fields.
+        /// The fields of the header union.
         fields: Vec<StructField>,
     },
     /// `struct name { ... }`.
     Struct {
-        /// The type parameters.
+        /// The type parameters of the struct.
         type_parameters: Vec<TypeParameter>,
-        /// The fields.
+        /// The fields of the struct.
         fields: Vec<StructField>,
     },
     /// `enum name { ... }`, or with an underlying type, `enum bit<8> name { ... }`.
     Enum {
         /// The underlying type of a serializable enumeration.
         underlying: Option<Type>,
-        /// The members.
+        /// The members of the enumeration.
         members: Vec<EnumMember>,
     },
     /// `typedef T name;`: an alias of a type.
@@ -154,7 +154,7 @@ impl DeclarationKind {
 pub struct Instantiation {
     /// The type that is instantiated.
     pub ty: Type,
-    /// The constructor arguments.
+    /// The constructor arguments of the instance.
     pub arguments: Vec<Argument>,
     /// The initializer block after `=`, with implementations of abstract methods and with
     /// instantiations.
@@ -164,11 +164,11 @@ pub struct Instantiation {
 /// A member of an enumeration, of `error` or of `match_kind`.
 #[derive(Debug, Clone)]
 pub struct EnumMember {
-    /// The number of the member.
+    /// The id of the member, which is unique in its program.
     pub id: DeclarationId,
     /// The annotations before the member.
     pub annotations: Vec<Annotation>,
-    /// The name.
+    /// The name of the member.
     pub name: Name,
     /// The value, if the enumeration is serializable.
     pub value: Option<Expression>,
@@ -177,15 +177,15 @@ pub struct EnumMember {
 /// A field of a struct, header or header union.
 #[derive(Debug, Clone)]
 pub struct StructField {
-    /// The number of the field.
+    /// The id of the field, which is unique in its program.
     pub id: DeclarationId,
     /// The location of the field, without its annotations.
     pub span: Span,
     /// The annotations before the field.
     pub annotations: Vec<Annotation>,
-    /// The type.
+    /// The type of the field.
     pub ty: Type,
-    /// The name.
+    /// The name of the field.
     pub name: Name,
 }
 
@@ -199,26 +199,26 @@ impl StructField {
 /// A type parameter.
 #[derive(Debug, Clone)]
 pub struct TypeParameter {
-    /// The number of the type parameter.
+    /// The id of the type parameter, which is unique in its program.
     pub id: DeclarationId,
-    /// The name.
+    /// The name of the type parameter.
     pub name: Name,
 }
 
 /// A parameter of an action, a function, a method, a constructor, a parser, a control or a package.
 #[derive(Debug, Clone)]
 pub struct Parameter {
-    /// The number of the parameter.
+    /// The id of the parameter, which is unique in its program.
     pub id: DeclarationId,
     /// The location of the parameter, without its annotations.
     pub span: Span,
     /// The annotations before the parameter.
     pub annotations: Vec<Annotation>,
-    /// The direction.
+    /// The direction of the parameter.
     pub direction: Direction,
-    /// The type.
+    /// The type of the parameter.
     pub ty: Type,
-    /// The name.
+    /// The name of the parameter.
     pub name: Name,
     /// The default value, which is used if the call has no argument for the parameter.
     pub default: Option<Expression>,
@@ -237,40 +237,40 @@ impl Parameter {
 pub struct FunctionPrototype {
     /// The return type: `void`, or a type that may be one of the type parameters.
     pub return_type: Type,
-    /// The type parameters.
+    /// The type parameters of the function.
     pub type_parameters: Vec<TypeParameter>,
-    /// The parameters.
+    /// The parameters of the function.
     pub parameters: Vec<Parameter>,
 }
 
 /// `extern Name { ... }`.
 #[derive(Debug, Clone)]
 pub struct ExternObject {
-    /// The type parameters.
+    /// The type parameters of the extern.
     pub type_parameters: Vec<TypeParameter>,
     /// The constructors: the prototypes with the name of the extern itself.
     pub constructors: Vec<Constructor>,
-    /// The methods.
+    /// The methods of the extern.
     pub methods: Vec<Method>,
 }
 
 /// A constructor of an extern.
 #[derive(Debug, Clone)]
 pub struct Constructor {
-    /// The number of the constructor.
+    /// The id of the constructor, which is unique in its program.
     pub id: DeclarationId,
     /// The location of the constructor.
     pub span: Span,
     /// The annotations before the constructor.
     pub annotations: Vec<Annotation>,
-    /// The parameters.
+    /// The parameters of the constructor.
     pub parameters: Vec<Parameter>,
 }
 
 /// A method of an extern.
 #[derive(Debug, Clone)]
 pub struct Method {
-    /// The number of the method.
+    /// The id of the method, which is unique in its program.
     pub id: DeclarationId,
     /// The location of the method.
     pub span: Span,
@@ -278,20 +278,20 @@ pub struct Method {
     pub annotations: Vec<Annotation>,
     /// Whether the method is `abstract`, so that instantiations implement it.
     pub is_abstract: bool,
-    /// The name.
+    /// The name of the method.
     pub name: Name,
-    /// The signature.
+    /// The signature of the method.
     pub prototype: FunctionPrototype,
 }
 
 /// `parser name<T>(parameters)(constructor parameters) { ... }`.
 #[derive(Debug, Clone)]
 pub struct ParserDeclaration {
-    /// The type parameters.
+    /// The type parameters of the parser.
     pub type_parameters: Vec<TypeParameter>,
     /// The parameters of `apply`.
     pub parameters: Vec<Parameter>,
-    /// The constructor parameters.
+    /// The constructor parameters of the parser.
     pub constructor_parameters: Vec<Parameter>,
     /// The local constants, variables, instances and value sets.
     pub locals: Vec<Declaration>,
@@ -302,7 +302,7 @@ pub struct ParserDeclaration {
 /// `parser name<T>(parameters);`.
 #[derive(Debug, Clone)]
 pub struct ParserType {
-    /// The type parameters.
+    /// The type parameters of the parser type.
     pub type_parameters: Vec<TypeParameter>,
     /// The parameters of `apply`.
     pub parameters: Vec<Parameter>,
@@ -311,11 +311,11 @@ pub struct ParserType {
 /// `control name<T>(parameters)(constructor parameters) { ... }`.
 #[derive(Debug, Clone)]
 pub struct Control {
-    /// The type parameters.
+    /// The type parameters of the control.
     pub type_parameters: Vec<TypeParameter>,
     /// The parameters of `apply`.
     pub parameters: Vec<Parameter>,
-    /// The constructor parameters.
+    /// The constructor parameters of the control.
     pub constructor_parameters: Vec<Parameter>,
     /// The local constants, variables, instances, actions and tables.
     pub locals: Vec<Declaration>,
@@ -326,7 +326,7 @@ pub struct Control {
 /// `control name<T>(parameters);`.
 #[derive(Debug, Clone)]
 pub struct ControlType {
-    /// The type parameters.
+    /// The type parameters of the control type.
     pub type_parameters: Vec<TypeParameter>,
     /// The parameters of `apply`.
     pub parameters: Vec<Parameter>,
@@ -335,9 +335,9 @@ pub struct ControlType {
 /// `package name<T>(parameters);`.
 #[derive(Debug, Clone)]
 pub struct Package {
-    /// The type parameters.
+    /// The type parameters of the package.
     pub type_parameters: Vec<TypeParameter>,
-    /// The constructor parameters.
+    /// The constructor parameters of the package.
     pub parameters: Vec<Parameter>,
 }
 
@@ -353,7 +353,7 @@ pub struct ValueSet {
 /// `table name { ... }`.
 #[derive(Debug, Clone)]
 pub struct Table {
-    /// The properties, in source order.
+    /// The properties of the table, in source order.
     pub properties: Vec<TableProperty>,
 }
 
@@ -418,7 +418,7 @@ pub struct KeyElement {
     pub annotations: Vec<Annotation>,
     /// The expression whose value is looked up.
     pub expression: Expression,
-    /// The match kind.
+    /// The match kind of the key.
     pub match_kind: Name,
 }
 

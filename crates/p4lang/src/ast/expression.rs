@@ -10,7 +10,7 @@ use crate::source::Span;
 /// An expression.
 #[derive(Debug, Clone)]
 pub struct Expression {
-    /// The number of the expression.
+    /// The id of the expression, which is unique in its program.
     pub id: ExpressionId,
     /// The location of the expression, without parentheses around it.
     pub span: Span,
@@ -88,7 +88,7 @@ pub enum ExpressionKind {
         callee: Box<Expression>,
         /// The explicit type arguments.
         type_arguments: Vec<Type>,
-        /// The arguments.
+        /// The arguments of the call.
         arguments: Vec<Argument>,
     },
     /// `(type) operand`.
@@ -100,14 +100,14 @@ pub enum ExpressionKind {
     },
     /// A unary operation.
     Unary {
-        /// The operator.
+        /// The operator of the operation.
         operator: UnaryOperator,
         /// The operand.
         operand: Box<Expression>,
     },
     /// A binary operation.
     Binary {
-        /// The operator.
+        /// The operator of the operation.
         operator: BinaryOperator,
         /// The left operand.
         left: Box<Expression>,

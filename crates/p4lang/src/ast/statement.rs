@@ -56,7 +56,7 @@ pub enum StatementKind {
     Switch {
         /// The expression whose value selects the case.
         subject: Expression,
-        /// The cases, in source order.
+        /// The cases of the `switch`, in source order.
         cases: Vec<SwitchCase>,
     },
     /// `return;` or `return value;`.
@@ -75,7 +75,7 @@ pub enum StatementKind {
         condition: Expression,
         /// The statements that run after each iteration.
         update: Vec<Statement>,
-        /// The body.
+        /// The body of the loop.
         body: Box<Statement>,
     },
     /// `for (variable in collection) body`.
@@ -84,7 +84,7 @@ pub enum StatementKind {
         variable: Box<Declaration>,
         /// The collection: a range, a list or a stack.
         collection: Expression,
-        /// The body.
+        /// The body of the loop.
         body: Box<Statement>,
     },
 }
@@ -105,7 +105,7 @@ pub struct Block {
 pub struct SwitchCase {
     /// The location of the label.
     pub span: Span,
-    /// The label.
+    /// The label of the case.
     pub label: SwitchLabel,
     /// The body, or `None` if the case falls through to the next one.
     pub body: Option<Block>,
@@ -123,13 +123,13 @@ pub enum SwitchLabel {
 /// A parser state, `state name { ... }`.
 #[derive(Debug, Clone)]
 pub struct ParserState {
-    /// The number of the state.
+    /// The id of the state, which is unique in its program.
     pub id: DeclarationId,
     /// The location of the state.
     pub span: Span,
     /// The annotations before the state.
     pub annotations: Vec<Annotation>,
-    /// The name.
+    /// The name of the state.
     pub name: Name,
     /// The statements before the transition.
     pub statements: Vec<Statement>,
@@ -155,7 +155,7 @@ pub enum TransitionKind {
     Select {
         /// The expressions whose values are matched.
         subjects: Vec<Expression>,
-        /// The cases, in source order.
+        /// The cases of the `select`, in source order.
         cases: Vec<SelectCase>,
     },
 }
@@ -165,7 +165,7 @@ pub enum TransitionKind {
 pub struct SelectCase {
     /// The location of the case.
     pub span: Span,
-    /// The key set.
+    /// The key set of the case.
     pub keyset: Expression,
     /// The name of the next state.
     pub next: Name,

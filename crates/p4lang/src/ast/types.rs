@@ -6,7 +6,7 @@ use crate::source::Span;
 /// A reference to a type.
 #[derive(Debug, Clone)]
 pub struct Type {
-    /// The number of the type reference.
+    /// The id of the type reference, which is unique in its program.
     pub id: TypeId,
     /// The location of the type reference.
     pub span: Span,

@@ -183,7 +183,7 @@ pub struct Instance {
 /// A table (§14.2).
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct TableFacts {
-    /// The keys, in order.
+    /// The keys of the table, in order.
     pub keys: Vec<KeyFacts>,
     /// The actions, in order. A table without `default_action` that does not list `NoAction` gets
     /// this action at the end of the list, with [`ActionFacts::is_implicit`] set.
@@ -192,7 +192,7 @@ pub struct TableFacts {
     pub default_action: Option<ActionCallFacts>,
     /// Whether the property `default_action` is `const`.
     pub default_action_is_const: bool,
-    /// The entries, in order.
+    /// The entries of the table, in order.
     pub entries: Vec<EntryFacts>,
     /// Whether the property `entries` is `const`.
     pub entries_are_const: bool,
