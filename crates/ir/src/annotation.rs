@@ -40,8 +40,8 @@ pub enum AnnotationValue {
 }
 
 impl Annotation {
-    /// Returns the text of the only string in the body, without quotes, for annotations of the form
-    /// `@name("x")` or `@name["x"]`. Returns `None` for any other body.
+    /// Returns the only string in the body of an annotation of the form `@name("x")` or
+    /// `@name["x"]`, without its quotes. Returns `None` for any other body.
     #[must_use]
     pub fn single_string(&self) -> Option<&str> {
         match &self.body {

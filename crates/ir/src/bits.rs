@@ -133,13 +133,13 @@ impl Bits {
         self.words.bit(position)
     }
 
-    /// Returns the bit pattern as an unsigned number if it fits in 128 bits.
+    /// Returns the bit pattern as an unsigned number, or `None` if it does not fit in 128 bits.
     #[must_use]
     pub fn to_u128(&self) -> Option<u128> {
         self.words.to_u128()
     }
 
-    /// Returns the bit pattern as an unsigned number if it fits in 64 bits.
+    /// Returns the bit pattern as an unsigned number, or `None` if it does not fit in 64 bits.
     #[must_use]
     pub fn to_u64(&self) -> Option<u64> {
         self.to_u128()?.try_into().ok()

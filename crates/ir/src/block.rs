@@ -41,7 +41,7 @@ pub struct Parser {
 pub struct State {
     /// The name of the state in the source.
     pub name: String,
-    /// The location of the state in the source, if it has one.
+    /// The location of the state in the source, or `None` if it is not known.
     pub location: Option<Location>,
     /// The statements of the state, executed before its transition.
     pub body: Block,
@@ -105,8 +105,8 @@ pub enum Target {
     State(StateId),
     /// The state `accept`.
     Accept,
-    /// The state `reject`. The parser error was set before, and an explicit transition to `reject`
-    /// leaves it unchanged.
+    /// The state `reject`, which ends the parser with an error. An earlier statement has set the
+    /// parser error; a transition to `reject` leaves it unchanged.
     Reject,
 }
 
@@ -145,7 +145,7 @@ pub struct Control {
     pub parameters: Vec<Parameter>,
     /// The declarations of local variables, followed by the statements of the `apply` block.
     pub body: Block,
-    /// The location of the control in the source, if it has one.
+    /// The location of the control in the source, or `None` if it is not known.
     pub location: Option<Location>,
     /// The annotations of the control, as written.
     pub annotations: Vec<Annotation>,

@@ -44,7 +44,8 @@ impl Direction {
 /// A function.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Function {
-    /// The name in the source, followed by the type arguments if the function is generic.
+    /// The name of the function in the source. For a generic function, the type arguments follow
+    /// it.
     pub name: String,
     /// The parameters of the function, in order of declaration.
     pub parameters: Vec<Parameter>,
@@ -57,15 +58,16 @@ pub struct Function {
 /// An action.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Action {
-    /// The control-plane name, such as `MyIngress.forward`.
+    /// The control-plane name of the action, such as `MyIngress.forward`.
     pub name: String,
-    /// The parameters: the directional ones, followed by those that the control plane sets.
+    /// The parameters of the action: those with a direction, followed by those that the control
+    /// plane sets.
     pub parameters: Vec<ActionParameter>,
     /// The statements of the action.
     pub body: Block,
     /// The scope in which the action is declared.
     pub scope: ActionScope,
-    /// The location of the declaration in the source, if it has one.
+    /// The location of the action's declaration in the source, or `None` if it is not known.
     pub location: Option<Location>,
     /// The annotations of the action, as written.
     pub annotations: Vec<Annotation>,
@@ -103,10 +105,11 @@ pub struct ActionParameter {
     /// The declared type of the parameter, or `None` if it is neither a `type` nor a serializable
     /// enumeration.
     pub user_type: Option<UserTypeId>,
-    /// Whether the parameter has the annotation `@__ref` or the direction `rmw` (Simon et al.,
-    /// High-Performance Match-Action Table Updates from within Programmable Software Data Planes,
-    /// ANCS 2021). The value that the action leaves in such a parameter replaces the value in the
-    /// entry before the next packet that matches the entry.
+    /// Whether the parameter refers to the value in the table entry, as the annotation `@__ref` or
+    /// the direction `rmw` states (Simon et al., High-Performance Match-Action Table Updates from
+    /// within Programmable Software Data Planes, ANCS 2021). The value that the action leaves in
+    /// the parameter then replaces the value in the entry before the next packet that matches the
+    /// entry.
     pub reference: bool,
     /// The annotations of the parameter, as written.
     pub annotations: Vec<Annotation>,
@@ -155,7 +158,7 @@ pub struct Table {
     /// The table properties without a field of their own here, by name. Only those with a constant
     /// value are included.
     pub properties: Vec<(String, Value)>,
-    /// The location of the declaration in the source, if it has one.
+    /// The location of the table's declaration in the source, or `None` if it is not known.
     pub location: Option<Location>,
     /// The annotations of the table, as written.
     pub annotations: Vec<Annotation>,
@@ -271,7 +274,7 @@ pub struct Entry {
     pub priority: Option<u32>,
     /// Whether the control plane must not change the entry.
     pub is_const: bool,
-    /// The location of the entry in the source, if it has one.
+    /// The location of the entry in the source, or `None` if it is not known.
     pub location: Option<Location>,
     /// The annotations of the entry, as written.
     pub annotations: Vec<Annotation>,
@@ -378,7 +381,7 @@ pub enum Replicas {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum UpdateMethod {
-    /// The packet writes to the entry in place.
+    /// The packet changes the entry in place, through a pointer.
     #[default]
     Pointer,
     /// The entry is changed at the end of the action, in the same way in which the control plane
@@ -416,7 +419,7 @@ impl UpdateMethod {
 pub struct ExternInstance {
     /// The control-plane name of the instance.
     pub name: String,
-    /// The declared extern type, such as `register` or `Counter`.
+    /// The extern type of the instance, such as `register` or `Counter`.
     pub extern_type: ExternType,
     /// The type arguments of the instance.
     pub type_arguments: Vec<TypeId>,
@@ -427,7 +430,7 @@ pub struct ExternInstance {
     pub arguments: Vec<ConstructorArgument>,
     /// The table to which a direct counter, meter or register belongs. `None` for other externs.
     pub table: Option<TableId>,
-    /// The location of the instantiation in the source, if it has one.
+    /// The location of the instantiation in the source, or `None` if it is not known.
     pub location: Option<Location>,
     /// The annotations of the instance, as written.
     pub annotations: Vec<Annotation>,
@@ -460,7 +463,7 @@ pub struct ValueSet {
     pub size: u64,
     /// The annotations of the value set, as written.
     pub annotations: Vec<Annotation>,
-    /// The location of the declaration in the source, if it has one.
+    /// The location of the value set's declaration in the source, or `None` if it is not known.
     #[serde(default)]
     pub location: Option<Location>,
 }

@@ -131,7 +131,7 @@ pub enum StatementKind {
     },
     /// `packet.lookahead<T>()`. The possible error is `PacketTooShort`.
     Lookahead {
-        /// The place that receives the value.
+        /// The place that receives the bits that were read.
         result: Place,
         /// The type `T`.
         type_id: TypeId,
@@ -180,7 +180,7 @@ pub enum StatementKind {
 /// A case of a `switch` statement.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SwitchCase {
-    /// The labels. The case runs if the subject equals any of them.
+    /// The labels of the case. It runs if the subject of the `switch` equals any of them.
     pub values: Vec<Value>,
     /// The statements of the case.
     pub body: Block,
@@ -208,7 +208,8 @@ pub enum Argument {
     /// than that in which the callee declares its parameters. Arguments are copied out in the order
     /// of the call (P4_16 specification, section 6.8).
     Ordered {
-        /// The position of the argument in the call, which determines when it is copied out.
+        /// The position of the argument in the call. The arguments of a call are copied out in this
+        /// order.
         rank: u32,
         /// The argument, which must not be `Ordered` itself.
         argument: Box<Argument>,
@@ -243,8 +244,7 @@ impl Argument {
     }
 }
 
-/// The extern function or method that a `CallExtern` calls. Names are those of the architecture's
-/// declarations.
+/// The extern function or method that a `CallExtern` calls, by its name in the architecture.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ExternCallee {

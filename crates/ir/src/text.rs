@@ -46,7 +46,7 @@ impl<'p> Excerpts<'p> {
         self.0.expression(expression)
     }
 
-    /// Formats a place.
+    /// Formats a place: a variable or a part of one.
     #[must_use]
     pub fn place(&self, place: &Place) -> String {
         self.0.place(place)
@@ -912,7 +912,7 @@ impl Program {
     }
 }
 
-/// Formats a constant without the information that only its type has, such as the names of members.
+/// Formats a constant whose type is not known, so that members of enumerations appear as numbers.
 struct Literal<'v>(&'v Value);
 
 impl fmt::Display for Literal<'_> {

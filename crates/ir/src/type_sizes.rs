@@ -26,8 +26,8 @@ struct Size {
     parts: u64,
 }
 
-/// The progress of computing a type's size. A type that is needed while it is `Started`
-/// contains itself.
+/// The progress of computing a type's size. If the size of a `Started` type is needed again, the
+/// type contains itself.
 #[derive(Clone, Copy)]
 enum Progress {
     Untouched,

@@ -21,8 +21,8 @@ pub struct Types {
     pub user_types: Vec<UserType>,
 }
 
-/// The map from types to ids for [`Types::intern`]. It is derived from the list of types, so it is
-/// ignored in comparisons.
+/// The ids of the types in a list of types, for [`Types::intern`]. The map is derived from the
+/// list, so comparisons ignore it.
 #[derive(Clone, Default)]
 struct Ids {
     known: HashMap<Type, TypeId>,
@@ -87,8 +87,8 @@ pub enum Type {
 /// A type with fields.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Composite {
-    /// The name in the source. The name of a specialised generic type includes the type arguments,
-    /// and tuples are named `tuple_0` and so on.
+    /// The name of the type in the source. The name of a specialised generic type includes its type
+    /// arguments, and tuples are named `tuple_0` and so on.
     pub name: String,
     /// The kind of the type.
     pub kind: CompositeKind,
@@ -96,7 +96,7 @@ pub struct Composite {
     pub fields: Vec<Field>,
     /// The annotations of the type, as written, such as `@controller_header`.
     pub annotations: Vec<Annotation>,
-    /// The location of the declaration in the source, if it has one.
+    /// The location of the type's declaration in the source, or `None` if it is not known.
     #[serde(default)]
     pub location: Option<Location>,
 }
@@ -149,7 +149,7 @@ pub struct UserType {
     pub kind: UserTypeKind,
     /// The annotations of the type, as written, such as `@p4runtime_translation`.
     pub annotations: Vec<Annotation>,
-    /// The location of the declaration in the source, if it has one.
+    /// The location of the type's declaration in the source, or `None` if it is not known.
     #[serde(default)]
     pub location: Option<Location>,
 }

@@ -74,7 +74,7 @@ use ir::CompileLimits;
 use ir::bits::Bits;
 
 /// Checks a program with the default [`CompileLimits`]. Errors and warnings are reported to
-/// `diagnostics`. The result may be lowered only if there are no errors.
+/// `diagnostics`. The results may be lowered to the IR only if there are no errors.
 pub fn check<'program>(
     program: &'program ast::Program,
     sources: &SourceMap,
@@ -83,7 +83,8 @@ pub fn check<'program>(
     check_within(program, sources, &CompileLimits::default(), diagnostics)
 }
 
-/// Checks a program like [`check`], with the given limits.
+/// Checks a program with the given limits. Errors and warnings are reported to `diagnostics`, as by
+/// [`check`].
 pub fn check_within<'program>(
     program: &'program ast::Program,
     sources: &SourceMap,
@@ -105,7 +106,7 @@ pub fn check_within<'program>(
 pub struct Checked<'program> {
     /// The program that was checked.
     pub program: &'program ast::Program,
-    /// The node with each [`DeclarationId`].
+    /// The nodes of the syntax tree that have a [`DeclarationId`], by this id.
     pub index: Index<'program>,
     expression_types: Vec<Type>,
     conversions: HashMap<ExpressionId, Type>,
@@ -121,13 +122,14 @@ pub struct Checked<'program> {
     errors: Vec<DeclarationId>,
     enum_values: HashMap<DeclarationId, Bits>,
     main: Option<DeclarationId>,
-    /// The remaining budget for computing constants.
+    /// The remaining budget for the computation of constants.
     pub(crate) budget: budget::Budget,
     pub(crate) limits: CompileLimits,
-    /// The extents of declared types.
+    /// The nesting depth and number of parts of each declared type; see the module `extent`.
     extents: HashMap<DeclarationId, extent::Extent>,
     sizes: RefCell<HashMap<Type, Option<size::Sizes>>>,
-    /// The position of each field of the declarations in which a field was looked up, by its name.
+    /// The position of each field, by the declaration of its type and its name. A declaration is
+    /// added when one of its fields is looked up for the first time.
     field_positions: RefCell<HashMap<DeclarationId, HashMap<Arc<str>, usize>>>,
 }
 
@@ -169,12 +171,12 @@ impl<'program> Checked<'program> {
         }
     }
 
-    /// Returns the type of an expression before its context converts it.
+    /// Returns the type that an expression has before its context converts it.
     pub fn type_of(&self, expression: ExpressionId) -> &Type {
         self.expression_types.get(expression.index()).unwrap_or(&Type::Unknown)
     }
 
-    /// Returns the type of an expression after its context has converted it.
+    /// Returns the type that an expression has after its context has converted it.
     ///
     /// The implicit conversions are: an `int` to `bit<W>` or `int<W>`, a member of a serializable
     /// enumeration to its underlying type, a list or record expression to a struct, header, tuple,
@@ -185,31 +187,32 @@ impl<'program> Checked<'program> {
         self.conversions.get(&expression).unwrap_or_else(|| self.type_of(expression))
     }
 
-    /// Returns the type to which the context converts an expression, if it does.
+    /// Returns the type to which the context converts an expression, or `None` if it is not
+    /// converted.
     pub fn conversion(&self, expression: ExpressionId) -> Option<&Type> {
         self.conversions.get(&expression)
     }
 
-    /// Returns the value of an expression before conversion, if it is known at compile time and
-    /// does not depend on constructor parameters. A list or record expression has a value only
-    /// after conversion; see [`Checked::evaluate`].
+    /// Returns the value of an expression before its conversion, or `None` if the value is not
+    /// known at compile time or depends on constructor parameters. A list or record expression has
+    /// a value only after its conversion; see [`Checked::evaluate`].
     pub fn constant(&self, expression: ExpressionId) -> Option<&Constant> {
         self.constants.get(&expression)
     }
 
-    /// Returns the entity to which a path or member expression refers. The callee of a call has a
-    /// resolution too.
+    /// Returns the entity to which a path or member expression refers, or `None` for other
+    /// expressions. The callee of a call is such an expression too.
     pub fn resolution(&self, expression: ExpressionId) -> Option<&Resolution> {
         self.resolutions.get(&expression)
     }
 
-    /// Returns the facts about a call expression.
+    /// Returns the facts about a call expression, or `None` for any other expression.
     pub fn call(&self, expression: ExpressionId) -> Option<&Call> {
         self.calls.get(&expression)
     }
 
-    /// Returns the construction and the call of a direct invocation, by the type reference in its
-    /// statement.
+    /// Returns the construction and the call of a direct invocation, `T.apply(...)`. `target` is
+    /// the reference to `T` in the statement.
     pub fn direct_application(&self, target: TypeId) -> Option<&DirectApplication> {
         self.direct_applications.get(&target)
     }
@@ -219,25 +222,25 @@ impl<'program> Checked<'program> {
         self.types.get(id.index()).unwrap_or(&Type::Unknown)
     }
 
-    /// Returns the type of a declared value, which is a constant, variable, parameter, field, value
-    /// set (for which it is the type of an element), instance, table or enumeration member. For the
-    /// declaration of a type, returns that type, with its own type parameters as type arguments.
+    /// Returns the type of a declared constant, variable, parameter, field, instance, table or
+    /// enumeration member, or the type of the elements of a value set. For the declaration of a
+    /// type, returns the declared type, with its own type parameters as type arguments.
     pub fn declared_type(&self, id: DeclarationId) -> &Type {
         self.declared_types.get(id.index()).unwrap_or(&Type::Unknown)
     }
 
-    /// Returns the facts about an instantiation.
+    /// Returns the facts about a declared instance, or `None` for any other declaration.
     pub fn instance(&self, id: DeclarationId) -> Option<&Instance> {
         self.instances.get(&id)
     }
 
-    /// Returns the facts about a table.
+    /// Returns the facts about a table, or `None` for any other declaration.
     pub fn table(&self, id: DeclarationId) -> Option<&TableFacts> {
         self.tables.get(&id)
     }
 
-    /// Returns the table of a `switch` on `table.apply().action_run`, by the subject of the
-    /// `switch`. The labels of such a `switch` are resolved to actions.
+    /// Returns the table whose `action_run` a `switch` examines, given the subject of the `switch`.
+    /// The labels of such a `switch` name actions. Returns `None` for any other subject.
     pub fn switch_table(&self, subject: ExpressionId) -> Option<DeclarationId> {
         self.switch_on_actions.get(&subject).copied()
     }
@@ -252,13 +255,13 @@ impl<'program> Checked<'program> {
         self.errors.first().copied().filter(|first| &*self.name(*first) == "NoError")
     }
 
-    /// Returns the package instance `main`.
+    /// Returns the declaration of the package instance `main`, or `None` if the program has none.
     pub fn main(&self) -> Option<DeclarationId> {
         self.main
     }
 
-    /// Returns the underlying type of a serializable enumeration, or the type from which a `type`
-    /// is declared. Resolves one level of declarations. Returns `None` for other types.
+    /// Returns the underlying type of a serializable enumeration, or the type on which a `type`
+    /// declaration is based, which may be another `type`. Returns `None` for other types.
     pub fn underlying(&self, ty: &Type) -> Option<&Type> {
         let id = match ty {
             Type::SerializableEnum(id) | Type::NewType(id) => *id,
@@ -271,7 +274,8 @@ impl<'program> Checked<'program> {
         }
     }
 
-    /// Returns the type parameters of a generic declaration, in order.
+    /// Returns the type parameters of a declaration, in order. The list is empty if it is not
+    /// generic.
     pub fn type_parameters(&self, id: DeclarationId) -> &'program [ast::TypeParameter] {
         match self.index.get(id) {
             Some(Node::Method(method)) => &method.prototype.type_parameters,
@@ -293,7 +297,8 @@ impl<'program> Checked<'program> {
         }
     }
 
-    /// Returns the type arguments of `named`, by the type parameters of its declaration.
+    /// Returns the types that the type parameters of a declared type stand for: the type arguments
+    /// of `named`.
     pub fn bindings(&self, named: &Named) -> Bindings {
         self.type_parameters(named.declaration)
             .iter()
@@ -302,8 +307,8 @@ impl<'program> Checked<'program> {
             .collect()
     }
 
-    /// Returns the fields of a struct, header or header union, with the type arguments substituted
-    /// in their types. Returns an empty list for other types.
+    /// Returns the fields of a struct, header or header union. Type arguments are substituted in
+    /// the fields' types. Returns an empty list for other types.
     pub fn fields(&self, ty: &Type) -> Vec<Field<'program>> {
         let Some((named, fields)) = self.declared_fields(ty) else { return Vec::new() };
         ir::meter::count(fields.len());
@@ -314,9 +319,9 @@ impl<'program> Checked<'program> {
             .collect()
     }
 
-    /// Returns the field with the given name and its position among the fields of its type. Unlike
-    /// a search of [`Self::fields`], this takes no time for the other fields after the first call
-    /// for a declaration.
+    /// Returns the field of a type with the given name, and its position among the fields. The
+    /// first call for a declaration indexes its fields by name, so that later calls need not search
+    /// [`Self::fields`].
     pub(crate) fn field_named(
         &self,
         ty: &Type,
@@ -336,8 +341,8 @@ impl<'program> Checked<'program> {
         Some((position, Field { field, ty }))
     }
 
-    /// Returns the type's name and the fields of its declaration, if it is a struct, a header or a
-    /// header union.
+    /// Returns the name of a struct, header or header union and the fields of its declaration, or
+    /// `None` for other types.
     fn declared_fields<'t>(
         &self,
         ty: &'t Type,
@@ -366,9 +371,9 @@ pub struct Field<'program> {
 /// The values of constructor parameters and type parameters in one instance.
 #[derive(Debug, Clone, Default)]
 pub struct Environment {
-    /// The values of constructor parameters, and of local constants that depend on them.
+    /// The values of the constructor parameters, and of the local constants that depend on them.
     pub values: HashMap<DeclarationId, Constant>,
-    /// The types that type parameters stand for.
+    /// The types that the type parameters stand for.
     pub types: Bindings,
 }
 

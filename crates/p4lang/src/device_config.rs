@@ -86,8 +86,8 @@ pub fn from_device_config_within(
     loaded.map_err(no_thread)?
 }
 
-/// Converts a program to the configuration with which a controller would push it. The cookie is a
-/// hash of the program.
+/// Converts a program to the configuration that a controller would push for it. The configuration's
+/// cookie is a hash of the program.
 ///
 /// # Errors
 /// Returns a description of all problems if no P4Info can be generated for the program.

@@ -73,9 +73,9 @@ pub fn lower(
     (!failed).then_some(lowering.program)
 }
 
-/// The largest number of statements, expressions, variables and instances of a lowered program. It
-/// can grow exponentially with the length of the text, since each instance of a control has its own
-/// copies.
+/// The largest number of elements (statements, expressions, variables and instances) of a lowered
+/// program. The number can grow exponentially with the length of the text, since each instance of a
+/// control has its own copies.
 const MOST_ELEMENTS: u32 = 1 << 20;
 /// The number of elements that an instance, or a specialisation of a function, adds to the count of
 /// [`MOST_ELEMENTS`] in addition to its contents.
@@ -133,8 +133,8 @@ struct BoundControl<'a> {
     copies: Vec<(Vec<Entity>, ir::ControlId)>,
 }
 
-/// A control whose body is not lowered yet, because the extern objects among its arguments are
-/// known only when it is first applied.
+/// A control whose body is not lowered yet. The extern objects among its arguments are known only
+/// when the control is first applied.
 #[derive(Clone)]
 struct PendingControl<'a> {
     declaration: &'a ast::Declaration,
@@ -194,8 +194,8 @@ struct KnownTypes {
     ids: HashMap<Type, ir::TypeId>,
     /// The ids of tuples and records, which have no names, by their fields.
     unnamed: HashMap<types::Unnamed, ir::TypeId>,
-    /// The number of names of the form `tuple_N` or `record_N` that are in use, including those of
-    /// declared types.
+    /// The number of names of the form `tuple_N` or `record_N` in use, including names of declared
+    /// types that have this form by chance.
     names: usize,
     user_types: HashMap<DeclarationId, ir::UserTypeId>,
     enums: HashMap<DeclarationId, ir::EnumId>,

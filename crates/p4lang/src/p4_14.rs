@@ -25,7 +25,8 @@ const DECLARATIONS: [&[&str]; 13] = [
     &["action_selector", "_", "{"],
 ];
 
-/// Returns the error that replaces all others if the program is written in P4_14.
+/// Returns an error, which replaces all other errors, if the program is written in P4_14, and
+/// `None` otherwise.
 pub(crate) fn recognise(tokens: &Tokens) -> Option<Diagnostic> {
     let span = (0..tokens.list.len()).find_map(|position| declaration(tokens, position))?;
     Some(

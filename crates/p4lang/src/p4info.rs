@@ -67,9 +67,9 @@ pub fn generate(program: &Program) -> Result<P4Info, Vec<P4InfoError>> {
     if errors.is_empty() { Ok(info) } else { Err(errors.found) }
 }
 
-/// Formats errors of a program as text that ends in a line break. Each error has its source line
-/// and a caret if `sources` contains the location. An error without a location is printed with
-/// `name` in its place.
+/// Formats errors of a program as text that ends in a line break. An error is printed with its
+/// source line and a caret if `sources` contains its location. An error without a location is
+/// printed with `name` in the place of the location.
 pub fn render(
     program: &Program,
     errors: &[P4InfoError],
@@ -219,8 +219,8 @@ fn has_main(program: &Program) -> bool {
     !matches!(&program.architecture, Architecture::Other(name) if name.is_empty())
 }
 
-/// Whether p4c would write a `type_info`, even an empty one. p4c adds the message when it looks up
-/// a type, which it does for each extern object with a name, regardless of the object's type.
+/// Returns whether p4c writes the message `type_info` for the program, even an empty one. p4c adds
+/// the message when it looks up a type, as it does for each extern object with a name.
 fn has_type_info(program: &Program, reach: &Reach, info: &P4Info) -> bool {
     program.externs.iter().any(|instance| instance.name != instance.extern_type.name())
         || !info.tables.is_empty()

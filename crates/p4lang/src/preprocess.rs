@@ -69,8 +69,7 @@ pub struct Tokens {
 
 /// Preprocesses the file `program` of `sources` and the files that it includes.
 ///
-/// Errors are reported to `diagnostics`. The result has the tokens that could be read in spite of
-/// them.
+/// Errors are reported to `diagnostics`. Even then, the tokens that could be read are returned.
 pub fn preprocess(
     program: FileId,
     options: &Options,

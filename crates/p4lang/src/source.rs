@@ -60,7 +60,7 @@ impl Span {
     }
 }
 
-/// A position in a source file as it is printed.
+/// A position in a source file, as diagnostics print it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Location<'map> {
     /// The file name, as changed by `#line` directives.

@@ -68,8 +68,8 @@ pub struct AnnotationToken {
 }
 
 impl Annotation {
-    /// Returns the string of an annotation whose body is a single string, `@name("x")` or
-    /// `@name["x"]`, and `None` for other annotations.
+    /// Returns the string in an annotation of the form `@name("x")` or `@name["x"]`, and `None` for
+    /// any other annotation.
     pub fn string(&self) -> Option<&str> {
         match &self.body {
             AnnotationBody::Unstructured(tokens) => match tokens.as_slice() {
@@ -99,8 +99,9 @@ impl Annotation {
         }
     }
 
-    /// Splits the tokens between the parentheses at commas outside nested brackets. Returns an
-    /// empty list for `@name()` and for other forms of body.
+    /// Returns the arguments of an unstructured annotation: the tokens between its parentheses,
+    /// split at commas outside nested brackets. Returns an empty list for `@name()` and for other
+    /// forms of body.
     pub fn arguments(&self) -> Vec<&[AnnotationToken]> {
         let tokens = self.tokens();
         if tokens.is_empty() {

@@ -65,7 +65,8 @@ pub enum DeclarationKind {
     },
     /// `action name(...) { ... }`.
     Action {
-        /// The parameters. Those without a direction come last and are set by the control plane.
+        /// The parameters of the action. The control plane sets those without a direction, which
+        /// come last.
         parameters: Vec<Parameter>,
         /// The body of the action.
         body: Block,
@@ -276,7 +277,7 @@ pub struct Method {
     pub span: Span,
     /// The annotations before the method.
     pub annotations: Vec<Annotation>,
-    /// Whether the method is `abstract`, so that instantiations implement it.
+    /// Whether the method is `abstract`, so that the initializer blocks of instances implement it.
     pub is_abstract: bool,
     /// The name of the method.
     pub name: Name,
@@ -435,7 +436,7 @@ impl KeyElement {
 pub struct ActionReference {
     /// The location of the reference.
     pub span: Span,
-    /// The annotations before the action, such as `@tableonly` and `@defaultonly`.
+    /// The annotations before the reference, such as `@tableonly` and `@defaultonly`.
     pub annotations: Vec<Annotation>,
     /// The action, which is always an [`super::ExpressionKind::Path`].
     pub action: Expression,

@@ -154,7 +154,7 @@ pub enum ExpressionKind {
 /// An integer literal (§6.4.3.2).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct IntegerLiteral {
-    /// The value of the digits. It may exceed the width, which the checker reports.
+    /// The number that the digits denote. The checker reports a number that exceeds the width.
     pub value: BigUint,
     /// The width prefix, or `None` for an arbitrary-precision `int`.
     pub width: Option<IntegerWidth>,
@@ -162,7 +162,7 @@ pub struct IntegerLiteral {
     pub base: u8,
 }
 
-/// The width prefix of an integer literal, such as `8w` or `8s`.
+/// The width prefix of an integer literal, such as `8w` (for `bit<8>`) or `8s` (for `int<8>`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct IntegerWidth {
     /// The number of bits.

@@ -392,7 +392,7 @@ impl Loader<'_> {
             .collect()
     }
 
-    /// Returns an expression that reads a place.
+    /// Returns an expression that reads a place, or `None` if the place does not exist.
     pub(super) fn read_place(&self, place: Place) -> Option<Expression> {
         let type_id = self.program.place_type(&place)?;
         Some(Expression { type_id, kind: ExpressionKind::Read(place) })

@@ -47,9 +47,9 @@ impl Checker<'_, '_> {
         });
     }
 
-    /// Checks a call of `add_entry`. It must be in the default action of a table with
-    /// `add_on_miss`, and must name another action of that table whose parameters have the types of
-    /// the given values.
+    /// Checks a call of `add_entry`, which must be in the default action of a table with
+    /// `add_on_miss`. It must name another action of that table, whose parameters have the types of
+    /// the values that the call passes.
     pub(super) fn add_entry_rules(&mut self, call: &AddEntryCall) {
         let mut tables: Vec<DeclarationId> = self
             .out

@@ -12,8 +12,8 @@ use crate::diagnostic::{Diagnostic, LIMIT};
 use crate::source::Span;
 use ir::Exceeded;
 
-/// The budget of every program, in units of [`size`]. It corresponds to several hundred megabytes
-/// and several tenths of a second.
+/// The part of the budget that does not depend on the length of the program, in units of [`size`].
+/// Computations that exhaust it take several hundred megabytes and several tenths of a second.
 const ALLOWANCE: u64 = 1 << 22;
 /// The additional budget for each byte of the program's text.
 const PER_BYTE: u64 = 64;

@@ -40,7 +40,7 @@ pub(super) struct Checker<'program, 'run> {
 pub(super) struct Fitting {
     /// The specialised types whose fields all have permitted types.
     pub(super) fit: HashSet<Type>,
-    /// A map from types to whether they contain only numbers, so that a header may contain them.
+    /// Whether each type consists of numbers only, so that a header may contain it.
     pub(super) only_bits: HashMap<Type, bool>,
 }
 
@@ -71,7 +71,8 @@ pub(super) struct Scope {
     pub(super) names: HashMap<Arc<str>, Vec<DeclarationId>>,
 }
 
-/// The position of the checker in the program, which determines what is permitted.
+/// The construct of the program that is being checked, such as a parser state. It determines what
+/// is permitted.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Context {
     pub(super) parser: Option<DeclarationId>,
@@ -113,8 +114,8 @@ impl Info {
         Self { ty, place: false, known: true }
     }
 
-    /// Returns the facts for an expression with an error. It fits every context, so that no errors
-    /// are reported that are only consequences.
+    /// Returns the facts for an expression with an error. Such an expression fits every context, so
+    /// that the error is reported only once.
     pub(super) fn unknown() -> Self {
         Self { ty: Type::Unknown, place: true, known: true }
     }

@@ -33,9 +33,9 @@ pub enum Constant {
         value: Bits,
     },
     /// The fields or elements, in order, of a struct, a valid header, a tuple, a `list` or a header
-    /// stack. Also a list expression before it is converted.
+    /// stack, or of a list expression that was not converted yet.
     Composite(Vec<Constant>),
-    /// A record expression before it is converted.
+    /// The fields of a record expression that was not converted yet.
     Record(Vec<(Arc<str>, Constant)>),
     /// `{#}`: an invalid header or header union.
     Invalid,

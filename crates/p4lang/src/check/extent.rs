@@ -76,7 +76,7 @@ impl Extent {
         Self { variables: HashMap::from([(parameter, Occurrence::ITSELF)]), ..Self::default() }
     }
 
-    /// Adds the extent of an inner type that occurs at `place`.
+    /// Adds the extent of an inner type, which the type contains in the way that `place` describes.
     fn hold(&mut self, inner: &Self, place: Occurrence) {
         fn add(sum: &mut u64, number: u64, times: u64) {
             *sum = sum.saturating_add(number.saturating_mul(times));
@@ -209,7 +209,7 @@ impl Checked<'_> {
 
 impl Checker<'_, '_> {
     /// Returns the type if it is within the limits. Otherwise reports an error and returns
-    /// `Unknown`.
+    /// [`Type::Unknown`].
     pub(super) fn admitted(&mut self, ty: Type, span: Span) -> Type {
         let extent = self.out.extent(&ty);
         if self.admits(&extent, span) { ty } else { Type::Unknown }

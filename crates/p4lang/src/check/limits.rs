@@ -49,8 +49,8 @@ impl<'program> Checker<'program, '_> {
         }
     }
 
-    /// Visits the expressions in the bodies of a declaration, except those of unused local
-    /// declarations.
+    /// Calls `visit` with the expressions in the bodies of a declaration, except those in local
+    /// declarations that are unused.
     pub(super) fn expressions_in(
         &self,
         of: &'program Declaration,

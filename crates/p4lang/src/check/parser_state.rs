@@ -212,7 +212,8 @@ impl<'program> Checker<'program, '_> {
         }
     }
 
-    /// Checks a key set against the types of the subjects that it is compared with.
+    /// Checks a key set against `types`, the types of the subjects with which it is compared. If
+    /// `must_be_known` is true, its values must be known at compile time.
     pub(super) fn key_set(&mut self, key_set: &Expression, types: &[Type], must_be_known: bool) {
         let outer = std::mem::replace(&mut self.context.in_key_set, true);
         let info = self.expression(key_set);

@@ -41,11 +41,11 @@ pub enum Type {
         /// The largest width `W` in bits.
         max_width: u32,
     },
-    /// `tuple<T, ...>`. Also the type of a list expression `{a, b}` before conversion, and the type
-    /// that a type parameter stands for if the argument is such an expression.
+    /// `tuple<T, ...>`, or the type of a list expression `{a, b}` before its conversion. A type
+    /// parameter stands for the latter if its argument is such an expression.
     Tuple(Arc<[Type]>),
-    /// The type of a record expression `{x = a, y = b}` before conversion: a struct without a name.
-    /// Also the type that a type parameter stands for if the argument is such an expression.
+    /// The type of a record expression `{x = a, y = b}` before its conversion: a struct without a
+    /// name. A type parameter stands for this type if its argument is such an expression.
     Record(Arc<[(Arc<str>, Type)]>),
     /// `list<T>`.
     List(Arc<Type>),
@@ -147,8 +147,8 @@ impl Type {
         matches!(self, Self::Unknown)
     }
 
-    /// Whether the type has more parts, when written out, than any reasonable program needs. Nested
-    /// types can grow exponentially with the program. They are refused where they arise, so that
+    /// Whether the type has more parts, when written out, than any reasonable program needs. Types
+    /// can grow exponentially with the program. A huge type is refused where it arises, so that
     /// every traversal of a type is short.
     pub(super) fn is_huge(&self) -> bool {
         let mut parts = 0_u32;

@@ -81,7 +81,8 @@ fn code(checked: &Checked<'_>, declaration: &Declaration, found: &mut Found) {
     }
 }
 
-/// Whether a variable of this type has values that must be assigned, other than headers.
+/// Whether values of this type have parts that must be assigned. Headers need not be, since they
+/// start as invalid.
 pub(super) fn holds_values(ty: &Type, depth: u32) -> bool {
     match ty {
         Type::Bits { width, .. } => *width > 0,

@@ -6,9 +6,9 @@ use ir::{
     Argument, Block, ExpressionKind, ExternCallee, ExternFunction, Program, StatementKind, Value,
 };
 
-/// Resolves the names in the default actions of all tables with `add_on_miss`. A name that is not
-/// in the table's list of actions, which the checker refuses, is left unresolved; such a call adds
-/// no entry.
+/// Replaces the names of actions in calls of `add_entry` with the actions, in the default actions
+/// of all tables with `add_on_miss`. A name that is not in the table's list of actions, which the
+/// checker refuses, is left as it is; such a call adds no entry.
 pub(super) fn resolve_added_actions(program: &mut Program) {
     for table in program.tables.iter().filter(|table| table.add_on_miss) {
         let listed: Vec<(ir::ActionId, String)> = table

@@ -19,7 +19,8 @@ struct Site<'a, 'c> {
 }
 
 impl<'a> Lowering<'a> {
-    /// Lowers a call. Returns its value if it has one and `wanted` is true.
+    /// Lowers a call to statements. Returns an expression for the value of the call if `wanted` is
+    /// true and it has a value.
     pub(super) fn call(
         &mut self,
         expression: &'a ast::Expression,

@@ -8,8 +8,8 @@ use ir::bits::Bits;
 use ir::{self, Expression, ExpressionKind, Value};
 
 impl<'a> Lowering<'a> {
-    /// Evaluates an expression at compile time in the current scope, with the type that its context
-    /// requires. Returns `None` if it has no constant value.
+    /// Evaluates an expression in the current scope, and converts its value to the type that its
+    /// context requires. Returns `None` if the value is not known at compile time.
     pub(super) fn evaluate(&self, expression: &'a ast::Expression) -> Option<Constant> {
         let known = self.checked.constant(expression.id).is_some()
             || !self.scope.environment.values.is_empty()

@@ -246,8 +246,8 @@ impl<'a> Lowering<'a> {
         self.constructed_as(value, None)
     }
 
-    /// Lowers a constructor argument. If it constructs an extern, the instance is named
-    /// `of_extern`.
+    /// Lowers a constructor argument. If the argument constructs an extern object, the object is
+    /// named `of_extern`.
     fn constructed_as(
         &mut self,
         value: &'a ast::Expression,
@@ -631,8 +631,8 @@ impl<'a> Lowering<'a> {
         }
     }
 
-    /// Lowers the anonymous instances of direct invocations. As in p4c, they precede all other
-    /// local declarations.
+    /// Lowers the anonymous instances of the direct invocations in `statements`. As in p4c, they
+    /// precede all other local declarations.
     pub(super) fn direct_instances(&mut self, statements: &'a [ast::Statement]) {
         let checked = self.checked;
         let mut targets = Vec::new();
@@ -671,8 +671,8 @@ impl<'a> Lowering<'a> {
         }
     }
 
-    /// Whether the declaration is an instance of a parser or control. p4c removes such an instance
-    /// if it is never applied, but keeps extern objects.
+    /// Whether a declaration is that of an instance of a parser or control. p4c removes such an
+    /// instance if it is never applied. It keeps instances of externs.
     pub(super) fn is_block_instance(&self, declaration: &'a ast::Declaration) -> bool {
         self.checked
             .instance(declaration.id)
@@ -720,8 +720,8 @@ impl<'a> Lowering<'a> {
         Some(Entity::Action(id))
     }
 
-    /// Instantiates the externs that are constructed in table properties. P4Info lists them at the
-    /// position of their tables.
+    /// Instantiates the externs that are constructed in table properties. P4Info lists them in the
+    /// order of their tables.
     fn anonymous_externs(&mut self) {
         for nameless in std::mem::take(&mut self.deferred.anonymous_externs) {
             let AnonymousExtern { table, role, name, call, scope, annotations } = nameless;

@@ -19,8 +19,8 @@ pub(super) fn local_name(annotations: &[Annotation], declared: &str) -> String {
         .to_owned()
 }
 
-/// Prefixes a local name with the names of the enclosing instances, unless a leading dot makes it
-/// absolute.
+/// Returns a local name, prefixed with the names of the enclosing instances. A leading dot makes
+/// the name absolute, so that it gets no prefix.
 pub(super) fn qualified(prefix: &str, local: &str) -> String {
     if let Some(absolute) = local.strip_prefix('.') {
         absolute.to_owned()

@@ -223,9 +223,9 @@ impl<'a> Lowering<'a> {
 
     /// Adds the top-level actions in `usage` to the scope of a control.
     ///
-    /// p4c puts a copy of these actions into each control of the package. If `@name` sets a
-    /// relative name, it is prefixed with the name of that control, so the action is a different
-    /// one in each control. Any other action has its declared name in all controls.
+    /// p4c puts a copy of these actions into each control of the package that uses them. An action
+    /// with a relative name in `@name` is a different one in each control, since its name is
+    /// prefixed with that of the control. Any other action has its declared name in all controls.
     pub(super) fn global_actions(&mut self, usage: &Usage, scope: &mut super::Scope) {
         let control = scope.prefix.split('.').next().unwrap_or_default().to_owned();
         for id in &usage.global_actions {

@@ -15,7 +15,7 @@ use p4runtime::proto::config::{
 use super::fault::{Faults, P4InfoErrorKind};
 use ir::{Annotation, AnnotationBody, AnnotationValue};
 
-/// The annotations whose bodies p4c parses as expressions before it prints them.
+/// The names of the annotations whose bodies p4c parses as expressions before it prints them.
 const EXPRESSION_LISTS: [&str; 6] =
     ["command_line", "field_list", "length", "match", "synchronous", "priority"];
 
@@ -30,8 +30,8 @@ pub(super) fn hidden(annotations: &[Annotation]) -> bool {
     find(annotations, "hidden").is_some()
 }
 
-/// Returns the name that `@name` sets, or `name`. A leading dot, which marks an absolute name, is
-/// removed.
+/// Returns the name that the annotation `@name` sets, or `name` if there is no such annotation. A
+/// leading dot, which marks an absolute name, is removed.
 pub(super) fn control_plane_name<'a>(annotations: &'a [Annotation], name: &'a str) -> &'a str {
     let name = find(annotations, "name").and_then(Annotation::single_string).unwrap_or(name);
     name.strip_prefix('.').unwrap_or(name)

@@ -19,8 +19,8 @@ pub(super) fn of_value(value: &Value) -> Option<Vec<u8>> {
     }
 }
 
-/// Returns a constant padded to the `width` in bits of the type that controllers use for it. If
-/// `width` is 0, the constant keeps its own width.
+/// Returns the bytes of a constant, padded to `width`, the width in bits of the type that
+/// controllers use for it. If `width` is 0, the constant keeps its own width.
 pub(super) fn of_value_in(value: &Value, width: i32) -> Option<Vec<u8>> {
     let bytes = of_value(value)?;
     let wanted = usize::try_from(width).map_or(0, |bits| bits.div_ceil(8));

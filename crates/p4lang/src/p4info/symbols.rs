@@ -150,7 +150,7 @@ impl Symbols {
         self.ids.get(&(kind as u8, name.to_owned())).copied().unwrap_or(0)
     }
 
-    /// Returns the shortest dotted suffix of `name` that no other name has.
+    /// Returns the alias of `name`: its shortest dotted suffix that no other name has.
     pub(super) fn alias<'a>(&self, name: &'a str) -> &'a str {
         self.suffixes.shortest_unique(name)
     }

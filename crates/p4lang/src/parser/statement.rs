@@ -10,7 +10,8 @@ use crate::ast::{
 use crate::lexer::TokenKind;
 use crate::source::Span;
 
-/// The kind of body, which determines the statements that are allowed in it.
+/// The kind of declaration whose body contains a statement. It determines which statements are
+/// allowed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Body {
     /// The body of a control, an action or a function.

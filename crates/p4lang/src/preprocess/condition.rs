@@ -332,8 +332,8 @@ impl Operator {
     }
 }
 
-/// Parses an integer in C's notation, with its suffixes. Returns `None` for other text and for
-/// values beyond 64 bits.
+/// Parses an integer in C's notation, which may have suffixes such as `UL`. Returns `None` for any
+/// other text, and for a value that does not fit in 64 bits.
 fn number(text: &str) -> Option<i64> {
     let digits = text.trim_end_matches(['u', 'U', 'l', 'L']);
     let (radix, digits) = match digits.as_bytes() {

@@ -155,7 +155,7 @@ impl Preprocessor<'_> {
         true
     }
 
-    /// Consumes the next token if it is `(`, and returns whether it was.
+    /// Consumes the next token if it is `(`. Returns whether it is.
     fn opening_follows(&mut self) -> bool {
         let mut ended = 0;
         for context in self.expansion.stack.iter().rev() {
