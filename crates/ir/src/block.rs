@@ -156,7 +156,7 @@ pub struct Control {
 pub struct Package {
     /// The name of the package type, such as `V1Switch` or `IngressPipeline`.
     pub name: String,
-    /// The constructor arguments, in the order in which the parameters are declared.
+    /// The constructor arguments of the package, in the order in which the parameters are declared.
     pub arguments: Vec<PackageArgument>,
 }
 

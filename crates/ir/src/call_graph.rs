@@ -48,7 +48,7 @@ pub(super) fn check(program: &Program, limits: &CompileLimits) -> Result<(), Vio
     }
 }
 
-/// A callable of the program, as one call refers to it.
+/// The callee of a call: an action, a function, a control, a parser or a table.
 #[derive(Clone, Copy)]
 enum Callee {
     Action(ActionId),
@@ -160,7 +160,7 @@ impl Graph {
     }
 }
 
-/// Calls `visit` with the callee of every call in the blocks, in any order of nesting.
+/// Calls `visit` with the callee of every call in the blocks, at any nesting depth.
 fn each_call<'b>(blocks: impl IntoIterator<Item = &'b Block>, visit: &mut dyn FnMut(Callee)) {
     let mut open: Vec<&Block> = blocks.into_iter().collect();
     while let Some(block) = open.pop() {

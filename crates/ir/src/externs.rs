@@ -138,8 +138,8 @@ names! {
 }
 
 names! {
-    /// A type of extern objects. The types of v1model begin with `V1` here, because PSA and PNA
-    /// declare types of similar names, such as `register` and `Register`, whose methods have
+    /// A type of extern objects. The variants for types of v1model begin with `V1`, because PSA and
+    /// PNA declare types of similar names, such as `register` and `Register`, whose methods have
     /// different parameters.
     ExternType {
         V1ActionProfile = "action_profile",

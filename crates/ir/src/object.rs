@@ -301,7 +301,8 @@ pub struct TableStorage {
     pub replicas: Replicas,
     /// The option `update`: the method by which a packet changes its entry.
     pub update: UpdateMethod,
-    /// The option `synced`: whether a lock per entry is held while an action runs.
+    /// The option `synced`: whether a packet holds a lock of the entry while the entry's action
+    /// runs.
     pub synchronised: bool,
 }
 
@@ -394,10 +395,10 @@ pub enum UpdateMethod {
 }
 
 impl UpdateMethod {
-    /// All methods, in the order in which the paper describes them.
+    /// All update methods, in the order in which the paper describes them.
     pub const ALL: [Self; 3] = [Self::Pointer, Self::Change, Self::Digest];
 
-    /// Returns the name of the method in `@tableconfig`, command-line flags and results.
+    /// Returns the name of the update method in `@tableconfig`, command-line flags and results.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -407,7 +408,7 @@ impl UpdateMethod {
         }
     }
 
-    /// Returns the method with the given name, or `None` if there is none.
+    /// Returns the update method with the given name, or `None` if there is none.
     #[must_use]
     pub fn named(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|method| method.name() == name)

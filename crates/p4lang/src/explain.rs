@@ -34,7 +34,7 @@ pub fn dot(graphs: &[Graph]) -> String {
     dot::dot(graphs)
 }
 
-/// Formats the graphs as one SVG drawing, with the graphs below each other.
+/// Formats the graphs as one SVG drawing, one below the other.
 #[must_use]
 pub fn svg(graphs: &[Graph]) -> String {
     svg::svg(graphs)

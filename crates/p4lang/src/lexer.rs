@@ -234,7 +234,7 @@ pub(crate) struct Token {
 /// A line continuation in a file: a backslash and a line break, which are removed from the text.
 #[derive(Debug, Clone, Copy)]
 struct Splice {
-    /// The offset in the text without continuations at which this one was removed.
+    /// The offset, in the text without continuations, at which this continuation was removed.
     at: usize,
     /// The total length in bytes of this continuation and all previous ones.
     removed: usize,

@@ -104,7 +104,7 @@ pub enum DeclarationKind {
     },
     /// `enum name { ... }`, or with an underlying type, `enum bit<8> name { ... }`.
     Enum {
-        /// The underlying type of a serializable enumeration.
+        /// The underlying type of a serializable enumeration, or `None` for other enumerations.
         underlying: Option<Type>,
         /// The members of the enumeration.
         members: Vec<EnumMember>,
@@ -171,7 +171,7 @@ pub struct EnumMember {
     pub annotations: Vec<Annotation>,
     /// The name of the member.
     pub name: Name,
-    /// The value, if the enumeration is serializable.
+    /// The value of the member, or `None` if the enumeration is not serializable.
     pub value: Option<Expression>,
 }
 

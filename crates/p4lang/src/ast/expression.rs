@@ -183,7 +183,8 @@ pub struct NamedExpression {
 /// An argument of a call.
 #[derive(Debug, Clone)]
 pub struct Argument {
-    /// The name of the parameter, if the argument is named.
+    /// The name of the parameter, or `None` if the position of the argument determines the
+    /// parameter.
     pub name: Option<Name>,
     /// The value, which is [`ExpressionKind::DontCare`] for `_`.
     pub value: Expression,

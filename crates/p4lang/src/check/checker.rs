@@ -29,8 +29,8 @@ pub(super) struct Checker<'program, 'run> {
     pub(super) members: Members,
     pub(super) postponed: Postponed,
     pub(super) constructing: Constructing<'program>,
-    /// Whether the next declaration is a local of a parser or control, which may hide the
-    /// parameters.
+    /// Whether the next declaration is a local one of a parser or control, whose name may hide that
+    /// of a parameter.
     pub(super) hides_parameters: bool,
     pub(super) fitting: Fitting,
 }

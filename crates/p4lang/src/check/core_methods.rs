@@ -9,7 +9,8 @@ use crate::diagnostic::Diagnostic;
 use crate::source::Span;
 
 impl Checker<'_, '_> {
-    /// Checks the rules for the callee of a call, after the call was recorded.
+    /// Checks the rules that core.p4 and the architectures state for the callee of a call. The call
+    /// was recorded before.
     pub(super) fn after_call(&mut self, expression: &Expression, arguments: &[Argument]) {
         let Some(call) = self.out.calls.get(&expression.id).cloned() else { return };
         if let Callee::ExternFunction(id)

@@ -76,7 +76,8 @@ impl Extent {
         Self { variables: HashMap::from([(parameter, Occurrence::ITSELF)]), ..Self::default() }
     }
 
-    /// Adds the extent of an inner type, which the type contains in the way that `place` describes.
+    /// Adds the extent (depth and number of parts) of an inner type, which the type contains in the
+    /// way that `place` describes.
     fn hold(&mut self, inner: &Self, place: Occurrence) {
         fn add(sum: &mut u64, number: u64, times: u64) {
             *sum = sum.saturating_add(number.saturating_mul(times));
@@ -99,8 +100,8 @@ impl Extent {
         }
     }
 
-    /// Returns the extent of a type that contains each of the `inner` types in the way that `place`
-    /// describes.
+    /// Returns the extent (depth and number of parts) of a type that contains each of the `inner`
+    /// types in the way that `place` describes.
     fn around<'e>(inner: impl IntoIterator<Item = &'e Self>, place: Occurrence) -> Self {
         let mut extent = Self::leaf();
         for inner in inner {
@@ -215,7 +216,8 @@ impl Checker<'_, '_> {
         if self.admits(&extent, span) { ty } else { Type::Unknown }
     }
 
-    /// Returns whether an extent is within the limits, and reports an error at `span` if not.
+    /// Returns whether the depth and the number of parts of a type are within the limits. Reports
+    /// an error at `span` if not.
     pub(super) fn admits(&mut self, extent: &Extent, span: Span) -> bool {
         let outcome = self.out.admit_extent(extent);
         if let Err(exceeded) = &outcome {

@@ -198,7 +198,7 @@ pub struct TableFacts {
     pub entries_are_const: bool,
     /// The property `size`, if its value does not depend on constructor parameters.
     pub size: Option<u64>,
-    /// The configuration in `@tableconfig`, if the table has this annotation.
+    /// The configuration in the annotation `@tableconfig`, or `None` if the table does not have it.
     pub configuration: Option<ir::TableStorage>,
 }
 

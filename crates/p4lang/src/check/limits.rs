@@ -23,8 +23,8 @@ enum Fixed {
     Object(DeclarationId),
 }
 
-/// The position of a parameter in the calls of `apply` of an instance: the instance, and the
-/// position of the parameter.
+/// A parameter of the `apply` method of an instance: the instance, and the position of the
+/// parameter.
 type Place = (DeclarationId, usize);
 
 impl<'program> Checker<'program, '_> {
@@ -124,9 +124,9 @@ impl<'program> Checker<'program, '_> {
             })
     }
 
-    /// Reports an application of a control that passes another argument for a parameter without a
-    /// direction than an earlier application of the same instance. p4c makes one body for each
-    /// instance, with one value for each such parameter.
+    /// Reports that two applications of a control instance pass different arguments for a parameter
+    /// without a direction. p4c makes one body for each instance, with one value for each such
+    /// parameter.
     fn same_fixed_arguments(
         &mut self,
         expression: &'program Expression,

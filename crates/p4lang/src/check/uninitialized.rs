@@ -96,7 +96,7 @@ pub(super) fn holds_values(ty: &Type, depth: u32) -> bool {
     }
 }
 
-/// Adds the declarations to which the statements of an action refer to `into`.
+/// Adds to `into` the declarations to which the statements of an action refer.
 fn mentioned(checked: &Checked<'_>, block: &Block, into: &mut BTreeSet<DeclarationId>) {
     let mut flow = Mentions { checked, into };
     flow.block(block);

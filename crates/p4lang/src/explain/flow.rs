@@ -66,7 +66,7 @@ fn parser_graph(program: &Program, parser: &Parser, parts: &mut Excerpts<'_>) ->
     without_unreachable_ends(graph, &[accept, reject])
 }
 
-/// Removes from the graph those of the terminal nodes `ends` to which no edge leads.
+/// Returns the graph without the terminal nodes in `ends` to which no edge leads.
 fn without_unreachable_ends(mut graph: Graph, ends: &[NodeId]) -> Graph {
     for end in ends.iter().rev() {
         if graph.edges.iter().any(|edge| edge.to == *end) {

@@ -240,8 +240,8 @@ impl<'a> Lowering<'a> {
         entries
     }
 
-    /// Returns the priorities of the entries if they may overlap. The entry with the larger number
-    /// wins (P4_16 specification, section 14.2.1.4).
+    /// Returns the priority of each entry of a table, or `None` for each if they cannot overlap.
+    /// The entry with the largest number wins (P4_16 specification, section 14.2.1.4).
     fn priorities(
         &mut self,
         table: &'a ast::Table,
@@ -534,8 +534,8 @@ impl<'a> Lowering<'a> {
     }
 }
 
-/// Returns the value with the bits outside the mask cleared, as P4Runtime requires. They are
-/// ignored in matching.
+/// Returns the value of a key set with the bits outside the mask cleared, as P4Runtime requires.
+/// Matching ignores these bits.
 fn masked(value: Value, mask: &Value) -> Value {
     match (value, mask) {
         (Value::Bits(value), Value::Bits(mask)) => Value::Bits(value.bit_and(mask)),

@@ -50,7 +50,8 @@ pub(super) fn reach(program: &Program) -> Reach {
     reach
 }
 
-/// Adds the value sets of a parser that reachable states use to `found`. p4c removes the others.
+/// Adds to `found` the value sets that the reachable states of a parser use. p4c removes the
+/// others.
 fn value_sets(parser: &Parser, found: &mut BTreeSet<ValueSetId>) {
     let mut seen = BTreeSet::new();
     let mut pending = vec![parser.start];

@@ -10,7 +10,7 @@ use super::macros::is_name;
 use crate::lexer::{Token, TokenKind};
 use crate::source::Span;
 
-/// The open conditionals of one file, outermost first.
+/// The conditional directives of one file whose `#endif` has not been read yet, outermost first.
 #[derive(Debug, Default)]
 pub(super) struct Conditions {
     stack: Vec<Condition>,
