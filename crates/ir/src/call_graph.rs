@@ -61,7 +61,7 @@ enum Callee {
 /// The call graph, which numbers all callables of a program in one list: actions, functions,
 /// controls, parsers, tables.
 struct Graph {
-    /// The number of the first callable of each kind.
+    /// The number of the first callable of each kind, in the order of the list.
     firsts: [usize; 5],
     /// The numbers of the callees of each callable. A callee that is called several times is
     /// repeated.

@@ -93,8 +93,8 @@ names! {
         BpfKtimeGetNs = "BPF_KTIME_GET_NS",
         BpfPerfEventOutput = "BPF_PERF_EVENT_OUTPUT",
         Clone = "clone",
-        /// In the function `clone3` of older versions of v1model, the third argument is the data
-        /// that the clone preserves. Newer versions name this data with field lists.
+        /// The function `clone3` of older versions of v1model, whose third argument is the data that
+        /// the clone preserves. Newer versions name this data with field lists.
         Clone3 = "clone3",
         ClonePreservingFieldList = "clone_preserving_field_list",
         CsumReplace2 = "csum_replace2",
@@ -115,8 +115,8 @@ names! {
         PsaRecirculate = "psa_recirculate",
         PsaResubmit = "psa_resubmit",
         Random = "random",
-        /// In v1model, the argument is the data that the packet preserves. In PNA, the function has
-        /// no argument.
+        /// The argument of `recirculate` in v1model is the data that the packet preserves. The function
+        /// has no argument in PNA.
         Recirculate = "recirculate",
         RecirculatePreservingFieldList = "recirculate_preserving_field_list",
         RestartExpireTimer = "restart_expire_timer",

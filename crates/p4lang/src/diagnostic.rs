@@ -216,8 +216,8 @@ struct Underline {
     colour: Colour,
 }
 
-/// Appends the source line of a label, and a line with an underline and the label's message. The line
-/// numbers are right-aligned in `gutter` columns.
+/// Appends the source line of a label, and a line with an underline and the label's message. The
+/// line numbers are right-aligned in `gutter` columns.
 fn render_label(
     out: &mut String,
     sources: &SourceMap,

@@ -100,9 +100,9 @@ pub fn render(
 /// Returns the faults for which a program is refused even if its P4Info is not requested: those in
 /// annotations and types that controllers see.
 ///
-/// Two kinds of faults are not included, because p4c compiles programs with them unless their P4Info
-/// is requested: value sets of structs with fields that are not `bit<W>`, and duplicate names. Returns
-/// no faults for architectures other than v1model, PSA and PNA.
+/// Two kinds of faults are not included, because p4c compiles programs with them unless their
+/// P4Info is requested: value sets of structs with fields that are not `bit<W>`, and duplicate
+/// names. Returns no faults for architectures other than v1model, PSA and PNA.
 pub fn faults(program: &Program) -> Vec<P4InfoError> {
     if let Architecture::Other(_) = program.architecture {
         return Vec::new();

@@ -42,8 +42,8 @@ fn in_base(value: &BigInt, base: u8) -> String {
 
 impl Lowering<'_> {
     /// Returns a name for the specialised copy that p4c makes of a parser or control at top level,
-    /// in which constructor parameters are replaced by arguments: the declared name, followed by the
-    /// first number that makes it unique at top level if it is not unique itself.
+    /// in which arguments replace constructor parameters: the declared name, followed by the first
+    /// number that makes it unique at top level if it is not unique itself.
     pub(super) fn specialized_name(&mut self, declared: &str) -> String {
         let stem = declared.trim_end_matches(|last: char| last.is_ascii_digit());
         let base = stem.strip_suffix('_').filter(|base| !base.is_empty()).unwrap_or(declared);
