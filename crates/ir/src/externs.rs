@@ -115,8 +115,8 @@ names! {
         PsaRecirculate = "psa_recirculate",
         PsaResubmit = "psa_resubmit",
         Random = "random",
-        /// The argument of `recirculate` in v1model is the data that the packet preserves. The function
-        /// has no argument in PNA.
+        /// The argument of `recirculate` in v1model is the data that the packet preserves. The
+        /// function has no argument in PNA.
         Recirculate = "recirculate",
         RecirculatePreservingFieldList = "recirculate_preserving_field_list",
         RestartExpireTimer = "restart_expire_timer",
