@@ -93,8 +93,8 @@ names! {
         BpfKtimeGetNs = "BPF_KTIME_GET_NS",
         BpfPerfEventOutput = "BPF_PERF_EVENT_OUTPUT",
         Clone = "clone",
-        /// The function `clone3` of older versions of v1model, whose third argument is the data that
-        /// the clone preserves. Newer versions name this data with field lists.
+        /// The function `clone3` of older versions of v1model, whose third argument is the data
+        /// that the clone preserves. Newer versions name this data with field lists.
         Clone3 = "clone3",
         ClonePreservingFieldList = "clone_preserving_field_list",
         CsumReplace2 = "csum_replace2",
