@@ -1,20 +1,29 @@
-//! Packets per second of a program as machine code and on the interpreter, and how long it takes to load, in one run on
-//! one core.
+//! Measures the packets per second of a program as machine code and on the interpreter, and the
+//! time that it takes to generate the code. Everything runs on one core, in one run.
 //!
-//!     cargo bench -p pipeline --bench compiled [-- --repetitions N] [--packets N] [--entries N] [--only PROGRAM]
+//!     cargo bench -p pipeline --bench compiled --
+//!         [--repetitions N] [--packets N] [--entries N] [--only PROGRAM]
 //!
-//! `parse` extracts Ethernet and IPv4, counts the time to live down and leaves, without tables; `l2` looks the
-//! destination up exactly; `l3` looks the address up by longest prefix and the next hop exactly. Packets have 84 bytes
-//! and hit random entries; each goes through the whole of v1model, and its output is taken and thrown away. Before the
-//! clock runs, both paths must give the same for all packets. The paths take turns within each repetition; rates are per
-//! second of the thread's processor time: the median, with the least and the most.
+//! Three programs of v1model, whose packets have 84 bytes and hit random entries:
 //!
-//! `update` exchanges a value of a random one of n entries with each packet, in batches of 32 packets that are copied in
-//! (with their key) and out. `limit` does the same by hand, without a program: it copies a packet in, parses it, updates
-//! its entry in the same kind of table (`tables`, one shard), and writes the packet back. Without `--entries` that is for
-//! 2^16 and 2^20 of them.
+//! * `parse` extracts Ethernet and IPv4, decrements the time to live and sends the packet. It has
+//!   no table.
+//! * `l2` looks the destination up in an exact table.
+//! * `l3` looks the address up by longest prefix, then the next hop in an exact table.
 //!
-//! Realistic programs follow (`programs`), with 2^20 entries or as many as `--entries` says; `--only programs` runs those alone.
+//! Their packets are processed one by one, and the outputs are discarded. Before the measurement,
+//! both paths must have the same outputs for all packets. The paths take turns within each
+//! repetition. A rate is per second of the thread's processor time: the least, the median and the
+//! greatest of the repetitions.
+//!
+//! With `update`, each packet exchanges a value with a random one of n entries. Packets go in
+//! batches of 32, are copied in together with their keys, and are copied out. The row `limit` does
+//! this by hand, without a program: it copies a packet in, parses it, updates its entry in a packed
+//! table of the same kind (crate `planimeter-tables`), and writes the packet back. Without
+//! `--entries`, n is 2^16 and then 2^20.
+//!
+//! The module `programs` has realistic programs. They have 2^20 entries, or the number that
+//! `--entries` sets. `--only programs` runs them alone.
 
 #[path = "compiled/programs.rs"]
 mod programs;
@@ -29,9 +38,9 @@ use rustix::time::{ClockId, clock_gettime};
 use std::hint::black_box;
 use std::time::Duration;
 
-/// Bytes of a packet.
+/// The length of a packet in bytes.
 const LENGTH: usize = 84;
-/// Different packets.
+/// The number of different packets.
 const PACKETS: usize = 1024;
 
 const HEAD: &str = "#include <core.p4>
@@ -82,18 +91,18 @@ const UPDATE: &str = "action drop() { mark_to_drop(s); }
         const default_action = drop(); size = 1048576; }
     apply { s.egress_spec = s.ingress_port; values.apply(); }";
 
-/// Packets of a batch.
+/// The number of packets in a batch.
 const BATCH: usize = 32;
-/// Keys that are drawn beforehand.
+/// The number of keys that are drawn before the measurement.
 const KEYS: usize = 1 << 20;
 
 struct Arguments {
     repetitions: usize,
     packets: usize,
     entries: u32,
-    /// Of the programs that update an entry with each packet.
+    /// The numbers of entries of the programs that update an entry with each packet.
     updated: Vec<u32>,
-    /// The program that is run; all of them without it.
+    /// The only program that is run. All programs run without it.
     only: Option<String>,
 }
 
@@ -195,25 +204,25 @@ fn packets(entries: u32) -> Vec<Vec<u8>> {
     (0..PACKETS).map(|_| packet()).collect()
 }
 
-/// Processor time of this thread.
+/// Returns the processor time that this thread has used.
 fn processor_time() -> Duration {
     let time = clock_gettime(ClockId::ThreadCPUTime);
     Duration::new(time.tv_sec.unsigned_abs(), time.tv_nsec as u32)
 }
 
-/// Seconds of processor time since then.
+/// Returns the seconds of processor time that this thread has used since `begin`.
 fn since(begin: Duration) -> f64 {
     processor_time().saturating_sub(begin).as_secs_f64()
 }
 
-/// Least, median and most, in millions per second.
+/// Returns the least, the median and the greatest of some rates.
 fn rates(mut rates: Vec<f64>) -> (f64, f64, f64) {
     rates.sort_by(f64::total_cmp);
     let at = |position: usize| rates.get(position).copied().unwrap_or(0.0);
     (at(0), at(rates.len() / 2), at(rates.len() - 1))
 }
 
-/// Batches of packets as they come in: each is copied from a template, with the next key.
+/// Batches of packets as they arrive. Each packet is copied from a template and gets the next key.
 struct Traffic {
     template: [u8; LENGTH],
     keys: Vec<u32>,
@@ -241,7 +250,8 @@ impl Traffic {
     }
 }
 
-/// By hand: the packets that leave one batch, in one buffer.
+/// Processes a batch by hand, as the limit of what a program can reach. Writes the packets that
+/// leave into `out`.
 fn by_hand(worker: &mut tables::TableWorker, packets: &[[u8; LENGTH]], out: &mut Vec<u8>) {
     let mut keys = [[0; 2]; BATCH];
     for (key, packet) in keys.iter_mut().zip(packets) {
@@ -261,7 +271,7 @@ fn by_hand(worker: &mut tables::TableWorker, packets: &[[u8; LENGTH]], out: &mut
     worker.apply(&keys, &mut exchange);
 }
 
-/// The row of programs that update an entry with each packet.
+/// Measures and prints the rows of the program that updates an entry with each packet.
 fn update(arguments: &Arguments, entries: u32) -> Result<(), String> {
     let mut switch = Switch::new(compile(UPDATE)).map_err(|error| error.to_string())?;
     let settings = tables::TableSettings {
@@ -291,7 +301,7 @@ fn update(arguments: &Arguments, entries: u32) -> Result<(), String> {
             std::array::from_fn(|index| (1, traffic.buffers[index].as_slice()));
         code.process_batch(&switch, &mut worker, &packets, Duration::ZERO, batch);
     };
-    // All ways give the same, each packet the value that the one before left.
+    // All paths must have the same outputs, including the values that earlier packets left.
     let mut traffic = Traffic::new(entries);
     for _ in 0..256 {
         traffic.copy_in();

@@ -1,10 +1,12 @@
-//! Packets per second of the interpreter on one core, for a switch by rules and a router with few and many entries.
+//! Measures the packets per second of the interpreter on one core, for a switch with ternary rules
+//! and for a router, with few and many entries.
 //!
 //!     cargo bench -p pipeline --bench interpreter -- [--repetitions N]
 //!
-//! Packets have 64 bytes and are drawn from the entries, with a fixed seed. All of them leave, or the run fails. Rates are
-//! per second of the thread's processor time, the median of the repetitions with the least and the greatest. Insertions are
-//! those that filled the table, one by one.
+//! Packets have 64 bytes and are drawn from the entries with a fixed seed. The run fails unless all
+//! of them leave. A rate is per second of the thread's processor time: the median of the
+//! repetitions, with the least and the greatest. The insertions are those that filled the table,
+//! one by one.
 
 use ir::bits::Bits;
 use pipeline::{EntryAction, FieldMatch, Switch, TableEntry};
@@ -14,7 +16,7 @@ use rustix::time::{ClockId, clock_gettime};
 use std::path::Path;
 use std::time::Duration;
 
-/// Packets of one repetition.
+/// The number of packets in one repetition.
 const PACKETS: usize = 1 << 15;
 const SIZE: usize = 64;
 
@@ -46,7 +48,7 @@ fn show(name: &str, entries: usize, repetitions: usize, (mut switch, packets, fi
     );
 }
 
-/// A switch, packets for it, and the processor time that its entries took.
+/// A switch, packets for it, and the processor time that inserting its entries took.
 type Traffic = (Switch, Vec<Vec<u8>>, Duration);
 
 fn rate(switch: &mut Switch, packets: &[Vec<u8>]) -> f64 {
@@ -100,7 +102,7 @@ fn frame(destination: u64, ether_type: u16, rest: &[u8]) -> Vec<u8> {
     packet
 }
 
-/// Exact destinations as a controller writes them into a table of ternary keys.
+/// Returns a switch with exact destinations, as a controller writes them into a ternary table.
 fn l2(entries: usize) -> Traffic {
     let switch = load("l2.p4");
     let table = switch.table_named("l2").expect("a table");
@@ -124,7 +126,7 @@ fn l2(entries: usize) -> Traffic {
     (switch, packets, filling)
 }
 
-/// Routes of 8 to 28 bits, six in ten of them of 24.
+/// Returns a router with prefixes of 8 to 28 bits. Six in ten of them have 24 bits.
 fn router(entries: usize) -> Traffic {
     let switch = load("router.p4");
     let (mut packets, mut random) = (Vec::new(), ChaCha8Rng::seed_from_u64(1));

@@ -1,16 +1,21 @@
-//! How long it takes from P4 source to machine code.
+//! Measures the time from P4 source to machine code.
 //!
 //!     cargo bench -p pipeline --bench loading [-- [states] NUMBER [REPETITIONS]]
 //!
-//! The number is that of the program's lines (5,000 unless given), or of its parser's states. Behind `states` the program is a
-//! parser alone, whose states extract a header one after the other: the largest function that a short source can ask for.
+//! The number is the number of lines of the program, 5,000 by default. Behind `states`, it is the
+//! number of parser states: the program is then a parser alone, in which each state extracts a
+//! header. A parser is the largest function that a short source can produce.
 //!
-//! A program of v1model is made up with so many lines: a stack of protocols that a parser tells apart, and features,
-//! each with a table of exact, longest-prefix and ternary keys, three actions and a condition under which it is applied,
-//! one in four with a direct counter, half of them in ingress. The declarations that it includes are not among the lines.
-//! Each repetition goes the whole way: source to intermediate form, that to a switch, that to machine code, functions side by
-//! side on the cores that there are (`taskset -c 0` for one). Times are by the wall clock, in milliseconds: median, least and greatest. A packet must come out of the code as the
-//! interpreter gives it.
+//! Without `states`, a program of v1model with at least this number of lines is generated. It has a
+//! stack of protocols, which a parser tells apart, and features. Each feature is a table with
+//! exact, longest-prefix or ternary keys, three actions, and a condition under which it is applied.
+//! One in four has a direct counter, and half of them are in ingress. Included declarations are not
+//! counted as lines.
+//!
+//! Each repetition compiles the source to the IR, loads the IR into a switch, and compiles the
+//! switch to machine code. Functions are compiled in parallel on the available cores (`taskset -c
+//! 0` leaves one). Times are of the wall clock, in milliseconds: the median, the least and the
+//! greatest. The code must have the same output for a packet as the interpreter.
 
 use ir::{Program, with_large_stack};
 use p4lang::preprocess::{MemoryFiles, Options};
@@ -18,7 +23,7 @@ use pipeline::Switch;
 use std::fmt::Write as _;
 use std::time::{Duration, Instant};
 
-/// Protocols between IPv4 and the payload.
+/// The number of protocols between IPv4 and the payload.
 const PROTOCOLS: usize = 24;
 
 const STAGES: [&str; 4] = ["source to IR", "IR to switch", "switch to code", "in all"];
@@ -41,7 +46,7 @@ fn run() -> Result<(), String> {
         program(features.unwrap_or(1))
     };
     println!("{} lines, {} bytes, {repetitions} repetitions", text.lines().count(), text.len());
-    // As the tool does: programs nest.
+    // Programs nest, and the command-line tool compiles them in a large stack too.
     with_large_stack(|| measured(&text, repetitions)).map_err(|error| error.to_string())?
 }
 
@@ -121,7 +126,7 @@ V1Switch(MadeParser(), MadeVerify(), MadeIngress(), MadeEgress(), MadeUpdate(), 
     text
 }
 
-/// IPv4 behind Ethernet, with three of the protocols behind it.
+/// Returns a packet with Ethernet, IPv4, and three of the protocols behind it.
 fn packet() -> Vec<u8> {
     let mut packet = vec![2, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 2, 8, 0];
     packet.extend([0x45, 0, 0, 70, 0, 1, 0, 0, 64, 0, 0, 0, 10, 9, 9, 9, 10, 1, 2, 3]);
@@ -132,7 +137,7 @@ fn packet() -> Vec<u8> {
     packet
 }
 
-/// The source, with so many features.
+/// Returns the source of a program with this number of features.
 fn program(features: usize) -> String {
     let mut text = "#include <core.p4>\n#include <v1model.p4>\n\n".to_owned();
     headers(&mut text, features);
@@ -159,7 +164,7 @@ fn program(features: usize) -> String {
 }
 
 fn line(text: &mut String, arguments: std::fmt::Arguments<'_>) {
-    // Into memory, which does not fail.
+    // Writing to memory does not fail.
     let _ = writeln!(text, "{arguments}");
 }
 

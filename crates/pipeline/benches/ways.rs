@@ -1,9 +1,10 @@
-//! The time that a packet takes on each way through machine code, and on the interpreter.
+//! Measures the time that a packet takes on each way through machine code, and on the interpreter.
 //!
 //!     cargo bench -p pipeline --bench ways
 //!
-//! The programs of v1model are one that goes in bursts, one whose parser has a cycle and so goes block by block, and one
-//! that replicates its packets. Each figure is the least of 400 turns, in nanoseconds of the wall clock.
+//! Three kinds of v1model programs run: one whose packets go in bursts; one whose parser has a
+//! cycle, so that packets go block by block; and one that replicates its packets. Each figure is
+//! the least of 400 rounds, in nanoseconds of the wall clock.
 use p4lang::preprocess::{MemoryFiles, Options};
 use pipeline::{Batch, Replica, Switch};
 use std::time::{Duration, Instant};

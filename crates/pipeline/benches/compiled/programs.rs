@@ -1,13 +1,23 @@
-//! Realistic programs beside the simple one that writes an entry: what each of their parts costs.
+//! Realistic programs, which show the cost of each of their parts.
 //!
-//! All get the same 84 B packets of UDP over IPv4, copied in with random keys, 32 at once, and all packets leave. `router` looks a route
-//! up by longest prefix, its next hop exactly, and counts the time to live down; `router, counters` has a counter for each
-//! route, `router, meters` a meter, `router, groups` a group of four next hops, one of which a hash of the flow chooses, `router, PSA` is one for PSA, whose egress parses and emits the packet again,
-//! `router, checksums` verifies and updates the checksum too; `access list` has 1,000 rules of addresses under masks and ports in ranges; `router, list` is both.
-//! `firewall` writes the state of a flow of five fields, `firewall, adding` is one of PNA, where a hit
-//! restarts the timer of its entry and a miss would add one; `balancer` looks an address up, hashes the flow and looks the
-//! server up; `cache` reads or writes a value of 64 bits by a key of 64 bits. `sketch` has no table: it adds to two registers by two
-//! hashes of the flow, and counts.
+//! All get the same 84-byte packets of UDP over IPv4, in batches of 32 that are copied in with
+//! random keys. All packets leave.
+//!
+//! * `router` looks a route up by longest prefix, then its next hop in an exact table, and
+//!   decrements the time to live.
+//! * `router, counters` has a direct counter for each route, and `router, meters` a direct meter.
+//! * `router, groups` has groups of four next hops, one of which the hash of the flow selects.
+//! * `router, PSA` is a program of PSA, whose egress parses and emits the packet again.
+//! * `router, checksums` also verifies and updates the checksum of IPv4.
+//! * `access list` has 1,000 rules of ternary addresses and ranges of ports.
+//! * `router, list` is `access list`, then `router`.
+//! * `firewall` writes the state of a flow of five fields.
+//! * `firewall, adding` is a program of PNA, in which a hit restarts the timer of its entry, and a
+//!   miss would add an entry.
+//! * `balancer` looks an address up, hashes the flow, and looks the server up.
+//! * `cache` reads or writes a 64-bit value by a 64-bit key.
+//! * `sketch` has no table. It increments an element of two registers, at two hashes of the flow,
+//!   and counts the packet.
 
 use super::{Arguments, BATCH, LENGTH, add_entry, processor_time, rates, since};
 use ir::Program;
@@ -42,7 +52,8 @@ control E(inout H h, inout M m, inout standard_metadata_t s) { apply {} }
 control D(packet_out b, in H h) { apply { b.emit(h); } }
 ";
 
-/// A firewall for PNA: the first packet of a flow adds its entry, each further one restarts its timer.
+/// A firewall for PNA. The first packet of a flow adds its entry, and each further packet restarts
+/// the entry's timer.
 const ADDING: &str = "struct None { }
 parser P(packet_in b, out H h, inout M m, in pna_main_parser_input_metadata_t i) {
     state start { b.extract(h.ethernet);
@@ -184,14 +195,14 @@ const CHECKSUM: &str =
     h.ipv4.flags, h.ipv4.fragment, h.ipv4.ttl, h.ipv4.protocol, h.ipv4.source, h.ipv4.destination },
     h.ipv4.checksum, HashAlgorithm.csum16);";
 
-/// Rules of the access list.
+/// The number of rules of the access list.
 const RULES: u32 = 1000;
-/// Next hops, and servers.
+/// The number of next hops, and of servers.
 const HOPS: u32 = 64;
-/// Next hops of a route in groups.
+/// The number of next hops in a group.
 const OF_A_GROUP: u32 = 4;
 
-/// One row: tables, what is applied, whether there are checksums, entries, and how a packet gets its key.
+/// One row: the program's tables, its ingress, and whether it has checksums.
 struct Row {
     name: &'static str,
     tables: &'static [&'static str],
@@ -288,7 +299,8 @@ impl Row {
         compiled.program.expect("the program compiles")
     }
 
-    /// How many of the addresses have an entry: services are fewer than flows.
+    /// Returns the number of addresses that have an entry. A balancer has fewer services than
+    /// others have flows.
     fn addresses(&self, entries: u32) -> u32 {
         match self.name {
             "balancer" => entries.min(1 << 16),
@@ -359,14 +371,15 @@ impl Row {
     }
 }
 
-/// The address of a flow, of which no two are in one /24.
+/// Returns the address of a flow. No two addresses are in the same /24.
 fn address(number: u32) -> u32 {
     number.wrapping_mul(0x9e_3779) << 8
 }
 
 const SOURCE: u32 = 0x0a00_0001;
 
-/// Rules such as `cargo bench -p planimeter-tables --bench matching` has: prefixes of both addresses, a range of ports.
+/// Inserts rules like those of `cargo bench -p planimeter-tables --bench matching`: prefixes of
+/// both addresses, and a range of ports.
 fn rules(switch: &mut Switch) {
     let mut random = ChaCha8Rng::seed_from_u64(3);
     for number in 0..RULES {
@@ -389,7 +402,7 @@ fn rules(switch: &mut Switch) {
     }
 }
 
-/// Routes to as many groups as there are next hops, each of [`OF_A_GROUP`] of those.
+/// Inserts routes to [`HOPS`] groups, each of which has [`OF_A_GROUP`] next hops.
 fn grouped_routes(switch: &Switch, entries: u32) {
     let table = switch.table_named("routes").expect("a table");
     let action = switch.action_named(table, "send").expect("an action");
@@ -419,10 +432,10 @@ fn grouped_routes(switch: &Switch, entries: u32) {
     }
 }
 
-/// Batches as they come in.
+/// Batches of packets as they arrive.
 struct Traffic {
     template: [u8; LENGTH],
-    /// With the checksum of the header that has it.
+    /// The keys, each with the IPv4 checksum of its packet.
     keys: Vec<(u32, u16)>,
     next: usize,
     buffers: Vec<[u8; LENGTH]>,
@@ -463,7 +476,8 @@ impl Traffic {
     }
 }
 
-/// Every route has tokens for a dozen packets of each colour: time stands still here.
+/// Configures the meters of all routes. A route has tokens for a dozen packets of each colour,
+/// since the time does not advance in this benchmark.
 fn meter_routes(switch: &Switch) -> Result<(), String> {
     let failed = |error: pipeline::ControlError| error.to_string();
     let table = switch.table_named("routes").map_err(failed)?;
@@ -477,7 +491,7 @@ fn meter_routes(switch: &Switch) -> Result<(), String> {
     switch.configure_direct_meters(table, meter, Some(config), Duration::ZERO).map_err(failed)
 }
 
-/// Runs the rows that are wanted.
+/// Measures and prints the rows that the arguments select.
 pub(crate) fn run(arguments: &Arguments, entries: u32) -> Result<(), String> {
     let rows = ROWS.iter().filter(|row| arguments.runs(row.name) || arguments.runs("programs"));
     let rows: Vec<&Row> = rows.collect();
@@ -499,7 +513,8 @@ pub(crate) fn run(arguments: &Arguments, entries: u32) -> Result<(), String> {
         let code = Compiled::new(&switch).map_err(|error| error.to_string())?;
         let (mut worker, mut batch) = (Processor::with_seed(0), Batch::default());
         let mut traffic = Traffic::new(row.addresses(entries));
-        // A timer that is restarted at the time at which it was restarted last need not be written.
+        // A timer that is restarted twice at the same time need not be written, so the time
+        // advances for the program with timers.
         let tick = Duration::from_micros(u64::from(row.tables.contains(&ADDING)));
         let mut now = Duration::ZERO;
         let mut run = |traffic: &Traffic, switch: &Switch, batch: &mut Batch| {
@@ -508,7 +523,7 @@ pub(crate) fn run(arguments: &Arguments, entries: u32) -> Result<(), String> {
             now += tick;
             code.process_batch(switch, &mut worker, &packets, now, batch);
         };
-        // Both paths give the same, each packet what the one before left.
+        // Both paths must have the same outputs, including the values that earlier packets left.
         for _ in 0..64 {
             traffic.copy_in();
             run(&traffic, &switch, &mut batch);

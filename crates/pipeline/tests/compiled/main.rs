@@ -1,5 +1,6 @@
-//! The compiled path gives what the interpreter gives: our own programs with their scripts, programs for one construct
-//! each, generated programs; packets of all lengths, on the same entries.
+//! Tests that the compiled path has the same results as the interpreter: for the programs of this
+//! project with their scripts, for programs of one construct each, and for generated programs.
+//! Packets of all lengths run on the same entries.
 
 mod accepted_runs;
 mod apart;

@@ -1,9 +1,9 @@
-//! The device of a running switch and payloads that anyone may send to it, with packets in between; the
-//! body of the fuzz target `switch`, and of a test that needs no fuzzer.
+//! The device of a running switch, with payloads that any client may send to it, and packets in
+//! between. The fuzz target `switch` runs it, and so does a test that needs no fuzzer.
 //!
-//! An input is a list of records: a byte for the kind, two for the length (big-endian), and the payload as
-//! it is in a gRPC message, or a packet. Who may write is not tried here (target `device`): requests are
-//! those of the primary, whatever they say.
+//! An input is a list of records. A record is a byte for the kind, two bytes for the length
+//! (big-endian), and the payload: the message of a gRPC call, or a packet. The target `device`
+//! tries who may write. Here all requests come from the primary client, whatever they say.
 
 use std::sync::{Arc, LazyLock, Mutex};
 use std::time::Duration;
@@ -25,17 +25,17 @@ use prost::Message;
 const DEVICE: u64 = 1;
 const PRIMARY: StreamId = StreamId(1);
 const SOURCE: &str = include_str!("../data/every_kind.p4");
-/// Steps of the answer to one Read that are looked at.
+/// The largest number of steps that one Read is followed for.
 const STEPS: usize = 64;
 
-/// The program is always the same one, so that nothing is spent on what the targets of the compiler try.
+/// The program, which is always the same one. Other targets try the compiler.
 static PROGRAM: LazyLock<Program> = LazyLock::new(|| {
     let (options, files) = (Options::default(), MemoryFiles::default());
     let compiled = p4lang::compile_text("every_kind.p4", SOURCE, &options, &files);
     compiled.program.expect("it is right")
 });
 
-/// What a record is.
+/// The kind of a record.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Kind {
     Write,
@@ -44,7 +44,7 @@ pub(crate) enum Kind {
     Stream,
     /// The port, then the packet.
     Packet,
-    /// So many milliseconds pass, in one or two bytes.
+    /// The milliseconds that pass, in one or two bytes.
     Time,
 }
 
@@ -57,9 +57,9 @@ pub(crate) struct Running {
     ports: Ports,
     worker: Worker,
     now: Nanos,
-    /// Updates that were accepted.
+    /// The number of updates that were accepted.
     pub(crate) accepted: usize,
-    /// Packets that left.
+    /// The number of packets that left.
     pub(crate) left: usize,
 }
 
@@ -78,7 +78,7 @@ impl Running {
         running
     }
 
-    /// Does what an input says, up to its first record that is not whole.
+    /// Carries out the records of an input, up to the first one that is cut off.
     pub(crate) fn carry_out(&mut self, mut input: &[u8]) {
         while let Some((&[kind, high, low], rest)) = input.split_first_chunk() {
             let length = usize::from(u16::from_be_bytes([high, low]));
@@ -108,7 +108,7 @@ impl Running {
             Kind::Stream => {
                 let update = v1::StreamMessageRequest::decode(payload).ok();
                 match update.and_then(|message| message.update) {
-                    // Whoever is primary stays it.
+                    // The primary client stays the primary.
                     None | Some(Update::Arbitration(_)) => {}
                     Some(update) => self.stream(update),
                 }
@@ -135,7 +135,7 @@ impl Running {
             role_id: 0,
             ..request
         };
-        // Refused as a whole for an atomicity that there is not.
+        // A request with an unknown atomicity is refused as a whole.
         let Ok(outcomes) = self.device.write(&request, self.now) else { return };
         assert_eq!(outcomes.len(), request.updates.len());
         let accepted = outcomes.iter().filter(|outcome| outcome.is_ok()).count();
@@ -168,12 +168,12 @@ impl Running {
             election_id: Some(ElectionId(1).into()),
             role: String::new(),
             role_id: 0,
-            // As pushed, or ours.
+            // A request without a configuration gets the valid one, unless it is a commit.
             config: request.config.or_else(|| (!is_commit).then(config)),
             ..request
         };
         let mut effects = Vec::new();
-        // Refused or not, some pipeline runs.
+        // Whether or not the configuration is refused, a pipeline runs afterwards.
         let _ = self.device.set_pipeline(request, self.now, &mut effects);
         assert!(self.device.pipeline().is_some());
     }
@@ -206,7 +206,8 @@ impl Running {
         }
     }
 
-    /// What is kept over a restart can be written to a device that was just given the same pipeline.
+    /// Checks that the state that is kept over a restart can be written to a device that was just
+    /// given the same pipeline.
     pub(crate) fn check_restart(mut self) {
         let log = Recorded::default();
         self.device.set_log(Box::new(log.clone()));
@@ -227,7 +228,7 @@ impl Running {
     }
 }
 
-/// What restores a device.
+/// The updates that restore a device.
 #[derive(Clone, Debug, Default)]
 struct Recorded(Arc<Mutex<Vec<v1::Update>>>);
 
