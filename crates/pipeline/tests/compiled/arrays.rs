@@ -1,5 +1,5 @@
-//! Registers and counters: code reaches those that are not too large by itself and calls for others; beyond the end nothing is
-//! read, written or counted.
+//! Tests of registers and counters. Machine code reaches small arrays by itself and makes a host
+//! call for large ones. Beyond the end of an array, nothing is read, written or counted.
 
 use crate::both::{Both, V1model, compile, psa_of_ingress};
 use ir::bits::Bits;
@@ -13,7 +13,8 @@ const DECLARATIONS: &str =
 
 const PARSER: &str = "state start { b.extract(h.r); transition accept; }";
 
-/// Widths, sizes and signs; the last two are too large for memory of their own.
+/// Arrays of several widths, sizes and signs. Two of them are too large to have memory of their
+/// own.
 const INGRESS: &str = "register<bit<1>, bit<32>>(5) r1; register<bit<8>, bit<32>>(1) r8; register<bit<31>, bit<32>>(40) r31; register<bit<32>, bit<32>>(64) r32;
     register<bit<33>, bit<32>>(64) r33; register<bit<64>, bit<32>>(200) r64; register<int<13>, bit<32>>(30) s13; register<bit<32>, bit<32>>(16777217) large;
     register<bool, bit<32>>(4) flags;
@@ -95,7 +96,7 @@ fn registers_and_counters_of_all_widths() {
     }
 }
 
-/// PSA's registers may begin with another number than zero.
+/// Registers of PSA may have an initial value other than zero.
 #[test]
 fn registers_begin_with_their_initial_value() {
     let program = compile(&psa_of_ingress(
@@ -117,7 +118,8 @@ fn registers_begin_with_their_initial_value() {
     }
 }
 
-/// Two workers count in one element, and none is lost; what the control plane sets meanwhile stays set.
+/// Two workers count in one element, and no packet is lost. A value that the control plane sets in
+/// the meantime stays set.
 #[test]
 fn no_packet_is_lost_that_two_workers_count() {
     const BURSTS: u64 = 300;

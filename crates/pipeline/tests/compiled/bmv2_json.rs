@@ -1,4 +1,5 @@
-//! Programs in BMv2 JSON, whose blocks have their headers and metadata in the same variables.
+//! Tests of programs in BMv2 JSON. All blocks of such a program have their headers and metadata in
+//! the same variables.
 
 use crate::both::Both;
 use ir::bits::Bits;
@@ -12,7 +13,7 @@ fn both(json: &str) -> Both {
     Both::new(&p4lang::bmv2::load_bmv2_json(json).expect("the program is read"))
 }
 
-/// To 10.0.0.1, with what stands behind the addresses and types, and what behind the header.
+/// Returns a packet of Ethernet and the short header of the programs. `rest` follows the header.
 fn routed(protocol: u8, destination: u8, rest: &[u8]) -> Vec<u8> {
     let ethernet = [0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 2, 8, 0];
     let header = [0x40, protocol, 0, 0, destination, 0, 0, 1];
@@ -38,9 +39,9 @@ fn packets_of_a_program_with_all_that_the_format_has() {
     let packets = [
         routed(6, 10, &[]),
         routed(6, 11, &[]),
-        // A varbit field of three bytes.
+        // This packet has a varbit field of three bytes.
         routed(17, 10, &[3, 0x11, 0x22, 0x33, 0x99]),
-        // Too short for that.
+        // This packet is too short for its varbit field.
         routed(17, 10, &[3, 0x11]),
     ];
     let left: Vec<usize> = packets
@@ -61,8 +62,8 @@ fn packets_of_a_program_of_one_table() {
     both.batch(&packets);
 }
 
-/// A program that keeps metadata from one pass to the next: primitives of the first pass in ingress
-/// and in egress, and the elements of the field lists 1 and 300.
+/// Returns a program that keeps metadata from one pass to the next. It has the given primitives of
+/// the first pass in ingress and in egress, and the given elements in the field lists 1 and 300.
 fn keeping(ingress: &str, egress: &str, list: &str) -> String {
     let field =
         |header: &str, name: &str| format!(r#"{{"type":"field","value":["{header}","{name}"]}}"#);
@@ -105,7 +106,7 @@ fn keeping(ingress: &str, egress: &str, list: &str) -> String {
         format!("{set},{ingress}"),
         format!("{forward},{show}"),
         if egress.is_empty() { String::new() } else { format!("{set},{egress}{mark}") },
-        // Copies go through egress alone.
+        // Copies go through egress only.
         if is_cloned { show } else { String::new() },
     ]
     .iter()
@@ -140,7 +141,7 @@ fn keeping(ingress: &str, egress: &str, list: &str) -> String {
     )
 }
 
-/// Tests that a field list keeps standard metadata as it keeps the user's.
+/// Tests that a field list keeps standard metadata like user metadata.
 #[test]
 fn field_lists_keep_standard_metadata() {
     let user =
@@ -152,7 +153,7 @@ fn field_lists_keep_standard_metadata() {
     let operation =
         |op: &str, parameters: &str| format!(r#"{{"op":"{op}","parameters":[{parameters}]}},"#);
     let cloned = format!("{session},{list}");
-    // The original of a clone leaves too, by port 2.
+    // The original of a clone leaves too, through port 2.
     for (ingress, egress, out) in [
         (operation("resubmit", list), String::new(), 2),
         (String::new(), operation("recirculate", list), 2),

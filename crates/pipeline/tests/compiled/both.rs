@@ -1,4 +1,4 @@
-//! One program on the interpreter and on the compiled path.
+//! A program that runs on the interpreter and on the compiled path, which must agree.
 
 use crate::apart::Apart;
 pub(crate) use crate::program::{V1model, compile};
@@ -13,14 +13,15 @@ impl V1model<'_> {
         Both::new(&compile(&self.text()))
     }
 
-    /// What the compiled path lacks for this program.
+    /// Returns the message with which the compiled path refuses this program.
     pub(crate) fn refused(&self) -> String {
         let switch = Switch::new(compile(&self.text())).expect("a program that can be run");
         Compiled::new(&switch).expect_err("a program that cannot be compiled").to_string()
     }
 }
 
-/// A program of PSA with a header `R`, which is extracted, goes through an ingress control of this text, and is emitted.
+/// Returns a program of PSA with a header `R`, which is extracted, goes through an ingress control
+/// with this text, and is emitted.
 pub(crate) fn psa_of_ingress(header: &str, ingress: &str) -> String {
     format!(
         "#include <core.p4>
@@ -42,16 +43,16 @@ pub(crate) fn psa_of_ingress(header: &str, ingress: &str) -> String {
     )
 }
 
-/// The same program twice, each with a state of its own.
+/// A program that is loaded twice, into two switches with their own state.
 pub(crate) struct Both {
     pub(crate) interpreted: Switch,
     pub(crate) compiled: Switch,
     code: Compiled,
     worker: Processor,
-    /// Have joined the tables, and process nothing.
+    /// Workers that have joined the tables and process nothing.
     others: Vec<Processor>,
     now: Duration,
-    /// Of batches and single packets.
+    /// The number of calls that processed a batch or a single packet.
     calls: u64,
 }
 
@@ -60,12 +61,13 @@ impl Both {
         Self::following(program, false)
     }
 
-    /// A program of PSA as psa_switch runs it, or by its specification.
+    /// Loads a program twice. A program of PSA behaves as on psa_switch if `follows` is true, and
+    /// else as its specification says.
     pub(crate) fn following(program: &Program, follows: bool) -> Self {
         Self::prepared(program, |switch| switch.follow_psa_switch(follows))
     }
 
-    /// Loads the program twice and changes both switches before one is compiled.
+    /// Loads the program twice, and prepares both switches before one of them is compiled.
     pub(crate) fn prepared(program: &Program, prepare: impl Fn(&mut Switch)) -> Self {
         let mut interpreted = Switch::new(program.clone()).expect("a program that can be run");
         let mut compiled = Switch::new(program.clone()).expect("a program that can be run");
@@ -77,17 +79,17 @@ impl Both {
         Self { interpreted, compiled, code, worker, others, now, calls: 0 }
     }
 
-    /// Why packets do not go in bursts.
+    /// Returns the reason why packets do not go in bursts, if they do not.
     pub(crate) fn one_by_one(&self) -> Option<&'static str> {
         self.code.one_by_one()
     }
 
-    /// How many steps code leaves to the interpreter.
+    /// Returns the number of steps that machine code leaves to the interpreter.
     pub(crate) fn interpreted_steps(&self) -> usize {
         self.code.interpreted().count()
     }
 
-    /// Has another worker come, or all such go.
+    /// Adds an idle worker if `shares` is true. Removes all idle workers otherwise.
     pub(crate) fn share(&mut self, shares: bool) {
         self.others.clear();
         if shares {
@@ -105,13 +107,16 @@ impl Both {
         self.now += time;
     }
 
-    /// Does the same to both states.
+    /// Applies a change to both switches.
     pub(crate) fn each(&mut self, change: impl Fn(&mut Switch)) {
         change(&mut self.interpreted);
         change(&mut self.compiled);
     }
 
-    /// What comes out of both, which is the same.
+    /// Processes a packet on both switches and returns the outcome.
+    ///
+    /// # Panics
+    /// If the outcomes differ.
     pub(crate) fn packet(&mut self, port: u32, packet: &[u8]) -> Result<Vec<Output>, RunError> {
         self.now += Duration::from_micros(17);
         let expected = self.interpreted.process(port, packet, self.now);
@@ -129,7 +134,11 @@ impl Both {
         found
     }
 
-    /// Packets in one batch: the same as one by one on the interpreter.
+    /// Processes packets in one batch in machine code, and one by one on the interpreter. Returns
+    /// the number of packets that left.
+    ///
+    /// # Panics
+    /// If the outcomes differ.
     pub(crate) fn batch(&mut self, packets: &[(u32, Vec<u8>)]) -> usize {
         self.now += Duration::from_micros(17);
         let borrowed: Vec<(u32, &[u8])> =
@@ -177,27 +186,32 @@ impl Both {
         batch.sent().len()
     }
 
-    /// Every third time packets go from stage to stage: else those that can have all stages in one.
+    /// Times the stages of every third call, which makes packets go from stage to stage. In the
+    /// other calls packets may take the fused function.
     fn change_way(&mut self) {
         self.calls += 1;
         let clock: fn() -> u64 = || 0;
         self.worker.time_stages(self.calls.is_multiple_of(3).then_some(clock));
     }
 
-    /// How many messages both sent since the last call, which are the same.
+    /// Returns the number of digests that each switch sent since the last call.
+    ///
+    /// # Panics
+    /// If the digests differ.
     pub(crate) fn digests(&mut self) -> usize {
         let expected = self.interpreted.take_digests();
         assert_eq!(expected, self.worker.take_digests());
         expected.len()
     }
 
-    /// Random packets of all lengths up to `longest`; gives how many left.
+    /// Processes random packets of all lengths up to `longest`, and returns the number of packets
+    /// that left.
     pub(crate) fn random_packets(&mut self, seed: u64, count: usize, longest: usize) -> usize {
         let mut random = ChaCha8Rng::seed_from_u64(seed);
         let mut left = 0;
         for number in 0..count {
             let length = number % (longest + 1);
-            // Small numbers and ones are met by programs more often than others.
+            // Programs test for small numbers and for ones more often than for other values.
             let kind = random.random_range(0..4);
             let bytes: Vec<u8> = (0..length)
                 .map(|_| match kind {
@@ -213,13 +227,13 @@ impl Both {
     }
 }
 
-/// The entries of a table.
+/// Returns the entries of a table.
 pub(crate) fn entries(switch: &Switch, table: &str) -> Vec<TableEntry> {
     let id = switch.table_named(table).expect("a table");
     switch.entries(id).expect("entries").map(|(_, entry)| entry).collect()
 }
 
-/// A packet of up to 59 bytes; of some of them, only the bits of a mask are set.
+/// Returns a random packet of up to 59 bytes. The masks clear bits at some positions.
 pub(crate) fn masked_packet(random: &mut ChaCha8Rng, masks: &[(usize, u8)]) -> Vec<u8> {
     let length = random.random_range(0..60);
     let mut packet: Vec<u8> = (0..length).map(|_| random.random()).collect();

@@ -1,4 +1,5 @@
-//! Packets in bursts: tables that code looks into by itself, headers that come and go, packets for groups in between.
+//! Tests of packets in bursts: machine code looks tables up by itself, headers become valid and
+//! invalid, and packets that need more than a burst offers come between the others.
 
 use crate::both::{Both, V1model};
 use ir::bits::Bits;
@@ -7,7 +8,7 @@ use rand::rngs::ChaCha8Rng;
 use rand::{RngExt, SeedableRng};
 use std::time::Duration;
 
-/// Widths of keys and data such that a bucket holds seven entries, some, or one.
+/// The widths of keys and data are such that a bucket holds seven entries, a few, or one.
 const TABLES: &str = "
     action exchange(@__ref bit<32> value) {
         bit<32> old = value; value = h.k.value; h.k.value = old; }
@@ -44,7 +45,7 @@ fn full_buckets_and_deleted_entries_are_as_with_the_interpreter() {
     for round in 0..120 {
         for _ in 0..12 {
             let (table, widths, action, count) = NAMES[random.random_range(0..NAMES.len())];
-            // Entries of one number: all fields of a key are it, so that packets meet them.
+            // All fields of a key are the same number, so that packets often hit an entry.
             let number: u128 = random.random_range(0..400);
             let matches: Vec<FieldMatch> = widths
                 .iter()
@@ -91,7 +92,8 @@ fn full_buckets_and_deleted_entries_are_as_with_the_interpreter() {
     assert!(there > 400, "{there} entries");
 }
 
-/// Packets of port 3 with random bytes, shorter than `longest`; two of three have another first byte.
+/// Returns packets of port 3 with random bytes, shorter than `longest`. The first byte of two
+/// packets in three is changed by a function.
 fn packets(
     random: &mut ChaCha8Rng,
     longest: usize,
@@ -166,7 +168,7 @@ const VARBITS: &str =
     struct H { T outer; N middle; T inner; }
     struct M { T kept; }";
 
-/// What is hashed of a header with its varbit, and where.
+/// The data of the checksum of a header with a varbit field, and the checksum's field.
 const SUMS: &str =
     "{ h.outer.version, h.outer.length, h.outer.kind, h.outer.options }, h.outer.sum,
     HashAlgorithm.csum16";
@@ -251,7 +253,7 @@ fn stacks_that_a_loop_of_the_parser_fills_stay_in_bursts() {
     assert!(left > 2500, "{left} packets left");
 }
 
-/// Sums over what is behind the headers too, of which some come and go.
+/// The data of a checksum that includes the payload, from two headers of which one may be invalid.
 const WITH_PAYLOAD: &str = "{ h.k.a, h.l.b }, h.k.sum, HashAlgorithm";
 
 #[test]
@@ -289,7 +291,8 @@ fn checksums_over_the_payload_stay_in_bursts() {
     assert!(left > 3000, "{left} packets left");
 }
 
-/// Packets, and what left of them, which has a sum that is right, or was right before it was cut off.
+/// Processes packets, and then the packets that left. Those have a correct checksum, or had one
+/// before they were truncated.
 fn sent_twice(both: &mut Both, random: &mut ChaCha8Rng, longest: usize) -> usize {
     let sent = packets(random, longest, |first| first);
     let left = both.batch(&sent);
@@ -301,7 +304,8 @@ fn sent_twice(both: &mut Both, random: &mut ChaCha8Rng, longest: usize) -> usize
     left + both.batch(&again)
 }
 
-/// Of both headers, whose fields are written in parts of the words that are summed.
+/// The fields of two headers that a checksum covers. The program writes parts of the 16-bit words
+/// that are summed.
 const PARTS: &str =
     "{ h.k.a, h.k.b, h.k.c, h.k.d, h.k.e, h.k.f, h.k.g, h.k.i, h.l.x, h.l.y }, h.k.sum,
     HashAlgorithm.csum16";
@@ -346,7 +350,7 @@ const ASKING: &str = "header K { bit<8> kind; bit<8> more; bit<16> number; bit<1
     struct M { @field_list(1) bit<8> kept; bit<8> lost; bit<128> wide; bit<16> told; bit<2> colour; }
     struct Told { bit<16> number; bit<8> kind; bit<128> wide; }";
 
-/// What packets may ask for, and steps of the interpreter's in between.
+/// Statements that request copies, further passes and digests, with host calls between them.
 const ASKS: &str = "
     counter<bit<32>>(8, CounterType.packets_and_bytes) seen;
     register<bit<128>, bit<32>>(8) wides;
@@ -378,7 +382,8 @@ const ASKS: &str = "
         seen.count((bit<32>) h.k.kind & 7);
     }";
 
-/// What packets become that ask for copies, other passes and messages: they leave the burst, its others do not.
+/// Packets that request copies, further passes or digests leave the burst, and the other packets
+/// stay in it.
 #[test]
 fn packets_that_ask_for_more_leave_the_burst_alone() {
     let program = V1model {
@@ -419,7 +424,7 @@ fn packets_that_ask_for_more_leave_the_burst_alone() {
     let mut random = ChaCha8Rng::seed_from_u64(8);
     let (mut left, mut told) = (0, 0);
     for round in 0..60 {
-        // Most packets ask for nothing.
+        // Most packets request nothing.
         let packets = packets(&mut random, 90, |kind| kind | 0x5a);
         if round % 3 == 0 {
             left += packets

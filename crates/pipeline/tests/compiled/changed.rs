@@ -1,4 +1,5 @@
-//! Tables that packets and the control plane change: the same entries on both paths, and nothing lost between workers.
+//! Tests of tables that packets and the control plane change. Both paths have the same entries, and
+//! no write of a worker is lost.
 
 mod methods;
 
@@ -23,8 +24,8 @@ const PARSER: &str = "state start { b.extract(h.k);
     transition select(h.k.a) { 7: other; default: accept; } }
     state other { b.extract(h.other); transition accept; }";
 
-/// Keys of one word, of several fields, of more than a word, in a header that may be invalid; actions that write none,
-/// some and all of their data, as the default too.
+/// Tables with keys of one word, of several fields, of more than a word, and of a header that may
+/// be invalid. Their actions, default actions included, write none, some or all of their data.
 const TABLES: &str = "
     action exchange(@__ref bit<32> value) {
         bit<32> old = value; value = h.k.value; h.k.value = old; }
@@ -61,7 +62,7 @@ fn call(switch: &Switch, table: &str, action: &str, arguments: &[u128]) -> Actio
     switch.action_call(action, &arguments).expect("arguments")
 }
 
-/// Widths of a table's keys, and its actions with how many arguments each has.
+/// A table: its name, the widths of its keys, and its actions with their numbers of arguments.
 type Table = (&'static str, &'static [u32], &'static [(&'static str, usize)]);
 
 const ALL: [Table; 3] = [
@@ -106,7 +107,7 @@ fn change(both: &mut Both, random: &mut ChaCha8Rng) {
     assert_eq!(outcomes[0], outcomes[1], "{kind:?} in {table}");
 }
 
-/// A switch whose table `several` has one entry that counts by ones, and a packet that hits it.
+/// Returns a switch whose table `several` has one entry that counts, and a packet that hits it.
 fn counting(program: &ir::Program) -> (Switch, ir::TableId, [u8; 16]) {
     let switch = Switch::new(program.clone()).expect("a program that can be run");
     let table = switch.table_named("several").expect("a table");
@@ -129,7 +130,7 @@ fn entries(switch: &Switch, table: &str) -> (Vec<(EntryHandle, TableEntry)>, Act
     (entries, switch.default_action(id).expect("a default action"))
 }
 
-/// Every storage, with and without locks in entries.
+/// Returns the program with every storage, with and without locks in entries.
 fn stored() -> impl Iterator<Item = (ir::EntryStore, bool, ir::Program)> {
     let source = compile(&program().text());
     let designs = [Inline, Static, Dynamic, Original].map(|store| [(store, false), (store, true)]);
@@ -142,7 +143,8 @@ fn stored() -> impl Iterator<Item = (ir::EntryStore, bool, ir::Program)> {
     })
 }
 
-/// Every storage, with entries for each worker in the tables whose names end so.
+/// Returns the program with every storage, where tables whose names end with `tables` have entries
+/// for each worker.
 fn sharded(tables: &'static str) -> impl Iterator<Item = (ir::EntryStore, ir::Program)> {
     stored().filter(|(_, locked, _)| !locked).map(move |(store, _, mut program)| {
         for table in program.tables.iter_mut().filter(|table| table.name.ends_with(tables)) {
@@ -162,7 +164,8 @@ fn entries_change_under_packets_as_with_the_interpreter_in_every_storage() {
     }
 }
 
-/// A table that packets write cannot have shards and locks, or two replicas: it gets no other design in silence.
+/// A table that packets write cannot have both shards and locks, nor two replicas. Such a table is
+/// refused, instead of getting another design silently.
 #[test]
 fn a_design_that_packets_cannot_have_is_refused_with_advice() {
     let refusal = |replicas, locked| {
@@ -180,8 +183,9 @@ fn a_design_that_packets_cannot_have_is_refused_with_advice() {
     assert_eq!(refusal(ir::Replicas::One, true), None);
 }
 
-/// Two workers of one switch take turns, each with flows of its own, while entries come, go and change: outputs and entries are
-/// those of the interpreter, which has one worker for all. Workers also go, and others come.
+/// Two workers of one switch take turns, each with its own flows, while entries are added, removed
+/// and changed. Outputs and entries are those of the interpreter, which has one worker for all
+/// flows. Workers also leave, and new ones join.
 #[test]
 fn sharded_entries_are_those_of_one_table_as_long_as_flows_stay_with_their_worker() {
     const KEYS: u8 = 4;
@@ -289,7 +293,8 @@ fn entries_change_under_packets(both: &mut Both, design: &str) {
     assert!(hits > 250, "{design}: {hits}");
 }
 
-/// Batches of all lengths, some packets too short: what one writes, the next reads.
+/// Batches of all lengths have some packets that are too short. What one packet writes, the next
+/// one reads.
 #[test]
 fn batches_give_what_packets_give_one_by_one() {
     let mut both = program().both();
@@ -341,7 +346,8 @@ fn the_interpreter_and_machine_code_take_turns_on_one_state() {
     }
 }
 
-/// Workers count in entries, and in a default action, that have a lock, while others come, go and change.
+/// Workers count in locked entries and in a default action, while the control plane adds, removes
+/// and changes other entries.
 #[test]
 fn workers_lose_no_write_of_a_locked_entry() {
     for (store, _, program) in stored().filter(|(_, locked, _)| *locked) {
@@ -379,7 +385,7 @@ fn lose_no_write_of_a_locked_entry(program: ir::Program, store: ir::EntryStore) 
                     let mut outputs = Vec::new();
                     for packet in 0..PACKETS {
                         let mut bytes = [0; 16];
-                        // The fourth has no entry: the default action counts.
+                        // One packet in four hits no entry, so that the default action counts it.
                         bytes[0] = 9;
                         bytes[1] = ((packet + number) % 4) as u8;
                         let packet = (1, &bytes[..]);
@@ -415,8 +421,9 @@ fn lose_no_write_of_a_locked_entry(program: ir::Program, store: ir::EntryStore) 
     assert_eq!(default, call(switch, "several", "count", &[3, 3 * each, each]));
 }
 
-/// The data race of Simon et al. (ANCS 2021, section 6.1): two workers write one entry. With `synced = true` nothing is lost, ever; without, updates are,
-/// if the machine lets the workers meet at all.
+/// The data race of Simon et al. (ANCS 2021, section 6.1): two workers write one entry. With
+/// `synced = true` no update is ever lost. Without it some are, provided that the workers run at
+/// the same time at all.
 #[test]
 fn two_workers_lose_updates_of_an_entry_without_a_lock_and_none_with_one() {
     const PACKETS: u32 = 3200;
@@ -430,7 +437,7 @@ fn two_workers_lose_updates_of_an_entry_without_a_lock_and_none_with_one() {
                 scope.spawn(|| {
                     let (mut worker, mut batch) = (Processor::with_seed(0), Batch::default());
                     let packets: Vec<(u32, &[u8])> = vec![(1, &packet); 32];
-                    // Both are there before either counts.
+                    // Both workers have joined before either of them counts.
                     code.process_batch(&switch, &mut worker, &[], Duration::ZERO, &mut batch);
                     begin.wait();
                     for _ in 0..PACKETS / 32 {

@@ -1,4 +1,4 @@
-//! One construct of the language each.
+//! Tests of single constructs of the language.
 
 use crate::both::{V1model, compile};
 use pipeline::{FieldMatch, Replica, RunError, Switch};
@@ -51,7 +51,8 @@ fn arrays_stand_in_headers_and_metadata() {
     assert!(program.both().random_packets(2, 3000, 20) > 1000);
 }
 
-/// In bursts, one by one (a state that comes again), and with the drivers of the architecture (a digest).
+/// The cases are packets in bursts, packets one by one (because the parser returns to a state), and
+/// packets that the architecture's driver processes (because of a digest).
 #[test]
 fn a_wrong_checksum_is_told_of_its_own_packet() {
     let declarations =
@@ -72,7 +73,7 @@ fn a_wrong_checksum_is_told_of_its_own_packet() {
             ingress: &format!(
                 "apply {{ {besides} h.s.sum = (bit<16>) s.checksum_error; s.egress_spec = 1; }}"
             ),
-            // What this one finds is nobody's.
+            // The program does not use the result of this verification.
             compute: &format!("apply {{ {sums} }}"),
             ..V1model::default()
         };
@@ -92,7 +93,7 @@ fn a_wrong_checksum_is_told_of_its_own_packet() {
     }
 }
 
-/// They fit into a word and are as wide as their type all the same.
+/// The constants fit into a word, and are as wide as their types all the same.
 #[test]
 fn small_constants_of_wide_types_are_wide() {
     let program = V1model {
@@ -334,7 +335,7 @@ fn what_is_missing_is_said_with_its_place() {
     assert!(refused.contains("a header that does not end with a byte"), "{refused}");
 }
 
-/// Statements are counted as in the interpreter, whichever way they take.
+/// Machine code counts statements as the interpreter does, on every path through the loop.
 #[test]
 fn a_loop_ends_at_the_same_step_in_both() {
     let program = V1model {
@@ -354,7 +355,7 @@ fn a_loop_ends_at_the_same_step_in_both() {
         switch
     });
     let mut code = code.expect("a program that can be run");
-    // Code is quick to find where it ends.
+    // The limit is found in machine code, which is fast.
     let (mut ends, mut fails) = (0, 1 << 20);
     while fails - ends > 1 {
         let middle = (ends + fails) / 2;

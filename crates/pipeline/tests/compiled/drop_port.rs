@@ -87,8 +87,8 @@ fn egress_begins_with_another_port_than_the_drop_port() {
     }
 }
 
-/// Ingress begins with port 0, so that the program drops what it says nothing of if that is the
-/// drop port.
+/// In ingress, `egress_spec` is initially 0. A program that does not write it drops packets if 0 is
+/// the drop port.
 #[test]
 fn a_program_that_leaves_the_field_alone_sends_to_port_0() {
     for (drop_port, leaves) in [(0, 0), (1, 1), (511, 1)] {

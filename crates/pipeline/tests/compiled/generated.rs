@@ -1,15 +1,16 @@
-//! Generated programs: statements over fields of random widths and signs, headers that come and go.
+//! Tests of generated programs, with statements over fields of random widths and signs, and headers
+//! that become valid and invalid.
 
 use crate::both::V1model;
 use rand::rngs::ChaCha8Rng;
 use rand::{RngExt, SeedableRng};
 use std::fmt::Write;
 
-/// Programs; each gets [`PACKETS`].
+/// The number of programs. Each gets [`PACKETS`] packets.
 const PROGRAMS: u64 = 60;
 const PACKETS: usize = 150;
 
-/// What a program reads and writes: name, width, sign.
+/// A variable that a program reads and writes: its name, width and sign.
 #[derive(Clone)]
 struct Field {
     name: String,
@@ -31,7 +32,7 @@ impl Generator {
         format!("{}<{width}>", if signed { "int" } else { "bit" })
     }
 
-    /// Fields of a header, in whole bytes.
+    /// Adds a header with random fields, which fill whole bytes.
     fn header(&mut self, name: &str) -> String {
         let mut text = format!("header {} {{", name.to_uppercase());
         let mut bit = 0;
@@ -47,7 +48,7 @@ impl Generator {
             if number + 1 == count {
                 width = if bit % 8 == 0 { 8 } else { 8 - bit % 8 };
             }
-            // The width that the checker takes for `int`.
+            // The checker accepts `int` with more than one bit only.
             let signed = width > 1 && self.below(3) == 0;
             let field = format!("{name}{number}");
             write!(text, " {} {field};", Self::type_name(width, signed)).expect("text");
@@ -57,7 +58,7 @@ impl Generator {
         text + " }"
     }
 
-    /// A number of a type.
+    /// Returns a constant of a type.
     fn constant(&mut self, width: u32, signed: bool) -> String {
         let number: u64 = self.random.random();
         let bits = if signed { width - 1 } else { width };
@@ -132,7 +133,7 @@ impl Generator {
                 format!("({condition} ? {then} : {otherwise})")
             }
             _ => {
-                // To another width, and from there to the other sign.
+                // The expression is cast to another width, and then to the other sign.
                 let from = 1 + self.below(64);
                 let operand = self.expression(from, false, depth);
                 if signed {

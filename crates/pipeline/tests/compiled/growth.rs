@@ -1,30 +1,31 @@
-//! What a program costs from its text to machine code grows as the program does: each construct of the grammar stands n, 2n
-//! and 4n times, and the steps that passes count ([`ir::meter`]) grow no faster than n log n.
+//! Tests that the cost of a program, from its text to machine code, grows as the program does. Each
+//! construct of the grammar is repeated n, 2n and 4n times. The number of steps that passes count
+//! ([`ir::meter`]) must grow no faster than n log n.
 //!
-//! Counted are the walks of the front-end (tokens, looking ahead, statements, expressions, types, names), of the checks of
-//! the IR, of resolution and of the plan, the passes that search or repeat until nothing changes, and the instructions that
-//! Cranelift is given. What Cranelift does with them is not counted.
+//! The steps are those of the front-end (tokens, lookahead, statements, expressions, types, names),
+//! of the checks of the IR, of resolution and planning, of passes that search or iterate to a fixed
+//! point, and the instructions that Cranelift gets. The work of Cranelift itself is not counted.
 
 use p4lang::diagnostic::Style;
 use p4lang::preprocess::{MemoryFiles, Options};
 use pipeline::Switch;
 
-/// The parts of a v1model program that a construct stands in.
+/// The parts of a v1model program in which a construct can be repeated.
 #[derive(Default)]
 struct Parts {
-    /// At top level.
+    /// The declarations at the top level.
     declarations: String,
     /// The fields of the metadata.
     metadata: String,
-    /// The states of the parser; one that accepts if there are none.
+    /// The states of the parser. Without any, the parser has one state, which accepts.
     states: String,
-    /// Local declarations of the parser.
+    /// The local declarations of the parser.
     parser_locals: String,
-    /// Local declarations of the ingress control.
+    /// The local declarations of the ingress control.
     locals: String,
-    /// Its statements.
+    /// The statements of the ingress control.
     apply: String,
-    /// Those of the deparser.
+    /// The statements of the deparser.
     emits: String,
     /// The fields of the struct of headers.
     headers: String,
@@ -61,7 +62,7 @@ fn each(count: usize, item: impl Fn(usize) -> String) -> String {
     (0..count).map(item).collect()
 }
 
-/// The steps from the text to machine code, on the interpreter's way and on that of code.
+/// Returns the steps from the text to the interpreter and to machine code.
 fn steps(text: &str) -> u64 {
     let before = ir::meter::steps();
     let outcome = ir::with_large_stack(|| {
@@ -79,7 +80,8 @@ fn steps(text: &str) -> u64 {
     ir::meter::steps() - before
 }
 
-/// Doubles a construct twice. What every program costs falls out of the differences.
+/// Checks the growth while a construct's count doubles twice. The cost that every program has
+/// cancels out in the differences.
 #[track_caller]
 fn grows_as_it_does(name: &str, count: usize, parts: impl Fn(usize) -> Parts) {
     let [one, two, four] = [1, 2, 4].map(|times| {
@@ -240,7 +242,7 @@ constructs! {
         apply: format!("a{}();", n - 1),
         ..Parts::default()
     };
-    // Machine code finds the action of an entry in another way if a table has more than 63.
+    // Machine code selects the action of an entry in another way if a table has more than 63.
     actions_of_a_table: 15, table_with_actions;
     many_actions_of_a_table: 100, table_with_actions;
     keys_of_a_table: 10, |n| Parts {

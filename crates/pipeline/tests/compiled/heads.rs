@@ -16,7 +16,7 @@ const HEADERS: &str = "header A { bit<8> a; bit<16> b; bit<8> c; } header T { bi
 const PARSER: &str = "state start { b.extract(h.a); transition accept; }";
 const FORWARD: &str = "s.egress_spec = 2;";
 
-/// A program that extracts four bytes, and does this in ingress.
+/// Returns a program that extracts four bytes, and runs these statements in ingress.
 fn ingress(statements: &str) -> String {
     let ingress = format!("apply {{ {FORWARD} {statements} }}");
     V1model { declarations: HEADERS, parser: PARSER, ingress: &ingress, ..V1model::default() }
@@ -41,11 +41,12 @@ fn what_a_parser_reads_is_known() {
         let switch = Switch::new(compiled.program.expect("a program")).expect("it can be run");
         switch.head_bytes()
     };
-    // A packet-out's header and Ethernet.
+    // The program reads the header of a packet-out, and Ethernet.
     assert_eq!(own("l2.p4"), Some(3 + 14));
-    // What is looked ahead at, and options as long as the expression for their length can be.
+    // The program looks ahead, and extracts options up to the maximum of the expression for their
+    // length.
     assert_eq!(own("router.p4"), Some(14 + 1 + 60 + 60));
-    // It sends clones.
+    // These programs send clones.
     assert_eq!(own("psa_mirror.p4"), None);
     assert_eq!(own("nic_switch.p4"), None);
     for (parser, bytes) in [
@@ -55,15 +56,16 @@ fn what_a_parser_reads_is_known() {
           state t { b.extract(h.t); transition accept; }", Some(8)),
         ("state start { b.extract(h.a); b.advance(24); transition accept; }", Some(7)),
         ("state start { m.m = b.lookahead<bit<16>>(); b.extract(h.a); transition accept; }", Some(6)),
-        // Eight bits of a number, times two.
+        // The parser advances by twice a number of eight bits.
         ("state start { b.extract(h.a); b.advance((bit<32>) h.a.a << 1); transition accept; }", Some(68)),
         ("state start { b.extract(h.v, (bit<32>) (8w3)); transition accept; }", Some(10)),
-        // A stack ends the loop: four states of it, as often as there is room and once more.
+        // The stack ends the loop. The parser extracts as many elements as there is room for, and
+        // the next attempt fails.
         ("state start { b.extract(h.s.next); transition select(h.s.last.v) { 1: start; default: accept; } }",
             Some(16)),
         ("state start { b.extract(h.s.next); transition select(h.s.last.v) { 1: more; default: accept; } }
           state more { b.advance(8); transition start; }", Some(20)),
-        // Nothing ends these.
+        // These loops have no bound.
         ("state start { b.extract(h.t); transition select(h.t.v) { 1: start; default: accept; } }", None),
         ("state start { b.extract(h.s.next); transition select(h.s.last.v) { 1: more; default: accept; } }
           state more { T[3] fresh; h.s = fresh; transition start; }", None),
@@ -78,7 +80,7 @@ fn what_a_parser_reads_is_known() {
     }
 }
 
-/// Whatever depends on the payload is refused, and would come out wrong.
+/// Programs that depend on the payload are refused, since their results would be wrong.
 #[test]
 fn programs_that_need_the_payload_are_refused_and_would_be_wrong() {
     let data = "{ h.a.a, h.a.c }, h.a.b, HashAlgorithm.csum16";
@@ -155,7 +157,7 @@ fn programs_that_need_the_payload_are_refused_and_would_be_wrong() {
             switch.set_clone_session(5, Some(session));
             switch
         };
-        // Parsers read four bytes, and eight of a copy.
+        // Parsers read four bytes, and eight bytes of a copy.
         let mut packet: Vec<u8> = (0..100).collect();
         let summed = [&packet[..1], &packet[3..]].concat();
         packet[1..3].copy_from_slice(&internet_checksum(&summed).to_be_bytes());
@@ -170,12 +172,12 @@ fn programs_that_need_the_payload_are_refused_and_would_be_wrong() {
             batch.sent().map(|(_, port, head)| (port, [head, behind].concat())).collect();
         assert_ne!(expected, found, "{why} may as well be accepted: {text}");
     }
-    // Packets are counted where they wait.
+    // Programs that read the depth of a queue are refused.
     assert_eq!(head(&egress("h.a.c = (bit<8>) s.deq_qdepth;")), None);
     assert_eq!(head(&ingress("h.a.c = (bit<8>) s.enq_qdepth;")), None);
 }
 
-/// Lengths, random numbers and states are those of the whole packets.
+/// Lengths, random numbers and state are those of the whole packets.
 #[test]
 fn what_is_counted_is_that_of_the_packets() {
     let declarations = "header A { bit<8> a; bit<16> b; bit<8> c; bit<8> d; }
@@ -238,7 +240,7 @@ fn what_is_counted_is_that_of_the_packets() {
             .expect("a meter");
     };
     both.each(set_up);
-    // The interpreter, on heads too.
+    // This interpreter also gets packets without the payload.
     let mut apart = Switch::new(program.clone()).expect("a program that can be run");
     let mut whole = Switch::new(program).expect("a program that can be run");
     [&mut apart, &mut whole].into_iter().for_each(set_up);

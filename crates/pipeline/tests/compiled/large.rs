@@ -1,4 +1,4 @@
-//! Functions that are too large to be optimised in a time that grows with their size.
+//! Tests of functions that are too large to be optimised in a time that grows with their size.
 
 use crate::both::Both;
 use crate::program::{V1model, compile};

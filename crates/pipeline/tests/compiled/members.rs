@@ -1,5 +1,6 @@
-//! Tables whose entries run members of action profiles and groups of selectors: while members, groups, entries and ports
-//! change, code and the interpreter run the same member for each packet.
+//! Tests of tables whose entries run members of action profiles and groups of selectors. While
+//! members, groups, entries and ports change, machine code and the interpreter run the same member
+//! for each packet.
 
 use crate::both::{Both, V1model, compile, psa_of_ingress};
 use ir::bits::Bits;
@@ -18,7 +19,7 @@ const DECLARATIONS: &str = "header R { bit<8> key; bit<8> spread; bit<16> value;
 const PARSER: &str = "state start { b.extract(h.r); transition select(h.r.spread[0:0]) { 1: other; default: accept; } }
     state other { b.extract(h.o); transition accept; }";
 
-/// A table with a selector of this algorithm, and one with a profile.
+/// Returns a control with a table that has a selector of this algorithm, and one with a profile.
 fn ingress(algorithm: &str) -> String {
     format!(
         "action set(bit<16> value) {{ h.r.value = value; }}
@@ -57,10 +58,10 @@ fn psa() -> String {
     )
 }
 
-/// Members, groups and keys that there are, so many of each.
+/// The number of different members, of groups, and of keys.
 const FEW: u32 = 6;
 
-/// An action that a table runs.
+/// Returns a random action of a table.
 fn call(switch: &Switch, table: &str, random: &mut ChaCha8Rng) -> ActionCall {
     let id = switch.table_named(table).expect("a table");
     let names: &[&str] = match table {
@@ -95,7 +96,7 @@ fn group(random: &mut ChaCha8Rng) -> Group {
     Group { members, max_size: 0 }
 }
 
-/// Something that the control plane does.
+/// Makes a random change that a control plane can make.
 fn change(switch: &mut Switch, random: &mut ChaCha8Rng) -> Result<(), ControlError> {
     let table = if random.random_range(0..3) == 0 { "by_member" } else { "by_group" };
     let id = switch.table_named(table)?;
@@ -147,7 +148,7 @@ fn change(switch: &mut Switch, random: &mut ChaCha8Rng) -> Result<(), ControlErr
     }
 }
 
-/// Changes and packets, one after the other; how many packets left.
+/// Alternates changes and packets, and returns the number of packets that left.
 fn compare(mut both: Both, seed: u64) -> usize {
     assert_eq!((both.one_by_one(), both.interpreted_steps()), (None, 0));
     let mut random = ChaCha8Rng::seed_from_u64(seed);

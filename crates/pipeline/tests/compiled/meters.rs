@@ -1,4 +1,5 @@
-//! Counters and meters of entries, of arrays, and of default entries: colours and counts are the same at the same times.
+//! Tests of counters and meters of entries, of arrays, and of default entries. Colours and counts
+//! are the same at the same times on both paths.
 
 use crate::both::{Both, V1model, compile};
 use ir::bits::Bits;
@@ -39,7 +40,8 @@ fn v1model() -> String {
     .text()
 }
 
-/// The same for PSA, where actions run meters; tables in both halves, and the default entry has a counter and a meter.
+/// A program for PSA, where actions execute meters. Both controls have tables, and the default
+/// entry has a counter and a meter.
 const PSA: &str = "#include <core.p4>
     #include <bmv2/psa.p4>
     header K { bit<8> kind; bit<8> key; bit<16> value; bit<24> colors; }
@@ -97,7 +99,7 @@ fn config(random: [u64; 4]) -> Option<MeterConfig> {
     }
 }
 
-/// What the control plane does: entries come and go, meters are configured anew.
+/// Adds or removes an entry, or configures a meter.
 fn change(core: &Core, random: [u64; 8], now: Duration) {
     let [what, table, key, action, rest @ ..] = random;
     let (table, meter) = [("one", "rated"), ("two", "paced")][table as usize % 2];
@@ -141,7 +143,7 @@ fn change(core: &Core, random: [u64; 8], now: Duration) {
     }
 }
 
-/// Counts of all entries, and of the default one.
+/// Returns the counts of all entries, and of the default entry.
 fn counts(switch: &Switch) -> Vec<(u64, u64)> {
     let id = switch.table_named("one").expect("a table");
     let counter = switch.extern_named("hits").expect("a counter");
@@ -177,7 +179,7 @@ fn compare(text: &str, follows: bool, seed: u64) {
         if round % 2 == 0 {
             for (port, packet) in &packets {
                 for output in both.packet(*port, packet).expect("a packet that is processed") {
-                    // The first color of what a program gave to all packets alike.
+                    // The first colour is in the fifth byte.
                     let color = usize::from(output.packet[4]);
                     if let Some(count) = colors.get_mut(color) {
                         *count += 1;

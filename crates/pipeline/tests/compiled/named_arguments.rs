@@ -1,5 +1,5 @@
-//! Named arguments are evaluated, and copied out, in the order in which the call writes them (P4_16
-//! specification, section 6.8), whatever the order of the parameters.
+//! Tests that named arguments are evaluated, and copied out, in the order in which the call writes
+//! them (P4_16 specification, section 6.8), whatever the order of the parameters.
 
 use crate::both::{Both, V1model, compile};
 
@@ -30,9 +30,9 @@ const LOCALS: &str = "
     table t { actions = { outs_in(y = h.r.b, x = h.r.b); } default_action = outs_in(y = h.r.b, x = h.r.b); }
     table in_order { actions = { outs_in(x = h.r.b, y = h.r.b); } default_action = outs_in(x = h.r.b, y = h.r.b); }";
 
-/// Statements, and the bytes `a` to `d` that they leave of 3, 0, 0, 0.
+/// Statements, and the bytes `a` to `d` that each leaves after it started with 3, 0, 0, 0.
 const STATEMENTS: [(&str, [u8; 4]); 29] = [
-    // Evaluated from left to right.
+    // Arguments are evaluated from left to right.
     ("h.r.b = two(next(h.r.a), next(h.r.a));", [5, 0x45, 0, 0]),
     ("h.r.b = two(x = next(h.r.a), y = next(h.r.a));", [5, 0x45, 0, 0]),
     ("h.r.b = two(y = next(h.r.a), x = next(h.r.a));", [5, 0x54, 0, 0]),
@@ -43,10 +43,10 @@ const STATEMENTS: [(&str, [u8; 4]); 29] = [
     ("two_of(y = next(h.r.a), x = next(h.r.a));", [5, 0x54, 0, 0]),
     ("reads_of.apply(z = h.r.b, y = next(h.r.a), x = next(h.r.a));", [5, 0x54, 0, 0]),
     ("h.r.b = two(y = h.r.a, x = h.r.a + 1);", [3, 0x43, 0, 0]),
-    // Copied in from left to right.
+    // Arguments are copied in from left to right.
     ("adds(h.r.a, next(h.r.a));", [7, 0, 0, 0]),
     ("adds(y = next(h.r.a), x = h.r.a);", [8, 0, 0, 0]),
-    // Copied out from left to right.
+    // Arguments are copied out from left to right.
     ("outs(h.r.b, h.r.b);", [3, 2, 0, 0]),
     ("outs(x = h.r.b, y = h.r.b);", [3, 2, 0, 0]),
     ("outs(y = h.r.b, x = h.r.b);", [3, 1, 0, 0]),
@@ -63,7 +63,7 @@ const STATEMENTS: [(&str, [u8; 4]); 29] = [
     ("outs_of.apply(y = h.r.b, x = h.r.b);", [3, 1, 0, 0]),
     ("t.apply();", [3, 1, 0, 0]),
     ("in_order.apply();", [3, 2, 0, 0]),
-    // Also where the callee ends the control.
+    // Arguments are copied out also where the callee ends the control.
     ("leaves_in(y = h.r.b, x = h.r.b);", [3, 1, 0, 0]),
     ("leaves_of.apply(y = h.r.b, x = h.r.b);", [3, 1, 0, 0]),
     ("leaves_in(x = h.r.b, y = h.r.b);", [3, 2, 0, 0]),

@@ -1,4 +1,4 @@
-//! Our own programs with their scripts.
+//! Tests of the programs of this project with their scripts.
 
 use crate::both::Both;
 use ir::with_large_stack;
@@ -33,7 +33,8 @@ fn name(path: &Path) -> String {
     path.file_name().expect("a name").to_string_lossy().into_owned()
 }
 
-/// Progress shows here: each program, what code leaves to the interpreter in it, and why it does not go in bursts.
+/// The snapshot lists, for each program, the steps that machine code leaves to the interpreter, and
+/// the reason why packets do not go in bursts.
 #[test]
 fn what_code_leaves_to_the_interpreter_is_said_with_its_place() {
     let mut lines = Vec::new();
@@ -58,7 +59,7 @@ fn scripts_see_the_same_packets_as_with_the_interpreter() {
         let Ok(text) = fs::read_to_string(path.with_extension("stf")) else { continue };
         let script = Script::parse(&text).expect("a script");
         let program = program(&path);
-        // Of BMv2's switches, and what PSA's specification says.
+        // Programs of PSA run as on BMv2's psa_switch, and as the specification says.
         for specification in [false, true] {
             let options =
                 Options { every_port: true, strict: true, specification, ..Options::default() };
@@ -93,7 +94,7 @@ fn scripts_see_the_same_packets_as_with_the_interpreter() {
     assert!(scripts >= 20, "{scripts} scripts");
 }
 
-/// A packet of a script, cut anywhere, with some bytes as in no script.
+/// Returns a packet of a script with some random bytes, possibly truncated.
 fn changed(packet: &[u8], random: &mut ChaCha8Rng) -> Vec<u8> {
     let mut packet = packet.to_vec();
     for _ in 0..random.random_range(0..4) {

@@ -1,18 +1,18 @@
-//! Pages of machine code: written, then run, never both.
+//! Tests that pages of machine code are first written and then executed, and never both at once.
 
 use crate::program::{V1model, compile};
 use pipeline::Switch;
 use std::fs;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Permissions of this process's pages, as the kernel tells them.
+/// Returns the permissions of this process's pages, as the kernel reports them.
 fn permissions() -> Vec<String> {
     let maps = fs::read_to_string("/proc/self/maps").expect("the map of this process");
     let of = |line: &str| line.split_whitespace().nth(1).unwrap_or_default().to_owned();
     maps.lines().map(of).collect()
 }
 
-/// Anonymous pages that can be run.
+/// Returns the number of anonymous pages that can be executed.
 fn code_pages() -> usize {
     let maps = fs::read_to_string("/proc/self/maps").expect("the map of this process");
     let is_code = |line: &&str| {
@@ -35,7 +35,7 @@ fn pages_of_code_are_never_writable_and_executable_at_once() {
     );
     let (is_over, looks) = (AtomicBool::new(false), AtomicBool::new(false));
     std::thread::scope(|scope| {
-        // Looks while others compile.
+        // This thread looks at the permissions while others compile.
         let watch = scope.spawn(|| {
             let mut times = 0;
             while !is_over.load(Ordering::Relaxed) {

@@ -1,5 +1,5 @@
-//! Programs of PNA: packets add entries that the next ones of their burst find, timers restart and run out, packets ask
-//! to be mirrored.
+//! Tests of programs of PNA. Packets add entries that the next packets of their burst hit, timers
+//! are restarted and expire, and packets request mirrored copies.
 
 use crate::both::{Both, compile, entries, masked_packet};
 use ir::bits::Bits;
@@ -11,7 +11,8 @@ use rand::rngs::ChaCha8Rng;
 use rand::{RngExt, SeedableRng};
 use std::time::Duration;
 
-/// A program with two tables that packets add entries to, the second of the given properties.
+/// Returns a program with two tables that packets add entries to. `properties` are those of the
+/// second table.
 fn program(properties: &str, deparser: &str) -> String {
     format!(
         "#include <core.p4>
@@ -57,7 +58,7 @@ fn program(properties: &str, deparser: &str) -> String {
     )
 }
 
-/// Entries of the control plane, and what groups and profiles stand for.
+/// Configures the profiles of expiry times and a mirror session.
 fn set_up(switch: &mut Switch) {
     switch.set_expire_time_profile(1, Some(Duration::from_millis(3)));
     switch.set_expire_time_profile(2, Some(Duration::from_millis(9)));
@@ -66,7 +67,7 @@ fn set_up(switch: &mut Switch) {
     switch.set_clone_session(5, Some(CloneSession { replicas, ..Default::default() }));
 }
 
-/// What the control plane does to the first table: adds an entry, or takes it out.
+/// A change of the first table by the control plane, which adds or removes an entry.
 #[derive(Clone, Copy)]
 struct Change {
     key: u128,
@@ -173,7 +174,8 @@ fn deparsers_that_do_more_than_emit() {
     compare("size = 100;", &format!("if (m.told == 0) {{ {EMITS} }} else {{ p.emit(h.k); }}"), 4);
 }
 
-/// Workers add entries and find others gone, and each waits for whoever changes a table; nobody waits for ever.
+/// Workers add entries, find others gone, and wait for each change of a table by the control plane.
+/// No thread waits for ever.
 #[test]
 fn workers_and_the_control_plane_change_tables_at_once() {
     let properties = "pna_idle_timeout = PNA_IdleTimeout_t.AUTO_DELETE; size = 100;";
@@ -207,7 +209,7 @@ fn workers_and_the_control_plane_change_tables_at_once() {
         workers.into_iter().map(|worker| worker.join().expect("a worker")).sum()
     });
     assert!(left > 10_000, "{left} left");
-    // No more than there is room for.
+    // A table never has more entries than its size.
     for table in ["flows", "values"] {
         let entries = entries(&switch, table);
         assert!(

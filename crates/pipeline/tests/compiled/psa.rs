@@ -1,5 +1,5 @@
-//! Programs of PSA: packets go straight through ingress and egress in bursts, and others between them are copied, go to
-//! groups, or come again.
+//! Tests of programs of PSA. Packets go through ingress and egress in bursts, and others between
+//! them are cloned, replicated to groups, resubmitted or recirculated.
 
 use crate::both::{Both, compile, entries, masked_packet};
 use ir::bits::Bits;
@@ -8,10 +8,11 @@ use rand::rngs::ChaCha8Rng;
 use rand::{RngExt, SeedableRng};
 use std::time::Duration;
 
-/// What differs between the programs.
+/// The parts in which the programs differ.
 #[derive(Clone, Copy)]
 struct Parts {
-    /// Type of the metadata that the ingress deparser gives for packets for one port, and what it sets there.
+    /// The type of the metadata that the ingress deparser returns for normal packets, and its
+    /// assignment.
     normal: (&'static str, &'static str),
     ingress_deparser: &'static str,
     egress: &'static str,
@@ -110,7 +111,7 @@ fn set_up(switch: &mut Switch) {
     }
 }
 
-/// What the control plane does to a table: adds an entry, or takes it out.
+/// Adds an entry to a table, or removes one.
 fn change(core: &Core, random: [u32; 4], now: Duration) {
     let [table, key, action, adds] = random;
     let exact = |width, number: u32| FieldMatch::Exact(Bits::unsigned(width, number.into()));
@@ -159,7 +160,7 @@ fn change(core: &Core, random: [u32; 4], now: Duration) {
 
 fn packet(random: &mut ChaCha8Rng) -> (u32, Vec<u8>) {
     let mut packet = masked_packet(random, &[(1, 0x3f), (2, 0), (3, 0x3f)]);
-    // Most packets ask for nothing.
+    // Most packets request nothing.
     if let Some(kind) = packet.first_mut().filter(|_| random.random_range(0..3) > 0) {
         *kind = *kind & 0xf0 | 8;
     }
@@ -201,7 +202,7 @@ fn compare(parts: Parts, follows: bool, seed: u64, in_bursts: Option<&str>) {
     assert!(left > 1500, "{left} packets left");
 }
 
-/// Both counted and kept the same.
+/// Checks that both switches have the same counter values.
 fn same_arrays(both: &Both) {
     for name in ["seen", "left"] {
         let cells = |switch: &Switch| {
@@ -219,7 +220,8 @@ fn packets_for_one_port_go_in_bursts() {
     }
 }
 
-/// Metadata of one type go from block to block in psa_switch; by the specification only where they are given.
+/// On psa_switch, metadata of one type are carried from block to block. By the specification, they
+/// are carried only where the program says so.
 #[test]
 fn metadata_of_egress_are_those_of_ingress() {
     let parts = Parts { normal: ("M", "n.port = h.k.key;"), ..PLAIN };
@@ -238,7 +240,7 @@ fn metadata_of_egress_are_those_of_ingress() {
     );
 }
 
-/// The ingress deparser counts, so it runs for packets too that ingress drops.
+/// The ingress deparser counts, so it runs even for packets that ingress drops.
 #[test]
 fn deparsers_that_do_more_than_emit() {
     let parts = Parts {

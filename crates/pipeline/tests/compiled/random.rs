@@ -1,4 +1,4 @@
-//! Programs of the grammar, by seed.
+//! Tests of programs that the grammar generates from seeds.
 
 use crate::differential::Case;
 use pipeline::Way;
@@ -6,7 +6,7 @@ use rand::rngs::ChaCha8Rng;
 use rand::{RngExt, SeedableRng};
 use std::collections::BTreeMap;
 
-/// Programs; each gets [`INPUTS`].
+/// The number of programs. Each gets [`INPUTS`] inputs.
 const PROGRAMS: u64 = 64;
 const INPUTS: usize = 60;
 
@@ -17,7 +17,7 @@ fn number(variable: &str) -> Option<u64> {
     std::env::var(variable).ok().and_then(|number| number.parse().ok())
 }
 
-/// `PLANIMETER_SEED` is the first seed, `PLANIMETER_PROGRAMS` their number.
+/// `PLANIMETER_SEED` sets the first seed, and `PLANIMETER_PROGRAMS` the number of programs.
 #[test]
 fn generated_programs_with_all_constructs_give_the_same() {
     let first = number("PLANIMETER_SEED").unwrap_or(1);
@@ -50,7 +50,7 @@ fn generated_programs_with_all_constructs_give_the_same() {
     assert!(different.is_empty(), "{}", different.join("\n\n"));
     println!("seeds from {first}: {left} packets left, programs on each way: {taken:?}");
     assert!(left > programs as usize * 4, "only {left} packets left");
-    // A share of the programs goes each way.
+    // Some of the programs go each way.
     for way in [Way::Driver, Way::Blocks, Way::Stages, Way::Fused, Way::Prefetched] {
         let went = taken.get(&way).copied().unwrap_or(0);
         assert!(went * 50 > programs, "only {went} of {programs} programs went by {way}");

@@ -1,5 +1,6 @@
-//! Tables whose keys are prefixes, masks and ranges: code finds the entries that the interpreter finds, while the control
-//! plane adds, changes and deletes them, whether packets go in bursts or one by one.
+//! Tests of tables whose keys are prefixes, masks and ranges. Machine code finds the same entries
+//! as the interpreter while the control plane adds, changes and deletes them, whether packets go in
+//! bursts or one by one.
 
 use crate::both::{Both, V1model};
 use ir::bits::Bits;
@@ -19,13 +20,14 @@ const BURSTS: &str =
     "state start { b.extract(h.k); transition select(h.k.low) { 7: more; default: accept; } }
     state more { b.extract(h.one); transition accept; }";
 
-/// With a state that a packet may come to again, which takes packets out of bursts.
+/// A parser that may return to a state, which excludes bursts.
 const ONE_BY_ONE: &str =
     "state start { b.extract(h.k); transition select(h.k.low) { 7: more; default: accept; } }
     state more { b.extract(h.one); transition select(h.one.more) { 0xfe: more; default: accept; } }";
 
-/// Fields in the order that a search wants, and in another; keys of one word and of two, in one field too; a key that changed since the
-/// packet was parsed; a table that is not always applied; entries of the program.
+/// Tables with their fields in the order that a search needs, and in another order; with keys of
+/// one word and of two, also within one field; with a key that changed since the packet was parsed;
+/// one that is not always applied; and one with entries of the program.
 const TABLES: &str = "
     action exchange(@__ref bit<32> value) { bit<32> old = value; value = h.k.value; h.k.value = old; }
     action mark(bit<32> value) { h.k.value = h.k.value + value; }
@@ -72,7 +74,8 @@ enum Kind {
     Optional,
 }
 
-/// Widths and kinds of a table's keys, whether entries have priorities, and its actions with whether each has data.
+/// A table: its name, the widths and kinds of its keys, whether entries have priorities, and its
+/// actions with whether each has data.
 type Table = (&'static str, &'static [(u32, Kind)], bool, &'static [(&'static str, bool)]);
 
 use Kind::{Exact, Lpm, Optional, Range, Ternary};
@@ -99,7 +102,8 @@ const ALL: [Table; 9] = [
     ("some", &[(128, Ternary)], true, &[("mark", true), ("nothing", false)]),
 ];
 
-/// Few values, which meet: all fields of packets and of entries are made of them.
+/// Returns one of a few values. All fields of packets and entries are made of these, so that they
+/// often match.
 fn value(random: &mut ChaCha8Rng, width: u32) -> u128 {
     let one = 0x0101_0101_0101_0101_0101_0101_0101_0101_u128;
     let high = (random.random_range(0..3_u128) * one) << 7;
@@ -130,7 +134,7 @@ fn match_of(random: &mut ChaCha8Rng, width: u32, kind: Kind) -> FieldMatch {
     }
 }
 
-/// What was added, so that it can be changed and deleted.
+/// The table, key and priority of an entry that was added, so that it can be changed and deleted.
 type Known = (usize, Vec<FieldMatch>, u32);
 
 fn change(both: &mut Both, random: &mut ChaCha8Rng, known: &mut Vec<Known>) {
@@ -170,7 +174,11 @@ fn change(both: &mut Both, random: &mut ChaCha8Rng, known: &mut Vec<Known>) {
     }
 }
 
-/// Packets that the counters of a table's entries have counted, which are the same in both; one counter of them is set.
+/// Returns the number of packets that the counters of a table's entries have counted. Sets one of
+/// the counters.
+///
+/// # Panics
+/// If the counters of both switches differ.
 fn same_counts(both: &Both, name: &str, round: u64) -> u64 {
     let Ok(counter) = both.compiled.extern_named(&format!("I.in_{name}")) else { return 0 };
     let table = both.compiled.table_named(name).expect("a table");
@@ -206,7 +214,7 @@ fn packet(random: &mut ChaCha8Rng) -> Vec<u8> {
     bytes.extend(value(random, 128).to_be_bytes());
     bytes.extend(&value(random, 96).to_be_bytes()[4..]);
     bytes.extend(vec![1; random.random_range(0..60)]);
-    // Some are too short for a header.
+    // Some packets are too short for the header.
     bytes.truncate(if random.random_range(0..12) == 0 { random.random_range(0..30) } else { 99 });
     bytes
 }

@@ -1,5 +1,6 @@
-//! What is found ahead for a whole burst holds only as long as none of its packets leaves the gate to add an entry: then the
-//! control plane has its turn, and a route of another prefix may have the place of the one that was found.
+//! Tests that the result of a batch lookup is not used after the control plane has changed the
+//! table. A packet of the burst that adds an entry lets a waiting control plane proceed, and a
+//! route of another prefix may then have the slot of the one that the batch lookup found.
 
 use crate::both::compile;
 use ir::bits::Bits;
@@ -7,7 +8,7 @@ use pipeline::{Batch, Compiled, EntryAction, FieldMatch, Processor, Switch, Tabl
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-/// Each packet adds a flow, then is routed by its prefix.
+/// A program in which each packet adds a flow and is then routed by its prefix.
 const PROGRAM: &str = "#include <core.p4>
     #include <pna.p4>
     header K { bit<32> flow; bit<32> address; bit<8> route; }
@@ -25,7 +26,7 @@ const PROGRAM: &str = "#include <core.p4>
     control D(packet_out p, in H h, in M m, in pna_main_output_metadata_t o) { apply { p.emit(h.k); } }
     PNA_NIC(P(), C(), D()) main;";
 
-/// Routes whose place in the table is that of another one a moment later.
+/// The number of routes that take turns in the slots of the table.
 const ROUTES: u8 = 8;
 
 #[test]

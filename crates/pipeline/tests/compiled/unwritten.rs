@@ -1,6 +1,6 @@
-//! Metadata that an architecture initialises, in programs that write all of them, one, or one for
-//! some packets only: each way has the same values, and those of the specifications where nothing
-//! is written.
+//! Tests of metadata that an architecture initialises, in programs that write all of them, one, or
+//! one for some packets only. Each way has the same values. Fields that are not written have the
+//! values of the specifications.
 
 use crate::both::compile;
 use crate::ways::on_every_way;
@@ -80,7 +80,7 @@ fn v1model(parser: &str, ingress: &str, egress: &str) -> String {
     )
 }
 
-/// `docs/simple_switch.md` of BMv2: what ingress finds.
+/// Ingress finds the metadata that `docs/simple_switch.md` of BMv2 describes.
 #[test]
 fn v1model_ingress_has_the_same_metadata_on_every_way() {
     for Field { reads, writes, initially } in V1MODEL {
@@ -96,7 +96,7 @@ fn v1model_ingress_has_the_same_metadata_on_every_way() {
     }
 }
 
-/// The same of egress, for a packet to one port and for one to a group.
+/// Egress finds the same metadata on every way, for a packet to one port and for one to a group.
 #[test]
 fn v1model_egress_has_the_same_metadata_on_every_way() {
     for Field { reads, writes, initially } in V1MODEL {
@@ -164,7 +164,7 @@ fn psa(ingress: &str, egress: &str) -> String {
     )
 }
 
-/// PSA 1.2, sections 6.1 and 6.2.
+/// PSA 1.2, sections 6.1 and 6.2, defines the initial values.
 #[test]
 fn psa_ingress_has_the_same_metadata_on_every_way() {
     let output = [
@@ -194,7 +194,8 @@ fn psa_ingress_has_the_same_metadata_on_every_way() {
     ];
     for Field { reads, writes, initially } in &output {
         for (number, write) in written(writes).iter().enumerate() {
-            // Dropped by default, and sent to the port that begins as zero.
+            // The packet is dropped by default, and else is sent to the initial port, which is
+            // zero.
             for sends in ["", "o.drop = false;"] {
                 let text = psa(&format!("h.r.b = {reads}; {sends} {write}"), "");
                 let found = second_bytes(&text);
@@ -219,7 +220,7 @@ fn psa_ingress_has_the_same_metadata_on_every_way() {
     }
 }
 
-/// PSA 1.2, sections 6.4 and 6.5.
+/// PSA 1.2, sections 6.4 and 6.5, defines the initial values.
 #[test]
 fn psa_egress_has_the_same_metadata_on_every_way() {
     let sends = ["send_to_port(o, (PortId_t) 32w4);", "multicast(o, (MulticastGroup_t) 32w5);"];
@@ -278,7 +279,7 @@ fn pna(control: &str) -> String {
     )
 }
 
-/// PNA 0.7: a packet that is sent nowhere is dropped.
+/// In PNA 0.7, a packet that is sent nowhere is dropped.
 #[test]
 fn pna_has_the_same_metadata_on_every_way() {
     let fields = [

@@ -1,5 +1,5 @@
-//! All ways through a program have the same results, including programs that leave out a part of
-//! their architecture.
+//! Tests that all ways through a program have the same results, including programs that leave out a
+//! part of their architecture.
 
 use crate::both::compile;
 use ir::Program;
@@ -46,7 +46,7 @@ pub(crate) fn on_every_way(
     (expected.unwrap_or_default(), ways)
 }
 
-/// A program of PSA with these statements in its controls. Both user metadata are of one type.
+/// Returns a program of PSA with these statements in its controls. Both have one metadata type.
 fn psa(ingress: &str, egress: &str) -> Program {
     compile(&format!(
         "#include <core.p4>
@@ -69,7 +69,7 @@ fn psa(ingress: &str, egress: &str) -> Program {
     ))
 }
 
-/// Port 4 and the group 5, which has ports 6 and 7, the clone session 3 to port 8.
+/// Configures port 4, group 5 with the ports 6 and 7, and clone session 3 to port 8.
 fn ports(switch: &mut Switch) {
     let replica = |port| pipeline::Replica { port, instance: 1 };
     switch.set_multicast_group(5, vec![replica(6), replica(7)]);
@@ -84,14 +84,15 @@ fn ports_of(left: &[Left]) -> Vec<Vec<u32>> {
     left.iter().map(|left| left.iter().map(|(port, _)| *port).collect()).collect()
 }
 
-/// PSA 1.2, section 6.2: ingress begins with `drop` true, and all others false or zero.
+/// PSA 1.2, section 6.2: in ingress, `drop` is initially true, and all other fields are false or
+/// zero.
 #[test]
 fn fields_that_psa_ingress_never_writes_have_their_initial_values() {
     for follows in [false, true] {
         let (left, ways) = on_every_way(&psa("", ""), follows, &ports, &PACKETS);
         assert_eq!(left, vec![Left::new(); 4]);
         assert!(ways.contains(&Way::Stages) && ways.contains(&Way::Fused), "{ways:?}");
-        // Each part of what the control says, without the others.
+        // Each case has another part of the statements.
         for (ingress, expected) in [
             ("o.class_of_service = (ClassOfService_t) 8w3;", vec![]),
             ("o.egress_port = (PortId_t) 32w4;", vec![]),
@@ -110,7 +111,7 @@ fn fields_that_psa_ingress_never_writes_have_their_initial_values() {
     }
 }
 
-/// PSA 1.2, section 6.5: egress begins with all of what it says false.
+/// PSA 1.2, section 6.5: in egress, all fields are initially false.
 #[test]
 fn fields_that_psa_egress_never_writes_have_their_initial_values() {
     let ingress = "send_to_port(o, (PortId_t) 32w4);";
@@ -133,7 +134,7 @@ fn fields_that_psa_egress_never_writes_have_their_initial_values() {
     }
 }
 
-/// A program of v1model whose parser, ingress and egress have these statements.
+/// Returns a program of v1model whose parser, ingress and egress have these statements.
 fn v1model(parser: &str, ingress: &str, egress: &str) -> Program {
     compile(&format!(
         "#include <core.p4>
@@ -149,7 +150,8 @@ fn v1model(parser: &str, ingress: &str, egress: &str) -> Program {
     ))
 }
 
-/// Such fields decide where a packet goes, and are kept when it is processed once more.
+/// Fields that only the parser writes decide where a packet goes, and are kept when the packet is
+/// processed once more.
 #[test]
 fn fields_that_only_the_parser_of_v1model_writes_reach_the_architecture() {
     for (parser, expected) in [
@@ -157,7 +159,7 @@ fn fields_that_only_the_parser_of_v1model_writes_reach_the_architecture() {
         ("s.egress_spec = 4;", vec![4]),
         ("s.egress_spec = 511;", vec![]),
         ("s.mcast_grp = 5;", vec![6, 7]),
-        // There is one queue.
+        // The switch has one queue per port.
         ("s.priority = 3;", vec![]),
         ("s.priority = 0;", vec![0]),
     ] {
@@ -177,7 +179,7 @@ fn fields_that_only_the_parser_of_v1model_writes_reach_the_architecture() {
     }
 }
 
-/// PNA 0.5 has a direction, PNA 0.7 the kind of a port.
+/// PNA 0.5 selects by a direction, and PNA 0.7 by the kind of a port.
 #[test]
 fn select_by_direction_returns_the_first_value_for_packets_from_the_network() {
     let program = |include: &str, pre: [&str; 2], select: &str| {

@@ -1,4 +1,5 @@
-//! Numbers of more than 64 bits: moved, compared, hashed, as keys and as data of actions.
+//! Tests of numbers of more than 64 bits, which are moved, compared, hashed, and used as keys and
+//! data.
 
 use crate::both::V1model;
 use ir::bits::Bits;
@@ -46,7 +47,7 @@ fn number(random: &mut ChaCha8Rng) -> u128 {
     [0x0202_0202_0202_0202_0202_0202_0202_0202, 1, u128::MAX, 5 << 64][random.random_range(0..4)]
 }
 
-/// The control plane adds an entry, changes one, or takes one out.
+/// Adds, changes or removes an entry.
 fn change(switch: &mut Switch, [what, table, action]: [u32; 3], [key, data]: [u128; 2]) {
     let bits = |width, number| Bits::unsigned(width, number);
     let (name, matches) = match table {

@@ -1,5 +1,5 @@
-//! The work that a packet may take: the interpreter and each way of machine code stop it at the same statement, whatever
-//! the work is.
+//! Tests of the limit on the work that a packet may cause. The interpreter and each way of machine
+//! code stop at the same statement, whatever the limit is.
 
 use crate::both::psa_of_ingress;
 use crate::differential::state;
@@ -13,19 +13,19 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-/// A program that works for its packet.
+/// A program whose packet causes much work.
 struct Case {
     name: &'static str,
     text: String,
     prepare: fn(&Switch),
     packet: Vec<u8>,
-    /// The fewest units that the packet takes, roughly.
+    /// Roughly the fewest units of work that the packet takes.
     least: u64,
 }
 
 type Outcome = (Vec<Result<Vec<Output>, RunError>>, Vec<String>);
 
-/// Processes the packet of a case twice: what becomes of it, and what it leaves behind.
+/// Processes the packet of a case twice, and returns the outcomes and the state of the switch.
 fn run(case: &Case, switch: &mut Switch, way: Way) -> Outcome {
     switch.reset().expect("it was loaded once");
     switch.choose_way(Some(way));
@@ -33,7 +33,7 @@ fn run(case: &Case, switch: &mut Switch, way: Way) -> Outcome {
     let mut outcomes = Vec::new();
     for port in 0..2 {
         let mut outcome = switch.process(port, &case.packet, Duration::from_secs(1));
-        // Bursts do not count how often a packet was copied.
+        // Bursts do not report how often a packet was copied.
         for output in outcome.iter_mut().flatten() {
             output.generation = 0;
         }
@@ -246,7 +246,8 @@ fn put_group(switch: &Switch) {
     switch.add_entry(table, entry, Duration::ZERO).expect("there is room");
 }
 
-/// Each function calls the one before it twice, so that the last one runs 2^17 of the first.
+/// Returns functions that each call the previous one twice, so that the last one runs 2^17 of the
+/// first.
 fn doubling() -> String {
     let calls = (1..18).map(|number| {
         let before = number - 1;
@@ -260,7 +261,8 @@ fn work_of_every_kind_ends_at_the_same_statement_on_every_way() {
     for case in cases() {
         let program = compile(&case.text);
         let (mut ended, mut stopped, mut ways) = (0, 0, 0);
-        // From one unit to more than enough, most of them about where the packet ends.
+        // The limits are from one unit to more than enough, most of them close to the end of the
+        // packet.
         let powers = [0, 3, 6, 9, 12, 15, 18, 21, 23].into_iter().map(|power| 1_u64 << power);
         let close = (4..16).step_by(3).map(|eighths| case.least * eighths / 4 + 1);
         for units in powers.chain(close) {
@@ -298,7 +300,7 @@ fn work_of_every_kind_ends_at_the_same_statement_on_every_way() {
     }
 }
 
-/// 19 gigabytes to copy.
+/// The program would copy 19 gigabytes.
 #[test]
 fn machine_code_does_not_copy_large_values_without_end() {
     let program = V1model {
@@ -313,8 +315,8 @@ fn machine_code_does_not_copy_large_values_without_end() {
     assert_eq!(outcome, Err(RunError::WorkLimit(1 << 22)));
 }
 
-/// A packet that may work for minutes ends when its worker is to: at the next charge on the interpreter, within a slice of
-/// 65,536 units in machine code.
+/// A packet that may run for minutes ends when its worker is asked to stop: at the next charge on
+/// the interpreter, and within a slice of 65,536 units in machine code.
 #[test]
 fn a_packet_ends_when_its_worker_does() {
     let program = V1model {
@@ -340,7 +342,7 @@ fn a_packet_ends_when_its_worker_does() {
             worker.join().expect("no panic")
         });
         assert_eq!(outcome, Err(RunError::Stopped), "{way}");
-        // So do those that came with it.
+        // Later packets end too, even one that would cause little work.
         let outcome = switch.process(0, &[2, 0], Duration::ZERO);
         assert_eq!(outcome, Err(RunError::Stopped), "{way}");
     }

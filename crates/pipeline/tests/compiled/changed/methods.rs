@@ -1,10 +1,11 @@
-//! Entries that packets do not write in place: by change, through one replica and through two, and by digest.
+//! Tests of entries that packets do not write in place, but by a change through one replica or two,
+//! or by a digest.
 
 use super::*;
 use ir::{Replicas, UpdateMethod};
 use pipeline::Changed;
 
-/// Every storage with a method, in one replica and in two.
+/// Returns the program with every storage and an update method, with one replica and with two.
 fn by(method: UpdateMethod) -> impl Iterator<Item = (String, ir::Program)> {
     stored().filter(|(_, locked, _)| !locked).flat_map(move |(store, _, program)| {
         [Replicas::One, Replicas::Two].map(|replicas| {
@@ -17,7 +18,7 @@ fn by(method: UpdateMethod) -> impl Iterator<Item = (String, ir::Program)> {
     })
 }
 
-/// What the entry has counted.
+/// Returns the action of the only entry, whose data are its counts.
 fn counted(switch: &Switch, table: ir::TableId) -> EntryAction {
     let (_, entry) = switch.entries(table).expect("entries").next().expect("an entry");
     entry.action
@@ -56,7 +57,8 @@ fn by_change_no_packet_of_a_worker_misses_what_one_before_it_wrote() {
     }
 }
 
-/// Packets read the old value until the controller has answered, and of those that read the same one alone is counted.
+/// Packets read the old value until the controller has answered. Of the packets that read the same
+/// value, only one is counted.
 #[test]
 fn by_digest_packets_go_on_from_the_old_value_until_the_answer_and_what_is_lost_is_told() {
     for (design, program) in by(UpdateMethod::Digest) {
@@ -91,7 +93,7 @@ fn by_digest_packets_go_on_from_the_old_value_until_the_answer_and_what_is_lost_
             assert_eq!(outcomes[0], Changed::AsFound, "{design}");
             assert_eq!(outcomes[1..], [Changed::Overwritten; 4], "{design}: four are lost");
             assert_eq!(counted(&switch, table), times(&switch, 1), "{design}");
-            // With an answer before the next packet nothing is.
+            // Nothing is lost if the answer arrives before the next packet.
             for _ in 0..3 {
                 for change in process(&mut switch, 1) {
                     assert_eq!(switch.change_entry(&change), Ok(Changed::AsFound), "{design}");
@@ -106,7 +108,8 @@ fn by_digest_packets_go_on_from_the_old_value_until_the_answer_and_what_is_lost_
     }
 }
 
-/// Both paths send the same messages, which are answered at once: entries are then as if written in place.
+/// Both paths send the same digests, which are answered at once. The entries are then the same as
+/// if packets had written them in place.
 #[test]
 fn by_digest_with_answers_at_once_entries_are_those_that_packets_write_in_place() {
     for (design, program) in by(UpdateMethod::Digest) {
@@ -121,7 +124,7 @@ fn by_digest_with_answers_at_once_entries_are_those_that_packets_write_in_place(
                 for at in [0, 1, 3, 9, 13, 17] {
                     packet[at] = random.random_range(0..4);
                 }
-                // What does not come to its end is refused by both.
+                // Both paths refuse a packet whose processing fails.
                 let _ = both.packet(1, &packet);
                 let sent = [&both.interpreted, &both.compiled].map(|one| one.take_entry_changes());
                 assert_eq!(sent[0], sent[1], "{design}, round {round}");
@@ -140,14 +143,14 @@ fn by_digest_with_answers_at_once_entries_are_those_that_packets_write_in_place(
     }
 }
 
-/// Packets of two workers read an entry of two words while the control plane changes both: they always belong together, and
-/// in the end both replicas have the last ones.
+/// Packets of two workers read an entry of two words while the control plane changes both words.
+/// The two words always belong together, and both replicas have the last ones in the end.
 #[test]
 fn no_packet_sees_a_part_of_a_change_of_two_replicas() {
     const CHANGES: u128 = 60;
     for (design, program) in by(UpdateMethod::Change).filter(|(name, _)| name.contains("Two")) {
         let (switch, table, _) = counting(&program);
-        // With a second header, so that no other table has an entry for it.
+        // The packet has the second header, so that it hits no entry of another table.
         let mut packet = [0; 28];
         (packet[0], packet[15]) = (7, 5);
         let mark = |number: u128| TableEntry {
@@ -156,7 +159,8 @@ fn no_packet_sees_a_part_of_a_change_of_two_replicas() {
                 .map(|width| FieldMatch::Exact(Bits::zero(width, false)))
                 .collect(),
             priority: 0,
-            // What the packet carries away as the value, and the port that it leaves by.
+            // The packet carries one number away as its value, and leaves through the port of the
+            // other.
             action: EntryAction::Action(call(
                 &switch,
                 "several",
@@ -200,7 +204,7 @@ fn no_packet_sees_a_part_of_a_change_of_two_replicas() {
         });
         assert_eq!(torn, 0, "{design}");
         for _ in 0..2 {
-            // One change more has packets read the other replica.
+            // After one more change, packets read the other replica.
             switch.modify_entry(table, mark(77), Duration::ZERO).expect("an entry");
             assert_eq!(counted(&switch, table), mark(77).action, "{design}");
         }
