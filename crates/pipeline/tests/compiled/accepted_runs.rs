@@ -1,9 +1,9 @@
-//! Tests that what `compile` accepts can be run: no program that it takes is damaged, whatever an
-//! expression in it is made of.
+//! Tests that every program that `compile` accepts can be run, whatever its expressions are made
+//! of.
 //!
-//! Each program has one construct in one place: numbers without width, and parts and methods of
-//! what calls return, in operators, statements, keys, arguments of actions, and parsers. What
-//! cannot be run is refused with its place.
+//! Each program has one construct in one place: numbers without a width, and parts and methods of
+//! what calls return, in operators, statements, keys, arguments of actions, and parsers. A program
+//! that cannot be run is refused, and the message names the place.
 
 use crate::both::{Both, V1model};
 use p4lang::diagnostic::Style;
@@ -59,11 +59,11 @@ enum Place {
     State,
 }
 
-/// Declarations (those behind `@@` in ingress), a text, and the first four bytes of the packet that
-/// comes out for 3, 0, 0, 0.
+/// A case that runs: the place of a text, its declarations (those behind `@@` are in ingress), the
+/// text, and the first four bytes of the packet that leaves for 3, 0, 0, 0.
 type Runs = (Place, &'static str, &'static str, [u8; 4]);
 
-/// A case like [`Runs`], with the kind of the error.
+/// A case that is refused: like [`Runs`], but with the kind of the error.
 type Refused = (Place, &'static str, &'static str, &'static str);
 
 const RUNS: [Runs; 239] = [
@@ -835,8 +835,8 @@ fn runs(source: &str, cases: &[&Runs]) {
 
 #[test]
 fn what_is_accepted_runs() {
-    // Statements without declarations share programs, which is faster; each runs for packets of its
-    // own.
+    // Cases without declarations share a program, which is faster. Each of them runs for its own
+    // packets.
     let (alone, together): (Vec<&Runs>, Vec<&Runs>) =
         RUNS.iter().partition(|(place, declarations, ..)| {
             !matches!(place, Place::Apply) || !declarations.is_empty()

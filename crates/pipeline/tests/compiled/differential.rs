@@ -18,13 +18,13 @@ use std::time::Duration;
 /// The seed of the random numbers that programs draw.
 const SEED: u64 = 7;
 
-/// Something that happens to a switch.
+/// An event that a switch processes.
 #[derive(Clone, Debug)]
 pub(crate) enum Input {
     Packet(u32, Vec<u8>),
-    /// Numbers that an entry is made of: which table, which key, which action, data.
+    /// An entry to add, as four numbers: its table, key, action and data.
     Add([u32; 4]),
-    /// The entry at this position of a table goes.
+    /// An entry to remove, as its table and its position.
     Remove(u32, u32),
 }
 
@@ -38,7 +38,7 @@ impl Input {
     }
 }
 
-/// Mostly small numbers, which programs have cases for.
+/// Returns a packet with mostly small numbers, which programs have cases for.
 fn packet(choose: &mut Choices<'_>) -> Vec<u8> {
     let length = choose(100);
     let kind = choose(4);
@@ -54,14 +54,14 @@ fn packet(choose: &mut Choices<'_>) -> Vec<u8> {
         .collect()
 }
 
-/// A program and what happens to it.
+/// A program and the events that it processes.
 #[derive(Clone, Debug)]
 pub(crate) struct Case {
     pub(crate) source: Source,
     pub(crate) inputs: Vec<Input>,
-    /// Most packets that come together.
+    /// The largest number of packets in a batch.
     batch: usize,
-    /// The work that a packet may take, if it is little.
+    /// The limit on the work that a packet may cause, if the case sets one.
     work: Option<u32>,
 }
 
@@ -70,7 +70,7 @@ impl Case {
         let source = Source::new(choose);
         let batch = [1, 2, 40][choose(3) as usize % 3];
         let inputs = (0..inputs).map(|_| Input::new(choose)).collect();
-        // Many packets then end somewhere on their way.
+        // With a limit, many packets end before they leave.
         let work = (choose(4) == 0).then(|| 1 << choose(13));
         Self { source, inputs, batch, work }
     }
@@ -156,7 +156,7 @@ impl Case {
         self.load().head_bytes().is_some()
     }
 
-    /// The smallest case that still differs, which this one does.
+    /// Returns the smallest case that still differs. This case must differ.
     pub(crate) fn smallest(mut self) -> Self {
         loop {
             let before = self.size();
@@ -181,7 +181,7 @@ impl Case {
         statements + self.inputs.len() + self.inputs.iter().map(bytes).sum::<usize>()
     }
 
-    /// Takes away what the difference does not need, the longest pieces first.
+    /// Removes what the difference does not need, the longest pieces first.
     fn take_away<T: Clone>(&mut self, of: impl Fn(&mut Self) -> Vec<&mut Vec<T>>) {
         let length = |case: &mut Self| of(case).first().map_or(0, |list| list.len());
         let mut piece = length(self).max(1);
@@ -260,7 +260,8 @@ impl Burst {
     }
 }
 
-/// What becomes of each packet of a batch, whose outputs do not tell how often they were copied.
+/// Returns the outcome of each packet of a batch. Its outputs do not tell how often they were
+/// copied.
 fn in_batch(
     compiled: &mut Switch,
     packets: &[(u32, &[u8])],

@@ -1,19 +1,19 @@
-//! The drop port of v1model, and what egress finds in `egress_spec`, on every way that packets
-//! take.
+//! Tests of the drop port of v1model, and of the value of `egress_spec` at the beginning of egress,
+//! on every way that packets take.
 
 use crate::both::{Both, V1model, compile};
 use pipeline::{CloneSession, Replica};
 
-/// An egress control, and what becomes of its packets for a drop port.
+/// An egress control, and the outcome for its packets, which depends on the drop port.
 struct Egress {
     control: &'static str,
-    /// Whether a packet goes on, by the drop port.
+    /// Returns whether a packet leaves, given the drop port.
     leaves: fn(u16) -> bool,
-    /// The second byte of a packet that goes on, by the drop port.
+    /// Returns the second byte of a packet that leaves, given the drop port.
     byte: fn(u16) -> u8,
 }
 
-/// The value of the nine bits of `egress_spec` at the beginning of egress.
+/// Returns the value of `egress_spec` at the beginning of egress, which has nine bits.
 fn begins(drop_port: u16) -> u16 {
     (drop_port + 1) % 512
 }
@@ -39,7 +39,7 @@ const EGRESSES: [Egress; 6] = [
     Egress { control: "apply { mark_to_drop(s); }", leaves: |_| false, byte: |_| 0 },
 ];
 
-/// Ways out of ingress, by the first byte of the packet, with the ports that copies go to.
+/// Statements of ingress for each first byte of a packet, with the ports of the copies.
 const WAYS: [(&str, &[u32]); 4] = [
     ("s.egress_spec = 3;", &[3]),
     ("s.mcast_grp = 1;", &[3, 3]),
@@ -73,7 +73,7 @@ fn egress_begins_with_another_port_than_the_drop_port() {
                     expected.push((*port, vec![way, (egress.byte)(drop_port), 2]));
                 }
                 let context = format!("drop port {drop_port}, {ingress} {}", egress.control);
-                // Three times, since every third goes from stage to stage.
+                // Every third call goes from stage to stage, so that each way is taken.
                 for _ in 0..3 {
                     let outputs = both.packet(1, &packet).expect("no error");
                     let outputs: Vec<_> =

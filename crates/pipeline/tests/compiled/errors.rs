@@ -1,4 +1,4 @@
-//! The numbers of errors, wherever core.p4 is included.
+//! Tests of the numbers of errors, wherever core.p4 is included.
 
 use crate::both::{Both, V1model, compile, psa_of_ingress};
 
@@ -10,7 +10,7 @@ const DECLARATIONS: [(&str, &str); 4] = [
     ("error { Mine }", "error { Other }"),
 ];
 
-/// Looks at an error, which is one of four, in one byte.
+/// Returns statements that show which of four errors a value is, in one byte.
 fn shown(error: &str) -> String {
     format!(
         "if ({error} == error.NoError) {{ h.r.b = 1; }} else if ({error} == error.PacketTooShort) {{ h.r.b = 2; }}

@@ -1,4 +1,4 @@
-//! Tests that field lists are the same however programs write their numbers.
+//! Tests that a field list is the same in all spellings of its number.
 
 use crate::both::{Both, V1model, compile};
 use pipeline::{CloneSession, Replica};
@@ -11,7 +11,7 @@ const DECLARATIONS: &str = "
     header R { bit<8> a; bit<8> b; }
     struct H { R r; }";
 
-/// An annotation, and an argument that names the list of number 7.
+/// An annotation, and an argument that names the field list with the number 7.
 const SPELLINGS: [(&str, &str); 14] = [
     ("(7)", "7"),
     ("(8w7)", "8w7"),
@@ -29,7 +29,7 @@ const SPELLINGS: [(&str, &str); 14] = [
     ("[Late.first, List.again]", "Late.first"),
 ];
 
-/// Programs that keep a byte in one pass and show it in the next: ingress and egress controls.
+/// Ingress and egress controls that keep a byte in one pass and show it in the next.
 const CONTROLS: [(&str, &str); 4] = [
     (
         "if (s.instance_type == 0) { m.kept = 5; m.lost = 6; resubmit_preserving_field_list(LIST); }

@@ -1,8 +1,9 @@
-//! When a write is answered, packets obey it, and the first one finds nothing left to do.
+//! Tests that packets obey a write once it is answered, and that the first packet finds no work
+//! left.
 //!
-//! The tests count changes to entries where machine code has them
-//! ([`pipeline::Ports::packed_changes`]): packets that read entries make none, however many entries
-//! were written while no packet came.
+//! The tests count changes to the entries of packed tables ([`pipeline::Ports::packed_changes`]).
+//! Packets that read entries make no such changes, however many entries were written while no
+//! packet arrived.
 
 use entities::schema::{ActionProfileId, Schema};
 use entities::{
@@ -82,7 +83,7 @@ fn kinds() -> Vec<Kind> {
         "h.h.to: optional;",
         "h.h.to: lpm; h.h.flow: exact;",
         "h.h.to: exact; h.h.flow: ternary;",
-        // Too wide for machine code to have the entries itself.
+        // This key is too wide for a packed table.
         "h.h.to: exact; 128w7 ++ h.h.to: exact @name(\"wide\");",
     ] {
         kinds.push(Kind { keys, ..EXACT });
@@ -115,14 +116,14 @@ struct Running {
     kind: Kind,
     target: InterpreterTarget,
     schema: Arc<Schema>,
-    /// The data plane, once a program was pushed.
+    /// The data plane, once a program has been pushed.
     plane: Option<Box<dyn DataPlane>>,
     ports: Ports,
 }
 
 const NOW: Nanos = Nanos(1_000);
 const TIME: Duration = Duration::from_nanos(1_000);
-/// Members and groups that entries share.
+/// The number of members and groups, which entries share.
 const SHARED: u32 = 7;
 
 fn source(kind: Kind) -> String {
@@ -147,7 +148,7 @@ impl Running {
         running
     }
 
-    /// Commits the program anew, without entries.
+    /// Commits the program again, which removes all entries.
     fn push(&mut self) {
         let loaded = self.target.load(&self.schema, source(self.kind).as_bytes());
         let mut plane = loaded.unwrap_or_else(|error| panic!("{:?}: {error}", self.kind));
@@ -195,14 +196,14 @@ impl Running {
         ActionCall { action: action.id, arguments: arguments.collect() }
     }
 
-    /// The entry for packets to this number, which leave by `port`.
+    /// Returns the entry for packets to this number, which leave through `port`.
     fn entry(&self, number: u32, port: u32) -> Entity {
         let table = self.schema.tables().by_name("i.t").expect("a table");
         let fields = table.match_fields.iter().enumerate().map(|(position, field)| {
             use entities::schema::MatchKind::{Lpm, Optional, Range, Ternary};
             let value = |number: &[u8]| Value::new(field.value, number).expect("fits");
-            // The first field is the address. Another field is the flow, which is zero, or has the
-            // address in its end.
+            // The first field is the address. A wide field is the flow, whose end is the address.
+            // Other fields are zero.
             let is_wide = matches!(field.value, ValueType::Bits(bits) if bits.get() > 32);
             let key = if position == 0 || is_wide { number << 4 } else { 0 };
             let mut wide = [0; 20];
@@ -316,7 +317,7 @@ fn check(running: &mut Running, workers: &mut [Worker], entries: u32) {
         if takes_default {
             assert_eq!(found, expected, "{what}");
         } else {
-            // BMv2 leaves the default action of a table with a profile out.
+            // BMv2 has no default action for a table with a profile.
             assert_eq!(found[..2], expected[..2], "{what}");
         }
         let left = running.ports.packed_changes() - written;
@@ -330,10 +331,10 @@ fn the_first_packet_of_each_worker_finds_what_was_written_and_nothing_to_do() {
         for kind in kinds() {
             for (entries, count) in [(1, 1), (300, 3)] {
                 let mut running = Running::new(kind, path);
-                // Some workers are there before the entries are.
+                // Some workers join before the entries are written.
                 let mut workers: Vec<Worker> = (1..count).map(|_| running.ports.worker()).collect();
                 check(&mut running, &mut workers, entries);
-                // Others come later, but before their packets.
+                // Others join later, but before their packets arrive.
                 workers = vec![running.ports.worker()];
                 let written = running.ports.packed_changes();
                 let found = ports_of(&mut workers[0], &[entries - 1], false);
@@ -345,7 +346,7 @@ fn the_first_packet_of_each_worker_finds_what_was_written_and_nothing_to_do() {
     }
 }
 
-/// The pipeline is pushed again and filled again while its workers have no packets.
+/// The pipeline is pushed again and filled again while its workers process no packets.
 #[test]
 fn the_first_packet_after_a_push_finds_nothing_to_do() {
     for path in [Path::Interpreter, Path::Compiled] {
@@ -365,7 +366,7 @@ fn the_first_packet_after_a_push_finds_nothing_to_do() {
     }
 }
 
-/// Members and groups are changed, which entries share.
+/// Members and groups that entries share are changed.
 #[test]
 fn the_first_packet_finds_what_was_written_of_members_and_groups() {
     for path in [Path::Interpreter, Path::Compiled] {

@@ -1,4 +1,5 @@
-//! Two devices with the same pipeline, one that only keeps what it is told and one that runs it.
+//! Two devices with the same pipeline: one that only stores what is written, and one that runs the
+//! pipeline.
 
 use std::sync::Arc;
 
@@ -16,10 +17,10 @@ use prost::Message as _;
 
 pub(crate) const DEVICE: u64 = 1;
 
-/// Every kind of table and array.
+/// A program with every kind of table and array.
 pub(crate) const PROGRAM: &str = include_str!("../data/every_kind.p4");
 
-/// Compiles what a controller pushes: source text.
+/// Compiles the source text that a controller pushes.
 pub(crate) fn compile(device_config: &[u8]) -> Result<ir::Program, EntityError> {
     let source = std::str::from_utf8(device_config)
         .map_err(|_| EntityError::invalid("the device configuration is not text"))?;
@@ -75,7 +76,10 @@ impl Both {
         both
     }
 
-    /// Does the same to both; what comes of it has to be the same.
+    /// Applies an operation to both devices and returns its result.
+    ///
+    /// # Panics
+    /// If the results differ.
     pub(crate) fn each<T: PartialEq + std::fmt::Debug>(
         &mut self,
         mut act: impl FnMut(&mut Device) -> T,
@@ -86,7 +90,7 @@ impl Both {
         emulated
     }
 
-    /// Writes a batch to both and returns the codes.
+    /// Writes a batch to both devices and returns the codes.
     pub(crate) fn write(
         &mut self,
         updates: &[v1::Update],
@@ -110,7 +114,8 @@ impl Both {
         })
     }
 
-    /// Reads from both; the order of entities is each one's own.
+    /// Reads from both devices and returns the entities, sorted, since each device has its own
+    /// order.
     pub(crate) fn read(&mut self, entities: Vec<Kind>, now: Nanos) -> Vec<v1::Entity> {
         let entities = entities.into_iter().map(|kind| v1::Entity { entity: Some(kind) });
         let request = v1::ReadRequest {
@@ -130,7 +135,7 @@ impl Both {
         .0
     }
 
-    /// The entries that both tell to be idle, in any order.
+    /// Returns the entries that both devices report as idle, sorted.
     pub(crate) fn idle(&mut self, now: Nanos) -> Vec<v1::TableEntry> {
         use v1::stream_message_response::Update;
 
@@ -159,7 +164,7 @@ impl Both {
     }
 }
 
-/// A wildcard for every kind of entity, with what has to be asked for.
+/// Returns a wildcard for every kind of entity. Entries include the data that a read must request.
 pub(crate) fn everything() -> Vec<Kind> {
     use v1::packet_replication_engine_entry::Type;
 

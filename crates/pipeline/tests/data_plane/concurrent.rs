@@ -1,7 +1,8 @@
-//! Several workers on one program, with a control plane that writes meanwhile.
+//! Tests of several workers on one program, while a control plane writes.
 //!
-//! Threads meet where the machine lets them; what is checked holds for every way in which they do. The protocol of
-//! the gate alone, which keeps packets out of a batch, is explored in `tests/models.rs`.
+//! How often the threads meet depends on the machine, but the checks hold for every interleaving.
+//! The tests in `tests/models.rs` explore the protocol of the gate, which keeps packets out of a
+//! batch of writes.
 
 use entities::schema::{ActionProfileId, Schema, TableId};
 use entities::{
@@ -111,7 +112,7 @@ impl Running {
         ActionCall { action: action.id, arguments: arguments.collect() }
     }
 
-    /// The entry for one kind of packet.
+    /// Returns the entry for one kind of packet.
     fn entry(&self, table: &str, kind: u8, action: TableAction) -> Entity {
         let table = self.schema.tables().by_name(table).expect("a table");
         let field = table.match_fields.first().expect("a field");
@@ -150,7 +151,8 @@ impl Running {
         found
     }
 
-    /// Runs packets of a kind on all workers while `control` writes; gives every packet that left.
+    /// Runs packets of a kind on all workers while `control` writes, and returns all packets that
+    /// left.
     fn while_packets_run(
         &mut self,
         kind: u8,
@@ -232,7 +234,7 @@ fn no_update_of_an_entry_that_packets_write_is_lost() {
         let all = EntrySelection::all(running.table("I.bump_table"));
         assert_eq!(running.read(&Selection::Entries(all)).len(), 1);
     });
-    // Each packet took the number after that of another one.
+    // Each packet got the successor of another packet's number.
     sent.sort_unstable();
     assert!(sent.into_iter().map(|(_, number, _)| number).eq(1..=ALL));
 }

@@ -1,4 +1,4 @@
-//! Entries that a packet added and that time out without anybody being told.
+//! Tests of entries that packets added, and that time out without a notification.
 
 use entities::schema::TableId;
 use entities::{Cursor, DataPlane, EntrySelection, Nanos, Selection, Target as _};
@@ -61,7 +61,7 @@ fn an_entry_that_times_out_is_gone_for_packets_reads_and_the_room() {
     let held = || ports.table_usage()[0].entries;
     assert_eq!((run(1, 0), run(1, 5), run(2, 5)), (2, 1, 2));
     assert_eq!((entries(&*plane, table, 9), held()), (2, 2));
-    // Gone at its time, whether or not anybody took it out.
+    // Reads no longer see the entry when its time is over, even if it still takes up space.
     assert_eq!((entries(&*plane, table, 10), held()), (1, 2));
     assert!(
         plane.next_expiry().is_some_and(|time| time <= at(11)),

@@ -1,5 +1,5 @@
-//! The interpreter under a P4Runtime device, beside an emulated switch: the same requests get the
-//! same answers, and what packets do is read through the device.
+//! Tests of the interpreter as a P4Runtime device, next to an emulated switch. The same requests
+//! get the same answers, and the device reads what packets changed.
 
 mod answered;
 mod both;

@@ -1,4 +1,4 @@
-//! What packets do is read through the device.
+//! Tests that the device reads what packets changed.
 
 use std::time::Duration;
 
@@ -59,7 +59,7 @@ fn counters_registers_and_idle_times_are_those_of_the_switch() {
     let bits = v1::p4_data::Data::Bitstring(Bytes::from_static(&[9]));
     assert_eq!(found.data, Some(v1::P4Data { data: Some(bits) }));
 
-    // The last packet put the time-out off.
+    // The last packet restarted the timer of the entry.
     let told = |both: &mut Both, after: u64| {
         let mut effects = Vec::new();
         both.interpreted.tick(Nanos(T0.0 + after), &mut effects);
@@ -114,7 +114,7 @@ fn an_answer_comes_in_portions_and_goes_on_where_it_stopped() {
                     Some(Kind::TableEntry(entry)) => entry.metadata.first().copied(),
                     _ => None,
                 }));
-                // An entry that is gone does not disturb those after it.
+                // An entry that is deleted does not disturb those after it.
                 if sizes.len() == 1 {
                     let gone = update(Type::Delete, Kind::TableEntry(exact(&both, 3, 3, 1)));
                     assert_eq!(both.write(&[gone], Atomicity::ContinueOnError, T0), [Code::Ok]);

@@ -1,4 +1,5 @@
-//! What the fuzz target `switch` tries, on its corpus and on inputs made from it, both ways.
+//! Runs the fuzz target `switch` on its corpus, and on inputs that are mutated from it, without a
+//! fuzzer.
 
 #[path = "../support/payloads.rs"]
 mod running;

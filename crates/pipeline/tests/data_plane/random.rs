@@ -1,4 +1,4 @@
-//! Random requests, many of them wrong.
+//! Tests with random requests, many of which are wrong.
 
 use bytes::Bytes;
 use p4runtime::p4info::{Implementation, MatchKind, Schema};
@@ -37,7 +37,7 @@ impl Random<'_> {
         of[self.below(of.len() as u32) as usize]
     }
 
-    /// A small number, with leading zeros at times, and too wide or empty now and then.
+    /// Returns a small number, at times with leading zeros, too wide, or empty.
     fn bytes(&mut self, number: u32) -> Bytes {
         let mut bytes = vec![0; self.below(3) as usize];
         bytes.extend(number.to_be_bytes().into_iter().skip_while(|byte| *byte == 0));
@@ -121,7 +121,7 @@ impl Random<'_> {
         v1::Action { action_id: declared.id.0, params }
     }
 
-    /// An action of this table, mostly.
+    /// Returns an action, mostly of this table.
     fn action_of(&mut self, table: &p4runtime::p4info::Table) -> v1::Action {
         let mut action = self.action();
         for _ in 0..20 {
@@ -222,7 +222,7 @@ impl Random<'_> {
                 1 => Some(PortKind::EgressPort(random.below(3))),
                 _ => {
                     let port = random.below(3);
-                    // Only an emulated switch takes ports with names.
+                    // Only an emulated switch accepts ports with names.
                     let port = Some(random.bytes(port)).filter(|port| port.len() < 9);
                     Some(PortKind::Port(port.unwrap_or(Bytes::from_static(&[1]))))
                 }
@@ -363,7 +363,7 @@ impl Random<'_> {
         }
     }
 
-    /// A read of what is likely there, or of nonsense.
+    /// Returns a read of entities that are likely to exist, or of a random selection.
     fn selection(&mut self) -> Kind {
         match self.update().entity.and_then(|entity| entity.entity) {
             Some(Kind::TableEntry(mut entry)) => {
@@ -421,7 +421,7 @@ fn random_requests_are_answered_the_same() {
             }
         }
     }
-    // What the requests did is worth comparing: they succeed and fail in every way.
+    // The comparison is worth something only if requests succeed, and fail in every way.
     let enough = |code: Code, least| {
         let found = codes.get(&(code as i32)).copied().unwrap_or(0);
         assert!(found >= least, "{code:?} only {found} times: {codes:?}");

@@ -1,4 +1,4 @@
-//! What workers do and what is told of them.
+//! Tests of workers, and of what the device reports about them.
 
 use bytes::Bytes;
 use entities::schema::DigestId;
@@ -45,7 +45,7 @@ fn nothing_leaves_while_no_pipeline_runs() {
     assert_eq!((worker.counts().received, worker.counts().without_output), (1, 1));
 }
 
-/// Writes the lengths of the queue of port 2 into the packet, if `reads` is an expression of them.
+/// Returns a program whose egress runs the statements `reads`, which may read the queue's depths.
 fn measured_program(reads: &str) -> String {
     format!(
         r#"
@@ -68,7 +68,7 @@ V1Switch(p(), v(), i(), e(), v(), d()) main;
 fn a_program_that_asks_is_told_how_many_packets_wait() {
     let reads = "h.h.enqueued = (bit<8>) s.enq_qdepth; if (s.deq_qdepth > 9) { h.h.dequeued = 1; }";
     for path in [Path::Interpreter, Path::Compiled] {
-        // The interpreter has the clone, for a session that is not there.
+        // The interpreter runs the clone, whose session does not exist.
         let clones = format!("{reads} clone(CloneType.E2E, 5);");
         let programs = [(reads, true), ("", false), (clones.as_str(), true)];
         for (source, asks) in programs.map(|(reads, asks)| (measured_program(reads), asks)) {
@@ -94,7 +94,7 @@ fn a_program_that_asks_is_told_how_many_packets_wait() {
     }
 }
 
-/// A pipeline that was committed after heads were cut may need more of a packet.
+/// A pipeline that is committed after packets were cut may need more bytes of them.
 #[test]
 fn heads_run_on_a_pipeline_that_they_are_enough_for() {
     for path in [Path::Interpreter, Path::Compiled] {
@@ -116,7 +116,7 @@ fn heads_run_on_a_pipeline_that_they_are_enough_for() {
             assert_eq!(worker.process_heads(heads, 2, NOW, &mut batch), needed == Some(2));
             assert_eq!(worker.head_bytes(), needed);
         }
-        // Two bytes are given of a packet of 102, which was processed once.
+        // The packet has 102 bytes, of which two are given. It was processed once.
         assert_eq!(batch.sent().collect::<Vec<_>>(), [(0, 2, &[102, 8][..])], "{path:?}");
         assert_eq!(worker.counts().received, 1);
     }

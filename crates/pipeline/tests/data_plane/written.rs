@@ -1,4 +1,4 @@
-//! Sequences written by hand.
+//! Tests with sequences of requests that are written by hand.
 
 use bytes::Bytes;
 use p4runtime::proto::v1;
@@ -108,7 +108,7 @@ fn a_batch_that_is_rolled_back_leaves_nothing() {
         assert_eq!(codes.last(), Some(&Code::NotFound));
         assert_eq!(codes[..8], [Code::Aborted; 8]);
         assert_eq!(both.read(everything(), T0), kept);
-        // Without the last one the batch is good.
+        // The batch without its last update is accepted.
         let good = both.write(&batch[..8], atomicity, T0);
         assert_eq!(good, [Code::Ok; 8]);
         assert_ne!(both.read(everything(), T0), kept);

@@ -1,5 +1,5 @@
-//! Programs of v1model, PSA and PNA made of choices: numbers of all widths, headers that come and go, unions, stacks, varbits,
-//! externs, tables, copies.
+//! Programs of v1model, PSA and PNA that are generated from choices: numbers of all widths, headers
+//! that become valid and invalid, unions, stacks, varbit fields, externs, tables and copies.
 
 #[path = "grammar/enums.rs"]
 mod enums;
@@ -21,7 +21,8 @@ use text::{
     SIMPLE_EMITS, SIMPLE_FIELDS, SIMPLE_STATES,
 };
 
-/// What a program and its packets are made from: gives a number below its argument.
+/// The source of choices for a program and its packets. Returns a number that is less than its
+/// argument.
 pub(crate) type Choices<'c> = dyn FnMut(u32) -> u32 + 'c;
 
 /// A program in parts that can be left out one by one.
@@ -39,7 +40,7 @@ pub(crate) struct Source {
     pub(crate) ending: Vec<String>,
     /// The states of the parser.
     parses: Parses,
-    /// A program of PSA runs as psa_switch runs it.
+    /// Whether a program of PSA behaves as on psa_switch.
     pub(crate) follows: bool,
     /// Whether the program is of an older version of the architecture.
     is_old: bool,
@@ -64,7 +65,7 @@ enum Architecture {
 /// The states of a parser.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Parses {
-    /// All that there are.
+    /// All states that the grammar has.
     All,
     /// Only states that machine code runs, so that packets may go in bursts.
     Plain,
@@ -116,7 +117,7 @@ impl Source {
         let most = if is_simple { 4 } else { 10 };
         let mut ingress = grammar.some(most, Stage::Ingress);
         if is_fixed {
-            // Before anything changes its key.
+            // The table is applied before a statement changes its key.
             ingress.insert(0, grammar.apply());
         }
         if grammar.below(3) == 0 {
@@ -166,7 +167,7 @@ impl Source {
         }
     }
 
-    /// Parts that can be left out.
+    /// Returns the parts that can be left out.
     pub(crate) fn parts(&mut self) -> [&mut Vec<String>; 7] {
         [
             &mut self.parser,
@@ -201,7 +202,7 @@ impl Source {
         }
     }
 
-    /// The states of a parser, which begins with these statements behind the first header.
+    /// Returns the states of a parser. `start` are the statements behind the first header.
     fn states(&self, begin: &str, start: &[String]) -> String {
         let [leads, states] = match self.parses {
             Parses::All => ALL_STATES,
@@ -211,7 +212,7 @@ impl Source {
         };
         let set = if self.parses == Parses::All { "value_set<bit<16>>(4) known;" } else { "" };
         let start = start.join("\n        ");
-        // Only BMv2 has an answer for bits that are no whole bytes.
+        // Only BMv2 can skip a number of bits that is not a multiple of eight.
         let skipped = match self.controls {
             Controls::V1model(_) => "h.a.l",
             Controls::Psa(_) | Controls::Pna(_) => "h.a.l << 3",
@@ -245,9 +246,9 @@ enum Stage {
     Parser,
     Ingress,
     Egress,
-    /// PSA's.
+    /// The egress parser of PSA.
     EgressParser,
-    /// PNA's pre control.
+    /// The pre control of PNA.
     Pre,
 }
 
@@ -306,7 +307,7 @@ impl Grammar<'_, '_> {
         fields.get(position).copied().unwrap_or(("m.k", 32, false))
     }
 
-    /// A number of an unsigned type.
+    /// Returns a constant of an unsigned type.
     fn constant(&mut self, width: u32) -> String {
         let bits = width.min(60);
         let most = (1_u64 << bits) - 1;
@@ -319,7 +320,7 @@ impl Grammar<'_, '_> {
         format!("{width}w{number}")
     }
 
-    /// A field in this unsigned width.
+    /// Returns a field, cast to an unsigned type of this width.
     fn leaf(&mut self, width: u32) -> String {
         if self.below(4) == 0 {
             return self.constant(width);
@@ -329,12 +330,12 @@ impl Grammar<'_, '_> {
             (false, true) => name.to_owned(),
             (false, false) => format!("((bit<{width}>) {name})"),
             (true, true) => format!("((bit<{width}>) {name})"),
-            // The sign goes along.
+            // The sign is extended before the cast to the unsigned type.
             (true, false) => format!("((bit<{width}>) (int<{width}>) {name})"),
         }
     }
 
-    /// Of a stack, and beyond it.
+    /// Returns an index of a stack, which may be beyond its end.
     fn index(&mut self) -> String {
         let (name, width, signed) = self.field();
         if signed { "h.a.l[1:0]".to_owned() } else { format!("{name}[{}:0]", 1.min(width - 1)) }

@@ -54,7 +54,7 @@ pub(crate) fn prepare(switch: &mut Switch) {
     configure_meters(switch);
 }
 
-/// Meters give all colours for a few packets in some milliseconds.
+/// Configures meters that return all colours for a few packets within some milliseconds.
 fn configure_meters(switch: &Switch) {
     let packets =
         MeterConfig::SingleRate { committed_rate: 200, committed_burst: 1, excess_burst: 1 };
@@ -68,7 +68,7 @@ fn configure_meters(switch: &Switch) {
         let id = ir::ExternId(position as u32);
         for index in 0..ELEMENTS {
             let config = if index % 2 == 0 { packets } else { bytes };
-            // Refused where the extern is not a meter.
+            // The switch refuses this where the extern is not a meter.
             let _ = switch.configure_meter(id, index, Some(config), Duration::ZERO);
         }
         for table in 0..switch.program().tables.len() {

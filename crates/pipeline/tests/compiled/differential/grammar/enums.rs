@@ -3,7 +3,8 @@
 use super::{Architecture, Grammar};
 
 impl Grammar<'_, '_> {
-    /// A variable of one of the architecture's enumerations, which takes some of its members.
+    /// Returns statements with a variable of an enumeration, which has some of its members as
+    /// values.
     pub(super) fn enumerated(&mut self) -> String {
         let enums = self.enums();
         let position = self.below(enums.len() as u32) as usize;

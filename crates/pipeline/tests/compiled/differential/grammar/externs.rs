@@ -2,7 +2,7 @@
 
 use super::{Architecture, Grammar, Stage};
 
-/// Ternary keys of tables that machine code packs.
+/// The ternary keys of tables that machine code stores in packed tables.
 pub(super) const SIMPLE_TERNARY: [&str; 3] =
     ["h.a.q: ternary; h.a.c: range;", "h.a.c: ternary;", "h.a.d: ternary; h.a.l: exact;"];
 

@@ -12,7 +12,7 @@ struct Field {
 
 #[derive(Clone, Copy)]
 enum Kind {
-    /// Its width, and the casts from and to its own type, if it has one.
+    /// A number: its width, and the casts from and to its own type, if it has one.
     Number(u32, &'static str, &'static str),
     Bool,
     /// An enumeration and its members.
@@ -214,7 +214,7 @@ impl Grammar<'_, '_> {
     fn writes_metadata(&mut self, stage: Stage, to: (&'static str, &'static [Field])) -> String {
         let (to, kind) = self.any_of(to);
         let text = match (to.as_str(), kind) {
-            // Copies that egress makes would be copied again.
+            // If egress wrote this field, the copies that egress makes would be copied again.
             ("s.instance_type", _) if stage == Stage::Egress => {
                 return self.reads_metadata(stage, ("s", &STANDARD));
             }
@@ -245,7 +245,7 @@ impl Grammar<'_, '_> {
             (_, Kind::Enum(name, members)) => format!("{to} = {name}.{};", self.one_of(members)),
             (_, Kind::Error) => format!("{to} = error.{};", self.one_of(&ERRORS)),
         };
-        // Some are written on some paths only.
+        // Some fields are written on some paths only.
         match self.below(3) {
             0 => {
                 let condition = self.condition(0);

@@ -42,7 +42,7 @@ impl Controls {
 }
 
 impl Source {
-    /// The text of a program of PNA.
+    /// Returns the text of a program of PNA.
     pub(super) fn pna_text(&self, controls: &Controls) -> String {
         let Controls { main, same_types, file } = controls;
         let join = |statements: &[String]| statements.join("\n        ");

@@ -8,7 +8,7 @@ struct Cloned { bit<16> c; }
 struct Nothing { }
 ";
 
-/// The metadata that go with a packet from one block to another.
+/// The types of the metadata that a packet carries from one block to another.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Carried {
     /// The types for packets that are resubmitted, recirculated, normal, cloned at ingress, cloned
@@ -20,7 +20,7 @@ pub(super) struct Carried {
     deparsers: [&'static str; 2],
 }
 
-/// Several types, one type, the type of the user's metadata, an empty type.
+/// The choices: several types, one type, the type of the user metadata, an empty type.
 const CARRIED: [Carried; 4] = [
     Carried {
         types: ["Again", "Again", "Bridged", "Cloned", "Nothing"],
@@ -57,7 +57,7 @@ const CARRIED: [Carried; 4] = [
 ];
 
 impl Carried {
-    /// Returns one of them, and whether the program counts the passes of a packet.
+    /// Chooses one of [`CARRIED`]. Also returns whether the program counts the passes of a packet.
     pub(super) fn choose(grammar: &mut Grammar<'_, '_>) -> (Self, bool) {
         let chosen = grammar.below(2 * CARRIED.len() as u32) as usize;
         let known = CARRIED.get(chosen % CARRIED.len()).copied().unwrap_or(CARRIED[0]);
@@ -103,7 +103,7 @@ impl Controls {
 }
 
 impl Source {
-    /// The text of a program of PSA.
+    /// Returns the text of a program of PSA.
     pub(super) fn psa_text(&self, controls: &Controls) -> String {
         let Controls { ingress, egress, carried, metadata, file } = controls;
         let Carried { types: [again, back, normal, cloned, other], parsers, deparsers } = carried;

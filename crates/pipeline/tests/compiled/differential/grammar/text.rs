@@ -1,6 +1,6 @@
 //! Text that all generated programs have, and the fields that they may use.
 
-/// States of the parser behind the first, and what leads there.
+/// The transitions of the first state, and the other states.
 pub(super) const ALL_STATES: [&str; 2] = [
     "(0, _): accept; (1, 0 .. 9): stack; (1, _): options; (2 &&& 0xe, _): either; (4, _): wide; (5, _): ahead;
             (_, 7): reject; (6, _): values; (7, _): skip; default: accept;",
@@ -58,7 +58,7 @@ pub(super) const EMITS: &str = "b.emit(h.a); b.emit(h.w); b.emit(h.o); b.emit(h.
 
 pub(super) const SIMPLE_EMITS: &str = "b.emit(h.a); b.emit(h.w); b.emit(h.o); b.emit(h.kept);";
 
-/// Fields of simple programs.
+/// The fields of simple programs.
 pub(super) const SIMPLE_FIELDS: [(&str, u32, bool); 14] = [
     ("h.a.v", 4, false),
     ("h.a.l", 4, false),
@@ -76,10 +76,10 @@ pub(super) const SIMPLE_FIELDS: [(&str, u32, bool); 14] = [
     ("m.color", 8, false),
 ];
 
-/// The position of the first of them that is of no header.
+/// The position of the first of these fields that is not in a header.
 pub(super) const FIRST_OF_METADATA: u32 = 9;
 
-/// Names, widths and signs of what can be read and written in all blocks.
+/// The names, widths and signs of the fields that all blocks can read and write.
 pub(super) const FIELDS: [(&str, u32, bool); 29] = [
     ("h.a.v", 4, false),
     ("h.a.l", 4, false),

@@ -18,7 +18,7 @@ impl Controls {
 }
 
 impl Source {
-    /// The text of a program of v1model.
+    /// Returns the text of a program of v1model.
     pub(super) fn v1model_text(&self, controls: &Controls) -> String {
         let join = |statements: &[String]| statements.join("\n        ");
         let version = if self.is_old { "20180101" } else { "20200408" };
