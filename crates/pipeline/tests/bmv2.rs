@@ -1,4 +1,4 @@
-//! A program read from BMv2 JSON processes packets as simple_switch would.
+//! Tests that a program read from BMv2 JSON processes packets as simple_switch would.
 
 use pipeline::Switch;
 

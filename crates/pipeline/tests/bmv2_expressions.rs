@@ -1,6 +1,6 @@
-//! Expressions of BMv2 JSON are integers without bound that are cut on assignment; in the IR they
-//! are as wide as they need to be. Both must give the same bits: random expressions, evaluated
-//! here with big integers.
+//! Tests of expressions of BMv2 JSON, which are unbounded integers that are truncated on
+//! assignment. In the IR they are as wide as they need to be. Both must have the same bits for
+//! random expressions, which are evaluated here with big integers.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use rand::{RngExt, SeedableRng};
 
 const SEED: u64 = 0x0b5e_55ed;
 
-/// Fields of the packet: name, width, signed.
+/// The fields of the packet: name, width, and whether the field is signed.
 const FIELDS: [(&str, u32, bool); 4] =
     [("a", 8, false), ("b", 16, false), ("c", 8, true), ("d", 16, true)];
 
@@ -101,7 +101,7 @@ impl Expression {
         }
     }
 
-    /// Conditions are 0 and 1.
+    /// Evaluates the expression with unbounded integers. A condition is 0 or 1.
     fn value(&self, fields: &[BigInt; 4]) -> BigInt {
         let truth = |value: bool| BigInt::from(u8::from(value));
         match self {

@@ -1,5 +1,5 @@
-//! Rules of the language from source text to bytes: each case compiles a few lines inside a
-//! v1model program, sends one packet and looks at what comes out. Sections are those of the
+//! Tests of the rules of the language, from source text to bytes. Each case compiles a few lines
+//! inside a v1model program, sends one packet and checks the output. Sections are those of the
 //! P4_16 specification 1.2.4.
 
 use std::time::Duration;
@@ -8,7 +8,7 @@ use p4lang::diagnostic::Style;
 use p4lang::preprocess::{MemoryFiles, Options};
 use pipeline::Switch;
 
-/// The packet of every case: fields a to d, e and f, then two elements of a stack.
+/// The packet of every case: the fields a to d, e and f, then two elements of a stack.
 const PACKET: [u8; 12] = [1, 2, 3, 4, 0x12, 0x34, 0x80, 0xff, 0x11, 0x22, 0x33, 0x44];
 
 fn program(declarations: &str, locals: &str, apply: &str) -> String {
@@ -40,7 +40,7 @@ V1Switch(P(), V(), I(), G(), K(), D()) main;
     )
 }
 
-/// What leaves by port 2.
+/// Runs a program and returns the packet that leaves through port 2.
 fn run(source: &str) -> Vec<u8> {
     let compiled =
         p4lang::compile_text("case.p4", source, &Options::default(), &MemoryFiles::default());
@@ -58,7 +58,7 @@ fn run(source: &str) -> Vec<u8> {
     output.packet.clone()
 }
 
-/// The bytes a to d after the lines ran.
+/// Returns the bytes a to d after the lines have run.
 fn fields(declarations: &str, locals: &str, apply: &str) -> [u8; 4] {
     let packet = run(&program(declarations, locals, apply));
     packet.get(..4).and_then(|bytes| bytes.try_into().ok()).expect("four bytes")
@@ -81,7 +81,7 @@ fn operands_are_evaluated_from_left_to_right() {
 
 #[test]
 fn short_circuit_leaves_calls_out() {
-    // Section 8.5.1.
+    // Section 8.5.1 defines short-circuit evaluation.
     let touch = "bool touch(inout bit<8> x, in bool result) { x = x + 1; return result; }";
     let on = |apply: &str| fields(touch, "", apply);
     assert_eq!(on("if (h.h.b == 9 && touch(h.h.a, true)) { h.h.d = 9; }"), [1, 2, 3, 4]);
@@ -97,11 +97,11 @@ fn short_circuit_leaves_calls_out() {
 
 #[test]
 fn arguments_are_copied_in_and_out() {
-    // Section 6.8: what the callee does to its copy is not seen before it returns.
+    // Section 6.8: what the callee does to its copy is not visible before it returns.
     let f = "void f(inout bit<8> x, inout bit<8> y) { x = 5; y = y + x; }";
     assert_eq!(fields(f, "", "f(h.h.a, h.h.b);"), [5, 7, 3, 4]);
     assert_eq!(fields(f, "", "f(h.h.a, h.h.a);"), [6, 2, 3, 4]);
-    // The value of an argument is that from before the arguments after it.
+    // An argument keeps its value although a later argument changes the variable.
     let later = format!("{f} bit<8> g(inout bit<8> z) {{ z = 9; return 1; }}
         void keep(inout bit<8> x, in bit<8> y) {{ }} void add(inout bit<8> x, in bit<8> y) {{ x = x + y; }}");
     assert_eq!(fields(&later, "", "keep(h.h.a, g(h.h.a));"), [1, 2, 3, 4]);
@@ -116,7 +116,7 @@ fn arguments_are_copied_in_and_out() {
 
 #[test]
 fn indices_of_arguments_are_evaluated_once() {
-    // Section 6.8: before the call, although the call changes the index.
+    // Section 6.8: the index is evaluated before the call, although the call changes it.
     let f = "void f(inout bit<8> x, inout bit<8> i) { x = 99; i = 1; }";
     let packet = run(&program(f, "", "h.h.a = 0; f(h.st[h.h.a].x, h.h.a);"));
     assert_eq!(packet, [1, 2, 3, 4, 0x12, 0x34, 0x80, 0xff, 99, 0x22, 0x33, 0x44]);
@@ -138,7 +138,7 @@ fn parts_of_values() {
 
 #[test]
 fn arithmetic() {
-    // Sections 8.6 to 8.8.
+    // Sections 8.6 to 8.8 define the operators.
     assert_eq!(fields("", "", "h.h.a = h.h.a - 2; h.h.b = -h.h.b;"), [255, 254, 3, 4]);
     assert_eq!(fields("", "", "h.h.a = h.h.a |-| 2; h.h.b = h.h.g |+| 5;"), [0, 255, 3, 4]);
     assert_eq!(fields("", "", "h.h.a = h.h.d << 3 | h.h.c >> 1; h.h.b = 255 >> 9;"), [33, 0, 3, 4]);
@@ -159,7 +159,7 @@ fn arithmetic() {
 
 #[test]
 fn validity() {
-    // Sections 8.17 to 8.20.
+    // Sections 8.17 to 8.20 define validity.
     assert_eq!(run(&program("", "", "h.h.setInvalid();")), [0x11, 0x22, 0x33, 0x44]);
     let copy = "h.extra = h.st[1]; h.st[0].setInvalid();";
     assert_eq!(run(&program("", "", copy)).get(8..), Some([0x33, 0x44, 0x33, 0x44].as_slice()));
@@ -179,7 +179,7 @@ fn validity() {
 
 #[test]
 fn stacks() {
-    // Section 8.18.
+    // Section 8.18 defines the operations of stacks.
     let pushed = run(&program("", "", "h.st.push_front(1); h.st[0] = { 5, 6 };"));
     assert_eq!(pushed.get(8..), Some([5, 6, 0x11, 0x22].as_slice()));
     let popped = run(&program("", "", "h.st.pop_front(1);"));
@@ -245,7 +245,7 @@ fn precedence_of_entries() {
     };
     let case =
         |properties: &str, entries: &str| fields("", &table(properties, entries), "t.apply();");
-    // Section 14.2.1.4: in program order without priorities.
+    // Section 14.2.1.4: without priorities, entries match in program order.
     assert_eq!(case("", "const entries = { 1 &&& 1 : set(5); 1 : set(6); }"), [1, 2, 3, 5]);
     let written = "entries = { priority = 1 : 1 &&& 1 : set(5); priority = 2 : 1 : set(6); }";
     assert_eq!(case("", written), [1, 2, 3, 6]);
@@ -261,7 +261,7 @@ fn precedence_of_entries() {
 
 #[test]
 fn leaving() {
-    // Sections 12.4 and 12.5.
+    // Sections 12.4 and 12.5 define `return` and `exit`.
     let nested = "control C(inout bit<8> x) { action out_of_here() { x = 9; exit; }
         apply { if (x == 1) { out_of_here(); x = 8; } else { x = 7; return; x = 6; } } }";
     assert_eq!(fields(nested, "C() c;", "c.apply(h.h.a); h.h.b = 5;"), [9, 2, 3, 4]);
@@ -414,7 +414,7 @@ fn overloads_defaults_and_named_arguments() {
     );
 }
 
-/// A program whose parser and ingress are given; headers go out again in order.
+/// Returns a program with this parser and this ingress, which emits its headers in order.
 fn parsed(states: &str, ingress: &str) -> String {
     format!(
         "#include <core.p4>
@@ -449,7 +449,7 @@ V1Switch(P(), V(), I(), G(), C(), D()) main;
 
 #[test]
 fn stacks_of_unions_are_filled_in_order() {
-    // 1 2 3 ...: kinds and unions alternate.
+    // The parser extracts the kinds `a`, `b` and `a` into the unions, one after the other.
     let states =
         "state start { p.extract(h.us.next.a); p.extract(h.us.next.b); p.extract(h.us.next.a);
             transition select(h.us.last.a.x, h.us.lastIndex) { (4, 2): accept; _: reject; } }";
@@ -485,7 +485,7 @@ fn parser_errors_are_left_for_the_ingress() {
     let ahead = "state start { transition select(p.lookahead<bit<104>>()) { _: accept; } }";
     assert_eq!(shown(ahead, "PacketTooShort"), 1);
     let unmatched = "state start { p.extract(h.a); transition select(h.a.x) { 9: accept; } }";
-    // simple_switch knows no `NoMatch`.
+    // simple_switch does not have the error `NoMatch`.
     assert_eq!(shown(unmatched, "NoError"), 1);
 }
 
@@ -494,7 +494,7 @@ fn parsers_inside_parsers() {
     let states = "Inner(7) one; Inner(2) two;
         state start { m.n = 4; one.apply(p, h.a, m.n); transition more; }
         state more { A second; two.apply(p, second, m.n); h.b.setValid(); transition accept; }";
-    // The second one rejects, and with it the parser: the header is not valid.
+    // The second subparser rejects, and the parser with it, so the header is not valid.
     let ingress = "h.a.x = h.b.isValid() ? 8w1 : m.n;";
     let packet = run(&parsed(states, ingress));
     assert_eq!(packet.first(), Some(&6));

@@ -1,5 +1,5 @@
-//! Memory that entries take is freed when they are removed: on the heap, which an allocator counts
-//! here, and in the memory that tables have of their own.
+//! Tests that the memory of entries is freed when they are removed: memory on the heap, which an
+//! allocator counts here, and memory that tables map themselves.
 
 #![allow(unsafe_code, reason = "an allocator")]
 
@@ -11,7 +11,7 @@ use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-/// The system's allocator, and the bytes that it has given.
+/// The system's allocator, with a count of the allocated bytes.
 struct Counting;
 
 static GIVEN: AtomicUsize = AtomicUsize::new(0);
@@ -81,7 +81,7 @@ impl Table {
 
     fn taken(&self) -> Taken {
         let own = self.switch.table_bytes(TableId(0)).expect("the table");
-        // What is small of its own is on the heap too.
+        // Small blocks of the tables' own memory are on the heap too.
         Taken { heap: GIVEN.load(Ordering::Relaxed), own }
     }
 
@@ -123,16 +123,15 @@ fn check(kind: &'static str, config: &str, counts: bool, compiled: bool) {
     let context = format!("{kind} {config} counts {counts}, compiled {compiled}");
     let entries = if kind == "range" { 4_000 } else { 10_000 };
     let mut table = Table::new(kind, config, counts, compiled);
-    // What a worker has is not the table's.
+    // This packet allocates what a worker needs, which is not counted for the table.
     assert_eq!(table.port(1), 3, "{context}");
     for round in 0..2 {
         let empty = table.taken();
         (0..entries).for_each(|number| table.insert(number));
         assert_eq!(table.port(entries - 1), 2, "{context}");
         let full = table.taken();
-        // All entries but the first hundred are removed, then these too. Where a search finds
-        // entries by their numbers, the place of an entry is its number, so that the number of the
-        // last entry decides how much memory is left.
+        // All entries but the first hundred are removed, then these too. Searches use the number of
+        // an entry as its position, so the last entry decides how much memory is left.
         let left = 100;
         (left..entries).rev().for_each(|number| table.delete(number));
         let few = table.taken();
@@ -144,7 +143,7 @@ fn check(kind: &'static str, config: &str, counts: bool, compiled: bool) {
         let [heap, own]: [fn(&Taken) -> usize; 2] = [|taken| taken.heap, |taken| taken.own];
         let described = format!("{context}, round {round}: {empty:?} {full:?} {few:?} {none:?}");
         assert!(more(full, heap) > 100 * entries as usize, "{described}");
-        // Some of it has the same size whatever the entries were.
+        // Some memory has the same size whatever the entries were.
         assert!(more(none, heap) < more(full, heap) / 100 + (256 << 10), "{described}");
         assert!(more(few, heap) < more(full, heap) / 8, "{described}");
         assert!(more(none, own) < more(full, own) / 20 + (128 << 10), "{described}");

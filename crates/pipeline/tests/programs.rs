@@ -1,4 +1,5 @@
-//! Our own programs do what their scripts say, on every way that packets may take.
+//! Tests that the programs of this project do what their scripts say, on every way that packets
+//! take.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -49,7 +50,7 @@ fn assert_passed(report: &Report, path: &Path) {
     assert!(!report.received.is_empty(), "{path:?} sends no packet");
 }
 
-/// Runs a script on every way of a program, packets alone and in bursts.
+/// Runs a script on every way of a program, with packets alone and in bursts.
 fn run_on_every_way(program: &ir::Program, path: &Path, specification: bool) -> Vec<Ran> {
     let text = fs::read_to_string(path).expect("the script");
     let script = Script::parse(&text).expect("a script");
@@ -93,7 +94,7 @@ fn every_program_passes_its_script_on_every_way() {
             let different = disagreements(&runs);
             let sentences: Vec<String> = different.iter().map(ToString::to_string).collect();
             assert!(different.is_empty(), "{path:?}: {}", sentences.concat());
-            // Scripts are written for BMv2's switches.
+            // Scripts are written for the switches of BMv2.
             for ran in runs.iter().filter(|ran| !ran.together && !specification) {
                 assert_passed(&ran.report, &script);
             }
@@ -109,7 +110,7 @@ fn every_program_passes_its_script() {
         let program = compile(&path, &[]);
         let script = path.with_extension("stf");
         if !script.is_file() {
-            // Its controllers are what tests it.
+            // The tests of controllers cover this program.
             assert!(path.ends_with("l2.p4"), "{path:?} has no script");
             continue;
         }
@@ -132,7 +133,7 @@ fn in_table_updates_do_the_same_in_every_storage() {
     }
 }
 
-/// A script that passes whatever a program does would show nothing.
+/// A script that passes whatever a program does would prove nothing.
 #[test]
 fn a_script_fails_with_another_program() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../programs");

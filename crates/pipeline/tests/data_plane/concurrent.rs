@@ -1,8 +1,8 @@
 //! Tests of several workers on one program, while a control plane writes.
 //!
 //! How often the threads meet depends on the machine, but the checks hold for every interleaving.
-//! The tests in `tests/models.rs` explore the protocol of the gate, which keeps packets out of a
-//! batch of writes.
+//! `tests/models.rs` of `planimeter-tables` explores the protocol of the gate, which keeps packets
+//! out of a batch of writes.
 
 use entities::schema::{ActionProfileId, Schema, TableId};
 use entities::{

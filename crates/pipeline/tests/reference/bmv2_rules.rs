@@ -1,5 +1,5 @@
-//! Rules of BMv2, one test each, with bytes worked out by hand from the source that the test names
-//! (p4lang/behavioral-model, and p4c's back end for it).
+//! Tests of single rules of BMv2. The expected bytes are derived by hand from the source that each
+//! test names (p4lang/behavioral-model, and the back end of p4c for it).
 
 use super::support::{V1model, bits, call, entry, exact, outputs, packet};
 use pipeline::{EntryAction, FieldMatch, Group, GroupMember, MeterConfig, Switch, TableEntry};
@@ -13,8 +13,8 @@ fn program(ingress: &str) -> Switch {
     V1model { declarations: HEADERS, parser: PARSER, ingress, ..V1model::default() }.load()
 }
 
-/// `match_tables.cpp`, `apply_action`: the meter of the entry runs with the hit, and its colour is in the
-/// field before the action, whether that reads it or not.
+/// `match_tables.cpp`, `apply_action`: the meter of an entry runs with the hit. Its colour is in
+/// the field before the action runs, whether or not the action reads it.
 #[test]
 fn direct_meters_run_on_every_hit() {
     let mut switch = program(
@@ -45,8 +45,8 @@ fn direct_meters_run_on_every_hit() {
     assert_eq!(packet(&mut switch, 0, &[3, 9, 0, 0])[1], 3);
 }
 
-/// p4c's `backends/bmv2/common/control.h`: "Target does not support default_action ... (due to action
-/// profiles)", and nothing is written for it.
+/// The file `backends/bmv2/common/control.h` of p4c says "Target does not support default_action
+/// ... (due to action profiles)", and writes no default action.
 #[test]
 fn a_table_with_an_action_profile_has_no_default_action() {
     let mut switch = program(
@@ -56,7 +56,7 @@ fn a_table_with_an_action_profile_has_no_default_action() {
         apply { t.apply(); if (!t.apply().hit) { h.r.c = 1; } }",
     );
     assert_eq!(packet(&mut switch, 0, &[1, 0, 0, 0]), [1, 0, 1, 0]);
-    // What the control plane sets does run.
+    // A default action that the control plane sets does run.
     let action = call(&switch, "t", "set", &[5]);
     let id = switch.table_named("t").expect("table");
     switch.set_default_action(id, Some(action)).expect("default action");
@@ -65,8 +65,8 @@ fn a_table_with_an_action_profile_has_no_default_action() {
     assert_eq!(packet(&mut switch, 0, &[1, 0, 0, 0]), [1, 0, 1, 0]);
 }
 
-/// `control.h` writes algorithm and input of a selector, not its width; `action_profile.cpp` takes the whole
-/// hash modulo the size of the group.
+/// `control.h` writes the algorithm and the input of a selector, but not its width.
+/// `action_profile.cpp` takes the whole hash modulo the size of the group.
 #[test]
 fn a_selector_takes_the_whole_hash() {
     let mut switch = program(
@@ -95,12 +95,13 @@ fn a_selector_takes_the_whole_hash() {
         idle_timeout: None,
     };
     switch.add_entry(id, entry, Duration::ZERO).expect("entry");
-    // 0x0102 is 258, and 258 % 3 is 0; of its low four bits it would be 2.
+    // 0x0102 is 258, and 258 % 3 is 0. With only the low four bits of the hash, it would be 2.
     assert_eq!(packet(&mut switch, 0, &[0, 0, 1, 2]), [0, 1, 1, 2]);
     assert_eq!(packet(&mut switch, 0, &[0, 0, 1, 3]), [0, 2, 1, 3]);
 }
 
-/// `primitives.cpp`, `modify_field_with_hash_based_offset`: 64-bit numbers, and a maximum of 0 counts as 1.
+/// `primitives.cpp`, `modify_field_with_hash_based_offset`: the numbers have 64 bits, and a maximum
+/// of 0 counts as 1.
 #[test]
 fn hashes_are_computed_in_64_bits() {
     let hash = |base: &str, max: &str| {
@@ -113,12 +114,12 @@ fn hashes_are_computed_in_64_bits() {
     };
     assert_eq!(hash("8w3", "8w4"), (0, 4));
     assert_eq!(hash("8w3", "8w0"), (0, 3));
-    // 2^64 - 1 + 5 % 7 wraps; bits above 64 of either do not count.
+    // 2^64 - 1 + 5 % 7 wraps around. Bits above the low 64 of either number do not count.
     assert_eq!(hash("80w0xffffffffffffffff", "80w7"), (0, 4));
     assert_eq!(hash("80w0x10000000000000001", "80w0x10000000000000003"), (0, 3));
 }
 
-/// `primitives.cpp`, `modify_field_rng_uniform`: the same of `random`.
+/// `primitives.cpp`, `modify_field_rng_uniform`: the numbers of `random` have 64 bits.
 #[test]
 fn random_numbers_are_of_64_bits() {
     let mut switch = program(
@@ -128,7 +129,8 @@ fn random_numbers_are_of_64_bits() {
     assert_eq!(packet(&mut switch, 0, &[0; 4]), [0, 7, 0, 0]);
 }
 
-/// `core/primitives.cpp`, `assign_header`: from an invalid header comes its validity alone.
+/// `core/primitives.cpp`, `assign_header`: the assignment of an invalid header changes the validity
+/// only.
 #[test]
 fn a_header_that_becomes_invalid_by_assignment_keeps_its_fields() {
     let mut switch = V1model {
@@ -141,7 +143,8 @@ fn a_header_that_becomes_invalid_by_assignment_keeps_its_fields() {
     assert_eq!(packet(&mut switch, 0, &[1, 2, 3, 4, 5]), [1, 4, 5]);
 }
 
-/// `match_tables.cpp`, `add_entry`: a table without key takes an entry, and then every packet hits it.
+/// `match_tables.cpp`, `add_entry`: a table without a key accepts an entry, which every packet
+/// hits.
 #[test]
 fn a_table_without_key_may_have_an_entry() {
     let mut switch = program(
@@ -156,7 +159,7 @@ fn a_table_without_key_may_have_an_entry() {
     assert_eq!(packet(&mut switch, 0, &[0; 4]), [0, 2, 1, 0]);
 }
 
-/// `match_units.cpp`: a direct counter counts with the lookup, not on a miss.
+/// `match_units.cpp`: a direct counter counts each hit once, and no misses.
 #[test]
 fn direct_counters_count_hits_alone() {
     let mut switch = program(

@@ -1,4 +1,4 @@
-//! Programs for eBPF, uBPF and XDP, with scripts as p4c's runner for eBPF has them.
+//! Tests of programs for eBPF, uBPF and XDP, with scripts in the form of p4c's runner for eBPF.
 
 use super::support::{load, outputs};
 use stf::{self, Options, Report, Script};
@@ -40,7 +40,7 @@ const COUNTING: &str = "CounterArray(4, false) dense; CounterArray(4, true) spar
 
 #[test]
 fn a_filter_lets_packets_pass_as_they_came() {
-    // The table is looked up with the value that the control wrote; the packet keeps its own.
+    // The lookup uses the value that the control wrote, but the packet keeps its own value.
     let script = "
         add pipe.t e.kind:1 e.value:0/0 pass(index:3)
         packet 5 01 aa bb
@@ -72,7 +72,7 @@ fn scripts_use_the_names_of_the_code_and_fill_maps_first() {
     let report = run(&filter(COUNTING), script, false);
     assert_eq!(failures(&report), "");
     assert_eq!(report.notes, []);
-    // The third key is one too many for the map.
+    // The third key is one more than the map can hold.
     let full = format!("{script}add pipe_t key.kind:3 key.value:0/0 pipe_refuse()\n");
     let report = run(&filter(COUNTING), &full, false);
     assert!(report.notes.iter().any(|(_, note)| note.contains("full")), "{:?}", report.notes);
@@ -98,7 +98,7 @@ fn xdp_says_where_packets_go() {
     assert_eq!(sent(2), [(6, vec![2, 6, 0x55])]);
     assert_eq!(sent(3), [(9, vec![3, 6, 0x55])]);
     assert_eq!(sent(4), []);
-    // Nothing was said: the first member of the enumeration is XDP_ABORTED.
+    // Without an assignment, the result is the first member of the enumeration, XDP_ABORTED.
     assert_eq!(sent(5), []);
     assert_eq!(sent(0xff), []);
 }
@@ -149,7 +149,7 @@ fn user_space_passes_on_what_the_parser_rejects() {
     for statements in ["h.e.value = 0xee;", "h.e.value = 0xee; mark_to_drop();"] {
         let text = user_space(statements)
             .replace("state start { p.extract(h.e); transition accept; }", rejecting);
-        // The form of the model from before May 2020 has no standard metadata.
+        // The model from before May 2020 has no standard metadata.
         let older = text
             .replace(
                 "#include <ubpf_model.p4>",
@@ -185,13 +185,13 @@ fn user_space_passes_on_what_the_parser_rejects() {
 
 #[test]
 fn user_space_functions_compute_what_their_sources_say() {
-    // RFC 1624, section 4.
+    // RFC 1624, section 4, has this example.
     let statements = "m.sum = csum_replace2(0xdd2f, 0x5555, 0x3285); h.e.kind = m.sum[7:0];
         seen.write(1, seen.read(1) + 1); h.e.value = seen.read(1);";
     let mut switch = load(&user_space(statements));
     assert_eq!(outputs(&mut switch, 1, &[9, 9]), [(1, vec![0, 1])]);
     assert_eq!(outputs(&mut switch, 1, &[9, 9]), [(1, vec![0, 2])]);
-    // Its author's "Four score and seven years ago".
+    // The example "Four score and seven years ago" is that of the hash's author.
     let hash = "hash(m.hash, HashAlgorithm.lookup3,
             { 240w0x466f75722073636f726520616e6420736576656e2079656172732061676f });
         h.e.kind = m.hash[31:24]; h.e.value = m.hash[7:0];";

@@ -1,6 +1,7 @@
-//! Random programs of calls that change what is read beside them, against the rules of the P4_16
-//! specification, version 1.2.4, worked out here once more: operands from left to right (section 8.1.1),
-//! arguments saved in order and copied back in order (6.8), `exit` after copying back (12.5).
+//! Tests random programs of calls with side effects on variables that are read beside them. A
+//! second implementation of the rules of the P4_16 specification, version 1.2.4, determines the
+//! results: operands are evaluated from left to right (section 8.1.1), arguments are copied in and
+//! out in order (6.8), and `exit` takes effect after copying out (12.5).
 
 use super::support::{V1model, load, packet};
 use pipeline::Switch;
@@ -15,11 +16,11 @@ const ACTIONS: usize = 2;
 
 #[derive(Clone, Debug)]
 enum Target {
-    /// A parameter or the variable of a function or action: x, y, z, t.
+    /// A parameter or variable of a function or action, named x, y, z or t.
     Local(usize),
     /// A field of the header.
     Field(usize),
-    /// An element of the stack, by the low bits of an expression.
+    /// An element of the stack, whose index is the low bits of an expression.
     Element(Box<Value>),
 }
 
@@ -28,7 +29,7 @@ enum Value {
     Constant(u8),
     Read(Target),
     Binary(char, Box<Value>, Box<Value>),
-    /// `left < right ? then : otherwise`.
+    /// The expression `left < right ? then : otherwise`.
     Choice(Box<[Value; 4]>),
     Call(usize, Box<(Target, Target, Value)>),
 }
@@ -42,7 +43,7 @@ enum Step {
     Exit,
 }
 
-/// What may stand in a body.
+/// The kinds of expressions and statements that a body may contain.
 #[derive(Clone, Copy)]
 struct Scope {
     locals: bool,
@@ -166,7 +167,7 @@ enum Leave {
     Exit,
 }
 
-/// A place after its index is known.
+/// A left value whose index has been evaluated.
 #[derive(Clone, Copy)]
 enum Fixed {
     Local(usize),
@@ -343,7 +344,7 @@ fn calls_with_effects_do_what_the_specification_says() {
     }
 }
 
-/// A PSA program whose ingress and egress both have this body; `exit` ends each by itself.
+/// Returns a PSA program whose ingress and egress both have this body. `exit` ends each by itself.
 fn in_both_controls_of_psa(declarations: &str, parser: &str, body: &str) -> Switch {
     load(&format!(
         "#include <core.p4>

@@ -1,4 +1,4 @@
-//! What of a program scripts reach.
+//! Tests of the coverage of programs by scripts.
 
 use super::support::V1model;
 use std::time::Duration;
@@ -73,7 +73,7 @@ fn several_scripts_are_covered_together() {
 fn switches_of_a_network_are_covered_by_program() {
     let program = super::support::compile(&program());
     let mut network = Network::default();
-    // A packet of kind 1 and value 7 goes on by port 2.
+    // A packet of kind 1 and value 7 is sent through port 2.
     for name in ["a", "b", "c"] {
         let switch = Switch::new(program.clone()).unwrap_or_else(|error| panic!("{error}"));
         network.switch(name, switch);
@@ -88,7 +88,7 @@ fn switches_of_a_network_are_covered_by_program() {
         coverage: Coverage::new(&program),
         switches: switches.to_vec(),
     };
-    // Nobody asks about the third switch; kind 9 is what the first makes of kind 1.
+    // No coverage includes the third switch. The first switch changes kind 1 to kind 9.
     let mut covered = [of(&[1]), of(&[0])];
     let report = run_network_covered(&mut network, &script, Options::default(), &mut covered);
     let report = report.unwrap_or_else(|(line, error)| panic!("line {line}: {error}"));
@@ -102,6 +102,6 @@ fn switches_of_a_network_are_covered_by_program() {
         passed.iter().map(|(_, end, packet)| (*end, packet.clone())).collect()
     };
     assert_eq!(passed(&report.entered), [(end(0, 1), vec![1, 7]), (end(1, 1), vec![9, 7])]);
-    // Who sets no port sends by port 0, where nothing is.
+    // A program that sets no port sends through port 0, which has no link.
     assert_eq!(passed(&report.left), [(end(0, 2), vec![9, 7]), (end(1, 0), vec![9, 1])]);
 }

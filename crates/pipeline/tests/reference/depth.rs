@@ -1,9 +1,11 @@
-//! Deep programs: what the front-end lets through runs in the stack of a thread, or is an error.
+//! Tests of deeply nested programs. What the front-end accepts runs in the stack of a thread, or is
+//! an error.
 
 use super::support::V1model;
 use std::time::Duration;
 
-/// What leaves, or the error. Loading takes a large stack, running that of a test's thread.
+/// Runs a program and returns the output or the error. Loading uses a large stack, and running the
+/// stack of the test's thread.
 fn run(declarations: &str, apply: &str) -> Result<Vec<u8>, String> {
     let declarations =
         format!("header R {{ bit<8> a; }} struct H {{ R r; }} struct M {{}} {declarations}");
@@ -19,7 +21,7 @@ fn run(declarations: &str, apply: &str) -> Result<Vec<u8>, String> {
     })
     .map(|mut switch| {
         let outputs = switch.process(0, &[0], Duration::ZERO).map_err(|error| error.to_string());
-        // Dropping a deep program recurses too.
+        // Dropping a deeply nested program recurses too.
         let _ = ir::with_large_stack(move || drop(switch));
         Ok(outputs?.remove(0).packet)
     })
@@ -63,7 +65,8 @@ fn deeper_calls_are_an_error_and_not_a_crash() {
     assert!(error.contains("500 deep"), "{error}");
 }
 
-/// Loads, compiles and runs a program on this thread, as those do that push programs; nobody gives it a larger stack.
+/// Loads a program, then compiles and runs it with the stack of this thread, as a server does with a
+/// pushed program.
 fn run_as_code(declarations: &str, apply: &str) -> Result<Vec<u8>, String> {
     let declarations =
         format!("header R {{ bit<8> a; }} struct H {{ R r; }} struct M {{}} {declarations}");
@@ -108,7 +111,8 @@ fn calls_that_double_at_each_level_are_compiled_at_once() {
     let actions: String = (1..60)
         .map(|level| format!("action a{level}() {{ a{0}(); a{0}(); }} ", level - 1))
         .collect();
-    // What runs is counted, and this would be 2^59 calls; the first `if` keeps them from it.
+    // The work is limited, and this would be 2^59 calls. The condition is false, so that none of
+    // them runs.
     let text = format!("action a0() {{ }} {actions}");
     assert_eq!(run_as_code(&text, "if (h.r.a != 1) { a59(); }"), Ok(vec![1]));
 }
@@ -141,7 +145,7 @@ fn long_chains_are_not_deep() {
     assert_eq!(run("", &sum), Ok(vec![(5000 % 256) as u8]));
     let all = format!("if (h.r.a == 0{}) {{ h.r.a = 9; }}", " && h.r.a < 1".repeat(3000));
     assert_eq!(run("", &all), Ok(vec![9]));
-    // Of a chain of `else if`, one branch runs: here the 1,500th, the last `else`, or none.
+    // One branch of a chain of `else if` runs: the 1,500th one, the last `else`, or none.
     let chain = |value: &str, last: &str| {
         let mut text = format!("bit<16> x = {value}; ");
         for position in 0..2000 {

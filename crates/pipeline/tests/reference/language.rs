@@ -1,15 +1,15 @@
-//! Rules of the P4_16 specification, version 1.2.4, by section.
+//! Tests of the rules of the P4_16 specification, version 1.2.4, by section.
 
 use super::support::{V1model, outputs, packet, registers};
 
-/// The first `count` registers after `body` ran.
+/// Returns the first `count` registers after `body` has run.
 fn first(count: usize, locals: &str, body: &str) -> Vec<u8> {
     registers("", locals, body)[..count].to_vec()
 }
 
 #[test]
 fn section_6_8_arguments_are_copied_in_and_out_left_to_right() {
-    // Both parameters are the same variable: the last copy wins, and neither sees the other.
+    // Both parameters are the same variable. The last copy wins, and neither sees the other.
     let locals =
         "action twice(inout bit<8> x, inout bit<8> y) { x = x + 1; y = y + 2; h.r.b = h.r.a; }";
     assert_eq!(first(2, locals, "h.r.a = 10; twice(h.r.a, h.r.a);"), [12, 10]);
@@ -96,7 +96,8 @@ fn section_8_17_header_validity() {
 
 const STACK: &str = "header B { bit<8> v; } struct S { B[4] s; }";
 
-/// Fills a stack of four with 1, 2, 3 and leaves the last invalid; then runs `body`; gives validity and value of each.
+/// Fills a stack of four elements with 1, 2 and 3, leaves the last one invalid, and runs `body`.
+/// Returns the value of each element, or `None` if it is invalid.
 fn stack(body: &str) -> Vec<Option<u8>> {
     let fill = (0..3).map(|i| format!("s[{i}].setValid(); s[{i}].v = {};", i + 1));
     let show = (0..4).map(|i| {
@@ -136,7 +137,7 @@ fn section_10_functions_of_constants() {
 
 #[test]
 fn arrays_hold_what_structs_hold() {
-    // The working draft of the specification; 1.2.4 has stacks of headers only.
+    // The working draft of the specification has arrays. Version 1.2.4 has only stacks of headers.
     let declarations = "struct Pair { bit<8> x; bit<8> y; }";
     let body = "Pair[3] pairs; bit<8>[3] numbers = { 5, 6, 7 };
         bit<8> i = h.r.p + 1; pairs[i].y = 4; pairs[2] = { 8, 9 }; numbers[i] = numbers[i] + 10;
@@ -262,7 +263,7 @@ fn a_packet_that_goes_nowhere_special_goes_to_port_0() {
 
 #[test]
 fn generic_controls_are_made_once_per_set_of_types() {
-    // The specification has generic control types only; p4c takes controls too.
+    // The specification has generic control types only, but p4c accepts generic controls too.
     let declarations = "control Store<T>(inout T x)(T value) {
             T kept; action keep() { kept = value; } apply { keep(); x = kept; } }
         control Copy<T>(out T to, in T from) { apply { to = from; } }

@@ -1,4 +1,4 @@
-//! The reference interpreter on programs in P4 text, one small program per rule.
+//! Tests of the reference interpreter on programs in P4, with one small program per rule.
 
 mod bmv2_rules;
 mod bpf;

@@ -1,4 +1,5 @@
-//! Parsers (P4_16 specification, section 13). The programs report the parser's error in a header of their own.
+//! Tests of parsers (P4_16 specification, section 13). The programs report the parser's error in a
+//! header.
 
 use super::support::{V1model, exact, packet};
 use ir::bits::Bits;
@@ -10,8 +11,9 @@ const DECLARATIONS: &str = "error { Mine }
     header_union U { B b; W w; }
     struct H { Report report; B b; W w; L l; B[2] s; U u; } struct M { bit<8> x; bit<8> y; }";
 
-/// A program whose ingress puts the parser's error (0 NoError, 1 PacketTooShort, 2 NoMatch, 3 StackOutOfBounds,
-/// 4 HeaderTooShort, 5 ParserTimeout, 6 ParserInvalidArgument, 7 Mine) and `m.x`, `m.y` in front of the packet.
+/// Returns a program whose ingress puts the parser's error and the metadata `m.x` and `m.y` in
+/// front of the packet. The errors are 0 NoError, 1 PacketTooShort, 2 NoMatch, 3 StackOutOfBounds,
+/// 4 HeaderTooShort, 5 ParserTimeout, 6 ParserInvalidArgument and 7 Mine.
 fn reporting(declarations: &str, parser: &str) -> Switch {
     V1model {
         declarations: &format!("{DECLARATIONS} {declarations}"),
@@ -40,7 +42,8 @@ fn report(parser: &str, bytes: &[u8]) -> Vec<u8> {
 fn extraction_moves_the_cursor_and_what_is_left_is_payload() {
     let parser = "state start { b.extract(h.b); b.extract(h.w); m.x = h.b.v; transition accept; }";
     assert_eq!(report(parser, &[1, 2, 3, 4]), [0, 1, 0, 1, 2, 3, 4]);
-    // A failed extraction changes nothing: the second header stays invalid, its byte is payload.
+    // A failed extraction changes nothing: the second header stays invalid, and its byte is
+    // payload.
     assert_eq!(report(parser, &[1, 2]), [1, 0, 0, 1, 2]);
 }
 

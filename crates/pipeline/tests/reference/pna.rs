@@ -1,4 +1,5 @@
-//! PNA: where packets go, and tables that packets write; and packages of the user's.
+//! Tests of PNA: the destinations of packets, and tables that packets write. User-defined packages
+//! are tested too.
 
 use super::support::{add_exact, load, outputs, outputs_at, packet};
 use pipeline::{CloneSession, Event, Replica, Switch};
@@ -126,7 +127,8 @@ fn update_expire_info_is_both() {
     );
 }
 
-/// DPDK's own: lengths that the program hands over, and an accelerator that is not there.
+/// Externs of DPDK: a counter whose length is an argument, and an accelerator that the switch does
+/// not have.
 #[test]
 fn externs_of_dpdk() {
     let mut switch = load(

@@ -1,4 +1,5 @@
-//! PNA, rule by rule of the specification (version 0.7) and of the declarations of version 0.5.
+//! Tests of the rules of PNA, by section of the specification (version 0.7), and by the
+//! declarations of version 0.5.
 
 use super::support::{add_exact, call, exact, load, outputs, outputs_at, packet};
 use pipeline::{
@@ -7,7 +8,8 @@ use pipeline::{
 };
 use std::time::Duration;
 
-/// Version 0.7: `parser` are statements behind the extraction, the rest goes into the main control.
+/// Returns a program of version 0.7. `parser` are the statements after the extraction. `locals` and
+/// `apply` are parts of the main control.
 fn pna(parser: &str, locals: &str, apply: &str) -> Switch {
     load(&format!(
         "#include <core.p4>
@@ -23,7 +25,7 @@ fn pna(parser: &str, locals: &str, apply: &str) -> Switch {
     ))
 }
 
-/// Version 0.5, with a pre control of the types of the main control.
+/// Returns a program of version 0.5, whose pre control has the types of the main control.
 fn pna_with_pre(pre: &str, apply: &str) -> Switch {
     load(&format!(
         "#include <core.p4>
@@ -55,7 +57,8 @@ fn metadata_at_first() {
     assert_eq!(packet(&mut switch, 0, &[5, 6]), [1, 0, 0, 0, 5, 6]);
 }
 
-/// Section 5.6: each slot is on its own, the last call for a slot counts, and dropping does not matter.
+/// Section 5.6: slots are independent, the last call for a slot counts, and dropping does not
+/// affect mirroring.
 #[test]
 fn mirror_slots() {
     let apply = "if (h.r.a[0:0] == 1) { mirror_packet((MirrorSlotId_t)0, (MirrorSessionId_t)5); }
@@ -85,7 +88,7 @@ fn mirror_slots() {
     assert_eq!(truncated, [(50, vec![1, 2, 3]), (1, vec![1, 2, 3, 4, 5])]);
 }
 
-/// Section 5.6: `packet_contents` of a session.
+/// Section 5.6 defines `packet_contents` of a session.
 #[test]
 fn mirrors_before_and_after_the_main_control() {
     let apply = "mirror_packet((MirrorSlotId_t)0, (MirrorSessionId_t)5); mirror_packet((MirrorSlotId_t)1, (MirrorSessionId_t)6);
@@ -100,7 +103,8 @@ fn mirrors_before_and_after_the_main_control() {
     assert_eq!(outputs(&mut switch, 0, &[1, 2, 3, 4, 5]), expected);
 }
 
-/// Version 0.5: direction, pass number, recirculation; the pre control comes between parser and main control.
+/// Version 0.5 has a direction, a pass number and recirculation. The pre control runs between the
+/// parser and the main control.
 #[test]
 fn directions_and_passes() {
     let pre = "m.x = h.r.a + (i.direction == PNA_Direction_t.HOST_TO_NET ? 8w100 : 0);
@@ -114,7 +118,8 @@ fn directions_and_passes() {
     assert_eq!(outputs(&mut switch, 8, &[5, 0, 0, 0]), [(2, vec![5, 105, 6, 4])]);
 }
 
-/// Section 7.1: every parameter by its name, none at all, the condition, and what makes it not done.
+/// Section 7.1: the action parameters are given by name, or there are none. `add_entry_if` adds an
+/// entry only if its condition holds.
 #[test]
 fn entries_that_packets_add() {
     let locals = |call: &str| {
@@ -141,7 +146,8 @@ fn entries_that_packets_add() {
     assert_eq!(run(&conditional).map(|packet| packet[1]), [101, 101, 100]);
 }
 
-/// An entry of the control plane is one of the table's; a full table adds none until one goes.
+/// Entries of the control plane count for the size of the table. A full table accepts no entry
+/// until one is removed.
 #[test]
 fn added_entries_are_those_of_the_table() {
     let locals = "action hit() { h.r.b = 1; } action other() { h.r.b = 2; }
@@ -157,7 +163,8 @@ fn added_entries_are_those_of_the_table() {
     assert_eq!([3, 3, 1].map(|key| run(&mut switch, key)), [100, 1, 101]);
 }
 
-/// An entry that a packet added and packets write: `@__ref`, `rmw` of p4-spec pull request 1239.
+/// Packets may write an entry that a packet added, through `@__ref` or through `rmw` of p4-spec
+/// pull request 1239.
 #[test]
 fn added_entries_that_packets_write() {
     for reference in ["@__ref bit<8>", "rmw bit<8>"] {
@@ -174,7 +181,7 @@ fn added_entries_that_packets_write() {
     }
 }
 
-/// Sections 7.1 and 7.2: without a timeout in the table an entry stays, whatever its profile.
+/// Sections 7.1 and 7.2: if the table has no timeout, an entry stays, whatever its profile.
 #[test]
 fn entries_expire_as_the_table_says() {
     let run = |idle: &str, again: &[u64]| {
@@ -206,7 +213,7 @@ fn entries_expire_as_the_table_says() {
     assert_eq!(run(delete, &[9, 11]), [(0, 1), (1, 0)], "a hit does not");
 }
 
-/// Version 0.5 says it by a property of its own.
+/// Version 0.5 has a separate property for automatic deletion.
 #[test]
 fn entries_that_are_deleted_in_version_0_5() {
     let text = "#include <core.p4>
@@ -230,7 +237,7 @@ fn entries_that_are_deleted_in_version_0_5() {
     assert_eq!(results, [2, 1, 2, 1]);
 }
 
-/// `set_entry_expire_time_if`, and timers of entries that were not hit.
+/// `set_entry_expire_time_if` and other calls change the timer of the entry that was hit only.
 #[test]
 fn timers_of_the_entry_that_was_hit() {
     let locals = "action hit() { set_entry_expire_time_if(h.r.b == 1, (ExpireTimeProfileId_t)2); h.r.c = 1; }
@@ -250,7 +257,7 @@ fn timers_of_the_entry_that_was_hit() {
     assert_eq!(run(1, 0, 105), 0, "a false condition leaves the timer");
 }
 
-/// DPDK's own algorithm, whose key is the control plane's.
+/// The hash is an algorithm of DPDK, and the control plane sets its key.
 #[test]
 fn toeplitz_hashes() {
     let apply = "Hash<bit<32>>(PNA_HashAlgorithm_t.TOEPLITZ) hash; apply { bit<32> v = hash.get_hash({ h.r.a, h.r.b });
@@ -268,7 +275,8 @@ fn toeplitz_hashes() {
     );
     let mut switch = load(&text);
     assert_eq!(packet(&mut switch, 0, &[0x80, 0x01, 9, 9]), [0x80, 0x01, 0, 0]);
-    // Bits 0 and 15: the key from its first bit on, and from its sixteenth.
+    // With bits 0 and 15 set, the hash combines the key from its first and from its sixteenth bit
+    // on.
     switch.set_toeplitz_key(vec![0x12, 0x34, 0x56, 0x78, 0x9a, 0xbc, 0xde, 0xf0]);
     let expected: u32 = 0x1234_5678 ^ ((0x34_5678_9abc_u64 >> 1) as u32);
     let bytes = expected.to_be_bytes();
@@ -286,7 +294,7 @@ fn flow_identifiers_differ() {
     assert_eq!(different.len(), 8, "{ids:?}");
 }
 
-/// Section 6: externs are those of PSA.
+/// Section 6: the externs are those of PSA.
 #[test]
 fn externs_of_psa() {
     let locals = "Hash<bit<16>>(PNA_HashAlgorithm_t.CRC16) hash; Checksum<bit<16>>(PNA_HashAlgorithm_t.ONES_COMPLEMENT16) sum;
@@ -325,7 +333,7 @@ fn externs_of_psa() {
     assert_eq!(meters.0.map(|packet| [packet[2], packet[3]]), [[1, 1], [2, 1], [3, 1]]);
 }
 
-/// Section 6, after sections 7.6.3 and 7.7 of PSA: the default entry counts and meters too.
+/// Section 6, and sections 7.6.3 and 7.7 of PSA: the default entry counts and meters too.
 #[test]
 fn direct_externs() {
     let locals = "DirectCounter<bit<32>>(PNA_CounterType_t.PACKETS_AND_BYTES) c; DirectMeter(PNA_MeterType_t.PACKETS) meter_;
@@ -359,7 +367,7 @@ fn direct_externs() {
     assert_eq!(counted, [(2, 8), (0, 0), (2, 8)]);
 }
 
-/// Section 7: `pna_implementation` and `pna_empty_group_action`.
+/// Section 7 defines `pna_implementation` and `pna_empty_group_action`.
 #[test]
 fn action_selectors() {
     let locals = "ActionSelector(PNA_HashAlgorithm_t.CRC32, 8, 8) selector; action set(bit<8> v) { h.r.b = v; }
@@ -379,7 +387,8 @@ fn action_selectors() {
     assert_eq!([1, 2, 3].map(|key| packet(&mut switch, 0, &[key, 0, 0, 0])[1]), [77, 5, 0]);
 }
 
-/// The deparser of later versions may write headers; that of the traffic control also sees the socket buffer.
+/// The deparser of later versions may write headers. With the `tc` architecture it also gets the
+/// socket buffer.
 #[test]
 fn later_deparsers() {
     let program = |include: &str, extra: &str| {
@@ -406,7 +415,8 @@ fn later_deparsers() {
     }
 }
 
-/// Nothing is encrypted; the trace tells, and a packet that comes back finds an error.
+/// The accelerator encrypts nothing. The trace says so, and a packet that is recirculated finds an
+/// error status.
 #[test]
 fn accelerators_let_packets_pass() {
     let apply = "ipsec_status status; bool back = accelerator.from_ipsec(status);

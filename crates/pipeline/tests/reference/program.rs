@@ -1,10 +1,10 @@
-//! Programs from P4 text, for the tests of the interpreter and of the compiled path alike.
+//! Programs from P4 text, for the tests of the interpreter and of the compiled path.
 
 use ir::Program;
 use p4lang::diagnostic::{Diagnostics, Style};
 use p4lang::preprocess::{MemoryFiles, Options};
 
-/// The program that a text is.
+/// Compiles a text to a program.
 pub(crate) fn compile(text: &str) -> Program {
     let mut parsed = p4lang::parse_text("test.p4", text, &Options::default(), &MemoryFiles::new());
     let mut diagnostics = std::mem::replace(&mut parsed.diagnostics, Diagnostics::new());
@@ -18,10 +18,10 @@ pub(crate) fn compile(text: &str) -> Program {
         .unwrap_or_else(|| panic!("{}\n{text}", diagnostics.render(&parsed.sources, Style::Plain)))
 }
 
-/// The parts of a v1model program; what is left out does nothing.
+/// The parts of a v1model program. Parts that are left out do nothing.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct V1model<'t> {
-    /// Declares headers `H` and metadata `M`.
+    /// The declarations, which include the headers `H` and the metadata `M`.
     pub(crate) declarations: &'t str,
     pub(crate) parser: &'t str,
     pub(crate) verify: &'t str,

@@ -1,4 +1,4 @@
-//! PSA: packet paths, metadata of each of them, and externs.
+//! Tests of PSA: packet paths, the metadata of each path, and externs.
 
 use super::support::{add_exact, exact, load, outputs, outputs_at, packet};
 use ir::bits::Bits;
@@ -8,10 +8,11 @@ use pipeline::{
 };
 use std::time::Duration;
 
-/// Parts of a PSA program with one header of four bytes; each deparser passes one byte of metadata on.
+/// The parts of a PSA program with one header of four bytes. Each deparser carries one byte of
+/// metadata to the next pass.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Psa<'t> {
-    /// Of the ingress parser; accepts if it is empty.
+    /// The transition of the ingress parser. If it is empty, the parser accepts.
     pub(super) transition: &'t str,
     pub(super) locals: &'t str,
     pub(super) ingress: &'t str,
@@ -134,14 +135,14 @@ fn parser_errors_reach_ingress() {
 
 #[test]
 fn internet_checksums_are_incremental() {
-    // RFC 1624, section 4: a header checksum of dd2f after 5555 became 3285 is 0000.
+    // RFC 1624, section 4: a header checksum of dd2f becomes 0000 when 5555 becomes 3285.
     let locals = "InternetChecksum() ck;";
     let ingress = "send_to_port(o, (PortId_t) 1); ck.clear(); ck.subtract(16w0xdd2f); ck.subtract(16w0x5555); ck.add(16w0x3285);
         bit<16> sum = ck.get(); h.r.a = sum[15:8]; h.r.b = sum[7:0]; bit<16> state_ = ck.get_state(); ck.clear();
         ck.set_state(state_); ck.add({ 8w1, 8w2 }); ck.subtract(16w0x0102); sum = ck.get(); h.r.c = sum[15:8]; h.r.d = sum[7:0];";
     let mut switch = Psa { locals, ingress, ..Psa::default() }.load();
     assert_eq!(packet(&mut switch, 0, &[9; 4]), [0, 0, 0, 0]);
-    // Each packet starts anew.
+    // The checksum starts again for each packet.
     let ingress = "send_to_port(o, (PortId_t) 1); ck.add(16w0x1234); bit<16> sum = ck.get(); h.r.a = sum[15:8]; h.r.b = sum[7:0];";
     let mut switch = Psa { locals, ingress, ..Psa::default() }.load();
     let first = packet(&mut switch, 0, &[0; 4]);
@@ -219,7 +220,8 @@ fn meters_and_digests() {
     assert_ne!(pattern, pipeline::Value::Bits(Bits::unsigned(8, 4)), "a struct");
 }
 
-/// psa_switch keeps them in one header vector (`psa_switch.cpp`); the specification leaves it open.
+/// psa_switch keeps user metadata in one header vector (`psa_switch.cpp`). The specification leaves
+/// this open.
 #[test]
 fn user_metadata_stay_with_a_packet_that_goes_to_egress() {
     let egress = "h.r.a = m.z;";
@@ -232,7 +234,7 @@ fn user_metadata_stay_with_a_packet_that_goes_to_egress() {
     assert_eq!(packet(&mut switch, 0, &[0; 4]), [0, 0, 0, 0]);
 }
 
-/// `targets/psa_switch/externs/psa_hash.cpp`, `build_buffer`: zeros go in front.
+/// `targets/psa_switch/externs/psa_hash.cpp`, `build_buffer`: zeros are put in front.
 #[test]
 fn hashes_of_parts_of_bytes() {
     let locals = "Hash<bit<16>>(PSA_HashAlgorithm_t.CRC16) crc;";
@@ -244,7 +246,7 @@ fn hashes_of_parts_of_bytes() {
     assert_eq!(packet(&mut switch, 0, &[0x12, 0x03, 0, 0]), expected);
 }
 
-/// PSA specification, section 7.11.
+/// Section 7.11 of the PSA specification defines the action of an empty group.
 #[test]
 fn an_empty_group_runs_the_action_that_the_table_names() {
     let locals = "ActionSelector(PSA_HashAlgorithm_t.CRC32, 8, 8) selector;

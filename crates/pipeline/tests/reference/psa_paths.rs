@@ -1,8 +1,9 @@
-//! Packets that choose their own ways through a PSA switch, at random: what leaves, and in which order, by a model
-//! of sections 6.2 and 6.5 of the specification that knows nothing of P4.
+//! Tests packets that choose their own random paths through a PSA switch. A model of sections 6.2
+//! and 6.5 of the specification, which does not use P4, predicts which packets leave, and in which
+//! order.
 //!
-//! Each packet carries what each kind of pass does with it, and counts its passes. The model keeps the packets
-//! between passes in one queue, first in first out; copies of clones come before what becomes of the packet.
+//! Each packet carries flags for each kind of pass, and counts its passes. The model keeps the
+//! packets between passes in a FIFO queue. Clones are queued before the packet itself.
 
 use super::psa::Psa;
 use super::support::outputs;
@@ -16,10 +17,10 @@ const CLONE: u8 = 1;
 const DROP: u8 = 2;
 const RESUBMIT: u8 = 4;
 const MULTICAST: u8 = 8;
-/// Passes of one kind that still do something; later ones only send on.
+/// The number of passes of a packet in which its flags count. Later passes only send it.
 const PASSES: u8 = 3;
 
-/// What the bytes of a packet are.
+/// The positions of a packet's bytes: the flags for each kind of pass, and the count.
 const INGRESS: usize = 0;
 const AGAIN: usize = 1;
 const EGRESS: usize = 2;
@@ -34,7 +35,7 @@ enum Path {
     Clone,
 }
 
-/// Which group, session or port the two high bits of flags are for.
+/// Returns the number of the group, session or port that the two high bits of flags choose.
 fn chosen(flags: u8) -> u32 {
     u32::from(flags >> 6)
 }
@@ -49,7 +50,7 @@ fn members(number: u32) -> Vec<Replica> {
     pairs.iter().map(|(port, instance)| Replica { port: *port, instance: *instance }).collect()
 }
 
-/// Ports and packets that leave for a packet.
+/// Returns the ports and packets that leave for a packet.
 fn model(sent: [u8; 4]) -> Vec<(u32, Vec<u8>)> {
     let mut queue = VecDeque::from([(sent, Path::Normal, 0, 0_u16)]);
     let mut left = Vec::new();
@@ -66,7 +67,8 @@ fn model(sent: [u8; 4]) -> Vec<(u32, Vec<u8>)> {
                         queue.push_back((packet, Path::Clone, copy.port, copy.instance));
                     }
                 }
-                // A resubmitted packet is as it was received, with a count that never ends.
+                // A resubmitted packet is as it was received, so its count does not grow. It is
+                // therefore resubmitted only once.
                 let resubmits = flags & RESUBMIT != 0 && path != Path::Resubmit;
                 match flags {
                     _ if flags & DROP != 0 => {}

@@ -1,4 +1,5 @@
-//! PSA, rule by rule of the specification (version 1.2), where psa_switch does the same unless a test says so.
+//! Tests of the rules of PSA, by section of the specification (version 1.2). psa_switch behaves
+//! alike unless a test says otherwise.
 
 use super::psa::{Psa, session};
 use super::support::{CRC16_CCITT, call, exact, outputs, outputs_at, packet};
@@ -11,7 +12,7 @@ use std::time::Duration;
 const CPU: u32 = 0xffff_fffd;
 const RECIRCULATE: u32 = 0xffff_fffa;
 
-/// The same program by the specification and as psa_switch.
+/// Returns a switch that follows the specification, and one that follows psa_switch.
 fn both(program: Psa<'_>) -> [Switch; 2] {
     [false, true].map(|follow| {
         let mut switch = program.load();
@@ -20,10 +21,10 @@ fn both(program: Psa<'_>) -> [Switch; 2] {
     })
 }
 
-/// Section 6.2: clone, then drop, then resubmit, then multicast, then unicast.
+/// Section 6.2: the order is clone, drop, resubmit, multicast, unicast.
 #[test]
 fn precedence_after_ingress() {
-    // Bits of the first byte: clone, drop, resubmit, multicast. The port is 1 always.
+    // The bits of the first byte are clone, drop, resubmit and multicast. The port is always 1.
     let ingress = "if (i.packet_path == PSA_PacketPath_t.NORMAL) {
             o.clone = h.r.a[0:0] == 1; o.clone_session_id = (CloneSessionId_t) 8; o.drop = h.r.a[1:1] == 1;
             o.resubmit = h.r.a[2:2] == 1; if (h.r.a[3:3] == 1) { o.multicast_group = (MulticastGroup_t) 5; }
@@ -50,7 +51,7 @@ fn precedence_after_ingress() {
     }
 }
 
-/// Section 6.5: clone, then drop, then recirculation, then the port.
+/// Section 6.5: the order is clone, drop, recirculation, unicast.
 #[test]
 fn precedence_after_egress() {
     let ingress = "if (i.packet_path != PSA_PacketPath_t.RECIRCULATE) {
@@ -75,7 +76,8 @@ fn precedence_after_egress() {
     }
 }
 
-/// Section 6.2.1: groups may have the CPU port and the recirculation port, and copies keep the class of service.
+/// Section 6.2.1: a group may include the CPU port and the recirculation port, and the copies keep
+/// the class of service.
 #[test]
 fn multicast_to_every_kind_of_port() {
     let ingress = "if (i.packet_path == PSA_PacketPath_t.NORMAL) { multicast(o, (MulticastGroup_t) 5); o.class_of_service = (ClassOfService_t) 3; }
@@ -123,7 +125,7 @@ fn clone_sessions() {
     }
 }
 
-/// Section 6.1: a packet that was recirculated and then resubmitted comes from the recirculation port.
+/// Section 6.1: a packet that was recirculated and then resubmitted has the recirculation port.
 #[test]
 fn resubmitted_after_recirculation() {
     let ingress = "if (i.packet_path == PSA_PacketPath_t.NORMAL) { send_to_port(o, PSA_PORT_RECIRCULATE); }
@@ -133,7 +135,7 @@ fn resubmitted_after_recirculation() {
     assert_eq!(packet(&mut switch, 3, &[0; 4])[0], 1);
 }
 
-/// Sections 6.1 and 6.4: what metadata hold when a block begins.
+/// Sections 6.1 and 6.4 define the initial values of metadata.
 #[test]
 fn initial_values() {
     let ingress = "h.r.a = (o.class_of_service == (ClassOfService_t) 0 ? 8w1 : 0) + (o.clone ? 8w0 : 2) + (o.drop ? 8w4 : 0)
@@ -150,7 +152,7 @@ fn initial_values() {
     }
 }
 
-/// Section 6.4.5: errors of the egress parser are its own.
+/// Section 6.4.5: the egress parser has an error of its own.
 #[test]
 fn errors_of_the_egress_parser() {
     let ingress = "h.r.setInvalid(); send_to_port(o, (PortId_t) 5);";
@@ -161,7 +163,7 @@ fn errors_of_the_egress_parser() {
     }
 }
 
-/// Section 4.1: types in headers are the same numbers.
+/// Section 4.1: the types in headers have the same numbers.
 #[test]
 fn conversions_to_and_from_headers() {
     let ingress = "send_to_port(o, psa_PortId_header_to_int((PortIdInHeader_t)(PortIdInHeaderUint_t)((bit<32>)h.r.a)));
@@ -178,7 +180,7 @@ fn conversions_to_and_from_headers() {
     }
 }
 
-/// Section 7.4: each algorithm, plain and into a range.
+/// Section 7.4 defines each algorithm, without and with a range.
 #[test]
 fn hashes() {
     let data = [0x12_u8, 0x34, 0x56];
@@ -211,7 +213,7 @@ fn hashes() {
     }
 }
 
-/// Section 7.5.1: all data since `clear`.
+/// Section 7.5.1: a checksum covers all data since `clear`.
 #[test]
 fn checksums_over_several_updates() {
     let locals = "Checksum<bit<16>>(PSA_HashAlgorithm_t.CRC16) sum;";
@@ -222,7 +224,7 @@ fn checksums_over_several_updates() {
     assert_eq!(packet(&mut switch, 0, &[1, 2, 3, 4])[..2], crc.to_be_bytes());
 }
 
-/// Sections 7.6 to 7.8: beyond the end nothing is counted, metered or written.
+/// Sections 7.6 to 7.8: an index beyond the end counts, meters and writes nothing.
 #[test]
 fn indices_beyond_the_end() {
     let locals = "Counter<bit<32>, bit<8>>(2, PSA_CounterType_t.BYTES) c; Meter<bit<8>>(2, PSA_MeterType_t.PACKETS) meter_;
@@ -238,7 +240,7 @@ fn indices_beyond_the_end() {
     }
 }
 
-/// Section 7.7: colour-aware and colour-blind, in packets and in bytes.
+/// Section 7.7: meters are colour-aware or colour-blind, and count packets or bytes.
 #[test]
 fn meters() {
     let locals = "Meter<bit<8>>(3, PSA_MeterType_t.PACKETS) packets; Meter<bit<8>>(3, PSA_MeterType_t.BYTES) bytes;";
@@ -267,7 +269,7 @@ fn meters() {
     }
 }
 
-/// Section 7.8: elements of any type, with an initial value.
+/// Section 7.8: elements have any type, and an initial value.
 #[test]
 fn registers_of_structs() {
     let locals = "Register<Note, bit<8>>(2, { 8w40 }) notes; Register<bool, bit<8>>(2) flags;";
@@ -279,7 +281,7 @@ fn registers_of_structs() {
     }
 }
 
-/// Section 7.9: every value of the range, ends included.
+/// Section 7.9: every value of the range occurs, including its ends.
 #[test]
 fn random_numbers() {
     let locals = "Random<bit<16>>(250, 258) random;";
@@ -293,7 +295,8 @@ fn random_numbers() {
     assert!(seen.iter().copied().eq(250..=258), "{seen:?}");
 }
 
-/// Section 7.12: members by hash of the selector keys, of which psa_switch takes all bits; an empty group without an action of its own runs `NoAction`.
+/// Section 7.12: a hash of the selector keys chooses the member, and psa_switch uses all bits of
+/// it. An empty group without its own action runs `NoAction`.
 #[test]
 fn action_selectors() {
     let locals = "ActionSelector(PSA_HashAlgorithm_t.CRC16, 8, 4) selector;
@@ -329,14 +332,15 @@ fn action_selectors() {
         }
         assert_eq!(packet(&mut switch, 0, &[2, 0, 9, 0]), [2, 0, 7, 0], "an empty group");
         assert_eq!(packet(&mut switch, 0, &[3, 0, 9, 0]), [3, 52, 9, 0], "a member");
-        // p4c writes no default action of tables with an action profile for BMv2
+        // For BMv2, p4c writes no default action of tables with an action profile
         // (`backends/bmv2/common/control.h`).
         let ran = if mask == 15 { 7 } else { 9 };
         assert_eq!(packet(&mut switch, 0, &[4, 0, 9, 0]), [4, 0, ran, 0], "a miss");
     }
 }
 
-/// Section 7.2.1: a hit starts the time anew; the control plane is told once, and the entry stays.
+/// Section 7.2.1: a hit restarts the timer. The control plane is notified once, and the entry
+/// stays.
 #[test]
 fn idle_entries_are_reported() {
     let locals =
@@ -361,7 +365,7 @@ fn idle_entries_are_reported() {
     }
 }
 
-/// Section 7.13: messages of several instances in the order in which they were made.
+/// Section 7.13: the digests of several instances are in the order in which they were made.
 #[test]
 fn digests_of_the_deparser() {
     let program = Psa {
@@ -385,7 +389,7 @@ fn digests_of_the_deparser() {
     }
 }
 
-/// P4_16 specification, section 13.11: the control plane says what a value set has.
+/// P4_16 specification, section 13.11: the control plane sets the members of a value set.
 #[test]
 fn value_sets() {
     let text = "#include <core.p4>

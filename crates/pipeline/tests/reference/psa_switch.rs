@@ -1,20 +1,21 @@
-//! PSA as BMv2's psa_switch has it, where that is not what the specification says.
+//! Tests of BMv2's psa_switch, where it differs from the specification of PSA.
 //!
-//! Expected results are derived by hand from `targets/psa_switch` of behavioral-model and
-//! `backends/bmv2/psa_switch` of p4c; the same program does what the specification says first.
+//! The expected results are derived by hand from `targets/psa_switch` of behavioral-model and
+//! `backends/bmv2/psa_switch` of p4c. Each program is first run as the specification says.
 
 use super::psa::{Psa, session};
 use super::support::{add_exact, load, outputs, packet};
 use pipeline::{EntryHandle, Switch};
 
-/// The switch that a program is for, as psa_switch.
+/// Returns a switch that runs the program as psa_switch does.
 fn followed(program: Psa<'_>) -> Switch {
     let mut switch = program.load();
     switch.follow_psa_switch(true);
     switch
 }
 
-/// `targets/psa_switch/externs/psa_checksum.cpp`: the last update counts, zero bytes in front do not.
+/// `targets/psa_switch/externs/psa_checksum.cpp`: only the last update counts, and leading zero
+/// bytes do not.
 #[test]
 fn checksums_can_be_those_of_psa_switch() {
     let locals = "Checksum<bit<32>>(PSA_HashAlgorithm_t.CRC32) crc;";
@@ -27,7 +28,7 @@ fn checksums_can_be_those_of_psa_switch() {
     assert_eq!(packet(&mut switch, 0, &[1, 2, 0, 4]), crc(&[4]));
 }
 
-/// `targets/psa_switch/psa_switch.cpp`: resubmission clears all metadata, `ingress_port` too.
+/// `targets/psa_switch/psa_switch.cpp`: resubmission clears all metadata, including `ingress_port`.
 #[test]
 fn psa_switch_forgets_the_port_of_a_resubmitted_packet() {
     let ingress = "h.r.a = (bit<8>)(PortIdUint_t)i.ingress_port; send_to_port(o, (PortId_t) 2);
@@ -38,7 +39,8 @@ fn psa_switch_forgets_the_port_of_a_resubmitted_packet() {
     assert_eq!(packet(&mut switch, 5, &[9; 4])[0], 0);
 }
 
-/// `PsaSwitch::ingress_thread`: `continue` stands before the deparser, and `reset_metadata` before resubmission.
+/// `PsaSwitch::ingress_thread`: `continue` comes before the deparser, and `reset_metadata` before
+/// resubmission.
 #[test]
 fn resubmitted_packets_are_not_deparsed_and_bring_no_metadata() {
     let ingress =
@@ -67,7 +69,7 @@ fn resubmitted_packets_are_not_deparsed_and_bring_no_metadata() {
     assert_eq!(deparsed(&mut switch), 0);
 }
 
-/// Recirculation and both kinds of clones: `reset_metadata`.
+/// `reset_metadata` is called for recirculation and for both kinds of clones.
 #[test]
 fn recirculated_packets_and_clones_bring_no_metadata() {
     let recirculating = Psa {
@@ -97,7 +99,8 @@ fn recirculated_packets_and_clones_bring_no_metadata() {
     assert_eq!(first_bytes(followed(cloning)), [(3, 0), (4, 0)]);
 }
 
-/// p4c makes one set of fields of all parameters with one struct type (`InspectPsaProgram::preorder`).
+/// p4c makes one set of fields for all parameters of one struct type
+/// (`InspectPsaProgram::preorder`).
 #[test]
 fn parameters_of_one_type_are_one_variable() {
     let program = |deparser: &str| {
@@ -130,7 +133,7 @@ fn parameters_of_one_type_are_one_variable() {
     assert_eq!(packet(&mut switch, 0, &[0; 2]), [1, 2], "headers are invalid in egress");
 }
 
-/// `psa_internet_checksum.cpp`: `init` clears the sum, blocks do not.
+/// `psa_internet_checksum.cpp`: `init` clears the sum, but the start of a block does not.
 #[test]
 fn checksums_remember_from_packet_to_packet() {
     let program = Psa {
@@ -148,7 +151,7 @@ fn checksums_remember_from_packet_to_packet() {
     assert_eq!(twice(followed(program)), [2, 4]);
 }
 
-/// `PSA_InternetChecksum::subtract` ends when what is left of the data is zero.
+/// `PSA_InternetChecksum::subtract` ends when the remaining data is zero.
 #[test]
 fn nothing_taken_out_of_nothing_is_nothing() {
     let program = Psa {
@@ -164,7 +167,7 @@ fn nothing_taken_out_of_nothing_is_nothing() {
     assert_eq!(sum(followed(program), 5), [0, 5]);
 }
 
-/// `Counter::increment_counter` takes `Packet::get_ingress_length`.
+/// `Counter::increment_counter` uses `Packet::get_ingress_length`.
 #[test]
 fn bytes_are_those_that_were_received() {
     let program = Psa {
@@ -182,7 +185,8 @@ fn bytes_are_those_that_were_received() {
     assert_eq!(bytes(followed(program)), 10);
 }
 
-/// `MatchTableAbstract::apply_action` counts every hit and writes BMv2's colour: 0 is green, and PSA's red.
+/// `MatchTableAbstract::apply_action` counts every hit and writes the colour of BMv2, in which 0 is
+/// green. In PSA, 0 is red.
 #[test]
 fn direct_counters_and_meters_are_those_of_bmv2() {
     let program = Psa {
@@ -211,7 +215,8 @@ fn direct_counters_and_meters_are_those_of_bmv2() {
     assert_eq!(counted(followed(program)), ([3, 2, 3], vec![1, 1, 0]));
 }
 
-/// PSA specification, section 6.8; `MirroringSessions` of psa_switch is empty at first.
+/// PSA specification, section 6.8: clones to the CPU need no session. `MirroringSessions` of
+/// psa_switch is initially empty.
 #[test]
 fn clones_to_the_cpu_need_no_configuration() {
     let program = Psa {
@@ -227,8 +232,9 @@ fn clones_to_the_cpu_need_no_configuration() {
     assert_eq!(outputs(&mut switch, 0, &[9; 4]), [(6, vec![9; 4])]);
 }
 
-/// P4-16 specification, section 13.6 (error `NoMatch`); `backends/bmv2/psa_switch/midend.cpp` makes no
-/// state for it, and `ParseState::find_next_state` of `src/bm_sim/parser.cpp` then ends the parser.
+/// P4-16 specification, section 13.6, has the error `NoMatch`.
+/// `backends/bmv2/psa_switch/midend.cpp` makes no state for it, and `ParseState::find_next_state`
+/// of `src/bm_sim/parser.cpp` then ends the parser.
 #[test]
 fn psa_switch_has_no_error_for_a_select_that_nothing_fits() {
     let program = Psa {

@@ -1,5 +1,5 @@
-//! No packet makes the reference panic: random packets, truncated at every length, through a program that uses most
-//! of the language.
+//! Tests that no packet makes the reference interpreter panic. Random packets, truncated at every
+//! length, go through a program that uses most of the language.
 
 use super::support::{V1model, bits, call, entry, exact, load};
 use pipeline::{CloneSession, FieldMatch, Replica, RunError};
@@ -80,7 +80,7 @@ fn random_packets_are_processed_or_dropped() {
     assert!(left > 500 && shortest == 0, "{left} packets left, the shortest of {shortest} bytes");
 }
 
-/// What a statement copies counts, not the statement alone.
+/// The number of copied bytes counts, and not only the number of statements.
 #[test]
 fn large_values_are_not_copied_without_end() {
     let mut switch = V1model {
@@ -112,7 +112,7 @@ fn our_programs_survive_random_packets() {
             if random.random()
                 && let Some(kind) = packet.get_mut(12..24)
             {
-                // An IPv4 header with TCP in it, so that parsers go on.
+                // The packet has an IPv4 header with TCP, so that parsers continue.
                 kind.copy_from_slice(&[8, 0, 0x45, 0, 0, 40, 0, 0, 0, 0, 64, 6]);
             }
             let now = Duration::from_millis(round);

@@ -1,5 +1,5 @@
-//! What BMv2 does where P4 and v1model.p4 leave it open. Each test names the place in
-//! p4lang/behavioral-model that its bytes follow from.
+//! Tests of the behaviour of BMv2 where P4 and v1model.p4 leave it open. Each test names the place
+//! in p4lang/behavioral-model that its bytes follow from.
 
 use super::support::{V1model, bits, call, entry, exact, outputs, outputs_at, packet};
 use pipeline::{CloneSession, FieldMatch, Replica, Switch};
@@ -19,7 +19,7 @@ fn to_port(port: u32) -> CloneSession {
     CloneSession { replicas, ..CloneSession::default() }
 }
 
-/// `simple_switch.cpp`, `receive_` sets the time; resubmission and recirculation reset metadata.
+/// `simple_switch.cpp`: `receive_` sets the time. Resubmission and recirculation reset metadata.
 #[test]
 fn the_time_of_arrival_is_set_for_new_packets_only() {
     let at = |switch: &mut Switch| {
@@ -35,7 +35,8 @@ fn the_time_of_arrival_is_set_for_new_packets_only() {
     assert_eq!(at(&mut program(ingress, egress)), [0, 7, 4]);
 }
 
-/// `simple_switch.cpp`: `clone_mirror_session_id &= MIRROR_SESSION_ID_MASK`, which is 0x7fff.
+/// `simple_switch.cpp`: `clone_mirror_session_id &= MIRROR_SESSION_ID_MASK`, and the mask is
+/// 0x7fff.
 #[test]
 fn a_session_is_fifteen_bits() {
     let mut switch = program("apply { s.egress_spec = 1; clone(CloneType.I2E, 32w0x18005); }", "");
@@ -43,7 +44,8 @@ fn a_session_is_fifteen_bits() {
     assert_eq!(outputs(&mut switch, 0, &[0; 3]), [(9, vec![0; 3]), (1, vec![0; 3])]);
 }
 
-/// `simple_switch.cpp`, `enqueue`: priorities are below `nb_queues_per_port`, one by default.
+/// `simple_switch.cpp`, `enqueue`: priorities are below `nb_queues_per_port`, which is 1 by
+/// default.
 #[test]
 fn a_priority_without_a_queue_drops() {
     let mut switch = program("apply { s.egress_spec = 1; s.priority = (bit<3>)h.r.a; }", "");
@@ -53,14 +55,14 @@ fn a_priority_without_a_queue_drops() {
     assert_eq!(outputs(&mut switch, 0, &[7, 0, 0]).len(), 1);
 }
 
-/// `simple_switch.h`: priority 0 is the lowest. Depths are those of one queue of one port.
+/// `simple_switch.h`: priority 0 is the lowest. Each queue of a port has its own depth.
 #[test]
 fn the_highest_priority_leaves_first() {
     let ingress = "apply { s.egress_spec = 1; s.priority = 2; clone(CloneType.I2E, 5); }";
     let egress = "apply { h.r.b = (bit<8>)s.enq_qdepth; h.r.c = (bit<8>)s.instance_type; }";
     let mut switch = program(ingress, egress);
     switch.set_priority_queues(3);
-    // The clone's metadata start at zero, so it waits in queue 0.
+    // The metadata of the clone are initially zero, so that it waits in queue 0.
     switch.set_clone_session(5, Some(to_port(1)));
     assert_eq!(outputs(&mut switch, 0, &[0; 3]), [(1, vec![0, 0, 0]), (1, vec![0, 0, 1])]);
     let mut switch = program("apply { s.mcast_grp = 1; }", egress);
@@ -71,7 +73,7 @@ fn the_highest_priority_leaves_first() {
     assert_eq!(depths, [0, 1, 2]);
 }
 
-/// `packet.cpp`: the copy that is recirculated has all of the buffer, and no truncated length.
+/// `packet.cpp`: the recirculated copy has the whole buffer, without the truncated length.
 #[test]
 fn recirculated_packets_are_not_truncated() {
     let egress = "apply {
@@ -82,7 +84,7 @@ fn recirculated_packets_are_not_truncated() {
 }
 
 /// `simple_switch.cpp`: after ingress, `learn_id` is that of the last call, and the learning engine
-/// samples the packet then (`learning.cpp`).
+/// then samples the packet (`learning.cpp`).
 #[test]
 fn one_digest_leaves_with_the_values_at_the_end_of_ingress() {
     let ingress = "apply {
@@ -129,7 +131,7 @@ fn parts_of_fields_of_invalid_headers_match_as_zero() {
     assert_eq!(packet(&mut switch, 0, &[0x12, 0x34, 0x56]), [0, 0, 7]);
 }
 
-/// `checksums.cpp`, `verify_`: both are compared as 64-bit numbers.
+/// `checksums.cpp`, `verify_`: both values are compared as 64-bit numbers.
 #[test]
 fn a_checksum_wider_than_its_field_is_never_right() {
     let mut switch = V1model {
@@ -162,8 +164,9 @@ fn a_size_of_zero_is_no_size() {
     assert_eq!(packet(&mut switch, 0, &[2, 0, 0]), [2, 0, 3]);
 }
 
-/// The cases of `targets/simple_switch/tests/test_packet_redirect.cpp`: two headers of two bytes; ingress
-/// takes the second away, egress writes the length that it sees to the second byte.
+/// Runs a case of `targets/simple_switch/tests/test_packet_redirect.cpp`, with two headers of two
+/// bytes. Ingress removes the second header, and egress writes the length that it sees to the
+/// second byte.
 fn redirected(ingress: &str, egress: &str, session: bool) -> Vec<(u32, Vec<u8>)> {
     let mut switch = V1model {
         declarations: "header A { bit<8> f1; bit<8> f2; } struct H { A a; A b; }
@@ -193,7 +196,7 @@ fn egress_sees_the_length_that_ingress_left() {
     assert_eq!(redirected(to_2, "", false), [(2, vec![4, 9, 9])]);
     let multicast = "s.mcast_grp = 1; h.b.setInvalid();";
     assert_eq!(redirected(multicast, "", false), [(1, vec![4, 9, 9]), (4, vec![4, 9, 9])]);
-    // A clone of ingress is the packet as it came.
+    // A clone of ingress is the packet as it was received.
     let clone = format!("{to_2} clone(CloneType.I2E, 1);");
     let whole = vec![6, 0, 0, 9, 9];
     let expected = [(1, whole.clone()), (2, vec![4, 9, 9]), (3, whole.clone()), (4, whole)];
@@ -214,7 +217,7 @@ fn packets_that_go_round_keep_the_fields_of_the_list() {
     );
     assert_eq!(redirected(&resubmit, "", false), [(3, vec![4, 9, 9])]);
     let recirculate = "if (s.egress_port == 2) { recirculate_preserving_field_list(1); }";
-    // It comes back with two bytes less, and both are of the second header.
+    // The packet is recirculated with two bytes less, which are those of the second header.
     assert_eq!(redirected(ingress, recirculate, false), [(3, vec![2])]);
     let exit = "h.a.f2 = 5; exit; s.egress_spec = 7;";
     assert_eq!(redirected(exit, "", false), [(0, vec![6, 0, 0, 9, 9])]);

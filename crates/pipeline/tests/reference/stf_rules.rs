@@ -1,10 +1,11 @@
-//! Rules of BMv2 as scripts: a program and an STF script, whose bytes are worked out by hand from the source
-//! that the test names (p4lang/behavioral-model, and p4c's back end for it).
+//! Tests of rules of BMv2 as scripts. Each test is a program and an STF script, whose bytes are
+//! derived by hand from the source that the test names (p4lang/behavioral-model, and the back end
+//! of p4c for it).
 
 use super::support::V1model;
 use stf::{self, Script};
 
-/// Runs a script, which must pass.
+/// Runs a script, and panics unless it passes.
 fn passes(program: V1model<'_>, script: &str) {
     let script = Script::parse(script).unwrap_or_else(|errors| panic!("{errors:?}"));
     let options = stf::Options { strict: true, every_port: true, ..stf::Options::default() };
@@ -23,9 +24,10 @@ const DECLARATIONS: &str = "error { Mine }
     struct H { h_t h; h_t[3] st; v_t v; U2 u; U2[2] us; }
     struct M { int<8> s; bit<8> t; @field_list(1) bit<8> keep; }";
 
-/// `parser.cpp`: an error ends the parser, what was extracted stays, and the rest is payload; a varbit longer
-/// than its maximum is HeaderTooShort as in core.p4's extract, one of broken bytes ParserInvalidArgument;
-/// lookahead and advance beyond the end are PacketTooShort.
+/// `parser.cpp`: an error ends the parser, extracted headers stay valid, and the rest is payload.
+/// The error of a varbit field that exceeds its maximum is HeaderTooShort, as in the `extract` of
+/// core.p4. The error of a varbit field that does not fill whole bytes is ParserInvalidArgument.
+/// The error of a lookahead or advance beyond the end is PacketTooShort.
 #[test]
 fn errors_of_the_parser() {
     let program = V1model {
@@ -83,8 +85,9 @@ fn errors_of_the_parser() {
     passes(program, script);
 }
 
-/// `stacks.cpp` and `header_unions.cpp`: a push beyond the size invalidates all, elements pushed in are invalid
-/// and zero once they are made valid; a union has one valid header, and a stack of unions moves unions whole.
+/// `stacks.cpp` and `header_unions.cpp`: a push beyond the size invalidates all elements. New
+/// elements are invalid, and zero once they are made valid. A union has one valid header, and a
+/// stack of unions moves whole unions.
 #[test]
 fn stacks_and_unions() {
     let program = V1model {
@@ -150,7 +153,8 @@ fn stacks_and_unions() {
     passes(program, script);
 }
 
-/// `actions.cpp`, `expressions.cpp`, `data.h`: numbers have no bounds until p4c's casts and masks cut them.
+/// `actions.cpp`, `expressions.cpp`, `data.h`: numbers are unbounded until the casts and masks of
+/// p4c truncate them.
 #[test]
 fn arithmetic() {
     let program = V1model {
@@ -200,8 +204,8 @@ fn arithmetic() {
     passes(program, script);
 }
 
-/// Enumerations are numbers in BMv2, by order of declaration without an underlying type, and so are errors, in
-/// keys of tables too.
+/// In BMv2, errors and enumerations without an underlying type are numbers in the order of
+/// declaration, also in keys of tables.
 #[test]
 fn keys_of_enumerations_and_errors() {
     let program = V1model {
@@ -236,8 +240,8 @@ fn keys_of_enumerations_and_errors() {
     passes(program, script);
 }
 
-/// A control in two instances, or applied with other extern objects, has its own tables and actions each
-/// time (p4c's `frontends/p4/inlining.cpp`).
+/// A control with two instances, or one that is applied with other extern objects, has separate
+/// tables and actions each time (`frontends/p4/inlining.cpp` of p4c).
 #[test]
 fn controls_with_extern_objects() {
     let program = V1model {
@@ -267,10 +271,10 @@ fn controls_with_extern_objects() {
     passes(program, "packet 1 01020304\n expect 2 07090208 $");
 }
 
-/// `checksums.cpp`, `calculations.cpp`, `simple_switch.cpp`: fields of a checksum or hash follow each other as
-/// bits, a field of no whole byte is filled up at the end, the value of a hash is taken modulo the greatest
-/// one and added to the base, a wrong checksum sets `checksum_error`, and a resubmitted packet has instance
-/// type 6 and the fields of its list.
+/// `checksums.cpp`, `calculations.cpp`, `simple_switch.cpp`: the fields of a checksum or hash are
+/// concatenated as bits and padded at the end to whole bytes. The value of a hash is reduced modulo
+/// the maximum and added to the base. A wrong checksum sets `checksum_error`. A resubmitted packet
+/// has instance type 6 and the fields of its list.
 #[test]
 fn checksums_hashes_and_resubmission() {
     let declarations = "header eth_t { bit<48> dst; bit<48> src; bit<16> type; }
@@ -339,8 +343,9 @@ fn checksums_hashes_and_resubmission() {
     passes(program, script);
 }
 
-/// P4-16 specification, sections 6.8 and 8: operands and arguments from left to right, `out` and `inout`
-/// copied back in that order, also at `exit`; `&&` and `||` evaluate the second only if it counts.
+/// P4-16 specification, sections 6.8 and 8: operands and arguments are evaluated from left to
+/// right. `out` and `inout` arguments are copied out in that order, also at `exit`. `&&` and `||`
+/// evaluate the second operand only if it counts.
 #[test]
 fn order_of_evaluation() {
     let program = V1model {
@@ -412,8 +417,9 @@ fn order_of_evaluation() {
     passes(program, script);
 }
 
-/// `simple_switch.cpp`, end of `ingress_thread` and of `egress_thread`: clones first, then resubmission, the
-/// multicast group, the drop port and at last one port; a clone of egress is made before the packet is dropped.
+/// `simple_switch.cpp`, at the end of `ingress_thread` and of `egress_thread`: clones come first,
+/// then resubmission, the multicast group, the drop port, and finally one port. A clone of egress
+/// is made before the packet is dropped.
 #[test]
 fn several_ways_out_at_once() {
     let program = V1model {

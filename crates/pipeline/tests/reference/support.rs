@@ -1,11 +1,11 @@
-//! Compiles small programs and looks at what comes out of them.
+//! Functions that compile small programs and return their outputs.
 
 pub(crate) use crate::program::{V1model, compile};
 use ir::bits::Bits;
 use pipeline::{ActionCall, CrcParameters, EntryAction, FieldMatch, Switch, TableEntry};
 use std::time::Duration;
 
-/// A CRC of 16 bits that no architecture names (CCITT, false).
+/// A CRC of 16 bits (CCITT, "false") that no architecture names.
 pub(crate) const CRC16_CCITT: CrcParameters = CrcParameters {
     width: 16,
     polynomial: 0x1021,
@@ -15,7 +15,7 @@ pub(crate) const CRC16_CCITT: CrcParameters = CrcParameters {
     final_xor: 0,
 };
 
-/// A switch that runs a text.
+/// Compiles a text and loads it into a switch.
 pub(crate) fn load(text: &str) -> Switch {
     match Switch::new(compile(text)) {
         Ok(switch) => switch,
@@ -29,8 +29,9 @@ impl V1model<'_> {
     }
 }
 
-/// Runs `body` as the ingress of a program with one header of sixteen bytes `h.r.a` to `h.r.p`, which leaves
-/// through port 0; gives the bytes that it left there. `declarations` go before the control, `locals` into it.
+/// Runs `body` as the ingress of a program with one header, which has the sixteen bytes `h.r.a` to
+/// `h.r.p` and leaves through port 0. Returns these bytes. `declarations` come before the control,
+/// and `locals` inside it.
 pub(crate) fn registers(declarations: &str, locals: &str, body: &str) -> Vec<u8> {
     let fields: String =
         ('a'..='p').map(|name| format!("bit<8> {name};")).collect::<Vec<_>>().join(" ");
@@ -46,19 +47,19 @@ pub(crate) fn registers(declarations: &str, locals: &str, body: &str) -> Vec<u8>
     packet(&mut switch, 1, &[0; 16])
 }
 
-/// The only packet that comes out for a packet on a port.
+/// Returns the only packet that leaves for a packet on a port.
 pub(crate) fn packet(switch: &mut Switch, port: u32, bytes: &[u8]) -> Vec<u8> {
     let mut outputs = outputs(switch, port, bytes);
     assert_eq!(outputs.len(), 1, "{outputs:?}");
     outputs.remove(0).1
 }
 
-/// Ports and packets that come out for a packet on a port.
+/// Returns the ports and packets that leave for a packet on a port.
 pub(crate) fn outputs(switch: &mut Switch, port: u32, bytes: &[u8]) -> Vec<(u32, Vec<u8>)> {
     outputs_at(switch, port, bytes, Duration::ZERO)
 }
 
-/// Ports and packets that come out for a packet on a port at a time.
+/// Returns the ports and packets that leave for a packet on a port at a time.
 pub(crate) fn outputs_at(
     switch: &mut Switch,
     port: u32,
@@ -72,7 +73,7 @@ pub(crate) fn outputs_at(
     outputs.into_iter().map(|output| (output.port, output.packet)).collect()
 }
 
-/// An action of a table with arguments.
+/// Returns a call of an action with arguments.
 pub(crate) fn call(switch: &Switch, table: &str, action: &str, arguments: &[u128]) -> ActionCall {
     let table = switch.table_named(table).expect("table");
     let action = switch.action_named(table, action).expect("action");
@@ -81,7 +82,7 @@ pub(crate) fn call(switch: &Switch, table: &str, action: &str, arguments: &[u128
     switch.action_call(action, &arguments).expect("arguments")
 }
 
-/// An entry with an action.
+/// Returns an entry with an action.
 pub(crate) fn entry(matches: Vec<FieldMatch>, priority: u32, action: ActionCall) -> TableEntry {
     TableEntry { matches, priority, action: EntryAction::Action(action), idle_timeout: None }
 }

@@ -1,4 +1,4 @@
-//! Tables: match kinds, precedence, actions, profiles, counters and time.
+//! Tests of tables: match kinds, precedence, actions, profiles, counters and timeouts.
 
 use super::support::{V1model, add_exact, bits, call, entry, exact, outputs, outputs_at, packet};
 use ir::bits::Bits;
@@ -11,7 +11,8 @@ use std::time::Duration;
 const HEADERS: &str =
     "header R { bit<8> key; bit<8> other; bit<8> result; } struct H { R r; } struct M {}";
 
-/// One table `t` over `h.r.key` (and what `keys` says); its action puts its parameter into `h.r.result`.
+/// Returns a program with one table `t`, whose key is `keys`. Its action writes the parameter to
+/// `h.r.result`.
 fn table(keys: &str, properties: &str, apply: &str) -> Switch {
     V1model {
         declarations: HEADERS,
@@ -119,7 +120,7 @@ fn entries_of_the_program() {
     let refused = switch.add_entry(id, entry(vec![exact(7)], 0, action), Duration::ZERO);
     assert_eq!(refused, Err(ControlError::Constant("the table")));
 
-    // What stands first wins where masks overlap; where prefixes do, the longest.
+    // Where masks overlap, the first entry wins. Where prefixes overlap, the longest one wins.
     let entries =
         "const entries = { 0x10 &&& 0xf0: set(1); 0x12: set(2); 0x00 .. 0x1f: set(3); _: set(4); }";
     let mut switch =
@@ -263,7 +264,7 @@ fn references_are_written_back_to_the_entry() {
         [swap(1, 11), swap(1, 12), swap(2, 21), swap(1, 13), swap(2, 22)],
         [10, 11, 20, 12, 21]
     );
-    // The default action has a state of its own.
+    // The default action has its own state.
     assert_eq!([swap(9, 78), swap(8, 79)], [77, 78]);
 }
 
@@ -304,7 +305,8 @@ fn selectors_spread_packets_over_the_members_of_a_group() {
     profile_entry(&mut switch, 1, EntryAction::Group(5)).expect("entry");
     profile_entry(&mut switch, 2, EntryAction::Member(2)).expect("entry");
 
-    // The hash is the key itself: of three shares, member 1 has the first two, member 3 the third.
+    // The hash is the key itself. Of three shares, member 1 has the first two, and member 3 the
+    // third.
     let all = |switch: &mut Switch| [0, 1, 2, 3, 4, 5].map(|other| result(switch, 1, other));
     assert_eq!(all(&mut switch), [10, 10, 30, 10, 10, 30]);
     assert_eq!(result(&mut switch, 2, 2), 20);

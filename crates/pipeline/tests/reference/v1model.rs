@@ -1,4 +1,4 @@
-//! v1model: what simple_switch does with a packet, and its externs.
+//! Tests of v1model: the paths of packets through simple_switch, and its externs.
 
 use super::support::{CRC16_CCITT, V1model, add_exact, bits, load, outputs, outputs_at, packet};
 use pipeline::{CloneSession, CounterValue, Event, MeterConfig, Replica, RunError, Switch, Value};
@@ -79,7 +79,7 @@ fn a_clone_of_ingress_is_the_packet_as_received() {
     let expected = [(5, vec![0, 0x10, 0, 0]), (1, vec![9, 0, 0, 0])];
     assert_eq!(outputs(&mut switch, 4, &[0; 4]), expected);
 
-    // The last clone counts; dropping the packet does not drop its clone.
+    // The last clone counts, and the clone is kept although the packet is dropped.
     let ingress =
         "apply { clone(CloneType.I2E, 100); clone(CloneType.I2E, 101); mark_to_drop(s); }";
     let mut switch = program(ingress, "");
@@ -168,7 +168,7 @@ fn a_packet_that_never_ends_is_an_error() {
     assert!(matches!(error, RunError::PassLimit(_)));
 }
 
-/// Thousands of copies wait at a time: none of them is looked at for each other one.
+/// Thousands of copies wait at a time. Taking one of them must not visit the others.
 #[test]
 fn a_large_group_costs_in_proportion() {
     let mut switch = program("apply { s.mcast_grp = 1; }", "");
@@ -177,7 +177,7 @@ fn a_large_group_costs_in_proportion() {
     assert!(outputs.iter().map(|(port, _)| *port).eq(0..8_000));
 }
 
-/// Each of ten copies makes ten more, four times over: what waits is taken as fast as before.
+/// Each of ten copies makes ten more, four times over. A copy is dequeued as fast as when few wait.
 #[test]
 fn copies_that_make_copies_cost_in_proportion() {
     let egress =
@@ -234,7 +234,7 @@ fn ipv4_checksums_are_verified_and_updated() {
         ..V1model::default()
     }
     .load();
-    // A header whose checksum is known to be b861.
+    // The checksum of this header is known to be b861.
     let header = [
         0x45, 0x00, 0x00, 0x73, 0x00, 0x00, 0x40, 0x00, 0x40, 0x11, 0xb8, 0x61, 0xc0, 0xa8, 0x00,
         0x01, 0xc0, 0xa8, 0x00, 0xc7,
@@ -293,7 +293,7 @@ fn hashes() {
     assert_eq!(run("crc16", "32w10", &all, "32w100"), [0, 0, 0, 10 + (0xbb3d_u32 % 100) as u8]);
     assert_eq!(run("crc16", "32w10", &all, "32w0"), [0, 0, 0, 10]);
     assert_eq!(run("identity", "33w0", "{ h.n.d1, h.n.d2 }", most), [0, 0, 0x31, 0x32]);
-    // Fields of an invalid header are left out.
+    // The fields of an invalid header are left out.
     assert_eq!(run("identity", "33w0", "{ h.n.d1, h.no.d1, h.n.d2 }", most), [0, 0, 0x31, 0x32]);
     assert_eq!(run("xor16", "33w0", "{ h.n.d1, h.n.d2, h.n.d3 }", most), [0, 0, 0x31 ^ 0x33, 0x32]);
     assert_eq!(run("crc32_custom", "33w0", &all, most), [0xcb, 0xf4, 0x39, 0x26]);
