@@ -65,8 +65,8 @@ fn deeper_calls_are_an_error_and_not_a_crash() {
     assert!(error.contains("500 deep"), "{error}");
 }
 
-/// Loads a program, then compiles and runs it with the stack of this thread, as a server does with a
-/// pushed program.
+/// Loads a program, then compiles and runs it with the stack of this thread, as a server does with
+/// a pushed program.
 fn run_as_code(declarations: &str, apply: &str) -> Result<Vec<u8>, String> {
     let declarations =
         format!("header R {{ bit<8> a; }} struct H {{ R r; }} struct M {{}} {declarations}");
