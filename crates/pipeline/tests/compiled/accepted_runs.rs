@@ -834,7 +834,7 @@ fn runs(source: &str, cases: &[&Runs]) {
 }
 
 #[test]
-fn what_is_accepted_runs() {
+fn a_program_that_is_accepted_runs() {
     // Cases without declarations share a program, which is faster. Each of them runs for its own
     // packets.
     let (alone, together): (Vec<&Runs>, Vec<&Runs>) =
@@ -856,7 +856,7 @@ fn what_is_accepted_runs() {
 }
 
 #[test]
-fn what_cannot_run_is_refused_with_its_place() {
+fn a_program_that_cannot_run_is_refused_with_its_place() {
     for (place, declarations, text, kind) in REFUSED {
         let source = program(place, declarations, text);
         let compiled =

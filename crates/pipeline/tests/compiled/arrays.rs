@@ -60,7 +60,7 @@ fn same(both: &Both) {
 }
 
 #[test]
-fn registers_and_counters_of_all_widths() {
+fn registers_and_counters_of_all_widths_have_the_same_values() {
     let model = V1model {
         declarations: DECLARATIONS,
         parser: PARSER,
@@ -121,7 +121,7 @@ fn registers_begin_with_their_initial_value() {
 /// Two workers count in one element, and no packet is lost. A value that the control plane sets in
 /// the meantime stays set.
 #[test]
-fn no_packet_is_lost_that_two_workers_count() {
+fn two_workers_that_count_in_one_element_lose_no_packet() {
     const BURSTS: u64 = 300;
     let model = V1model {
         declarations: DECLARATIONS,

@@ -21,7 +21,7 @@ fn routed(protocol: u8, destination: u8, rest: &[u8]) -> Vec<u8> {
 }
 
 #[test]
-fn packets_of_a_program_with_all_that_the_format_has() {
+fn a_program_with_all_features_of_the_format_has_the_same_outputs() {
     let mut both = both(FEATURES);
     both.each(|switch| {
         let table = switch.table_named("ingress.route").expect("it is there");
@@ -55,7 +55,7 @@ fn packets_of_a_program_with_all_that_the_format_has() {
 }
 
 #[test]
-fn packets_of_a_program_of_one_table() {
+fn a_program_with_one_table_has_the_same_outputs() {
     let mut both = both(FORWARD);
     both.random_packets(2, 2_000, 64);
     let packets: Vec<_> = (0..64).map(|number| (number % 4, vec![number as u8; 20])).collect();

@@ -30,7 +30,7 @@ const NAMES: [(&str, &[u32], &str, usize); 3] = [
 ];
 
 #[test]
-fn full_buckets_and_deleted_entries_are_as_with_the_interpreter() {
+fn full_buckets_and_deleted_entries_have_the_results_of_the_interpreter() {
     let program = V1model {
         declarations: "header K { bit<32> a; bit<32> b; bit<64> c; bit<32> value; }
             struct H { K k; } struct M { }",
@@ -130,7 +130,7 @@ const CHANGES: &str = "
     }";
 
 #[test]
-fn headers_that_come_and_go_between_packets_for_groups() {
+fn headers_change_their_validity_between_multicast_packets() {
     let program = V1model {
         declarations: HEADERS,
         parser: "state start { b.extract(h.outer);
@@ -311,7 +311,7 @@ const PARTS: &str =
     HashAlgorithm.csum16";
 
 #[test]
-fn sums_are_of_what_was_written_in_part() {
+fn checksums_include_fields_that_were_written_in_part() {
     for reads in ["1", "1 + (bit<9>) s.checksum_error"] {
         let program = V1model {
             declarations: "header K { bit<8> a; bit<8> b; bit<16> c; bit<48> d; bit<16> e; bit<8> f; bit<4> g;
@@ -385,7 +385,7 @@ const ASKS: &str = "
 /// Packets that request copies, further passes or digests leave the burst, and the other packets
 /// stay in it.
 #[test]
-fn packets_that_ask_for_more_leave_the_burst_alone() {
+fn packets_that_request_copies_or_digests_leave_the_burst_without_the_others() {
     let program = V1model {
         declarations: ASKING,
         parser: "state start { b.extract(h.k); transition select(h.k.kind[7:7]) { 1: l; default: accept; } }

@@ -155,7 +155,7 @@ fn sharded(tables: &'static str) -> impl Iterator<Item = (ir::EntryStore, ir::Pr
 }
 
 #[test]
-fn entries_change_under_packets_as_with_the_interpreter_in_every_storage() {
+fn entries_that_change_between_packets_are_those_of_the_interpreter_in_every_storage() {
     for (store, locked, program) in stored() {
         entries_change_under_packets(&mut Both::new(&program), &format!("{store:?} {locked}"));
     }
@@ -187,7 +187,7 @@ fn a_design_that_packets_cannot_have_is_refused_with_advice() {
 /// and changed. Outputs and entries are those of the interpreter, which has one worker for all
 /// flows. Workers also leave, and new ones join.
 #[test]
-fn sharded_entries_are_those_of_one_table_as_long_as_flows_stay_with_their_worker() {
+fn sharded_entries_are_those_of_one_table_if_each_flow_stays_with_its_worker() {
     const KEYS: u8 = 4;
     for (store, program) in sharded("several") {
         let mut reference = Switch::new(program.clone()).expect("a program that can be run");
@@ -296,7 +296,7 @@ fn entries_change_under_packets(both: &mut Both, design: &str) {
 /// Batches of all lengths have some packets that are too short. What one packet writes, the next
 /// one reads.
 #[test]
-fn batches_give_what_packets_give_one_by_one() {
+fn batches_have_the_outputs_of_single_packets() {
     let mut both = program().both();
     let mut sent = 0;
     for round in 0..200 {

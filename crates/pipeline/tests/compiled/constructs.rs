@@ -29,7 +29,7 @@ fn fields_of_all_widths_are_read_and_written_in_place() {
 }
 
 #[test]
-fn arrays_stand_in_headers_and_metadata() {
+fn arrays_in_headers_and_metadata_are_read_and_written() {
     let program = V1model {
         declarations: "header A { bit<8>[4] bytes; bit<4>[2][3] nibbles; bit<8> last; }
             struct Q { bit<8> a; bit<16> b; }
@@ -54,7 +54,7 @@ fn arrays_stand_in_headers_and_metadata() {
 /// The cases are packets in bursts, packets one by one (because the parser returns to a state), and
 /// packets that the architecture's driver processes (because of a digest).
 #[test]
-fn a_wrong_checksum_is_told_of_its_own_packet() {
+fn a_checksum_error_is_reported_for_its_own_packet() {
     let declarations =
         "header S { bit<16> data; bit<16> sum; } struct H { S s; } struct M { bit<8> x; }";
     let sums = "verify_checksum(h.s.isValid(), { h.s.data }, h.s.sum, HashAlgorithm.csum16);";
@@ -146,7 +146,7 @@ fn stacks_in_parsers_are_bounded() {
 }
 
 #[test]
-fn what_is_ahead_is_seen_and_stays() {
+fn lookahead_reads_bits_and_does_not_consume_them() {
     let program = V1model {
         declarations: FIELDS,
         parser: "state start { bit<20> ahead = b.lookahead<bit<20>>(); m.w = (bit<64>) ahead;
@@ -161,7 +161,7 @@ fn what_is_ahead_is_seen_and_stays() {
 }
 
 #[test]
-fn a_parser_that_turns_in_circles_times_out() {
+fn a_parser_loop_without_end_times_out() {
     let program = V1model {
         declarations: FIELDS,
         parser: "state start { m.x = m.x + 1; transition select(m.w) { 1: accept; default: start; } }",
@@ -199,7 +199,7 @@ fn calls_copy_in_and_out_whichever_way_they_end() {
 }
 
 #[test]
-fn switches_and_loops_go_where_the_interpreter_goes() {
+fn switches_and_loops_take_the_branches_of_the_interpreter() {
     let program = V1model {
         declarations: FIELDS,
         parser: EXTRACT,
@@ -324,7 +324,7 @@ fn tables_registers_and_counters_are_shared_with_the_interpreter() {
 }
 
 #[test]
-fn what_is_missing_is_said_with_its_place() {
+fn a_construct_that_is_not_supported_is_reported_with_its_place() {
     let program = V1model {
         declarations: "header A { bit<3> a; } struct H { A a; } struct M { }",
         parser: "state start { b.extract(h.a); transition accept; }",

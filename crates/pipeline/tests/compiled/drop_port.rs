@@ -48,7 +48,7 @@ const WAYS: [(&str, &[u32]); 4] = [
 ];
 
 #[test]
-fn egress_begins_with_another_port_than_the_drop_port() {
+fn egress_spec_is_initially_not_the_drop_port_in_egress() {
     let ways: Vec<String> = (0..)
         .zip(WAYS)
         .map(|(way, (ingress, _))| format!("if (h.r.a == {way}) {{ {ingress} }}"))
@@ -90,7 +90,7 @@ fn egress_begins_with_another_port_than_the_drop_port() {
 /// In ingress, `egress_spec` is initially 0. A program that does not write it drops packets if 0 is
 /// the drop port.
 #[test]
-fn a_program_that_leaves_the_field_alone_sends_to_port_0() {
+fn a_program_that_does_not_write_egress_spec_sends_to_port_0() {
     for (drop_port, leaves) in [(0, 0), (1, 1), (511, 1)] {
         let text = program("apply { }", "apply { h.r.b = 4; }").text();
         let mut both = Both::prepared(&compile(&text), |switch| switch.set_drop_port(drop_port));

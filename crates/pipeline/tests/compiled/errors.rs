@@ -20,7 +20,7 @@ fn shown(error: &str) -> String {
 }
 
 #[test]
-fn no_error_is_the_zero_wherever_core_is_included() {
+fn the_number_of_no_error_is_zero_wherever_core_is_included() {
     for (before, behind) in DECLARATIONS {
         let text = V1model {
             declarations: &format!(
@@ -47,7 +47,7 @@ fn no_error_is_the_zero_wherever_core_is_included() {
 }
 
 #[test]
-fn no_error_is_the_zero_in_psa() {
+fn the_number_of_no_error_is_zero_in_psa() {
     for (before, behind) in DECLARATIONS {
         let text = psa_of_ingress(
             &format!("{behind} header R {{ bit<8> a; bit<8> b; }}"),

@@ -53,7 +53,7 @@ const CONTROLS: [(&str, &str); 4] = [
 ];
 
 #[test]
-fn field_lists_are_known_however_they_are_written() {
+fn field_lists_are_the_same_in_every_spelling_of_their_number() {
     for (number, (annotation, argument)) in SPELLINGS.into_iter().enumerate() {
         let (ingress, egress) = CONTROLS[number % CONTROLS.len()];
         let text = V1model {

@@ -204,7 +204,7 @@ impl Generator {
 }
 
 #[test]
-fn generated_programs_give_the_same() {
+fn generated_programs_have_the_same_outputs() {
     let (mut left, mut in_bursts) = (0, 0);
     for seed in 0..PROGRAMS {
         let mut generator =

@@ -33,7 +33,7 @@ fn with_parser(parser: &str) -> Option<u64> {
 }
 
 #[test]
-fn what_a_parser_reads_is_known() {
+fn the_bytes_that_a_parser_reads_are_known() {
     let own = |name: &str| {
         let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../programs").join(name);
         let compiled =
@@ -82,7 +82,7 @@ fn what_a_parser_reads_is_known() {
 
 /// Programs that depend on the payload are refused, since their results would be wrong.
 #[test]
-fn programs_that_need_the_payload_are_refused_and_would_be_wrong() {
+fn programs_that_depend_on_the_payload_are_refused() {
     let data = "{ h.a.a, h.a.c }, h.a.b, HashAlgorithm.csum16";
     let checks = |verify: bool| {
         let statement = if verify {
@@ -179,7 +179,7 @@ fn programs_that_need_the_payload_are_refused_and_would_be_wrong() {
 
 /// Lengths, random numbers and state are those of the whole packets.
 #[test]
-fn what_is_counted_is_that_of_the_packets() {
+fn lengths_and_counters_are_those_of_the_whole_packets() {
     let declarations = "header A { bit<8> a; bit<16> b; bit<8> c; bit<8> d; }
         struct H { A a; } struct M { bit<16> m; }";
     let ingress = "counter<bit<32>>(256, CounterType.packets_and_bytes) counted;

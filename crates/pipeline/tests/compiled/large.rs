@@ -9,7 +9,7 @@ use std::fmt::Write as _;
 const STATES: usize = 3_500;
 
 #[test]
-fn a_parser_of_thousands_of_states_runs_as_it_is_interpreted() {
+fn a_parser_of_thousands_of_states_has_the_outputs_of_the_interpreter() {
     let mut states = "state start { transition state_0; }".to_owned();
     for state in 0..STATES {
         let next = (state + 1) % STATES;

@@ -5,6 +5,7 @@
 mod accepted_runs;
 mod apart;
 mod arrays;
+mod batch_lookup;
 mod bmv2_json;
 mod both;
 mod bursts;
@@ -30,9 +31,8 @@ mod program;
 mod psa;
 mod random;
 mod searched;
-mod sought;
-mod unsought;
 mod unwritten;
 mod ways;
 mod wide;
+mod without_lookups;
 mod work;

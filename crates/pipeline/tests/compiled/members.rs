@@ -191,7 +191,7 @@ fn compare(mut both: Both, seed: u64) -> usize {
 }
 
 #[test]
-fn members_and_groups_of_v1model_are_codes_own() {
+fn machine_code_runs_members_and_groups_of_v1model_without_the_interpreter() {
     for (seed, algorithm) in [(1, "crc32"), (2, "crc16"), (3, "csum16"), (4, "identity")] {
         let ingress = ingress(algorithm);
         let model = V1model {
@@ -205,7 +205,7 @@ fn members_and_groups_of_v1model_are_codes_own() {
 }
 
 #[test]
-fn members_and_groups_of_psa_are_codes_own() {
+fn machine_code_runs_members_and_groups_of_psa_without_the_interpreter() {
     let program = compile(&psa());
     for follows in [false, true] {
         assert!(compare(Both::following(&program, follows), 5) > 1000);

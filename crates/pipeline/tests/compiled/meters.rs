@@ -204,7 +204,7 @@ fn meters_of_v1model_run_on_each_hit() {
 }
 
 #[test]
-fn meters_of_psa_run_where_actions_say() {
+fn meters_of_psa_run_where_actions_execute_them() {
     compare(PSA, false, 2);
 }
 

@@ -71,7 +71,7 @@ const STATEMENTS: [(&str, [u8; 4]); 29] = [
 ];
 
 #[test]
-fn the_order_of_the_call_counts() {
+fn named_arguments_are_evaluated_in_the_order_of_the_call() {
     let statements: Vec<String> = (0..)
         .zip(STATEMENTS)
         .map(|(kind, (statement, _))| format!("if (h.r.kind == {kind}) {{ {statement} }}"))
@@ -94,7 +94,7 @@ fn the_order_of_the_call_counts() {
 }
 
 #[test]
-fn the_order_of_the_call_counts_in_parsers() {
+fn named_arguments_in_parsers_are_evaluated_in_the_order_of_the_call() {
     for (call, expected) in [
         ("outer.apply(b, h.r.b, h.r.b);", [3, 2, 0]),
         ("outer.apply(y = h.r.b, p = b, x = h.r.b);", [3, 1, 0]),

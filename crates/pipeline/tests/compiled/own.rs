@@ -53,7 +53,7 @@ fn what_code_leaves_to_the_interpreter_is_said_with_its_place() {
 }
 
 #[test]
-fn scripts_see_the_same_packets_as_with_the_interpreter() {
+fn scripts_receive_the_packets_of_the_interpreter() {
     let mut scripts = 0;
     for path in programs() {
         let Ok(text) = fs::read_to_string(path.with_extension("stf")) else { continue };
@@ -116,7 +116,7 @@ fn call(switch: &Switch, table: &str, action: &str, arguments: &[u128]) -> Actio
 }
 
 #[test]
-fn a_switch_with_entries_and_groups_gives_the_same() {
+fn a_switch_with_entries_and_groups_has_the_same_outputs() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../programs");
     let mut both = Both::new(&program(&folder.join("l2.p4")));
     let bits = |number: u128, width: u32| ir::bits::Bits::unsigned(width, number);

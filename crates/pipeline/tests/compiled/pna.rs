@@ -155,22 +155,22 @@ fn compare(properties: &str, deparser: &str, seed: u64) {
 const EMITS: &str = "p.emit(h.front); p.emit(h.k); p.emit(h.t);";
 
 #[test]
-fn entries_that_packets_add_are_there_for_the_next_ones() {
+fn the_next_packets_hit_an_entry_that_a_packet_added() {
     compare("size = 500;", EMITS, 1);
 }
 
 #[test]
-fn entries_that_time_out_are_gone() {
+fn entries_that_time_out_are_deleted() {
     compare("pna_idle_timeout = PNA_IdleTimeout_t.AUTO_DELETE;", EMITS, 2);
 }
 
 #[test]
-fn entries_that_are_idle_are_told() {
+fn idle_entries_are_notified() {
     compare("pna_idle_timeout = PNA_IdleTimeout_t.NOTIFY_CONTROL; size = 100;", EMITS, 3);
 }
 
 #[test]
-fn deparsers_that_do_more_than_emit() {
+fn a_deparser_may_emit_conditionally() {
     compare("size = 100;", &format!("if (m.told == 0) {{ {EMITS} }} else {{ p.emit(h.k); }}"), 4);
 }
 

@@ -214,7 +214,7 @@ fn same_arrays(both: &Both) {
 }
 
 #[test]
-fn packets_for_one_port_go_in_bursts() {
+fn unicast_packets_go_in_bursts() {
     for (follows, seed) in [(false, 1), (true, 2)] {
         compare(PLAIN, follows, seed, None);
     }
@@ -223,7 +223,7 @@ fn packets_for_one_port_go_in_bursts() {
 /// On psa_switch, metadata of one type are carried from block to block. By the specification, they
 /// are carried only where the program says so.
 #[test]
-fn metadata_of_egress_are_those_of_ingress() {
+fn egress_gets_the_metadata_of_ingress_if_the_switch_carries_them() {
     let parts = Parts { normal: ("M", "n.port = h.k.key;"), ..PLAIN };
     for (follows, seed) in [(false, 3), (true, 4)] {
         compare(parts, follows, seed, None);
@@ -242,7 +242,7 @@ fn metadata_of_egress_are_those_of_ingress() {
 
 /// The ingress deparser counts, so it runs even for packets that ingress drops.
 #[test]
-fn deparsers_that_do_more_than_emit() {
+fn deparsers_may_have_more_statements_than_emit() {
     let parts = Parts {
         ingress_deparser: "assert(h.k.value != 5); if (m.kind[4:4] == 1) { h.k.more = 7; } p.emit(h.k); p.emit(h.t);",
         egress: "if (h.k.key == 9) { h.k = { 1, 2, 3, 4 }; }",

@@ -19,7 +19,7 @@ fn number(variable: &str) -> Option<u64> {
 
 /// `PLANIMETER_SEED` sets the first seed, and `PLANIMETER_PROGRAMS` the number of programs.
 #[test]
-fn generated_programs_with_all_constructs_give_the_same() {
+fn generated_programs_with_all_constructs_have_the_same_results() {
     let first = number("PLANIMETER_SEED").unwrap_or(1);
     let programs = number("PLANIMETER_PROGRAMS").unwrap_or(PROGRAMS);
     let (mut left, mut heads, mut taken) = (0, 0_u64, BTreeMap::<Way, u64>::new());

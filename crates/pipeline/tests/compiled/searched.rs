@@ -249,11 +249,11 @@ fn compare(parser: &str, goes_in_bursts: bool) {
 }
 
 #[test]
-fn in_bursts_the_best_entry_is_that_of_the_interpreter() {
+fn packets_in_bursts_hit_the_entries_of_the_interpreter() {
     compare(BURSTS, true);
 }
 
 #[test]
-fn one_by_one_the_best_entry_is_that_of_the_interpreter() {
+fn packets_one_by_one_hit_the_entries_of_the_interpreter() {
     compare(ONE_BY_ONE, false);
 }

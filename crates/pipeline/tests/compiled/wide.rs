@@ -76,7 +76,7 @@ fn change(switch: &mut Switch, [what, table, action]: [u32; 3], [key, data]: [u1
 }
 
 #[test]
-fn wide_numbers_are_codes_own() {
+fn machine_code_computes_wide_numbers_without_the_interpreter() {
     let program = V1model {
         declarations: DECLARATIONS,
         parser: "state start { b.extract(h.v); transition select(h.v.kind[7:7]) { 1: odd; default: accept; } }

@@ -257,7 +257,7 @@ fn doubling() -> String {
 }
 
 #[test]
-fn work_of_every_kind_ends_at_the_same_statement_on_every_way() {
+fn work_of_every_kind_stops_at_the_same_statement_on_every_way() {
     for case in cases() {
         let program = compile(&case.text);
         let (mut ended, mut stopped, mut ways) = (0, 0, 0);
@@ -318,7 +318,7 @@ fn machine_code_does_not_copy_large_values_without_end() {
 /// A packet that may run for minutes ends when its worker is asked to stop: at the next charge on
 /// the interpreter, and within a slice of 65,536 units in machine code.
 #[test]
-fn a_packet_ends_when_its_worker_does() {
+fn a_packet_ends_when_its_worker_is_stopped() {
     let program = V1model {
         declarations: LARGE,
         parser: "state start { b.extract(h.n); transition accept; }",

@@ -29,7 +29,7 @@ fn times(switch: &Switch, times: u128) -> EntryAction {
 }
 
 #[test]
-fn by_change_entries_are_those_that_packets_write_in_place() {
+fn changes_produce_the_entries_that_writes_in_place_produce() {
     for (design, program) in by(UpdateMethod::Change) {
         let mut both = Both::new(&program);
         // The interpreter writes in place, as the reference.
@@ -43,7 +43,7 @@ fn by_change_entries_are_those_that_packets_write_in_place() {
 }
 
 #[test]
-fn by_change_no_packet_of_a_worker_misses_what_one_before_it_wrote() {
+fn a_packet_reads_the_change_of_the_previous_packet_of_its_worker() {
     for (design, program) in by(UpdateMethod::Change) {
         let (mut switch, table, packet) = counting(&program);
         let code = Compiled::new(&switch).expect("a program that is compiled");
@@ -60,7 +60,7 @@ fn by_change_no_packet_of_a_worker_misses_what_one_before_it_wrote() {
 /// Packets read the old value until the controller has answered. Of the packets that read the same
 /// value, only one is counted.
 #[test]
-fn by_digest_packets_go_on_from_the_old_value_until_the_answer_and_what_is_lost_is_told() {
+fn packets_read_the_old_value_until_a_digest_is_answered_and_lost_changes_are_reported() {
     for (design, program) in by(UpdateMethod::Digest) {
         for compiled in [false, true] {
             let (mut switch, table, packet) = counting(&program);
@@ -111,7 +111,7 @@ fn by_digest_packets_go_on_from_the_old_value_until_the_answer_and_what_is_lost_
 /// Both paths send the same digests, which are answered at once. The entries are then the same as
 /// if packets had written them in place.
 #[test]
-fn by_digest_with_answers_at_once_entries_are_those_that_packets_write_in_place() {
+fn digests_that_are_answered_at_once_produce_the_entries_of_writes_in_place() {
     for (design, program) in by(UpdateMethod::Digest) {
         let mut both = Both::new(&program);
         for round in 0..100 {

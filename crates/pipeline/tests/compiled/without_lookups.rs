@@ -26,7 +26,7 @@ fn add(switch: &Switch, table: &str, matched: FieldMatch, action: &str, argument
 }
 
 #[test]
-fn every_packet_gets_the_same_entry_and_none_where_there_is_none() {
+fn every_packet_hits_the_same_entry_unless_the_table_is_empty() {
     let program = V1model {
         declarations: "header K { bit<32> a; bit<32> b; bit<32> value; bit<8> seen; }
             struct H { K k; } struct M { }",
