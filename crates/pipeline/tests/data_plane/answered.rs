@@ -326,7 +326,7 @@ fn check(running: &mut Running, workers: &mut [Worker], entries: u32) {
 }
 
 #[test]
-fn the_first_packet_of_each_worker_finds_what_was_written_and_nothing_to_do() {
+fn the_first_packet_of_each_worker_sees_the_writes_and_makes_no_changes() {
     for path in [Path::Interpreter, Path::Compiled] {
         for kind in kinds() {
             for (entries, count) in [(1, 1), (300, 3)] {
@@ -348,7 +348,7 @@ fn the_first_packet_of_each_worker_finds_what_was_written_and_nothing_to_do() {
 
 /// The pipeline is pushed again and filled again while its workers process no packets.
 #[test]
-fn the_first_packet_after_a_push_finds_nothing_to_do() {
+fn the_first_packet_after_a_push_makes_no_changes() {
     for path in [Path::Interpreter, Path::Compiled] {
         for kind in [
             EXACT,
@@ -368,7 +368,7 @@ fn the_first_packet_after_a_push_finds_nothing_to_do() {
 
 /// Members and groups that entries share are changed.
 #[test]
-fn the_first_packet_finds_what_was_written_of_members_and_groups() {
+fn the_first_packet_sees_the_writes_of_members_and_groups() {
     for path in [Path::Interpreter, Path::Compiled] {
         for runs in [Runs::Member, Runs::Group] {
             let keys = "h.h.to: exact; h.h.flow: selector;";

@@ -199,7 +199,7 @@ fn packets(mut worker: Worker, kind: u8, number: u32) -> Vec<(u32, u32, u32)> {
 const ALL: u32 = WORKERS * PACKETS;
 
 #[test]
-fn counters_add_up_over_workers_while_entries_come_and_go() {
+fn counters_add_up_over_workers_while_entries_change() {
     let mut running = Running::new();
     let counted = running.calls("I.count_table", 0, "I.count_it", &[]);
     running.write(UpdateKind::Insert, vec![counted], Atomicity::ContinueOnError);

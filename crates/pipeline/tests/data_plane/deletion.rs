@@ -50,7 +50,7 @@ fn at(second: u64) -> Nanos {
 }
 
 #[test]
-fn an_entry_that_times_out_is_gone_for_packets_reads_and_the_room() {
+fn an_entry_that_times_out_is_deleted_and_frees_its_slot() {
     let (mut plane, ports, table) = load();
     let mut worker = ports.worker();
     let mut run = |key: u8, second: u64| {

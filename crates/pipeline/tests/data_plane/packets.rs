@@ -24,7 +24,7 @@ fn read(both: &Both, entity: Kind, now: Nanos) -> Vec<Kind> {
 }
 
 #[test]
-fn counters_registers_and_idle_times_are_those_of_the_switch() {
+fn a_device_reads_counters_registers_and_idle_times_of_the_switch() {
     let mut both = Both::new();
     let idle = v1::TableEntry { idle_timeout_ns: 1_000, ..exact(&both, 1, 1, 6) };
     let insert = [update(Type::Insert, Kind::TableEntry(idle.clone()))];
@@ -89,7 +89,7 @@ fn a_rolled_back_batch_changes_nothing_for_packets() {
 }
 
 #[test]
-fn an_answer_comes_in_portions_and_goes_on_where_it_stopped() {
+fn a_read_is_answered_in_several_messages_that_continue_each_other() {
     let mut both = Both::new();
     let fill: Vec<_> = (1..=5)
         .map(|key| {

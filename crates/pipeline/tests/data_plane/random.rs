@@ -385,7 +385,7 @@ impl Random<'_> {
 }
 
 #[test]
-fn random_requests_are_answered_the_same() {
+fn random_requests_get_the_answers_of_the_emulated_switch() {
     let mut codes: BTreeMap<i32, usize> = BTreeMap::new();
     let (mut indirect, mut idle) = (0, 0);
     for seed in 0..6 {

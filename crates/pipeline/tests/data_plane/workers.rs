@@ -34,7 +34,7 @@ fn enable_digest(both: &mut Both) -> DigestId {
 }
 
 #[test]
-fn nothing_leaves_while_no_pipeline_runs() {
+fn no_packet_leaves_while_no_pipeline_runs() {
     let target = InterpreterTarget::new(Box::new(|_| Err(EntityError::invalid("no program"))));
     let ports = target.ports();
     let (mut worker, mut outputs) = (ports.worker(), Vec::new());
@@ -65,7 +65,7 @@ V1Switch(p(), v(), i(), e(), v(), d()) main;
 }
 
 #[test]
-fn a_program_that_asks_is_told_how_many_packets_wait() {
+fn a_program_that_reads_queue_depths_gets_the_number_of_waiting_packets() {
     let reads = "h.h.enqueued = (bit<8>) s.enq_qdepth; if (s.deq_qdepth > 9) { h.h.dequeued = 1; }";
     for path in [Path::Interpreter, Path::Compiled] {
         // The interpreter runs the clone, whose session does not exist.
@@ -96,7 +96,7 @@ fn a_program_that_asks_is_told_how_many_packets_wait() {
 
 /// A pipeline that is committed after packets were cut may need more bytes of them.
 #[test]
-fn heads_run_on_a_pipeline_that_they_are_enough_for() {
+fn packet_heads_run_only_on_a_pipeline_that_needs_no_more_bytes() {
     for path in [Path::Interpreter, Path::Compiled] {
         let target = InterpreterTarget::new(Box::new(compile)).on(path);
         let ports = target.ports();
@@ -123,7 +123,7 @@ fn heads_run_on_a_pipeline_that_they_are_enough_for() {
 }
 
 #[test]
-fn a_worker_sees_what_is_written_and_appends_what_leaves() {
+fn a_worker_sees_written_entries_and_appends_its_outputs() {
     let mut both = Both::new();
     let mut worker = both.ports.worker();
     let mut outputs = vec![Output { port: 99, packet: vec![1], generation: 0 }];
@@ -213,7 +213,7 @@ fn a_member_whose_port_is_down_is_skipped_on_the_next_pipeline_too() {
 }
 
 #[test]
-fn digests_come_in_the_vocabulary_of_entities_once_they_are_enabled() {
+fn enabled_digests_are_reported_as_data_of_entities() {
     let mut both = Both::new();
     let entry = exact(&both, 1, 1, 6);
     let insert = [update(Type::Insert, Kind::TableEntry(entry))];
@@ -230,7 +230,7 @@ fn digests_come_in_the_vocabulary_of_entities_once_they_are_enabled() {
 }
 
 #[test]
-fn digests_that_nobody_takes_are_dropped_and_counted() {
+fn digests_beyond_the_limit_are_dropped_and_counted() {
     let mut both = Both::new();
     let entry = exact(&both, 1, 1, 6);
     let insert = [update(Type::Insert, Kind::TableEntry(entry))];

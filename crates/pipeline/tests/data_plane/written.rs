@@ -41,7 +41,7 @@ fn member(both: &Both, profile: &str, id: u32, port: u8) -> Kind {
 }
 
 #[test]
-fn a_batch_that_is_rolled_back_leaves_nothing() {
+fn a_batch_that_is_rolled_back_changes_nothing() {
     let mut both = Both::new();
     let first = exact(&both, 1, 1, 1);
     let counted = v1::TableEntry {
