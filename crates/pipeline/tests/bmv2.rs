@@ -23,7 +23,7 @@ expect 0 000000000001 000000000002 8100 **** 0001 **** 05 77$
 ";
 
 #[test]
-fn packets_through_a_program_in_json() {
+fn a_program_in_json_passes_its_script() {
     let program = p4lang::bmv2::load_bmv2_json(FEATURES).expect("the program is read");
     let mut switch = Switch::new(program).expect("the program is loaded");
     let script = stf::Script::parse(SCRIPT).expect("the script is read");

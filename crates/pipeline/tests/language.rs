@@ -80,7 +80,7 @@ fn operands_are_evaluated_from_left_to_right() {
 }
 
 #[test]
-fn short_circuit_leaves_calls_out() {
+fn a_short_circuit_skips_the_calls_of_the_second_operand() {
     // Section 8.5.1 defines short-circuit evaluation.
     let touch = "bool touch(inout bit<8> x, in bool result) { x = x + 1; return result; }";
     let on = |apply: &str| fields(touch, "", apply);
@@ -126,7 +126,7 @@ fn indices_of_arguments_are_evaluated_once() {
 }
 
 #[test]
-fn parts_of_values() {
+fn slices_are_read_and_written() {
     assert_eq!(fields("", "", "h.h.a[7:4] = 0xf; h.h.b[0:0] = 1;"), [0xf1, 3, 3, 4]);
     assert_eq!(fields("", "", "h.h.a = h.h.e[15:8]; h.h.b = h.h.e[11:4];"), [0x12, 0x23, 3, 4]);
     assert_eq!(fields("", "", "h.h.a = h.h.e[h.h.d +: 8];"), [0x23, 2, 3, 4]);
@@ -137,7 +137,7 @@ fn parts_of_values() {
 }
 
 #[test]
-fn arithmetic() {
+fn arithmetic_follows_the_widths_and_signs_of_the_operands() {
     // Sections 8.6 to 8.8 define the operators.
     assert_eq!(fields("", "", "h.h.a = h.h.a - 2; h.h.b = -h.h.b;"), [255, 254, 3, 4]);
     assert_eq!(fields("", "", "h.h.a = h.h.a |-| 2; h.h.b = h.h.g |+| 5;"), [0, 255, 3, 4]);
@@ -158,7 +158,7 @@ fn arithmetic() {
 }
 
 #[test]
-fn validity() {
+fn validity_is_set_copied_and_compared() {
     // Sections 8.17 to 8.20 define validity.
     assert_eq!(run(&program("", "", "h.h.setInvalid();")), [0x11, 0x22, 0x33, 0x44]);
     let copy = "h.extra = h.st[1]; h.st[0].setInvalid();";
@@ -178,7 +178,7 @@ fn validity() {
 }
 
 #[test]
-fn stacks() {
+fn stacks_push_and_pop_elements() {
     // Section 8.18 defines the operations of stacks.
     let pushed = run(&program("", "", "h.st.push_front(1); h.st[0] = { 5, 6 };"));
     assert_eq!(pushed.get(8..), Some([5, 6, 0x11, 0x22].as_slice()));
@@ -188,7 +188,7 @@ fn stacks() {
 }
 
 #[test]
-fn tables_in_expressions() {
+fn expressions_may_apply_tables() {
     let table = "action hit_it(bit<8> v) { h.h.d = v; } action miss_it() { h.h.d = 50; }
         table t { key = { h.h.a : exact; } actions = { hit_it; miss_it; }
             const default_action = miss_it();
@@ -205,7 +205,7 @@ fn tables_in_expressions() {
 }
 
 #[test]
-fn tables_in_keys_and_arguments() {
+fn keys_and_arguments_may_apply_tables() {
     let tables = "action bump() { h.h.d = h.h.d + 1; } action set(bit<8> v) { h.h.c = v; }
         table one { key = { h.h.a : exact; } actions = { bump; NoAction; }
             const default_action = NoAction(); const entries = { 1 : bump(); } }
@@ -223,7 +223,7 @@ fn tables_in_keys_and_arguments() {
 }
 
 #[test]
-fn arguments_of_table_actions() {
+fn directional_arguments_of_table_actions_are_evaluated_at_the_call() {
     let bound = "bit<8> v = 3; action f(inout bit<8> x, in bit<8> y, bit<8> z) { x = x + y + z; }
         table t { key = { h.h.a : exact; } actions = { f(h.h.b, v); NoAction; }
             default_action = NoAction; const entries = { 1 : f(h.h.b, v, 10); } }";
@@ -236,7 +236,7 @@ fn arguments_of_table_actions() {
 }
 
 #[test]
-fn precedence_of_entries() {
+fn entries_take_precedence_by_priority_then_by_order() {
     let table = |properties: &str, entries: &str| {
         format!(
             "action set(bit<8> v) {{ h.h.d = v; }} table t {{ key = {{ h.h.a : ternary; }} \
@@ -260,7 +260,7 @@ fn precedence_of_entries() {
 }
 
 #[test]
-fn leaving() {
+fn return_leaves_the_callee_and_exit_leaves_the_control() {
     // Sections 12.4 and 12.5 define `return` and `exit`.
     let nested = "control C(inout bit<8> x) { action out_of_here() { x = 9; exit; }
         apply { if (x == 1) { out_of_here(); x = 8; } else { x = 7; return; x = 6; } } }";
@@ -281,7 +281,7 @@ fn leaving() {
 }
 
 #[test]
-fn switches() {
+fn a_switch_runs_the_first_case_that_matches() {
     let on = |apply: &str| fields("", "", apply);
     assert_eq!(
         on("switch (h.h.b) { 1: { h.h.a = 7; } 2: { h.h.a = 8; } default: { h.h.a = 9; } }"),
@@ -318,7 +318,7 @@ fn switches() {
 }
 
 #[test]
-fn loops() {
+fn loops_visit_ranges_and_lists_in_order() {
     let on = |apply: &str| fields("", "", apply);
     assert_eq!(on("for (bit<8> i = 0; i < 4; i = i + 1) { h.h.a = h.h.a + i; }"), [7, 2, 3, 4]);
     assert_eq!(on("for (bit<8> i in 1 .. 3) { h.h.a = h.h.a + i; }"), [7, 2, 3, 4]);
@@ -344,7 +344,7 @@ fn loops() {
 }
 
 #[test]
-fn instances() {
+fn instances_have_their_own_parameters_and_share_extern_objects() {
     let counted = "control C(inout bit<8> x)(bit<8> step, int factor) {
         apply { x = x + step * factor; } }";
     assert_eq!(
@@ -404,7 +404,7 @@ fn names_are_found_in_the_innermost_scope() {
 }
 
 #[test]
-fn overloads_defaults_and_named_arguments() {
+fn calls_select_overloads_and_use_defaults_and_named_arguments() {
     let f =
         "bit<8> f(in bit<8> x) { return x; } bit<8> f(in bit<8> x, in bit<8> y) { return x - y; }
         bit<8> g(in bit<8> x, in bit<8> y = 3) { return x * y; }";
@@ -490,7 +490,7 @@ fn parser_errors_are_left_for_the_ingress() {
 }
 
 #[test]
-fn parsers_inside_parsers() {
+fn a_parser_rejects_when_its_subparser_does() {
     let states = "Inner(7) one; Inner(2) two;
         state start { m.n = 4; one.apply(p, h.a, m.n); transition more; }
         state more { A second; two.apply(p, second, m.n); h.b.setValid(); transition accept; }";

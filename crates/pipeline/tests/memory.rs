@@ -151,7 +151,7 @@ fn check(kind: &'static str, config: &str, counts: bool, compiled: bool) {
 }
 
 #[test]
-fn memory_of_entries_that_are_gone_is_given_back() {
+fn the_memory_of_deleted_entries_is_freed() {
     for compiled in [false, true] {
         for kind in ["exact", "lpm", "ternary", "range"] {
             check(kind, "", false, compiled);

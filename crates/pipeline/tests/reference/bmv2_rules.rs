@@ -68,7 +68,7 @@ fn a_table_with_an_action_profile_has_no_default_action() {
 /// `control.h` writes the algorithm and the input of a selector, but not its width.
 /// `action_profile.cpp` takes the whole hash modulo the size of the group.
 #[test]
-fn a_selector_takes_the_whole_hash() {
+fn a_selector_uses_the_whole_hash() {
     let mut switch = program(
         "action set(bit<8> value) { h.r.b = value; }
         table t { key = { h.r.a: exact; h.r.c: selector; h.r.d: selector; } actions = { set; }
@@ -161,7 +161,7 @@ fn a_table_without_key_may_have_an_entry() {
 
 /// `match_units.cpp`: a direct counter counts each hit once, and no misses.
 #[test]
-fn direct_counters_count_hits_alone() {
+fn direct_counters_count_only_hits() {
     let mut switch = program(
         "direct_counter(CounterType.packets_and_bytes) counted;
         action set() { counted.count(); counted.count(); }

@@ -79,7 +79,7 @@ fn scripts_use_the_names_of_the_code_and_fill_maps_first() {
 }
 
 #[test]
-fn xdp_says_where_packets_go() {
+fn a_program_of_xdp_chooses_the_destinations_of_packets() {
     let program = format!(
         "#include <xdp_model.p4>\n{HEADERS}
         control sw(inout H h, in xdp_input imd, out xdp_output omd) {{ apply {{
@@ -120,7 +120,7 @@ fn user_space(statements: &str) -> String {
 }
 
 #[test]
-fn user_space_programs_pass_redirect_clone_and_truncate() {
+fn programs_of_ubpf_pass_redirect_clone_and_truncate_packets() {
     let outputs_of = |statements: &str| {
         let mut switch = load(&user_space(statements));
         outputs(&mut switch, 6, &[1, 2, 3, 4])
@@ -141,7 +141,7 @@ fn user_space_programs_pass_redirect_clone_and_truncate() {
 }
 
 #[test]
-fn user_space_passes_on_what_the_parser_rejects() {
+fn packets_that_a_parser_of_ubpf_rejects_are_passed_on() {
     let rejecting = "state start { p.extract(h.e); m.sum = 1; transition select(h.e.kind) {
         0: accept; 1: checked; 2: reject; 3: deeper; 4 .. 9: accept; } }
         state checked { verify(h.e.value == 7, error.NoMatch); transition accept; }
@@ -184,7 +184,7 @@ fn user_space_passes_on_what_the_parser_rejects() {
 }
 
 #[test]
-fn user_space_functions_compute_what_their_sources_say() {
+fn functions_of_ubpf_compute_the_examples_of_their_sources() {
     // RFC 1624, section 4, has this example.
     let statements = "m.sum = csum_replace2(0xdd2f, 0x5555, 0x3285); h.e.kind = m.sum[7:0];
         seen.write(1, seen.read(1) + 1); h.e.value = seen.read(1);";

@@ -280,7 +280,7 @@ impl Evaluation<'_> {
 }
 
 #[test]
-fn calls_with_effects_do_what_the_specification_says() {
+fn calls_with_side_effects_follow_the_specification() {
     for seed in 0..80 {
         let mut generator = Generator(ChaCha8Rng::seed_from_u64(seed));
         let mut functions = Vec::new();

@@ -38,7 +38,7 @@ fn names(coverage: &Coverage, kind: PartKind, reached: bool) -> Vec<&str> {
 }
 
 #[test]
-fn several_scripts_are_covered_together() {
+fn the_coverage_of_several_scripts_adds_up() {
     let program = super::support::compile(&program());
     let mut coverage = Coverage::new(&program);
     let mut cover = |text: &str| {
@@ -70,7 +70,7 @@ fn several_scripts_are_covered_together() {
 }
 
 #[test]
-fn switches_of_a_network_are_covered_by_program() {
+fn the_coverage_of_a_network_is_counted_by_program() {
     let program = super::support::compile(&program());
     let mut network = Network::default();
     // A packet of kind 1 and value 7 is sent through port 2.

@@ -29,21 +29,21 @@ fn run(declarations: &str, apply: &str) -> Result<Vec<u8>, String> {
 }
 
 #[test]
-fn deep_expressions() {
+fn deep_expressions_run_in_the_stack_of_a_thread() {
     let depth = 95;
     let text = format!("h.r.a = {}h.r.a{};", "(h.r.a + 1 + ".repeat(depth), ")".repeat(depth));
     assert_eq!(run("", &text), Ok(vec![(depth % 256) as u8]));
 }
 
 #[test]
-fn deep_statements() {
+fn deep_statements_run_in_the_stack_of_a_thread() {
     let depth = 95;
     let text = format!("{}h.r.a = 7;{}", "if (h.r.a == 0) { ".repeat(depth), "}".repeat(depth));
     assert_eq!(run("", &text), Ok(vec![7]));
 }
 
 #[test]
-fn deep_calls() {
+fn deep_calls_run_in_the_stack_of_a_thread() {
     let mut functions = "bit<8> f0(in bit<8> x) { return x; } ".to_owned();
     for level in 1..150 {
         functions +=
@@ -107,7 +107,7 @@ fn the_deepest_calls_are_compiled_on_any_thread() {
 }
 
 #[test]
-fn calls_that_double_at_each_level_are_compiled_at_once() {
+fn calls_that_double_at_each_level_are_compiled_fast() {
     let actions: String = (1..60)
         .map(|level| format!("action a{level}() {{ a{0}(); a{0}(); }} ", level - 1))
         .collect();

@@ -16,7 +16,7 @@ fn section_6_8_arguments_are_copied_in_and_out_left_to_right() {
 }
 
 #[test]
-fn section_6_8_the_place_of_an_argument_is_found_before_the_call() {
+fn section_6_8_the_index_of_an_argument_is_evaluated_before_the_call() {
     let declarations = "header B { bit<8> v; } struct Index { bit<32> i; }";
     let locals = "B[3] s; bit<32> i;
         action set(inout bit<8> value, inout bit<32> index) { index = 2; value = 7; }";
@@ -61,7 +61,7 @@ fn section_8_6_slices_are_read_and_written() {
 }
 
 #[test]
-fn section_8_11_casts() {
+fn section_8_11_casts_truncate_extend_and_convert_booleans() {
     let body = "int<4> n = -3; bit<8> wide = (bit<8>)(bit<4>)n; h.r.a = wide; h.r.b = (bit<8>)(int<8>)n;
         h.r.c = (bit<8>)(bit<1>)true; bool yes = (bool)1w1; h.r.d = yes ? 8w5 : 6; bit<16> w = 0x1ff;
         h.r.e = (bit<8>)w;";
@@ -85,7 +85,7 @@ fn section_8_8_logical_operators_are_evaluated_only_as_far_as_needed() {
 }
 
 #[test]
-fn section_8_17_header_validity() {
+fn section_8_17_assignments_and_comparisons_include_the_validity() {
     let declarations = "header B { bit<8> v; }";
     let locals = "B x; B y;";
     let body = "h.r.a = (x == y) ? 8w1 : 0; x.setValid(); x.v = 3; h.r.b = (x == y) ? 8w1 : 0; y = x;
@@ -120,7 +120,7 @@ fn section_8_18_push_and_pop_move_elements() {
 }
 
 #[test]
-fn section_8_18_elements_beyond_the_stack_are_not_there() {
+fn section_8_18_writes_beyond_a_stack_have_no_effect() {
     let beyond = "bit<32> i = 4 + (bit<32>)h.r.p; s[i].v = 9; s[i].setValid(); h.r.i = s[i].v;";
     assert_eq!(stack(beyond), [Some(1), Some(2), Some(3), None]);
     let body = "bit<32> i = 2 + (bit<32>)h.r.p; s[i].v = 9;";
@@ -128,7 +128,7 @@ fn section_8_18_elements_beyond_the_stack_are_not_there() {
 }
 
 #[test]
-fn section_10_functions_of_constants() {
+fn section_10_functions_may_have_constant_and_default_parameters() {
     let declarations =
         "bit<8> scaled(int by, in bit<8> x, int more = 1) { return x * (bit<8>)by + more; }";
     let body = "h.r.a = scaled(3, h.r.p + 2); h.r.b = scaled(5, 2, 7); h.r.c = scaled(3, 1); h.r.d = scaled(more = 2, by = 4, x = 1);";
@@ -136,7 +136,7 @@ fn section_10_functions_of_constants() {
 }
 
 #[test]
-fn arrays_hold_what_structs_hold() {
+fn elements_of_arrays_may_have_any_type() {
     // The working draft of the specification has arrays. Version 1.2.4 has only stacks of headers.
     let declarations = "struct Pair { bit<8> x; bit<8> y; }";
     let body = "Pair[3] pairs; bit<8>[3] numbers = { 5, 6, 7 };
@@ -195,7 +195,7 @@ fn section_12_7_switch_takes_the_first_case_that_fits() {
 }
 
 #[test]
-fn section_12_8_loops() {
+fn section_12_8_break_and_continue_leave_a_loop_and_an_iteration() {
     let body = "for (bit<8> i = 0; i < 10; i = i + 1) { if (i == 2) { continue; } if (i == 5) { break; } h.r.a = h.r.a + i; }
         for (bit<8> i in 1 .. 4) { h.r.b = h.r.b + i; }";
     assert_eq!(first(2, "", body), [1 + 3 + 4, 10]);
@@ -255,14 +255,14 @@ fn enumerations_and_errors_are_values() {
 }
 
 #[test]
-fn a_packet_that_goes_nowhere_special_goes_to_port_0() {
+fn a_packet_without_a_destination_goes_to_port_0() {
     let mut switch =
         V1model { declarations: "struct H {} struct M {}", ..V1model::default() }.load();
     assert_eq!(outputs(&mut switch, 5, &[1, 2, 3]), [(0, vec![1, 2, 3])]);
 }
 
 #[test]
-fn generic_controls_are_made_once_per_set_of_types() {
+fn generic_controls_are_instantiated_once_per_set_of_types() {
     // The specification has generic control types only, but p4c accepts generic controls too.
     let declarations = "control Store<T>(inout T x)(T value) {
             T kept; action keep() { kept = value; } apply { keep(); x = kept; } }

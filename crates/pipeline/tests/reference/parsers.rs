@@ -39,7 +39,7 @@ fn report(parser: &str, bytes: &[u8]) -> Vec<u8> {
 }
 
 #[test]
-fn extraction_moves_the_cursor_and_what_is_left_is_payload() {
+fn extraction_moves_the_cursor_and_the_rest_is_payload() {
     let parser = "state start { b.extract(h.b); b.extract(h.w); m.x = h.b.v; transition accept; }";
     assert_eq!(report(parser, &[1, 2, 3, 4]), [0, 1, 0, 1, 2, 3, 4]);
     // A failed extraction changes nothing: the second header stays invalid, and its byte is
@@ -54,7 +54,7 @@ fn a_header_can_be_skipped() {
 }
 
 #[test]
-fn variable_length_headers() {
+fn a_varbit_field_has_the_length_of_the_extraction() {
     let parser = "state start { b.extract(h.b); b.extract(h.l, (bit<32>)h.b.v); m.x = h.l.n; transition accept; }";
     assert_eq!(report(parser, &[16, 9, 0xaa, 0xbb, 0xcc]), [0, 9, 0, 16, 9, 0xaa, 0xbb, 0xcc]);
     assert_eq!(report(parser, &[0, 9, 0xaa]), [0, 9, 0, 0, 9, 0xaa]);
@@ -65,7 +65,7 @@ fn variable_length_headers() {
 }
 
 #[test]
-fn lookahead_and_advance() {
+fn lookahead_leaves_the_cursor_and_advance_moves_it() {
     let parser = "state start { m.x = b.lookahead<bit<8>>(); m.y = b.lookahead<bit<12>>()[7:0]; b.advance(8);
         b.extract(h.b); transition accept; }";
     assert_eq!(report(parser, &[0x12, 0x34, 0x56]), [0, 0x12, 0x23, 0x34, 0x56]);
@@ -80,7 +80,7 @@ fn lookahead_and_advance() {
 }
 
 #[test]
-fn the_length_of_the_packet() {
+fn length_returns_the_bytes_of_the_packet() {
     let parser = "state start { b.extract(h.b); m.x = (bit<8>)b.length(); transition accept; }";
     assert_eq!(report(parser, &[0; 7])[..2], [0, 7]);
 }
@@ -106,7 +106,7 @@ fn select_takes_the_first_case_that_fits() {
 }
 
 #[test]
-fn verify_and_reject() {
+fn verify_sets_an_error_and_reject_does_not() {
     let parser = "state start { b.extract(h.b); verify(h.b.v != 1, error.Mine); m.x = 5;
         transition select(h.b.v) { 2: reject; _: accept; } }";
     assert_eq!(report(parser, &[0])[..2], [0, 5]);
@@ -115,7 +115,7 @@ fn verify_and_reject() {
 }
 
 #[test]
-fn stacks_in_parsers() {
+fn a_full_or_empty_stack_is_a_parser_error() {
     let parser = "state start { b.extract(h.s.next); m.x = h.s.last.v; m.y = (bit<8>)h.s.lastIndex;
         transition select(h.s.last.v) { 0: accept; _: start; } }";
     assert_eq!(report(parser, &[5, 0, 9]), [0, 0, 1, 5, 0, 9]);
@@ -138,7 +138,7 @@ fn a_parser_that_does_not_end_times_out() {
 }
 
 #[test]
-fn subparsers() {
+fn a_subparser_that_rejects_stops_its_caller() {
     let declarations = "parser Sub(packet_in b, out B h, inout bit<8> count) {
         state start { b.extract(h); count = count + 1; transition select(h.v) { 0: reject; _: accept; } } }";
     let parser =
@@ -152,7 +152,7 @@ fn subparsers() {
 }
 
 #[test]
-fn value_sets() {
+fn select_matches_the_members_of_value_sets() {
     let parser = "value_set<bit<8>>(2) ports; state start { b.extract(h.b);
         transition select(h.b.v) { ports: known; _: accept; } } state known { m.x = 1; transition accept; }";
     let mut switch = reporting("", parser);

@@ -32,7 +32,7 @@ fn the_last_destination_counts() {
 }
 
 #[test]
-fn mirrors_are_copies_of_what_leaves() {
+fn a_mirror_is_a_copy_of_the_packet_that_leaves() {
     let mut switch = pna("", "h.r.b = 7; mirror_packet((MirrorSlotId_t)1, (MirrorSessionId_t)5);");
     let replicas = vec![Replica { port: 9, instance: 0 }];
     switch.set_clone_session(5, Some(CloneSession { replicas, ..CloneSession::default() }));
@@ -40,7 +40,7 @@ fn mirrors_are_copies_of_what_leaves() {
 }
 
 #[test]
-fn sides() {
+fn ports_belong_to_the_network_or_to_the_host() {
     let apply = "send_to_port((PortId_t)1); h.r.b = SelectByDirection(is_net_port(i.input_port), h.r.a, h.r.c);
         h.r.a = is_host_port(i.input_port) ? 8w1 : 0;";
     let mut switch = pna("", apply);
@@ -106,7 +106,7 @@ fn timers_are_restarted_by_calls() {
 }
 
 #[test]
-fn update_expire_info_is_both() {
+fn update_expire_info_restarts_the_timer_and_sets_its_time() {
     let locals = "action hit() { update_expire_info(h.r.b[0:0] == 1, h.r.b[1:1] == 1, (ExpireTimeProfileId_t)2); h.r.c = 1; }
         table t { key = { h.r.a: exact; } actions = { hit; NoAction; } pna_idle_timeout = PNA_IdleTimeout_t.AUTO_DELETE; }";
     let run = |flags: u8, seconds: u64| {
@@ -130,7 +130,7 @@ fn update_expire_info_is_both() {
 /// Externs of DPDK: a counter whose length is an argument, and an accelerator that the switch does
 /// not have.
 #[test]
-fn externs_of_dpdk() {
+fn counters_of_dpdk_take_a_length_and_accelerators_are_absent() {
     let mut switch = load(
         "#include <core.p4>
         #include <dpdk/pna.p4>
@@ -158,7 +158,7 @@ fn externs_of_dpdk() {
 }
 
 #[test]
-fn packages_of_the_user() {
+fn user_defined_packages_run_their_blocks_in_order() {
     let declarations = "#include <core.p4>
         header R { bit<8> a; bit<8> b; } struct H { R r; }
         parser P(packet_in p, out H h) { state start { p.extract(h.r); transition accept; } }";

@@ -43,7 +43,7 @@ fn pna_with_pre(pre: &str, apply: &str) -> Switch {
 }
 
 #[test]
-fn metadata_at_first() {
+fn metadata_have_their_initial_values() {
     let parser = "m.x = (bit<8>)(PortIdUint_t)i.input_port + (i.recirculated ? 8w100 : 0);";
     let apply = "send_to_port((PortId_t)1); h.r.a = m.x; h.r.b = (bit<8>)(PortIdUint_t)i.input_port;
         h.r.c = (bit<8>)(TimestampUint_t)i.timestamp; h.r.d = (i.parser_error == error.NoError ? 8w1 : 0)
@@ -60,7 +60,7 @@ fn metadata_at_first() {
 /// Section 5.6: slots are independent, the last call for a slot counts, and dropping does not
 /// affect mirroring.
 #[test]
-fn mirror_slots() {
+fn mirror_slots_are_independent() {
     let apply = "if (h.r.a[0:0] == 1) { mirror_packet((MirrorSlotId_t)0, (MirrorSessionId_t)5); }
         if (h.r.a[1:1] == 1) { mirror_packet((MirrorSlotId_t)0, (MirrorSessionId_t)6); }
         if (h.r.a[2:2] == 1) { mirror_packet((MirrorSlotId_t)1, (MirrorSessionId_t)5); }
@@ -90,7 +90,7 @@ fn mirror_slots() {
 
 /// Section 5.6 defines `packet_contents` of a session.
 #[test]
-fn mirrors_before_and_after_the_main_control() {
+fn a_session_mirrors_the_packet_before_or_after_the_main_control() {
     let apply = "mirror_packet((MirrorSlotId_t)0, (MirrorSessionId_t)5); mirror_packet((MirrorSlotId_t)1, (MirrorSessionId_t)6);
         h.r.a = 9; drop_packet();";
     let mut switch = pna("", "", apply);
@@ -106,7 +106,7 @@ fn mirrors_before_and_after_the_main_control() {
 /// Version 0.5 has a direction, a pass number and recirculation. The pre control runs between the
 /// parser and the main control.
 #[test]
-fn directions_and_passes() {
+fn the_pre_control_sees_directions_and_passes() {
     let pre = "m.x = h.r.a + (i.direction == PNA_Direction_t.HOST_TO_NET ? 8w100 : 0);
         if (i.pass == (PassNumber_t)0 && !i.loopedback && i.parser_error == error.NoError) { m.x = m.x + 1; } ";
     let apply = "h.r.b = m.x; h.r.c = h.r.c + (bit<8>)(PassNumberUint_t)i.pass;
@@ -121,7 +121,7 @@ fn directions_and_passes() {
 /// Section 7.1: the action parameters are given by name, or there are none. `add_entry_if` adds an
 /// entry only if its condition holds.
 #[test]
-fn entries_that_packets_add() {
+fn packets_add_entries_with_any_parameters() {
     let locals = |call: &str| {
         format!(
             "action two(bit<8> first, bit<16> second) {{ h.r.b = first; h.r.c = second[15:8]; h.r.d = second[7:0]; }}
@@ -149,7 +149,7 @@ fn entries_that_packets_add() {
 /// Entries of the control plane count for the size of the table. A full table accepts no entry
 /// until one is removed.
 #[test]
-fn added_entries_are_those_of_the_table() {
+fn added_entries_share_the_table_with_those_of_the_control_plane() {
     let locals = "action hit() { h.r.b = 1; } action other() { h.r.b = 2; }
         action miss() { AddEntryErrorStatus_t s = add_entry(\"hit\", (None){ }, (ExpireTimeProfileId_t)0); h.r.b = 100 + (bit<8>)s; }
         table t { key = { h.r.a: exact; } actions = { hit; other; @defaultonly miss; } default_action = miss();
@@ -166,7 +166,7 @@ fn added_entries_are_those_of_the_table() {
 /// Packets may write an entry that a packet added, through `@__ref` or through `rmw` of p4-spec
 /// pull request 1239.
 #[test]
-fn added_entries_that_packets_write() {
+fn packets_write_entries_that_packets_added() {
     for reference in ["@__ref bit<8>", "rmw bit<8>"] {
         let locals = format!(
             "action swap({reference} first) {{ bit<8> old = first; first = h.r.b; h.r.b = old; }}
@@ -215,7 +215,7 @@ fn entries_expire_as_the_table_says() {
 
 /// Version 0.5 has a separate property for automatic deletion.
 #[test]
-fn entries_that_are_deleted_in_version_0_5() {
+fn entries_are_deleted_by_a_property_in_version_0_5() {
     let text = "#include <core.p4>
         #include <dpdk/pna.p4>
         header R { bit<8> a; bit<8> b; } struct H { R r; } struct M { } struct None { }
@@ -239,7 +239,7 @@ fn entries_that_are_deleted_in_version_0_5() {
 
 /// `set_entry_expire_time_if` and other calls change the timer of the entry that was hit only.
 #[test]
-fn timers_of_the_entry_that_was_hit() {
+fn only_the_timer_of_the_entry_that_was_hit_changes() {
     let locals = "action hit() { set_entry_expire_time_if(h.r.b == 1, (ExpireTimeProfileId_t)2); h.r.c = 1; }
         action miss() { add_entry(\"hit\", (None){ }, (ExpireTimeProfileId_t)1); restart_expire_timer(); }
         table t { key = { h.r.a: exact; } actions = { hit; @defaultonly miss; } default_action = miss();
@@ -259,7 +259,7 @@ fn timers_of_the_entry_that_was_hit() {
 
 /// The hash is an algorithm of DPDK, and the control plane sets its key.
 #[test]
-fn toeplitz_hashes() {
+fn toeplitz_hashes_use_the_key_of_the_control_plane() {
     let apply = "Hash<bit<32>>(PNA_HashAlgorithm_t.TOEPLITZ) hash; apply { bit<32> v = hash.get_hash({ h.r.a, h.r.b });
         h.r.c = v[31:24]; h.r.d = v[7:0]; send_to_port((PortId_t)1); }";
     let text = format!(
@@ -296,7 +296,7 @@ fn flow_identifiers_differ() {
 
 /// Section 6: the externs are those of PSA.
 #[test]
-fn externs_of_psa() {
+fn externs_of_psa_have_the_same_results_in_pna() {
     let locals = "Hash<bit<16>>(PNA_HashAlgorithm_t.CRC16) hash; Checksum<bit<16>>(PNA_HashAlgorithm_t.ONES_COMPLEMENT16) sum;
         InternetChecksum() ck; Register<bit<8>, bit<8>>(2, 7) r; Random<bit<8>>(9, 9) random;
         Counter<bit<32>, bit<8>>(2, PNA_CounterType_t.BYTES) c; Meter<bit<8>>(2, PNA_MeterType_t.BYTES) meter_;";
@@ -335,7 +335,7 @@ fn externs_of_psa() {
 
 /// Section 6, and sections 7.6.3 and 7.7 of PSA: the default entry counts and meters too.
 #[test]
-fn direct_externs() {
+fn direct_externs_include_the_default_entry() {
     let locals = "DirectCounter<bit<32>>(PNA_CounterType_t.PACKETS_AND_BYTES) c; DirectMeter(PNA_MeterType_t.PACKETS) meter_;
         action run() { c.count(); h.r.b = meter_.execute() == PNA_MeterColor_t.GREEN ? 8w1 : 2; } action no() { }
         table t { key = { h.r.a: exact; } actions = { run; no; } default_action = run(); pna_direct_counter = c; pna_direct_meter = meter_; }";
@@ -369,7 +369,7 @@ fn direct_externs() {
 
 /// Section 7 defines `pna_implementation` and `pna_empty_group_action`.
 #[test]
-fn action_selectors() {
+fn an_empty_group_runs_the_action_that_the_table_names() {
     let locals = "ActionSelector(PNA_HashAlgorithm_t.CRC32, 8, 8) selector; action set(bit<8> v) { h.r.b = v; }
         table t { key = { h.r.a: exact; h.r.d: selector; } actions = { NoAction; set; }
             pna_implementation = selector; pna_empty_group_action = set(8w77); }";
@@ -390,7 +390,7 @@ fn action_selectors() {
 /// The deparser of later versions may write headers. With the `tc` architecture it also gets the
 /// socket buffer.
 #[test]
-fn later_deparsers() {
+fn deparsers_of_later_versions_may_write_headers() {
     let program = |include: &str, extra: &str| {
         load(&format!(
             "#include <core.p4>

@@ -77,7 +77,7 @@ fn packets_are_dropped_unless_sent() {
 }
 
 #[test]
-fn multicast() {
+fn multicast_makes_a_copy_per_replica() {
     let egress = "h.r.a = (bit<8>)(EgressInstanceUint_t)i.instance; h.r.b = i.packet_path == PSA_PacketPath_t.NORMAL_MULTICAST ? 8w1 : 0;";
     let ingress = "multicast(o, (MulticastGroup_t) 5);";
     let mut switch = Psa { ingress, egress, ..Psa::default() }.load();
@@ -111,7 +111,7 @@ fn clones_of_egress_are_the_packet_as_sent() {
 }
 
 #[test]
-fn resubmission_and_recirculation() {
+fn resubmitted_and_recirculated_packets_bring_metadata() {
     let ingress = "h.r.a = h.r.a + 1; if (i.packet_path == PSA_PacketPath_t.NORMAL) { o.resubmit = true; o.drop = false; }
         else { send_to_port(o, (PortId_t) 2); h.r.b = m.x; h.r.c = i.packet_path == PSA_PacketPath_t.RESUBMIT ? 8w1 : 0; }";
     let deparser = "if (psa_resubmit(i)) { resubmit_meta.v = 5; }";
@@ -151,7 +151,7 @@ fn internet_checksums_are_incremental() {
 }
 
 #[test]
-fn hashes_and_checksums() {
+fn hashes_and_checksums_cover_their_fields() {
     let locals = "Hash<bit<16>>(PSA_HashAlgorithm_t.CRC16) crc; Checksum<bit<16>>(PSA_HashAlgorithm_t.ONES_COMPLEMENT16) sum;";
     let ingress = "send_to_port(o, (PortId_t) 1); bit<16> v = crc.get_hash({ h.r.a, h.r.b }); h.r.c = v[7:0];
         v = crc.get_hash(16w100, { h.r.a, h.r.b }, 16w7); h.r.d = v[7:0];
@@ -164,7 +164,7 @@ fn hashes_and_checksums() {
 }
 
 #[test]
-fn registers_counters_and_random_numbers() {
+fn registers_and_counters_keep_state_and_random_numbers_stay_in_range() {
     let locals = "Register<bit<8>, bit<8>>(4, 50) r; Counter<bit<32>, bit<8>>(4, PSA_CounterType_t.PACKETS_AND_BYTES) c;
         Random<bit<8>>(3, 5) random;";
     let ingress = "send_to_port(o, (PortId_t) 1); h.r.b = r.read(h.r.a); r.write(h.r.a, h.r.b + 1); c.count(h.r.a); h.r.c = random.read();";
@@ -204,7 +204,7 @@ fn direct_counters_and_meters_run_where_the_action_calls_them() {
 }
 
 #[test]
-fn meters_and_digests() {
+fn meters_return_colours_and_digests_carry_structs() {
     let locals = "Meter<bit<8>>(2, PSA_MeterType_t.BYTES) meter_; Digest<Note> d;";
     let locals = &locals.replace("Digest<Note> d;", "Digest<Note>() d;");
     let ingress = "send_to_port(o, (PortId_t) 1); PSA_MeterColor_t color = meter_.execute(0, PSA_MeterColor_t.YELLOW);
@@ -236,7 +236,7 @@ fn user_metadata_stay_with_a_packet_that_goes_to_egress() {
 
 /// `targets/psa_switch/externs/psa_hash.cpp`, `build_buffer`: zeros are put in front.
 #[test]
-fn hashes_of_parts_of_bytes() {
+fn hashes_of_partial_bytes_are_padded_in_front() {
     let locals = "Hash<bit<16>>(PSA_HashAlgorithm_t.CRC16) crc;";
     let ingress = "send_to_port(o, (PortId_t) 1); bit<16> v = crc.get_hash({ h.r.a, h.r.b[3:0] });
         h.r.c = v[15:8]; h.r.d = v[7:0];";

@@ -105,7 +105,7 @@ fn model(sent: [u8; 4]) -> Vec<(u32, Vec<u8>)> {
 }
 
 #[test]
-fn packets_go_the_ways_of_the_specification() {
+fn packets_take_the_paths_of_the_specification() {
     let ingress = "bit<8> flags = i.packet_path == PSA_PacketPath_t.NORMAL ? h.r.a : h.r.b; bool quiet = h.r.d >= 3;
         if (quiet) { flags = 0; }
         bit<32> chosen = (bit<32>)flags[7:6];

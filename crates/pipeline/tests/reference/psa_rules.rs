@@ -23,7 +23,7 @@ fn both(program: Psa<'_>) -> [Switch; 2] {
 
 /// Section 6.2: the order is clone, drop, resubmit, multicast, unicast.
 #[test]
-fn precedence_after_ingress() {
+fn clone_and_drop_precede_the_other_paths_after_ingress() {
     // The bits of the first byte are clone, drop, resubmit and multicast. The port is always 1.
     let ingress = "if (i.packet_path == PSA_PacketPath_t.NORMAL) {
             o.clone = h.r.a[0:0] == 1; o.clone_session_id = (CloneSessionId_t) 8; o.drop = h.r.a[1:1] == 1;
@@ -53,7 +53,7 @@ fn precedence_after_ingress() {
 
 /// Section 6.5: the order is clone, drop, recirculation, unicast.
 #[test]
-fn precedence_after_egress() {
+fn clone_and_drop_precede_recirculation_after_egress() {
     let ingress = "if (i.packet_path != PSA_PacketPath_t.RECIRCULATE) {
             send_to_port(o, h.r.a[2:2] == 1 ? PSA_PORT_RECIRCULATE : (PortId_t) 1); } else { send_to_port(o, (PortId_t) 2); h.r.a = 0; }";
     let egress = "if (i.packet_path == PSA_PacketPath_t.NORMAL_UNICAST) {
@@ -79,7 +79,7 @@ fn precedence_after_egress() {
 /// Section 6.2.1: a group may include the CPU port and the recirculation port, and the copies keep
 /// the class of service.
 #[test]
-fn multicast_to_every_kind_of_port() {
+fn multicast_groups_may_have_every_kind_of_port() {
     let ingress = "if (i.packet_path == PSA_PacketPath_t.NORMAL) { multicast(o, (MulticastGroup_t) 5); o.class_of_service = (ClassOfService_t) 3; }
         else { send_to_port(o, (PortId_t) 7); h.r.d = i.ingress_port == PSA_PORT_RECIRCULATE ? 8w9 : 0; }";
     let egress = "h.r.a = (bit<8>)(EgressInstanceUint_t)i.instance; h.r.b = (bit<8>)(ClassOfServiceUint_t)i.class_of_service;
@@ -102,7 +102,7 @@ fn multicast_to_every_kind_of_port() {
 
 /// Section 6.8: a session has any number of copies, a class of service and a length.
 #[test]
-fn clone_sessions() {
+fn a_clone_session_has_copies_a_class_and_a_length() {
     let ingress = "if (i.packet_path == PSA_PacketPath_t.NORMAL) { o.clone = true; o.clone_session_id = (CloneSessionId_t) 8; }
         else { send_to_port(o, (PortId_t) 7); }";
     let egress = "h.r.a = (bit<8>)(EgressInstanceUint_t)i.instance; h.r.b = (bit<8>)(ClassOfServiceUint_t)i.class_of_service;
@@ -127,7 +127,7 @@ fn clone_sessions() {
 
 /// Section 6.1: a packet that was recirculated and then resubmitted has the recirculation port.
 #[test]
-fn resubmitted_after_recirculation() {
+fn a_packet_that_is_resubmitted_after_recirculation_keeps_its_port() {
     let ingress = "if (i.packet_path == PSA_PacketPath_t.NORMAL) { send_to_port(o, PSA_PORT_RECIRCULATE); }
         else if (i.packet_path == PSA_PacketPath_t.RECIRCULATE) { o.drop = false; o.resubmit = true; }
         else { send_to_port(o, (PortId_t) 1); h.r.a = i.ingress_port == PSA_PORT_RECIRCULATE ? 8w1 : 2; }";
@@ -137,7 +137,7 @@ fn resubmitted_after_recirculation() {
 
 /// Sections 6.1 and 6.4 define the initial values of metadata.
 #[test]
-fn initial_values() {
+fn metadata_have_their_initial_values() {
     let ingress = "h.r.a = (o.class_of_service == (ClassOfService_t) 0 ? 8w1 : 0) + (o.clone ? 8w0 : 2) + (o.drop ? 8w4 : 0)
             + (o.resubmit ? 8w0 : 8) + (o.multicast_group == (MulticastGroup_t) 0 ? 8w16 : 0)
             + (i.parser_error == error.NoError ? 8w32 : 0) + (i.packet_path == PSA_PacketPath_t.NORMAL ? 8w64 : 0);
@@ -154,7 +154,7 @@ fn initial_values() {
 
 /// Section 6.4.5: the egress parser has an error of its own.
 #[test]
-fn errors_of_the_egress_parser() {
+fn the_egress_parser_has_its_own_error() {
     let ingress = "h.r.setInvalid(); send_to_port(o, (PortId_t) 5);";
     let egress = "bool failed = i.parser_error == error.PacketTooShort; h.r.setValid(); h.r.a = failed ? 8w1 : 0; h.r.b = 0; h.r.c = 0; h.r.d = 0;";
     for mut switch in both(Psa { ingress, egress, ..Psa::default() }) {
@@ -165,7 +165,7 @@ fn errors_of_the_egress_parser() {
 
 /// Section 4.1: the types in headers have the same numbers.
 #[test]
-fn conversions_to_and_from_headers() {
+fn conversions_to_and_from_headers_keep_the_numbers() {
     let ingress = "send_to_port(o, psa_PortId_header_to_int((PortIdInHeader_t)(PortIdInHeaderUint_t)((bit<32>)h.r.a)));
         o.class_of_service = psa_ClassOfService_header_to_int((ClassOfServiceInHeader_t)h.r.b);
         MulticastGroup_t g = psa_MulticastGroup_header_to_int((MulticastGroupInHeader_t)(MulticastGroupInHeaderUint_t)0);
@@ -182,7 +182,7 @@ fn conversions_to_and_from_headers() {
 
 /// Section 7.4 defines each algorithm, without and with a range.
 #[test]
-fn hashes() {
+fn every_algorithm_hashes_with_and_without_a_range() {
     let data = [0x12_u8, 0x34, 0x56];
     let crc32 = CrcParameters::CRC32.checksum(&data);
     for (algorithm, expected) in [
@@ -215,7 +215,7 @@ fn hashes() {
 
 /// Section 7.5.1: a checksum covers all data since `clear`.
 #[test]
-fn checksums_over_several_updates() {
+fn a_checksum_covers_all_updates_since_clear() {
     let locals = "Checksum<bit<16>>(PSA_HashAlgorithm_t.CRC16) sum;";
     let ingress = "send_to_port(o, (PortId_t) 1); sum.update(h.r.d); sum.clear(); sum.update(h.r.a); sum.update({ h.r.b, h.r.c });
         bit<16> v = sum.get(); h.r.a = v[15:8]; h.r.b = v[7:0];";
@@ -226,7 +226,7 @@ fn checksums_over_several_updates() {
 
 /// Sections 7.6 to 7.8: an index beyond the end counts, meters and writes nothing.
 #[test]
-fn indices_beyond_the_end() {
+fn an_index_beyond_the_end_has_no_effect() {
     let locals = "Counter<bit<32>, bit<8>>(2, PSA_CounterType_t.BYTES) c; Meter<bit<8>>(2, PSA_MeterType_t.PACKETS) meter_;
         Register<bit<8>, bit<8>>(2, 7) r;";
     let ingress = "send_to_port(o, (PortId_t) 1); c.count(h.r.a); r.write(h.r.a, 9); h.r.b = r.read(0) + r.read(1);
@@ -242,7 +242,7 @@ fn indices_beyond_the_end() {
 
 /// Section 7.7: meters are colour-aware or colour-blind, and count packets or bytes.
 #[test]
-fn meters() {
+fn meters_respect_colours_and_count_packets_or_bytes() {
     let locals = "Meter<bit<8>>(3, PSA_MeterType_t.PACKETS) packets; Meter<bit<8>>(3, PSA_MeterType_t.BYTES) bytes;";
     let ingress = "send_to_port(o, (PortId_t) 1); PSA_MeterColor_t colour = PSA_MeterColor_t.RED;
         if (h.r.a == 0) { colour = packets.execute(h.r.b); } else if (h.r.a == 1) { colour = bytes.execute(h.r.b); }
@@ -271,7 +271,7 @@ fn meters() {
 
 /// Section 7.8: elements have any type, and an initial value.
 #[test]
-fn registers_of_structs() {
+fn registers_may_have_structs_and_initial_values() {
     let locals = "Register<Note, bit<8>>(2, { 8w40 }) notes; Register<bool, bit<8>>(2) flags;";
     let ingress = "send_to_port(o, (PortId_t) 1); Note n = notes.read(1); h.r.b = n.v; n.v = n.v + 1; notes.write(1, n);
         h.r.c = flags.read(0) ? 8w1 : 0; flags.write(0, true);";
@@ -283,7 +283,7 @@ fn registers_of_structs() {
 
 /// Section 7.9: every value of the range occurs, including its ends.
 #[test]
-fn random_numbers() {
+fn random_numbers_include_both_ends_of_their_range() {
     let locals = "Random<bit<16>>(250, 258) random;";
     let ingress = "send_to_port(o, (PortId_t) 1); bit<16> v = random.read(); h.r.a = v[15:8]; h.r.b = v[7:0];";
     let mut switch = Psa { locals, ingress, ..Psa::default() }.load();
@@ -298,7 +298,7 @@ fn random_numbers() {
 /// Section 7.12: a hash of the selector keys chooses the member, and psa_switch uses all bits of
 /// it. An empty group without its own action runs `NoAction`.
 #[test]
-fn action_selectors() {
+fn a_selector_chooses_a_member_by_the_hash_of_its_keys() {
     let locals = "ActionSelector(PSA_HashAlgorithm_t.CRC16, 8, 4) selector;
         action set(bit<8> v) { h.r.b = v; }
         table t { key = { h.r.a: exact; h.r.d: selector; h.r.c: selector; } actions = { NoAction; set; }
@@ -342,7 +342,7 @@ fn action_selectors() {
 /// Section 7.2.1: a hit restarts the timer. The control plane is notified once, and the entry
 /// stays.
 #[test]
-fn idle_entries_are_reported() {
+fn an_idle_entry_is_reported_once_and_stays() {
     let locals =
         "action yes() { h.r.b = 1; } table t { key = { h.r.a: exact; } actions = { yes; NoAction; }
         psa_idle_timeout = PSA_IdleTimeout_t.NOTIFY_CONTROL; }";
@@ -367,7 +367,7 @@ fn idle_entries_are_reported() {
 
 /// Section 7.13: the digests of several instances are in the order in which they were made.
 #[test]
-fn digests_of_the_deparser() {
+fn digests_of_the_deparser_keep_their_order() {
     let program = Psa {
         ingress: "send_to_port(o, (PortId_t) 1);",
         deparser_locals: "Digest<Note>() first; Digest<bit<8>>() second;",
@@ -391,7 +391,7 @@ fn digests_of_the_deparser() {
 
 /// P4_16 specification, section 13.11: the control plane sets the members of a value set.
 #[test]
-fn value_sets() {
+fn value_sets_match_the_members_of_the_control_plane() {
     let text = "#include <core.p4>
         #include <bmv2/psa.p4>
         header R { bit<8> a; bit<8> b; } struct H { R r; } struct M { } struct Key { bit<8> a; bit<8> b; }

@@ -17,7 +17,7 @@ fn followed(program: Psa<'_>) -> Switch {
 /// `targets/psa_switch/externs/psa_checksum.cpp`: only the last update counts, and leading zero
 /// bytes do not.
 #[test]
-fn checksums_can_be_those_of_psa_switch() {
+fn only_the_last_update_of_a_checksum_counts() {
     let locals = "Checksum<bit<32>>(PSA_HashAlgorithm_t.CRC32) crc;";
     let ingress = "send_to_port(o, (PortId_t) 1); crc.update({ h.r.a, h.r.b }); crc.update({ h.r.c, h.r.d });
         bit<32> v = crc.get(); h.r.a = v[31:24]; h.r.b = v[23:16]; h.r.c = v[15:8]; h.r.d = v[7:0];";
@@ -42,7 +42,7 @@ fn psa_switch_forgets_the_port_of_a_resubmitted_packet() {
 /// `PsaSwitch::ingress_thread`: `continue` comes before the deparser, and `reset_metadata` before
 /// resubmission.
 #[test]
-fn resubmitted_packets_are_not_deparsed_and_bring_no_metadata() {
+fn resubmitted_packets_are_not_deparsed_and_lose_their_metadata() {
     let ingress =
         "if (i.packet_path == PSA_PacketPath_t.NORMAL) { o.resubmit = true; o.drop = false; }
         else { send_to_port(o, (PortId_t) 2); h.r.a = m.x; h.r.b = runs.read(0); }";
@@ -71,7 +71,7 @@ fn resubmitted_packets_are_not_deparsed_and_bring_no_metadata() {
 
 /// `reset_metadata` is called for recirculation and for both kinds of clones.
 #[test]
-fn recirculated_packets_and_clones_bring_no_metadata() {
+fn recirculated_packets_and_clones_lose_their_metadata() {
     let recirculating = Psa {
         ingress: "if (i.packet_path == PSA_PacketPath_t.NORMAL) { send_to_port(o, PSA_PORT_RECIRCULATE); }
             else { send_to_port(o, (PortId_t) 2); h.r.a = m.y; }",
@@ -135,7 +135,7 @@ fn parameters_of_one_type_are_one_variable() {
 
 /// `psa_internet_checksum.cpp`: `init` clears the sum, but the start of a block does not.
 #[test]
-fn checksums_remember_from_packet_to_packet() {
+fn internet_checksums_keep_their_sum_between_packets() {
     let program = Psa {
         locals: "InternetChecksum() ck;",
         ingress:
@@ -153,7 +153,7 @@ fn checksums_remember_from_packet_to_packet() {
 
 /// `PSA_InternetChecksum::subtract` ends when the remaining data is zero.
 #[test]
-fn nothing_taken_out_of_nothing_is_nothing() {
+fn subtracting_zeros_does_not_change_an_internet_checksum() {
     let program = Psa {
         locals: "InternetChecksum() ck;",
         ingress: "send_to_port(o, (PortId_t) 1); ck.clear(); ck.subtract({ 16w0, h.r.a, h.r.b }); bit<16> sum = ck.get();
@@ -169,7 +169,7 @@ fn nothing_taken_out_of_nothing_is_nothing() {
 
 /// `Counter::increment_counter` uses `Packet::get_ingress_length`.
 #[test]
-fn bytes_are_those_that_were_received() {
+fn counters_add_the_received_bytes() {
     let program = Psa {
         ingress: "h.r.setInvalid(); send_to_port(o, (PortId_t) 1);",
         egress_locals: "Counter<bit<32>, bit<8>>(1, PSA_CounterType_t.BYTES) c;",
@@ -236,7 +236,7 @@ fn clones_to_the_cpu_need_no_configuration() {
 /// `backends/bmv2/psa_switch/midend.cpp` makes no state for it, and `ParseState::find_next_state`
 /// of `src/bm_sim/parser.cpp` then ends the parser.
 #[test]
-fn psa_switch_has_no_error_for_a_select_that_nothing_fits() {
+fn a_select_without_a_matching_case_is_no_error() {
     let program = Psa {
         transition: "select(h.r.a) { 1: accept; }",
         ingress: "send_to_port(o, (PortId_t) 2); h.r.b = i.parser_error == error.NoError ? 8w1 : 0;

@@ -149,7 +149,7 @@ fn a_checksum_wider_than_its_field_is_never_right() {
 
 /// p4c's `backends/bmv2/common/control.h`: a table of size 0 has the default size.
 #[test]
-fn a_size_of_zero_is_no_size() {
+fn a_size_of_zero_means_the_default_size() {
     let mut switch = program(
         "action set(bit<8> value) { h.r.c = value; }
         table t { key = { h.r.a: exact; } actions = { set; } size = 0; }
@@ -208,7 +208,7 @@ fn egress_sees_the_length_that_ingress_left() {
 }
 
 #[test]
-fn packets_that_go_round_keep_the_fields_of_the_list() {
+fn resubmitted_and_recirculated_packets_keep_the_fields_of_the_list() {
     let ingress = "if (m.f1 == 0) { s.egress_spec = 2; } else { s.egress_spec = 3; }
         m.f1 = 1; m.f2 = 1; h.b.setInvalid();";
     let resubmit = format!(

@@ -29,7 +29,7 @@ const DECLARATIONS: &str = "error { Mine }
 /// core.p4. The error of a varbit field that does not fill whole bytes is ParserInvalidArgument.
 /// The error of a lookahead or advance beyond the end is PacketTooShort.
 #[test]
-fn errors_of_the_parser() {
+fn a_parser_error_ends_the_parser_and_keeps_extracted_headers() {
     let program = V1model {
         declarations: DECLARATIONS,
         parser: "state start { b.extract(h.h); transition select(h.h.a) {
@@ -89,7 +89,7 @@ fn errors_of_the_parser() {
 /// elements are invalid, and zero once they are made valid. A union has one valid header, and a
 /// stack of unions moves whole unions.
 #[test]
-fn stacks_and_unions() {
+fn stacks_move_elements_and_unions_have_one_valid_header() {
     let program = V1model {
         declarations: DECLARATIONS,
         parser: "state start { b.extract(h.h); transition select(h.h.a) {
@@ -156,7 +156,7 @@ fn stacks_and_unions() {
 /// `actions.cpp`, `expressions.cpp`, `data.h`: numbers are unbounded until the casts and masks of
 /// p4c truncate them.
 #[test]
-fn arithmetic() {
+fn arithmetic_is_unbounded_until_a_cast() {
     let program = V1model {
         declarations: DECLARATIONS,
         parser: "state start { b.extract(h.h); transition accept; }",
@@ -207,7 +207,7 @@ fn arithmetic() {
 /// In BMv2, errors and enumerations without an underlying type are numbers in the order of
 /// declaration, also in keys of tables.
 #[test]
-fn keys_of_enumerations_and_errors() {
+fn enumerations_and_errors_are_numbers_in_keys() {
     let program = V1model {
         declarations: "enum Kind { A, B, C } enum bit<8> Code { X = 5, Y = 9 }
             header h_t { Code a; bit<8> b; bit<8> c; bit<8> d; }
@@ -243,7 +243,7 @@ fn keys_of_enumerations_and_errors() {
 /// A control with two instances, or one that is applied with other extern objects, has separate
 /// tables and actions each time (`frontends/p4/inlining.cpp` of p4c).
 #[test]
-fn controls_with_extern_objects() {
+fn each_instance_of_a_control_has_its_own_tables() {
     let program = V1model {
         declarations: "header h_t { bit<8> a; bit<8> b; bit<8> c; bit<8> d; }
             struct H { h_t h; } struct M { }
@@ -276,7 +276,7 @@ fn controls_with_extern_objects() {
 /// the maximum and added to the base. A wrong checksum sets `checksum_error`. A resubmitted packet
 /// has instance type 6 and the fields of its list.
 #[test]
-fn checksums_hashes_and_resubmission() {
+fn checksums_and_hashes_concatenate_fields_as_bits() {
     let declarations = "header eth_t { bit<48> dst; bit<48> src; bit<16> type; }
         header ip_t { bit<4> v; bit<4> ihl; bit<8> tos; bit<16> len; bit<16> id; bit<3> fl;
             bit<13> off; bit<8> ttl; bit<8> proto; bit<16> csum; bit<32> src; bit<32> dst;
@@ -347,7 +347,7 @@ fn checksums_hashes_and_resubmission() {
 /// right. `out` and `inout` arguments are copied out in that order, also at `exit`. `&&` and `||`
 /// evaluate the second operand only if it counts.
 #[test]
-fn order_of_evaluation() {
+fn operands_and_arguments_are_evaluated_from_left_to_right() {
     let program = V1model {
         declarations: "header h_t { bit<8> a; bit<8> b; bit<8> c; bit<8> d; }
             struct H { h_t h; h_t g; h_t[3] st; } struct M { }
@@ -421,7 +421,7 @@ fn order_of_evaluation() {
 /// then resubmission, the multicast group, the drop port, and finally one port. A clone of egress
 /// is made before the packet is dropped.
 #[test]
-fn several_ways_out_at_once() {
+fn clones_leave_before_the_packet_itself() {
     let program = V1model {
         declarations: "header h_t { bit<8> a; bit<8> b; bit<16> c; }
             struct H { h_t h; } struct M { @field_list(1) bit<8> x; bit<8> y; }",

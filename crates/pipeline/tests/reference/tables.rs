@@ -51,7 +51,7 @@ fn range(low: u128, high: u128) -> FieldMatch {
 }
 
 #[test]
-fn exact_keys() {
+fn all_exact_keys_must_match() {
     let mut switch =
         table("h.r.key: exact; h.r.other: exact;", "default_action = set(99);", "t.apply();");
     assert_eq!(result(&mut switch, 1, 2), 99);
@@ -84,7 +84,7 @@ fn the_largest_priority_wins() {
 }
 
 #[test]
-fn optional_keys() {
+fn an_optional_key_may_be_omitted() {
     let mut switch = table("h.r.key: optional; h.r.other: exact;", "", "t.apply();");
     add(&mut switch, vec![exact(5), exact(1)], 2, 7);
     add(&mut switch, vec![FieldMatch::Any, exact(1)], 1, 8);
@@ -93,7 +93,7 @@ fn optional_keys() {
 }
 
 #[test]
-fn ranges_of_signed_keys() {
+fn a_range_of_a_signed_key_may_include_negative_numbers() {
     let mut switch = V1model {
         declarations: "header R { int<8> key; bit<8> result; } struct H { R r; } struct M {}",
         parser: "state start { b.extract(h.r); transition accept; }",
@@ -111,7 +111,7 @@ fn ranges_of_signed_keys() {
 }
 
 #[test]
-fn entries_of_the_program() {
+fn constant_entries_match_by_order_or_by_prefix_length() {
     let entries = "const entries = { 1: set(10); 2: set(20); }";
     let mut switch = table("h.r.key: exact;", entries, "t.apply();");
     assert_eq!([1, 2, 3].map(|key| result(&mut switch, key, 0)), [10, 20, 0]);
@@ -134,7 +134,7 @@ fn entries_of_the_program() {
 }
 
 #[test]
-fn hit_miss_and_action_run() {
+fn a_table_reports_the_hit_and_the_action() {
     let apply = "if (t.apply().hit) { h.r.other = 1; } else { h.r.other = 2; }";
     let mut switch = table("h.r.key: exact;", "", apply);
     add(&mut switch, vec![exact(1)], 0, 5);
@@ -148,7 +148,7 @@ fn hit_miss_and_action_run() {
 }
 
 #[test]
-fn the_default_action_can_be_set_and_put_back() {
+fn the_default_action_can_be_set_and_reset() {
     let mut switch = table("h.r.key: exact;", "default_action = set(1);", "t.apply();");
     let id = switch.table_named("t").expect("table");
     let other = call(&switch, "t", "add", &[3]);
@@ -161,7 +161,7 @@ fn the_default_action_can_be_set_and_put_back() {
 }
 
 #[test]
-fn entries_are_checked() {
+fn a_malformed_entry_is_refused() {
     let switch = table("h.r.key: ternary; h.r.other: exact;", "size = 2;", "t.apply();");
     let id = switch.table_named("t").expect("table");
     let good = call(&switch, "t", "set", &[1]);
@@ -324,7 +324,7 @@ fn selectors_spread_packets_over_the_members_of_a_group() {
 }
 
 #[test]
-fn one_shot_groups_and_what_a_profile_refuses() {
+fn a_profile_accepts_one_shot_groups_and_refuses_direct_actions() {
     let mut switch = selector();
     let action = |switch: &Switch, value| call(switch, "t", "set", &[value]);
     let part = |action, weight| WeightedAction { action, weight, watch_port: None };
@@ -364,7 +364,7 @@ fn direct_counters_of_v1model_count_every_hit() {
 }
 
 #[test]
-fn idle_entries_are_told_once_per_timeout() {
+fn an_idle_entry_is_reported_once_per_timeout() {
     let mut switch = table("h.r.key: exact;", "support_timeout = true;", "t.apply();");
     let id = switch.table_named("t").expect("table");
     let action: ActionCall = call(&switch, "t", "set", &[1]);

@@ -21,7 +21,7 @@ fn session(port: u32) -> Option<CloneSession> {
 }
 
 #[test]
-fn unicast_and_drop() {
+fn a_packet_leaves_through_its_port_or_is_dropped() {
     let ingress =
         "apply { if (h.r.a == 0) { mark_to_drop(s); } else { s.egress_spec = (bit<9>)h.r.a; } }";
     let mut switch = program(ingress, "");
@@ -35,7 +35,7 @@ fn unicast_and_drop() {
 }
 
 #[test]
-fn mark_to_drop_takes_multicast_back_and_is_taken_back() {
+fn mark_to_drop_cancels_multicast_and_a_port_cancels_it() {
     let mut switch = program("apply { s.mcast_grp = 1; mark_to_drop(s); }", "");
     switch.set_multicast_group(1, vec![replica(1, 0)]);
     assert_eq!(outputs(&mut switch, 0, &[0; 3]), []);
@@ -44,7 +44,7 @@ fn mark_to_drop_takes_multicast_back_and_is_taken_back() {
 }
 
 #[test]
-fn mark_to_drop_without_argument() {
+fn mark_to_drop_needs_no_argument() {
     let mut switch = V1model {
         declarations: &format!(
             "{HEADERS} control Inner(inout H h, inout standard_metadata_t t) {{ apply {{ if (h.r.a == 1) {{ mark_to_drop(); }} }} }}"
@@ -103,7 +103,7 @@ fn field_lists_may_be_named() {
 }
 
 #[test]
-fn data_of_the_older_functions_is_kept() {
+fn the_data_of_the_older_functions_is_kept() {
     let ingress = "apply { s.egress_spec = 1; if (s.instance_type == 0) { m.kept = 1; m.lost = 2; resubmit({ m.lost, s.ingress_port }); }
         h.r.a = m.kept; h.r.b = m.lost; h.r.c = (bit<8>)s.ingress_port; }";
     let mut switch = program(ingress, "");
@@ -153,7 +153,7 @@ fn resubmitted_packets_start_again_as_received() {
 }
 
 #[test]
-fn recirculated_packets_come_as_they_left() {
+fn recirculated_packets_arrive_as_they_left() {
     let egress = "apply { h.r.a = h.r.a + 1; if (m.kept < 3) { m.kept = m.kept + 1; recirculate_preserving_field_list(1); }
         h.r.b = (bit<8>)s.packet_length; }";
     let mut switch =
@@ -162,7 +162,7 @@ fn recirculated_packets_come_as_they_left() {
 }
 
 #[test]
-fn a_packet_that_never_ends_is_an_error() {
+fn endless_resubmission_is_an_error() {
     let mut switch = program("apply { resubmit_preserving_field_list(1); }", "");
     let error = switch.process(0, &[0; 3], Duration::ZERO).expect_err("endless");
     assert!(matches!(error, RunError::PassLimit(_)));
@@ -170,7 +170,7 @@ fn a_packet_that_never_ends_is_an_error() {
 
 /// Thousands of copies wait at a time. Taking one of them must not visit the others.
 #[test]
-fn a_large_group_costs_in_proportion() {
+fn the_cost_of_a_group_is_proportional_to_its_size() {
     let mut switch = program("apply { s.mcast_grp = 1; }", "");
     switch.set_multicast_group(1, (0..8_000).map(|port| replica(port, 1)).collect());
     let outputs = outputs(&mut switch, 0, &[0; 3]);
@@ -179,7 +179,7 @@ fn a_large_group_costs_in_proportion() {
 
 /// Each of ten copies makes ten more, four times over. A copy is dequeued as fast as when few wait.
 #[test]
-fn copies_that_make_copies_cost_in_proportion() {
+fn the_cost_of_copies_of_copies_is_proportional_to_their_number() {
     let egress =
         "apply { if (m.kept < 3) { m.kept = m.kept + 1; recirculate_preserving_field_list(1); } }";
     let mut switch = program("apply { s.mcast_grp = 1; }", egress);
@@ -189,7 +189,7 @@ fn copies_that_make_copies_cost_in_proportion() {
 }
 
 #[test]
-fn truncation_and_packet_length() {
+fn truncation_does_not_change_the_packet_length_field() {
     let egress = "apply { truncate(4); h.r.b = (bit<8>)s.packet_length; }";
     let mut switch =
         program("apply { s.egress_spec = 1; h.r.setInvalid(); h.r.setValid(); }", egress);
@@ -200,7 +200,7 @@ fn truncation_and_packet_length() {
 }
 
 #[test]
-fn truncation_at_ingress_stays_with_the_packet_and_the_smallest_length_counts() {
+fn truncation_at_ingress_is_kept_and_the_smallest_length_counts() {
     let both = |ingress: &str, egress: &str| {
         let ingress = format!("apply {{ s.egress_spec = 1; {ingress} }}");
         let mut switch = program(&ingress, &format!("apply {{ {egress} }}"));
@@ -250,7 +250,7 @@ fn ipv4_checksums_are_verified_and_updated() {
 }
 
 #[test]
-fn checksums_over_the_payload() {
+fn checksums_may_cover_the_payload() {
     let mut switch = V1model {
         declarations: "header U { bit<16> a; bit<16> sum; } struct H { U u; } struct M {}",
         parser: "state start { b.extract(h.u); transition accept; }",
@@ -267,7 +267,7 @@ fn checksums_over_the_payload() {
 }
 
 #[test]
-fn hashes() {
+fn each_algorithm_hashes_the_valid_fields() {
     let fields: String = (1..=9).map(|i| format!("bit<8> d{i}; ")).collect();
     let list = (1..=9).map(|i| format!("h.n.d{i}")).collect::<Vec<_>>().join(", ");
     let declarations = format!(
@@ -328,7 +328,7 @@ fn registers_keep_values_between_packets() {
 }
 
 #[test]
-fn counters() {
+fn counters_count_packets_and_bytes() {
     let ingress = "counter<bit<8>>(3, CounterType.packets_and_bytes) c; apply { c.count(h.r.a); }";
     let mut switch = program(ingress, "");
     for bytes in [&[1, 0, 0][..], &[1, 0, 0, 0], &[2, 0, 0], &[3, 0, 0]] {
@@ -440,7 +440,7 @@ V1Switch(P(), V(), I(), E(), V(), D()) main;",
 }
 
 #[test]
-fn the_trace_tells_what_happened_in_order() {
+fn the_trace_lists_events_in_order() {
     let ingress = "action set(bit<9> port) { s.egress_spec = port; log_msg(\"to {}\", { port }); }
         table t { key = { h.r.a: exact; } actions = { set; NoAction; } }
         apply { t.apply(); h.r.b = 5; }";
@@ -482,7 +482,7 @@ fn the_trace_tells_what_happened_in_order() {
 }
 
 #[test]
-fn reset_goes_back_to_the_program() {
+fn reset_restores_the_initial_state() {
     let ingress = "register<bit<8>, bit<32>>(4) r; action set(bit<8> v) { h.r.b = v; }
         table t { key = { h.r.a: exact; } actions = { set; } } apply { t.apply(); r.write(0, 1); }";
     let mut switch = program(ingress, "");
