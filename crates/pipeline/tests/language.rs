@@ -214,7 +214,7 @@ fn keys_and_arguments_may_apply_tables() {
         action both(in bool x, in bool y) { if (x != y) { h.h.b = 66; } }";
     assert_eq!(fields("", tables, "two.apply();"), [1, 2, 11, 5]);
     assert_eq!(fields("", tables, "h.h.a = 9; two.apply();"), [9, 2, 12, 4]);
-    // The first application is a hit; its action does not change the key of the second.
+    // The first application is a hit, and its action does not change the key of the second.
     assert_eq!(fields("", tables, "both(one.apply().hit, one.apply().miss);"), [1, 66, 3, 6]);
     assert_eq!(
         fields("", tables, "h.h.b = one.apply().hit ? (one.apply().miss ? 8w1 : 8w2) : 8w3;"),

@@ -44,7 +44,7 @@ const DECLARATIONS: &str = "
     T pick<T>(in bool q, in T x, in T y) { if (q) { return x; } return y; }
 ";
 
-/// The place of a text in a program.
+/// The place in a program at which a text stands.
 #[derive(Clone, Copy, Debug)]
 enum Place {
     /// The statements of ingress.
@@ -818,7 +818,8 @@ fn program(place: Place, declarations: &str, text: &str) -> String {
     .text()
 }
 
-/// Compiles a program and runs packets whose fifth byte, from 5 on, is the position of a case.
+/// Compiles a program and runs a packet for each case. The fifth byte of the packet, which counts
+/// from 5, selects the case.
 fn runs(source: &str, cases: &[&Runs]) {
     let compiled = p4lang::compile_text("t.p4", source, &Options::default(), &MemoryFiles::new());
     let messages = compiled.messages(Style::Plain);

@@ -116,7 +116,7 @@ impl Both {
     /// Processes a packet on both switches and returns the outcome.
     ///
     /// # Panics
-    /// If the outcomes differ.
+    /// Panics if the outcomes differ.
     pub(crate) fn packet(&mut self, port: u32, packet: &[u8]) -> Result<Vec<Output>, RunError> {
         self.now += Duration::from_micros(17);
         let expected = self.interpreted.process(port, packet, self.now);
@@ -138,7 +138,7 @@ impl Both {
     /// the number of packets that left.
     ///
     /// # Panics
-    /// If the outcomes differ.
+    /// Panics if the outcomes differ.
     pub(crate) fn batch(&mut self, packets: &[(u32, Vec<u8>)]) -> usize {
         self.now += Duration::from_micros(17);
         let borrowed: Vec<(u32, &[u8])> =
@@ -197,7 +197,7 @@ impl Both {
     /// Returns the number of digests that each switch sent since the last call.
     ///
     /// # Panics
-    /// If the digests differ.
+    /// Panics if the digests differ.
     pub(crate) fn digests(&mut self) -> usize {
         let expected = self.interpreted.take_digests();
         assert_eq!(expected, self.worker.take_digests());

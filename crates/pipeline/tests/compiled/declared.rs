@@ -1,5 +1,5 @@
-//! Generated programs use everything that the architecture files declare. A new extern that the
-//! grammar lacks fails here.
+//! Tests that generated programs use everything that the architecture files declare. The test fails
+//! for a new extern that the grammar lacks.
 
 use crate::differential::Case;
 use p4lang::ast::{DeclarationId, DeclarationKind, ExpressionId, Program};
@@ -11,10 +11,11 @@ use rand::rngs::ChaCha8Rng;
 use rand::{RngExt, SeedableRng};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Programs that together must use all of it.
+/// The number of programs, which together must use everything.
 const PROGRAMS: u64 = 2000;
 
-/// Files of architectures that machine code has, with definitions that change what they declare.
+/// The files of the architectures that machine code supports, with macros that change what they
+/// declare.
 const FILES: [&str; 9] = [
     "#define V1MODEL_VERSION 20180101\n#include <v1model.p4>",
     "#define V1MODEL_VERSION 20200408\n#include <v1model.p4>",
@@ -27,7 +28,7 @@ const FILES: [&str; 9] = [
     "#include <dpdk/pna.p4>",
 ];
 
-/// Declarations that have no effect on packets, with the reason.
+/// Declarations that have no effect on packets, each with the reason.
 const IMPOSSIBLE: [(&str, &str); 2] = [
     (
         "static_assert/1",
@@ -109,8 +110,9 @@ fn used(program: &Program, checked: &Checked<'_>) -> BTreeSet<DeclarationId> {
     used
 }
 
-/// A generated program. The first choices are its architecture, whether it is of an older version,
-/// and whether it is simple: all architectures and versions take turns, and no program is simple.
+/// Returns a generated program. The first choices are its architecture, whether it is of an older
+/// version, and whether it is simple. All architectures and versions take turns, and no program is
+/// simple.
 fn case(seed: u64) -> Case {
     let mut random = ChaCha8Rng::seed_from_u64(seed);
     let mut first = [[0, 2, 4][seed as usize % 3], seed as u32 / 3 % 2, 0].into_iter();

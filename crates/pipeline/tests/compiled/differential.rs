@@ -78,7 +78,7 @@ impl Case {
     /// Compares the interpreter with every way of machine code.
     ///
     /// # Errors
-    /// The first difference.
+    /// Returns the first difference.
     pub(crate) fn difference(&self) -> Result<Outcome, String> {
         let (mut interpreted, mut compiled) = (self.load(), self.load());
         compiled.compile().map_err(|error| error.to_string())?;
@@ -87,7 +87,7 @@ impl Case {
         let left_behind = state::observed(&mut interpreted);
         let ways: Vec<Way> = compiled.ways().into_iter().skip(1).collect();
         let each = ways.iter().map(|way| vec![*way]);
-        // Packets may go by another way than those before them, over the same state.
+        // Packets may go by another way than the packets before them, over the same state.
         let mixed = (ways.len() > 1).then(|| compiled.ways());
         for these in each.chain(mixed) {
             let named = these.iter().map(Way::to_string).collect::<Vec<_>>().join(", then ");
@@ -122,14 +122,14 @@ impl Case {
         switch
     }
 
-    /// Runs the inputs. Bursts take the ways in turn.
+    /// Processes the inputs. Bursts take the ways in turn.
     fn run(&self, switch: &mut Switch, ways: &[Way]) -> Vec<Burst> {
         let (mut bursts, mut now) = (Vec::new(), Duration::from_secs(1));
         let mut inputs = self.inputs.as_slice();
         while let Some(input) = inputs.first() {
             now += Duration::from_micros(1717);
             let packets = inputs.iter().take_while(|input| matches!(input, Input::Packet(..)));
-            // Some packets come alone, others in bursts.
+            // Some packets are processed alone, and others in bursts.
             let together = packets.count().min(self.batch);
             let (these, rest) = inputs.split_at(together.max(1));
             inputs = rest;
@@ -150,7 +150,7 @@ impl Case {
         bursts
     }
 
-    /// Whether some of its batches go without the payload.
+    /// Whether some batches of the case go without the payload.
     #[allow(dead_code, reason = "fuzzers do not ask")]
     pub(crate) fn has_heads(&self) -> bool {
         self.load().head_bytes().is_some()
@@ -203,7 +203,7 @@ impl Case {
         }
     }
 
-    /// Cuts packets off at the end.
+    /// Truncates packets.
     fn shorten(&mut self) {
         for position in 0..self.inputs.len() {
             loop {

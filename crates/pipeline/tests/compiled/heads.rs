@@ -1,7 +1,7 @@
-//! Programs that get the first bytes of packets and the length of the rest.
+//! Tests of programs that get only the first bytes of packets, and the length of the rest.
 //!
-//! The tests here say for which programs the first bytes are enough, and that the results of these
-//! programs do not differ then. `both` and `differential` process every other batch in this way.
+//! The tests say for which programs the first bytes are enough, and check that the results of these
+//! programs are then the same. `both` and `differential` process every other batch in this way.
 
 use crate::apart::Apart;
 use crate::both::Both;
@@ -59,8 +59,7 @@ fn the_bytes_that_a_parser_reads_are_known() {
         // The parser advances by twice a number of eight bits.
         ("state start { b.extract(h.a); b.advance((bit<32>) h.a.a << 1); transition accept; }", Some(68)),
         ("state start { b.extract(h.v, (bit<32>) (8w3)); transition accept; }", Some(10)),
-        // The stack ends the loop. The parser extracts as many elements as there is room for, and
-        // the next attempt fails.
+        // The stack ends the loop. The bound includes the extraction that fails because it is full.
         ("state start { b.extract(h.s.next); transition select(h.s.last.v) { 1: start; default: accept; } }",
             Some(16)),
         ("state start { b.extract(h.s.next); transition select(h.s.last.v) { 1: more; default: accept; } }

@@ -178,7 +178,7 @@ fn change(both: &mut Both, random: &mut ChaCha8Rng, known: &mut Vec<Known>) {
 /// the counters.
 ///
 /// # Panics
-/// If the counters of both switches differ.
+/// Panics if the counters of both switches differ.
 fn same_counts(both: &Both, name: &str, round: u64) -> u64 {
     let Ok(counter) = both.compiled.extern_named(&format!("I.in_{name}")) else { return 0 };
     let table = both.compiled.table_named(name).expect("a table");

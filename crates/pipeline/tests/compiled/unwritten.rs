@@ -17,18 +17,19 @@ const fn field(reads: &'static str, writes: &'static str, initially: u8) -> Fiel
     Field { reads, writes, initially }
 }
 
-/// The first packet meets the condition of [`written`], the second does not.
+/// Packets of which the first meets the condition of [`written`], and the second does not.
 const PACKETS: [(u32, &[u8]); 2] = [(2, &[1, 0, 9]), (2, &[0, 0, 9])];
 
 /// The low byte of the time, which is one second in microseconds.
 const NOW: u8 = 0x40;
 
-/// No statement, a statement that all packets run, and one that some packets run.
+/// Returns no statement, a statement that all packets run, and one that some packets run.
 fn written(statement: &str) -> [String; 3] {
     [String::new(), statement.to_owned(), format!("if (h.r.a == 1) {{ {statement} }}")]
 }
 
-/// The group 5 has the ports 6 and 7, the clone session 3 the port 8, and port 2 is the host's.
+/// Configures the group 5 with the ports 6 and 7, the clone session 3 with the port 8, and port 2
+/// as a port of the host.
 fn prepare(switch: &mut Switch) {
     let replica = |port| Replica { port, instance: 1 };
     switch.set_multicast_group(5, vec![replica(6), replica(7)]);
@@ -118,8 +119,8 @@ fn v1model_egress_has_the_same_metadata_on_every_way() {
     }
 }
 
-/// Fields that blocks read only through a whole struct: a copy, a function, a sub-control's
-/// argument or a comparison.
+/// Blocks read these fields only through a whole struct: in a copy, in a function, as the argument
+/// of a sub-control, or in a comparison.
 #[test]
 fn v1model_metadata_that_are_used_as_a_whole_are_the_same_on_every_way() {
     let declarations = "

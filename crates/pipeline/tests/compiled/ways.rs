@@ -6,7 +6,7 @@ use ir::Program;
 use pipeline::{Batch, Switch, Way};
 use std::time::Duration;
 
-/// The packets that leave for one packet: port and bytes.
+/// The packets that leave for one packet, each with its port and bytes.
 pub(crate) type Left = Vec<(u32, Vec<u8>)>;
 
 /// Runs packets on every way of a program, alone and in one burst. Returns the packets that leave,
@@ -69,7 +69,7 @@ fn psa(ingress: &str, egress: &str) -> Program {
     ))
 }
 
-/// Configures port 4, group 5 with the ports 6 and 7, and clone session 3 to port 8.
+/// Configures group 5 with the ports 6 and 7, and clone session 3 with port 8.
 fn ports(switch: &mut Switch) {
     let replica = |port| pipeline::Replica { port, instance: 1 };
     switch.set_multicast_group(5, vec![replica(6), replica(7)]);

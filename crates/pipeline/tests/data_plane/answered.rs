@@ -51,7 +51,7 @@ V1Switch(p(), v(), i(), e(), v(), d()) main;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Runs {
     Forward,
-    /// Writes the entry itself.
+    /// An action that writes its own entry.
     Write,
     Member,
     Group,
@@ -72,7 +72,7 @@ struct Kind {
 const EXACT: Kind =
     Kind { keys: "h.h.to: exact;", config: "", property: "", directs: "", runs: Runs::Forward };
 
-/// Every match kind, storage, replication, implementation and direct object.
+/// Returns tables of every match kind, storage, replication, implementation and direct object.
 fn kinds() -> Vec<Kind> {
     let selector = "h.h.to: exact; h.h.flow: selector;";
     let mut kinds = vec![EXACT];

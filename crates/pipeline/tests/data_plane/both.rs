@@ -79,7 +79,7 @@ impl Both {
     /// Applies an operation to both devices and returns its result.
     ///
     /// # Panics
-    /// If the results differ.
+    /// Panics if the results differ.
     pub(crate) fn each<T: PartialEq + std::fmt::Debug>(
         &mut self,
         mut act: impl FnMut(&mut Device) -> T,

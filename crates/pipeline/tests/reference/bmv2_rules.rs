@@ -41,7 +41,7 @@ fn direct_meters_run_on_every_hit() {
         let colors: Vec<u8> = (0..3).map(|_| packet(&mut switch, 0, &[key, 9, 0, 0])[1]).collect();
         assert_eq!(colors, [0, 1, 2], "key {key}");
     }
-    // A miss runs no meter, so the default action reads nothing.
+    // A miss runs no meter, so the default action reads no colour.
     assert_eq!(packet(&mut switch, 0, &[3, 9, 0, 0])[1], 3);
 }
 

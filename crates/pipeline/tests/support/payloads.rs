@@ -42,7 +42,7 @@ pub(crate) enum Kind {
     Read,
     SetPipeline,
     Stream,
-    /// The port, then the packet.
+    /// A packet, behind its port in one byte.
     Packet,
     /// The milliseconds that pass, in one or two bytes.
     Time,

@@ -25,18 +25,18 @@ use text::{
 /// argument.
 pub(crate) type Choices<'c> = dyn FnMut(u32) -> u32 + 'c;
 
-/// A program in parts that can be left out one by one.
+/// A program, as parts that can be left out one by one.
 #[derive(Clone, Debug)]
 pub(crate) struct Source {
     pub(crate) parser: Vec<String>,
-    /// The statements of PSA's egress parser.
+    /// The statements of the egress parser of PSA.
     pub(crate) egress_parser: Vec<String>,
     pub(crate) verify: Vec<String>,
     pub(crate) ingress: Vec<String>,
     pub(crate) egress: Vec<String>,
-    /// The statements of v1model's checksum update, or of the (ingress) deparser.
+    /// The statements of the checksum update of v1model, or of the (ingress) deparser.
     pub(crate) compute: Vec<String>,
-    /// The statements of PSA's egress deparser, or of PNA's pre control.
+    /// The statements of the egress deparser of PSA, or of the pre control of PNA.
     pub(crate) ending: Vec<String>,
     /// The states of the parser.
     parses: Parses,

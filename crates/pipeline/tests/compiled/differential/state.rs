@@ -1,5 +1,5 @@
-//! The state of a switch that runs a generated program: set up, changed between packets, compared
-//! at the end.
+//! The state of a switch that runs a generated program. It is set up, changed between packets, and
+//! compared at the end.
 
 use ir::bits::Bits;
 use ir::{MatchKind, Program, TableId, Type};

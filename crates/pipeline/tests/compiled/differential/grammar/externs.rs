@@ -178,7 +178,7 @@ impl Grammar<'_, '_> {
         }
         let position = self.below(kinds.len() as u32) as usize;
         let lower = of.to_lowercase();
-        // Several in a row, so that few programs have all of them.
+        // Each call converts four kinds, so that a few programs together convert all kinds.
         let some = (position..position + 4).map(|position| {
             let (kind, width) = kinds.get(position % kinds.len()).copied().unwrap_or(("PortId", "32"));
             let value = self.leaf(width.parse().unwrap_or(32));

@@ -226,7 +226,7 @@ impl Grammar<'_, '_> {
                 let condition = self.condition(0);
                 format!("{to} = given.packet_path != PSA_PacketPath_t.CLONE_E2E && {condition};")
             }
-            // Small numbers are those of groups, sessions and ports.
+            // Groups, sessions and ports have small numbers.
             (_, Kind::Number(width, _, own)) => {
                 let value = match self.below(3) {
                     0 => self.expression(width, 1),

@@ -1,4 +1,4 @@
-//! Programs of PNA 0.5 and 0.7: add-on-miss tables, entries that packets write, mirrors,
+//! Programs of PNA 0.5 and 0.7, with add-on-miss tables, entries that packets write, mirrors and
 //! accelerators.
 
 use super::{Grammar, Source, Stage};
@@ -35,7 +35,7 @@ impl Controls {
 }
 
 impl Controls {
-    /// Whether the main control sees the metadata of Linux' socket buffer.
+    /// Whether the main control sees the metadata of the socket buffer of Linux.
     pub(super) fn has_kernel(&self) -> bool {
         self.file.starts_with("tc")
     }

@@ -1,4 +1,4 @@
-//! Programs of PSA: ingress, egress, and the metadata between them.
+//! Programs of PSA, with ingress, egress, and the metadata between them.
 
 use super::{Grammar, Source, Stage};
 
@@ -11,8 +11,8 @@ struct Nothing { }
 /// The types of the metadata that a packet carries from one block to another.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Carried {
-    /// The types for packets that are resubmitted, recirculated, normal, cloned at ingress, cloned
-    /// at egress.
+    /// The types for packets that are resubmitted, recirculated, normal, cloned at ingress, and
+    /// cloned at egress.
     types: [&'static str; 5],
     /// The statements at the beginning of both parsers.
     parsers: [&'static str; 2],

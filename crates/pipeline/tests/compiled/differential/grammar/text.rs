@@ -1,4 +1,4 @@
-//! Text that all generated programs have, and the fields that they may use.
+//! The text that all generated programs have, and the fields that they may use.
 
 /// The transitions of the first state, and the other states.
 pub(super) const ALL_STATES: [&str; 2] = [

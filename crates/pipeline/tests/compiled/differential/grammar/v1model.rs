@@ -1,4 +1,4 @@
-//! Programs of both versions of v1model: externs, copies, checksums.
+//! Programs of both versions of v1model, with externs, copies and checksums.
 
 use super::{Grammar, Source, Stage};
 
