@@ -4,14 +4,14 @@
 //!     cargo bench -p pipeline --bench compiled --
 //!         [--repetitions N] [--packets N] [--entries N] [--only PROGRAM]
 //!
-//! Three programs of v1model, whose packets have 84 bytes and hit random entries:
+//! Three programs are of v1model. Their packets have 84 bytes and hit random entries:
 //!
 //! * `parse` extracts Ethernet and IPv4, decrements the time to live and sends the packet. It has
 //!   no table.
 //! * `l2` looks the destination up in an exact table.
 //! * `l3` looks the address up by longest prefix, then the next hop in an exact table.
 //!
-//! Their packets are processed one by one, and the outputs are discarded. Before the measurement,
+//! These packets are processed one by one, and the outputs are discarded. Before the measurement,
 //! both paths must have the same outputs for all packets. The paths take turns within each
 //! repetition. A rate is per second of the thread's processor time: the least, the median and the
 //! greatest of the repetitions.
