@@ -14,8 +14,8 @@
 //!
 //! Each repetition compiles the source to the IR, loads the IR into a switch, and compiles the
 //! switch to machine code. Functions are compiled in parallel on the available cores, of which
-//! `taskset -c 0` leaves one. Times are of the wall clock, in milliseconds: the median, the least and the
-//! greatest. The code must have the same output for a packet as the interpreter.
+//! `taskset -c 0` leaves one. Times are of the wall clock, in milliseconds: the median, the least
+//! and the greatest. The code must have the same output for a packet as the interpreter.
 
 use ir::{Program, with_large_stack};
 use p4lang::preprocess::{MemoryFiles, Options};
